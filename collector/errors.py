@@ -10,11 +10,11 @@ class CollectorError(Exception):
     """
 
     def __init__(self, cause: str, remedy: str = "") -> None:
-        self.cause = cause
+        self.cause = cause.rstrip(". \n")
         """What is wrong, without a full stop."""
         self.remedy = remedy
         """What to do about it, or ``""``."""
-        super().__init__(f"{cause}. {remedy}" if remedy else cause)
+        super().__init__(f"{self.cause}. {remedy}" if remedy else self.cause)
 
 
 class UnavailableError(CollectorError):
@@ -49,9 +49,42 @@ class SessionActiveError(CollectorError):
     """A session is already open: one process can hold one."""
 
 
+class NotTracedError(CollectorError):
+    """A session's result is asked for before a step was traced, or while it is still open."""
+
+
 class InvalidFileError(CollectorError):
     """A file is not what its name or its reader says it is."""
 
 
+class UnknownFormatError(CollectorError, ValueError):
+    """A file name's suffix says no format that can be written."""
+
+
+class OutputError(CollectorError):
+    """A file cannot be written where it is asked for."""
+
+
+class MissingDependencyError(CollectorError, ImportError):
+    """An optional package is needed for what was asked."""
+
+
 class CollectorWarning(UserWarning):
     """Category of every warning this package gives."""
+
+
+_OF_KIND: dict[str, type[CollectorError]] = {
+    "driver-not-found": DriverNotFoundError,
+    "cupti-not-found": CuptiNotFoundError,
+    "cupti-unusable": CuptiUnusableError,
+    "permission-denied": PermissionDeniedError,
+    "subscriber-conflict": SubscriberConflictError,
+    "cupti-call": CuptiCallError,
+    "already-active": SessionActiveError,
+}
+"""The native ``CaptureError.kind`` -> the class a caller sees."""
+
+
+def error_of_kind(kind: str, cause: str, remedy: str = "") -> CollectorError:
+    """Return the error that stands for a native ``CaptureError``; an unknown kind becomes `UnavailableError`."""
+    return _OF_KIND.get(kind, UnavailableError)(cause, remedy)

@@ -1,0 +1,74 @@
+"""What one trace is asked to do."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from collector.sources import Source
+
+KINDS = (
+    "kernels",
+    "memcpys",
+    "memsets",
+    "runtime_api",
+    "driver_api",
+    "external_correlations",
+    "synchronizations",
+    "overheads",
+)
+"""Every kind of activity that can be recorded, and the default."""
+
+_JOB_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True)
+class TraceOptions:
+    """The options of `collector.trace`, checked; they travel with the session and never change."""
+
+    path: Path | None = None
+    """Where the trace is written when the step ends; the suffix decides the format. None: only in memory."""
+    strict: bool = False
+    """Raise instead of warning when nothing can be traced or written."""
+    source: str | Source = "auto"
+    """auto, native, cupti-python, or a `collector.sources.Source`."""
+    synchronize: bool = True
+    """Wait for the devices' unfinished work at the end of the step, so that it is part of the trace."""
+    kinds: tuple[str, ...] = KINDS
+    """Which activity to record, out of `KINDS`. Annotations need external_correlations and an API kind."""
+    buffer_bytes: int = 4 << 20
+    """Bytes of one activity buffer."""
+    max_buffers: int = 64
+    """How many buffers may exist at once; when all are full, records are dropped and counted."""
+    timeout_ms: int = 5000
+    """How long the end of a step waits for outstanding buffers."""
+    rank: int | None = None
+    """This process's rank among many; the devices are then called ``/job:JOB/replica:0/task:RANK/gpu:0/...``."""
+    job: str = "worker"
+    """The job's name in that prefix; unused without a rank."""
+    share_subscription: bool = field(default=False, kw_only=True)
+    """Collect even where another client in this process holds CUPTI's one subscription (set when torch's is idle)."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for values that no trace can have."""
+        unknown = [kind for kind in self.kinds if kind not in KINDS]
+        if unknown:
+            raise ValueError(f"unknown kind {unknown[0]!r}: choose from {', '.join(KINDS)}")
+        if not self.kinds:
+            raise ValueError("kinds is empty: nothing would be recorded")
+        for name, least in (("buffer_bytes", 4096), ("max_buffers", 1), ("timeout_ms", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} is {getattr(self, name)}: at least {least} is needed")
+        if self.rank is not None and self.rank < 0:
+            raise ValueError(f"rank is {self.rank}: ranks count from 0")
+        if not _JOB_NAME.fullmatch(self.job):
+            raise ValueError(f"job {self.job!r} is not a name of letters, digits, '_', '.' and '-'")
+
+    @property
+    def device_prefix(self) -> str:
+        """What precedes ``/gpu:0`` in device names: ``""`` or ``/job:worker/replica:0/task:3``."""
+        return "" if self.rank is None else f"/job:{self.job}/replica:0/task:{self.rank}"

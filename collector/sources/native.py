@@ -1,0 +1,80 @@
+"""Activity from our own CUPTI subscriber, the C++ extension."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from collector.errors import CuptiUnusableError, error_of_kind
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from collector.options import TraceOptions
+    from collector.sources import Capture
+
+
+@functools.cache
+def _load() -> ModuleType | ImportError:
+    try:
+        from collector import _native
+    except ImportError as error:
+        return error
+    return _native
+
+
+def extension_error() -> ImportError | None:
+    """Why the C++ extension cannot be imported; None when it can."""
+    loaded = _load()
+    return loaded if isinstance(loaded, ImportError) else None
+
+
+class NativeSource:
+    """The process's one native subscription, behind the `collector.sources.Source` protocol."""
+
+    name = "native"
+
+    def __init__(self) -> None:
+        """Raise `collector.CuptiUnusableError` where the extension cannot be loaded."""
+        loaded = _load()
+        if isinstance(loaded, ImportError):
+            raise CuptiUnusableError(
+                f"the native extension cannot be loaded ({loaded})",
+                "Install the package again with a C++ compiler at hand, or use source='cupti-python'",
+            ) from loaded
+        self._native = loaded
+        self.push_annotation = loaded.push_annotation
+        self.pop_annotation = loaded.pop_annotation
+
+    def probe(self) -> dict[str, Any]:
+        """See `collector.sources.Source.probe`."""
+        found: dict[str, Any] = self._native.probe()
+        return found
+
+    def start(self, options: TraceOptions) -> None:
+        """Subscribe and enable what ``options`` ask for; raise the `collector.CollectorError` that fits otherwise."""
+        try:
+            self._native.start(
+                {
+                    "libcupti": "",
+                    "libcuda": "",
+                    "kinds": list(options.kinds),
+                    "buffer_bytes": options.buffer_bytes,
+                    "max_buffers": options.max_buffers,
+                    "share_subscription": options.share_subscription,
+                }
+            )
+        except self._native.CaptureError as error:
+            raise error_of_kind(error.kind, error.cause, error.remedy) from None
+
+    def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
+        """Flush, disable, unsubscribe, and return the columns."""
+        try:
+            capture: Capture = self._native.stop(synchronize, timeout_ms)
+        except self._native.CaptureError as error:
+            raise error_of_kind(error.kind, error.cause, error.remedy) from None
+        return capture
+
+    def abort(self) -> None:
+        """Stop without results."""
+        self._native.abort()
