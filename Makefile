@@ -1,0 +1,182 @@
+# Everything a developer runs. `make help` lists it; CI runs the same targets through .ci/run.
+# `make demo` and `make test` need Python >= 3.10, a C++17 compiler and make; the rest comes from PyPI.
+
+PYTHON ?= python3
+VENV ?= .venv
+JOBS ?= 2
+PYTEST_ARGS ?=
+# What the sanitized builds run; narrower is quicker.
+SANITIZE_TESTS ?= tests/native
+# A folder of wheels for a machine without network (made by `make wheels`). Empty: use the package index.
+WHEELS ?=
+
+BIN := $(VENV)/bin
+comma := ,
+# A plain (not editable) install: builds put first on PYTHONPATH win there, under sanitizers and gcov.
+PLAIN := .venv-plain
+PROTOS := .venv-protos
+NATIVE := $(shell find native -name '*.cpp' -o -name '*.h')
+CPP := $(shell find native tests -name '*.cpp' -o -name '*.h')
+PY := $(wildcard collector tests benchmarks scripts)
+BUILD_INPUTS := pyproject.toml CMakeLists.txt $(NATIVE)
+PIP_INSTALL := python -m pip install --quiet
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+ifneq ($(WHEELS),)
+# As variables, so that the pip of the isolated build obeys too.
+export PIP_NO_INDEX := 1
+export PIP_FIND_LINKS := $(abspath $(WHEELS))
+endif
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint format protos protobuf-ends sanitize asan tsan coverage bench gpu wheels picture clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
+
+# --- the two commands of the README
+
+demo: $(VENV)/.installed ## Set everything up, trace a demo step into demo.json, print what ran
+	$(BIN)/collector demo -o demo.json
+
+test: $(VENV)/.test ## Set everything up, run all tests (PYTEST_ARGS adds options)
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# --- environments
+
+define create_venv
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "make: $(PYTHON) is missing or older than 3.10; name another: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "make: $(PYTHON) cannot create virtual environments (on Debian and Ubuntu: apt install python3-venv)" >&2; exit 1; }
+	@for compiler in $${CXX:-c++} g++ clang++ none; do command -v "$$compiler" >/dev/null && break; done; \
+	  test "$$compiler" != none || { echo "make: no C++ compiler (on Debian and Ubuntu: apt install g++)" >&2; exit 1; }
+	@echo "creating $(1)"
+	@$(PYTHON) -m venv $(1)
+	@$(1)/bin/$(PIP_INSTALL) --upgrade pip
+endef
+
+$(BIN)/python:
+	$(call create_venv,$(VENV))
+
+# Editable: Python files are read from the checkout, so only the build's inputs call for another install.
+$(VENV)/.installed: $(BUILD_INPUTS) | $(BIN)/python
+	$(BIN)/$(PIP_INSTALL) -C build-dir=build/editable -e .
+	@touch $@
+
+$(VENV)/.test: $(BUILD_INPUTS) | $(BIN)/python
+	$(BIN)/$(PIP_INSTALL) -C build-dir=build/editable -e '.[test]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/$(PIP_INSTALL) -C build-dir=build/editable -e '.[test,dev]'
+	@touch $@ $(VENV)/.installed $(VENV)/.test
+
+$(PLAIN)/.installed: pyproject.toml
+	$(call create_venv,$(PLAIN))
+	$(PLAIN)/bin/$(PIP_INSTALL) '.[test,dev]'
+	@touch $@
+
+$(PROTOS)/.installed:
+	$(call create_venv,$(PROTOS))
+	$(PROTOS)/bin/$(PIP_INSTALL) 'grpcio-tools==1.62.3' 'setuptools<81'
+	@touch $@
+
+# --- quality
+
+build/lint/compile_commands.json: CMakeLists.txt $(VENV)/.dev
+	@mkdir -p build
+	$(call configure,$(BIN),build/lint,-DCMAKE_EXPORT_COMPILE_COMMANDS=ON)
+
+lint: $(VENV)/.dev build/lint/compile_commands.json ## ruff, mypy --strict, clang-format, clang-tidy
+	$(BIN)/ruff check $(PY)
+	$(BIN)/ruff format --check $(PY)
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run -Werror $(CPP)
+	printf '%s\n' $(filter native/%.cpp,$(CPP)) | xargs -P $(JOBS) -n 1 $(BIN)/clang-tidy -p build/lint --quiet --warnings-as-errors='*'
+
+format: $(VENV)/.dev ## Rewrite Python and C++ in the house style
+	$(BIN)/ruff check --fix $(PY)
+	$(BIN)/ruff format $(PY)
+	$(BIN)/clang-format -i $(CPP)
+
+protos: $(PROTOS)/.installed ## Regenerate collector/protos from protos/*.proto
+	$(PROTOS)/bin/python scripts/generate_protos.py collector/protos
+
+# The oldest and the newest protobuf we allow; messages and what is built on them must work with both.
+PROTOBUF_TESTS := $(wildcard tests/unit/test_proto*.py tests/unit/test_timeline*.py tests/unit/test_step_stats*.py tests/unit/test_stepstats*.py)
+
+protobuf-ends: .venv-protobuf-4.21.6/.installed .venv-protobuf-7/.installed ## Message tests with the oldest and newest protobuf
+	PYTHONPATH=. .venv-protobuf-4.21.6/bin/python -m pytest -q -p no:cacheprovider $(PROTOBUF_TESTS)
+	PYTHONPATH=. .venv-protobuf-7/bin/python -m pytest -q -p no:cacheprovider $(PROTOBUF_TESTS)
+
+.venv-protobuf-%/.installed:
+	$(call create_venv,.venv-protobuf-$*)
+	.venv-protobuf-$*/bin/$(PIP_INSTALL) 'protobuf==$(if $(findstring .,$*),$*,$*.*)' numpy rich hypothesis pytest pytest-timeout
+	@touch $@
+
+# --- instrumented builds: a copy of the package whose native parts were built with a sanitizer or gcov
+
+# configure(bin, build directory, options)
+define configure
+	$(1)/cmake -S . -B $(2) -G Ninja -Wno-dev -DCMAKE_MAKE_PROGRAM=$(abspath $(1))/ninja -DPython_EXECUTABLE=$(abspath $(1))/python \
+	  -Dpybind11_DIR=$$($(1)/python -m pybind11 --cmakedir) $(3) >$(2).log 2>&1 || { cat $(2).log; exit 1; }
+endef
+
+# overlay(name, options): leaves a package to put on PYTHONPATH in build/NAME/site
+define overlay
+	@mkdir -p build
+	$(call configure,$(PLAIN)/bin,build/$(1),$(2))
+	$(PLAIN)/bin/cmake --build build/$(1) -j $(JOBS)
+	@rm -rf build/$(1)/site && mkdir -p build/$(1)/site && cp -r collector build/$(1)/site/
+	@$(PLAIN)/bin/cmake --install build/$(1) --prefix build/$(1)/site >/dev/null
+endef
+
+LIBSTDCXX := $$(g++ -print-file-name=libstdc++.so.6)
+SANITIZED_PYTEST := $(abspath $(PLAIN))/bin/python -m pytest -p no:cacheprovider -m 'not slow' $(SANITIZE_TESTS) $(PYTEST_ARGS)
+
+sanitize: asan tsan ## Native tests under AddressSanitizer + UBSan, then under ThreadSanitizer
+
+# LeakSanitizer stays off: Python itself leaves memory at exit.
+asan: $(PLAIN)/.installed
+	$(call overlay,asan,-DCOLLECTOR_SANITIZE=address$(comma)undefined)
+	PYTHONPATH=build/asan/site PYTHONMALLOC=malloc COLLECTOR_SANITIZED=address \
+	  ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $(LIBSTDCXX)" $(SANITIZED_PYTEST)
+
+tsan: $(PLAIN)/.installed
+	$(call overlay,tsan,-DCOLLECTOR_SANITIZE=thread)
+	PYTHONPATH=build/tsan/site COLLECTOR_SANITIZED=thread \
+	  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
+	  LD_PRELOAD="$$(g++ -print-file-name=libtsan.so) $(LIBSTDCXX)" $(SANITIZED_PYTEST)
+
+coverage: $(PLAIN)/.installed ## Line coverage of Python and C++, into out/coverage
+	$(call overlay,coverage,-DCOLLECTOR_COVERAGE=ON)
+	@mkdir -p out/coverage && find build/coverage -name '*.gcda' -delete
+	PYTHONPATH=build/coverage/site $(PLAIN)/bin/python -m pytest -p no:cacheprovider --cov --cov-report=term --cov-report=html:out/coverage/python $(PYTEST_ARGS)
+	$(PLAIN)/bin/gcovr --root . --filter native/ --object-directory build/coverage --html-details out/coverage/native.html --txt out/coverage/native.txt
+	@cat out/coverage/native.txt
+
+bench: $(VENV)/.installed ## Run every benchmark: one ratio per claim
+	@set -e; for script in benchmarks/[!_]*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+# --- hardware
+
+wheels: $(BIN)/python ## Collect the wheels `make gpu WHEELS=wheels` needs where there is no network
+	$(BIN)/python -m pip download --quiet -d wheels '.[test,gpu]' pip scikit-build-core pybind11 cmake ninja
+
+gpu: $(BIN)/python ## On a machine with a GPU: build, run the GPU tests, write out/gpu (WHEELS=folder: no network)
+	$(BIN)/$(PIP_INSTALL) -C build-dir=build/editable -e '.[test,gpu]'
+	$(BIN)/python scripts/gpu_report.py out/gpu
+
+# --- pages
+
+picture: $(VENV)/.test ## Render the demo's trace in the real viewer, for the README (needs chromium)
+	$(BIN)/$(PIP_INSTALL) playwright
+	$(BIN)/collector demo -o build/picture.json
+	$(BIN)/python scripts/picture.py build/picture.json docs/images/demo.png
+
+clean: ## Remove everything the other targets made
+	rm -rf .venv .venv-* build out dist demo.json .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*
+	find collector tests scripts benchmarks -name __pycache__ -prune -exec rm -rf {} +
