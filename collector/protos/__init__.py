@@ -3,6 +3,7 @@
 >>> from collector.protos import RunMetadata, StepStats
 """
 
+from collector.protos.checkpoint_pb2 import BundleEntryProto, BundleHeaderProto, TensorSliceProto
 from collector.protos.graph_pb2 import (
     AttrValue,
     FunctionDef,
@@ -13,6 +14,7 @@ from collector.protos.graph_pb2 import (
     OpDef,
     VersionDef,
 )
+from collector.protos.pprof_pb2 import PprofProfile
 from collector.protos.run_metadata_pb2 import CostGraphDef, Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import (
     AllocationRecord,
@@ -29,30 +31,67 @@ from collector.protos.tensor_pb2 import (
     TensorProto,
     TensorShapeProto,
 )
+from collector.protos.tfprof_log_pb2 import (
+    CodeDef,
+    ExecMemory,
+    ExecProfile,
+    ExecTime,
+    OpLogEntry,
+    OpLogProto,
+    ProfileNode,
+    ProfileProto,
+    Tuple,
+)
+from collector.protos.tfprof_options_pb2 import AdvisorOptionsProto, OptionsProto
+from collector.protos.tfprof_output_pb2 import (
+    AdviceProto,
+    GraphNodeProto,
+    MultiGraphNodeProto,
+    TFProfTensorProto,
+)
 from collector.protos.types_pb2 import DataType
 
 __all__ = [
+    "AdviceProto",
+    "AdvisorOptionsProto",
     "AllocationDescription",
     "AllocationRecord",
     "AllocatorMemoryUsed",
     "AttrValue",
+    "BundleEntryProto",
+    "BundleHeaderProto",
+    "CodeDef",
     "CostGraphDef",
     "DataType",
     "DeviceStepStats",
+    "ExecMemory",
+    "ExecProfile",
+    "ExecTime",
     "FunctionDef",
     "FunctionDefLibrary",
     "GraphDef",
+    "GraphNodeProto",
     "MemoryStats",
+    "MultiGraphNodeProto",
     "NameAttrList",
     "NodeDef",
     "NodeExecStats",
     "NodeOutput",
     "OpDef",
+    "OpLogEntry",
+    "OpLogProto",
+    "OptionsProto",
+    "PprofProfile",
+    "ProfileNode",
+    "ProfileProto",
     "Provenance",
     "RunMetadata",
     "StepStats",
+    "TFProfTensorProto",
     "TensorDescription",
     "TensorProto",
     "TensorShapeProto",
+    "TensorSliceProto",
+    "Tuple",
     "VersionDef",
 ]
