@@ -1,0 +1,14 @@
+"""StepStats in, a Chrome trace out.
+
+``Timeline`` gives TensorFlow's own answer to the byte, for those who change one import line and nothing else:
+
+>>> from collector.timeline import Timeline
+>>> text = Timeline(run_metadata.step_stats).generate_chrome_trace_format(show_memory=True)  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collector.timeline.compatible import AllocationMaximum
+from collector.timeline.tensorflow import ChromeTrace, StepStatsAnalysis, Timeline
+
+__all__ = ["AllocationMaximum", "ChromeTrace", "StepStatsAnalysis", "Timeline"]

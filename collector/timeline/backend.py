@@ -1,0 +1,19 @@
+"""The native converter, where it can be loaded."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import ModuleType
+
+
+@cache
+def native() -> ModuleType | None:
+    """The extension module ``collector._convert``, or None where it was not built or cannot be loaded here.
+
+    It needs no CUDA library. Everything works without it, only slower.
+    """
+    try:
+        from collector import _convert
+    except ImportError:
+        return None
+    return _convert

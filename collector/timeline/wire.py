@@ -1,0 +1,92 @@
+"""Telling StepStats from RunMetadata by their bytes, and reading either without trusting it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from collector.errors import InvalidFileError
+from collector.protos.run_metadata_pb2 import RunMetadata
+from collector.protos.step_stats_pb2 import StepStats
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_MALFORMED = -1
+_END = 0
+
+
+def is_run_metadata(data: bytes | memoryview) -> bool:
+    """Whether wire bytes are a ``RunMetadata`` rather than a ``StepStats``: the two look alike at their first byte.
+
+    ``StepStats`` holds nothing but devices (field 1), each with a name and nodes; ``RunMetadata`` holds one
+    ``StepStats`` (field 1) and other fields. The first device or step decides, so the cost does not grow with the file.
+    """
+    top = _fields(memoryview(data))
+    number, first = next(top, (_END, None))
+    if number != 1 or first is None:
+        return number > 1
+    fields = _fields(first)
+    number, name = next(fields, (_END, None))
+    if number == _END:  # an empty step, or an unnamed device without nodes among others
+        return next(top, (_END, None))[0] != 1
+    if number != 1 or name is None:  # nodes of a device without a name
+        return False
+    following, _ = next(fields, (_END, None))
+    if following != _END:  # a second device, or the nodes of the first
+        return following == 1
+    # A lone name is text where it names a device, and a device message where it is the only device of a step.
+    return all(number in (1, 2, 3) and value is not None for number, value in _fields(name, limit=2))
+
+
+def parse_step(data: bytes | memoryview, source: str = "") -> Any:
+    """Parses ``StepStats`` or ``RunMetadata`` bytes; ``source`` names them in the error.
+
+    Raises:
+        InvalidFileError: the bytes are neither, or end early.
+    """
+    message = RunMetadata() if is_run_metadata(data) else StepStats()
+    try:
+        message.ParseFromString(bytes(data))
+    except DecodeError as error:
+        where = f"{source}: " if source else ""
+        raise InvalidFileError(f"{where}not a whole {type(message).__name__} message ({error})") from error
+    return message
+
+
+def _fields(data: memoryview, limit: int | None = None) -> Iterator[tuple[int, memoryview | None]]:
+    """Field number and, where it has a length, payload (as far as it is there) of each field; ends at rubbish."""
+    position = 0
+    while position < len(data) and limit != 0:
+        limit = None if limit is None else limit - 1
+        tag, position = _varint(data, position)
+        number, kind = tag >> 3, tag & 7
+        payload = None
+        if kind == _VARINT:
+            _, position = _varint(data, position)
+        elif kind == _BYTES:
+            length, position = _varint(data, position)
+            payload = data[position : position + max(length, 0)]
+            position += max(length, 0)
+        elif kind in (_FIXED64, _FIXED32):
+            position += 8 if kind == _FIXED64 else 4
+        else:
+            number = 0
+        if number <= 0 or position < 0:
+            yield _MALFORMED, None
+            return
+        yield number, payload
+
+
+def _varint(data: memoryview, position: int) -> tuple[int, int]:
+    """Value and the position after it; ``(-1, -1)`` where no varint is."""
+    value = 0
+    for shift in range(0, 70, 7):
+        if not 0 <= position < len(data):
+            break
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+    return -1, -1
