@@ -1,10 +1,11 @@
-"""What several test folders share: where reference data lies, NVIDIA's wheels, and skips nobody can overlook."""
+"""What several test folders share: where reference data lies, NVIDIA's wheels, the scripts."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -13,22 +14,34 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def load_script(name: str) -> ModuleType:
-    """Import `scripts/NAME.py`, which is no package, so that a test can call what the Makefile runs."""
-    spec = importlib.util.spec_from_file_location(f"scripts_{name}", ROOT / "scripts" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+@pytest.fixture(scope="session")
+def load_script() -> Callable[[str], ModuleType]:
+    """Imports `scripts/NAME.py`, which is no package: a test can call what the Makefile runs."""
+
+    def load(name: str) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(f"scripts_{name}", ROOT / "scripts" / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def cuda_wheels(load_script: Callable[[str], ModuleType]) -> ModuleType:
+    """`scripts/cuda_wheels.py` with every wheel at hand; COLLECTOR_REQUIRE_WHEELS turns the skip into a failure."""
+    module = load_script("cuda_wheels")
+    try:
+        for cuda in module.RELEASES:
+            module.include_folders(cuda)
+    except module.WheelMissingError as error:
+        if os.environ.get("COLLECTOR_REQUIRE_WHEELS"):
+            raise
+        pytest.skip(f"NVIDIA'S HEADERS AND LIBRARIES WERE NOT COMPARED WITH: {error}")
     return module
-
-
-def skip_or_fail(reason: str, require: str) -> None:
-    """Skip with `reason`, or fail where the environment variable `require` says that skipping is not good enough."""
-    if os.environ.get(require):
-        pytest.fail(f"{require} is set, but {reason}")
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")

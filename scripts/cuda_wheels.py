@@ -1,0 +1,87 @@
+"""NVIDIA's CUPTI headers and libraries, taken from their PyPI wheels and kept in a cache, for tests only.
+
+The wheels are NVIDIA's, under NVIDIA's licence; nothing of them enters this repository or a build of it.
+`COLLECTOR_WHEELS` names the cache (default: `cupti-collector` under the user's cache folder).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+RELEASES = {
+    "12.0": ("nvidia-cuda-cupti-cu12==12.0.146", "nvidia-cuda-runtime-cu12==12.0.146"),
+    "12.3": ("nvidia-cuda-cupti-cu12==12.3.101", "nvidia-cuda-runtime-cu12==12.3.101"),
+    "12.4": ("nvidia-cuda-cupti-cu12==12.4.127", "nvidia-cuda-runtime-cu12==12.4.127"),
+    "12.8": ("nvidia-cuda-cupti-cu12==12.8.90", "nvidia-cuda-runtime-cu12==12.8.90"),
+    "12.9": ("nvidia-cuda-cupti-cu12==12.9.79", "nvidia-cuda-runtime-cu12==12.9.79"),
+    "13.0": ("nvidia-cuda-cupti==13.0.85", "nvidia-cuda-runtime==13.0.*"),
+    "13.1": ("nvidia-cuda-cupti==13.1.115", "nvidia-cuda-runtime==13.1.*"),
+    "13.3": ("nvidia-cuda-cupti==13.3.75", "nvidia-cuda-runtime==13.3.*"),
+    "13.4": ("nvidia-cuda-cupti==13.4.92", "nvidia-cuda-runtime==13.4.*"),
+    "13.5": ("nvidia-cuda-cupti==13.5.25", "nvidia-cuda-runtime==13.5.*"),
+}
+"""CUDA version -> requirements that hold its CUPTI and its cuda.h. Every version at which a record grew is here."""
+
+COMPILER_HEADERS = "nvidia-cuda-crt==13.5.*"
+"""Macros that cuda.h's neighbours include; a package of its own since 13.0, and the same ones serve 12.x."""
+
+
+class WheelMissingError(Exception):
+    """A wheel is neither in the cache nor to be had from the package index."""
+
+
+def cache() -> Path:
+    """Where unpacked wheels lie."""
+    named = os.environ.get("COLLECTOR_WHEELS")
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(named) if named else base / "cupti-collector"
+
+
+def unpacked(requirement: str) -> Path:
+    """The folder with the headers and the libcupti of a wheel; downloads it on first use.
+
+    Raises:
+        WheelMissingError: with pip's own last words.
+    """
+    folder = cache() / requirement.replace("==", "-").removesuffix(".*")
+    if folder.is_dir():
+        return folder
+    cache().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache()) as scratch:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+        done = subprocess.run([*command, "-d", scratch, requirement], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            last = done.stderr.strip().splitlines() or ["pip said nothing"]
+            raise WheelMissingError(f"{requirement} could not be downloaded: {last[-1]}")
+        (wheel,) = Path(scratch).glob("*.whl")
+        content = Path(scratch) / "content"
+        with zipfile.ZipFile(wheel) as archive:
+            wanted = [name for name in archive.namelist() if "/include/" in name or "/libcupti.so" in name]
+            archive.extractall(content, wanted)
+        try:
+            content.rename(folder)
+        except OSError:  # somebody else put it there meanwhile
+            if not folder.is_dir():
+                raise
+    return folder
+
+
+def include_folders(cuda: str) -> list[Path]:
+    """Folders to compile `#include <cupti.h>` of this CUDA version with, and with nothing else of CUDA."""
+    folders = [unpacked(requirement) for requirement in (*RELEASES[cuda], COMPILER_HEADERS)]
+    return [next(folder.glob("nvidia/*/include")) for folder in folders]
+
+
+def libcupti(cuda: str) -> Path:
+    """The libcupti of this CUDA version."""
+    return next(unpacked(RELEASES[cuda][0]).glob("nvidia/*/lib/libcupti.so.*"))
+
+
+if __name__ == "__main__":
+    for version in RELEASES:
+        print(version, libcupti(version), *include_folders(version))
