@@ -1,0 +1,372 @@
+"""Activity through NVIDIA's own ``cupti-python`` package, for where our extension cannot be loaded.
+
+It is also the independent witness: on a real GPU the tests hold the native recording against this one, record by
+record. It is not for everyday use. CUPTI calls the buffer callbacks with its own lock held, and here they are Python:
+a thread that holds the GIL and waits inside CUDA or CUPTI for that lock, while the callback waits for the GIL, is a
+deadlock (pytorch#186295, where such callbacks were moved to C++ for this reason). Nothing written in Python can rule
+that out. What can be done is done: the callbacks copy fields and nothing else, and the garbage collector is off
+while they run, because a destructor that it calls may call CUDA.
+
+The package is optional, imported on first use, and comes under a licence of NVIDIA's that its users accept for
+themselves; nothing of it is copied here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import importlib.metadata
+import itertools
+import os
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.errors import CuptiNotFoundError, CuptiUnusableError, SessionActiveError, error_of_kind
+from collector.schema import SCHEMA
+from collector.sources import ANNOTATION_EXTERNAL_KIND
+from collector.sources.cupti_python_records import KINDS_OF_OPTION, Rows, Strings, plain_api_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+    from collector.options import TraceOptions
+    from collector.sources import Capture
+
+_THREAD_ID_IS_THE_SYSTEMS = 1
+_FLUSH_COMPLETE, _FLUSH_FORCED = 0, 1
+_PERMISSION_CODES = frozenset({33, 35, 40, 41, 42, 43, 44, 45})
+_CONFLICT_CODES = frozenset({14, 39})
+_DRIVER_CODES = frozenset({2, 15, 999})
+
+
+class CuptiPythonSource:
+    """Records with ``cupti-python``; fits `collector.sources.Source`."""
+
+    name = "cupti-python"
+
+    def __init__(self) -> None:
+        """Raise `collector.CuptiNotFoundError` where the package is not installed, or cannot be imported."""
+        self._cupti = _import_cupti()
+        self._rows: Rows | None = None
+        self._undo = contextlib.ExitStack()
+        self._kinds: list[int] = []
+        self._annotations = _Annotations()
+        self._clock: dict[str, int] = {}
+        self._requested = itertools.count()
+        self._completed = itertools.count()
+        self._failure: Exception | None = None
+        self._buffer_bytes = 0
+
+    def probe(self) -> dict[str, Any]:
+        """See `collector.sources.Source.probe`."""
+        found: dict[str, Any] = {"available": False, "error": "", "cause": "", "remedy": "", "simulated": False}
+        found |= {"features": {}, "strides": {}, "devices": [], "cupti_python": _version_of_package()}
+        try:
+            self._cupti.get_timestamp()
+        except Exception as error:
+            kind, cause, remedy = _explanation("cuptiGetTimestamp", error)
+            return found | {"error": kind, "cause": cause, "remedy": remedy}
+        return found | {"available": True} | _libraries()
+
+    def start(self, options: TraceOptions) -> None:
+        """Register the callbacks and enable what ``options`` ask for; undo everything when one step fails."""
+        if self._rows is not None:
+            raise SessionActiveError("this source is recording already", "Stop the open session first")
+        cupti = self._cupti
+        with contextlib.ExitStack() as undo:
+            with _explained("cuptiGetTimestamp"):
+                cupti.get_timestamp()  # refuses without a driver, before anything is touched
+            if not options.share_subscription:
+                with _explained("cuptiSubscribe"):
+                    subscriber = cupti.subscribe(_ignore_callback, None)
+                undo.callback(_quietly, cupti.unsubscribe, subscriber)
+            with _explained("cuptiSetThreadIdType"):
+                cupti.set_thread_id_type(_THREAD_ID_IS_THE_SYSTEMS)
+            self._buffer_bytes = options.buffer_bytes
+            self._failure = None
+            self._requested, self._completed = itertools.count(), itertools.count()
+            self._annotations = _Annotations()
+            with _explained("cuptiActivityRegisterCallbacks"):
+                cupti.activity_register_callbacks(self._buffer_requested, self._buffer_completed)
+            self._rows = Rows()
+            undo.callback(setattr, self, "_rows", None)
+            cupti_ns, wall_ns, uncertainty_ns = self._both_clocks()
+            self._clock = {"cupti_start_ns": cupti_ns, "wall_start_ns": wall_ns, "uncertainty_ns": uncertainty_ns}
+            undo.callback(self._disable_kinds)
+            for kind in (kind for option in options.kinds for kind in KINDS_OF_OPTION[option]):
+                with _explained("cuptiActivityEnable"):
+                    cupti.activity_enable(kind)
+                self._kinds.append(kind)
+            self._undo = undo.pop_all()
+
+    def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
+        """Flush, disable and unsubscribe, and return the columns.
+
+        ``timeout_ms`` has no use here: cupti-python does not say which buffers CUPTI still holds.
+        """
+        del timeout_ms
+        rows = self._rows
+        if rows is None:
+            raise SessionActiveError("this source is not recording", "Start a session first")
+        with self._undo:
+            if synchronize:
+                _synchronize_devices()
+            cupti_ns, wall_ns, uncertainty_ns = self._both_clocks()
+            with _explained("cuptiActivityFlushAll"):
+                self._cupti.activity_flush_all(_FLUSH_COMPLETE)
+                self._disable_kinds()
+                self._cupti.activity_flush_all(_FLUSH_FORCED)
+                dropped = self._dropped_records()
+        if self._failure is not None:
+            raise CuptiUnusableError(
+                f"cupti-python {_version_of_package()} hands over records of an unknown shape ({self._failure!r})",
+                "Use the native source, or another version of cupti-python",
+            ) from self._failure
+        strings = Strings()
+        tables = rows.columns(strings, self._api_name)
+        tables["annotations"] = self._annotations.columns(strings)
+        requested, completed = next(self._requested), next(self._completed)
+        return {
+            "tables": tables,
+            "strings": strings.texts(),
+            "counters": {
+                **rows.counts(),
+                "records_dropped": dropped,
+                "buffers_requested": requested,
+                "buffers_completed": completed,
+                "callback_calls": requested + completed,
+            },
+            "clock": self._clock
+            | {
+                "cupti_stop_ns": cupti_ns,
+                "wall_stop_ns": wall_ns,
+                "uncertainty_ns": max(self._clock["uncertainty_ns"], uncertainty_ns),
+            },
+            "environment": {"source": self.name, "simulated": False, "cupti_python": _version_of_package()}
+            | _libraries(),
+        }
+
+    def abort(self) -> None:
+        """Disable and unsubscribe; what was recorded is forgotten."""
+        self._undo.close()
+
+    def push_annotation(self, path: str) -> None:
+        """See `collector.sources.Source.push_annotation`; nothing happens while nothing is recorded."""
+        if self._rows is None:
+            return
+        external_id = self._annotations.push(path, self._cupti.get_timestamp())
+        self._cupti.activity_push_external_correlation_id(ANNOTATION_EXTERNAL_KIND, external_id)
+
+    def pop_annotation(self) -> None:
+        """See `collector.sources.Source.pop_annotation`; nothing happens where this thread pushed nothing."""
+        if self._rows is None or not self._annotations.pop(self._cupti.get_timestamp()):
+            return
+        self._cupti.activity_pop_external_correlation_id(ANNOTATION_EXTERNAL_KIND)
+
+    # Called by CUPTI, with its lock held: no CUDA, no CUPTI, no lock of ours, and no exception may leave.
+
+    def _buffer_requested(self) -> tuple[int, int]:
+        next(self._requested)
+        return self._buffer_bytes, 0  # 0: as many records as fit
+
+    def _buffer_completed(self, records: list[Any]) -> None:
+        rows = self._rows
+        if rows is None:
+            return
+        next(self._completed)
+        try:
+            with _no_garbage_collection():
+                rows.add(records)
+        except Exception as error:  # whatever it is, it must not pass through CUPTI's frames
+            self._failure = error
+
+    def _disable_kinds(self) -> None:
+        while self._kinds:
+            _quietly(self._cupti.activity_disable, self._kinds.pop())
+
+    def _both_clocks(self) -> tuple[int, int, int]:
+        """(CUPTI ns, wall ns, uncertainty ns): the closest of five readings."""
+        readings = []
+        for _ in range(5):
+            before = time.time_ns()
+            with _explained("cuptiGetTimestamp"):
+                now = self._cupti.get_timestamp()
+            after = time.time_ns()
+            readings.append((after - before, int(now), (before + after) // 2))
+        width, cupti_ns, wall_ns = min(readings)
+        return cupti_ns, wall_ns, width
+
+    def _dropped_records(self) -> int:
+        count = ctypes.c_size_t(0)
+        self._cupti.activity_get_num_dropped_records(0, 0, ctypes.addressof(count))
+        return count.value
+
+    def _api_name(self, domain: int, callback_id: int) -> str:
+        try:
+            name = self._cupti.get_callback_name(domain, callback_id)
+        except self._cupti.cuptiError:  # an id newer than this libcupti
+            return ""
+        return plain_api_name(name.decode() if isinstance(name, bytes) else str(name or ""))
+
+
+class _Annotations:
+    """What each thread has open, and what was closed."""
+
+    _ids = itertools.count(1)  # of the process, so that a late record cannot meet another session's annotation
+
+    def __init__(self) -> None:
+        self._open = threading.local()
+        self._closed: list[tuple[int, int, int, str, int, int]] = []
+
+    def push(self, path: str, now_ns: int) -> int:
+        stack = self._open.__dict__.setdefault("stack", [])
+        external_id = next(self._ids)
+        stack.append((now_ns, external_id, path))
+        return external_id
+
+    def pop(self, now_ns: int) -> bool:
+        stack = self._open.__dict__.get("stack")
+        if not stack:
+            return False
+        start_ns, external_id, path = stack.pop()
+        self._closed.append((start_ns, now_ns, external_id, path, threading.get_native_id(), len(stack)))
+        return True
+
+    def columns(self, strings: Strings) -> dict[str, np.ndarray[Any, Any]]:
+        rows = [(*row[:3], strings.id_of(row[3]), *row[4:]) for row in sorted(self._closed)]
+        table = np.array(rows, dtype=list(SCHEMA["annotations"].items()))
+        return {column: table[column].copy() for column in SCHEMA["annotations"]}
+
+
+def _import_cupti() -> ModuleType:
+    try:
+        return importlib.import_module("cupti.cupti")
+    except ImportError as error:
+        absent = isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "cupti"
+        cause = "the package cupti-python is not installed" if absent else f"cupti-python cannot be imported ({error})"
+        raise CuptiNotFoundError(cause, "pip install 'cupti-collector[cupti-python]'") from error
+
+
+def _version_of_package() -> str:
+    try:
+        return importlib.metadata.version("cupti-python")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+@contextlib.contextmanager
+def _explained(call: str) -> Iterator[None]:
+    """Raise what goes wrong in a cupti-python call as the `collector.CollectorError` that fits."""
+    try:
+        yield
+    except Exception as error:
+        raise error_of_kind(*_explanation(call, error)) from error
+
+
+def _explanation(call: str, error: Exception) -> tuple[str, str, str]:
+    """Return the error's kind, cause and remedy."""
+    where = f"({call}: {error})"
+    status = getattr(error, "status", None)
+    if status is None:
+        # cupti-python looks for libcuda, then for libcupti, before each call, and raises a RuntimeError of its own.
+        if "driver" in str(error).lower() or "libcuda" in str(error):
+            return (
+                "driver-not-found",
+                f"no NVIDIA driver is found {where}",
+                "Install it, or check that nvidia-smi works",
+            )
+        return "cupti-not-found", f"cupti-python cannot load libcupti {where}", "pip install nvidia-cuda-cupti"
+    if status in _CONFLICT_CODES:
+        cause = f"another CUPTI client holds this process's subscription {where}"
+        return "subscriber-conflict", cause, "Stop the other profiler and trace again"
+    if status in _PERMISSION_CODES:
+        cause = f"the driver denies tracing to this user or on this device {where}"
+        return (
+            "permission-denied",
+            cause,
+            "Ask the administrator for NVreg_RestrictProfilingToAdminUsers=0, or run with CAP_SYS_ADMIN",
+        )
+    if status in _DRIVER_CODES:
+        return "driver-not-found", f"CUPTI cannot use the NVIDIA driver {where}", "Check that nvidia-smi works"
+    return "cupti-call", f"a CUPTI call failed {where}", "Report it with the output of `collector info`"
+
+
+@contextlib.contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _quietly(function: Any, *arguments: Any) -> None:
+    # While undoing, the first error is the one to tell.
+    with contextlib.suppress(Exception):
+        function(*arguments)
+
+
+def _ignore_callback(*_: Any) -> None:
+    # Subscribing claims the process's one subscription, as the native source does. No callback is ever enabled.
+    return
+
+
+def _libcuda() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(os.environ.get("COLLECTOR_LIBCUDA") or "libcuda.so.1")
+    except OSError:
+        return None
+
+
+def _synchronize_devices() -> None:
+    """Wait for the current context and for every device's primary context that is in use."""
+    cuda = _libcuda()
+    if cuda is None:
+        return
+    cuda.cuCtxSynchronize()
+    count = ctypes.c_int(0)
+    if cuda.cuDeviceGetCount(ctypes.byref(count)) != 0:
+        return
+    for device in range(count.value):
+        flags, active, context = ctypes.c_uint(0), ctypes.c_int(0), ctypes.c_void_p()
+        if cuda.cuDevicePrimaryCtxGetState(device, ctypes.byref(flags), ctypes.byref(active)) != 0 or not active.value:
+            continue
+        if cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) != 0:
+            continue
+        if cuda.cuCtxPushCurrent_v2(context) == 0:
+            cuda.cuCtxSynchronize()
+            cuda.cuCtxPopCurrent_v2(ctypes.byref(context))
+        cuda.cuDevicePrimaryCtxRelease_v2(device)
+
+
+def _libraries() -> dict[str, Any]:
+    """The driver and the libcupti that this process has mapped, as the native ``probe`` describes them."""
+    found: dict[str, Any] = {}
+    version = ctypes.c_int(0)
+    cuda = _libcuda()
+    if cuda is not None and cuda.cuDriverGetVersion(ctypes.byref(version)) == 0:
+        found["driver_version"] = version.value
+    path = _mapped("libcupti")
+    if path:
+        api_version = ctypes.c_uint32(0)
+        if ctypes.CDLL(path).cuptiGetVersion(ctypes.byref(api_version)) == 0:
+            found |= {"cupti_path": path, "cupti_api_version": api_version.value}
+    return found
+
+
+def _mapped(library: str) -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/maps").read_text().splitlines():
+            path = line.partition("/")[2]
+            if path.rpartition("/")[2].startswith(library + ".so"):
+                return "/" + path
+    return ""

@@ -1,0 +1,462 @@
+"""The source over NVIDIA's Python package, on a stand-in; the stand-in's shape is held against the real package."""
+
+import ctypes
+import gc
+import inspect
+import re
+import sys
+import types
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from collector import errors
+from collector.options import TraceOptions
+from collector.schema import SCHEMA
+from collector.sources import open_source
+from collector.sources.cupti_python import CuptiPythonSource
+from collector.sources.cupti_python_records import FIELDS, plain_api_name
+
+RECORD_CLASSES = {
+    10: "ActivityKernel10",
+    1: "ActivityMemcpy6",
+    22: "ActivityMemcpyPtoP4",
+    2: "ActivityMemset4",
+    4: "ActivityAPI",
+    5: "ActivityAPI",
+    39: "ActivityExternalCorrelation",
+    38: "ActivitySynchronization2",
+    17: "ActivityOverhead3",
+}
+"""Activity kind -> the class of its records in cupti-python 13.0."""
+
+FUNCTIONS = {
+    "activity_disable": ["kind"],
+    "activity_enable": ["kind"],
+    "activity_flush_all": ["flag"],
+    "activity_get_num_dropped_records": ["context", "stream_id", "dropped"],
+    "activity_pop_external_correlation_id": ["kind"],
+    "activity_push_external_correlation_id": ["kind", "id"],
+    "activity_register_callbacks": ["func_buffer_requested", "func_buffer_completed"],
+    "get_callback_name": ["domain", "cbid"],
+    "get_timestamp": [],
+    "set_thread_id_type": ["type"],
+    "subscribe": ["callback", "userdata"],
+    "unsubscribe": ["subscriber"],
+}
+"""What the source calls, with the parameters it relies on."""
+
+
+class CuptiError(Exception):
+    def __init__(self, status):
+        self.status = status
+        super().__init__(f"ERROR ({status})")
+
+
+class NoDriverError(RuntimeError):
+    pass
+
+
+class Record:
+    """Attributes of one record; they can be read only while CUPTI's callback runs, as in the real package."""
+
+    def __init__(self, fake, **fields):
+        self._fake, self._fields = fake, fields
+
+    def __getattr__(self, name):
+        if not self._fake.in_callback:
+            raise AssertionError(f"{name} was read after the callback had returned")
+        self._fake.garbage_collector_was_on |= gc.isenabled()
+        return self._fields[name]
+
+
+class FakeCupti:
+    """A `cupti.cupti` module that delivers the records a test hands it when it is flushed."""
+
+    cuptiError = CuptiError  # noqa: N815  (NVIDIA's spelling)
+
+    def __init__(self):
+        self.calls = []
+        self.enabled = []
+        self.pending = []
+        self.stacks = []
+        self.dropped = 0
+        self.fail = {}
+        self.in_callback = False
+        self.garbage_collector_was_on = False
+        self.now = 1_000
+
+    def record(self, kind, **fields):
+        filled = {attribute.partition(".")[0]: 0 for attribute in FIELDS[kind].values()} | {"kind": kind} | fields
+        record_class = type(RECORD_CLASSES[kind], (Record,), {})
+        self.pending.append(record_class(self, **filled))
+
+    def _called(self, name, *arguments):
+        self.calls.append((name, *arguments))
+        if name in self.fail:
+            raise self.fail[name]
+
+    def get_timestamp(self):
+        self._called("get_timestamp")
+        self.now += 1
+        return self.now
+
+    def subscribe(self, callback, userdata):
+        self._called("subscribe")
+        return 77
+
+    def unsubscribe(self, subscriber):
+        self._called("unsubscribe", subscriber)
+
+    def set_thread_id_type(self, type):  # noqa: A002
+        self._called("set_thread_id_type", type)
+
+    def activity_register_callbacks(self, func_buffer_requested, func_buffer_completed):
+        self._called("activity_register_callbacks")
+        self.requested, self.completed = func_buffer_requested, func_buffer_completed
+
+    def activity_enable(self, kind):
+        self._called("activity_enable", kind)
+        if kind in self.fail.get("kinds", ()):
+            raise CuptiError(21)
+        self.enabled.append(kind)
+
+    def activity_disable(self, kind):
+        self._called("activity_disable", kind)
+        self.enabled.remove(kind)
+
+    def activity_flush_all(self, flag):
+        self._called("activity_flush_all", flag)
+        if self.pending:
+            size, max_records = self.requested()
+            assert size >= 4096
+            assert max_records == 0
+            self.in_callback = True
+            self.completed(self.pending)
+            self.in_callback = False
+            self.pending = []
+
+    def activity_get_num_dropped_records(self, context, stream_id, dropped):
+        self._called("activity_get_num_dropped_records", context, stream_id)
+        ctypes.c_size_t.from_address(dropped).value = self.dropped
+
+    def activity_push_external_correlation_id(self, kind, id):  # noqa: A002
+        self._called("push", kind)
+        self.stacks.append(id)
+
+    def activity_pop_external_correlation_id(self, kind):
+        self._called("pop", kind)
+        return self.stacks.pop()
+
+    def get_callback_name(self, domain, cbid):
+        self._called("get_callback_name", domain, cbid)
+        if cbid == 9999:
+            raise CuptiError(1)
+        return {1: "cuLaunchKernel", 2: "cudaLaunchKernel_v7000"}[domain]
+
+
+@pytest.fixture
+def cupti(monkeypatch):
+    fake = FakeCupti()
+    package = types.ModuleType("cupti")
+    package.cupti = fake
+    monkeypatch.setitem(sys.modules, "cupti", package)
+    monkeypatch.setitem(sys.modules, "cupti.cupti", fake)
+    monkeypatch.setenv("COLLECTOR_LIBCUDA", "/nowhere/libcuda.so.1")
+    return fake
+
+
+def capture_of(source, **options):
+    source.start(TraceOptions(**options))
+    return source.stop(synchronize=True, timeout_ms=0)
+
+
+def row(capture, table, index=0):
+    return {column: values[index].item() for column, values in capture["tables"][table].items()}
+
+
+def test_every_column_of_a_kernel(cupti):
+    cupti.record(
+        10, start=100, end=150, device_id=1, context_id=2, stream_id=7, correlation_id=41, name="_Z4gemmPf",
+        grid_x=8, grid_y=4, grid_z=2, block_x=256, block_y=1, block_z=1, cluster_x=2, cluster_y=1, cluster_z=1,
+        registers_per_thread=168, static_shared_memory=1024, dynamic_shared_memory=2048, local_memory_per_thread=16,
+        launch_type=1, graph_id=5, graph_node_id=(5 << 32) + 3,
+    )  # fmt: skip
+    capture = capture_of(open_source("cupti-python"))
+    assert capture["strings"] == ["_Z4gemmPf"]
+    assert row(capture, "kernels") == {
+        "start_ns": 100, "end_ns": 150, "device_id": 1, "context_id": 2, "stream_id": 7, "correlation_id": 41,
+        "name_id": 0, "grid_x": 8, "grid_y": 4, "grid_z": 2, "block_x": 256, "block_y": 1, "block_z": 1,
+        "cluster_x": 2, "cluster_y": 1, "cluster_z": 1, "registers_per_thread": 168, "static_shared_bytes": 1024,
+        "dynamic_shared_bytes": 2048, "local_bytes_per_thread": 16, "launch_type": 1, "graph_id": 5,
+        "graph_node_id": (5 << 32) + 3,
+    }  # fmt: skip
+
+
+def test_copies_sets_and_waits(cupti):
+    place = {"device_id": 0, "context_id": 1, "stream_id": 13, "correlation_id": 9}
+    cupti.record(1, start=20, end=30, bytes=4096, copy_kind=1, src_kind=2, dst_kind=3, flags_=1, **place)
+    cupti.record(22, start=10, end=15, bytes=64, copy_kind=10, flags_=0, **place | {"device_id": 1},
+                 src_device_id=1, src_context_id=2, dst_device_id=3, dst_context_id=4)  # fmt: skip
+    cupti.record(2, start=40, end=41, bytes=256, value=255, memory_kind=3, flags_=1, **place)
+    cupti.record(38, start=50, end=60, type=3, stream_id=13, cuda_event_id=2**32 - 1, return_value=0)
+    capture = capture_of(CuptiPythonSource())
+    host_to_device, peer = row(capture, "memcpys", 0), row(capture, "memcpys", 1)
+    assert (host_to_device["num_bytes"], host_to_device["is_async"]) == (4096, 1)
+    assert (host_to_device["src_device_id"], host_to_device["dst_context_id"]) == (0, 1)
+    assert [peer[f"{end}_{what}_id"] for end in ("src", "dst") for what in ("device", "context")] == [1, 2, 3, 4]
+    assert row(capture, "memsets")["value"] == 255
+    assert row(capture, "synchronizations")["event_id"] == 2**32 - 1
+
+
+def test_the_object_of_an_overhead_is_read_from_its_side_of_the_union(cupti):
+    both = SimpleNamespace(
+        pt=SimpleNamespace(process_id=11, thread_id=12),
+        dcs=SimpleNamespace(device_id=11, context_id=12, stream_id=13),
+    )
+    cupti.record(17, object_kind=2, object_id=both, overhead_kind=65536)
+    cupti.record(17, object_kind=5, object_id=both)
+    capture = capture_of(CuptiPythonSource())
+    thread, stream = row(capture, "overheads", 0), row(capture, "overheads", 1)
+    assert [thread[name] for name in ("process_id", "thread_id", "device_id", "stream_id")] == [11, 12, 0, 0]
+    assert [stream[name] for name in ("process_id", "thread_id", "device_id", "stream_id")] == [0, 0, 11, 13]
+
+
+def test_rows_come_by_stream_and_time_whatever_the_buffers_order(cupti):
+    for stream, start in ((9, 30), (7, 40), (9, 10), (7, 20)):
+        cupti.record(10, name="k", stream_id=stream, start=start, end=start + 1)
+    kernels = capture_of(CuptiPythonSource())["tables"]["kernels"]
+    assert list(zip(kernels["stream_id"].tolist(), kernels["start_ns"].tolist(), strict=True)) == [
+        (7, 20), (7, 40), (9, 10), (9, 30),
+    ]  # fmt: skip
+
+
+def test_api_calls_are_named_without_cuptis_version_suffix(cupti):
+    cupti.record(5, cbid=211, correlation_id=1)
+    cupti.record(4, cbid=307, correlation_id=1)
+    cupti.record(5, cbid=9999, correlation_id=2)
+    capture = capture_of(CuptiPythonSource())
+    calls = capture["tables"]["api_calls"]
+    names = [capture["strings"][name_id] for name_id in calls["name_id"]]
+    assert list(zip(names, calls["domain"], strict=True)) == [("cuLaunchKernel", 1), ("cudaLaunchKernel", 2), ("", 2)]
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [("cudaMemcpyAsync_ptsz_v7000", "cudaMemcpyAsync"), ("cuMemcpyHtoD_v2", "cuMemcpyHtoD"), ("cuCtx_ptds", "cuCtx"),
+     ("cudaGraphLaunch", "cudaGraphLaunch"), ("", "")],
+)  # fmt: skip
+def test_plain_api_names(name, plain):
+    assert plain_api_name(name) == plain
+
+
+def test_annotations_reach_the_launches_made_inside_them(cupti):
+    source = CuptiPythonSource()
+    source.push_annotation("before")  # nothing is recorded yet: nothing may reach CUPTI
+    assert cupti.stacks == []
+    source.start(TraceOptions())
+    source.push_annotation("layer1")
+    source.push_annotation("layer1/conv")
+    inner = cupti.stacks[-1]
+    cupti.record(39, external_kind=5, external_id=inner, correlation_id=3)
+    source.pop_annotation()
+    source.pop_annotation()
+    source.pop_annotation()  # one too many is forgiven
+    capture = source.stop(synchronize=False, timeout_ms=0)
+    assert cupti.stacks == []
+    outer_row, inner_row = row(capture, "annotations", 0), row(capture, "annotations", 1)
+    assert [capture["strings"][one["name_id"]] for one in (outer_row, inner_row)] == ["layer1", "layer1/conv"]
+    assert [outer_row["depth"], inner_row["depth"]] == [0, 1]
+    assert inner_row["external_id"] == inner == row(capture, "external_correlations")["external_id"]
+    assert outer_row["start_ns"] < inner_row["start_ns"] < inner_row["end_ns"] < outer_row["end_ns"]
+
+
+def test_tables_have_exactly_the_schemas_columns_even_when_nothing_ran(cupti):
+    capture = capture_of(CuptiPythonSource())
+    assert {table: {name: values.dtype.str[1:] for name, values in columns.items()}
+            for table, columns in capture["tables"].items()} == SCHEMA  # fmt: skip
+    assert all(len(values) == 0 for columns in capture["tables"].values() for values in columns.values())
+    assert capture["clock"]["cupti_start_ns"] < capture["clock"]["cupti_stop_ns"]
+
+
+def test_counters_say_what_was_seen_and_what_cupti_lost(cupti):
+    cupti.dropped = 3
+    cupti.record(10, name="k")
+    stranger = Record(cupti, kind=12)
+    cupti.pending.append(stranger)
+    counters = capture_of(CuptiPythonSource())["counters"]
+    assert counters == {
+        "records_decoded": 2, "records_unknown_kind": 1, "records_dropped": 3, "buffers_requested": 1,
+        "buffers_completed": 1, "callback_calls": 2,
+    }  # fmt: skip
+
+
+def test_damaged_times_are_kept_as_they_are(cupti):
+    cupti.record(10, name="k", start=0, end=2**64 - 1, cluster_x=70000)
+    kernel = row(capture_of(CuptiPythonSource()), "kernels")
+    assert (kernel["start_ns"], kernel["end_ns"], kernel["cluster_x"]) == (0, -1, 255)
+
+
+def test_the_garbage_collector_is_off_inside_a_callback_and_only_there(cupti):
+    cupti.record(10, name="k")
+    assert gc.isenabled()
+    assert len(capture_of(CuptiPythonSource())["tables"]["kernels"]["start_ns"]) == 1
+    assert not cupti.garbage_collector_was_on
+    assert gc.isenabled()
+
+
+def test_stop_flushes_disables_flushes_again_and_unsubscribes_last(cupti):
+    source = CuptiPythonSource()
+    source.start(TraceOptions(kinds=("kernels", "memcpys")))
+    assert cupti.enabled == [10, 1, 22]
+    cupti.calls.clear()
+    source.stop(synchronize=False, timeout_ms=0)
+    order = [call for call in cupti.calls if call[0] not in ("get_timestamp", "activity_get_num_dropped_records")]
+    assert order == [
+        ("activity_flush_all", 0), ("activity_disable", 22), ("activity_disable", 1), ("activity_disable", 10),
+        ("activity_flush_all", 1), ("unsubscribe", 77),
+    ]  # fmt: skip
+
+
+def test_the_first_error_rolls_back_everything_in_reverse(cupti):
+    cupti.fail["kinds"] = (22,)
+    source = CuptiPythonSource()
+    with pytest.raises(errors.CuptiCallError, match="cuptiActivityEnable"):
+        source.start(TraceOptions())
+    assert cupti.enabled == []
+    assert [call for call in cupti.calls if call[0] in ("activity_disable", "unsubscribe")] == [
+        ("activity_disable", 1), ("activity_disable", 10), ("unsubscribe", 77),
+    ]  # fmt: skip
+    cupti.fail.clear()
+    cupti.record(10, name="k")
+    assert len(capture_of(source)["tables"]["kernels"]["start_ns"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "expected"),
+    [
+        ("get_timestamp", NoDriverError("CUDA driver is not found (libcuda.so.1: ...)"), errors.DriverNotFoundError),
+        ("get_timestamp", RuntimeError("Failed to open libcupti"), errors.CuptiNotFoundError),
+        ("subscribe", CuptiError(39), errors.SubscriberConflictError),
+        ("subscribe", CuptiError(35), errors.PermissionDeniedError),
+        ("subscribe", CuptiError(15), errors.DriverNotFoundError),
+        ("activity_register_callbacks", CuptiError(7), errors.CuptiCallError),
+    ],
+)
+def test_what_goes_wrong_is_named(cupti, call, error, expected):
+    cupti.fail[call] = error
+    source = CuptiPythonSource()
+    with pytest.raises(expected) as caught:
+        source.start(TraceOptions())
+    assert type(caught.value) is expected
+    assert str(error) in caught.value.cause
+    with pytest.raises(errors.SessionActiveError):
+        source.stop(synchronize=False, timeout_ms=0)
+
+
+def test_probe_tells_kind_cause_and_remedy_and_starts_nothing(cupti):
+    assert CuptiPythonSource().probe()["available"]
+    cupti.fail["get_timestamp"] = NoDriverError("CUDA driver is not found")
+    found = CuptiPythonSource().probe()
+    assert (found["available"], found["error"]) == (False, "driver-not-found")
+    assert found["cause"]
+    assert found["remedy"]
+    assert cupti.enabled == []
+
+
+def test_sharing_leaves_the_one_subscription_to_the_other_client(cupti):
+    source = CuptiPythonSource()
+    source.start(TraceOptions(share_subscription=True))
+    source.stop(synchronize=False, timeout_ms=0)
+    assert not {"subscribe", "unsubscribe"} & {call[0] for call in cupti.calls}
+
+
+def test_a_record_of_unknown_shape_is_an_error_after_the_callback_not_in_it(cupti):
+    cupti.pending.append(Record(cupti, kind=10))
+    source = CuptiPythonSource()
+    source.start(TraceOptions())
+    with pytest.raises(errors.CuptiUnusableError, match="unknown shape"):
+        source.stop(synchronize=False, timeout_ms=0)
+    assert cupti.enabled == []
+
+
+def test_abort_leaves_nothing_enabled_and_late_buffers_are_ignored(cupti):
+    source = CuptiPythonSource()
+    source.start(TraceOptions())
+    source.abort()
+    assert cupti.enabled == []
+    cupti.record(10, name="late")
+    cupti.activity_flush_all(1)
+    assert len(capture_of(source)["tables"]["kernels"]["start_ns"]) == 0
+    source.abort()
+
+
+def test_a_source_records_one_session_at_a_time(cupti):
+    source = CuptiPythonSource()
+    source.start(TraceOptions())
+    with pytest.raises(errors.SessionActiveError):
+        source.start(TraceOptions())
+    source.abort()
+
+
+def test_a_missing_package_is_named_with_what_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupti", None)
+    monkeypatch.delitem(sys.modules, "cupti.cupti", raising=False)
+    with pytest.raises(errors.CuptiNotFoundError, match="cupti-python") as caught:
+        open_source("cupti-python")
+    assert "pip install" in caught.value.remedy
+
+
+def test_annotation_columns_have_the_schemas_types(cupti):
+    source = CuptiPythonSource()
+    source.start(TraceOptions())
+    source.push_annotation("a")
+    source.pop_annotation()
+    annotations = source.stop(synchronize=False, timeout_ms=0)["tables"]["annotations"]
+    assert {name: column.dtype for name, column in annotations.items()} == {
+        name: np.dtype(code) for name, code in SCHEMA["annotations"].items()
+    }
+    assert all(column.flags.c_contiguous for column in annotations.values())
+
+
+# --- the real package
+
+
+@pytest.fixture(scope="module")
+def real():
+    return pytest.importorskip("cupti.cupti", reason="cupti-python is not installed")
+
+
+def test_the_real_packages_records_have_every_attribute_that_is_read(real):
+    for kind, name in RECORD_CLASSES.items():
+        newest = sorted(
+            (one for one in dir(real) if re.fullmatch(name.rstrip("0123456789") + r"\d*", one)),
+            key=lambda one: int(re.sub(r"\D", "", one) or 0),
+        )[-1]
+        missing = {path.partition(".")[0] for path in FIELDS[kind].values()} - set(dir(getattr(real, newest)))
+        assert not missing, f"{newest} has no {missing}"
+
+
+def test_the_real_packages_functions_take_what_the_stand_ins_take(real):
+    for name, parameters in FUNCTIONS.items():
+        documented = re.match(rf"{name}\(([^)]*)\)", getattr(real, name).__doc__ or "")
+        assert documented, name
+        names = [part.split(":")[0].split("=")[0].split()[-1] for part in documented[1].split(",") if part.strip()]
+        assert names == parameters
+        assert list(inspect.signature(getattr(FakeCupti, name)).parameters)[1:] == parameters
+    assert issubclass(real.cuptiError, Exception)
+    assert real.cuptiError(39).status == 39
+
+
+def test_the_real_package_without_a_driver_says_so(real):
+    try:
+        real.get_timestamp()
+    except Exception as error:
+        source = CuptiPythonSource()
+        found = source.probe()
+        assert (found["available"], found["error"]) == (False, "driver-not-found")
+        with pytest.raises(errors.DriverNotFoundError, match=re.escape(str(error))):
+            source.start(TraceOptions())
+    else:
+        pytest.skip("there is a driver here: tests/gpu records with the real package")
