@@ -80,7 +80,7 @@ $(PLAIN)/.installed: pyproject.toml
 
 $(PROTOS)/.installed:
 	$(call create_venv,$(PROTOS))
-	$(PROTOS)/bin/$(PIP_INSTALL) 'grpcio-tools==1.62.3' 'setuptools<81'
+	$(PROTOS)/bin/$(PIP_INSTALL) --only-binary :all: 'grpcio-tools==1.62.3' 'setuptools<81'
 	@touch $@
 
 # --- quality
