@@ -30,7 +30,13 @@ import numpy as np
 from collector.errors import CuptiNotFoundError, CuptiUnusableError, SessionActiveError, error_of_kind
 from collector.schema import SCHEMA
 from collector.sources import ANNOTATION_EXTERNAL_KIND
-from collector.sources.cupti_python_records import KINDS_OF_OPTION, Rows, Strings, plain_api_name
+from collector.sources.cupti_python_records import (
+    KINDS_OF_OPTION,
+    Rows,
+    Strings,
+    leave_out_calls_of,
+    plain_api_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +46,7 @@ if TYPE_CHECKING:
     from collector.sources import Capture
 
 _THREAD_ID_IS_THE_SYSTEMS = 1
+_ATTRIBUTE_ZEROED_OUT_BUFFER = 5
 _FLUSH_COMPLETE, _FLUSH_FORCED = 0, 1
 _PERMISSION_CODES = frozenset({33, 35, 40, 41, 42, 43, 44, 45})
 _CONFLICT_CODES = frozenset({14, 39})
@@ -57,7 +64,8 @@ class CuptiPythonSource:
         self._rows: Rows | None = None
         self._undo = contextlib.ExitStack()
         self._kinds: list[int] = []
-        self._annotations = _Annotations()
+        self._annotations = _AnnotationLog()
+        self._pushed = threading.local()  # .stack: what this thread has pushed to CUPTI
         self._clock: dict[str, int] = {}
         self._requested = itertools.count()
         self._completed = itertools.count()
@@ -89,10 +97,11 @@ class CuptiPythonSource:
                 undo.callback(_quietly, cupti.unsubscribe, subscriber)
             with _explained("cuptiSetThreadIdType"):
                 cupti.set_thread_id_type(_THREAD_ID_IS_THE_SYSTEMS)
+            _quietly(self._let_cupti_zero_buffers)
             self._buffer_bytes = options.buffer_bytes
             self._failure = None
             self._requested, self._completed = itertools.count(), itertools.count()
-            self._annotations = _Annotations()
+            self._annotations = _AnnotationLog()
             with _explained("cuptiActivityRegisterCallbacks"):
                 cupti.activity_register_callbacks(self._buffer_requested, self._buffer_completed)
             self._rows = Rows()
@@ -116,6 +125,7 @@ class CuptiPythonSource:
         if rows is None:
             raise SessionActiveError("this source is not recording", "Start a session first")
         with self._undo:
+            own_calls_from_ns = self._both_clocks()[0]
             if synchronize:
                 _synchronize_devices()
             cupti_ns, wall_ns, uncertainty_ns = self._both_clocks()
@@ -131,7 +141,8 @@ class CuptiPythonSource:
             ) from self._failure
         strings = Strings()
         tables = rows.columns(strings, self._api_name)
-        tables["annotations"] = self._annotations.columns(strings)
+        leave_out_calls_of(threading.get_native_id(), own_calls_from_ns, tables)
+        tables["annotations"] = self._annotations.columns(strings, cupti_ns)
         requested, completed = next(self._requested), next(self._completed)
         return {
             "tables": tables,
@@ -161,13 +172,22 @@ class CuptiPythonSource:
         """See `collector.sources.Source.push_annotation`; nothing happens while nothing is recorded."""
         if self._rows is None:
             return
-        external_id = self._annotations.push(path, self._cupti.get_timestamp())
-        self._cupti.activity_push_external_correlation_id(ANNOTATION_EXTERNAL_KIND, external_id)
+        stack = self._pushed.__dict__.setdefault("stack", [])
+        while stack and stack[-1].log is not self._annotations:  # left open when an earlier session ended
+            self._pop(stack)
+        annotation = self._annotations.open(path, self._cupti.get_timestamp(), len(stack))
+        self._cupti.activity_push_external_correlation_id(ANNOTATION_EXTERNAL_KIND, annotation.external_id)
+        stack.append(annotation)
 
     def pop_annotation(self) -> None:
         """See `collector.sources.Source.pop_annotation`; nothing happens where this thread pushed nothing."""
-        if self._rows is None or not self._annotations.pop(self._cupti.get_timestamp()):
-            return
+        stack = self._pushed.__dict__.get("stack")
+        if stack:
+            self._pop(stack)
+
+    def _pop(self, stack: list[_Annotation]) -> None:
+        annotation = stack.pop()
+        annotation.end_ns = self._cupti.get_timestamp() if self._rows is not None else 0
         self._cupti.activity_pop_external_correlation_id(ANNOTATION_EXTERNAL_KIND)
 
     # Called by CUPTI, with its lock held: no CUDA, no CUPTI, no lock of ours, and no exception may leave.
@@ -186,6 +206,12 @@ class CuptiPythonSource:
                 rows.add(records)
         except Exception as error:  # whatever it is, it must not pass through CUPTI's frames
             self._failure = error
+
+    def _let_cupti_zero_buffers(self) -> None:
+        # The native source hands out zeroed buffers and tells CUPTI so; those of cupti-python are not.
+        value, num_bytes = ctypes.c_uint8(0), ctypes.c_size_t(1)
+        address, size_address = ctypes.addressof(value), ctypes.addressof(num_bytes)
+        self._cupti.activity_set_attribute(_ATTRIBUTE_ZEROED_OUT_BUFFER, size_address, address)
 
     def _disable_kinds(self) -> None:
         while self._kinds:
@@ -216,33 +242,43 @@ class CuptiPythonSource:
         return plain_api_name(name.decode() if isinstance(name, bytes) else str(name or ""))
 
 
-class _Annotations:
-    """What each thread has open, and what was closed."""
+class _Annotation:
+    """One ``with annotate(...)`` block."""
 
-    _ids = itertools.count(1)  # of the process, so that a late record cannot meet another session's annotation
+    __slots__ = ("depth", "end_ns", "external_id", "log", "path", "start_ns", "thread_id")
+
+    def __init__(self, log: _AnnotationLog, path: str, start_ns: int, depth: int) -> None:
+        self.log = log
+        self.path = path
+        self.start_ns = start_ns
+        self.end_ns = 0
+        self.external_id = next(_external_ids)
+        self.thread_id = threading.get_native_id()
+        self.depth = depth
+
+
+class _AnnotationLog:
+    """The annotations of one session."""
 
     def __init__(self) -> None:
-        self._open = threading.local()
-        self._closed: list[tuple[int, int, int, str, int, int]] = []
+        self._all: list[_Annotation] = []
 
-    def push(self, path: str, now_ns: int) -> int:
-        stack = self._open.__dict__.setdefault("stack", [])
-        external_id = next(self._ids)
-        stack.append((now_ns, external_id, path))
-        return external_id
+    def open(self, path: str, now_ns: int, depth: int) -> _Annotation:
+        annotation = _Annotation(self, path, now_ns, depth)
+        self._all.append(annotation)
+        return annotation
 
-    def pop(self, now_ns: int) -> bool:
-        stack = self._open.__dict__.get("stack")
-        if not stack:
-            return False
-        start_ns, external_id, path = stack.pop()
-        self._closed.append((start_ns, now_ns, external_id, path, threading.get_native_id(), len(stack)))
-        return True
-
-    def columns(self, strings: Strings) -> dict[str, np.ndarray[Any, Any]]:
-        rows = [(*row[:3], strings.id_of(row[3]), *row[4:]) for row in sorted(self._closed)]
+    def columns(self, strings: Strings, stop_ns: int) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the table, by time; what is still open ends with the session."""
+        rows = [
+            (one.start_ns, one.end_ns or stop_ns, one.external_id, strings.id_of(one.path), one.thread_id, one.depth)
+            for one in sorted(self._all, key=lambda one: (one.start_ns, one.external_id))
+        ]
         table = np.array(rows, dtype=list(SCHEMA["annotations"].items()))
         return {column: table[column].copy() for column in SCHEMA["annotations"]}
+
+
+_external_ids = itertools.count(1)  # never used twice: a late record must not meet another session's annotation
 
 
 def _import_cupti() -> ModuleType:

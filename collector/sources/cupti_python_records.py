@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    Column = npt.NDArray[np.generic]
+    Column = npt.NDArray[Any]
 
 # CUPTI's activity kinds, by the numbers that its C interface fixes.
 MEMCPY, MEMSET, DRIVER, RUNTIME, CONCURRENT_KERNEL = 1, 2, 4, 5, 10
@@ -223,6 +223,15 @@ def plain_api_name(name: str) -> str:
     'cudaLaunchKernel'
     """
     return _VERSION_SUFFIX.sub("", name)
+
+
+def leave_out_calls_of(thread_id: int, since_ns: int, tables: dict[str, dict[str, Column]]) -> None:
+    """Take out the API calls that thread made from then on, and their waits: they are the collector's own."""
+    calls, waits = tables["api_calls"], tables["synchronizations"]
+    own = (calls["thread_id"] == thread_id) & (calls["start_ns"] >= since_ns)
+    own_waits = np.isin(waits["correlation_id"], calls["correlation_id"][own])
+    tables["api_calls"] = {name: column[~own] for name, column in calls.items()}
+    tables["synchronizations"] = {name: column[~own_waits] for name, column in waits.items()}
 
 
 def _column(values: Iterable[int], dtype: str) -> Column:

@@ -5,6 +5,7 @@ import gc
 import inspect
 import re
 import sys
+import threading
 import types
 from types import SimpleNamespace
 
@@ -38,6 +39,7 @@ FUNCTIONS = {
     "activity_get_num_dropped_records": ["context", "stream_id", "dropped"],
     "activity_pop_external_correlation_id": ["kind"],
     "activity_push_external_correlation_id": ["kind", "id"],
+    "activity_set_attribute": ["attr", "value_size", "value"],
     "activity_register_callbacks": ["func_buffer_requested", "func_buffer_completed"],
     "get_callback_name": ["domain", "cbid"],
     "get_timestamp": [],
@@ -140,6 +142,10 @@ class FakeCupti:
     def activity_get_num_dropped_records(self, context, stream_id, dropped):
         self._called("activity_get_num_dropped_records", context, stream_id)
         ctypes.c_size_t.from_address(dropped).value = self.dropped
+
+    def activity_set_attribute(self, attr, value_size, value):
+        self._called("activity_set_attribute", attr, ctypes.c_size_t.from_address(value_size).value)
+        self.zeroing = ctypes.c_uint8.from_address(value).value
 
     def activity_push_external_correlation_id(self, kind, id):  # noqa: A002
         self._called("push", kind)
@@ -272,6 +278,21 @@ def test_annotations_reach_the_launches_made_inside_them(cupti):
     assert outer_row["start_ns"] < inner_row["start_ns"] < inner_row["end_ns"] < outer_row["end_ns"]
 
 
+def test_an_annotation_left_open_ends_with_its_session_and_does_not_reach_the_next(cupti):
+    source = CuptiPythonSource()
+    source.start(TraceOptions())
+    source.push_annotation("forgotten")
+    capture = source.stop(synchronize=False, timeout_ms=0)
+    assert row(capture, "annotations")["end_ns"] == capture["clock"]["cupti_stop_ns"]
+    forgotten = cupti.stacks[-1]
+    source.start(TraceOptions())
+    source.push_annotation("next")
+    assert forgotten not in cupti.stacks
+    source.pop_annotation()
+    assert cupti.stacks == []
+    assert row(source.stop(synchronize=False, timeout_ms=0), "annotations")["depth"] == 0
+
+
 def test_tables_have_exactly_the_schemas_columns_even_when_nothing_ran(cupti):
     capture = capture_of(CuptiPythonSource())
     assert {table: {name: values.dtype.str[1:] for name, values in columns.items()}
@@ -304,6 +325,28 @@ def test_the_garbage_collector_is_off_inside_a_callback_and_only_there(cupti):
     assert len(capture_of(CuptiPythonSource())["tables"]["kernels"]["start_ns"]) == 1
     assert not cupti.garbage_collector_was_on
     assert gc.isenabled()
+
+
+def test_cupti_zeroes_the_buffers_again_after_a_native_session_told_it_not_to(cupti):
+    capture_of(CuptiPythonSource())
+    assert ("activity_set_attribute", 5, 1) in cupti.calls
+    assert cupti.zeroing == 0
+
+
+def test_the_collectors_own_calls_at_the_end_are_left_out(cupti):
+    source = CuptiPythonSource()
+    source.start(TraceOptions())
+    mine = threading.get_native_id()
+    for correlation_id, thread, start in (
+        (1, mine, cupti.now),
+        (2, mine, cupti.now + 5000),
+        (3, mine + 1, cupti.now + 5000),
+    ):
+        cupti.record(4, cbid=1, thread_id=thread, start=start, end=start + 1, correlation_id=correlation_id)
+        cupti.record(38, correlation_id=correlation_id, type=4)
+    tables = source.stop(synchronize=True, timeout_ms=0)["tables"]
+    assert tables["api_calls"]["correlation_id"].tolist() == [1, 3]
+    assert tables["synchronizations"]["correlation_id"].tolist() == [1, 3]
 
 
 def test_stop_flushes_disables_flushes_again_and_unsubscribes_last(cupti):
