@@ -1,0 +1,449 @@
+#include "cupti/library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+namespace collector::cupti {
+namespace {
+
+constexpr int kStubDriver = 34;  // CUDA_ERROR_STUB_LIBRARY: what every call of the toolkit's stub libcuda answers
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool is_file(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+std::string path_of(void* handle, const std::string& asked) {
+  struct link_map* map = nullptr;
+  if (::dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr && map->l_name[0] != '\0') return map->l_name;
+  return asked;
+}
+
+std::string loader_error() {
+  const char* text = ::dlerror();
+  return text == nullptr ? "unknown loader error" : text;
+}
+
+// One loaded library. A simulator that plays an old CUPTI exports every function and says which ones that
+// version had.
+class Symbols {
+ public:
+  explicit Symbols(void* handle) : handle_(handle) {
+    has_ = reinterpret_cast<int (*)(const char*)>(::dlsym(handle, "collector_simulator_has"));
+  }
+
+  bool simulated() const { return has_ != nullptr; }
+
+  void* find(const char* name) const {
+    if (has_ != nullptr && has_(name) == 0) return nullptr;
+    return ::dlsym(handle_, name);
+  }
+
+  template <typename Function>
+  void load(Function& slot, const char* name) const {
+    slot = reinterpret_cast<Function>(find(name));
+  }
+
+ private:
+  void* handle_;
+  int (*has_)(const char*);
+};
+
+CuptiFunctions load_cupti(const Symbols& symbols) {
+  CuptiFunctions f;
+  symbols.load(f.GetVersion, "cuptiGetVersion");
+  symbols.load(f.GetResultString, "cuptiGetResultString");
+  symbols.load(f.GetTimestamp, "cuptiGetTimestamp");
+  symbols.load(f.GetCallbackName, "cuptiGetCallbackName");
+  symbols.load(f.Subscribe, "cuptiSubscribe");
+  symbols.load(f.Subscribe_v2, "cuptiSubscribe_v2");
+  symbols.load(f.Unsubscribe, "cuptiUnsubscribe");
+  symbols.load(f.SetThreadIdType, "cuptiSetThreadIdType");
+  symbols.load(f.ActivityRegisterCallbacks, "cuptiActivityRegisterCallbacks");
+  symbols.load(f.ActivityEnable, "cuptiActivityEnable");
+  symbols.load(f.ActivityDisable, "cuptiActivityDisable");
+  symbols.load(f.ActivityFlushAll, "cuptiActivityFlushAll");
+  symbols.load(f.ActivityGetNextRecord, "cuptiActivityGetNextRecord");
+  symbols.load(f.ActivityGetNumDroppedRecords, "cuptiActivityGetNumDroppedRecords");
+  symbols.load(f.ActivitySetAttribute, "cuptiActivitySetAttribute");
+  symbols.load(f.ActivityPushExternalCorrelationId, "cuptiActivityPushExternalCorrelationId");
+  symbols.load(f.ActivityPopExternalCorrelationId, "cuptiActivityPopExternalCorrelationId");
+  symbols.load(f.ActivityEnableRuntimeApi, "cuptiActivityEnableRuntimeApi");
+  symbols.load(f.ActivityEnableDriverApi, "cuptiActivityEnableDriverApi");
+  symbols.load(f.ActivityEnableAllSyncRecords, "cuptiActivityEnableAllSyncRecords");
+  return f;
+}
+
+// What tracing cannot do without; the rest may be absent.
+const char* missing_function(const CuptiFunctions& f) {
+  if (f.GetVersion == nullptr) return "cuptiGetVersion";
+  if (f.GetTimestamp == nullptr) return "cuptiGetTimestamp";
+  if (f.Subscribe == nullptr) return "cuptiSubscribe";
+  if (f.Unsubscribe == nullptr) return "cuptiUnsubscribe";
+  if (f.ActivityRegisterCallbacks == nullptr) return "cuptiActivityRegisterCallbacks";
+  if (f.ActivityEnable == nullptr) return "cuptiActivityEnable";
+  if (f.ActivityDisable == nullptr) return "cuptiActivityDisable";
+  if (f.ActivityFlushAll == nullptr) return "cuptiActivityFlushAll";
+  if (f.ActivityGetNextRecord == nullptr) return "cuptiActivityGetNextRecord";
+  return nullptr;
+}
+
+DriverFunctions load_driver(const Symbols& symbols) {
+  DriverFunctions f;
+  symbols.load(f.Init, "cuInit");
+  symbols.load(f.DriverGetVersion, "cuDriverGetVersion");
+  symbols.load(f.DeviceGetCount, "cuDeviceGetCount");
+  symbols.load(f.DeviceGet, "cuDeviceGet");
+  symbols.load(f.DeviceGetName, "cuDeviceGetName");
+  symbols.load(f.DevicePrimaryCtxGetState, "cuDevicePrimaryCtxGetState");
+  symbols.load(f.DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
+  symbols.load(f.DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2");
+  symbols.load(f.CtxGetCurrent, "cuCtxGetCurrent");
+  symbols.load(f.CtxPushCurrent, "cuCtxPushCurrent_v2");
+  symbols.load(f.CtxPopCurrent, "cuCtxPopCurrent_v2");
+  symbols.load(f.CtxSynchronize, "cuCtxSynchronize");
+  return f;
+}
+
+// CUDA version (12040) behind a CUPTI API version. 12.x counts from 18, 13.x writes itself out. 12.0 and 12.1
+// share 18; the kinds we read are laid out alike in both.
+int cuda_version_of(uint32_t api_version) {
+  struct Row {
+    uint32_t api_version;
+    int cuda_version;
+  };
+  constexpr Row kRows[] = {{18, 12000}, {20, 12020}, {21, 12030}, {22, 12040}, {23, 12050},
+                           {24, 12060}, {26, 12080}, {27, 12090}, {28, 12090}};
+  for (const Row& row : kRows) {
+    if (row.api_version == api_version) return row.cuda_version;
+  }
+  if (api_version < 18) return 11000;
+  if (api_version < 100000) return 12090;
+  return static_cast<int>(api_version / 10000 * 1000 + api_version % 10000 / 100 * 10);
+}
+
+uint32_t layout_bytes(ActivityKind kind, int cuda_version) {
+  uint32_t bytes = 0;
+  for (const Layout& layout : kLayouts) {
+    if (layout.kind == kind && layout.since_cuda <= cuda_version) bytes = layout.bytes;
+  }
+  return bytes;
+}
+
+std::string version_text(int cuda_version) {
+  return std::to_string(cuda_version / 1000) + "." + std::to_string(cuda_version % 1000 / 10);
+}
+
+std::string without_version_suffix(std::string name) {
+  // cudaLaunchKernel_v7000, cudaMemcpyAsync_ptsz_v7000, cuMemcpyHtoD_v2: the suffix is not what users call it.
+  const size_t at = name.rfind("_v");
+  if (at != std::string::npos && at + 2 < name.size() &&
+      std::all_of(name.begin() + static_cast<std::ptrdiff_t>(at) + 2, name.end(),
+                  [](unsigned char c) { return std::isdigit(c) != 0; })) {
+    name.resize(at);
+  }
+  for (const char* suffix : {"_ptsz", "_ptds"}) {
+    const size_t bytes = std::strlen(suffix);
+    if (name.size() > bytes && name.compare(name.size() - bytes, bytes, suffix) == 0) name.resize(name.size() - bytes);
+  }
+  return name;
+}
+
+}  // namespace
+
+// Finds and checks the two libraries, in the order that cannot crash.
+class Finder {
+ public:
+  explicit Finder(const LibraryPaths& paths) : paths_(paths) {
+    if (paths_.libcupti.empty()) paths_.libcupti = environment("COLLECTOR_LIBCUPTI");
+    if (paths_.libcuda.empty()) paths_.libcuda = environment("COLLECTOR_LIBCUDA");
+  }
+
+  std::string key() const { return paths_.libcupti + '\n' + paths_.libcuda; }
+
+  Library::Opened open() {
+    auto library = std::make_shared<Library>();
+    if (auto failure = open_driver(*library)) return *failure;
+    if (auto failure = open_cupti(*library)) return *failure;
+    library->learn_strides();
+    return std::shared_ptr<const Library>(library);
+  }
+
+  static std::optional<Failure> load_cupti_file(Library& library, void* handle, const std::string& path) {
+    const Symbols symbols(handle);
+    library.cupti_ = load_cupti(symbols);
+    library.cupti_path_ = path_of(handle, path);
+    library.simulated_ = symbols.simulated();
+    if (const char* name = missing_function(library.cupti_)) {
+      return Failure{FailureKind::kCuptiNotFound, library.cupti_path_ + " has no " + name,
+                     "Point COLLECTOR_LIBCUPTI at a libcupti of CUDA 12.0 or newer"};
+    }
+    // 13.2 has the V2 enable but not yet the tracing-session query of 13.3: known without calling anything.
+    const bool is_13_2 =
+        symbols.find("cuptiActivityEnable_v2") != nullptr && symbols.find("cuptiIsTracingSessionRunning") == nullptr;
+    if (is_13_2 && library.driver_version_ < 13020) {
+      return Failure{FailureKind::kCuptiUnusable,
+                     library.cupti_path_ + " is of CUDA 13.2, which crashes on any call when the driver is older",
+                     "Install another libcupti (pip install 'nvidia-cuda-cupti!=13.2.*'), or a driver for CUDA 13.2"};
+    }
+    uint32_t api_version = 0;
+    if (const Result result = library.cupti_.GetVersion(&api_version); result != Result::kSuccess) {
+      return describe("cuptiGetVersion", result, library.text_of(result));
+    }
+    library.set_version(api_version);
+    return check_version(library);
+  }
+
+ private:
+  static std::optional<Failure> check_version(const Library& library) {
+    if (library.cuda_version() < 12000) {
+      return Failure{FailureKind::kCuptiUnusable,
+                     library.cupti_path() + " is older than CUDA 12.0 (CUPTI API " +
+                         std::to_string(library.api_version()) + ")",
+                     "Install a newer one: pip install nvidia-cuda-cupti-cu12"};
+    }
+    if (library.cuda_version() > kNewestKnownCuda && environment("COLLECTOR_ALLOW_UNTESTED_CUPTI") != "1") {
+      return Failure{FailureKind::kCuptiUnusable,
+                     library.cupti_path() + " is of CUDA " + version_text(library.cuda_version()) +
+                         ", newer than this collector knows (" + version_text(kNewestKnownCuda) + ")",
+                     "Update cupti-collector, or set COLLECTOR_ALLOW_UNTESTED_CUPTI=1 to try it"};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Failure> open_driver(Library& library) {
+    const std::string name = paths_.libcuda.empty() ? "libcuda.so.1" : paths_.libcuda;
+    void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD);
+    if (handle == nullptr) handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+      return Failure{FailureKind::kDriverNotFound, "no NVIDIA driver in this process or on this machine (" +
+                                                       loader_error() + ")",
+                     "Install the NVIDIA driver; in a container, run it with --gpus all"};
+    }
+    library.driver_ = load_driver(Symbols(handle));
+    library.driver_path_ = path_of(handle, name);
+    if (library.driver_.DriverGetVersion == nullptr || library.driver_.Init == nullptr) {
+      return Failure{FailureKind::kDriverNotFound, library.driver_path_ + " is not an NVIDIA driver library",
+                     "Unset COLLECTOR_LIBCUDA, or point it at libcuda.so.1"};
+    }
+    const int result = library.driver_.DriverGetVersion(&library.driver_version_);
+    if (result == kStubDriver) {
+      return Failure{FailureKind::kDriverNotFound, library.driver_path_ + " is the CUDA toolkit's stub, not a driver",
+                     "Take the .../stubs folder off LD_LIBRARY_PATH"};
+    }
+    if (result != 0 || library.driver_version_ == 0) {
+      return Failure{FailureKind::kDriverNotFound,
+                     library.driver_path_ + " answers error " + std::to_string(result) + " to cuDriverGetVersion",
+                     "Check that nvidia-smi works"};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Failure> open_cupti(Library& library) {
+    if (!paths_.libcupti.empty()) {
+      void* handle = ::dlopen(paths_.libcupti.c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (handle == nullptr) {
+        return Failure{FailureKind::kCuptiNotFound, "cannot load " + paths_.libcupti + " (" + loader_error() + ")",
+                       "Correct COLLECTOR_LIBCUPTI, or unset it to search"};
+      }
+      return load_cupti_file(library, handle, paths_.libcupti);
+    }
+    for (const std::string& candidate : candidates(library.driver_version_)) {
+      // The copy that is already mapped is the only one to use: a second in one process collides with it.
+      void* handle = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_NOLOAD);
+      if (handle != nullptr) return load_cupti_file(library, handle, candidate);
+    }
+    std::string last_error = "none in site-packages, CUDA_HOME, /usr/local/cuda or on the loader path";
+    for (const std::string& candidate : candidates(library.driver_version_)) {
+      if (candidate.find('/') != std::string::npos && !is_file(candidate)) continue;
+      void* handle = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (handle != nullptr) return load_cupti_file(library, handle, candidate);
+      last_error = loader_error();
+    }
+    return Failure{FailureKind::kCuptiNotFound, "no libcupti was found (" + last_error + ")",
+                   library.driver_version_ >= 13000 ? "pip install nvidia-cuda-cupti"
+                                                    : "pip install nvidia-cuda-cupti-cu12"};
+  }
+
+  // Where a libcupti may be, best first; none of a CUDA major newer than the driver's, which cannot work.
+  std::vector<std::string> candidates(int driver_version) const {
+    std::vector<int> majors;
+    for (const int major : {13, 12}) {
+      if (driver_version >= major * 1000) majors.push_back(major);
+    }
+    std::vector<std::string> result;
+    for (const std::string& root : paths_.search_roots) {
+      for (const int major : majors) {
+        const std::string folder = major == 12 ? "/nvidia/cuda_cupti/lib/" : "/nvidia/cu" + std::to_string(major) + "/lib/";
+        result.push_back(root + folder + "libcupti.so." + std::to_string(major));
+      }
+    }
+    for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+      if (const std::string home = environment(variable); !home.empty()) append_toolkit(home, majors, result);
+    }
+    append_toolkit("/usr/local/cuda", majors, result);
+    for (const int major : majors) result.push_back("libcupti.so." + std::to_string(major));
+    return result;
+  }
+
+  static void append_toolkit(const std::string& home, const std::vector<int>& majors, std::vector<std::string>& out) {
+    for (const int major : majors) {
+      for (const char* folder : {"/extras/CUPTI/lib64/", "/lib64/", "/targets/x86_64-linux/lib/"}) {
+        out.push_back(home + folder + "libcupti.so." + std::to_string(major));
+      }
+    }
+  }
+
+  LibraryPaths paths_;
+};
+
+Library::Opened Library::open(const LibraryPaths& paths) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const Library>> opened;
+  Finder finder(paths);
+  const std::lock_guard<std::mutex> lock(mutex);
+  const std::string key = finder.key();
+  // A simulator may have changed its version since, so it is asked again; a real library cannot.
+  if (const auto found = opened.find(key); found != opened.end() && !found->second->simulated()) return found->second;
+  Opened result = finder.open();
+  if (const auto* library = std::get_if<std::shared_ptr<const Library>>(&result)) opened[key] = *library;
+  return result;
+}
+
+Library::Opened Library::open_for_decoding(const std::string& libcupti) {
+  void* handle = ::dlopen(libcupti.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    return Failure{FailureKind::kCuptiNotFound, "cannot load " + libcupti + " (" + loader_error() + ")", ""};
+  }
+  auto library = std::make_shared<Library>();
+  if (auto failure = Finder::load_cupti_file(*library, handle, libcupti)) return *failure;
+  library->learn_strides();
+  return std::shared_ptr<const Library>(library);
+}
+
+std::shared_ptr<const Library> Library::layouts_only(int cuda_version) {
+  auto library = std::make_shared<Library>();
+  library->cuda_version_ = cuda_version;
+  library->api_version_ = static_cast<uint32_t>(cuda_version / 1000 * 10000 + cuda_version % 1000 * 10);
+  for (uint32_t kind = 0; kind < std::size(library->strides_); ++kind) {
+    const auto as_kind = static_cast<ActivityKind>(kind);
+    library->strides_[kind] =
+        layout_bytes(as_kind == ActivityKind::kKernel ? ActivityKind::kConcurrentKernel : as_kind, cuda_version);
+  }
+  return library;
+}
+
+void Library::set_version(uint32_t api_version) {
+  api_version_ = api_version;
+  cuda_version_ = cuda_version_of(api_version);
+}
+
+void Library::learn_strides() {
+  // Step the library over a buffer in which every aligned word could be the head of a record of the kind: where
+  // the second record is found, there the first one ends. The stride depends on no other byte of a record.
+  constexpr size_t kBytes = 4096;
+  alignas(8) std::array<uint8_t, kBytes> buffer;
+  for (const Layout& layout : kLayouts) {
+    const auto kind = static_cast<uint32_t>(layout.kind);
+    if (strides_[kind] != 0) continue;
+    for (size_t at = 0; at < kBytes; at += 8) {
+      const uint64_t word = kind;
+      std::memcpy(buffer.data() + at, &word, sizeof(word));
+    }
+    uint8_t* record = nullptr;
+    if (cupti_.ActivityGetNextRecord(buffer.data(), kBytes, &record) != Result::kSuccess) continue;
+    if (record != buffer.data()) continue;
+    if (cupti_.ActivityGetNextRecord(buffer.data(), kBytes, &record) != Result::kSuccess) continue;
+    const std::ptrdiff_t stride = record - buffer.data();
+    const uint32_t least = layout_bytes(layout.kind, 12000);
+    if (stride >= static_cast<std::ptrdiff_t>(least) && stride <= 1024 && stride % 8 == 0) {
+      strides_[kind] = static_cast<uint32_t>(stride);
+    }
+  }
+  strides_[static_cast<uint32_t>(ActivityKind::kKernel)] =
+      strides_[static_cast<uint32_t>(ActivityKind::kConcurrentKernel)];
+}
+
+bool Library::has(Feature feature) const {
+  switch (feature) {
+    case Feature::kDeclineBuffers:
+      return api_version_ >= 27;
+    case Feature::kPerThreadBuffers:
+      return cuda_version_ >= 12030;
+    case Feature::kPerThreadBuffersByDefault:
+      return cuda_version_ >= 13000;
+    case Feature::kApiFilters:
+      return cupti_.ActivityEnableRuntimeApi != nullptr && cupti_.ActivityEnableDriverApi != nullptr;
+    case Feature::kSyncRecordFilter:
+      return cupti_.ActivityEnableAllSyncRecords != nullptr;
+    case Feature::kHolderName:
+      return cupti_.Subscribe_v2 != nullptr;
+    case Feature::kDisablingKernelsIsSafe:
+      return api_version_ != 130000;
+    case Feature::kSourceGraphIds:
+      return cuda_version_ >= 13040;
+  }
+  return false;
+}
+
+std::map<std::string, bool> Library::features() const {
+  return {
+      {"decline buffers", has(Feature::kDeclineBuffers)},
+      {"per-thread buffers", has(Feature::kPerThreadBuffers)},
+      {"per-thread buffers by default", has(Feature::kPerThreadBuffersByDefault)},
+      {"API call filters", has(Feature::kApiFilters)},
+      {"completed waits only", has(Feature::kSyncRecordFilter)},
+      {"name of a conflicting subscriber", has(Feature::kHolderName)},
+      {"safe disabling of kernel tracing", has(Feature::kDisablingKernelsIsSafe)},
+      {"source graph ids", has(Feature::kSourceGraphIds)},
+  };
+}
+
+uint32_t Library::stride(ActivityKind kind) const {
+  const auto index = static_cast<uint32_t>(kind);
+  return index < std::size(strides_) ? strides_[index] : 0;
+}
+
+std::string Library::callback_name(CallbackDomain domain, uint32_t callback_id) const {
+  const char* name = nullptr;
+  if (cupti_.GetCallbackName == nullptr) return "";
+  if (cupti_.GetCallbackName(domain, callback_id, &name) != Result::kSuccess || name == nullptr) return "";
+  return without_version_suffix(name);
+}
+
+std::string Library::text_of(Result result) const {
+  const char* text = nullptr;
+  if (cupti_.GetResultString == nullptr) return "";
+  if (cupti_.GetResultString(result, &text) != Result::kSuccess || text == nullptr) return "";
+  return text;
+}
+
+std::vector<Device> Library::devices() const {
+  std::vector<Device> devices;
+  int count = 0;
+  if (driver_.DeviceGetCount == nullptr || driver_.DeviceGet == nullptr || driver_.DeviceGetName == nullptr) return {};
+  if (driver_.DeviceGetCount(&count) != 0) return {};
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    int device = 0;
+    char name[256] = "";
+    if (driver_.DeviceGet(&device, ordinal) != 0) continue;
+    if (driver_.DeviceGetName(name, static_cast<int>(sizeof(name)) - 1, device) != 0) continue;
+    devices.push_back({ordinal, name});
+  }
+  return devices;
+}
+
+}  // namespace collector::cupti

@@ -1,0 +1,30 @@
+#include "store/string_table.h"
+
+#include <cstring>
+
+namespace collector::store {
+
+uint32_t StringTable::intern(std::string_view text) {
+  if (const auto found = ids_.find(text); found != ids_.end()) return found->second;
+  const auto id = static_cast<uint32_t>(texts_.size());
+  ids_.emplace(texts_.emplace_back(text), id);
+  return id;
+}
+
+uint32_t StringTable::intern_address(const char* text) {
+  if (text == nullptr) return intern("");
+  const auto address = reinterpret_cast<uintptr_t>(text);
+  CacheLine& line = cache_[(address >> 3 ^ address >> 15) % kCacheLines];
+  if (line.address == text && std::strcmp(line.text, text) == 0) return line.id;
+  const uint32_t id = intern(text);
+  line = {text, texts_[id].c_str(), id};
+  return id;
+}
+
+void StringTable::clear() {
+  ids_.clear();
+  texts_.clear();
+  cache_.assign(kCacheLines, CacheLine{});
+}
+
+}  // namespace collector::store

@@ -1,0 +1,39 @@
+// Texts by number. One copy of each; the number is what rows carry.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace collector::store {
+
+// Not thread-safe: it belongs to whoever decodes.
+class StringTable {
+ public:
+  uint32_t intern(std::string_view text);
+
+  // The same for a C string at an address that is likely to come again, as kernel names do. The address alone
+  // proves nothing: after a module is reloaded it may hold another name (seen before 13.4 U1), so a hit in the
+  // cache is confirmed by comparing the text.
+  uint32_t intern_address(const char* text);
+
+  const std::deque<std::string>& texts() const { return texts_; }
+  void clear();
+
+ private:
+  struct CacheLine {
+    const char* address = nullptr;
+    const char* text = nullptr;  // our copy
+    uint32_t id = 0;
+  };
+  static constexpr size_t kCacheLines = 4096;
+
+  std::deque<std::string> texts_;  // a deque never moves its strings: the map's keys and the cache point into it
+  std::unordered_map<std::string_view, uint32_t> ids_;
+  std::vector<CacheLine> cache_ = std::vector<CacheLine>(kCacheLines);
+};
+
+}  // namespace collector::store
