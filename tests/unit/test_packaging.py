@@ -1,0 +1,129 @@
+"""What is shipped: built as a user's pip builds it, from the source distribution, with no CUDA anywhere in sight."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+# What a Linux machine has; libcuda and libcupti are opened at run time, by path, and never linked.
+SYSTEM_LIBRARIES = {
+    "libstdc++",
+    "libgcc_s",
+    "libc",
+    "libm",
+    "libdl",
+    "libpthread",
+    "ld-linux-x86-64",
+    "ld-linux-aarch64",
+}
+
+
+def run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run without the variables that could lead a build or an import to an installed CUDA or to this checkout."""
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("CUDA", "PYTHON", "LD_", "CPATH"))
+    }
+    return subprocess.run(
+        command, cwd=cwd, env={**kept, **environment}, capture_output=True, text=True, check=False, timeout=280
+    )
+
+
+@pytest.fixture(scope="module")
+def distributions(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The source distribution, and the wheel built from it in isolation."""
+    folder = tmp_path_factory.mktemp("dist")
+    done = run(sys.executable, "-m", "build", "--outdir", folder, root, cwd=folder)
+    if done.returncode != 0 and re.search(
+        "Could not find a version|No matching distribution", done.stdout + done.stderr
+    ):
+        if os.environ.get("COLLECTOR_REQUIRE_WHEELS"):
+            pytest.fail(done.stderr[-2000:])
+        pytest.skip("PACKAGES NOT BUILT: the build's requirements cannot be downloaded")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    (sdist,) = folder.glob("*.tar.gz")
+    (wheel,) = folder.glob("*.whl")
+    return sdist, wheel
+
+
+def tracked(root: Path, *paths: str) -> set[str]:
+    listed = subprocess.run(["git", "ls-files", *paths], cwd=root, capture_output=True, text=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout: what should be shipped is not known")
+    return set(listed.stdout.split())
+
+
+def test_no_cuda_header_is_included_anywhere(root: Path) -> None:
+    included = {
+        (path.name, header)
+        for path in (root / "native").rglob("*.[ch]*")
+        for header in re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)', path.read_text(), re.MULTILINE)
+    }
+    assert included
+    ours = {str(path.relative_to(root / "native")) for path in (root / "native").rglob("*.h")}
+    foreign = {header for _, header in included if header not in ours}
+    assert not [header for header in foreign if re.match(r"cu(da|pti|rand|blas)|nv|generated_cuda", header)]
+
+
+@pytest.mark.slow
+def test_sdist_holds_what_a_build_needs(distributions: tuple[Path, Path], root: Path) -> None:
+    with tarfile.open(distributions[0]) as archive:
+        names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+    needed = tracked(root, "native", "collector", "protos", "pyproject.toml", "CMakeLists.txt", "README.md", "LICENSE")
+    assert needed - names == set()
+    assert not [name for name in names if name.startswith((".ci", "build/", ".venv"))]
+
+
+@pytest.mark.slow
+def test_wheel_holds_the_typed_package_and_both_libraries(distributions: tuple[Path, Path], root: Path) -> None:
+    with zipfile.ZipFile(distributions[1]) as archive:
+        names = set(archive.namelist())
+    assert tracked(root, "collector") - names == set()
+    assert "collector/py.typed" in names
+    assert "collector/testing/libcollector_simulator.so" in names
+    assert [name for name in names if re.fullmatch(r"collector/_native\..*\.so", name)]
+    assert {name.split("/")[0] for name in names} == {
+        "collector",
+        next(n for n in names if "dist-info" in n).split("/")[0],
+    }
+    assert [name for name in names if name.endswith("licenses/LICENSE")]
+
+
+@pytest.mark.slow
+def test_libraries_link_nothing_of_cuda(distributions: tuple[Path, Path], tmp_path: Path) -> None:
+    with zipfile.ZipFile(distributions[1]) as archive:
+        libraries = [name for name in archive.namelist() if name.endswith(".so")]
+        archive.extractall(tmp_path, libraries)
+    assert len(libraries) == 2
+    for library in libraries:
+        dynamic = run("readelf", "--wide", "--dynamic", tmp_path / library, cwd=tmp_path).stdout
+        needed = re.findall(r"\(NEEDED\).*\[([^\]]+)\]", dynamic)
+        assert needed
+        assert {name.split(".so")[0] for name in needed} <= SYSTEM_LIBRARIES, library
+        assert "RPATH" not in dynamic
+        assert "RUNPATH" not in dynamic
+        symbols = run("readelf", "--wide", "--dyn-syms", tmp_path / library, cwd=tmp_path).stdout
+        undefined = re.findall(r"\bUND\s+(\S+)", symbols)
+        assert undefined
+        assert not [name for name in undefined if re.match(r"cu(da|pti)?[A-Z]", name)], library
+
+
+@pytest.mark.slow
+def test_wheel_works_in_an_environment_of_its_own(distributions: tuple[Path, Path], tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv/bin/python"
+    installed = run(python, "-m", "pip", "install", "--quiet", distributions[1], cwd=tmp_path)
+    assert installed.returncode == 0, installed.stderr
+    imported = run(python, "-W", "error", "-c", "import collector; print(collector.__file__)", cwd=tmp_path)
+    assert imported.returncode == 0, imported.stderr
+    assert Path(imported.stdout.strip()).is_relative_to(tmp_path)
+    demo = run(tmp_path / "venv/bin/collector", "demo", "-o", tmp_path / "demo.json", cwd=tmp_path)
+    assert demo.returncode == 0, demo.stderr
+    assert "/gpu:0/stream:all" in (tmp_path / "demo.json").read_text()
