@@ -1,111 +1,300 @@
-"""A recording: what one session saw, as immutable columns."""
+"""A recording: what one session saw, as immutable columns, with its ledger and its clock."""
 
 from __future__ import annotations
 
-SCHEMA: dict[str, dict[str, str]] = {
-    "kernels": {
-        "start_ns": "i8",
-        "end_ns": "i8",
-        "device_id": "u4",
-        "context_id": "u4",
-        "stream_id": "u4",
-        "correlation_id": "u4",
-        "name_id": "u4",
-        "grid_x": "i4",
-        "grid_y": "i4",
-        "grid_z": "i4",
-        "block_x": "i4",
-        "block_y": "i4",
-        "block_z": "i4",
-        "cluster_x": "u1",
-        "cluster_y": "u1",
-        "cluster_z": "u1",
-        "registers_per_thread": "u2",
-        "static_shared_bytes": "i4",
-        "dynamic_shared_bytes": "i4",
-        "local_bytes_per_thread": "u4",
-        "launch_type": "u1",
-        "graph_id": "u4",
-        "graph_node_id": "u8",
-    },
-    "memcpys": {
-        "start_ns": "i8",
-        "end_ns": "i8",
-        "device_id": "u4",
-        "context_id": "u4",
-        "stream_id": "u4",
-        "correlation_id": "u4",
-        "num_bytes": "u8",
-        "copy_kind": "u1",
-        "src_kind": "u1",
-        "dst_kind": "u1",
-        "is_async": "u1",
-        "src_device_id": "u4",
-        "src_context_id": "u4",
-        "dst_device_id": "u4",
-        "dst_context_id": "u4",
-        "graph_id": "u4",
-        "graph_node_id": "u8",
-    },
-    "memsets": {
-        "start_ns": "i8",
-        "end_ns": "i8",
-        "device_id": "u4",
-        "context_id": "u4",
-        "stream_id": "u4",
-        "correlation_id": "u4",
-        "num_bytes": "u8",
-        "value": "u4",
-        "memory_kind": "u1",
-        "is_async": "u1",
-        "graph_id": "u4",
-        "graph_node_id": "u8",
-    },
-    "api_calls": {
-        "start_ns": "i8",
-        "end_ns": "i8",
-        "domain": "u1",
-        "callback_id": "u4",
-        "name_id": "u4",
-        "process_id": "u4",
-        "thread_id": "u4",
-        "correlation_id": "u4",
-        "return_value": "u4",
-    },
-    "external_correlations": {
-        "correlation_id": "u4",
-        "external_id": "u8",
-        "external_kind": "u1",
-    },
-    "synchronizations": {
-        "start_ns": "i8",
-        "end_ns": "i8",
-        "sync_type": "u1",
-        "context_id": "u4",
-        "stream_id": "u4",
-        "correlation_id": "u4",
-        "event_id": "u4",
-        "return_value": "u4",
-    },
-    "overheads": {
-        "start_ns": "i8",
-        "end_ns": "i8",
-        "overhead_kind": "u4",
-        "object_kind": "u1",
-        "process_id": "u4",
-        "thread_id": "u4",
-        "device_id": "u4",
-        "context_id": "u4",
-        "stream_id": "u4",
-        "correlation_id": "u4",
-    },
-    "annotations": {
-        "start_ns": "i8",
-        "end_ns": "i8",
-        "external_id": "u8",
-        "name_id": "u4",
-        "thread_id": "u4",
-        "depth": "u2",
-    },
-}
-"""Table -> column -> numpy dtype. Every source fills exactly these; times are CUPTI's own nanoseconds."""
+from dataclasses import dataclass, fields
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.ledger import Ledger, reconcile
+from collector.schema import ACTIVITY_TABLES, SCHEMA
+from collector.sources import ANNOTATION_EXTERNAL_KIND
+from collector.table import Table
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from collector.sources import Capture
+
+__all__ = ["SCHEMA", "Clock", "Recording", "Tables"]
+
+_ORDER = ("device_id", "context_id", "stream_id", "start_ns", "end_ns", "thread_id", "correlation_id", "external_id")
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How CUPTI's time relates to the wall clock, and the window of the step. All in ns."""
+
+    cupti_start_ns: int
+    """CUPTI's time when the step began; what is recorded before it does not belong to the step."""
+    cupti_stop_ns: int
+    """CUPTI's time when the step ended."""
+    wall_start_ns: int
+    """Wall clock (since the epoch) at ``cupti_start_ns``."""
+    wall_stop_ns: int
+    """Wall clock at ``cupti_stop_ns``."""
+    uncertainty_ns: int
+    """How far apart the two clocks may have been read."""
+
+    @property
+    def offset_ns(self) -> int:
+        """Add it to a CUPTI time to get wall time; signed.
+
+        CUPTI counts in wall time on Linux, so an offset that the uncertainty of reading two clocks explains is none.
+        """
+        offset = self.wall_start_ns - self.cupti_start_ns
+        return 0 if abs(offset) <= self.uncertainty_ns else offset
+
+    @property
+    def window_ns(self) -> int:
+        """Length of the step."""
+        return self.cupti_stop_ns - self.cupti_start_ns
+
+
+@dataclass(frozen=True)
+class Tables:
+    """One `Table` per kind of activity; the columns are in `collector.schema.SCHEMA`."""
+
+    kernels: Table
+    memcpys: Table
+    memsets: Table
+    api_calls: Table
+    external_correlations: Table
+    synchronizations: Table
+    overheads: Table
+    annotations: Table
+
+    def __len__(self) -> int:
+        """Rows in all tables together."""
+        return sum(len(getattr(self, item.name)) for item in fields(self))
+
+
+class Recording:
+    """What one session saw. Immutable; made by `from_capture`, `load` or a session.
+
+    The eight tables of `Tables` are attributes (``recording.kernels``) and hold what lies within the step, ordered by
+    device, context, stream and time. Rows that do not are kept, in the same tables, under `invalid`, `early`
+    and `late`; the ledger counts them.
+    """
+
+    kernels: Table
+    memcpys: Table
+    memsets: Table
+    api_calls: Table
+    external_correlations: Table
+    synchronizations: Table
+    overheads: Table
+    annotations: Table
+
+    def __init__(
+        self,
+        parts: tuple[Tables, Tables, Tables, Tables],
+        strings: tuple[str, ...],
+        clock: Clock,
+        ledger: Ledger,
+        counters: Mapping[str, int],
+        environment: Mapping[str, Any],
+    ) -> None:
+        """Hold the parts (kept, invalid, early, late) as they are; see `from_capture` for the way to make one."""
+        self._tables, self.invalid, self.early, self.late = parts
+        for item in fields(Tables):
+            setattr(self, item.name, getattr(self._tables, item.name))
+        self.strings = strings
+        """What every ``name_id`` indexes."""
+        self.clock = clock
+        self.ledger = ledger
+        self.counters = MappingProxyType(dict(counters))
+        """What the source counted, as it said it."""
+        self.environment = MappingProxyType(dict(environment))
+        """Driver, libcupti, devices, simulated, source."""
+        self._frozen = True
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if getattr(self, "_frozen", False):
+            raise AttributeError(f"a recording cannot be changed: {name}")
+        super().__setattr__(name, value)
+
+    def __repr__(self) -> str:
+        kept = {item.name: len(getattr(self, item.name)) for item in fields(Tables)}
+        return f"<Recording {', '.join(f'{count} {name}' for name, count in kept.items() if count) or 'empty'}>"
+
+    @property
+    def out_of_window(self) -> Tables:
+        """The rows of `early` and `late` together."""
+        return Tables(*(_joined([part, late]) for part, late in zip(_each(self.early), _each(self.late), strict=True)))
+
+    @classmethod
+    def from_capture(cls, capture: Capture) -> Recording:
+        """Sort a source's columns, set apart what is not part of the step, and balance the ledger.
+
+        Raises:
+            ValueError: the capture does not follow the schema; a bug of the source.
+        """
+        strings = tuple(capture["strings"])
+        clock = Clock(**{item.name: int(capture["clock"][item.name]) for item in fields(Clock)})
+        columns = {name: _checked(name, capture["tables"].get(name)) for name in SCHEMA}
+        _close_annotations(columns["annotations"], clock)
+        split = [_split(name, values, clock, strings) for name, values in columns.items()]
+        kept, invalid, early, late = (Tables(*tables) for tables in zip(*split, strict=True))
+        counters = {name: int(value) for name, value in capture["counters"].items()}
+        ledger = _balance(columns, kept, (len(invalid), len(early), len(late)), counters, strings)
+        return cls((kept, invalid, early, late), strings, clock, ledger, counters, capture["environment"])
+
+    def to_capture(self) -> Capture:
+        """The recording as a source would hand it over: every row, those set apart included."""
+        parts = (self._tables, self.invalid, self.early, self.late)
+        return {
+            "tables": {name: _joined([getattr(part, name) for part in parts]).columns for name in SCHEMA},
+            "strings": list(self.strings),
+            "counters": dict(self.counters),
+            "clock": {item.name: getattr(self.clock, item.name) for item in fields(Clock)},
+            "environment": dict(self.environment),
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the recording to a ``.gpurec`` file; `load` gives it back. See `collector.recording_file`."""
+        from collector.recording_file import save_recording
+
+        save_recording(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Recording:
+        """Read a recording that `save` wrote. Raises `collector.InvalidFileError` for anything else."""
+        from collector.recording_file import load_recording
+
+        return load_recording(path)
+
+    def to_arrow(self) -> dict[str, pa.Table]:
+        """Every table by name as a pyarrow table, names as dictionaries. Needs pyarrow."""
+        return {item.name: getattr(self, item.name).to_arrow() for item in fields(Tables)}
+
+    def launch_rows(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """For each correlation id the row in ``api_calls`` of the call that caused it, -1 where none was seen.
+
+        A runtime call and the driver call inside it share an id; the outer one, which starts first, is the answer.
+        """
+        return _look_up(correlation_ids, *self._launches)
+
+    def annotation_ids(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """For each correlation id the ``strings`` index of the annotation it was launched under, -1 where none."""
+        return _look_up(correlation_ids, *self._annotated)
+
+    def annotations_of(self, table: Table) -> list[str]:
+        """For each row of ``table`` the path it was launched under, ``""`` where there was none."""
+        return [self.strings[index] if index >= 0 else "" for index in self.annotation_ids(table.correlation_id)]
+
+    @cached_property
+    def _launches(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        # api_calls are in order of time, so the first row of each id is the outer call.
+        return np.unique(self.api_calls.correlation_id, return_index=True)
+
+    @cached_property
+    def _annotated(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Correlation ids in order, and the name of the annotation each was launched under."""
+        parts = (self._tables, self.invalid, self.early, self.late)
+        known = _joined([part.annotations for part in parts])
+        external = self.external_correlations.where(external_kind=ANNOTATION_EXTERNAL_KIND)
+        by_id = np.argsort(known.external_id, kind="stable")
+        rows = _look_up(external.external_id, known.external_id[by_id], by_id)
+        found = external.correlation_id[rows >= 0]
+        ids, first = np.unique(found, return_index=True)
+        return ids, known.name_id[rows[rows >= 0]][first]
+
+
+def _each(tables: Tables) -> list[Table]:
+    return [getattr(tables, item.name) for item in fields(Tables)]
+
+
+def _joined(parts: list[Table]) -> Table:
+    filled = [part for part in parts if len(part)]
+    if len(filled) < 2:
+        return filled[0] if filled else parts[0]
+    columns = {name: np.concatenate([part.columns[name] for part in filled]) for name in parts[0].columns}
+    return Table(parts[0].name, columns, parts[0]._strings)
+
+
+def _look_up(
+    wanted: npt.NDArray[Any], keys: npt.NDArray[Any], values: npt.NDArray[Any]
+) -> npt.NDArray[np.int64]:
+    """The value beside each wanted key, -1 where it is missing. ``keys`` are sorted; key 0 stands for none."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where((keys[at] == wanted) & (wanted != 0), values[at].astype(np.int64), -1)
+
+
+def _checked(name: str, columns: Mapping[str, npt.NDArray[Any]] | None) -> dict[str, npt.NDArray[Any]]:
+    schema = SCHEMA[name]
+    if columns is None or set(columns) != set(schema):
+        raise ValueError(f"the capture's table {name} has not the columns of the schema")
+    arrays = {column: np.asarray(columns[column]) for column in schema}
+    wrong = [column for column, dtype in schema.items() if arrays[column].dtype != np.dtype(dtype)]
+    if wrong:
+        raise ValueError(f"column {name}.{wrong[0]} is {arrays[wrong[0]].dtype}, not {schema[wrong[0]]}")
+    if len({values.shape for values in arrays.values()}) != 1 or next(iter(arrays.values())).ndim != 1:
+        raise ValueError(f"the columns of table {name} differ in length")
+    return arrays
+
+
+def _close_annotations(annotations: dict[str, npt.NDArray[Any]], clock: Clock) -> None:
+    """Let an annotation that was still open when the step ended end with it."""
+    still_open = (annotations["end_ns"] == 0) & (annotations["start_ns"] > 0)
+    if still_open.any():
+        annotations["end_ns"] = np.where(still_open, clock.cupti_stop_ns, annotations["end_ns"])
+
+
+def _split(
+    name: str, columns: dict[str, npt.NDArray[Any]], clock: Clock, strings: tuple[str, ...]
+) -> tuple[Table, Table, Table, Table]:
+    """Return the table's rows in order: within the step, with impossible times, before it, after it."""
+    order = _order(columns)
+    if order is not None:
+        columns = {column: values[order] for column, values in columns.items()}
+    table = Table(name, columns, strings)
+    if "start_ns" not in columns:
+        return table, table[:0], table[:0], table[:0]
+    start, end = columns["start_ns"], columns["end_ns"]
+    invalid = (start <= 0) | (end <= 0) | (end < start)
+    early = ~invalid & (start < clock.cupti_start_ns)
+    late = ~invalid & ~early & (end > clock.cupti_stop_ns)
+    apart = invalid | early | late
+    if not apart.any():
+        return table, table[:0], table[:0], table[:0]
+    return table[~apart], table[invalid], table[early], table[late]
+
+
+def _order(columns: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64] | None:
+    """The permutation that brings rows into the order of `_ORDER`, None if they are in it already."""
+    keys = [columns[name] for name in _ORDER if name in columns]
+    if "device_id" not in columns and "end_ns" in columns:
+        keys[1] = -keys[1]  # of two calls that start together the longer one encloses the other
+    order = np.lexsort(keys[::-1])
+    return None if np.array_equal(order, np.arange(len(order))) else order
+
+
+def _balance(
+    columns: Mapping[str, Mapping[str, npt.NDArray[Any]]],
+    kept: Tables,
+    apart: tuple[int, int, int],
+    counters: Mapping[str, int],
+    strings: tuple[str, ...],
+) -> Ledger:
+    activities = [columns[name] for name in ACTIVITY_TABLES]
+    external = columns["external_correlations"]
+    ours = external["external_id"][external["external_kind"] == ANNOTATION_EXTERNAL_KIND]
+    return Ledger.from_dict(
+        {
+            **counters,
+            **{item.name: len(getattr(kept, item.name)) for item in fields(Tables)},
+            **reconcile(activities, columns["kernels"], columns["api_calls"], strings),
+            "correlations_unmatched": int((~np.isin(ours, columns["annotations"]["external_id"])).sum()),
+            **dict(zip(("invalid_timestamps", "early", "late"), apart, strict=True)),
+        }
+    )

@@ -87,3 +87,20 @@ def open_source(name: str) -> Source:
     module, attribute = _SOURCES[name]
     source: Source = getattr(importlib.import_module(module), attribute)()
     return source
+
+
+def empty_capture() -> Capture:
+    """The capture of a step in which nothing was recorded."""
+    import numpy as np
+
+    from collector.schema import SCHEMA
+
+    return {
+        "tables": {t: {c: np.zeros(0, dtype) for c, dtype in columns.items()} for t, columns in SCHEMA.items()},
+        "strings": [],
+        "counters": {},
+        "clock": dict.fromkeys(
+            ("cupti_start_ns", "cupti_stop_ns", "wall_start_ns", "wall_stop_ns", "uncertainty_ns"), 0
+        ),
+        "environment": {},
+    }

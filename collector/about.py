@@ -1,0 +1,15 @@
+"""Which version of this package runs."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import metadata
+
+
+@cache
+def version() -> str:
+    """The installed distribution's version; ``unknown`` where the package runs without being installed."""
+    try:
+        return metadata.version("cupti-collector")
+    except metadata.PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,162 @@
+"""What was seen, kept and lost in one recording, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    Columns = Mapping[str, npt.NDArray[Any]]
+
+_LAUNCH_PREFIXES = ("cuLaunch", "cudaLaunch", "cuGraphLaunch", "cudaGraphLaunch")
+_NOT_LAUNCHES = ("cuLaunchHostFunc", "cudaLaunchHostFunc")
+_CAPTURE_BEGIN = ("cudaStreamBeginCapture", "cuStreamBeginCapture")
+_CAPTURE_END = ("cudaStreamEndCapture", "cuStreamEndCapture")
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The account of one recording. Every figure is a count unless its name says bytes or ns."""
+
+    launches_seen: int = 0
+    """Kernel and graph launches called by the host: distinct correlation ids (runtime and driver share one)."""
+    launches_matched: int = 0
+    """Launches that at least one kept or set-apart activity belongs to."""
+    launches_failed: int = 0
+    """Launches whose call returned an error; nothing ran."""
+    launches_captured: int = 0
+    """Launches made while a CUDA graph was being captured; they run when the graph is launched."""
+    launches_without_kernel: int = 0
+    """Launches that succeeded and of which no activity was recorded."""
+    kernels: int = 0
+    """Kernels in the recording; like the three below, without those set apart."""
+    kernels_without_launch: int = 0
+    """Kernels whose launch was not seen, while API calls were being recorded."""
+    memcpys: int = 0
+    memsets: int = 0
+    api_calls: int = 0
+    synchronizations: int = 0
+    overheads: int = 0
+    annotations: int = 0
+    external_correlations: int = 0
+    correlations_unmatched: int = 0
+    """External correlation records of ours that name no known annotation."""
+    invalid_timestamps: int = 0
+    """Rows set apart in ``Recording.invalid``: start or end 0, or end before start."""
+    early: int = 0
+    """Rows set apart in ``Recording.early``: they start before the step did."""
+    late: int = 0
+    """Rows set apart in ``Recording.late``: they end after the step did."""
+    records_decoded: int = 0
+    records_dropped: int = 0
+    """Records that CUPTI itself says it dropped."""
+    records_unknown_kind: int = 0
+    """Records of a kind that was not asked for or is not known."""
+    buffers_requested: int = 0
+    buffers_completed: int = 0
+    buffers_declined: int = 0
+    """Requests that no buffer was left for; their records are lost."""
+    buffers_outstanding: int = 0
+    """Buffers that CUPTI had not given back when the step ended."""
+    bytes_completed: int = 0
+    bytes_unparsed: int = 0
+    """Bytes at the end of buffers that could not be read as records."""
+    decode_cpu_ns: int = 0
+    """Processor time spent reading records."""
+    callback_calls: int = 0
+    source_counters: Mapping[str, int] = field(default_factory=dict)
+    """What the source counted beyond these."""
+
+    @property
+    def out_of_window(self) -> int:
+        """Rows set apart because they are not inside the step."""
+        return self.early + self.late
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing that belongs to the step is known to be missing."""
+        return not self.losses()
+
+    def losses(self) -> list[str]:
+        """One line for each way in which something was lost; empty when nothing was."""
+        return [text.format(count) for name, text in _LOSSES.items() if (count := getattr(self, name))]
+
+    def as_dict(self) -> dict[str, int]:
+        """Every figure by name, the source's own ones last, in a fixed order."""
+        own = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "source_counters"}
+        return own | dict(sorted(self.source_counters.items()))
+
+    @classmethod
+    def from_dict(cls, figures: Mapping[str, int]) -> Ledger:
+        """The ledger that `as_dict` was called on."""
+        names = {item.name for item in fields(cls)} - {"source_counters"}
+        own = {name: int(value) for name, value in figures.items() if name in names}
+        return cls(**own, source_counters={n: int(v) for n, v in sorted(figures.items()) if n not in names})
+
+
+_LOSSES = {
+    "records_dropped": "CUPTI dropped {} records: make more or larger buffers (max_buffers, buffer_bytes)",
+    "buffers_declined": "{} buffer requests were declined: raise max_buffers",
+    "buffers_outstanding": "{} buffers had not come back when the step ended: raise timeout_ms, keep synchronize on",
+    "bytes_unparsed": "{} bytes of buffers could not be read as records",
+    "records_unknown_kind": "{} records are of a kind this version does not know",
+    "invalid_timestamps": "{} activities have no usable time (CUPTI gave 0, or an end before the start)",
+    "early": "{} activities start before the step and are kept apart",
+    "late": "{} activities end after the step and are kept apart",
+    "launches_without_kernel": "{} launches succeeded but no activity of theirs was recorded",
+    "kernels_without_launch": "{} kernels belong to no launch that was seen",
+    "correlations_unmatched": "{} launches carry an annotation that is not known",
+}
+"""Field -> the line that explains it. A field that is not here is no loss whatever its value."""
+
+
+def reconcile(
+    activities: Sequence[Columns], kernels: Columns, api_calls: Columns, strings: Sequence[str]
+) -> dict[str, int]:
+    """Hold launches against activities; return the ledger's launch figures by name.
+
+    Args:
+        activities: kernels, memcpys and memsets, with the rows that were set apart.
+        kernels: the kernels among them.
+        api_calls: every API call, with the rows that were set apart.
+        strings: what ``name_id`` indexes.
+    """
+    ids = api_calls["name_id"]
+    launching = _ids_starting_with(strings, _LAUNCH_PREFIXES, but_not=_NOT_LAUNCHES)
+    is_launch = np.isin(ids, launching)
+    launches, first = np.unique(api_calls["correlation_id"][is_launch], return_index=True)
+    launched_at = api_calls["start_ns"][is_launch][first]
+    ran = np.unique(np.concatenate([columns["correlation_id"] for columns in activities]))
+    matched = np.isin(launches, ran, assume_unique=True)
+    failed = ~matched & np.isin(launches, api_calls["correlation_id"][is_launch & (api_calls["return_value"] != 0)])
+    captured = ~matched & ~failed & _inside_capture(launched_at, api_calls, strings)
+    orphans = ~np.isin(kernels["correlation_id"], api_calls["correlation_id"]) if len(ids) else np.zeros(0, bool)
+    return {
+        "launches_seen": len(launches),
+        "launches_matched": int(matched.sum()),
+        "launches_failed": int(failed.sum()),
+        "launches_captured": int(captured.sum()),
+        "launches_without_kernel": int((~(matched | failed | captured)).sum()),
+        "kernels_without_launch": int(orphans.sum()),
+    }
+
+
+def _ids_starting_with(
+    strings: Sequence[str], prefixes: tuple[str, ...], but_not: tuple[str, ...] = ()
+) -> npt.NDArray[np.uint32]:
+    found = [i for i, text in enumerate(strings) if text.startswith(prefixes) and not text.startswith(but_not or "\0")]
+    return np.array(found, np.uint32)
+
+
+def _inside_capture(times_ns: npt.NDArray[Any], api_calls: Columns, strings: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Which times lie where some stream was being captured; threads do not matter, as captures may span them."""
+    ids = api_calls["name_id"]
+    begins = np.sort(api_calls["end_ns"][np.isin(ids, _ids_starting_with(strings, _CAPTURE_BEGIN))])
+    ends = np.sort(api_calls["start_ns"][np.isin(ids, _ids_starting_with(strings, _CAPTURE_END))])
+    return np.searchsorted(begins, times_ns, side="right") > np.searchsorted(ends, times_ns, side="right")

@@ -1,0 +1,87 @@
+"""The files a traced step can be written to, by suffix."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING, BinaryIO, Protocol
+
+from collector.errors import UnknownFormatError
+from collector.files import atomic_write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from collector.protos import RunMetadata
+    from collector.recording import Recording
+
+
+class Step(Protocol):
+    """What a writer may ask of a step."""
+
+    @property
+    def recording(self) -> Recording: ...
+    @property
+    def run_metadata(self) -> RunMetadata: ...
+
+
+def _write_chrome_trace(step: Step, path: Path) -> None:
+    text = chrome_trace_text(step.run_metadata).encode()
+    with atomic_write(path) as file:
+        if path.suffix == ".gz":
+            _write_gzip(file, text)
+        else:
+            file.write(text)
+
+
+def _write_binary(step: Step, path: Path) -> None:
+    data = step.run_metadata.SerializeToString(deterministic=True)
+    with atomic_write(path) as file:
+        file.write(data)
+
+
+def _write_text(step: Step, path: Path) -> None:
+    from google.protobuf import text_format
+
+    text = text_format.MessageToString(step.run_metadata).encode()
+    with atomic_write(path) as file:
+        file.write(text)
+
+
+def _write_recording(step: Step, path: Path) -> None:
+    step.recording.save(path)
+
+
+OUTPUTS: dict[str, Callable[[Step, Path], None]] = {
+    ".json": _write_chrome_trace,
+    ".json.gz": _write_chrome_trace,
+    ".pb": _write_binary,
+    ".pbtxt": _write_text,
+    ".gpurec": _write_recording,
+}
+"""Suffix -> what writes a step to a file of that kind, whole or not at all."""
+
+
+def output_of(path: Path) -> Callable[[Step, Path], None]:
+    """Return the writer for ``path``'s suffix; the longest suffix wins.
+
+    Raises:
+        collector.UnknownFormatError: no format has that suffix.
+    """
+    for suffix in sorted(OUTPUTS, key=len, reverse=True):
+        if path.name.lower().endswith(suffix) and len(path.name) > len(suffix):
+            return OUTPUTS[suffix]
+    raise UnknownFormatError(f"{path}: no format has this suffix", f"Use one of {', '.join(OUTPUTS)}")
+
+
+def chrome_trace_text(run_metadata: RunMetadata) -> str:
+    """``run_metadata`` as a Chrome trace."""
+    from collector.timeline import Timeline
+
+    return Timeline(run_metadata.step_stats).generate_chrome_trace_format(show_dataflow=True, show_memory=False)
+
+
+def _write_gzip(file: BinaryIO, data: bytes) -> None:
+    # Without a name and a time in the header equal traces are equal files.
+    with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:
+        packed.write(data)

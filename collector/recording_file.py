@@ -1,0 +1,89 @@
+"""Recordings in files: ``.gpurec``.
+
+A zip archive of ``meta.json`` and one ``TABLE/COLUMN.npy`` per column, so that anything that reads zip and npy can read
+it. ``meta.json`` holds ``format`` (always "collector recording"), ``version``, and the capture's strings, counters,
+clock and environment. All rows are in the tables, also those that the recording sets apart: reading the file sorts them
+out again. Equal recordings make equal bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.errors import InvalidFileError
+from collector.files import atomic_write
+from collector.recording import Recording
+from collector.schema import SCHEMA
+
+if TYPE_CHECKING:
+    import os
+
+FORMAT = "collector recording"
+VERSION = 1
+_COMPRESSION_LEVEL = 1
+_META_KEYS = ("strings", "counters", "clock", "environment")
+
+
+def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
+    """Write ``recording`` to ``path``, whole or not at all.
+
+    Raises:
+        collector.OutputError: the file cannot be written.
+    """
+    capture: dict[str, Any] = dict(recording.to_capture())
+    meta = {"format": FORMAT, "version": VERSION, **{key: capture[key] for key in _META_KEYS}}
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
+        _add(archive, "meta.json", json.dumps(meta, sort_keys=True, default=str).encode())
+        for table, columns in capture["tables"].items():
+            for column, values in columns.items():
+                npy = io.BytesIO()
+                np.save(npy, values, allow_pickle=False)
+                _add(archive, f"{table}/{column}.npy", npy.getvalue())
+
+
+def load_recording(path: str | os.PathLike[str]) -> Recording:
+    """Read a recording from ``path``.
+
+    Raises:
+        collector.InvalidFileError: it is not there, not a recording, of a newer version, or damaged.
+    """
+    name = Path(path)
+    try:
+        with zipfile.ZipFile(name) as archive:
+            meta = json.loads(archive.read("meta.json"))
+            if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+                raise InvalidFileError(f"{name}: not a recording")
+            if meta.get("version") != VERSION:
+                raise InvalidFileError(
+                    f"{name}: a recording of version {meta.get('version')}, this program reads version {VERSION}",
+                    "Upgrade cupti-collector",
+                )
+            tables = {
+                table: {column: _read(archive, f"{table}/{column}.npy") for column in columns}
+                for table, columns in SCHEMA.items()
+            }
+        return Recording.from_capture({"tables": tables, **{key: meta[key] for key in _META_KEYS}})  # type: ignore[typeddict-item]
+    except OSError as error:
+        raise InvalidFileError(f"{name}: {error.strerror or error}") from error
+    except zipfile.BadZipFile as error:
+        raise InvalidFileError(f"{name}: not a recording, or cut short ({error})") from error
+    except (KeyError, TypeError, ValueError, EOFError, NotImplementedError) as error:
+        raise InvalidFileError(f"{name}: a damaged recording ({error})") from error
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    entry = zipfile.ZipInfo(name)  # its fixed date keeps equal recordings equal files
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(entry, content, compresslevel=_COMPRESSION_LEVEL)
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> np.ndarray[Any, np.dtype[Any]]:
+    with archive.open(name) as file:
+        values: np.ndarray[Any, np.dtype[Any]] = np.lib.format.read_array(file, allow_pickle=False)
+    return values

@@ -1,0 +1,396 @@
+"""One traced step, from the first launch to the file."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import inspect
+import os
+import sys
+import threading
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from collector.annotate import send_annotations_to
+from collector.errors import CollectorError, CollectorWarning, NotTracedError, SessionActiveError
+from collector.files import check_writable
+from collector.outputs import output_of
+from collector.options import KINDS, TraceOptions
+from collector.sources import SOURCE_NAMES, open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import TracebackType
+
+    from collector.ledger import Ledger
+    from collector.protos import RunMetadata, StepStats
+    from collector.recording import Recording
+    from collector.sources import Source
+    from collector.table import Table
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
+_HERE = str(Path(__file__).parent)
+
+
+def trace(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    strict: bool = False,
+    source: str | Source = "auto",
+    synchronize: bool = True,
+    kinds: Iterable[str] = KINDS,
+    buffer_bytes: int = TraceOptions.buffer_bytes,
+    max_buffers: int = TraceOptions.max_buffers,
+    timeout_ms: int = TraceOptions.timeout_ms,
+    rank: int | None = None,
+    job: str = TraceOptions.job,
+) -> Session:
+    """Return a session that traces what the GPU does in a block or a function.
+
+    >>> with collector.trace("step.json") as step:
+    ...     train_step()
+    >>> print(step.summary())
+
+    Where nothing can be traced the body runs all the same, one `collector.CollectorWarning` says why and what to do,
+    and `Session.unavailable` holds the reason.
+
+    While a trace is open another profiler in this process records no GPU activity, and PyTorch's never does again if
+    its first use falls into our trace: use ``torch.profiler`` before or after, not within. Its earlier use is no obstacle:
+    torch keeps CUPTI's one subscription for good, so while its profiler is idle activity is collected without one.
+
+    Args:
+        path: where to write the trace at the end. The suffix decides: ``.json`` and ``.json.gz`` Chrome trace, ``.pb``
+            and ``.pbtxt`` RunMetadata, ``.gpurec`` the recording itself. An existing file is replaced.
+        strict: raise a `collector.CollectorError` instead of warning.
+        source: ``auto``, ``native``, ``cupti-python``, or a `collector.sources.Source`.
+        synchronize: wait at the end for what the devices have not finished, so that it is in the trace.
+        kinds: what to record, out of `collector.options.KINDS`.
+        buffer_bytes: bytes of one activity buffer.
+        max_buffers: how many buffers there may be at once.
+        timeout_ms: how long the end waits for outstanding buffers.
+        rank: this process's rank, put before the device names together with ``job``.
+        job: the job's name there.
+
+    Raises:
+        collector.UnknownFormatError: the suffix of ``path`` says no format.
+        ValueError: an option has a value that it cannot have.
+    """
+    if isinstance(source, str) and source not in SOURCE_NAMES:
+        raise ValueError(f"unknown source {source!r}: choose one of {', '.join(SOURCE_NAMES)}")
+    target = None if path is None else Path(path)
+    if target is not None:
+        output_of(target)
+    return Session(
+        TraceOptions(
+            path=target,
+            strict=strict,
+            source=source,
+            synchronize=synchronize,
+            kinds=tuple(kinds),
+            buffer_bytes=buffer_bytes,
+            max_buffers=max_buffers,
+            timeout_ms=timeout_ms,
+            rank=rank,
+            job=job,
+        )
+    )
+
+
+class Session:
+    """Open while a step is traced, and afterwards holds what came out. Made by `trace`.
+
+    A context manager and a decorator. It can be used again: every use begins anew, and the results are the last use's.
+    One process can have one open session.
+    """
+
+    def __init__(self, options: TraceOptions) -> None:
+        """Take the options; nothing happens before the block is entered."""
+        self.options = options
+        """What was asked for."""
+        self.unavailable: str | None = None
+        """Why the last step was not traced: cause and remedy in one line. None when it was."""
+        self._source: Source | None = None
+        self._recording: Recording | None = None
+        self._owner: tuple[int, int] | None = None
+        self._writable = True
+
+    def __repr__(self) -> str:
+        state = "open" if self._owner else self.unavailable or repr(self._recording or "not used yet")
+        return f"<Session {self.options.path or 'in memory'}: {state}>"
+
+    def __enter__(self) -> Session:
+        _take(self)
+        try:
+            self.unavailable, self._recording, self._source, self._writable = None, None, None, True
+            self.__dict__.pop("step_stats", None)
+            self.__dict__.pop("run_metadata", None)
+            self._check_path()
+            self._start()
+        except BaseException:
+            self._abandon()
+            raise
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._owner is None:
+            return
+        if self._owner[0] != os.getpid():  # a fork inside the body: the parent records, the child must touch nothing
+            self._source, self._owner = None, None
+            self.unavailable = "this process was forked while the trace was open; its parent has the trace"
+            return
+        try:
+            self._stop()
+            self._save_at_end()
+        except Exception as error:
+            # The body's own exception goes first, whatever happened to us.
+            if exc is None:
+                raise
+            with contextlib.suppress(Exception):
+                _warn(f"the trace of a step that raised is incomplete: {error}")
+
+    def __call__(self, function: Function) -> Function:
+        """Trace every call of ``function``, also a coroutine or generator function, from its first step to its last.
+
+        The session is the wrapper's attribute ``session``. A call made inside the traced call, as in a recursion, is
+        part of it.
+        """
+        if inspect.isasyncgenfunction(function):
+
+            @functools.wraps(function)
+            async def wrapper(*args: Any, **kwargs: Any) -> Any:
+                with self:
+                    async with contextlib.aclosing(function(*args, **kwargs)) as values:
+                        async for value in values:
+                            yield value
+
+        elif inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def wrapper(*args: Any, **kwargs: Any) -> Any:
+                with self:
+                    return await function(*args, **kwargs)
+
+        elif inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                with self:
+                    return (yield from function(*args, **kwargs))
+
+        else:
+
+            @functools.wraps(function)
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if self._owner == (os.getpid(), threading.get_ident()):
+                    return function(*args, **kwargs)
+                with self:
+                    return function(*args, **kwargs)
+
+        wrapper.session = self  # type: ignore[attr-defined]
+        return cast("Function", wrapper)
+
+    @property
+    def recording(self) -> Recording:
+        """What was recorded; empty when nothing could be. `NotTracedError` before the step has ended."""
+        if self._recording is None:
+            raise NotTracedError("this session has not traced a step yet" if self._owner is None else _STILL_OPEN)
+        return self._recording
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was seen, kept, lost, and why."""
+        return self.recording.ledger
+
+    @property
+    def kernels(self) -> Table:
+        """The kernels of the step: ``recording.kernels``."""
+        return self.recording.kernels
+
+    @property
+    def memcpys(self) -> Table:
+        """The copies of the step: ``recording.memcpys``."""
+        return self.recording.memcpys
+
+    @property
+    def memsets(self) -> Table:
+        """The memsets of the step: ``recording.memsets``."""
+        return self.recording.memsets
+
+    @functools.cached_property
+    def step_stats(self) -> StepStats:
+        """The step as TensorFlow's StepStats; see `collector.stepstats`."""
+        return self.run_metadata.step_stats
+
+    @functools.cached_property
+    def run_metadata(self) -> RunMetadata:
+        """RunMetadata with the step's StepStats and the provenance."""
+        from collector.stepstats import run_metadata
+
+        return run_metadata(self.recording, self.options.device_prefix)
+
+    def summary(self) -> str:
+        """The step as a table for a terminal, coloured if this process's standard output is one."""
+        from collector.summary import summarize
+
+        return summarize(self.recording, unavailable=self.unavailable)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the step to ``path`` in the format of its suffix, whole or not at all; see `trace`.
+
+        Raises:
+            collector.UnknownFormatError: the suffix says no format.
+            collector.OutputError: the file cannot be written.
+        """
+        output_of(Path(path))(self, Path(path))
+
+    def _check_path(self) -> None:
+        if self.options.path is None:
+            return
+        try:
+            check_writable(self.options.path)
+        except CollectorError as error:
+            self._trouble(error, f"the trace will not be saved: {error}")
+            self._writable = False
+
+    def _start(self) -> None:
+        try:
+            source = self.options.source
+            opened = open_source(source) if isinstance(source, str) else source
+            opened.start(_with_shared_subscription(self.options))
+        except SessionActiveError:
+            raise
+        except CollectorError as error:
+            self.unavailable = str(error)
+            self._trouble(error, f"GPU activity is not traced: {error}")
+            return
+        self._source = opened
+        send_annotations_to(opened)
+
+    def _stop(self) -> None:
+        from collector.recording import Recording
+        from collector.sources import empty_capture
+
+        source, self._source = self._source, None
+        send_annotations_to(None)
+        capture = empty_capture()
+        try:
+            if source is not None:
+                capture = source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
+                capture["environment"].setdefault("thread_names", _thread_names())
+        except CollectorError as error:
+            self.unavailable = str(error)
+            self._trouble(error, f"the trace is lost: {error}")
+        finally:
+            _release(self)
+            self._recording = Recording.from_capture(capture)
+
+    def _save_at_end(self) -> None:
+        if self.options.path is None or not self._writable or self.unavailable is not None:
+            return
+        try:
+            self.save(self.options.path)
+        except CollectorError as error:
+            self._trouble(error, f"the trace is not saved: {error}")
+
+    def _trouble(self, error: CollectorError, message: str) -> None:
+        """Tell of ``error`` as the options say: raised, or as a warning."""
+        if self.options.strict:
+            raise error
+        _warn(message)
+
+    def _abandon(self) -> None:
+        """End without results, as when entering failed."""
+        source, self._source = self._source, None
+        send_annotations_to(None)
+        try:
+            if source is not None:
+                source.abort()
+        finally:
+            _release(self)
+
+
+_STILL_OPEN = "the step is still being traced: its results are there when the block has ended"
+
+_lock = threading.Lock()
+_active: Session | None = None
+"""The one open session of this process, as CUPTI has one subscription."""
+
+
+def _take(session: Session) -> None:
+    global _active
+    with _lock:
+        if _active is not None:
+            where = "this" if _active is session else "another"
+            raise SessionActiveError(
+                f"{where} session is already tracing in this process ({_active.options.path or 'in memory'})",
+                "End it first; one process can trace one step at a time, and annotate() names the parts of a step",
+            )
+        _active = session
+        session._owner = os.getpid(), threading.get_ident()
+
+
+def _release(session: Session) -> None:
+    global _active
+    with _lock:
+        session._owner = None
+        if _active is session:
+            _active = None
+
+
+def _abort_at_exit() -> None:
+    """Let go of CUPTI before the interpreter goes: the driver must not call into freed code."""
+    if _active is not None and _active._source is not None and _active._owner and _active._owner[0] == os.getpid():
+        _active._abandon()
+
+
+def _forget_in_child() -> None:
+    """After a fork: CUPTI's state belongs to the parent. Nothing of it may be called here."""
+    global _active, _lock
+    _lock = threading.Lock()  # another thread may have held it when the process was forked
+    _active = None
+    send_annotations_to(None)
+
+
+atexit.register(_abort_at_exit)
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
+def _warn(message: str) -> None:
+    """Warn at the caller's line, which is the first one outside this package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, CollectorWarning, stacklevel=level)
+
+
+def _thread_names() -> dict[int, str]:
+    """The names of this process's threads by system thread id: Python's where Python made them, else the kernel's."""
+    names: dict[int, str] = {}
+    with contextlib.suppress(OSError):
+        for task in Path("/proc/self/task").iterdir():
+            with contextlib.suppress(OSError):
+                names[int(task.name)] = (task / "comm").read_text(errors="replace").strip()
+    names.update({thread.native_id: thread.name for thread in threading.enumerate() if thread.native_id is not None})
+    return dict(sorted(names.items()))
+
+
+def _with_shared_subscription(options: TraceOptions) -> TraceOptions:
+    from dataclasses import replace
+
+    return replace(options, share_subscription=True) if _torch_profiler_is_idle() else options
+
+
+def _torch_profiler_is_idle() -> bool:
+    """Whether PyTorch is here, and its profiler is not running.
+
+    Kineto subscribes to CUPTI at its first use and never lets go (pytorch/pytorch#191944), so a held subscription says
+    nothing about whether anybody records.
+    """
+    torch = sys.modules.get("torch")
+    profiler = getattr(getattr(torch, "autograd", None), "profiler", None)
+    return profiler is not None and not getattr(profiler, "_is_profiler_enabled", True)

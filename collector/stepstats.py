@@ -1,0 +1,298 @@
+"""Recording -> StepStats: what each device did, as TensorFlow's tools read it.
+
+| device | nodes | node_name | timeline_label |
+| --- | --- | --- | --- |
+| ``/cpu:0`` | annotations | ``layer1/conv`` | ``layer1/conv = conv()`` |
+| ``/cpu:0`` | API calls | ``cudaLaunchKernel`` | ``cudaLaunchKernel = cudaLaunchKernel()`` |
+| ``/gpu:D/stream:all`` | kernels, copies and memsets of device D, each once | as below | as below |
+| ``/gpu:D/stream:S`` | those of one stream: kernels | ``op:sgemm`` | ``void sgemm<float>(...) regs:64 shm:1024 grid:8,1,1 block:256,1,1`` |
+| | copies | ``op:MEMCPYHtoD`` | ``MEMCPYHtoD 4096 bytes (Pageable to Device)``; between devices also `` gpu:0 to gpu:1`` |
+| | memsets | ``op:MEMSET`` | ``MEMSET 4096 bytes (Device)`` |
+| ``/gpu:D/memcpy`` | copies and memsets of device D | as above | as above |
+
+``op`` is the annotation path a launch was made under. Without one it is the second part again: ``sgemm:sgemm``. Readers
+split node names at ``:``, so ``:`` in an annotation becomes ``.``. ``shm`` is static and dynamic shared memory together,
+in bytes. Where two contexts of a device use one stream number, the stream is ``stream:S`` of the context with the lowest
+number and ``stream:S.C`` of any other context C. API names lose their version: ``cudaMemcpy_v3020`` is ``cudaMemcpy``.
+
+``all_start_micros`` is wall time; start and relative end are truncated to µs and no activity is shorter than 1 µs, as
+TensorFlow does it; ``*_nanos`` are exact. ``scheduled_*`` and ``thread_id`` of a device's activity are those of the call
+that launched it, if that was seen. Devices are in the order of the table, by number; nodes by start, end, and the
+recording's own order.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.about import version
+from collector.names import demangle, short_name
+from collector.protos import DeviceStepStats, NodeExecStats, Provenance, RunMetadata, StepStats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import numpy.typing as npt
+
+    from collector.recording import Recording
+    from collector.table import Table
+
+COPY_KINDS = ("<unknown>", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP")
+"""CUPTI's copy kinds by number."""
+MEMORY_KINDS = ("Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "DeviceStatic", "ManagedStatic")
+"""CUPTI's memory kinds by number."""
+
+_API_VERSION = re.compile(r"(?:_ptsz|_ptds)?_v\d+(?:_ptsz|_ptds)?$|_ptsz$|_ptds$")
+
+
+def run_metadata(recording: Recording, device_prefix: str = "") -> RunMetadata:
+    """Return ``recording`` as RunMetadata: its StepStats and where it came from.
+
+    Args:
+        recording: what to convert; rows that it sets apart are counted in the provenance only.
+        device_prefix: put before every device name, such as ``/job:worker/replica:0/task:3``.
+    """
+    return RunMetadata(step_stats=step_stats(recording, device_prefix), provenance=_provenance(recording))
+
+
+def step_stats(recording: Recording, device_prefix: str = "") -> StepStats:
+    """Return ``recording`` as StepStats, as the module's table says."""
+    devices = [*_host_devices(recording), *_gpu_devices(recording)]
+    for device in devices:
+        device.device = device_prefix + device.device
+    return StepStats(dev_stats=devices)
+
+
+def _host_devices(recording: Recording) -> list[DeviceStepStats]:
+    annotations, calls = recording.annotations, recording.api_calls
+    if not len(annotations) and not len(calls):
+        return []
+    names = annotations.recorded_names() + _Texts(lambda name_id: _api_name(recording.strings[name_id])).of(calls.name_id)
+    labels = _Texts(_host_label)
+    starts = np.concatenate([annotations.start_ns, calls.start_ns])
+    ends = np.concatenate([annotations.end_ns, calls.end_ns])
+    threads = np.concatenate([annotations.thread_id, calls.thread_id])
+    order = np.lexsort((-ends, starts))  # what encloses comes before what it encloses
+    times = _times(starts[order], ends[order], recording.clock.offset_ns)
+    device = DeviceStepStats(device="/cpu:0")
+    add = device.node_stats.add
+    for row, thread, start_micros, micros, start_nanos, nanos in zip(
+        order.tolist(), threads[order].tolist(), *(column.tolist() for column in times), strict=True
+    ):
+        name = names[row]
+        add(
+            node_name=name,
+            timeline_label=labels[(name,)],
+            thread_id=thread,
+            all_start_micros=start_micros,
+            op_end_rel_micros=micros,
+            all_end_rel_micros=micros,
+            all_start_nanos=start_nanos,
+            op_end_rel_nanos=nanos,
+            all_end_rel_nanos=nanos,
+        )
+    known = {int(thread): str(name) for thread, name in recording.environment.get("thread_names", {}).items()}
+    for thread in np.unique(threads).tolist():
+        device.thread_names[thread] = known.get(thread, f"thread {thread}")
+    return [device]
+
+
+@dataclass(frozen=True)
+class _Activities:
+    """Kernels, copies and memsets of all devices in one order: device, start, end, the recording's own."""
+
+    device_id: npt.NDArray[Any]
+    context_id: npt.NDArray[Any]
+    stream_id: npt.NDArray[Any]
+    is_copy: npt.NDArray[np.bool_]
+    nodes: list[NodeExecStats]
+
+
+def _gpu_devices(recording: Recording) -> Iterator[DeviceStepStats]:
+    activities = _activities(recording)
+    for device_id in np.unique(activities.device_id).tolist():
+        rows = slice(*np.searchsorted(activities.device_id, [device_id, device_id + 1]).tolist())
+        nodes, is_copy = activities.nodes[rows], activities.is_copy[rows]
+        contexts, streams = activities.context_id[rows], activities.stream_id[rows]
+        yield DeviceStepStats(device=f"/gpu:{device_id}/stream:all", node_stats=nodes)
+        seen: set[int] = set()
+        for stream, context in np.unique(np.stack([streams, contexts]), axis=1).T.tolist():
+            suffix = f"{stream}.{context}" if stream in seen else f"{stream}"
+            seen.add(stream)
+            chosen = np.flatnonzero((streams == stream) & (contexts == context)).tolist()
+            yield DeviceStepStats(
+                device=f"/gpu:{device_id}/stream:{suffix}", node_stats=map(nodes.__getitem__, chosen)
+            )
+        if is_copy.any():
+            copies = map(nodes.__getitem__, np.flatnonzero(is_copy).tolist())
+            yield DeviceStepStats(device=f"/gpu:{device_id}/memcpy", node_stats=copies)
+
+
+def _activities(recording: Recording) -> _Activities:
+    tables = (recording.kernels, recording.memcpys, recording.memsets)
+    column = {
+        name: np.concatenate([getattr(table, name) for table in tables])
+        for name in ("device_id", "context_id", "stream_id", "start_ns", "end_ns", "correlation_id")
+    }
+    order = np.lexsort((column["end_ns"], column["start_ns"], column["device_id"]))
+    column = {name: values[order] for name, values in column.items()}
+    names, labels = _names(recording, tables), _labels(recording)
+    offset = recording.clock.offset_ns
+    launched = recording.launch_rows(column["correlation_id"])
+    scheduled, thread = _launches(recording, launched)
+    times = _times(column["start_ns"], column["end_ns"], offset)
+    nodes = [
+        NodeExecStats(
+            node_name=names[row],
+            timeline_label=labels[row],
+            all_start_micros=start_micros,
+            op_end_rel_micros=micros,
+            all_end_rel_micros=micros,
+            all_start_nanos=start_nanos,
+            op_end_rel_nanos=nanos,
+            all_end_rel_nanos=nanos,
+            scheduled_micros=scheduled_nanos // 1000,
+            scheduled_nanos=scheduled_nanos,
+            thread_id=thread_id,
+        )
+        for row, start_micros, micros, start_nanos, nanos, scheduled_nanos, thread_id in zip(
+            order.tolist(),
+            *(values.tolist() for values in times),
+            scheduled.tolist(),
+            thread.tolist(),
+            strict=True,
+        )
+    ]
+    return _Activities(
+        column["device_id"], column["context_id"], column["stream_id"], order >= len(recording.kernels), nodes
+    )
+
+
+def _launches(recording: Recording, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Wall time and thread of the calls in these rows of ``api_calls``; 0 for row -1."""
+    calls = recording.api_calls
+    if not len(calls):
+        return np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+    scheduled = np.where(rows >= 0, calls.start_ns[rows] + recording.clock.offset_ns, 0)
+    return scheduled, np.where(rows >= 0, calls.thread_id[rows], 0)
+
+
+def _times(
+    start_ns: npt.NDArray[Any], end_ns: npt.NDArray[Any], offset_ns: int
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+    """Wall start in µs, duration in µs (at least 1), wall start in ns, duration in ns."""
+    wall, duration = start_ns + offset_ns, end_ns - start_ns
+    return wall // 1000, np.maximum(duration // 1000, 1), wall, duration
+
+
+class _Texts(dict[tuple[Any, ...], str]):
+    """Texts made once for each distinct key."""
+
+    def __init__(self, make: Callable[..., str]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: tuple[Any, ...]) -> str:
+        text = self[key] = self._make(*key)
+        return text
+
+    def of(self, *columns: npt.NDArray[Any]) -> list[str]:
+        """The text of every row, made of the values that ``columns`` have there."""
+        return list(map(self.__getitem__, zip(*(values.tolist() for values in columns), strict=True)))
+
+
+def _names(recording: Recording, tables: tuple[Table, Table, Table]) -> list[str]:
+    """``op:kernel`` of every activity, tables one after another."""
+    kernels, memcpys, memsets = tables
+    strings = recording.strings
+
+    def name(second: str, op: int) -> str:
+        return f"{_op(strings[op])}:{second}" if op >= 0 else f"{second}:{second}"
+
+    ops = [recording.annotation_ids(table.correlation_id) for table in tables]
+    return [
+        *_Texts(lambda name_id, op: name(short_name(strings[name_id]), op)).of(kernels.name_id, ops[0]),
+        *_Texts(lambda kind, op: name("MEMCPY" + _copy_kind(kind), op)).of(memcpys.copy_kind, ops[1]),
+        *_Texts(lambda op: name("MEMSET", op)).of(ops[2]),
+    ]
+
+
+def _labels(recording: Recording) -> list[str]:
+    """``timeline_label`` of every activity: kernels, copies, memsets."""
+    kernels, memcpys, memsets = recording.kernels, recording.memcpys, recording.memsets
+
+    def kernel(name_id: int, registers: int, shared: int, *shape: int) -> str:
+        grid, block = ",".join(map(str, shape[:3])), ",".join(map(str, shape[3:]))
+        whole = _readable(demangle(recording.strings[name_id]))
+        return f"{whole} regs:{registers} shm:{shared} grid:{grid} block:{block}"
+
+    shared = kernels.static_shared_bytes.astype(np.int64) + kernels.dynamic_shared_bytes
+    shape = [getattr(kernels, f"{part}_{axis}") for part in ("grid", "block") for axis in "xyz"]
+    return [
+        *_Texts(kernel).of(kernels.name_id, kernels.registers_per_thread, shared, *shape),
+        *_Texts(_copy_label).of(
+            memcpys.copy_kind,
+            memcpys.num_bytes,
+            memcpys.src_kind,
+            memcpys.dst_kind,
+            memcpys.src_device_id,
+            memcpys.dst_device_id,
+        ),
+        *_Texts(lambda num_bytes, kind: f"MEMSET {num_bytes} bytes ({_memory_kind(kind)})").of(
+            memsets.num_bytes, memsets.memory_kind
+        ),
+    ]
+
+
+def _copy_label(kind: int, num_bytes: int, src: int, dst: int, src_device: int, dst_device: int) -> str:
+    ends = f" gpu:{src_device} to gpu:{dst_device}" if _copy_kind(kind) == "PtoP" else ""
+    return f"MEMCPY{_copy_kind(kind)} {num_bytes} bytes ({_memory_kind(src)} to {_memory_kind(dst)}){ends}"
+
+
+def _copy_kind(kind: int) -> str:
+    return COPY_KINDS[kind] if kind < len(COPY_KINDS) else "<unknown>"
+
+
+def _memory_kind(kind: int) -> str:
+    return MEMORY_KINDS[kind] if kind < len(MEMORY_KINDS) else "<unknown>"
+
+
+def _op(path: str) -> str:
+    return re.sub(r":+", ".", path)
+
+
+def _readable(text: str) -> str:
+    # TensorFlow's newest timeline takes what stands between @@ and # in a label for the op's name.
+    return text.replace("@@", "@ @")
+
+
+def _api_name(name: str) -> str:
+    return _API_VERSION.sub("", name) or name
+
+
+def _host_label(name: str) -> str:
+    """``name = Op()``, from which TensorFlow's timeline takes the op that it shows."""
+    return f"{name} = {name.rstrip('/').rpartition('/')[2] or name}()"
+
+
+def _provenance(recording: Recording) -> Provenance:
+    clock, environment = recording.clock, recording.environment
+    return Provenance(
+        collector_version=version(),
+        source=str(environment.get("source", "")),
+        simulated=bool(environment.get("simulated", False)),
+        environment={key: _text(value) for key, value in environment.items()},
+        ledger=recording.ledger.as_dict(),
+        clock_offset_nanos=clock.offset_ns,
+        window_start_nanos=clock.cupti_start_ns + clock.offset_ns,
+        window_end_nanos=clock.cupti_stop_ns + clock.offset_ns,
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
