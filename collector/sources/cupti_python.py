@@ -65,7 +65,6 @@ class CuptiPythonSource:
         self._undo = contextlib.ExitStack()
         self._kinds: list[int] = []
         self._annotations = _AnnotationLog()
-        self._pushed = threading.local()  # .stack: what this thread has pushed to CUPTI
         self._clock: dict[str, int] = {}
         self._requested = itertools.count()
         self._completed = itertools.count()
@@ -172,7 +171,7 @@ class CuptiPythonSource:
         """See `collector.sources.Source.push_annotation`; nothing happens while nothing is recorded."""
         if self._rows is None:
             return
-        stack = self._pushed.__dict__.setdefault("stack", [])
+        stack = _pushed.__dict__.setdefault("stack", [])
         while stack and stack[-1].log is not self._annotations:  # left open when an earlier session ended
             self._pop(stack)
         annotation = self._annotations.open(path, self._cupti.get_timestamp(), len(stack))
@@ -181,7 +180,7 @@ class CuptiPythonSource:
 
     def pop_annotation(self) -> None:
         """See `collector.sources.Source.pop_annotation`; nothing happens where this thread pushed nothing."""
-        stack = self._pushed.__dict__.get("stack")
+        stack = _pushed.__dict__.get("stack")
         if stack:
             self._pop(stack)
 
@@ -278,6 +277,7 @@ class _AnnotationLog:
         return {column: table[column].copy() for column in SCHEMA["annotations"]}
 
 
+_pushed = threading.local()  # .stack: what this thread has pushed to CUPTI, whichever session pushed it
 _external_ids = itertools.count(1)  # never used twice: a late record must not meet another session's annotation
 
 
