@@ -1,0 +1,232 @@
+#include "simulator/buffers.h"
+
+#include <dlfcn.h>
+
+#include <chrono>
+#include <cstring>
+
+namespace collector::simulator {
+namespace {
+
+thread_local int callback_depth = 0;
+
+int64_t steady_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+using CounterHook = void (*)();
+
+CounterHook allocation_hook(const char* name) { return reinterpret_cast<CounterHook>(dlsym(RTLD_DEFAULT, name)); }
+
+bool all_zero(const uint8_t* bytes, size_t count) {
+  uint64_t seen = 0;
+  for (size_t i = 0; i + 8 <= count; i += 8) {
+    uint64_t word;
+    std::memcpy(&word, bytes + i, 8);
+    seen |= word;
+  }
+  return seen == 0;
+}
+
+}  // namespace
+
+bool in_client_callback() { return callback_depth > 0; }
+
+ClientCallback::ClientCallback(Latency& latency) : latency_(latency) {
+  static const CounterHook enter = allocation_hook("allocation_counter_enter");
+  ++callback_depth;
+  if (enter != nullptr) enter();
+  started_ns_ = static_cast<uint64_t>(steady_ns());
+}
+
+ClientCallback::~ClientCallback() {
+  static const CounterHook leave = allocation_hook("allocation_counter_leave");
+  latency_.add(static_cast<uint64_t>(steady_ns()) - started_ns_);
+  if (leave != nullptr) leave();
+  --callback_depth;
+}
+
+void Buffers::set_callbacks(RequestCallback on_request, CompleteCallback on_complete) {
+  complete_.store(on_complete, std::memory_order_release);
+  request_.store(on_request, std::memory_order_release);
+}
+
+bool Buffers::append(RecordBuffer& buffer, const void* record, size_t bytes) {
+  const std::lock_guard lock(buffer.mutex);
+  const auto fits = [&] {
+    return buffer.used + bytes <= buffer.size && (buffer.max_records == 0 || buffer.records < buffer.max_records);
+  };
+  if (buffer.data != nullptr && !fits()) close(buffer);
+  if (buffer.data == nullptr && !request(buffer)) {
+    drop();
+    return false;
+  }
+  if (!fits()) {
+    misuses_.count(Misuse::kBufferTooSmall);
+    drop();
+    return false;
+  }
+  uint8_t* place = buffer.data + buffer.used;
+  if (client_zeroes.load(std::memory_order_relaxed) && !all_zero(place, bytes)) {
+    misuses_.count(Misuse::kBufferNotZeroed);
+  }
+  std::memcpy(place, record, bytes);
+  buffer.used += bytes;
+  buffer.last_record_bytes = bytes;
+  ++buffer.records;
+  records_.fetch_add(1, std::memory_order_relaxed);
+  if (2 * buffer.used >= buffer.size && faults_.strikes(Fault::kHalfFullBuffers)) close(buffer);
+  return true;
+}
+
+void Buffers::append_late(const void* record, size_t bytes) {
+  const auto* first = static_cast<const uint8_t*>(record);
+  const std::lock_guard lock(queue_);
+  late_.emplace_back(first, first + bytes);
+}
+
+bool Buffers::request(RecordBuffer& buffer) {
+  const RequestCallback callback = request_.load(std::memory_order_acquire);
+  if (callback == nullptr) return false;
+  uint8_t* data = nullptr;
+  size_t size = 0;
+  size_t max_records = 0;
+  {
+    const ClientCallback inside(request_latency_);
+    callback(&data, &size, &max_records);
+  }
+  requested_.fetch_add(1, std::memory_order_relaxed);
+  if (data == nullptr || size == 0) {
+    declined_.fetch_add(1, std::memory_order_relaxed);
+    if (null_is_fatal_) misuses_.count(Misuse::kBufferDeclined);
+    return false;
+  }
+  if (reinterpret_cast<uintptr_t>(data) % 8 != 0) misuses_.count(Misuse::kBufferMisaligned);
+  {
+    const std::lock_guard lock(queue_);
+    if (!held_.insert(data).second) misuses_.count(Misuse::kBufferInUse);
+  }
+  if (!client_zeroes.load(std::memory_order_relaxed)) std::memset(data, 0, size);
+  buffer.data = data;
+  buffer.size = size;
+  buffer.used = 0;
+  buffer.records = 0;
+  buffer.max_records = max_records;
+  buffer.last_record_bytes = 0;
+  return true;
+}
+
+void Buffers::close(RecordBuffer& buffer) {
+  Closed closed{buffer.data, buffer.size, buffer.used};
+  int64_t cut = 0;
+  if (buffer.records > 0 && faults_.strikes(Fault::kCutBuffer, &cut)) {
+    closed.valid -= static_cast<size_t>(cut) < buffer.last_record_bytes ? static_cast<size_t>(cut) : 0;
+  }
+  buffer.data = nullptr;
+  buffer.size = buffer.used = buffer.records = 0;
+  if (faults_.strikes(Fault::kWithheldBuffer)) return;
+  const bool overtaken = faults_.strikes(Fault::kOutOfOrderBuffers);
+  {
+    const std::lock_guard lock(queue_);
+    if (overtaken) {
+      overtaken_.push_back(closed);
+      return;
+    }
+    closed_.push_back(closed);
+    for (; !overtaken_.empty(); overtaken_.pop_front()) closed_.push_back(overtaken_.front());
+  }
+  if (deliver_from_caller_) {
+    deliver_closed();
+  } else if (wake_worker != nullptr) {
+    wake_worker(wake_argument);
+  }
+}
+
+void Buffers::deliver_closed() {
+  const std::lock_guard delivering(delivering_);
+  for (;;) {
+    Closed closed{};
+    {
+      const std::lock_guard lock(queue_);
+      if (closed_.empty()) return;
+      closed = closed_.front();
+      closed_.pop_front();
+    }
+    hand_back(closed);
+  }
+}
+
+void Buffers::hand_back(const Closed& closed) {
+  {
+    const std::lock_guard lock(queue_);
+    held_.erase(closed.data);
+  }
+  completed_.fetch_add(1, std::memory_order_relaxed);
+  bytes_.fetch_add(closed.valid, std::memory_order_relaxed);
+  const CompleteCallback callback = complete_.load(std::memory_order_acquire);
+  if (callback == nullptr) return;
+  const ClientCallback inside(complete_latency_);
+  callback(nullptr, 0, closed.data, closed.size, closed.valid);
+}
+
+void Buffers::flush(const std::vector<RecordBuffer*>& buffers, bool empty_too) {
+  for (RecordBuffer* buffer : buffers) {
+    const std::lock_guard lock(buffer->mutex);
+    if (buffer->data != nullptr && (buffer->used > 0 || empty_too)) close(*buffer);
+  }
+  std::vector<std::vector<uint8_t>> late;
+  {
+    const std::lock_guard lock(queue_);
+    late.swap(late_);
+  }
+  if (!late.empty()) {
+    RecordBuffer last;
+    for (const auto& record : late) append(last, record.data(), record.size());
+    const std::lock_guard lock(last.mutex);
+    if (last.data != nullptr) close(last);
+  }
+  {
+    const std::lock_guard lock(queue_);
+    for (; !overtaken_.empty(); overtaken_.pop_front()) closed_.push_back(overtaken_.front());
+    for (auto closed = closed_.begin(); closed != closed_.end();) {
+      int64_t delay_ms = 0;
+      if (!faults_.strikes(Fault::kSlowCompletion, &delay_ms)) {
+        ++closed;
+        continue;
+      }
+      slow_.push_back({*closed, steady_ns() + delay_ms * 1'000'000});
+      closed = closed_.erase(closed);
+    }
+  }
+  deliver_closed();
+}
+
+void Buffers::deliver_slow() {
+  const int64_t now = steady_ns();
+  {
+    const std::lock_guard lock(queue_);
+    for (auto slow = slow_.begin(); slow != slow_.end();) {
+      if (slow->due_ns > now) {
+        ++slow;
+        continue;
+      }
+      closed_.push_back(slow->closed);
+      slow = slow_.erase(slow);
+    }
+  }
+  deliver_closed();
+}
+
+bool Buffers::idle() {
+  const std::lock_guard delivering(delivering_);
+  const std::lock_guard lock(queue_);
+  return closed_.empty() && slow_.empty();
+}
+
+Buffers::Counts Buffers::counts() {
+  const std::lock_guard lock(queue_);
+  return {requested_.load(), completed_.load(), declined_.load(), held_.size(), bytes_.load(), records_.load()};
+}
+
+}  // namespace collector::simulator

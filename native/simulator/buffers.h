@@ -1,0 +1,132 @@
+// Activity buffers: asked of the client, filled with records, handed back.
+//
+// Lock order: RecordBuffer::mutex -> delivering_ -> queue_. Client callbacks run with one of the first two held, as the
+// real library's do; a client that calls back into CUPTI from there is counted and turned away before any lock.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include "simulator/control.h"
+#include "simulator/faults.h"
+#include "simulator/latency.h"
+#include "simulator/misuse.h"
+
+namespace collector::simulator {
+
+using RequestCallback = void (*)(uint8_t** buffer, size_t* size, size_t* max_records);
+using CompleteCallback = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t size, size_t valid);
+
+// Whether this thread is inside a client's buffer callback.
+bool in_client_callback();
+
+// Marks the calling thread as being inside a client callback, times it, and tells a test's allocation counter, if the
+// process has one (functions allocation_counter_enter and allocation_counter_leave).
+class ClientCallback {
+ public:
+  explicit ClientCallback(Latency& latency);
+  ~ClientCallback();
+  ClientCallback(const ClientCallback&) = delete;
+  ClientCallback& operator=(const ClientCallback&) = delete;
+
+ private:
+  Latency& latency_;
+  uint64_t started_ns_;
+};
+
+// The buffer one thread (or all together) is filling.
+struct RecordBuffer {
+  std::mutex mutex;
+  uint8_t* data = nullptr;
+  size_t size = 0;
+  size_t used = 0;
+  size_t records = 0;
+  size_t max_records = 0;
+  size_t last_record_bytes = 0;
+};
+
+class Buffers {
+ public:
+  Buffers(Faults& faults, MisuseCounters& misuses, bool deliver_from_caller, bool null_is_fatal)
+      : faults_(faults), misuses_(misuses), deliver_from_caller_(deliver_from_caller), null_is_fatal_(null_is_fatal) {}
+
+  void set_callbacks(RequestCallback on_request, CompleteCallback on_complete);
+  bool has_callbacks() const { return request_.load(std::memory_order_acquire) != nullptr; }
+
+  // Writes one record. False: dropped, and counted.
+  bool append(RecordBuffer& buffer, const void* record, size_t bytes);
+  void drop() { dropped_.fetch_add(1, std::memory_order_relaxed); }
+  // Makes this record come in a buffer of its own, after all others of the next flush.
+  void append_late(const void* record, size_t bytes);
+
+  // Closes what `buffers` holds and hands everything back. `empty_too`: also buffers without a record.
+  void flush(const std::vector<RecordBuffer*>& buffers, bool empty_too);
+  // Hands back what is closed already; the worker's part.
+  void deliver_closed();
+  // Hands back what a slow_completion fault kept, if its time has come.
+  void deliver_slow();
+  bool idle();
+
+  uint64_t take_dropped() { return dropped_.exchange(0, std::memory_order_acq_rel); }
+  std::atomic<bool> client_zeroes{false};
+
+  struct Counts {
+    uint64_t requested, completed, declined, outstanding, bytes, records;
+  };
+  Counts counts();
+  const Latency& request_latency() const { return request_latency_; }
+  const Latency& complete_latency() const { return complete_latency_; }
+
+  // Called when there is something for the worker to deliver.
+  void (*wake_worker)(void*) = nullptr;
+  void* wake_argument = nullptr;
+
+ private:
+  struct Closed {
+    uint8_t* data;
+    size_t size;
+    size_t valid;
+  };
+  struct Slow {
+    Closed closed;
+    int64_t due_ns;
+  };
+
+  bool request(RecordBuffer& buffer);
+  void close(RecordBuffer& buffer);
+  void hand_back(const Closed& closed);
+
+  Faults& faults_;
+  MisuseCounters& misuses_;
+  const bool deliver_from_caller_;
+  const bool null_is_fatal_;
+  std::atomic<RequestCallback> request_{nullptr};
+  std::atomic<CompleteCallback> complete_{nullptr};
+
+  std::mutex delivering_;
+  std::mutex queue_;
+  std::deque<Closed> closed_;
+  std::deque<Closed> overtaken_;
+  std::vector<Slow> slow_;
+  std::vector<std::vector<uint8_t>> late_;
+  std::unordered_set<uint8_t*> held_;
+
+  std::atomic<uint64_t> dropped_{0};
+  std::atomic<uint64_t> requested_{0};
+  std::atomic<uint64_t> completed_{0};
+  std::atomic<uint64_t> declined_{0};
+  std::atomic<uint64_t> bytes_{0};
+  std::atomic<uint64_t> records_{0};
+  Latency request_latency_;
+  Latency complete_latency_;
+};
+
+}  // namespace collector::simulator

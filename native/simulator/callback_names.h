@@ -1,0 +1,71 @@
+// The API calls the simulated program makes, by CUPTI's callback ids, which never change.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "cupti/abi.h"
+
+namespace collector::simulator {
+
+struct CallbackName {
+  cupti::CallbackDomain domain;
+  uint32_t id;
+  const char* name;
+};
+
+inline constexpr CallbackName kCallbackNames[] = {
+    {cupti::CallbackDomain::kDriverApi, 9, "cuDeviceGetAttribute"},
+    {cupti::CallbackDomain::kDriverApi, 17, "cuCtxSynchronize"},
+    {cupti::CallbackDomain::kDriverApi, 119, "cuEventRecord"},
+    {cupti::CallbackDomain::kDriverApi, 120, "cuEventQuery"},
+    {cupti::CallbackDomain::kDriverApi, 121, "cuEventSynchronize"},
+    {cupti::CallbackDomain::kDriverApi, 125, "cuStreamQuery"},
+    {cupti::CallbackDomain::kDriverApi, 126, "cuStreamSynchronize"},
+    {cupti::CallbackDomain::kDriverApi, 216, "cuMemsetD8Async"},
+    {cupti::CallbackDomain::kDriverApi, 277, "cuMemcpyHtoDAsync_v2"},
+    {cupti::CallbackDomain::kDriverApi, 279, "cuMemcpyDtoHAsync_v2"},
+    {cupti::CallbackDomain::kDriverApi, 281, "cuMemcpyDtoDAsync_v2"},
+    {cupti::CallbackDomain::kDriverApi, 295, "cuStreamWaitEvent"},
+    {cupti::CallbackDomain::kDriverApi, 304, "cuCtxGetCurrent"},
+    {cupti::CallbackDomain::kDriverApi, 306, "cuMemcpyAsync"},
+    {cupti::CallbackDomain::kDriverApi, 307, "cuLaunchKernel"},
+    {cupti::CallbackDomain::kDriverApi, 319, "cuMemcpyPeerAsync"},
+    {cupti::CallbackDomain::kDriverApi, 392, "cuDevicePrimaryCtxGetState"},
+    {cupti::CallbackDomain::kDriverApi, 514, "cuGraphLaunch"},
+    {cupti::CallbackDomain::kDriverApi, 652, "cuLaunchKernelEx"},
+    {cupti::CallbackDomain::kDriverApi, 686, "cuKernelGetAttribute"},
+    {cupti::CallbackDomain::kRuntimeApi, 10, "cudaGetLastError_v3020"},
+    {cupti::CallbackDomain::kRuntimeApi, 17, "cudaGetDevice_v3020"},
+    {cupti::CallbackDomain::kRuntimeApi, 20, "cudaMalloc_v3020"},
+    {cupti::CallbackDomain::kRuntimeApi, 22, "cudaFree_v3020"},
+    {cupti::CallbackDomain::kRuntimeApi, 31, "cudaMemcpy_v3020"},
+    {cupti::CallbackDomain::kRuntimeApi, 41, "cudaMemcpyAsync_v3020"},
+    {cupti::CallbackDomain::kRuntimeApi, 49, "cudaMemset_v3020"},
+    {cupti::CallbackDomain::kRuntimeApi, 51, "cudaMemsetAsync_v3020"},
+    {cupti::CallbackDomain::kRuntimeApi, 131, "cudaStreamSynchronize_v3020"},
+    {cupti::CallbackDomain::kRuntimeApi, 132, "cudaStreamQuery_v3020"},
+    {cupti::CallbackDomain::kRuntimeApi, 135, "cudaEventRecord_v3020"},
+    {cupti::CallbackDomain::kRuntimeApi, 137, "cudaEventSynchronize_v3020"},
+    {cupti::CallbackDomain::kRuntimeApi, 138, "cudaEventQuery_v3020"},
+    {cupti::CallbackDomain::kRuntimeApi, 147, "cudaStreamWaitEvent_v3020"},
+    {cupti::CallbackDomain::kRuntimeApi, 161, "cudaMemcpyPeerAsync_v4000"},
+    {cupti::CallbackDomain::kRuntimeApi, 165, "cudaDeviceSynchronize_v3020"},
+    {cupti::CallbackDomain::kRuntimeApi, 211, "cudaLaunchKernel_v7000"},
+    {cupti::CallbackDomain::kRuntimeApi, 269, "cudaLaunchCooperativeKernel_v9000"},
+    {cupti::CallbackDomain::kRuntimeApi, 311, "cudaGraphLaunch_v10000"},
+    {cupti::CallbackDomain::kRuntimeApi, 430, "cudaLaunchKernelExC_v11060"},
+};
+
+// Above every callback id of CUDA 12.0 - 13.5.
+inline constexpr uint32_t kCallbackIds = 1024;
+
+// Id of a call, by the name cuptiGetCallbackName gives it; 0 where it is not in the table.
+constexpr uint32_t callback_id(std::string_view name) {
+  for (const CallbackName& row : kCallbackNames) {
+    if (name == row.name) return row.id;
+  }
+  return 0;
+}
+
+}  // namespace collector::simulator

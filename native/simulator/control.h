@@ -1,0 +1,72 @@
+// The simulator's own functions, called through ctypes by collector.testing.SimulatedGpu, and the structs they take.
+// collector/testing/simulated_gpu.py mirrors these structs field by field.
+#pragma once
+
+#include <cstdint>
+
+extern "C" {
+
+struct SimConfig {
+  int32_t cuda;            // 12040 = 12.4: whose records and functions to play
+  uint32_t api_version;    // a patch release by its cuptiGetVersion number; 0 = the newest of `cuda`
+  int32_t driver_version;  // what cuDriverGetVersion answers; 0 = same as `cuda`
+  int32_t devices;
+  int64_t start_ns;           // where the clock starts; negative = CLOCK_REALTIME
+  int64_t api_call_ns;        // what one CUDA call costs
+  int64_t launch_latency_ns;  // from the end of the call to the earliest start on the device
+  int64_t gap_ns;             // between two activities of one stream
+  int32_t follow_real_time;
+  int32_t deliver_from_caller;  // full buffers are handed back by the filling thread, not by the worker
+  int32_t abort_on_fatal;       // end the process where the real library would have crashed
+  int32_t reserved;
+  const char* device_name;
+};
+
+enum SimType : uint32_t { kSimKernel = 0, kSimMemcpy = 1, kSimMemset = 2, kSimPeerMemcpy = 3 };
+
+// How an activity was launched: bits.
+enum SimLaunch : uint32_t { kSimNoCall = 0, kSimRuntimeCall = 1, kSimDriverCall = 2 };
+
+// One activity: to be executed (start_ns, end_ns ignored) or replayed as it was.
+struct SimActivity {
+  int64_t start_ns;
+  int64_t end_ns;
+  int64_t launch_start_ns;  // replay: the launching API call; both 0 = made up before the activity
+  int64_t launch_end_ns;
+  uint64_t num_bytes;
+  uint64_t graph_node_id;
+  const char* name;
+  uint32_t type;    // SimType
+  uint32_t launch;  // SimLaunch bits
+  uint32_t device_id;
+  uint32_t context_id;  // 0 = the device's primary context
+  uint32_t stream_id;
+  uint32_t correlation_id;  // replay: 0 = the next one
+  int32_t grid[3];
+  int32_t block[3];
+  uint32_t cluster[3];
+  uint32_t registers_per_thread;
+  int32_t static_shared_bytes;
+  int32_t dynamic_shared_bytes;
+  uint32_t local_bytes_per_thread;
+  uint32_t launch_type;
+  uint32_t graph_id;
+  uint32_t copy_kind;
+  uint32_t src_kind;
+  uint32_t dst_kind;
+  uint32_t src_device_id;
+  uint32_t dst_device_id;
+  uint32_t is_async;
+  uint32_t value;
+  uint32_t memory_kind;
+};
+
+struct SimLatency {
+  uint64_t count;
+  uint64_t total_ns;
+  uint64_t max_ns;
+  uint64_t p50_ns;
+  uint64_t p99_ns;
+  uint64_t p9999_ns;
+};
+}

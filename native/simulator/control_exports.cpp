@@ -1,0 +1,168 @@
+// The functions collector.testing.SimulatedGpu calls, and the two by which a tracer can tell a simulator.
+#include "simulator/exports.h"
+
+namespace {
+
+using collector::simulator::Buffers;
+using collector::simulator::callback_id;
+using collector::simulator::function_index;
+using collector::simulator::kFaultCount;
+using collector::simulator::kFaults;
+using collector::simulator::kFunctionCount;
+using collector::simulator::kFunctions;
+using collector::simulator::kLastKind;
+using collector::simulator::kMisuseCount;
+using collector::simulator::kMisuses;
+using collector::simulator::Release;
+using collector::simulator::release_of;
+using collector::simulator::Simulator;
+
+}  // namespace
+
+// What cuptiGetVersion answers; its presence says that this library is a simulator.
+SIMULATOR_EXPORT uint32_t collector_simulator_version() { return Simulator::current().release.api_version; }
+
+// Whether the version played exports a symbol. One library plays all versions, so dlsym finds more than there is.
+SIMULATOR_EXPORT int collector_simulator_has(const char* symbol) {
+  const size_t index = function_index(symbol);
+  return index < kFunctionCount && kFunctions[index].since_cuda <= Simulator::current().release.cuda ? 1 : 0;
+}
+
+// 0, or -1 for a version that is not in the table.
+SIMULATOR_EXPORT int sim_open(const SimConfig* config) {
+  const Release release = release_of(config->cuda, config->api_version);
+  if (release.cuda == 0) return -1;
+  Simulator::open(*config, release);
+  return 0;
+}
+
+// Ends the current simulator's thread; it keeps answering until another is opened.
+SIMULATOR_EXPORT void sim_close() { Simulator::current().close(); }
+
+SIMULATOR_EXPORT uint32_t sim_execute(const SimActivity* activity, int64_t duration_ns, uint64_t count) {
+  return Simulator::current().execute(*activity, duration_ns, count);
+}
+
+SIMULATOR_EXPORT void sim_replay(const SimActivity* activities, uint64_t count) {
+  Simulator::current().replay(activities, count);
+}
+
+SIMULATOR_EXPORT uint32_t sim_launch_graph(const SimActivity* nodes, const int64_t* durations_ns, uint64_t count,
+                                           uint32_t graph_id) {
+  return Simulator::current().launch_graph(nodes, durations_ns, count, graph_id);
+}
+
+SIMULATOR_EXPORT uint32_t sim_synchronize(uint32_t device, int64_t stream, uint32_t launch) {
+  return Simulator::current().synchronize(device, stream, launch);
+}
+
+SIMULATOR_EXPORT uint32_t sim_record_event(uint32_t device, uint32_t stream) {
+  return Simulator::current().record_event(device, stream);
+}
+
+SIMULATOR_EXPORT int sim_wait_event(uint32_t device, uint32_t stream, uint32_t event) {
+  return Simulator::current().wait_event(device, stream, event) ? 0 : -1;
+}
+
+SIMULATOR_EXPORT int sim_synchronize_event(uint32_t event) {
+  return Simulator::current().synchronize_event(event) ? 0 : -1;
+}
+
+// Makes the API calls named (either may be empty). 0 if a name is not in the table.
+SIMULATOR_EXPORT uint32_t sim_api_call(const char* runtime_name, const char* driver_name) {
+  const uint32_t runtime_id = callback_id(runtime_name);
+  const uint32_t driver_id = callback_id(driver_name);
+  if ((runtime_id == 0 && *runtime_name != '\0') || (driver_id == 0 && *driver_name != '\0')) return 0;
+  return Simulator::current().plain_call(runtime_id, driver_id);
+}
+
+SIMULATOR_EXPORT void sim_overhead(uint32_t overhead_kind, int64_t duration_ns) {
+  Simulator::current().overhead(overhead_kind, duration_ns);
+}
+
+SIMULATOR_EXPORT uint32_t sim_create_context(uint32_t device) { return Simulator::current().create_context(device); }
+
+SIMULATOR_EXPORT int64_t sim_now() { return Simulator::current().clock.now(); }
+
+SIMULATOR_EXPORT void sim_advance(int64_t ns) {
+  Simulator& simulator = Simulator::current();
+  simulator.clock.take(ns);
+}
+
+SIMULATOR_EXPORT int sim_wait_until_idle(int64_t timeout_ms) {
+  return Simulator::current().wait_until_idle(timeout_ms) ? 0 : -1;
+}
+
+SIMULATOR_EXPORT int sim_reload_module(const char* name, const char* successor) {
+  return Simulator::current().names.reload(name, successor) ? 0 : -1;
+}
+
+// -- Faults and misuses
+// -------------------------------------------------------------------------------------------------
+
+SIMULATOR_EXPORT int sim_inject(const char* fault, int64_t count, int64_t skip, int64_t value, const char* target) {
+  return Simulator::current().faults.arm(fault, count, skip, value, target) ? 0 : -1;
+}
+
+SIMULATOR_EXPORT void sim_clear_faults() { Simulator::current().faults.clear(); }
+
+// The fault table, row by row; null past its end. `struck` is how often it happened so far.
+SIMULATOR_EXPORT const char* sim_fault(uint64_t index, const char** value_meaning, int64_t* default_value,
+                                       const char** description, uint64_t* struck) {
+  if (index >= kFaultCount) return nullptr;
+  *value_meaning = kFaults[index].value;
+  *default_value = kFaults[index].default_value;
+  *description = kFaults[index].description;
+  *struck = Simulator::current().faults.struck(index);
+  return kFaults[index].name;
+}
+
+// The misuse table likewise.
+SIMULATOR_EXPORT const char* sim_misuse(uint64_t index, const char** description, int* fatal, uint64_t* counted) {
+  if (index >= kMisuseCount) return nullptr;
+  *description = kMisuses[index].description;
+  *fatal = kMisuses[index].fatal ? 1 : 0;
+  *counted = Simulator::current().misuses.of(index);
+  return kMisuses[index].name;
+}
+
+// -- What happened
+// ------------------------------------------------------------------------------------------------------
+
+struct SimCounts {
+  uint64_t buffers_requested, buffers_completed, buffers_declined, buffers_outstanding, bytes_completed;
+  uint64_t records_written, launches;
+};
+
+SIMULATOR_EXPORT void sim_counts(SimCounts* counts) {
+  Simulator& simulator = Simulator::current();
+  const Buffers::Counts buffers = simulator.buffers.counts();
+  *counts = {buffers.requested, buffers.completed, buffers.declined,         buffers.outstanding,
+             buffers.bytes,     buffers.records,   simulator.launches.load()};
+}
+
+SIMULATOR_EXPORT uint64_t sim_records_of_kind(uint32_t kind) {
+  return kind <= kLastKind ? Simulator::current().records_by_kind[kind].load() : 0;
+}
+
+// The exported functions, row by row, and how often each was called; null past the end.
+SIMULATOR_EXPORT const char* sim_function(uint64_t index, uint64_t* called) {
+  if (index >= kFunctionCount) return nullptr;
+  *called = Simulator::current().calls[index].load();
+  return kFunctions[index].name.data();
+}
+
+// The index-th logged CUPTI call; null past the end.
+SIMULATOR_EXPORT const char* sim_logged_call(uint64_t index, uint32_t* argument, uint32_t* result) {
+  const auto calls = Simulator::current().logged_calls();
+  if (index >= calls.size()) return nullptr;
+  *argument = calls[index].argument;
+  *result = calls[index].result;
+  return calls[index].function;
+}
+
+// How long the client's callbacks took: 0 = buffer requests, 1 = buffer completions.
+SIMULATOR_EXPORT void sim_callback_latency(uint32_t which, SimLatency* latency) {
+  const Buffers& buffers = Simulator::current().buffers;
+  *latency = which == 0 ? buffers.request_latency().summary() : buffers.complete_latency().summary();
+}

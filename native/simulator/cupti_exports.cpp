@@ -1,0 +1,388 @@
+// libcupti's functions, as a tracer calls them.
+#include <cstring>
+
+#include "simulator/exports.h"
+
+namespace {
+
+using collector::cupti::ActivityKind;
+using collector::cupti::Attribute;
+using collector::cupti::Result;
+using collector::simulator::CallbackName;
+using collector::simulator::cupti_call;
+using collector::simulator::function_index;
+using collector::simulator::kCallbackNames;
+using collector::simulator::kFutureKind;
+using collector::simulator::kFutureKindBytes;
+using collector::simulator::kLastKind;
+using collector::simulator::Logged;
+using collector::simulator::Misuse;
+using collector::simulator::Simulator;
+using collector::simulator::stride_of;
+
+struct ResultText {
+  uint32_t code;
+  int since_cuda;
+  const char* name;
+  const char* message;
+};
+
+constexpr ResultText kResultTexts[] = {
+    {0, 12000, "CUPTI_SUCCESS", "no error"},
+    {1, 12000, "CUPTI_ERROR_INVALID_PARAMETER", "one or more parameters are invalid"},
+    {2, 12000, "CUPTI_ERROR_INVALID_DEVICE", "the device is not a valid CUDA device"},
+    {3, 12000, "CUPTI_ERROR_INVALID_CONTEXT", "the context is not valid"},
+    {7, 12000, "CUPTI_ERROR_INVALID_OPERATION", "the operation is not possible in the current state"},
+    {8, 12000, "CUPTI_ERROR_OUT_OF_MEMORY", "not enough memory"},
+    {11, 12000, "CUPTI_ERROR_API_NOT_IMPLEMENTED", "the function is not implemented"},
+    {12, 12000, "CUPTI_ERROR_MAX_LIMIT_REACHED", "no more records"},
+    {13, 12000, "CUPTI_ERROR_NOT_READY", "not ready"},
+    {14, 12000, "CUPTI_ERROR_NOT_COMPATIBLE", "not compatible with what is enabled"},
+    {15, 12000, "CUPTI_ERROR_NOT_INITIALIZED", "CUPTI could not be initialized"},
+    {18, 12000, "CUPTI_ERROR_QUEUE_EMPTY", "the queue is empty"},
+    {21, 12000, "CUPTI_ERROR_INVALID_KIND", "the activity kind is not valid"},
+    {23, 12000, "CUPTI_ERROR_DISABLED", "disabled"},
+    {27, 12000, "CUPTI_ERROR_NOT_SUPPORTED", "not supported here"},
+    {33, 12000, "CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED", "not supported on a virtual GPU"},
+    {35, 12000, "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES", "the user lacks the privilege"},
+    {39, 12000, "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED", "another client is subscribed"},
+    {40, 12000, "CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES", "the virtual GPU lacks the privilege"},
+    {41, 12000, "CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED", "not supported with confidential computing"},
+    {42, 12000, "CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED", "not supported on a mining device"},
+    {43, 12080, "CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED", "not supported on a MIG device"},
+    {44, 12080, "CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED", "not supported on SLI devices"},
+    {45, 12080, "CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED", "not supported under WSL"},
+    {999, 12000, "CUPTI_ERROR_UNKNOWN", "an unknown error"},
+};
+
+const ResultText* result_text(uint32_t code, int cuda) {
+  for (const ResultText& row : kResultTexts) {
+    if (row.code == code && row.since_cuda <= cuda) return &row;
+  }
+  return nullptr;
+}
+
+// CUPTI keeps the last error of each thread.
+thread_local uint32_t last_error = 0;
+
+template <typename Body>
+uint32_t call(size_t function, uint32_t argument, Logged logged, Body body) {
+  const uint32_t result = cupti_call(function, argument, logged, body);
+  if (result != 0) last_error = result;
+  return result;
+}
+
+// Attributes are of 1 byte (5, 8, 9, 11 and later), or of 8.
+size_t attribute_bytes(uint32_t attribute) {
+  switch (static_cast<Attribute>(attribute)) {
+    case Attribute::kZeroedOutActivityBuffer:
+    case Attribute::kMemAllocationTypeHostPinned:
+    case Attribute::kPerThreadActivityBuffer:
+      return 1;
+    default:
+      return 8;
+  }
+}
+
+// Whether the version's GetNextRecord steps over a kind, and how far.
+uint32_t step_of(uint32_t kind, int cuda) { return kind == kFutureKind ? kFutureKindBytes : stride_of(kind, cuda); }
+
+}  // namespace
+
+SIMULATOR_EXPORT uint32_t cuptiGetVersion(uint32_t* version) {
+  return call(function_index("cuptiGetVersion"), 0, Logged::kYes, [&](Simulator& simulator) {
+    if (version == nullptr) return Result::kInvalidParameter;
+    *version = simulator.release.api_version;
+    return Result::kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiGetResultString(uint32_t result, const char** text) {
+  return call(function_index("cuptiGetResultString"), 0, Logged::kNo, [&](Simulator& simulator) {
+    const ResultText* row = result_text(result, simulator.release.cuda);
+    if (text == nullptr || row == nullptr) return Result::kInvalidParameter;
+    *text = row->name;
+    return Result::kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiGetErrorMessage(uint32_t result, const char** text) {
+  return call(function_index("cuptiGetErrorMessage"), 0, Logged::kNo, [&](Simulator& simulator) {
+    const ResultText* row = result_text(result, simulator.release.cuda);
+    if (text == nullptr || row == nullptr) return Result::kInvalidParameter;
+    *text = row->message;
+    return Result::kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiGetLastError() {
+  const uint32_t result = last_error;
+  last_error = 0;
+  return result;
+}
+
+SIMULATOR_EXPORT uint32_t cuptiGetTimestamp(uint64_t* timestamp) {
+  return call(function_index("cuptiGetTimestamp"), 0, Logged::kNo, [&](Simulator& simulator) {
+    if (timestamp == nullptr) return Result::kInvalidParameter;
+    *timestamp = static_cast<uint64_t>(simulator.clock.now());
+    return Result::kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiComputeCapabilitySupported(int major, int /*minor*/, int* support) {
+  return call(function_index("cuptiComputeCapabilitySupported"), 0, Logged::kNo, [&](Simulator& simulator) {
+    if (support == nullptr) return Result::kInvalidParameter;
+    *support = major >= (simulator.release.cuda >= 13000 ? 7 : 5) ? 2 : 0;
+    return Result::kSuccess;
+  });
+}
+
+// -- Subscription -----------------------------------------------------------------------------------------------------
+
+SIMULATOR_EXPORT uint32_t cuptiSubscribe(void** subscriber, collector::simulator::SubscriberCallback callback,
+                                         void* userdata) {
+  return call(function_index("cuptiSubscribe"), 0, Logged::kYes, [&](Simulator& simulator) {
+    if (subscriber == nullptr) return Result::kInvalidParameter;
+    return simulator.subscribe(subscriber, callback, userdata, nullptr);
+  });
+}
+
+struct SubscriberParams {
+  size_t struct_size;
+  const char* subscriber_name;
+  char* old_subscriber_name;
+  size_t old_subscriber_size;
+  uint8_t allow_multiple_subscribers;  // since 13.2
+  uint8_t padding[7];
+};
+static_assert(sizeof(SubscriberParams) == 40);
+
+SIMULATOR_EXPORT uint32_t cuptiSubscribe_v2(void** subscriber, collector::simulator::SubscriberCallback callback,
+                                            void* userdata, SubscriberParams* params) {
+  return call(function_index("cuptiSubscribe_v2"), 0, Logged::kYes, [&](Simulator& simulator) {
+    const size_t expected = simulator.release.cuda >= 13020 ? 40 : 32;
+    if (subscriber == nullptr || params == nullptr || params->struct_size != expected) return Result::kInvalidParameter;
+    std::string holder = params->subscriber_name != nullptr ? params->subscriber_name : "";
+    const Result result = simulator.subscribe(subscriber, callback, userdata, &holder);
+    if (result != Result::kSuccess && params->old_subscriber_name != nullptr && params->old_subscriber_size > 0) {
+      const size_t length = std::min(holder.size(), params->old_subscriber_size - 1);
+      std::memcpy(params->old_subscriber_name, holder.data(), length);
+      params->old_subscriber_name[length] = '\0';
+    }
+    return result;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiUnsubscribe(void* subscriber) {
+  return call(function_index("cuptiUnsubscribe"), 0, Logged::kYes,
+              [&](Simulator& simulator) { return simulator.unsubscribe(subscriber); });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiEnableCallback(uint32_t enable, void* subscriber, uint32_t domain, uint32_t id) {
+  return call(function_index("cuptiEnableCallback"), id, Logged::kYes,
+              [&](Simulator& simulator) { return simulator.enable_callbacks(enable != 0, subscriber, domain, id); });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiEnableDomain(uint32_t enable, void* subscriber, uint32_t domain) {
+  return call(function_index("cuptiEnableDomain"), domain, Logged::kYes,
+              [&](Simulator& simulator) { return simulator.enable_callbacks(enable != 0, subscriber, domain, -1); });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiEnableAllDomains(uint32_t enable, void* subscriber) {
+  return call(function_index("cuptiEnableAllDomains"), 0, Logged::kYes, [&](Simulator& simulator) {
+    simulator.enable_callbacks(enable != 0, subscriber, 1, -1);
+    return simulator.enable_callbacks(enable != 0, subscriber, 2, -1);
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiGetCallbackName(uint32_t domain, uint32_t id, const char** name) {
+  return call(function_index("cuptiGetCallbackName"), id, Logged::kNo, [&](Simulator&) {
+    if (name == nullptr) return Result::kInvalidParameter;
+    for (const CallbackName& row : kCallbackNames) {
+      if (static_cast<uint32_t>(row.domain) != domain || row.id != id) continue;
+      *name = row.name;
+      return Result::kSuccess;
+    }
+    return Result::kInvalidParameter;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiFinalize() {
+  return call(function_index("cuptiFinalize"), 0, Logged::kYes, [&](Simulator& simulator) {
+    if (simulator.release.cuda < 12060 && simulator.graph_launches.load() > 0) {
+      simulator.misuses.count(Misuse::kFinalize);
+    }
+    for (uint32_t kind = 1; kind <= kLastKind; ++kind) simulator.disable(kind);
+    return Result::kSuccess;
+  });
+}
+
+// -- Activity
+// -----------------------------------------------------------------------------------------------------------
+
+SIMULATOR_EXPORT uint32_t cuptiActivityRegisterCallbacks(collector::simulator::RequestCallback request,
+                                                         collector::simulator::CompleteCallback complete) {
+  return call(function_index("cuptiActivityRegisterCallbacks"), 0, Logged::kYes, [&](Simulator& simulator) {
+    if (request == nullptr || complete == nullptr) return Result::kInvalidParameter;
+    for (uint32_t kind = 1; kind <= kLastKind; ++kind) {
+      if (!simulator.enabled(static_cast<ActivityKind>(kind))) continue;
+      simulator.misuses.count(Misuse::kCallbacksAfterEnable);
+      break;
+    }
+    simulator.buffers.set_callbacks(request, complete);
+    return Result::kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityEnable(uint32_t kind) {
+  return call(function_index("cuptiActivityEnable"), kind, Logged::kYes,
+              [&](Simulator& simulator) { return simulator.enable(kind); });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityDisable(uint32_t kind) {
+  return call(function_index("cuptiActivityDisable"), kind, Logged::kYes,
+              [&](Simulator& simulator) { return simulator.disable(kind); });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityFlushAll(uint32_t flag) {
+  return call(function_index("cuptiActivityFlushAll"), flag, Logged::kYes,
+              [&](Simulator& simulator) { return simulator.flush((flag & 1) != 0); });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityFlushPeriod(uint32_t milliseconds) {
+  return call(function_index("cuptiActivityFlushPeriod"), milliseconds, Logged::kYes, [&](Simulator& simulator) {
+    simulator.set_flush_period(milliseconds);
+    return Result::kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_bytes, uint8_t** record) {
+  return call(function_index("cuptiActivityGetNextRecord"), 0, Logged::kNo, [&](Simulator& simulator) {
+    if (buffer == nullptr || record == nullptr) return Result::kInvalidParameter;
+    const int cuda = simulator.release.cuda;
+    uint8_t* next = buffer;
+    uint32_t kind = 0;
+    if (*record != nullptr) {
+      std::memcpy(&kind, *record, sizeof kind);
+      const uint32_t step = step_of(kind, cuda);
+      if (step == 0) return Result::kInvalidKind;
+      next = *record + step;
+    }
+    const size_t left = valid_bytes - static_cast<size_t>(next - buffer);
+    if (static_cast<size_t>(next - buffer) >= valid_bytes || left < sizeof kind) return Result::kMaxLimitReached;
+    std::memcpy(&kind, next, sizeof kind);
+    const uint32_t step = step_of(kind, cuda);
+    if (step == 0) return Result::kInvalidKind;
+    if (step > left) return Result::kMaxLimitReached;
+    *record = next;
+    return Result::kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityGetStructSize(uint32_t kind, uint32_t /*version*/, size_t* bytes) {
+  return call(function_index("cuptiActivityGetStructSize"), kind, Logged::kNo, [&](Simulator& simulator) {
+    if (bytes == nullptr) return Result::kInvalidParameter;
+    const uint32_t stride = stride_of(kind, simulator.release.cuda);
+    if (stride == 0) return Result::kInvalidKind;
+    *bytes = stride;
+    return Result::kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityGetNumDroppedRecords(void* /*context*/, uint32_t /*stream*/, size_t* dropped) {
+  return call(function_index("cuptiActivityGetNumDroppedRecords"), 0, Logged::kYes, [&](Simulator& simulator) {
+    if (dropped == nullptr) return Result::kInvalidParameter;
+    *dropped = simulator.buffers.take_dropped();
+    return Result::kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityGetAttribute(uint32_t attribute, size_t* bytes, void* value) {
+  return call(function_index("cuptiActivityGetAttribute"), attribute, Logged::kYes, [&](Simulator& simulator) {
+    if (bytes == nullptr || value == nullptr || *bytes < attribute_bytes(attribute)) return Result::kInvalidParameter;
+    uint64_t wide = 0;
+    const Result result = simulator.attribute(attribute, &wide);
+    *bytes = attribute_bytes(attribute);
+    if (result == Result::kSuccess) std::memcpy(value, &wide, *bytes);
+    return result;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivitySetAttribute(uint32_t attribute, size_t* bytes, void* value) {
+  return call(function_index("cuptiActivitySetAttribute"), attribute, Logged::kYes, [&](Simulator& simulator) {
+    if (bytes == nullptr || value == nullptr || *bytes != attribute_bytes(attribute)) return Result::kInvalidParameter;
+    uint64_t wide = 0;
+    std::memcpy(&wide, value, *bytes);
+    return simulator.set_attribute(attribute, wide);
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityPushExternalCorrelationId(uint32_t kind, uint64_t id) {
+  return call(function_index("cuptiActivityPushExternalCorrelationId"), kind, Logged::kNo, [&](Simulator& simulator) {
+    auto& stacks = simulator.thread().external_ids;
+    if (kind == 0 || kind > 5) return Result::kInvalidParameter;
+    stacks[kind].push_back(id);
+    return Result::kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t* last) {
+  return call(function_index("cuptiActivityPopExternalCorrelationId"), kind, Logged::kNo, [&](Simulator& simulator) {
+    auto& stacks = simulator.thread().external_ids;
+    if (kind == 0 || kind > 5) return Result::kInvalidParameter;
+    if (stacks[kind].empty()) return Result::kQueueEmpty;
+    if (last != nullptr) *last = stacks[kind].back();
+    stacks[kind].pop_back();
+    return Result::kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityEnableRuntimeApi(uint32_t id, uint8_t enable) {
+  return call(function_index("cuptiActivityEnableRuntimeApi"), id, Logged::kYes,
+              [&](Simulator& simulator) { return simulator.filter_api(ActivityKind::kRuntime, id, enable != 0); });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityEnableDriverApi(uint32_t id, uint8_t enable) {
+  return call(function_index("cuptiActivityEnableDriverApi"), id, Logged::kYes,
+              [&](Simulator& simulator) { return simulator.filter_api(ActivityKind::kDriver, id, enable != 0); });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityEnableAllSyncRecords(uint8_t enable) {
+  return call(function_index("cuptiActivityEnableAllSyncRecords"), enable, Logged::kYes, [&](Simulator& simulator) {
+    simulator.all_sync_records.store(enable != 0);
+    return Result::kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityEnableLatencyTimestamps(uint8_t enable) {
+  return call(function_index("cuptiActivityEnableLatencyTimestamps"), enable, Logged::kYes, [&](Simulator& simulator) {
+    simulator.latency_timestamps.store(enable != 0);
+    return Result::kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityEnableLaunchAttributes(uint8_t enable) {
+  return call(function_index("cuptiActivityEnableLaunchAttributes"), enable, Logged::kYes,
+              [&](Simulator&) { return Result::kSuccess; });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiActivityRegisterTimestampCallback(collector::simulator::TimestampCallback callback) {
+  return call(function_index("cuptiActivityRegisterTimestampCallback"), 0, Logged::kYes,
+              [&](Simulator& simulator) { return simulator.register_timestamps(callback); });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiSetThreadIdType(uint32_t type) {
+  return call(function_index("cuptiSetThreadIdType"), type, Logged::kYes, [&](Simulator& simulator) {
+    if (type > 1) return Result::kInvalidParameter;
+    simulator.system_thread_ids.store(type == 1);
+    return Result::kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiGetThreadIdType(uint32_t* type) {
+  return call(function_index("cuptiGetThreadIdType"), 0, Logged::kYes, [&](Simulator& simulator) {
+    if (type == nullptr) return Result::kInvalidParameter;
+    *type = simulator.system_thread_ids.load() ? 1 : 0;
+    return Result::kSuccess;
+  });
+}

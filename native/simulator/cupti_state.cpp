@@ -1,0 +1,142 @@
+// What CUPTI's control calls change: kinds, attributes, the subscription, the timestamp callback.
+#include <algorithm>
+
+#include "simulator/simulator.h"
+
+namespace collector::simulator {
+
+using cupti::ActivityKind;
+using cupti::Attribute;
+using cupti::Result;
+
+bool Simulator::enabled(ActivityKind kind) const {
+  return enabled_[static_cast<size_t>(kind)].load(std::memory_order_relaxed);
+}
+
+Result Simulator::enable(uint32_t kind) {
+  if (kind == 0 || kind > kLastKind) return Result::kInvalidKind;
+  const auto asked = static_cast<ActivityKind>(kind);
+  if (asked == ActivityKind::kKernel && enabled(ActivityKind::kConcurrentKernel)) return Result::kNotCompatible;
+  if (asked == ActivityKind::kConcurrentKernel && enabled(ActivityKind::kKernel)) return Result::kNotCompatible;
+  if (asked == ActivityKind::kKernel) misuses.count(Misuse::kSerialisingKernelKind);
+  if (!buffers.has_callbacks()) misuses.count(Misuse::kNoBufferCallbacks);
+  // Enabling an API kind forgets which of its calls were filtered out.
+  if (asked == ActivityKind::kRuntime || asked == ActivityKind::kDriver) {
+    for (auto& muted : muted_[asked == ActivityKind::kDriver ? 0 : 1]) muted.store(false, std::memory_order_relaxed);
+  }
+  const bool first =
+      std::none_of(enabled_.begin(), enabled_.end(), [](const std::atomic<bool>& on) { return on.load(); });
+  if (first && timestamp_registrations_.load() > 1) wrong_clock_records_.store(timestamp_registrations_.load());
+  enabled_[kind].store(true);
+  ever_enabled_.store(true);
+  return Result::kSuccess;
+}
+
+Result Simulator::disable(uint32_t kind) {
+  if (kind == 0 || kind > kLastKind) return Result::kInvalidKind;
+  if (static_cast<ActivityKind>(kind) == ActivityKind::kConcurrentKernel && release.api_version == 130000) {
+    const std::lock_guard lock(device_mutex_);
+    if (!pending_.empty()) misuses.count(Misuse::kDisableDeadlock);
+  }
+  enabled_[kind].store(false);
+  return Result::kSuccess;
+}
+
+Result Simulator::flush(bool forced) {
+  if (in_client_callback()) {
+    misuses.count(Misuse::kFlushInCallback);
+    return Result::kInvalidParameter;
+  }
+  complete_due(forced);
+  buffers.flush(all_buffers(), forced);
+  return Result::kSuccess;
+}
+
+void Simulator::set_flush_period(uint32_t milliseconds) {
+  flush_period_ms_.store(milliseconds);
+  wake();
+}
+
+Result Simulator::subscribe(void** handle, SubscriberCallback callback, void* userdata, std::string* holder) {
+  std::string other;
+  if (faults.strikes(Fault::kSecondSubscriber, nullptr, {}, &other)) {
+    if (holder != nullptr) *holder = other;
+    return Result::kMultipleSubscribersNotSupported;
+  }
+  const std::lock_guard lock(subscriber_mutex_);
+  if (subscribed_) {
+    if (holder != nullptr) *holder = subscriber_name_;
+    return Result::kMultipleSubscribersNotSupported;
+  }
+  subscribed_ = true;
+  subscriber_name_ = holder != nullptr ? *holder : "";
+  subscriber_data_.store(userdata);
+  subscriber_.store(callback, std::memory_order_release);
+  *handle = &subscribed_;
+  return Result::kSuccess;
+}
+
+Result Simulator::unsubscribe(void* handle) {
+  const std::lock_guard lock(subscriber_mutex_);
+  if (handle != &subscribed_ || !subscribed_) return Result::kInvalidParameter;
+  subscribed_ = false;
+  subscriber_.store(nullptr, std::memory_order_release);
+  for (auto& domain : callbacks_on_) {
+    for (auto& on : domain) on.store(false, std::memory_order_relaxed);
+  }
+  return Result::kSuccess;
+}
+
+Result Simulator::enable_callbacks(bool on, void* handle, uint32_t domain, int64_t callback_id) {
+  if (handle != &subscribed_ || domain == 0 || domain > 6) return Result::kInvalidParameter;
+  if (domain >= callbacks_on_.size()) return Result::kSuccess;  // resource, sync, NVTX, state: nothing to report here
+  if (callback_id >= static_cast<int64_t>(kCallbackIds)) return Result::kInvalidParameter;
+  for (size_t id = 0; id < kCallbackIds; ++id) {
+    if (callback_id < 0 || id == static_cast<size_t>(callback_id)) callbacks_on_[domain][id].store(on);
+  }
+  return Result::kSuccess;
+}
+
+Result Simulator::filter_api(ActivityKind kind, uint32_t callback_id, bool on) {
+  if (callback_id == 0 || callback_id >= kCallbackIds) return Result::kInvalidParameter;
+  muted_[kind == ActivityKind::kDriver ? 0 : 1][callback_id].store(!on);
+  return Result::kSuccess;
+}
+
+Result Simulator::register_timestamps(TimestampCallback callback) {
+  if (callback == nullptr) return Result::kInvalidParameter;
+  if (timestamp_registrations_.fetch_add(1) > 0) misuses.count(Misuse::kTimestampCallbackAgain);
+  timestamp_offset_ns_.store(static_cast<int64_t>(callback()) - clock.now());
+  return Result::kSuccess;
+}
+
+Result Simulator::attribute(uint32_t attribute, uint64_t* value) const {
+  if (attribute >= attributes_.size()) return Result::kInvalidParameter;
+  if (attribute == static_cast<uint32_t>(Attribute::kPerThreadActivityBuffer) && release.cuda < 12030) {
+    return Result::kInvalidParameter;
+  }
+  *value = attributes_[attribute].load();
+  return Result::kSuccess;
+}
+
+Result Simulator::set_attribute(uint32_t attribute, uint64_t value) {
+  uint64_t before = 0;
+  if (const Result result = this->attribute(attribute, &before); result != Result::kSuccess) return result;
+  attributes_[attribute].store(value);
+  if (attribute == static_cast<uint32_t>(Attribute::kZeroedOutActivityBuffer)) buffers.client_zeroes.store(value != 0);
+  if (attribute == static_cast<uint32_t>(Attribute::kPerThreadActivityBuffer)) per_thread_buffers_.store(value != 0);
+  return Result::kSuccess;
+}
+
+void Simulator::log(size_t function, uint32_t argument, uint32_t result) {
+  constexpr size_t kLogged = 4096;
+  const std::lock_guard lock(log_mutex_);
+  if (log_.size() < kLogged) log_.push_back({kFunctions[function].name.data(), argument, result});
+}
+
+std::vector<Simulator::LoggedCall> Simulator::logged_calls() {
+  const std::lock_guard lock(log_mutex_);
+  return log_;
+}
+
+}  // namespace collector::simulator

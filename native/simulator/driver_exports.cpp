@@ -1,0 +1,214 @@
+// libcuda's functions, as a tracer calls them.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "simulator/exports.h"
+
+namespace {
+
+using collector::simulator::Context;
+using collector::simulator::driver_call;
+using collector::simulator::function_index;
+using collector::simulator::Simulator;
+
+constexpr int kSuccess = 0;
+constexpr int kInvalidValue = 1;
+constexpr int kNoDevice = 100;
+constexpr int kInvalidDevice = 101;
+constexpr int kInvalidContext = 201;
+
+struct ErrorText {
+  int code;
+  const char* name;
+  const char* text;
+};
+
+constexpr ErrorText kErrorTexts[] = {
+    {0, "CUDA_SUCCESS", "no error"},
+    {1, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {3, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+    {34, "CUDA_ERROR_STUB_LIBRARY", "CUDA driver is a stub library"},
+    {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {101, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+    {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"},
+    {999, "CUDA_ERROR_UNKNOWN", "unknown error"},
+};
+
+bool is_device(const Simulator& simulator, int device) { return device >= 0 && device < simulator.config.devices; }
+
+// Device attributes a tracer prints, by CUdevice_attribute; the numbers of no particular GPU.
+int device_attribute(int attribute) {
+  switch (attribute) {
+    case 1:  // threads per block
+      return 1024;
+    case 10:  // warp size
+      return 32;
+    case 13:  // clock rate, kHz
+      return 1'980'000;
+    case 16:  // multiprocessors
+      return 132;
+    case 75:  // compute capability
+      return 9;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+SIMULATOR_EXPORT int cuInit(unsigned flags) {
+  return driver_call(function_index("cuInit"), [&](Simulator& simulator) {
+    if (flags != 0) return kInvalidValue;
+    return simulator.config.devices > 0 ? kSuccess : kNoDevice;
+  });
+}
+
+SIMULATOR_EXPORT int cuDriverGetVersion(int* version) {
+  return driver_call(function_index("cuDriverGetVersion"), [&](Simulator& simulator) {
+    *version = simulator.driver_version;
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuDeviceGetCount(int* count) {
+  return driver_call(function_index("cuDeviceGetCount"), [&](Simulator& simulator) {
+    *count = simulator.config.devices;
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuDeviceGet(int* device, int ordinal) {
+  return driver_call(function_index("cuDeviceGet"), [&](Simulator& simulator) {
+    if (!is_device(simulator, ordinal)) return kInvalidDevice;
+    *device = ordinal;
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuDeviceGetName(char* name, int bytes, int device) {
+  return driver_call(function_index("cuDeviceGetName"), [&](Simulator& simulator) {
+    if (!is_device(simulator, device)) return kInvalidDevice;
+    std::snprintf(name, static_cast<size_t>(bytes), "%s", simulator.device_name.c_str());
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  return driver_call(function_index("cuDeviceGetAttribute"), [&](Simulator& simulator) {
+    if (!is_device(simulator, device)) return kInvalidDevice;
+    *value = device_attribute(attribute);
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuDeviceGetUuid(uint8_t* uuid, int device) {
+  return driver_call(function_index("cuDeviceGetUuid"), [&](Simulator& simulator) {
+    if (!is_device(simulator, device)) return kInvalidDevice;
+    std::memset(uuid, 0x51, 16);
+    uuid[15] = static_cast<uint8_t>(device);
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuDeviceTotalMem_v2(size_t* bytes, int device) {
+  return driver_call(function_index("cuDeviceTotalMem_v2"), [&](Simulator& simulator) {
+    if (!is_device(simulator, device)) return kInvalidDevice;
+    *bytes = size_t{80} << 30;
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* active) {
+  return driver_call(function_index("cuDevicePrimaryCtxGetState"), [&](Simulator& simulator) {
+    if (!is_device(simulator, device)) return kInvalidDevice;
+    *flags = 0;
+    *active = simulator.used(static_cast<uint32_t>(device)) ? 1 : 0;
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuDevicePrimaryCtxRetain(Context** context, int device) {
+  return driver_call(function_index("cuDevicePrimaryCtxRetain"), [&](Simulator& simulator) {
+    if (!is_device(simulator, device)) return kInvalidDevice;
+    *context = simulator.primary_context(static_cast<uint32_t>(device));
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuDevicePrimaryCtxRelease_v2(int device) {
+  return driver_call(function_index("cuDevicePrimaryCtxRelease_v2"),
+                     [&](Simulator& simulator) { return is_device(simulator, device) ? kSuccess : kInvalidDevice; });
+}
+
+SIMULATOR_EXPORT int cuCtxGetCurrent(Context** context) {
+  return driver_call(function_index("cuCtxGetCurrent"), [&](Simulator& simulator) {
+    const auto& contexts = simulator.thread().contexts;
+    *context = contexts.empty() ? nullptr : contexts.back();
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuCtxSetCurrent(Context* context) {
+  return driver_call(function_index("cuCtxSetCurrent"), [&](Simulator& simulator) {
+    auto& contexts = simulator.thread().contexts;
+    if (!contexts.empty()) contexts.pop_back();
+    if (context != nullptr) contexts.push_back(context);
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuCtxPushCurrent_v2(Context* context) {
+  return driver_call(function_index("cuCtxPushCurrent_v2"), [&](Simulator& simulator) {
+    if (context == nullptr) return kInvalidContext;
+    simulator.thread().contexts.push_back(context);
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuCtxPopCurrent_v2(Context** context) {
+  return driver_call(function_index("cuCtxPopCurrent_v2"), [&](Simulator& simulator) {
+    auto& contexts = simulator.thread().contexts;
+    if (contexts.empty()) return kInvalidContext;
+    if (context != nullptr) *context = contexts.back();
+    contexts.pop_back();
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuCtxGetDevice(int* device) {
+  return driver_call(function_index("cuCtxGetDevice"), [&](Simulator& simulator) {
+    const auto& contexts = simulator.thread().contexts;
+    if (contexts.empty()) return kInvalidContext;
+    *device = static_cast<int>(contexts.back()->device);
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuCtxSynchronize() {
+  return driver_call(function_index("cuCtxSynchronize"), [&](Simulator& simulator) {
+    const auto& contexts = simulator.thread().contexts;
+    if (contexts.empty()) return kInvalidContext;
+    simulator.synchronize(contexts.back()->device, -1, kSimDriverCall);
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuGetErrorName(int error, const char** name) {
+  for (const ErrorText& row : kErrorTexts) {
+    if (row.code != error) continue;
+    *name = row.name;
+    return kSuccess;
+  }
+  return kInvalidValue;
+}
+
+SIMULATOR_EXPORT int cuGetErrorString(int error, const char** text) {
+  for (const ErrorText& row : kErrorTexts) {
+    if (row.code != error) continue;
+    *text = row.text;
+    return kSuccess;
+  }
+  return kInvalidValue;
+}

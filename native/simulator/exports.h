@@ -1,0 +1,57 @@
+// What every exported function has in common: counted, checked, and made to fail where a fault says so.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "simulator/simulator.h"
+
+#define SIMULATOR_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace collector::simulator {
+
+// Calls made per record or per operation are counted, but not logged one by one.
+enum class Logged { kNo, kYes };
+
+// Runs an exported CUPTI function's `body` unless a fault, the version or the driver makes it fail.
+template <typename Body>
+uint32_t cupti_call(size_t function, uint32_t argument, Logged logged, Body body) {
+  constexpr uint32_t kApiNotImplemented = 11;
+  Simulator& simulator = Simulator::current();
+  simulator.calls[function].fetch_add(1, std::memory_order_relaxed);
+  const auto result = [&]() -> uint32_t {
+    if (simulator.pid != getpid()) simulator.misuses.count(Misuse::kCallInForkedChild);
+    if (kFunctions[function].since_cuda > simulator.release.cuda) {
+      simulator.misuses.count(Misuse::kAbsentFunction);
+      return kApiNotImplemented;
+    }
+    if (in_client_callback() && kFunctions[function].name.find("Flush") == std::string_view::npos) {
+      simulator.misuses.count(Misuse::kCallInCallback);
+    }
+    if (simulator.driver_version < simulator.release.cuda && simulator.release.cuda == 13020) {
+      simulator.misuses.count(Misuse::kOlderDriver);
+      return static_cast<uint32_t>(cupti::Result::kUnknown);
+    }
+    int64_t code = 0;
+    if (simulator.faults.strikes(Fault::kError, &code, kFunctions[function].name)) return static_cast<uint32_t>(code);
+    return static_cast<uint32_t>(body(simulator));
+  }();
+  if (logged == Logged::kYes) simulator.log(function, argument, result);
+  return result;
+}
+
+// The same for a driver function; `body` returns a CUresult.
+template <typename Body>
+int driver_call(size_t function, Body body) {
+  constexpr int kStubLibrary = 34;
+  Simulator& simulator = Simulator::current();
+  simulator.calls[function].fetch_add(1, std::memory_order_relaxed);
+  if (in_client_callback()) simulator.misuses.count(Misuse::kCallInCallback);
+  if (simulator.faults.strikes(Fault::kStubDriver)) return kStubLibrary;
+  int64_t code = 0;
+  if (simulator.faults.strikes(Fault::kError, &code, kFunctions[function].name)) return static_cast<int>(code);
+  return body(simulator);
+}
+
+}  // namespace collector::simulator

@@ -1,0 +1,50 @@
+// Kernel names as the driver holds them: one text per function, at an address that lives as long as the process.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace collector::simulator {
+
+class Names {
+ public:
+  // The address at which this name is handed out.
+  const char* address(std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = slots_.find(std::string(name));
+    if (found != slots_.end()) return found->second;
+    const size_t room = name.size() < kRoom ? kRoom : name.size() + 1;
+    storage_.push_back(std::make_unique<char[]>(room));
+    char* slot = storage_.back().get();
+    std::memcpy(slot, name.data(), name.size());
+    slots_.emplace(name, slot);
+    return slot;
+  }
+
+  // A module reload: `name` goes away, and `successor` takes its address. False if there is no such name, or no room.
+  bool reload(std::string_view name, std::string_view successor) {
+    const std::lock_guard lock(mutex_);
+    const auto found = slots_.find(std::string(name));
+    if (found == slots_.end() || successor.size() >= kRoom) return false;
+    char* slot = found->second;
+    slots_.erase(found);
+    std::memcpy(slot, successor.data(), successor.size());
+    slot[successor.size()] = '\0';
+    slots_[std::string(successor)] = slot;
+    return true;
+  }
+
+ private:
+  static constexpr size_t kRoom = 256;
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<char[]>> storage_;
+  std::unordered_map<std::string, char*> slots_;
+};
+
+}  // namespace collector::simulator

@@ -1,0 +1,218 @@
+// The simulated machine: devices with contexts and streams, the program's API calls, and CUPTI's view of both.
+//
+// One Simulator is current at a time. A closed one is kept until the process ends, because a client may still hold
+// pointers into it (kernel names, contexts).
+#pragma once
+
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <bitset>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <queue>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cupti/abi.h"
+#include "simulator/buffers.h"
+#include "simulator/callback_names.h"
+#include "simulator/clock.h"
+#include "simulator/control.h"
+#include "simulator/faults.h"
+#include "simulator/misuse.h"
+#include "simulator/names.h"
+#include "simulator/version.h"
+
+namespace collector::simulator {
+
+using SubscriberCallback = void (*)(void* userdata, uint32_t domain, uint32_t callback_id, const void* data);
+using TimestampCallback = uint64_t (*)();
+
+struct Context {
+  uint32_t id;
+  uint32_t device;
+};
+
+// What CUPTI and the driver remember of one thread.
+struct ThreadState {
+  RecordBuffer buffer;
+  // Pushed ids by external kind.
+  std::array<std::vector<uint64_t>, 8> external_ids;
+  std::vector<Context*> contexts;
+  uint32_t system_thread_id = 0;
+  uint32_t posix_thread_id = 0;
+};
+
+// An API call's place in time and in the records.
+struct ApiCall {
+  uint32_t correlation_id = 0;
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  uint32_t runtime_id = 0;  // callback ids; 0 = not made through this domain
+  uint32_t driver_id = 0;
+  uint32_t return_value = 0;
+};
+
+class Simulator {
+ public:
+  Simulator(const SimConfig& config, Release release);
+
+  // The current one; opened from the environment (COLLECTOR_SIMULATED_CUDA, COLLECTOR_SIMULATED_DEVICES) if none is.
+  static Simulator& current();
+  static void open(const SimConfig& config, Release release);
+  void close();
+
+  const SimConfig config;
+  const Release release;
+  const int driver_version;
+  const std::string device_name;
+  const pid_t pid = getpid();
+  Clock clock;
+  Faults faults;
+  MisuseCounters misuses;
+  Buffers buffers;
+  Names names;
+  ThreadState& thread();
+  bool alive() const { return !closed_.load(std::memory_order_acquire); }
+
+  // -- The program (control functions).
+  uint32_t execute(const SimActivity& activity, int64_t duration_ns, uint64_t count);
+  void replay(const SimActivity* activities, size_t count);
+  uint32_t launch_graph(const SimActivity* nodes, const int64_t* durations_ns, size_t count, uint32_t graph_id);
+  uint32_t synchronize(uint32_t device, int64_t stream, uint32_t launch);
+  uint32_t record_event(uint32_t device, uint32_t stream);
+  bool wait_event(uint32_t device, uint32_t stream, uint32_t event);
+  bool synchronize_event(uint32_t event);
+  uint32_t plain_call(uint32_t runtime_id, uint32_t driver_id);
+  void overhead(uint32_t overhead_kind, int64_t duration_ns);
+  Context* context(uint32_t id);
+  Context* primary_context(uint32_t device);
+  uint32_t create_context(uint32_t device);
+  // Whether anything ran on a device.
+  bool used(uint32_t device);
+  bool wait_until_idle(int64_t timeout_ms);
+
+  // -- CUPTI (exports).
+  cupti::Result enable(uint32_t kind);
+  cupti::Result disable(uint32_t kind);
+  bool enabled(cupti::ActivityKind kind) const;
+  cupti::Result flush(bool forced);
+  void set_flush_period(uint32_t milliseconds);
+  cupti::Result subscribe(void** handle, SubscriberCallback callback, void* userdata, std::string* holder);
+  cupti::Result unsubscribe(void* handle);
+  cupti::Result enable_callbacks(bool on, void* handle, uint32_t domain, int64_t callback_id);
+  cupti::Result filter_api(cupti::ActivityKind kind, uint32_t callback_id, bool on);
+  cupti::Result register_timestamps(TimestampCallback callback);
+  cupti::Result attribute(uint32_t attribute, uint64_t* value) const;
+  cupti::Result set_attribute(uint32_t attribute, uint64_t value);
+  std::atomic<bool> system_thread_ids{false};
+  std::atomic<bool> latency_timestamps{false};
+  std::atomic<bool> all_sync_records{true};
+
+  // -- What happened, for sim_statistic.
+  std::array<std::atomic<uint64_t>, 64> records_by_kind{};
+  std::array<std::atomic<uint64_t>, kFunctionCount> calls{};
+  std::atomic<uint64_t> launches{0};
+  std::atomic<uint64_t> graph_launches{0};
+
+  // The calls of one client in order, but for the ones made per record or per operation.
+  struct LoggedCall {
+    const char* function;
+    uint32_t argument;
+    uint32_t result;
+  };
+  void log(size_t function, uint32_t argument, uint32_t result);
+  std::vector<LoggedCall> logged_calls();
+
+ private:
+  // An activity on its way through the device.
+  struct Work {
+    SimActivity activity;
+    RecordBuffer* buffer;
+    uint64_t sequence;
+    bool operator>(const Work& other) const {
+      return std::pair(activity.end_ns, sequence) > std::pair(other.activity.end_ns, other.sequence);
+    }
+  };
+
+  RecordBuffer& buffer_of(ThreadState& thread) { return per_thread_buffers_.load() ? thread.buffer : shared_buffer_; }
+  ApiCall begin_call(uint32_t runtime_id, uint32_t driver_id);
+  void end_call(const ApiCall& call);
+  void write_api(const ApiCall& call, ThreadState& thread);
+  void write_external(uint32_t correlation_id, ThreadState& thread);
+  void notify_subscriber(const ApiCall& call, bool exit);
+  bool recorded(const SimActivity& activity) const;
+  std::pair<uint32_t, uint32_t> callback_ids(const SimActivity& activity) const;
+  void schedule(SimActivity& activity, int64_t earliest_ns, int64_t duration_ns);
+  void write_activity(SimActivity activity, RecordBuffer& buffer);
+  void spoil(SimActivity& activity);
+  void write(uint32_t kind, const void* record, size_t bytes, RecordBuffer& buffer);
+  void complete_due(bool forced);
+  void work();
+  void wake();
+  void prepare_templates();
+  int64_t& stream_tail(uint32_t context, uint32_t stream) { return tails_[{context, stream}]; }
+  std::vector<RecordBuffer*> all_buffers();
+
+  std::atomic<bool> closed_{false};
+  const uint64_t generation_;
+
+  std::mutex threads_mutex_;
+  std::vector<std::unique_ptr<ThreadState>> threads_;
+  RecordBuffer shared_buffer_;
+  std::atomic<bool> per_thread_buffers_;
+
+  std::mutex device_mutex_;
+  std::map<std::pair<uint32_t, uint32_t>, int64_t> tails_;
+  std::priority_queue<Work, std::vector<Work>, std::greater<>> pending_;
+  std::vector<std::pair<uint32_t, int64_t>> events_;  // context, time
+  std::vector<std::unique_ptr<Context>> contexts_;
+  uint64_t sequence_ = 0;
+
+  std::mutex completing_;
+  std::mutex worker_mutex_;
+  std::condition_variable worker_wakes_;
+  bool worker_due_ = false;
+  std::atomic<uint32_t> flush_period_ms_{0};
+  std::thread worker_;
+
+  std::array<std::atomic<bool>, 64> enabled_{};
+  std::atomic<bool> ever_enabled_{false};
+  std::array<std::array<std::atomic<bool>, kCallbackIds>, 2> muted_{};
+  std::array<std::atomic<uint64_t>, 32> attributes_{};
+  std::atomic<uint32_t> next_correlation_{1};
+  std::atomic<int64_t> next_grid_id_{1};
+  std::atomic<uint64_t> device_records_{0};
+
+  std::mutex subscriber_mutex_;
+  bool subscribed_ = false;
+  std::string subscriber_name_;
+  std::atomic<SubscriberCallback> subscriber_{nullptr};
+  std::atomic<void*> subscriber_data_{nullptr};
+  std::array<std::array<std::atomic<bool>, kCallbackIds>, 3> callbacks_on_{};
+
+  std::atomic<int64_t> timestamp_offset_ns_{0};
+  std::atomic<uint32_t> timestamp_registrations_{0};
+  std::atomic<int64_t> wrong_clock_records_{0};
+  const int64_t boot_ns_;
+
+  cupti::Kernel kernel_;
+  cupti::Memcpy memcpy_;
+  cupti::MemcpyPtoP peer_memcpy_;
+  cupti::Memset memset_;
+  cupti::Synchronization synchronization_;
+  cupti::Overhead overhead_;
+  std::array<uint32_t, 64> strides_{};
+
+  std::mutex log_mutex_;
+  std::vector<LoggedCall> log_;
+};
+
+}  // namespace collector::simulator
