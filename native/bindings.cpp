@@ -25,21 +25,23 @@ namespace {
 using capture::Subscriber;
 using cupti::ActivityKind;
 
+// What a user asks for, what the record is called, and CUPTI's kind. Copies between devices need both copy kinds.
 struct KindName {
-  const char* name;
+  const char* option;
+  const char* record;
   ActivityKind kind;
 };
 // In the order of enabling: API calls before the work they cause.
 constexpr KindName kKinds[] = {
-    {"external_correlations", ActivityKind::kExternalCorrelation},
-    {"runtime_api", ActivityKind::kRuntime},
-    {"driver_api", ActivityKind::kDriver},
-    {"kernels", ActivityKind::kConcurrentKernel},
-    {"memcpys", ActivityKind::kMemcpy},
-    {"peer_memcpys", ActivityKind::kMemcpy2},
-    {"memsets", ActivityKind::kMemset},
-    {"synchronizations", ActivityKind::kSynchronization},
-    {"overheads", ActivityKind::kOverhead},
+    {"external_correlations", "external_correlation", ActivityKind::kExternalCorrelation},
+    {"runtime_api", "runtime_api", ActivityKind::kRuntime},
+    {"driver_api", "driver_api", ActivityKind::kDriver},
+    {"kernels", "kernel", ActivityKind::kConcurrentKernel},
+    {"memcpys", "memcpy", ActivityKind::kMemcpy},
+    {"memcpys", "memcpy_peer", ActivityKind::kMemcpy2},
+    {"memsets", "memset", ActivityKind::kMemset},
+    {"synchronizations", "synchronization", ActivityKind::kSynchronization},
+    {"overheads", "overhead", ActivityKind::kOverhead},
 };
 
 // Raised as _native.CaptureError(kind, cause, remedy).
@@ -53,12 +55,12 @@ std::vector<ActivityKind> kinds_of(const std::vector<std::string>& names) {
   std::vector<ActivityKind> kinds;
   for (const std::string& name : names) {
     bool known = false;
-    for (const KindName& entry : kKinds) known = known || name == entry.name;
+    for (const KindName& entry : kKinds) known = known || name == entry.option;
     if (!known) throw py::value_error("unknown activity kind: " + name);
   }
   for (const KindName& entry : kKinds) {
     for (const std::string& name : names) {
-      if (name == entry.name) kinds.push_back(entry.kind);
+      if (name == entry.option) kinds.push_back(entry.kind);
     }
   }
   return kinds;
@@ -66,7 +68,7 @@ std::vector<ActivityKind> kinds_of(const std::vector<std::string>& names) {
 
 py::dict strides_of(const cupti::Library& library) {
   py::dict strides;
-  for (const KindName& entry : kKinds) strides[entry.name] = library.stride(entry.kind);
+  for (const KindName& entry : kKinds) strides[entry.record] = library.stride(entry.kind);
   return strides;
 }
 
@@ -199,6 +201,7 @@ py::dict decode_buffer(const py::buffer& buffer, int cuda_version, const std::st
   store::Store store;
   capture::Decoder decoder(*library, store);
   decoder.decode(reinterpret_cast<uint8_t*>(copy.data()), static_cast<size_t>(info.size * info.itemsize));
+  store.sort();
   py::dict out = tables_of(*library, store, {}, {}, {0, INT64_MAX});
   py::dict counters;
   counters["records_decoded"] = decoder.counts().records;
