@@ -1,0 +1,232 @@
+"""StepStats out of a Chrome trace of another profiler: PyTorch's (Kineto), or anything with timed events.
+
+GPU work goes to the devices that our own recordings use (``/gpu:D/stream:S``, ``/gpu:D/stream:all``,
+``/gpu:D/memcpy``); what the host did goes to ``/cpu:0``, and further processes to devices of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from collector.formats.chrome_events import ChromeEvents, nanoseconds
+from collector.formats.tensorflow_timeline import process_names, text
+from collector.names import short_name
+from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+
+_GPU_WORK = {
+    "kernel": "kernel",
+    "gpu_memcpy": "memcpy",
+    "memcpy": "memcpy",
+    "gpu_memset": "memset",
+    "memset": "memset",
+}
+"""Category (in lower case) -> what it is."""
+_GPU_ROWS = {"gpu_user_annotation": "annotations", "cuda_sync": "sync"}
+"""Categories on GPU rows that are no work of the GPU -> the device that holds them, beside the streams."""
+_COPY_KIND = re.compile(r"\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b")
+_DIGITS = re.compile(r"[0-9]{1,9}")
+
+
+@dataclass
+class _Span:
+    """One timed event, with its time checked."""
+
+    event: dict[str, Any]
+    start_ns: int
+    duration_ns: int
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        found = self.event.get("args")
+        return found if isinstance(found, dict) else {}
+
+
+@dataclass
+class _Launch:
+    """The host's side of GPU work."""
+
+    start_ns: int
+    thread_id: int
+
+
+@dataclass
+class _Builder:
+    step: StepStats = field(default_factory=StepStats)
+    devices: dict[str, DeviceStepStats] = field(default_factory=dict)
+
+    def add(self, device: str, name: str, label: str, span: _Span, launch: _Launch | None = None) -> NodeExecStats:
+        if device not in self.devices:
+            self.devices[device] = self.step.dev_stats.add(device=device)
+        start_us, end_us = span.start_ns // 1000, (span.start_ns + span.duration_ns) // 1000
+        length_us = max(end_us - start_us, 1)
+        node = self.devices[device].node_stats.add(
+            node_name=name,
+            timeline_label=label,
+            all_start_micros=start_us,
+            all_start_nanos=span.start_ns,
+            op_end_rel_micros=length_us,
+            op_end_rel_nanos=span.duration_ns,
+            all_end_rel_micros=length_us,
+            all_end_rel_nanos=span.duration_ns,
+        )
+        if launch is not None:
+            node.scheduled_micros, node.scheduled_nanos = launch.start_ns // 1000, launch.start_ns
+            node.thread_id = launch.thread_id
+        return node
+
+
+def to_step_stats(found: ChromeEvents) -> StepStats:
+    """The step that a profiler's trace shows; what cannot be read is counted in ``found.skipped``."""
+    base_ns = found.metadata.get("baseTimeNanoseconds")
+    spans = list(_spans(found, base_ns if type(base_ns) is int else 0))
+    launches: dict[int, _Launch] = {}
+    ops: dict[int, str] = {}
+    for span in spans:
+        category = str(span.event.get("cat", "")).lower()
+        if "runtime" in category or "driver" in category:
+            correlation = _integer(span.arguments.get("correlation"))
+            if correlation is not None:
+                launches.setdefault(correlation, _Launch(span.start_ns, _row(span.event.get("tid"))))
+        elif category == "cpu_op":
+            external = _integer(span.arguments.get("External id"))
+            if external is not None:
+                ops[external] = text(span.event.get("name", ""))
+    built = _Builder()
+    host_names = _HostNames(process_names(found.events))
+    for span in spans:
+        category = str(span.event.get("cat", "")).lower()
+        if category in _GPU_WORK:
+            _add_work(built, span, _GPU_WORK[category], launches, ops)
+        elif category in _GPU_ROWS:
+            device = f"/gpu:{_device(span)}/{_GPU_ROWS[category]}"
+            built.add(device, text(span.event.get("name", "")), "", span)
+        else:
+            device = host_names.device(span.event.get("pid"))
+            node = built.add(device, text(span.event.get("name", "")), "", span)
+            node.thread_id = _row(span.event.get("tid"))
+    _name_threads(found.events, host_names, built)
+    return built.step
+
+
+def _spans(found: ChromeEvents, base_ns: int) -> Iterator[_Span]:
+    """Complete events, and pairs of begin and end, in file order of their ends."""
+    open_events: dict[tuple[Any, Any], list[_Span]] = {}
+    for event in found.events:
+        phase = event.get("ph")
+        if phase not in ("X", "B", "E"):
+            continue
+        row = (str(event.get("pid")), str(event.get("tid")))
+        start = nanoseconds(event.get("ts"))
+        if start is None:
+            found.skipped["events without a possible time"] += 1
+        elif phase == "B":
+            open_events.setdefault(row, []).append(_Span(event, start + base_ns, 0))
+        elif phase == "E":
+            if open_events.get(row):
+                span = open_events[row].pop()
+                span.duration_ns = max(start + base_ns - span.start_ns, 0)
+                yield span
+            else:
+                found.skipped["ends without a beginning"] += 1
+        else:
+            duration = nanoseconds(event.get("dur"))
+            if duration is None:
+                found.skipped["durations missing or impossible (taken as 0)"] += 1
+            elif duration < 0:
+                found.skipped["negative durations (taken as 0)"] += 1
+            yield _Span(event, start + base_ns, max(duration or 0, 0))
+    unfinished = sum(map(len, open_events.values()))
+    if unfinished:
+        found.skipped["beginnings without an end"] += unfinished
+
+
+def _add_work(built: _Builder, span: _Span, kind: str, launches: dict[int, _Launch], ops: dict[int, str]) -> None:
+    arguments = span.arguments
+    full_name = text(span.event.get("name", ""))
+    launch = launches.get(_integer(arguments.get("correlation")) or -1)
+    op = ops.get(_integer(arguments.get("External id")) or -1, "").replace("::", ".").replace(":", ".")
+    if kind == "kernel":
+        name, label = short_name(full_name), full_name + _shape(arguments)
+    else:
+        copy = _COPY_KIND.search(full_name)
+        name = "MEMSET" if kind == "memset" else f"MEMCPY{copy[1] if copy else 'unknown'}"
+        num_bytes = _integer(arguments.get("bytes"))
+        label = full_name if num_bytes is None else f"{name} {num_bytes} bytes ({full_name})"
+    gpu = f"/gpu:{_device(span)}"
+    node_name = f"{op or name}:{name}"
+    built.add(f"{gpu}/stream:all", node_name, label, span, launch)
+    built.add(f"{gpu}/stream:{_stream(span)}", node_name, label, span, launch)
+    if kind != "kernel":
+        built.add(f"{gpu}/memcpy", node_name, label, span, launch)
+
+
+def _shape(arguments: dict[str, Any]) -> str:
+    """Launch shape as our own labels have it: ``" regs:18 shm:0 grid:1,1,1 block:128,1,1"``."""
+    parts = []
+    for key, word in (("registers per thread", "regs"), ("shared memory", "shm")):
+        value = _integer(arguments.get(key))
+        if value is not None:
+            parts.append(f" {word}:{value}")
+    for key in ("grid", "block"):
+        value = arguments.get(key)
+        if isinstance(value, list) and len(value) == 3 and all(type(size) is int for size in value):
+            parts.append(f" {key}:{','.join(map(str, value))}")
+    return "".join(parts)
+
+
+def _device(span: _Span) -> int:
+    device = _integer(span.arguments.get("device"))
+    return _row(span.event.get("pid")) if device is None else device
+
+
+def _stream(span: _Span) -> int:
+    stream = _integer(span.arguments.get("stream"))
+    return _row(span.event.get("tid")) if stream is None else stream
+
+
+def _integer(value: Any) -> int | None:
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        return int(value)
+    return value if type(value) is int and 0 <= value < 1 << 32 else None
+
+
+def _row(value: Any) -> int:
+    """A process or thread id as a number: itself, the digits in it (``"stream 7"``), or 0."""
+    number = _integer(value)
+    if number is None:
+        digits = _DIGITS.search(str(value))
+        number = int(digits[0]) if digits else 0
+    return number
+
+
+class _HostNames:
+    """Device names for what is not GPU work: ``/cpu:0`` for the first process, its name or number for others."""
+
+    def __init__(self, names: dict[Any, str]) -> None:
+        self.names = names
+        self.devices: dict[Any, str] = {}
+
+    def device(self, pid: Any) -> str:
+        key = pid if isinstance(pid, (int, str)) else str(pid)
+        if key not in self.devices:
+            # A profiler's own rows have a word or a negative number for a process id.
+            ordinary = key >= 0 if isinstance(key, int) else key.isdecimal()
+            if ordinary and "/cpu:0" not in self.devices.values():
+                self.devices[key] = "/cpu:0"
+            else:
+                self.devices[key] = f"/process:{key}" if ordinary else f"/{text(self.names.get(key, key))}"
+        return self.devices[key]
+
+
+def _name_threads(events: list[dict[str, Any]], host_names: _HostNames, built: _Builder) -> None:
+    for event in events:
+        arguments = event.get("args")
+        if event.get("ph") != "M" or event.get("name") != "thread_name" or not isinstance(arguments, dict):
+            continue
+        pid = event.get("pid")
+        known = host_names.devices.get(pid) if isinstance(pid, (int, str)) else None
+        if known is not None:
+            built.devices[known].thread_names[_row(event.get("tid"))] = text(arguments.get("name", ""))

