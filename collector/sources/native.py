@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import site
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import CuptiUnusableError, error_of_kind
@@ -29,6 +32,12 @@ def extension_error() -> ImportError | None:
     return loaded if isinstance(loaded, ImportError) else None
 
 
+def _search_roots() -> list[str]:
+    """Folders that hold wheels of NVIDIA's, first found first."""
+    folders = dict.fromkeys([*site.getsitepackages(), site.getusersitepackages(), *sys.path])
+    return [folder for folder in folders if folder and Path(folder, "nvidia").is_dir()]
+
+
 class NativeSource:
     """The process's one native subscription, behind the `collector.sources.Source` protocol."""
 
@@ -48,7 +57,7 @@ class NativeSource:
 
     def probe(self) -> dict[str, Any]:
         """See `collector.sources.Source.probe`."""
-        found: dict[str, Any] = self._native.probe()
+        found: dict[str, Any] = self._native.probe(search_roots=_search_roots())
         return found
 
     def start(self, options: TraceOptions) -> None:
@@ -58,6 +67,7 @@ class NativeSource:
                 {
                     "libcupti": "",
                     "libcuda": "",
+                    "search_roots": _search_roots(),
                     "kinds": list(options.kinds),
                     "buffer_bytes": options.buffer_bytes,
                     "max_buffers": options.max_buffers,
