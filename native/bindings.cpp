@@ -269,8 +269,7 @@ PYBIND11_MODULE(_native, m) {
   using namespace collector;
   m.doc() = "The CUPTI subscriber. One session at a time; see collector.session for the interface people use.";
 
-  static py::handle capture_error =
-      py::exception<CaptureError>(m, "CaptureError", PyExc_RuntimeError).release();
+  static py::handle capture_error = py::exception<CaptureError>(m, "CaptureError", PyExc_RuntimeError).release();
   py::register_exception_translator([](std::exception_ptr raised) {
     try {
       if (raised) std::rethrow_exception(raised);
@@ -289,11 +288,13 @@ PYBIND11_MODULE(_native, m) {
   m.def("start", &start, py::arg("options"), "Opens the session. Raises CaptureError.");
   m.def("stop", &stop, py::arg("synchronize") = true, py::arg("timeout_ms") = 5000,
         "Closes the session; its tables, or None when none is open.");
-  m.def("abort", [] { Subscriber::instance().abort(); }, py::call_guard<py::gil_scoped_release>(),
-        "Closes the session without waiting for the GPU, and forgets it.");
+  m.def(
+      "abort", [] { Subscriber::instance().abort(); }, py::call_guard<py::gil_scoped_release>(),
+      "Closes the session without waiting for the GPU, and forgets it.");
   m.def("is_active", [] { return Subscriber::instance().active(); });
-  m.def("push_annotation", [](const std::string& path) { Subscriber::instance().push_annotation(path); },
-        py::arg("path"), "Puts the path on every launch of this thread until the matching pop.");
+  m.def(
+      "push_annotation", [](const std::string& path) { Subscriber::instance().push_annotation(path); }, py::arg("path"),
+      "Puts the path on every launch of this thread until the matching pop.");
   m.def("pop_annotation", [] { Subscriber::instance().pop_annotation(); });
   m.def("demangle", &demangle, py::arg("name"));
   m.def("decode_buffer", &decode_buffer, py::arg("buffer"), py::arg("cuda_version") = cupti::kNewestKnownCuda,

@@ -15,8 +15,8 @@ BufferPool::BufferPool(size_t buffer_bytes, uint32_t max_buffers, uint32_t ready
       free_(max_buffers),
       completed_queue_(max_buffers + kScratchBuffers) {
   // Reserved, not committed: memory is used as buffers are, and comes zeroed from the kernel.
-  void* memory = ::mmap(nullptr, reserved_bytes_, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      ::mmap(nullptr, reserved_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   base_ = static_cast<uint8_t*>(memory);
   for (uint32_t i = 0; i < std::min(ready, max_buffers); ++i) {

@@ -8,7 +8,7 @@ namespace {
 
 using cupti::ActivityKind;
 
-constexpr uint8_t kAsyncFlag = 1;        // CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC, and _MEMSET_ASYNC
+constexpr uint8_t kAsyncFlag = 1;  // CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC, and _MEMSET_ASYNC
 constexpr uint32_t kSmallestRecord = 16;
 
 int64_t as_time(uint64_t ns) { return static_cast<int64_t>(ns); }
@@ -17,8 +17,7 @@ uint8_t small(uint32_t value) { return static_cast<uint8_t>(std::min<uint32_t>(v
 
 }  // namespace
 
-Decoder::Decoder(const cupti::Library& library, store::Store& store)
-    : library_(library), store_(store) {
+Decoder::Decoder(const cupti::Library& library, store::Store& store) : library_(library), store_(store) {
   for (uint32_t kind = 0; kind < std::size(strides_); ++kind) {
     strides_[kind] = library_.stride(static_cast<ActivityKind>(kind));
   }

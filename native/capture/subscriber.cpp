@@ -43,10 +43,9 @@ uint32_t this_thread_id() {
 
 // API calls that frameworks make all the time and nobody reads; the list is the one Kineto leaves out, and the
 // error queries.
-constexpr const char* kNoisyCalls[] = {"cudaGetDevice",         "cudaSetDevice",   "cudaGetLastError",
-                                       "cudaPeekAtLastError",   "cuCtxGetCurrent", "cuCtxGetDevice",
-                                       "cuCtxSetCurrent",       "cuKernelGetAttribute",
-                                       "cuDevicePrimaryCtxGetState"};
+constexpr const char* kNoisyCalls[] = {"cudaGetDevice",       "cudaSetDevice",        "cudaGetLastError",
+                                       "cudaPeekAtLastError", "cuCtxGetCurrent",      "cuCtxGetDevice",
+                                       "cuCtxSetCurrent",     "cuKernelGetAttribute", "cuDevicePrimaryCtxGetState"};
 
 // The annotations this thread has open, as pushed to CUPTI.
 thread_local std::vector<uint64_t> open_annotations;
@@ -359,7 +358,8 @@ void Subscriber::flush(uint32_t forced, int64_t deadline_ns) {
       completed = pool->completed();
       quiet_since = now;
     }
-    if (now > deadline_ns || now - quiet_since > kIdleWait) return;  // CUPTI keeps some: a running kernel, a quiet thread
+    if (now > deadline_ns || now - quiet_since > kIdleWait)
+      return;  // CUPTI keeps some: a running kernel, a quiet thread
     sleep_ns(pause);
   }
 }

@@ -77,7 +77,9 @@ class Subscriber {
   // Ends the session and forgets it, without waiting for the GPU. For interpreter exit.
   void abort();
 
-  bool active() const { return collecting_.load(std::memory_order_acquire) && !forked_.load(std::memory_order_relaxed); }
+  bool active() const {
+    return collecting_.load(std::memory_order_acquire) && !forked_.load(std::memory_order_relaxed);
+  }
 
   // Puts `path` on every launch of this thread until the matching pop. No effect while no session is open.
   void push_annotation(std::string_view path);

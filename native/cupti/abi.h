@@ -138,7 +138,7 @@ struct Memcpy {
   uint32_t channelType;
   uint8_t isDeviceLaunched;  // since 13.0
   uint8_t reserved1[3];
-  uint64_t copyCount;  // since 12.8
+  uint64_t copyCount;      // since 12.8
   uint32_t sourceGraphId;  // since 13.4
   uint8_t reserved2[4];
   uint64_t sourceGraphNodeId;  // since 13.4
@@ -298,7 +298,7 @@ struct Synchronization {
   uint32_t streamId;
   uint32_t cudaEventId;
   uint64_t cudaEventSyncId;  // since 12.8
-  uint32_t returnValue;  // since 12.8
+  uint32_t returnValue;      // since 12.8
   uint8_t reserved0[4];
 };
 static_assert(sizeof(Synchronization) == 56);

@@ -33,7 +33,8 @@ constexpr Meaning kMeanings[] = {
      "Update the Windows driver"},
     {Result::kMultipleSubscribersNotSupported, FailureKind::kSubscriberConflict,
      "another CUPTI client holds this process's subscription",
-     "Stop the other profiler (Nsight, compute-sanitizer, cuda-gdb, or a profiler inside this process) and trace again"},
+     "Stop the other profiler (Nsight, compute-sanitizer, cuda-gdb, or a profiler inside this process) and trace "
+     "again"},
     {Result::kNotCompatible, FailureKind::kSubscriberConflict,
      "another client put CUPTI into a mode (V2 or user-defined records) that excludes this one",
      "Trace before the other profiler's first use, or in a process of its own"},
@@ -62,9 +63,8 @@ const char* name_of(FailureKind kind) {
 }
 
 Failure describe(const char* call, Result result, const std::string& text) {
-  const std::string where =
-      std::string(" (") + call + ": " + (text.empty() ? "error" : text) + ", " +
-      std::to_string(static_cast<uint32_t>(result)) + ")";
+  const std::string where = std::string(" (") + call + ": " + (text.empty() ? "error" : text) + ", " +
+                            std::to_string(static_cast<uint32_t>(result)) + ")";
   for (const Meaning& meaning : kMeanings) {
     if (meaning.result == result) return {meaning.kind, meaning.cause + where, meaning.remedy};
   }

@@ -210,10 +210,10 @@ class Finder {
  private:
   static std::optional<Failure> check_version(const Library& library) {
     if (library.cuda_version() < 12000) {
-      return Failure{FailureKind::kCuptiUnusable,
-                     library.cupti_path() + " is older than CUDA 12.0 (CUPTI API " +
-                         std::to_string(library.api_version()) + ")",
-                     "Install a newer one: pip install nvidia-cuda-cupti-cu12"};
+      return Failure{
+          FailureKind::kCuptiUnusable,
+          library.cupti_path() + " is older than CUDA 12.0 (CUPTI API " + std::to_string(library.api_version()) + ")",
+          "Install a newer one: pip install nvidia-cuda-cupti-cu12"};
     }
     if (library.cuda_version() > kNewestKnownCuda && environment("COLLECTOR_ALLOW_UNTESTED_CUPTI") != "1") {
       return Failure{FailureKind::kCuptiUnusable,
@@ -229,8 +229,8 @@ class Finder {
     void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD);
     if (handle == nullptr) handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
-      return Failure{FailureKind::kDriverNotFound, "no NVIDIA driver in this process or on this machine (" +
-                                                       loader_error() + ")",
+      return Failure{FailureKind::kDriverNotFound,
+                     "no NVIDIA driver in this process or on this machine (" + loader_error() + ")",
                      "Install the NVIDIA driver; in a container, run it with --gpus all"};
     }
     library.driver_ = load_driver(Symbols(handle));
@@ -273,9 +273,9 @@ class Finder {
       if (handle != nullptr) return load_cupti_file(library, handle, candidate);
       last_error = loader_error();
     }
-    return Failure{FailureKind::kCuptiNotFound, "no libcupti was found (" + last_error + ")",
-                   library.driver_version_ >= 13000 ? "pip install nvidia-cuda-cupti"
-                                                    : "pip install nvidia-cuda-cupti-cu12"};
+    return Failure{
+        FailureKind::kCuptiNotFound, "no libcupti was found (" + last_error + ")",
+        library.driver_version_ >= 13000 ? "pip install nvidia-cuda-cupti" : "pip install nvidia-cuda-cupti-cu12"};
   }
 
   // Where a libcupti may be, best first; none of a CUDA major newer than the driver's, which cannot work.
@@ -287,7 +287,8 @@ class Finder {
     std::vector<std::string> result;
     for (const std::string& root : paths_.search_roots) {
       for (const int major : majors) {
-        const std::string folder = major == 12 ? "/nvidia/cuda_cupti/lib/" : "/nvidia/cu" + std::to_string(major) + "/lib/";
+        const std::string folder =
+            major == 12 ? "/nvidia/cuda_cupti/lib/" : "/nvidia/cu" + std::to_string(major) + "/lib/";
         result.push_back(root + folder + "libcupti.so." + std::to_string(major));
       }
     }

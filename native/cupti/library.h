@@ -86,14 +86,14 @@ struct Device {
 
 // What a version can do; printed by `collector info`, and asked by the subscriber.
 enum class Feature : uint8_t {
-  kDeclineBuffers,            // a null buffer is a drop, not a crash (CUPTI API 27, CUDA 12.9)
-  kPerThreadBuffers,          // attribute 9 exists (12.3)
-  kPerThreadBuffersByDefault, // ... and is on (13.0)
-  kApiFilters,                // noisy API calls can be left out (12.5)
-  kSyncRecordFilter,          // only completed waits are recorded (12.8)
-  kHolderName,                // a refused subscription can name its holder (13.0)
-  kDisablingKernelsIsSafe,    // 13.0.48 can deadlock in it; fixed by 13.0 U1
-  kSourceGraphIds,            // kernels and copies name the graph they were captured in (13.4)
+  kDeclineBuffers,             // a null buffer is a drop, not a crash (CUPTI API 27, CUDA 12.9)
+  kPerThreadBuffers,           // attribute 9 exists (12.3)
+  kPerThreadBuffersByDefault,  // ... and is on (13.0)
+  kApiFilters,                 // noisy API calls can be left out (12.5)
+  kSyncRecordFilter,           // only completed waits are recorded (12.8)
+  kHolderName,                 // a refused subscription can name its holder (13.0)
+  kDisablingKernelsIsSafe,     // 13.0.48 can deadlock in it; fixed by 13.0 U1
+  kSourceGraphIds,             // kernels and copies name the graph they were captured in (13.4)
 };
 
 class Library {
