@@ -107,11 +107,12 @@ SIMULATOR_EXPORT int sim_inject(const char* fault, int64_t count, int64_t skip, 
 SIMULATOR_EXPORT void sim_clear_faults() { Simulator::current().faults.clear(); }
 
 // The fault table, row by row; null past its end. `struck` is how often it happened so far.
-SIMULATOR_EXPORT const char* sim_fault(uint64_t index, const char** value_meaning, int64_t* default_value,
+SIMULATOR_EXPORT const char* sim_fault(uint64_t index, const char** value_meaning, int64_t* default_value, int* lasting,
                                        const char** description, uint64_t* struck) {
   if (index >= kFaultCount) return nullptr;
   *value_meaning = kFaults[index].value;
   *default_value = kFaults[index].default_value;
+  *lasting = kFaults[index].lasting ? 1 : 0;
   *description = kFaults[index].description;
   *struck = Simulator::current().faults.struck(index);
   return kFaults[index].name;

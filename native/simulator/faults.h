@@ -40,31 +40,34 @@ struct FaultRow {
   const char* name;
   const char* value;  // what `value` means, "" if nothing
   int64_t default_value;
+  bool lasting;  // stays armed unless a count is given
   const char* description;
 };
 
 inline constexpr FaultRow kFaults[] = {
-    {"dropped_record", "", 0, "an activity record is dropped and counted by cuptiActivityGetNumDroppedRecords"},
-    {"zero_timestamps", "", 0, "an activity record has start = end = 0, as when the device's pool ran dry"},
-    {"zero_end", "", 0, "an activity record has end = 0"},
-    {"reversed_timestamps", "", 0, "start and end of an activity record are swapped"},
-    {"shifted_timestamps", "nanoseconds", 3'600'000'000'000,
+    {"dropped_record", "", 0, false, "an activity record is dropped and counted by cuptiActivityGetNumDroppedRecords"},
+    {"zero_timestamps", "", 0, false, "an activity record has start = end = 0, as when the device's pool ran dry"},
+    {"zero_end", "", 0, false, "an activity record has end = 0"},
+    {"reversed_timestamps", "", 0, false, "start and end of an activity record are swapped"},
+    {"shifted_timestamps", "nanoseconds", 3'600'000'000'000, false,
      "start and end of an activity record are shifted: later, or earlier if negative"},
-    {"null_name", "", 0, "a kernel record's name is a null pointer"},
-    {"lost_api_record", "", 0, "the API records of a call are lost without being counted"},
-    {"lost_activity_record", "", 0, "an activity record is lost without being counted"},
-    {"late_correlation", "", 0, "an external correlation record comes in a later buffer than its kernel"},
-    {"half_full_buffer", "", 0, "a buffer is returned when it is half full"},
-    {"out_of_order_buffer", "", 0, "a buffer is returned after the one that was filled after it"},
-    {"withheld_buffer", "", 0, "a buffer is never returned"},
-    {"cut_buffer", "bytes", 4, "the valid part of a returned buffer ends this many bytes inside its last record"},
-    {"slow_completion", "milliseconds", 50, "a flushed buffer is returned this long after the flush call"},
-    {"unknown_kind", "", 0, "a record of a kind from the future precedes an activity; GetNextRecord steps over it"},
-    {"invalid_kind", "kind", 200, "a record precedes an activity for which GetNextRecord answers INVALID_KIND"},
-    {"error", "code", 999, "the function named by `target` fails with this code and does nothing"},
-    {"second_subscriber", "", 0, "another client, named by `target`, holds the subscription"},
-    {"stub_driver", "", 0, "every driver function answers 34, as the toolkit's stub libcuda does"},
-    {"pool_exhausted", "records per buffer", 100'000,
+    {"null_name", "", 0, false, "a kernel record's name is a null pointer"},
+    {"lost_api_record", "", 0, false, "the API records of a call are lost without being counted"},
+    {"lost_activity_record", "", 0, false, "an activity record is lost without being counted"},
+    {"late_correlation", "", 0, false, "an external correlation record comes in a later buffer than its kernel"},
+    {"half_full_buffer", "", 0, false, "a buffer is returned when it is half full"},
+    {"out_of_order_buffer", "", 0, false, "a buffer is returned after the one that was filled after it"},
+    {"withheld_buffer", "", 0, false, "a buffer is never returned"},
+    {"cut_buffer", "bytes", 4, false,
+     "the valid part of a returned buffer ends this many bytes inside its last record"},
+    {"slow_completion", "milliseconds", 50, false, "a flushed buffer is returned this long after the flush call"},
+    {"unknown_kind", "", 0, false,
+     "a record of a kind from the future precedes an activity; GetNextRecord steps over it"},
+    {"invalid_kind", "kind", 200, false, "a record precedes an activity for which GetNextRecord answers INVALID_KIND"},
+    {"error", "code", 999, false, "the function named by `target` fails with this code and does nothing"},
+    {"second_subscriber", "", 0, true, "another client, named by `target`, holds the subscription"},
+    {"stub_driver", "", 0, true, "every driver function answers 34, as the toolkit's stub libcuda does"},
+    {"pool_exhausted", "records per buffer", 100'000, true,
      "device buffers are not recycled: past pool limit x value, records have start = end = 0"},
 };
 inline constexpr size_t kFaultCount = static_cast<size_t>(Fault::kCount);

@@ -404,7 +404,6 @@ uint32_t Simulator::execute(const SimActivity& asked, int64_t duration_ns, uint6
 void Simulator::replay(const SimActivity* activities, size_t count) {
   ThreadState& here = thread();
   RecordBuffer& buffer = buffer_of(here);
-  uint32_t called = 0;  // the correlation id whose call was written last
   for (size_t i = 0; i < count; ++i) {
     SimActivity activity = activities[i];
     if (activity.context_id == 0) activity.context_id = activity.device_id + 1;
@@ -417,8 +416,7 @@ void Simulator::replay(const SimActivity* activities, size_t count) {
              !next_correlation_.compare_exchange_weak(next, activity.correlation_id + 1)) {
       }
     }
-    if (activity.launch != kSimNoCall && activity.correlation_id != called) {
-      called = activity.correlation_id;
+    if (activity.launch != kSimNoCall) {
       launches.fetch_add(1, std::memory_order_relaxed);
       const auto [runtime_id, driver_id] = callback_ids(activity);
       ApiCall call;
