@@ -35,6 +35,8 @@ from collector.errors import (
 
 if TYPE_CHECKING:
     from collector.ledger import Ledger
+    from collector.loading import load
+    from collector.merging import merge
     from collector.options import TraceOptions
     from collector.recording import Recording
     from collector.session import Session, trace
@@ -44,6 +46,8 @@ _LAZY = {
     "Recording": "collector.recording",
     "Session": "collector.session",
     "TraceOptions": "collector.options",
+    "load": "collector.loading",
+    "merge": "collector.merging",
     "trace": "collector.session",
 }
 """Public name -> the module it is imported from at its first use."""
@@ -69,6 +73,8 @@ __all__ = [
     "UnavailableError",
     "UnknownFormatError",
     "annotate",
+    "load",
+    "merge",
     "trace",
 ]
 

@@ -21,7 +21,8 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
     """Name the GPU work launched in a block or a function.
 
     Annotations nest, each thread and asyncio task on its own; the inner one's path is the outer one's, ``/`` and the
-    inner name. ``/`` within a name nests as well. Nothing happens, and next to nothing is paid, while nothing is traced.
+    inner name. ``/`` within a name nests as well. While nothing is traced nothing happens, and next to nothing is paid;
+    one that was entered before the trace began names nothing in it.
 
     >>> with collector.annotate("layer1/conv"):
     ...     launch()
@@ -32,7 +33,7 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
     holds an ``await`` or a ``yield`` stays on its thread meanwhile, and names what others launch there.
     """
 
-    __slots__ = ("name",)
+    __slots__ = ("_recorder", "name")
 
     def __init__(self, name: str) -> None:
         """Take the op's name; ValueError if there is nothing in it, TypeError if it is not text."""
@@ -41,17 +42,20 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
         if not name.strip("/ "):
             raise ValueError("an annotation needs a name; this one is empty")
         self.name = name
+        self._recorder: _Recorder | None = None
 
     def __enter__(self) -> annotate:
         if _recorder is not None:
+            self._recorder = _recorder
             _recorder.enter(self, self.name)
         return self
 
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if _recorder is not None:
-            _recorder.leave(self)
+        # The recorder it was entered under: the session may have ended, and another begun, since then.
+        if self._recorder is not None:
+            self._recorder.leave(self)
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function, coroutine function, generator function or asynchronous generator function."""
@@ -118,7 +122,7 @@ class _Recorder:
         while at >= 0 and frames[at].owner is not owner:
             at -= 1
         if at < 0:
-            return  # entered before this session began, or on another thread
+            return  # entered on another thread
         above = frames[at + 1 :]
         for _ in frames[at:]:
             self._pop()
@@ -153,7 +157,7 @@ def _resumed(name: str, generator: Any) -> Generator[Any, Any, Any]:
                 resume = generator.send
             except GeneratorExit:
                 raise
-            except BaseException as error:  # noqa: BLE001 - whatever is thrown in belongs to the generator
+            except BaseException as error:  # whatever is thrown in belongs to the generator
                 value = error
                 resume = generator.throw
     finally:

@@ -35,28 +35,30 @@ def demangle(name: str) -> str:
 def _demangler() -> Callable[[str], str | None] | None:
     for library in ("libstdc++.so.6", "libc++abi.so.1"):
         try:
-            runtime = ctypes.CDLL(library)
-            function = runtime.__cxa_demangle
-            release = ctypes.CDLL(None).free
-        except (OSError, AttributeError):
+            return _bind_demangler(ctypes.CDLL(library), ctypes.CDLL(None))
+        except (OSError, AttributeError):  # not here, or not what its name says
             continue
-        function.restype = ctypes.c_void_p
-        function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
-        release.restype = None
-        release.argtypes = [ctypes.c_void_p]
-
-        def call(name: str) -> str | None:
-            status = ctypes.c_int()
-            text = function(name.encode("utf-8", "surrogateescape"), None, None, ctypes.byref(status))
-            if not text:
-                return None
-            try:
-                return ctypes.string_at(text).decode("utf-8", "surrogateescape")
-            finally:
-                release(text)
-
-        return call
     return None
+
+
+def _bind_demangler(runtime: ctypes.CDLL, libc: ctypes.CDLL) -> Callable[[str], str | None]:
+    function, release = runtime.__cxa_demangle, libc.free
+    function.restype = ctypes.c_void_p  # not c_char_p: the pointer is needed to free it
+    function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
+    release.restype = None
+    release.argtypes = [ctypes.c_void_p]
+
+    def demangle_or_none(name: str) -> str | None:
+        status = ctypes.c_int()
+        text = function(name.encode("utf-8", "surrogateescape"), None, None, ctypes.byref(status))
+        if not text:
+            return None
+        try:
+            return ctypes.string_at(text).decode("utf-8", "replace")
+        finally:
+            release(text)
+
+    return demangle_or_none
 
 
 @lru_cache(_CACHED_NAMES)
@@ -74,7 +76,9 @@ def short_name(name: str) -> str:
 # Operators hold the brackets that everything else is found by; their letters are hidden while brackets are counted.
 _OPERATOR = re.compile(r"\boperator\s*(?:\(\)|\[\]|<=>|<<=|>>=|->\*|<<|>>|<=|>=|->|<|>)")
 _ANONYMOUS = re.compile(r"\((?:anonymous namespace|anonymous class|anonymous)\)|<unnamed>|\[abi:[^\]]*\]")
-_SUFFIX = re.compile(r"\s*(?:\[clone [^\]]*\]|\[with [^\]]*\]|\(\.[\w.]+\)|\b(?:const|volatile|noexcept|requires .*)|&&?)$")
+_SUFFIX = re.compile(
+    r"\s*(?:\[clone [^\]]*\]|\[with [^\]]*\]|\(\.[\w.]+\)|\b(?:const|volatile|noexcept|requires .*)|&&?)$"
+)
 _HIDDEN = "\x00"
 _OPEN = {")": "(", ">": "<", "]": "[", "}": "{"}
 

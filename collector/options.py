@@ -41,8 +41,8 @@ class TraceOptions:
     kinds: tuple[str, ...] = KINDS
     """Which activity to record, out of `KINDS`. Annotations need external_correlations and an API kind."""
     buffer_bytes: int = 4 << 20
-    """Bytes of one activity buffer."""
-    max_buffers: int = 64
+    """Bytes of one activity buffer, a multiple of 8."""
+    max_buffers: int = 256
     """How many buffers may exist at once; when all are full, records are dropped and counted."""
     timeout_ms: int = 5000
     """How long the end of a step waits for outstanding buffers."""
@@ -63,6 +63,8 @@ class TraceOptions:
         for name, least in (("buffer_bytes", 4096), ("max_buffers", 1), ("timeout_ms", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} is {getattr(self, name)}: at least {least} is needed")
+        if self.buffer_bytes % 8:
+            raise ValueError(f"buffer_bytes is {self.buffer_bytes}: a multiple of 8 is needed")
         if self.rank is not None and self.rank < 0:
             raise ValueError(f"rank is {self.rank}: ranks count from 0")
         if not _JOB_NAME.fullmatch(self.job):

@@ -20,9 +20,14 @@ class Step(Protocol):
     """What a writer may ask of a step."""
 
     @property
-    def recording(self) -> Recording: ...
+    def recording(self) -> Recording:
+        """What was recorded."""
+        ...
+
     @property
-    def run_metadata(self) -> RunMetadata: ...
+    def run_metadata(self) -> RunMetadata:
+        """The same as StepStats with its provenance."""
+        ...
 
 
 def _write_chrome_trace(step: Step, path: Path) -> None:

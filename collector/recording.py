@@ -220,9 +220,7 @@ def _joined(parts: list[Table]) -> Table:
     return Table(parts[0].name, columns, parts[0]._strings)
 
 
-def _look_up(
-    wanted: npt.NDArray[Any], keys: npt.NDArray[Any], values: npt.NDArray[Any]
-) -> npt.NDArray[np.int64]:
+def _look_up(wanted: npt.NDArray[Any], keys: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """The value beside each wanted key, -1 where it is missing. ``keys`` are sorted; key 0 stands for none."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from collector.annotate import send_annotations_to
 from collector.errors import CollectorError, CollectorWarning, NotTracedError, SessionActiveError
 from collector.files import check_writable
-from collector.outputs import output_of
 from collector.options import KINDS, TraceOptions
+from collector.outputs import output_of
 from collector.sources import SOURCE_NAMES, open_source
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def trace(
     and `Session.unavailable` holds the reason.
 
     While a trace is open another profiler in this process records no GPU activity, and PyTorch's never does again if
-    its first use falls into our trace: use ``torch.profiler`` before or after, not within. Its earlier use is no obstacle:
-    torch keeps CUPTI's one subscription for good, so while its profiler is idle activity is collected without one.
+    its first use falls into our trace: use ``torch.profiler`` before or after, not within. Its earlier use is no
+    obstacle: torch keeps CUPTI's one subscription for good, so while its profiler is idle we collect without one.
 
     Args:
         path: where to write the trace at the end. The suffix decides: ``.json`` and ``.json.gz`` Chrome trace, ``.pb``

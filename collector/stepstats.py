@@ -4,38 +4,40 @@
 | --- | --- | --- | --- |
 | ``/cpu:0`` | annotations | ``layer1/conv`` | ``layer1/conv = conv()`` |
 | ``/cpu:0`` | API calls | ``cudaLaunchKernel`` | ``cudaLaunchKernel = cudaLaunchKernel()`` |
-| ``/gpu:D/stream:all`` | kernels, copies and memsets of device D, each once | as below | as below |
-| ``/gpu:D/stream:S`` | those of one stream: kernels | ``op:sgemm`` | ``void sgemm<float>(...) regs:64 shm:1024 grid:8,1,1 block:256,1,1`` |
-| | copies | ``op:MEMCPYHtoD`` | ``MEMCPYHtoD 4096 bytes (Pageable to Device)``; between devices also `` gpu:0 to gpu:1`` |
-| | memsets | ``op:MEMSET`` | ``MEMSET 4096 bytes (Device)`` |
+| ``/gpu:D/stream:all`` | all activities of device D, each once | as below | as below |
+| ``/gpu:D/stream:S`` | kernels of a stream | ``op:add`` | ``void add<float>(...) regs:64 shm:0 grid:8,1,1 block:256,1,1`` |
+| ``/gpu:D/stream:S`` | copies | ``op:MEMCPYHtoD`` | ``MEMCPYHtoD 4096 bytes (Pageable to Device)`` |
+| ``/gpu:D/stream:S`` | memsets | ``op:MEMSET`` | ``MEMSET 4096 bytes (Device)`` |
 | ``/gpu:D/memcpy`` | copies and memsets of device D | as above | as above |
 
-``op`` is the annotation path a launch was made under. Without one it is the second part again: ``sgemm:sgemm``. Readers
-split node names at ``:``, so ``:`` in an annotation becomes ``.``. ``shm`` is static and dynamic shared memory together,
-in bytes. Where two contexts of a device use one stream number, the stream is ``stream:S`` of the context with the lowest
-number and ``stream:S.C`` of any other context C. API names lose their version: ``cudaMemcpy_v3020`` is ``cudaMemcpy``.
+``op`` is the annotation path a launch was made under. Without one it is the second part again: ``add:add``. Readers
+split node names at ``:``, so ``:`` in an annotation becomes ``.``. ``shm`` is static and dynamic shared memory together
+in bytes. The label of a copy between devices ends with `` gpu:0 to gpu:1``. Where two contexts of a device use one
+stream number, the stream is ``stream:S`` of the context with the lowest number and ``stream:S.C`` of any other context C.
+API names lose their version: ``cudaMemcpy_v3020`` is ``cudaMemcpy``.
 
 ``all_start_micros`` is wall time; start and relative end are truncated to µs and no activity is shorter than 1 µs, as
-TensorFlow does it; ``*_nanos`` are exact. ``scheduled_*`` and ``thread_id`` of a device's activity are those of the call
-that launched it, if that was seen. Devices are in the order of the table, by number; nodes by start, end, and the
-recording's own order.
+TensorFlow does it; ``*_nanos`` are exact. ``scheduled_*`` and ``thread_id`` of a device's activity are those of the
+call that launched it, if that was seen. Devices are in the order of the table, by number; nodes by start, end, and
+the recording's own order.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from collector.about import version
 from collector.names import demangle, short_name
-from collector.protos import DeviceStepStats, NodeExecStats, Provenance, RunMetadata, StepStats
+from collector.nodes import add_nodes, encode_nodes
+from collector.protos import Provenance, RunMetadata, StepStats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import numpy.typing as npt
 
@@ -57,49 +59,54 @@ def run_metadata(recording: Recording, device_prefix: str = "") -> RunMetadata:
         recording: what to convert; rows that it sets apart are counted in the provenance only.
         device_prefix: put before every device name, such as ``/job:worker/replica:0/task:3``.
     """
-    return RunMetadata(step_stats=step_stats(recording, device_prefix), provenance=_provenance(recording))
+    metadata = RunMetadata(provenance=_provenance(recording))
+    _fill(metadata.step_stats, recording, device_prefix)
+    return metadata
 
 
 def step_stats(recording: Recording, device_prefix: str = "") -> StepStats:
-    """Return ``recording`` as StepStats, as the module's table says."""
-    devices = [*_host_devices(recording), *_gpu_devices(recording)]
-    for device in devices:
-        device.device = device_prefix + device.device
-    return StepStats(dev_stats=devices)
+    """Return ``recording`` as StepStats alone; see `run_metadata`."""
+    steps = StepStats()
+    _fill(steps, recording, device_prefix)
+    return steps
 
 
-def _host_devices(recording: Recording) -> list[DeviceStepStats]:
+def _fill(steps: StepStats, recording: Recording, device_prefix: str) -> None:
+    for found in (*_host(recording), *_gpus(recording)):
+        device = steps.dev_stats.add(device=device_prefix + found.name)
+        add_nodes(device, found.nodes)
+        for thread, name in found.thread_names.items():
+            device.thread_names[thread] = name
+
+
+@dataclass(frozen=True)
+class _Device:
+    name: str
+    nodes: Iterable[bytes]
+    """As `collector.nodes.encode_nodes` makes them."""
+    thread_names: dict[int, str] = field(default_factory=dict)
+
+
+def _host(recording: Recording) -> list[_Device]:
     annotations, calls = recording.annotations, recording.api_calls
     if not len(annotations) and not len(calls):
         return []
-    names = annotations.recorded_names() + _Texts(lambda name_id: _api_name(recording.strings[name_id])).of(calls.name_id)
+    api_names = _Texts(lambda name_id: _api_name(recording.strings[name_id]))
+    names = annotations.recorded_names() + api_names.of(calls.name_id)
     labels = _Texts(_host_label)
     starts = np.concatenate([annotations.start_ns, calls.start_ns])
     ends = np.concatenate([annotations.end_ns, calls.end_ns])
     threads = np.concatenate([annotations.thread_id, calls.thread_id])
     order = np.lexsort((-ends, starts))  # what encloses comes before what it encloses
-    times = _times(starts[order], ends[order], recording.clock.offset_ns)
-    device = DeviceStepStats(device="/cpu:0")
-    add = device.node_stats.add
-    for row, thread, start_micros, micros, start_nanos, nanos in zip(
-        order.tolist(), threads[order].tolist(), *(column.tolist() for column in times), strict=True
-    ):
-        name = names[row]
-        add(
-            node_name=name,
-            timeline_label=labels[(name,)],
-            thread_id=thread,
-            all_start_micros=start_micros,
-            op_end_rel_micros=micros,
-            all_end_rel_micros=micros,
-            all_start_nanos=start_nanos,
-            op_end_rel_nanos=nanos,
-            all_end_rel_nanos=nanos,
-        )
+    ordered = [names[row] for row in order.tolist()]
+    nodes = encode_nodes(
+        ordered,
+        [labels[(name,)] for name in ordered],
+        {"thread_id": threads[order], **_times(starts[order], ends[order], recording.clock.offset_ns)},
+    )
     known = {int(thread): str(name) for thread, name in recording.environment.get("thread_names", {}).items()}
-    for thread in np.unique(threads).tolist():
-        device.thread_names[thread] = known.get(thread, f"thread {thread}")
-    return [device]
+    used = np.unique(threads).tolist()
+    return [_Device("/cpu:0", nodes, {thread: known.get(thread, f"thread {thread}") for thread in used})]
 
 
 @dataclass(frozen=True)
@@ -110,27 +117,27 @@ class _Activities:
     context_id: npt.NDArray[Any]
     stream_id: npt.NDArray[Any]
     is_copy: npt.NDArray[np.bool_]
-    nodes: list[NodeExecStats]
+    nodes: list[bytes]
 
 
-def _gpu_devices(recording: Recording) -> Iterator[DeviceStepStats]:
+def _gpus(recording: Recording) -> Iterator[_Device]:
     activities = _activities(recording)
     for device_id in np.unique(activities.device_id).tolist():
         rows = slice(*np.searchsorted(activities.device_id, [device_id, device_id + 1]).tolist())
         nodes, is_copy = activities.nodes[rows], activities.is_copy[rows]
         contexts, streams = activities.context_id[rows], activities.stream_id[rows]
-        yield DeviceStepStats(device=f"/gpu:{device_id}/stream:all", node_stats=nodes)
+        yield _Device(f"/gpu:{device_id}/stream:all", nodes)
         seen: set[int] = set()
-        for stream, context in np.unique(np.stack([streams, contexts]), axis=1).T.tolist():
+        keys = streams.astype(np.uint64) << np.uint64(32) | contexts
+        for key in np.unique(keys).tolist():
+            stream, context = divmod(key, 1 << 32)
             suffix = f"{stream}.{context}" if stream in seen else f"{stream}"
             seen.add(stream)
-            chosen = np.flatnonzero((streams == stream) & (contexts == context)).tolist()
-            yield DeviceStepStats(
-                device=f"/gpu:{device_id}/stream:{suffix}", node_stats=map(nodes.__getitem__, chosen)
-            )
+            chosen = np.flatnonzero(keys == key).tolist()
+            yield _Device(f"/gpu:{device_id}/stream:{suffix}", map(nodes.__getitem__, chosen))
         if is_copy.any():
-            copies = map(nodes.__getitem__, np.flatnonzero(is_copy).tolist())
-            yield DeviceStepStats(device=f"/gpu:{device_id}/memcpy", node_stats=copies)
+            copies = np.flatnonzero(is_copy).tolist()
+            yield _Device(f"/gpu:{device_id}/memcpy", map(nodes.__getitem__, copies))
 
 
 def _activities(recording: Recording) -> _Activities:
@@ -143,34 +150,20 @@ def _activities(recording: Recording) -> _Activities:
     column = {name: values[order] for name, values in column.items()}
     names, labels = _names(recording, tables), _labels(recording)
     offset = recording.clock.offset_ns
-    launched = recording.launch_rows(column["correlation_id"])
-    scheduled, thread = _launches(recording, launched)
-    times = _times(column["start_ns"], column["end_ns"], offset)
-    nodes = [
-        NodeExecStats(
-            node_name=names[row],
-            timeline_label=labels[row],
-            all_start_micros=start_micros,
-            op_end_rel_micros=micros,
-            all_end_rel_micros=micros,
-            all_start_nanos=start_nanos,
-            op_end_rel_nanos=nanos,
-            all_end_rel_nanos=nanos,
-            scheduled_micros=scheduled_nanos // 1000,
-            scheduled_nanos=scheduled_nanos,
-            thread_id=thread_id,
-        )
-        for row, start_micros, micros, start_nanos, nanos, scheduled_nanos, thread_id in zip(
-            order.tolist(),
-            *(values.tolist() for values in times),
-            scheduled.tolist(),
-            thread.tolist(),
-            strict=True,
-        )
-    ]
-    return _Activities(
-        column["device_id"], column["context_id"], column["stream_id"], order >= len(recording.kernels), nodes
+    scheduled_ns, thread_id = _launches(recording, recording.launch_rows(column["correlation_id"]))
+    rows = order.tolist()
+    nodes = encode_nodes(
+        [names[row] for row in rows],
+        [labels[row] for row in rows],
+        {
+            **_times(column["start_ns"], column["end_ns"], offset),
+            "scheduled_micros": scheduled_ns // 1000,
+            "scheduled_nanos": scheduled_ns,
+            "thread_id": thread_id,
+        },
     )
+    is_copy = order >= len(recording.kernels)
+    return _Activities(column["device_id"], column["context_id"], column["stream_id"], is_copy, nodes)
 
 
 def _launches(recording: Recording, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -182,12 +175,18 @@ def _launches(recording: Recording, rows: npt.NDArray[np.int64]) -> tuple[npt.ND
     return scheduled, np.where(rows >= 0, calls.thread_id[rows], 0)
 
 
-def _times(
-    start_ns: npt.NDArray[Any], end_ns: npt.NDArray[Any], offset_ns: int
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
-    """Wall start in µs, duration in µs (at least 1), wall start in ns, duration in ns."""
+def _times(start_ns: npt.NDArray[Any], end_ns: npt.NDArray[Any], offset_ns: int) -> dict[str, npt.NDArray[Any]]:
+    """The time fields of nodes that start and end at these CUPTI times."""
     wall, duration = start_ns + offset_ns, end_ns - start_ns
-    return wall // 1000, np.maximum(duration // 1000, 1), wall, duration
+    micros = np.maximum(duration // 1000, 1)
+    return {
+        "all_start_micros": wall // 1000,
+        "op_end_rel_micros": micros,
+        "all_end_rel_micros": micros,
+        "all_start_nanos": wall,
+        "op_end_rel_nanos": duration,
+        "all_end_rel_nanos": duration,
+    }
 
 
 class _Texts(dict[tuple[Any, ...], str]):
@@ -208,7 +207,7 @@ class _Texts(dict[tuple[Any, ...], str]):
 
 def _names(recording: Recording, tables: tuple[Table, Table, Table]) -> list[str]:
     """``op:kernel`` of every activity, tables one after another."""
-    kernels, memcpys, memsets = tables
+    kernels, memcpys, _ = tables
     strings = recording.strings
 
     def name(second: str, op: int) -> str:

@@ -13,6 +13,7 @@ from collector.stepstats import COPY_KINDS
 if TYPE_CHECKING:
     import numpy.typing as npt
     from rich.console import RenderableType
+    from rich.table import Table as RichTable
 
     from collector.recording import Recording
 
@@ -65,7 +66,7 @@ def _parts(recording: Recording) -> list[RenderableType]:
     return parts
 
 
-def _devices(recording: Recording, busy: dict[int, int]) -> RenderableType:
+def _devices(recording: Recording, busy: dict[int, int]) -> RichTable:
     table = _table(f"Step of {_time(recording.clock.window_ns)}", "device", "busy", "idle", "busy share")
     window = recording.clock.window_ns
     for device, spent in busy.items():
@@ -74,7 +75,7 @@ def _devices(recording: Recording, busy: dict[int, int]) -> RenderableType:
     return table
 
 
-def _kernels(recording: Recording) -> RenderableType:
+def _kernels(recording: Recording) -> RichTable:
     kernels = recording.kernels
     names, index = np.unique(np.array(kernels.names()), return_inverse=True)
     counts = np.bincount(index)
@@ -95,7 +96,7 @@ def _kernels(recording: Recording) -> RenderableType:
     return table
 
 
-def _copies(recording: Recording) -> RenderableType:
+def _copies(recording: Recording) -> RichTable:
     table = _table("Copies and memsets", "kind", "count", "bytes", "total", "GB/s")
     copies, memsets = recording.memcpys, recording.memsets
     for kind in np.unique(copies.copy_kind).tolist():
@@ -112,7 +113,7 @@ def _traffic(num_bytes: npt.NDArray[Any], duration_ns: npt.NDArray[Any]) -> tupl
     return f"{len(num_bytes):,}", f"{moved:,}", _time(spent), f"{moved / spent:.1f}" if spent else ""
 
 
-def _table(title: str, *headers: str) -> Any:
+def _table(title: str, *headers: str) -> RichTable:
     from rich import box
     from rich.table import Table
 
@@ -128,9 +129,8 @@ def busy_ns(recording: Recording) -> dict[int, int]:
     devices, starts, ends = (
         np.concatenate([getattr(table, column) for table in tables]) for column in ("device_id", "start_ns", "end_ns")
     )
-    return {
-        device: _covered_ns(starts[devices == device], ends[devices == device]) for device in np.unique(devices).tolist()
-    }
+    rows = {device: devices == device for device in np.unique(devices).tolist()}
+    return {device: _covered_ns(starts[chosen], ends[chosen]) for device, chosen in rows.items()}
 
 
 def _covered_ns(starts: npt.NDArray[Any], ends: npt.NDArray[Any]) -> int:

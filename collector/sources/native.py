@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from collector.errors import CuptiUnusableError, error_of_kind
+from collector.errors import CuptiUnusableError, NotTracedError, error_of_kind
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -20,10 +20,15 @@ if TYPE_CHECKING:
 @functools.cache
 def _load() -> ModuleType | ImportError:
     try:
-        from collector import _native
+        return importlib.import_module("collector._native")
     except ImportError as error:
         return error
-    return _native
+
+
+def wheel_folders() -> list[str]:
+    """The folders that NVIDIA's wheels may be installed in: this interpreter's and the user's site-packages."""
+    folders = [*site.getsitepackages(), site.getusersitepackages(), *sysconfig.get_paths().values()]
+    return [folder for folder in dict.fromkeys(folders) if (Path(folder) / "nvidia").is_dir()]
 
 
 def extension_error() -> ImportError | None:
@@ -68,7 +73,9 @@ class NativeSource:
                     "libcupti": "",
                     "libcuda": "",
                     "search_roots": _search_roots(),
-                    "kinds": list(options.kinds),
+                    "search_roots": wheel_folders(),
+                    # Copies between devices are a kind of their own, reported only while plain copies are enabled.
+                    "kinds": [*options.kinds, *(["peer_memcpys"] if "memcpys" in options.kinds else [])],
                     "buffer_bytes": options.buffer_bytes,
                     "max_buffers": options.max_buffers,
                     "share_subscription": options.share_subscription,
@@ -80,9 +87,11 @@ class NativeSource:
     def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
         """Flush, disable, unsubscribe, and return the columns."""
         try:
-            capture: Capture = self._native.stop(synchronize, timeout_ms)
+            capture: Capture | None = self._native.stop(synchronize, timeout_ms)
         except self._native.CaptureError as error:
             raise error_of_kind(error.kind, error.cause, error.remedy) from None
+        if capture is None:
+            raise NotTracedError("the native session had ended already")
         return capture
 
     def abort(self) -> None:
