@@ -1,0 +1,1 @@
+"""Where time, memory, parameters and flops go: by name scope, by graph, by op type, by code line."""

@@ -1,0 +1,21 @@
+"""What a profile can be asked for in vain."""
+
+from __future__ import annotations
+
+from collector.errors import CollectorError
+
+
+class ProfilerError(CollectorError):
+    """Base of the profiler's own errors."""
+
+
+class OptionError(ProfilerError):
+    """An option has no such value; the cause names both."""
+
+
+class MissingStepError(ProfilerError):
+    """The profile holds no such step; the remedy lists those it has."""
+
+
+class ViewError(ProfilerError):
+    """The view cannot answer: no code traces, or an output it has no form for."""

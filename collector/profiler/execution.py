@@ -1,0 +1,220 @@
+"""What one node did in one step: times per device, memory, runs."""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass, field
+
+from collector.protos import AllocationRecord, ExecMemory, ExecProfile, NodeExecStats
+
+log = logging.getLogger("collector.profiler")
+
+_HOST_CLASS = re.compile(r".*/(device:gpu|gpu|device:cpu|cpu|device:sycl):\d+")
+
+
+def is_accelerator_stream(device: str) -> bool:
+    """Whether times of ``device`` (lower case) are accelerator time: only the stream that holds every kernel once."""
+    return "stream:all" in device
+
+
+def is_canonical(device: str) -> bool:
+    """Whether ``device`` (lower case) runs ops. Its times are CPU time; on a GPU that is the time to schedule."""
+    return _HOST_CLASS.fullmatch(device) is not None
+
+
+def is_on_accelerator(device: str) -> bool:
+    """Whether ``device`` (lower case) is, or belongs to, an accelerator."""
+    return "gpu" in device or "sycl" in device
+
+
+Times = list[tuple[int, int]]
+"""(start, duration) in microseconds, in the order recorded."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """Memory of one run of a node, in bytes."""
+
+    at_micros: int = 0
+    """When the run ended."""
+    host_temp: int = 0
+    host_persistent: int = 0
+    accelerator_temp: int = 0
+    accelerator_persistent: int = 0
+    requested: int = 0
+    peak: int = 0
+    residual: int = 0
+    output: int = 0
+    in_use: int = 0
+    """What the accelerator's allocator held in all."""
+    outputs: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Output slot -> (bytes, address)."""
+
+    @classmethod
+    def of(cls, device: str, stats: NodeExecStats) -> Memory:
+        """Adds up what ``stats`` says about memory on ``device``."""
+        run = cls(at_micros=stats.all_start_micros + stats.op_end_rel_micros)
+        for used in stats.memory:
+            if "GPU" in used.allocator_name:
+                run.in_use = max(run.in_use, used.allocator_bytes_in_use)
+        for output in stats.output:
+            if output.HasField("tensor_description") and output.tensor_description.HasField("allocation_description"):
+                allocation = output.tensor_description.allocation_description
+                num_bytes = max(allocation.allocated_bytes, allocation.requested_bytes)
+                run.output += num_bytes
+                run.outputs[output.slot] = (num_bytes, allocation.ptr)
+        temp, persistent = stats.memory_stats.temp_memory_size, stats.memory_stats.persistent_memory_size
+        if is_on_accelerator(device):
+            run.accelerator_temp, run.accelerator_persistent = temp, persistent
+        else:
+            run.host_temp, run.host_persistent = temp, persistent
+        run.requested = sum(used.total_bytes for used in stats.memory) + persistent + temp
+        run.peak = sum(used.peak_bytes for used in stats.memory) + persistent + temp
+        run.residual = sum(used.live_bytes for used in stats.memory) + persistent
+        return run
+
+    def to_proto(self) -> ExecMemory:
+        """As ``ExecMemory``."""
+        proto = ExecMemory(**{name: getattr(self, attribute) for name, attribute in _MEMORY_FIELDS})
+        for slot, (num_bytes, address) in self.outputs.items():
+            proto.output_memory[slot].bytes = num_bytes
+            proto.output_memory[slot].ptr = address
+        return proto
+
+    @classmethod
+    def from_proto(cls, proto: ExecMemory) -> Memory:
+        """The inverse of ``to_proto``."""
+        run = cls(**{attribute: getattr(proto, name) for name, attribute in _MEMORY_FIELDS})
+        run.outputs = {slot: (output.bytes, output.ptr) for slot, output in proto.output_memory.items()}
+        return run
+
+
+_MEMORY_FIELDS = (
+    ("memory_micros", "at_micros"),
+    ("host_temp_bytes", "host_temp"),
+    ("host_persistent_bytes", "host_persistent"),
+    ("accelerator_temp_bytes", "accelerator_temp"),
+    ("accelerator_persistent_bytes", "accelerator_persistent"),
+    ("requested_bytes", "requested"),
+    ("peak_bytes", "peak"),
+    ("residual_bytes", "residual"),
+    ("output_bytes", "output"),
+    ("allocator_bytes_in_use", "in_use"),
+)
+"""(field of ExecMemory, attribute of Memory)."""
+
+
+class Execution:
+    """One node in one step."""
+
+    __slots__ = (
+        "accelerator",
+        "accelerator_micros",
+        "allocations",
+        "cpu",
+        "cpu_micros",
+        "devices",
+        "last_end_micros",
+        "memory",
+        "run_count",
+        "start_micros",
+    )
+
+    def __init__(self) -> None:
+        self.run_count = 0
+        self.start_micros = 0
+        """Earliest start on any device; 0: none."""
+        self.last_end_micros = 0
+        self.accelerator: dict[str, Times] = {}
+        self.cpu: dict[str, Times] = {}
+        self.accelerator_micros = 0
+        self.cpu_micros = 0
+        self.devices: set[str] = set()
+        self.memory: list[Memory] = []
+        self.allocations: list[tuple[int, int]] = []
+        """(time in microseconds, bytes; negative for a free)."""
+
+    def add_times(self, device: str, start: int, duration: int) -> None:
+        """Takes in one record. A ``start`` of 0 is no time at all; a duration of 0 counts as 1 (microseconds)."""
+        self.devices.add(device)
+        if start <= 0:
+            return
+        self.start_micros = min(self.start_micros, start) if self.start_micros > 0 else start
+        duration = duration or 1
+        self.last_end_micros = max(self.last_end_micros, start + duration)
+        if is_accelerator_stream(device):
+            self.accelerator.setdefault(device, []).append((start, duration))
+            self.accelerator_micros += duration
+        if is_canonical(device):
+            self.cpu.setdefault(device, []).append((start, duration))
+            self.cpu_micros += duration
+            self.run_count += 1
+
+    def add_memory(self, device: str, stats: NodeExecStats) -> None:
+        """Takes in the memory of one record of the node's own device."""
+        if stats.all_start_micros <= 0:
+            log.info("%s has no start time, skipping", stats.node_name)
+            return
+        on_gpu = [used for used in stats.memory if "GPU" in used.allocator_name]
+        if len(on_gpu) > 1:
+            log.info("found %d gpu allocator for 1 node", len(on_gpu))
+        for used in on_gpu:
+            self.allocations.extend((record.alloc_micros, record.alloc_bytes) for record in used.allocation_records)
+        self.memory.append(Memory.of(device, stats))
+
+    @property
+    def exec_micros(self) -> int:
+        """Accelerator and CPU time together."""
+        return self.accelerator_micros + self.cpu_micros
+
+    def op_times(self) -> dict[str, Times]:
+        """Every recorded (start, duration) by device, devices in name order."""
+        merged: dict[str, Times] = {}
+        for times in (self.accelerator, self.cpu):
+            for device, pairs in times.items():
+                merged.setdefault(device, []).extend(pairs)
+        return dict(sorted(merged.items()))
+
+    def to_proto(self) -> ExecProfile:
+        """As ``ExecProfile``."""
+        proto = ExecProfile(
+            run_count=self.run_count,
+            all_start_micros=self.start_micros,
+            latest_end_micros=self.last_end_micros,
+            devices=sorted(self.devices),
+            memory_execs=[run.to_proto() for run in self.memory],
+            allocations=[AllocationRecord(alloc_micros=at, alloc_bytes=size) for at, size in self.allocations],
+        )
+        for times, target in ((self.accelerator, proto.accelerator_execs), (self.cpu, proto.cpu_execs)):
+            for device, pairs in times.items():
+                for pair in pairs:
+                    target[device].times.add(int64_values=pair)
+        return proto
+
+    @classmethod
+    def from_proto(cls, proto: ExecProfile) -> Execution:
+        """The inverse of ``to_proto``."""
+        execution = cls()
+        execution.run_count = proto.run_count
+        execution.start_micros = proto.all_start_micros
+        execution.last_end_micros = proto.latest_end_micros
+        execution.devices = set(proto.devices)
+        execution.accelerator = _times(proto.accelerator_execs)
+        execution.cpu = _times(proto.cpu_execs)
+        execution.accelerator_micros = _total(execution.accelerator)
+        execution.cpu_micros = _total(execution.cpu)
+        execution.memory = [Memory.from_proto(run) for run in proto.memory_execs]
+        execution.allocations = [(record.alloc_micros, record.alloc_bytes) for record in proto.allocations]
+        return execution
+
+
+def _times(execs: object) -> dict[str, Times]:
+    return {
+        device: [(pair.int64_values[0], pair.int64_values[1]) for pair in times.times]
+        for device, times in sorted(execs.items())  # type: ignore[attr-defined]
+    }
+
+
+def _total(times: dict[str, Times]) -> int:
+    return sum(duration for pairs in times.values() for _, duration in pairs)

@@ -1,0 +1,261 @@
+"""What is profiled: the nodes of a graph, what the op log says of them, what they did in each step."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from collector.profiler.execution import Execution, is_accelerator_stream, is_canonical, is_on_accelerator
+from collector.profiler.stats import Stats
+from collector.protos import GraphDef, NodeExecStats, OpLogProto, RunMetadata, TensorShapeProto
+
+log = logging.getLogger("collector.profiler")
+
+ROOT_NAME = "_TFProfRoot"
+SCOPE_PARENT = "_kTFScopeParent"
+GRAPH_PARENT = "_TFGraphParent"
+TRAINABLE = "_trainable_variables"
+CHECKPOINTED = "_checkpoint_variables"
+
+MISSING_STREAM_NOTICE = (
+    "\n\nFound accelerator operation but misses accelerator stream stats!\n\n"
+    "It's likely a gpu tracing issue rather than tf-profiler issue.\n"
+    "If you found your operation missing accelerator time, consider to post to discuss@tensorflow.org!\n\n"
+)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One line of the Python stack that created a node."""
+
+    file: str
+    line: int
+    function: str
+    source: str = ""
+    first_line: int = -1
+    """Of the function; -1: not known."""
+
+
+class Node:
+    """One graph node."""
+
+    def __init__(self, name: str, op: str, id_: int = -1) -> None:
+        self.name = name
+        self.op = op
+        self.id = id_
+        self.attrs: dict[str, Any] = {}
+        self.shape: list[int] = []
+        """Of the variable it holds; -1 for an unknown dimension. Empty: no shape known. A scalar is ``[1]``."""
+        self.output_shapes: dict[int, list[int]] = {}
+        self.inputs: dict[int, str] = {}
+        """Input index -> producer's name."""
+        self.op_types: set[str] = {op}
+        self.device = ""
+        """The device that runs it, lower case; ``""`` before it ran."""
+        self.host_device = ""
+        self.static_float_ops = 0
+        """Of one run."""
+        self.stack: list[Frame] = []
+        """Outermost frame first."""
+        self.executions: dict[int, Execution] = {}
+        """By step."""
+
+    def add_record(self, step: int, device: str, stats: NodeExecStats) -> None:
+        """Takes in what one device (any case) recorded in one step."""
+        device = device.lower()
+        if is_canonical(device) and not self._place(device):
+            return
+        execution = self.executions.get(step)
+        if execution is None:
+            execution = self.executions[step] = Execution()
+        execution.add_times(device, stats.all_start_micros, stats.op_end_rel_micros)
+        if device == self.device:
+            execution.add_memory(device, stats)
+
+    def _place(self, device: str) -> bool:
+        """Whether the node runs on ``device``: the first device seen is its own, records of another are not counted."""
+        if not self.device:
+            self.device = device
+            self.host_device = re.sub(r"gpu:\d+", "cpu:0", device)
+            self.op_types.add(device)
+        elif self.device != device:
+            log.info("%s changed device: %s -> %s", self.name, self.device, device)
+        return self.device == device
+
+    @property
+    def parameters(self) -> int:
+        """Elements of the variable's shape; 0 where a dimension is unknown."""
+        if not self.shape:
+            return 0
+        product = 1
+        for size in self.shape:
+            if size < 0:
+                return 0
+            product *= size
+        return product
+
+    def steps(self, step: int) -> list[Execution]:
+        """The executions that ``step`` means: that one, or with -1 all."""
+        if step < 0:
+            return list(self.executions.values())
+        execution = self.executions.get(step)
+        return [execution] if execution else []
+
+    def run_count(self, step: int) -> int:
+        """Runs in ``step``; with -1 the average over the node's steps, rounded down."""
+        executions = self.steps(step)
+        return sum(execution.run_count for execution in executions) // len(executions) if executions else 0
+
+    def stats(self, step: int) -> Stats:
+        """The node's own figures in ``step``, with -1 averages over the steps it has, rounded down."""
+        stats = Stats()
+        stats.parameters = self.parameters
+        stats.definition_count = 1
+        executions = self.steps(step)
+        if executions:
+            count = len(executions)
+            stats.run_count = sum(e.run_count for e in executions) // count
+            stats.exec_micros = sum(e.exec_micros for e in executions) // count
+            stats.accelerator_exec_micros = sum(e.accelerator_micros for e in executions) // count
+            stats.cpu_exec_micros = sum(e.cpu_micros for e in executions) // count
+            memory = [run for e in executions for run in e.memory]
+            stats.requested_bytes = sum(run.requested for run in memory) // count
+            stats.peak_bytes = sum(run.peak for run in memory) // count
+            stats.residual_bytes = sum(run.residual for run in memory) // count
+            stats.output_bytes = sum(run.output for run in memory) // count
+        if self.static_float_ops:
+            stats.float_ops = self.static_float_ops * (stats.run_count if self.executions else 1)
+        return stats
+
+
+class Model:
+    """All nodes, and which steps ran."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.steps: set[int] = set()
+        self.has_traces = False
+        """Whether the op log told where nodes were created."""
+        self.misses_stream = False
+        """Whether an accelerator's ops were recorded without its kernels."""
+        self.strings: dict[int, str] = {}
+        """The op log's string table, kept for ``ProfileProto``."""
+        self._covered: set[str] = set()
+        self.generation = 0
+        """Changes whenever the nodes change: a tree built from them is then out of date."""
+
+    def sorted_nodes(self) -> list[Node]:
+        """All nodes in order of the bytes of their names, as every view builds its tree."""
+        return [node for _, node in sorted(self.nodes.items(), key=lambda item: item[0].encode())]
+
+    def add_graph(self, graph: GraphDef) -> None:
+        """Adds the nodes that are not there yet."""
+        added = []
+        for definition in graph.node:
+            if definition.name in self.nodes:
+                continue
+            node = self._add(definition.name, definition.op)
+            _read_attrs(node, definition.attr)
+            added.append((node, definition.input))
+        for node, inputs in added:
+            for index, reference in enumerate(inputs):
+                node.inputs[index] = reference.partition(":")[0].removeprefix("^")
+
+    def _add(self, name: str, op: str) -> Node:
+        node = self.nodes[name] = Node(name, op, len(self.nodes))
+        self.generation += 1
+        return node
+
+    def add_step(self, step: int, run_metadata: RunMetadata) -> None:
+        """Adds what ran; the same step again adds to it. Names the graph lacks become nodes of their own."""
+        if not run_metadata.HasField("step_stats"):
+            log.error("invalid RunMetadata for step %d: it has no step_stats", step)
+            return
+        self.steps.add(step)
+        devices = [device.device.lower() for device in run_metadata.step_stats.dev_stats]
+        on_accelerator = [device for device in devices if is_on_accelerator(device)]
+        if on_accelerator and not any(map(is_accelerator_stream, on_accelerator)):
+            self.misses_stream = True
+        for device in run_metadata.step_stats.dev_stats:
+            for stats in device.node_stats:
+                name = stats.node_name.partition(":")[0]
+                node = self.nodes.get(name)
+                if node is None:
+                    if name in ("RecvTensor", "_SOURCE") or "MEMCPY" in name:
+                        continue
+                    node = self._add(name, name)
+                else:
+                    self._covered.add(name)
+                node.add_record(step, device.device, stats)
+
+    def add_op_log(self, op_log: OpLogProto) -> None:
+        """Adds types, flops and stacks to the nodes it names; other names are ignored."""
+        self.strings.update(op_log.id_to_string)
+        self.generation += 1
+        for entry in op_log.log_entries:
+            node = self.nodes.get(entry.name)
+            if node is None:
+                continue
+            node.op_types.update(entry.types)
+            if entry.float_ops:
+                node.static_float_ops = entry.float_ops
+            if entry.HasField("code_def"):
+                self.has_traces = True
+                node.stack = read_stack(entry.code_def, self.strings)
+
+    def mark_checkpointed(self, names: Iterable[str]) -> None:
+        """Gives the variables of a checkpoint their type."""
+        for name in names:
+            if name in self.nodes:
+                self.nodes[name].op_types.add(CHECKPOINTED)
+
+    @property
+    def coverage(self) -> float:
+        """Share of the nodes that some step's record named: 0 … 1."""
+        return len(self._covered) / (len(self.nodes) + 1e-10)
+
+    @property
+    def notice(self) -> str:
+        """What every report must be preceded by, or ``""``."""
+        return MISSING_STREAM_NOTICE if self.misses_stream else ""
+
+    def input_shapes(self, node: Node) -> dict[int, list[int]]:
+        """Input index -> shape coming in; empty where it is not known.
+
+        As in tfprof it is the shape of the producer's first output, whichever output is consumed.
+        """
+        sources = ((index, self.nodes.get(name)) for index, name in sorted(node.inputs.items()))
+        return {index: source.output_shapes.get(0, []) if source else [] for index, source in sources}
+
+
+def read_stack(code: Any, strings: Mapping[int, str]) -> list[Frame]:
+    """The frames of a ``CodeDef``, its ids looked up in ``strings``; old files hold the strings themselves."""
+    return [
+        Frame(
+            file=strings.get(trace.file_id, "") if trace.file_id else trace.file,
+            line=trace.lineno,
+            function=strings.get(trace.function_id, "") if trace.function_id else trace.function,
+            source=strings.get(trace.line_id, "") if trace.line_id else trace.line,
+            first_line=trace.func_start_line,
+        )
+        for trace in code.traces
+    ]
+
+
+def dims_of(shape: TensorShapeProto) -> list[int]:
+    """Sizes of the dimensions; ``[1]`` for a scalar, empty for an unknown rank."""
+    if not shape.dim:
+        return [] if shape.unknown_rank else [1]
+    return [dim.size for dim in shape.dim]
+
+
+def _read_attrs(node: Node, attrs: Mapping[str, Any]) -> None:
+    for name, value in attrs.items():
+        node.attrs[name] = value
+        if name == "shape" and value.HasField("shape"):
+            node.shape = dims_of(value.shape)
+        elif name == "_output_shapes" and value.HasField("list"):
+            node.output_shapes = {index: dims_of(shape) for index, shape in enumerate(value.list.shape)}

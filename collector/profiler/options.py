@@ -1,0 +1,153 @@
+"""How to look at a profile: which nodes count, which are shown, in what order, and where the answer goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from collector.profiler.errors import OptionError
+from collector.profiler.patterns import ANYTHING, Patterns
+from collector.protos import OptionsProto
+
+OUTPUTS: dict[str, tuple[str, ...]] = {
+    "file": ("outfile",),
+    "none": (),
+    "pprof": ("outfile",),
+    "stdout": (),
+    "timeline": ("outfile",),
+}
+"""Output type -> the settings it takes, all required."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where an answer goes."""
+
+    kind: str = "stdout"
+    """A key of ``OUTPUTS``."""
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> Output:
+        """Reads ``type`` or ``type:key=value,...``; ``""`` is stdout.
+
+        Raises:
+            OptionError: unknown type or key, or a missing one.
+        """
+        kind, _, rest = (text or "stdout").partition(":")
+        if kind not in OUTPUTS:
+            raise OptionError(f"unknown output type {kind!r}", f"Valid types: {','.join(OUTPUTS)}")
+        settings: dict[str, str] = {}
+        for pair in filter(None, rest.split(",")):
+            words = [word for word in pair.split("=") if word]
+            if len(words) < 2:
+                raise OptionError(f"output setting {pair!r} has no value", f"Write -output {kind}:key=value,key=value")
+            if words[0] not in OUTPUTS[kind]:
+                raise OptionError(f"output type {kind!r} takes no {words[0]!r}")
+            settings[words[0]] = "=".join(words[1:])
+        for key in OUTPUTS[kind]:
+            if key not in settings:
+                raise OptionError(f"output type {kind!r} needs {key!r}", f"E.g. -output {kind}:{key}=...")
+        return cls(kind, settings)
+
+    @property
+    def path(self) -> str:
+        """The file it writes to (``file``, ``pprof``, ``timeline``)."""
+        return self.settings["outfile"]
+
+    def __str__(self) -> str:
+        return self.kind + ":" + "".join(f"{key}={value}," for key, value in sorted(self.settings.items()))
+
+
+@dataclass(frozen=True)
+class Options:
+    """One question to a profile. Defaults are those of the command line; see ``docs/profiler.md`` for each."""
+
+    max_depth: int = 10
+    min_bytes: int = 0
+    min_peak_bytes: int = 0
+    min_residual_bytes: int = 0
+    min_output_bytes: int = 0
+    min_micros: int = 0
+    min_accelerator_micros: int = 0
+    min_cpu_micros: int = 0
+    min_params: int = 0
+    min_float_ops: int = 0
+    min_occurrence: int = 0
+    step: int = -1
+    order_by: str = "name"
+    account_type_regexes: tuple[str, ...] = (ANYTHING,)
+    start_name_regexes: tuple[str, ...] = (ANYTHING,)
+    trim_name_regexes: tuple[str, ...] = ()
+    show_name_regexes: tuple[str, ...] = (ANYTHING,)
+    hide_name_regexes: tuple[str, ...] = ()
+    account_displayed_op_only: bool = False
+    select: frozenset[str] = frozenset(("micros",))
+    output: Output = Output()
+
+    @classmethod
+    def from_words(cls, words: Mapping[str, Any]) -> Options:
+        """From the dict that ``ProfileOptionBuilder`` builds. Absent lists are empty, so they match nothing.
+
+        Raises:
+            OptionError: the output is not understood.
+        """
+        values: dict[str, Any] = {}
+        for item in fields(cls):
+            if item.name in ("output", "select"):
+                continue
+            if item.name.endswith("_regexes"):
+                values[item.name] = tuple(words.get(item.name) or ())
+            else:
+                values[item.name] = words.get(item.name, item.default)
+        values["select"] = frozenset(words.get("select") or ())
+        dump = words.get("dump_to_file")
+        values["output"] = Output.parse(f"file:outfile={dump}" if dump else words.get("output") or "")
+        return cls(**values)
+
+    @classmethod
+    def from_proto(cls, proto: OptionsProto) -> Options:
+        """From the message; proto3 cannot tell 0 from absent, so every field counts as given."""
+        words = {descriptor.name: getattr(proto, descriptor.name) for descriptor in proto.DESCRIPTOR.fields}
+        return cls.from_words(words)
+
+    def replace(self, **changes: Any) -> Options:
+        """A copy with some fields changed."""
+        return Options(**{**{item.name: getattr(self, item.name) for item in fields(self)}, **changes})
+
+    def __str__(self) -> str:
+        """The listing that precedes a report on stdout."""
+        return "".join(f"{'-' + name:<28}{_shown(value)}\n" for name, value in self.items())
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """(name, value) of every option, in listing order."""
+        return ((item.name, getattr(self, item.name)) for item in fields(self))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, frozenset):
+        return ",".join(sorted(value))
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return str(value)
+
+
+class Filters:
+    """The options' regular expressions, compiled."""
+
+    def __init__(self, options: Options) -> None:
+        self.account = Patterns(options.account_type_regexes)
+        self.start = Patterns(options.start_name_regexes)
+        self.trim = Patterns(options.trim_name_regexes)
+        self.show = Patterns(options.show_name_regexes)
+        self.hide = Patterns(options.hide_name_regexes)
+
+    @property
+    def broken(self) -> list[str]:
+        """Those that do not compile, with the reason."""
+        every = (self.account, self.start, self.trim, self.show, self.hide)
+        return [text for patterns in every for text in patterns.broken]

@@ -1,0 +1,187 @@
+"""What the scope and the graph view share: a displayed node, its filters, its line, its message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from collector.profiler import formatting
+from collector.profiler.attributes import COUNTERS, ORDER_COUNTERS, selected_sizes, selected_times
+from collector.profiler.model import ROOT_NAME, Model, Node
+from collector.profiler.options import Filters, Options
+from collector.profiler.stats import Stats
+from collector.protos import GraphNodeProto, TFProfTensorProto
+
+
+class TreeNode:
+    """A node of a view's tree, and how the question being answered sees it."""
+
+    __slots__ = (
+        "account",
+        "children",
+        "devices",
+        "input_shapes",
+        "name",
+        "node",
+        "own",
+        "shown",
+        "tensor",
+        "text",
+        "total",
+    )
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.name = node.name
+        self.children: list[TreeNode] = []
+        self.account = False
+        """Whether its own figures count (its type is accounted)."""
+        self.own = Stats()
+        self.total = Stats()
+        self.shown: list[TreeNode] = []
+        """Children that take part: after accounting the kept ones, after display the printed ones."""
+        self.text = ""
+        self.tensor: TFProfTensorProto | None = None
+        self.devices: list[str] = []
+        self.input_shapes: dict[int, list[int]] = {}
+
+    def restart_total(self, parts: Sequence[TreeNode]) -> None:
+        """Makes the total the node's own figures and the totals of ``parts``."""
+        self.total = Stats()
+        self.total.add(self.own)
+        for part in parts:
+            self.total.add(part.total)
+
+
+@dataclass
+class Answer:
+    """A view's answer before it goes anywhere."""
+
+    text: str
+    """Header and tree."""
+    root: TreeNode
+    broken: list[str] = field(default_factory=list)
+
+
+class Question:
+    """The options, compiled, and what they mean for tree nodes."""
+
+    def __init__(self, model: Model, options: Options) -> None:
+        self.model = model
+        self.options = options
+        self.filters = Filters(options)
+        self._sizes = selected_sizes(options.select)
+        self._times = selected_times(options.select)
+        self._order = ORDER_COUNTERS.get(options.order_by)
+
+    def account(self, shown: TreeNode) -> None:
+        """Works out the node's own figures and whether they count."""
+        node = shown.node
+        shown.own = node.stats(self.options.step)
+        shown.devices = [node.device] if node.device else []
+        shown.input_shapes = self.model.input_shapes(node)
+        shown.tensor = None
+        patterns = self.filters.account
+        shown.account = patterns.everything or any(map(patterns.match, node.op_types))
+
+    def shows(self, shown: TreeNode, depth: int) -> bool:
+        """Whether the node is displayed. The root always is."""
+        if shown.name == ROOT_NAME:
+            return True
+        options, own, total = self.options, shown.own, shown.total
+        return (
+            total.requested_bytes >= options.min_bytes
+            and total.peak_bytes >= options.min_peak_bytes
+            and total.residual_bytes >= options.min_residual_bytes
+            and total.output_bytes >= options.min_output_bytes
+            and total.exec_micros >= options.min_micros
+            and total.accelerator_exec_micros >= options.min_accelerator_micros
+            and total.cpu_exec_micros >= options.min_cpu_micros
+            and own.parameters >= options.min_params
+            and own.float_ops >= options.min_float_ops
+            and own.run_count >= options.min_occurrence
+            and depth <= options.max_depth
+            and self.filters.show.match(shown.name)
+            and not self.filters.hide.match(shown.name)
+        )
+
+    def trims(self, shown: TreeNode) -> bool:
+        """Whether display stops below the node."""
+        return self.filters.trim.match(shown.name)
+
+    def sort(self, nodes: list[TreeNode]) -> None:
+        """Sorts siblings by ``order_by``: names ascending, figures by their total, largest first; ``""`` leaves them."""
+        counter = self._order
+        if not self.options.order_by:
+            return
+        if counter is None:
+            nodes.sort(key=lambda shown: shown.name.encode())
+        else:
+            nodes.sort(key=lambda shown: getattr(shown.total, counter), reverse=True)
+
+    def line(self, shown: TreeNode, indent: int) -> str:
+        """The node's line of the report."""
+        select, node, own, total = self.options.select, shown.node, shown.own, shown.total
+
+        def part(text: str, of: str) -> str:
+            return f"{text if shown.account else '--'}/{of}"
+
+        columns: list[str] = []
+        if "params" in select:
+            if node.shape:
+                columns.append(formatting.shape(node.shape))
+            columns.append(part(formatting.number(own.parameters), f"{formatting.number(total.parameters)} params"))
+        if "float_ops" in select:
+            columns.append(part(formatting.number(own.float_ops), f"{formatting.number(total.float_ops)} flops"))
+        for counter, _ in (*self._sizes, *self._times):
+            mine, all_ = (formatting.measure(counter, getattr(stats, counter)) for stats in (own, total))
+            columns.append(part(mine, all_))
+        if "device" in select and shown.devices:
+            columns.append("|".join(shown.devices))
+        if "op_types" in select:
+            columns.append("|".join(sorted(node.op_types)))
+        if "occurrence" in select:
+            runs = part(formatting.number(own.run_count), formatting.number(total.run_count))
+            columns.append(f"{runs}|{part('1', formatting.number(total.definition_count))}")
+        if "input_shapes" in select:
+            columns.append("|".join(formatting.input_shapes(shown.input_shapes)))
+        return f"{' ' * indent}{shown.name} ({', '.join(columns)})\n"
+
+
+def lines_of(root: TreeNode) -> Iterable[str]:
+    """The texts of what is displayed, in printing order."""
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        yield node.text
+        pending.extend(reversed(node.shown))
+
+
+def to_proto(root: TreeNode) -> GraphNodeProto:
+    """The displayed tree as a message."""
+    answer = GraphNodeProto()
+    pending = [(root, answer)]
+    while pending:
+        shown, proto = pending.pop()
+        fill(proto, shown)
+        pending.extend((child, proto.children.add()) for child in shown.shown)
+    return answer
+
+
+def fill(proto: GraphNodeProto, shown: TreeNode) -> None:
+    """Writes the node's own fields, children excepted."""
+    proto.name = shown.name
+    proto.devices.extend(shown.devices)
+    for counter in COUNTERS:
+        setattr(proto, counter, getattr(shown.own, counter))
+        setattr(proto, f"total_{counter}", getattr(shown.total, counter))
+    proto.run_count = shown.own.run_count
+    proto.total_run_count = shown.total.run_count
+    proto.total_definition_count = shown.total.definition_count
+    for index, dims in shown.input_shapes.items():
+        shape = proto.input_shapes[index]
+        shape.unknown_rank = not dims
+        for size in dims:
+            shape.dim.add(size=size)
+    if shown.tensor is not None:
+        proto.tensor_value.CopyFrom(shown.tensor)

@@ -1,0 +1,45 @@
+"""Depth-first walks without recursion: a graph of a million nodes in a row must not end in a stack overflow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def fold(
+    roots: Iterable[T],
+    enter: Callable[[T, int, int], tuple[Iterable[T], int] | None],
+    leave: Callable[[T, list[T], int], Iterable[T]],
+    depth: int = 1,
+    indent: int = 0,
+) -> list[T]:
+    """Visits nodes on the way down and on the way up.
+
+    Args:
+        roots: where to start.
+        enter: given a node, its depth and its indent, answers the children to visit and their indent; None passes
+            over the node and everything below it.
+        leave: given a node, what came up from its children and its own indent, answers what goes up in its place.
+        depth: of the roots.
+        indent: of the roots.
+
+    Returns:
+        What came up from the roots.
+    """
+    top: list[T] = []
+    stack: list[tuple[T | None, Iterable[T], list[T], int, int]] = [(None, iter(roots), top, indent, indent)]
+    while stack:
+        node, pending, gathered, own_indent, below = stack[-1]
+        for child in pending:
+            entered = enter(child, depth + len(stack) - 1, below)
+            if entered is not None:
+                children, indent = entered
+                stack.append((child, iter(children), [], below, indent))
+                break
+        else:
+            stack.pop()
+            if node is not None:
+                stack[-1][2].extend(leave(node, gathered, own_indent))
+    return top
