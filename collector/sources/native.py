@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import site
 import sys
 from pathlib import Path
@@ -23,12 +24,6 @@ def _load() -> ModuleType | ImportError:
         return importlib.import_module("collector._native")
     except ImportError as error:
         return error
-
-
-def wheel_folders() -> list[str]:
-    """The folders that NVIDIA's wheels may be installed in: this interpreter's and the user's site-packages."""
-    folders = [*site.getsitepackages(), site.getusersitepackages(), *sysconfig.get_paths().values()]
-    return [folder for folder in dict.fromkeys(folders) if (Path(folder) / "nvidia").is_dir()]
 
 
 def extension_error() -> ImportError | None:
@@ -73,7 +68,6 @@ class NativeSource:
                     "libcupti": "",
                     "libcuda": "",
                     "search_roots": _search_roots(),
-                    "search_roots": wheel_folders(),
                     # Copies between devices are a kind of their own, reported only while plain copies are enabled.
                     "kinds": [*options.kinds, *(["peer_memcpys"] if "memcpys" in options.kinds else [])],
                     "buffer_bytes": options.buffer_bytes,
