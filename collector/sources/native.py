@@ -68,8 +68,7 @@ class NativeSource:
                     "libcupti": "",
                     "libcuda": "",
                     "search_roots": _search_roots(),
-                    # Copies between devices are a kind of their own, reported only while plain copies are enabled.
-                    "kinds": [*options.kinds, *(["peer_memcpys"] if "memcpys" in options.kinds else [])],
+                    "kinds": list(options.kinds),
                     "buffer_bytes": options.buffer_bytes,
                     "max_buffers": options.max_buffers,
                     "share_subscription": options.share_subscription,
