@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
+from collector.errors import InvalidFileError
+from collector.protos.types_pb2 import DataType
+from collector.timeline import backend
 from collector.timeline.compatible import AllocationMaximum, CompatibleConverter
-from collector.timeline.wire import parse_step
+from collector.timeline.wire import is_run_metadata, parse_step
 
 
 class ChromeTrace(Protocol):
@@ -24,6 +29,13 @@ class StepStatsAnalysis(NamedTuple):
     """By allocator name; empty unless memory was shown."""
 
 
+@dataclass(frozen=True)
+class _Options:
+    show_dataflow: bool
+    show_memory: bool
+    op_time: str
+
+
 class Timeline:
     """Renders one step as TensorFlow 2.21 does, byte for byte.
 
@@ -34,19 +46,18 @@ class Timeline:
         step_stats: a ``StepStats`` or ``RunMetadata``, of this package, of TensorFlow or of anybody with the same
             fields, or the wire bytes of one.
         graph: not used, as in TensorFlow.
-
-    Raises:
-        InvalidFileError: bytes that are neither message.
     """
 
     def __init__(self, step_stats: Any, graph: Any = None) -> None:
-        self._step_stats = step_stats
-        self._converter = CompatibleConverter()
+        self._step = _Step(step_stats)
+        self._earlier_calls: list[_Options] = []
 
     def generate_chrome_trace_format(
         self, show_dataflow: bool = True, show_memory: bool = False, op_time: str = "schedule"
     ) -> str:
         """The trace as JSON text, indented by 4.
+
+        As in TensorFlow, a further call on the same object gives everything of the calls before once more.
 
         Args:
             show_dataflow: draw an arrow from each tensor's producer to its consumers.
@@ -56,25 +67,129 @@ class Timeline:
 
         Raises:
             ValueError: an ``op_time`` other than ``schedule`` gives an op a duration beyond 64 bits.
+            collector.InvalidFileError: bytes that are neither message.
         """
-        analysis = self.analyze_step_stats(show_dataflow, show_memory, op_time)
-        return analysis.chrome_trace.format_to_string(pretty=True)
+        options = _Options(show_dataflow, show_memory, op_time)
+        text = None if self._earlier_calls else self._step.native_text(options, pretty=True)
+        if text is None:
+            text = self._converted(options).text(pretty=True)
+        self._earlier_calls.append(options)
+        return text
 
     def analyze_step_stats(
         self, show_dataflow: bool = True, show_memory: bool = True, op_time: str = "schedule"
     ) -> StepStatsAnalysis:
-        """The trace, not yet text, and the moment at which each allocator held the most."""
-        step_stats = self._step_stats
-        if isinstance(step_stats, (bytes, bytearray, memoryview)):
-            step_stats = parse_step(step_stats)
-        step_stats = getattr(step_stats, "step_stats", step_stats)
-        self._converter.add(step_stats, show_dataflow=show_dataflow, show_memory=show_memory, op_time=op_time)
-        return StepStatsAnalysis(_PythonChromeTrace(self._converter), self._converter.maximums)
+        """The trace, not yet text, and the moment at which each allocator held the most.
+
+        Arguments and errors are those of ``generate_chrome_trace_format``.
+        """
+        options = _Options(show_dataflow, show_memory, op_time)
+        maximums = None if self._earlier_calls else self._step.native_maximums(options)
+        if maximums is None:
+            converter = self._converted(options)
+            analysis = StepStatsAnalysis(_ConvertedTrace(converter), converter.maximums)
+        else:
+            analysis = StepStatsAnalysis(_NativeTrace(self._step, options), maximums)
+        self._earlier_calls.append(options)
+        return analysis
+
+    def _converted(self, options: _Options) -> CompatibleConverter:
+        return self._step.convert([*self._earlier_calls, options])
 
 
-class _PythonChromeTrace:
-    def __init__(self, converter: CompatibleConverter) -> None:
-        self._converter = converter
+@dataclass(frozen=True)
+class _Step:
+    """The step given, in whichever form a converter wants it."""
+
+    given: Any
+
+    def native_text(self, options: _Options, *, pretty: bool) -> str | None:
+        """The text from the extension; None where only Python can tell."""
+        native, wire = backend.native(), self._wire()
+        if native is None or wire is None:
+            return None
+        data, whole = wire
+        try:
+            text: str | None = native.compatible_text(
+                data,
+                is_run_metadata=whole,
+                show_dataflow=bool(options.show_dataflow),
+                show_memory=bool(options.show_memory),
+                op_time=options.op_time,
+                pretty=pretty,
+                data_type_names=_data_type_names(),
+            )
+        except native.WireError as error:
+            raise _invalid(error, whole) from error
+        return text
+
+    def native_maximums(self, options: _Options) -> dict[str, AllocationMaximum] | None:
+        """The maximums from the extension; None where only Python can tell."""
+        if not options.show_memory:
+            return {}
+        native, wire = backend.native(), self._wire()
+        if native is None or wire is None:
+            return None
+        data, whole = wire
+        try:
+            maximums = native.compatible_maximums(data, is_run_metadata=whole, op_time=options.op_time)
+        except (native.WireError, UnicodeDecodeError) as error:
+            raise _invalid(error, whole) from error
+        return None if maximums is None else {name: AllocationMaximum(*rest) for name, *rest in maximums}
+
+    def convert(self, calls: list[_Options]) -> CompatibleConverter:
+        """The events of all calls, made in Python."""
+        message = parse_step(self.given) if _is_bytes(self.given) else self.given
+        step_stats = getattr(message, "step_stats", message)
+        converter = CompatibleConverter()
+        for options in calls:
+            converter.add(
+                step_stats,
+                show_dataflow=options.show_dataflow,
+                show_memory=options.show_memory,
+                op_time=options.op_time,
+            )
+        return converter
+
+    def _wire(self) -> tuple[bytes | bytearray | memoryview, bool] | None:
+        """Wire bytes, and whether they are a RunMetadata's; None where the step is no message at all."""
+        if _is_bytes(self.given):
+            return self.given, is_run_metadata(self.given)
+        step_stats = getattr(self.given, "step_stats", self.given)
+        serialize = getattr(step_stats, "SerializeToString", None)
+        return (serialize(), False) if serialize else None
+
+
+@dataclass(frozen=True)
+class _NativeTrace:
+    step: _Step
+    options: _Options
 
     def format_to_string(self, pretty: bool = False) -> str:
-        return self._converter.text(pretty)
+        text = self.step.native_text(self.options, pretty=pretty)
+        return self.step.convert([self.options]).text(pretty) if text is None else text
+
+
+@dataclass(frozen=True)
+class _ConvertedTrace:
+    converter: CompatibleConverter
+
+    def format_to_string(self, pretty: bool = False) -> str:
+        return self.converter.text(pretty)
+
+
+def _is_bytes(given: Any) -> bool:
+    return isinstance(given, (bytes, bytearray, memoryview))
+
+
+@cache
+def _data_type_names() -> dict[int, str]:
+    return {number: value.name for number, value in DataType.DESCRIPTOR.values_by_number.items()}
+
+
+def _invalid(error: Exception, whole: bool) -> InvalidFileError:
+    kind = "RunMetadata" if whole else "StepStats"
+    if isinstance(error, UnicodeDecodeError):
+        return InvalidFileError(f"not a {kind} message: a name that is not UTF-8")
+    what, position = error.args
+    return InvalidFileError(f"not a {kind} message: {what} (at byte {position})")

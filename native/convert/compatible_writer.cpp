@@ -1,0 +1,581 @@
+#include "convert/compatible_writer.h"
+
+#include <algorithm>
+#include <deque>
+#include <initializer_list>
+#include <optional>
+#include <utility>
+
+#include "convert/json.h"
+#include "convert/labels.h"
+#include "convert/lanes.h"
+#include "convert/name_table.h"
+
+namespace collector::convert {
+namespace {
+
+int64_t Add(int64_t a, int64_t b) {
+  int64_t sum;
+  if (__builtin_add_overflow(a, b, &sum)) throw BeyondInt64();
+  return sum;
+}
+
+int64_t Subtract(int64_t a, int64_t b) {
+  int64_t difference;
+  if (__builtin_sub_overflow(a, b, &difference)) throw BeyondInt64();
+  return difference;
+}
+
+// The pieces of text between the values of the events: all that differs between pretty and compact.
+struct Layout {
+  explicit Layout(bool is_pretty)
+      : pretty(is_pretty),
+        trace_open(pretty ? "{\n    \"traceEvents\": [\n        " : "{\"traceEvents\":["),
+        trace_close(pretty ? "\n    ]\n}" : "]}"),
+        next_event(pretty ? ",\n        " : ","),
+        event_close(Close(2)),
+        process(Open() + Key(3, "name", true) + "\"process_name\"" + Key(3, "ph") + "\"M\"" + Key(3, "pid")),
+        region(Start("X", "Op")),
+        created(Start("N", "Tensor")),
+        snapshot(Start("O", "Tensor")),
+        deleted(Start("D", "Tensor")),
+        flow_start(Start("s", "DataFlow")),
+        flow_end(Start("t", "DataFlow")),
+        counter(Start("C", "Memory")),
+        pid(Key(3, "pid")),
+        tid(Key(3, "tid")),
+        ts(Key(3, "ts")),
+        dur(Key(3, "dur")),
+        id(Key(3, "id")),
+        args_name(Key(3, "args") + "{" + Key(4, "name", true)),
+        args_op(Key(4, "op")),
+        args_input(KeyStart(4) + "input"),
+        args_input_end(pretty ? "\": " : "\":"),
+        args_close(Close(3)),
+        args_snapshot(Key(3, "args") + "{" + Key(4, "snapshot", true) + "{" + Key(5, "tensor_description", true)),
+        args_snapshot_close(Close(4) + Close(3)),
+        args_counter(Key(3, "args") + "{" + Indent(4)),
+        args_counter_value(pretty ? ": " : ":") {}
+
+  bool pretty;
+  std::string trace_open, trace_close, next_event, event_close;
+  std::string process, region, created, snapshot, deleted, flow_start, flow_end, counter;
+  std::string pid, tid, ts, dur, id;
+  std::string args_name, args_op, args_input, args_input_end, args_close;
+  std::string args_snapshot, args_snapshot_close, args_counter, args_counter_value;
+
+ private:
+  static std::string Open() { return "{"; }
+  std::string Indent(int depth) const { return pretty ? "\n" + std::string(4 * static_cast<size_t>(depth), ' ') : ""; }
+  std::string Close(int depth) const { return Indent(depth) + "}"; }
+  std::string KeyStart(int depth, bool first = false) const { return (first ? "" : ",") + Indent(depth) + "\""; }
+  std::string Key(int depth, const char* key, bool first = false) const {
+    return KeyStart(depth, first) + key + (pretty ? "\": " : "\":");
+  }
+  std::string Start(const char* phase, const char* category) const {
+    return Open() + Key(3, "ph", true) + "\"" + phase + "\"" + Key(3, "cat") + "\"" + category + "\"" + Key(3, "name");
+  }
+};
+
+struct Op {
+  int64_t start;
+  int64_t duration;
+  int64_t end;
+  uint32_t lane;
+};
+
+// One output by name: where it was made and how long its consumers kept it.
+struct Tensor {
+  int64_t create_time;
+  int64_t last_unref;
+  int64_t num_bytes;
+  int64_t producer_end;
+  uint32_t object_id;
+  uint32_t tensors_pid;
+  uint32_t compute_pid;
+  uint32_t lane;
+  uint32_t allocator;
+};
+
+struct Change {
+  int64_t time;
+  int64_t num_bytes;
+  uint32_t tensor;
+};
+
+// A writer without an output only follows the tensors.
+class CompatibleWriter {
+ public:
+  CompatibleWriter(const StepStats& step, const CompatibleOptions& options, Output* output)
+      : step_(step), options_(options), layout_(options.pretty), output_(output), lanes_of_(step.devices().size()) {}
+
+  void Write() {
+    output_->Append(layout_.trace_open);
+    if (options_.op_time != OpTime::kSchedule) ApplyOpTime();
+    AllocatePids();
+    AddTensors();
+    AddCompute();
+    if (options_.show_memory) AddMemory();
+    output_->Append(layout_.trace_close);
+  }
+
+  std::vector<AllocatorMaximum> Maximums();
+
+ private:
+  struct Times {
+    int64_t start;
+    int64_t duration;
+  };
+
+  // --- pipeline, in TensorFlow's order ---
+  void ApplyOpTime();
+  void AllocatePids();
+  void AddTensors();
+  void AddCompute();
+  void AddMemory();
+
+  void AddOutputs(const Node& node, const Op& op, uint32_t compute_pid, uint32_t tensors_pid);
+  void AddRegion(const Node& node, const Op& op, uint32_t pid, bool from_tracer, std::string_view& inputs);
+  void Consume(std::string_view name, const Op& op, uint32_t pid);
+  std::vector<std::vector<Change>> SortedChanges() const;
+
+  // The op of the device's `index`-th node. Lanes are to be asked for in order.
+  Op PlaceOp(size_t device, size_t index, const Node& node, Lanes& lanes) const {
+    Op op{node.start_us, node.end_rel_us, 0, 0};
+    if (device < moved_.size() && !moved_[device].empty()) {
+      op.start = moved_[device][index].start;
+      op.duration = moved_[device][index].duration;
+    }
+    op.end = Add(op.start, op.duration);
+    op.lane = lanes.Place(op.start, op.end);
+    return op;
+  }
+  // TensorFlow starts out with one lane that ended at time 0.
+  static Lanes FirstLanes() {
+    Lanes lanes;
+    lanes.Place(0, 0);
+    return lanes;
+  }
+
+  // --- text ---
+  void NextEvent() {
+    if (any_event_) output_->Append(layout_.next_event);
+    any_event_ = true;
+  }
+  void Text(std::string_view text) { Check(AppendJsonString(*output_, text, BadText::kRefuse)); }
+  void Number(std::string_view key, int64_t value) {
+    output_->Append(key);
+    output_->AppendNumber(value);
+  }
+  void Check(const char* bad) const {
+    if (bad != nullptr) throw WireError("a text that is not UTF-8", PositionOf(bad));
+  }
+  size_t PositionOf(const char* at) const {
+    const std::string_view bytes = step_.bytes();
+    const bool inside = bytes.data() <= at && at < bytes.data() + bytes.size();  // some names are put together here
+    return inside ? static_cast<size_t>(at - bytes.data()) : bytes.size();
+  }
+  // An event up to its time.
+  void Start(std::string_view start, std::string_view name, uint32_t pid, uint32_t tid, int64_t ts) {
+    NextEvent();
+    output_->Append(start);
+    Text(name);
+    Number(layout_.pid, pid);
+    Number(layout_.tid, tid);
+    Number(layout_.ts, ts);
+  }
+  void AddProcess(std::string_view device, std::string_view what);
+  void AddSnapshot(const TensorDescription& description);
+  std::string DescriptionText(const TensorDescription& description) const;
+
+  const StepStats& step_;
+  const CompatibleOptions& options_;
+  const Layout layout_;
+  Output* output_;
+  bool any_event_ = false;
+
+  std::vector<std::vector<Times>> moved_;        // by device; empty: times are the nodes' own
+  std::vector<std::vector<uint32_t>> lanes_of_;  // by device and node; empty until AddTensors
+  std::vector<uint32_t> compute_pids_;           // by device; of a repeated name all have the last one
+  uint32_t next_pid_ = 0;
+  uint64_t next_flow_id_ = 0;
+
+  NameTable tensor_names_;
+  std::vector<Tensor> tensors_;
+  std::deque<std::string> made_names_;  // those that are no part of the input: "node:1"
+  NameTable allocators_;
+};
+
+void CompatibleWriter::ApplyOpTime() {
+  struct Span {
+    int64_t start;
+    int64_t end;
+  };
+  NameTable names;
+  std::vector<Span> spans;
+  const std::vector<Device>& devices = step_.devices();
+  for (const Device& device : devices) {
+    if (!Contains(device.name, "/stream:all")) continue;
+    step_.ForEachNode(device, [&](const Node& node) {
+      const auto [number, is_new] = names.Insert(ParseKernelName(node.label, node.name).name);
+      const int64_t end = Add(node.start_us, node.end_rel_us);
+      if (is_new) {
+        spans.push_back({node.start_us, end});
+      } else {
+        spans[number].start = std::min(spans[number].start, node.start_us);
+        spans[number].end = std::max(spans[number].end, end);
+      }
+    });
+  }
+  moved_.resize(devices.size());
+  for (size_t d = 0; d < devices.size(); ++d) {
+    if (Contains(devices[d].name, "/stream:all") || !Contains(devices[d].name, "/job")) continue;
+    moved_[d].reserve(devices[d].num_nodes);
+    step_.ForEachNode(devices[d], [&](const Node& node) {
+      Times times{node.start_us, node.end_rel_us};
+      const uint32_t number = names.Find(node.name);
+      if (number != NameTable::kNone) {
+        const int64_t end = std::max(spans[number].end, Add(node.start_us, node.end_rel_us));
+        if (options_.op_time == OpTime::kGpu) times.start = spans[number].start;
+        times.duration = Subtract(end, times.start);
+      }
+      moved_[d].push_back(times);
+    });
+  }
+}
+
+void CompatibleWriter::AllocatePids() {
+  AddProcess("Allocators", "");
+  NameTable names;
+  std::vector<uint32_t> last_pids;
+  std::vector<uint32_t> numbers;
+  for (const Device& device : step_.devices()) {
+    const uint32_t number = names.Insert(device.name).number;
+    last_pids.resize(names.size());
+    last_pids[number] = next_pid_;
+    numbers.push_back(number);
+    AddProcess(device.name, " Compute");
+    AddProcess(device.name, " Tensors");
+  }
+  for (const uint32_t number : numbers) compute_pids_.push_back(last_pids[number]);
+}
+
+void CompatibleWriter::AddProcess(std::string_view device, std::string_view what) {
+  const uint32_t pid = next_pid_++;
+  if (output_ == nullptr) return;
+  NextEvent();
+  Number(layout_.process, pid);
+  output_->Append(layout_.args_name);
+  output_->Append('"');
+  Check(AppendJsonText(*output_, device, BadText::kRefuse));
+  output_->Append(what);
+  output_->Append('"');
+  output_->Append(layout_.args_close);
+  output_->Append(layout_.event_close);
+}
+
+void CompatibleWriter::AddTensors() {
+  if (!options_.show_dataflow && !options_.show_memory) return;
+  const std::vector<Device>& devices = step_.devices();
+  for (size_t d = 0; d < devices.size(); ++d) {
+    std::vector<uint32_t>& lanes_of = lanes_of_[d];
+    lanes_of.reserve(devices[d].num_nodes);
+    Lanes lanes = FirstLanes();
+    step_.ForEachNode(devices[d], [&](const Node& node) {
+      const Op op = PlaceOp(d, lanes_of.size(), node, lanes);
+      lanes_of.push_back(op.lane);
+      if (!node.outputs.empty()) AddOutputs(node, op, compute_pids_[d], compute_pids_[d] + 1);
+    });
+  }
+}
+
+void CompatibleWriter::AddOutputs(const Node& node, const Op& op, uint32_t compute_pid, uint32_t tensors_pid) {
+  TensorDescription description;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    step_.ReadOutput(node.outputs[i], description);
+    std::string_view name = node.name;
+    if (i > 0) {
+      std::string made = std::string(node.name) + ":" + std::to_string(i);
+      if (tensor_names_.Find(made) == NameTable::kNone) {
+        name = made_names_.emplace_back(std::move(made));
+      } else {
+        name = tensor_names_[tensor_names_.Find(made)];
+      }
+    }
+    const auto object_id = static_cast<uint32_t>(tensor_names_.size());
+    const auto [number, is_new] = tensor_names_.Insert(name);
+    if (is_new) tensors_.emplace_back();
+    const Allocation& allocation = description.allocation;
+    tensors_[number] = {op.start,    op.end,      allocation.requested_bytes, op.end,
+                        object_id,   tensors_pid, compute_pid,                op.lane,
+                        allocators_.Insert(allocation.allocator_name).number};
+    if (!options_.show_memory) continue;
+    const int64_t snapshot_time = Subtract(op.end, 1);
+    if (output_ == nullptr) continue;
+    Start(layout_.created, name, tensors_pid, op.lane, op.start);
+    Number(layout_.id, object_id);
+    output_->Append(layout_.event_close);
+    Start(layout_.snapshot, name, tensors_pid, op.lane, snapshot_time);
+    Number(layout_.id, object_id);
+    AddSnapshot(description);
+    output_->Append(layout_.event_close);
+  }
+}
+
+void CompatibleWriter::AddCompute() {
+  const std::vector<Device>& devices = step_.devices();
+  const bool follow_inputs = options_.show_dataflow || options_.show_memory;
+  for (size_t d = 0; d < devices.size(); ++d) {
+    const bool from_tracer = IsTracerDevice(devices[d].name);
+    const uint32_t pid = compute_pids_[d];
+    Lanes lanes = FirstLanes();
+    size_t index = 0;
+    step_.ForEachNode(devices[d], [&](const Node& node) {
+      Op op{};
+      if (lanes_of_[d].empty()) {
+        op = PlaceOp(d, index, node, lanes);
+      } else {
+        op = {node.start_us, node.end_rel_us, 0, lanes_of_[d][index]};
+        if (!moved_.empty() && !moved_[d].empty()) {
+          op.start = moved_[d][index].start;
+          op.duration = moved_[d][index].duration;
+        }
+        op.end = op.start + op.duration;  // was checked when the lane was found
+      }
+      ++index;
+      std::string_view inputs;
+      AddRegion(node, op, pid, from_tracer, inputs);
+      if (follow_inputs) ForEachInput(inputs, [&](std::string_view name) { Consume(name, op, pid); });
+    });
+  }
+}
+
+void CompatibleWriter::AddRegion(const Node& node, const Op& op, uint32_t pid, bool from_tracer,
+                                 std::string_view& inputs) {
+  std::string_view name = node.name;
+  std::string_view kind;
+  if (from_tracer) {
+    const KernelName kernel = ParseKernelName(node.label, node.name);
+    name = kernel.name;
+    kind = kernel.op;
+  } else if (node.name == "RecvTensor") {
+    kind = "RecvTensor";
+  } else {
+    const OpLabel label = ParseOpLabel(node.label);
+    kind = label.op;
+    inputs = label.inputs;
+  }
+  if (output_ == nullptr) return;
+  Start(layout_.region, kind, pid, op.lane, op.start);
+  Number(layout_.dur, op.duration);
+  output_->Append(layout_.args_name);
+  Text(name);
+  output_->Append(layout_.args_op);
+  Text(kind);
+  uint64_t input = 0;
+  ForEachInput(inputs, [&](std::string_view text) {
+    output_->Append(layout_.args_input);
+    output_->AppendNumber(input++);
+    output_->Append(layout_.args_input_end);
+    Text(text);
+  });
+  output_->Append(layout_.args_close);
+  output_->Append(layout_.event_close);
+}
+
+void CompatibleWriter::Consume(std::string_view name, const Op& op, uint32_t pid) {
+  uint32_t number = tensor_names_.Find(name);
+  if (number == NameTable::kNone) {
+    // A tensor sent between devices goes by another name there: the producer's, "/_" and a number.
+    const size_t cut = name.rfind("/_");
+    if (cut == 0 || cut == std::string_view::npos) return;
+    name = name.substr(0, cut);
+    number = tensor_names_.Find(name);
+    if (number == NameTable::kNone) return;
+  }
+  Tensor& tensor = tensors_[number];
+  tensor.last_unref = std::max(tensor.last_unref, Subtract(op.end, 1));
+  if (!options_.show_dataflow || (tensor.compute_pid == pid && tensor.lane == op.lane)) return;
+  const auto flow_id = static_cast<int64_t>(next_flow_id_++);
+  if (output_ == nullptr) return;
+  Start(layout_.flow_start, name, tensor.compute_pid, tensor.lane, tensor.producer_end);
+  Number(layout_.id, flow_id);
+  output_->Append(layout_.event_close);
+  Start(layout_.flow_end, name, pid, op.lane, op.start);
+  Number(layout_.id, flow_id);
+  output_->Append(layout_.event_close);
+}
+
+// By allocator. Python sorts by name as well; names make no difference to what is drawn, nor to the maximum.
+std::vector<std::vector<Change>> CompatibleWriter::SortedChanges() const {
+  std::vector<std::vector<Change>> changes(allocators_.size());
+  for (uint32_t number = 0; number < tensors_.size(); ++number) {
+    const Tensor& tensor = tensors_[number];
+    changes[tensor.allocator].push_back({tensor.create_time, tensor.num_bytes, number});
+    changes[tensor.allocator].push_back({tensor.last_unref, Subtract(0, tensor.num_bytes), number});
+  }
+  for (std::vector<Change>& of_allocator : changes) {
+    std::sort(of_allocator.begin(), of_allocator.end(), [](const Change& a, const Change& b) {
+      return a.time != b.time ? a.time < b.time : a.num_bytes < b.num_bytes;
+    });
+  }
+  return changes;
+}
+
+// Allocators in the order in which the tensors, by first name, have them now.
+std::vector<uint32_t> AllocatorOrder(const std::vector<Tensor>& tensors, size_t num_allocators) {
+  std::vector<bool> seen(num_allocators, false);
+  std::vector<uint32_t> order;
+  for (const Tensor& tensor : tensors) {
+    if (!seen[tensor.allocator]) order.push_back(tensor.allocator);
+    seen[tensor.allocator] = true;
+  }
+  return order;
+}
+
+void CompatibleWriter::AddMemory() {
+  for (uint32_t number = 0; number < tensors_.size(); ++number) {
+    const Tensor& tensor = tensors_[number];
+    Start(layout_.deleted, tensor_names_[number], tensor.tensors_pid, 0, tensor.last_unref);
+    Number(layout_.id, tensor.object_id);
+    output_->Append(layout_.event_close);
+  }
+  const std::vector<std::vector<Change>> changes = SortedChanges();
+  for (const uint32_t allocator : AllocatorOrder(tensors_, allocators_.size())) {
+    const std::string_view name = allocators_[allocator];
+    int64_t total = 0;
+    for (const Change& change : changes[allocator]) {
+      total = Add(total, change.num_bytes);
+      Start(layout_.counter, name, 0, 0, change.time);
+      output_->Append(layout_.args_counter);
+      Text(name);
+      Number(layout_.args_counter_value, total);
+      output_->Append(layout_.args_close);
+      output_->Append(layout_.event_close);
+    }
+  }
+}
+
+std::vector<AllocatorMaximum> CompatibleWriter::Maximums() {
+  if (options_.op_time != OpTime::kSchedule) ApplyOpTime();
+  AllocatePids();
+  AddTensors();
+  AddCompute();
+  const std::vector<std::vector<Change>> changes = SortedChanges();
+  std::vector<AllocatorMaximum> maximums;
+  for (const uint32_t allocator : AllocatorOrder(tensors_, allocators_.size())) {
+    const std::vector<Change>& of_allocator = changes[allocator];
+    AllocatorMaximum& maximum = maximums.emplace_back();
+    maximum.allocator = allocators_[allocator];
+    int64_t total = 0;
+    size_t num_changes = 0;  // up to the maximum
+    for (size_t i = 0; i < of_allocator.size(); ++i) {
+      total = Add(total, of_allocator[i].num_bytes);
+      if (total > maximum.num_bytes) {
+        maximum.num_bytes = total;
+        maximum.time_us = of_allocator[i].time;
+        num_changes = i + 1;
+      }
+    }
+    std::vector<bool> alive(tensors_.size(), false);
+    for (size_t i = 0; i < num_changes; ++i) alive[of_allocator[i].tensor] = of_allocator[i].num_bytes >= 0;
+    for (size_t i = 0; i < num_changes; ++i) {
+      if (!alive[of_allocator[i].tensor]) continue;
+      alive[of_allocator[i].tensor] = false;
+      maximum.tensors.emplace_back(tensor_names_[of_allocator[i].tensor]);
+    }
+  }
+  return maximums;
+}
+
+void CompatibleWriter::AddSnapshot(const TensorDescription& description) {
+  output_->Append(layout_.args_snapshot);
+  Text(DescriptionText(description));
+  output_->Append(layout_.args_snapshot_close);
+}
+
+// Protobuf's text format without the double quotes, which TensorFlow takes away.
+std::string CompatibleWriter::DescriptionText(const TensorDescription& description) const {
+  std::string text;
+  const auto number = [&text](const char* indent, const char* key, auto value) {
+    if (value != 0) text.append(indent).append(key).append(": ").append(std::to_string(value)).append("\n");
+  };
+  const auto flag = [&text](const char* indent, const char* key, bool value) {
+    if (value) text.append(indent).append(key).append(": true\n");
+  };
+  const auto string = [&text](const char* indent, const char* key, std::string_view value) {
+    if (value.empty()) return;
+    text.append(indent).append(key).append(": ");
+    for (const char letter : value) {
+      const auto byte = static_cast<unsigned char>(letter);
+      switch (letter) {
+        case '\n':
+          text += "\\n";
+          break;
+        case '\r':
+          text += "\\r";
+          break;
+        case '\t':
+          text += "\\t";
+          break;
+        case '"':
+          text += '\\';
+          break;
+        case '\'':
+          text += "\\'";
+          break;
+        case '\\':
+          text += "\\\\";
+          break;
+        default:
+          if (byte < 0x20 || byte == 0x7F) {
+            text += '\\';
+            for (const int shift : {6, 3, 0}) text += static_cast<char>('0' + (byte >> shift & 7));
+          } else {
+            text += letter;
+          }
+      }
+    }
+    text += "\n";
+  };
+  if (description.dtype != 0) {
+    const auto found = options_.data_type_names.find(description.dtype);
+    const bool known = found != options_.data_type_names.end();
+    text.append("dtype: ").append(known ? found->second : std::to_string(description.dtype)).append("\n");
+  }
+  if (description.has_shape) {
+    text += "shape {\n";
+    for (const Dimension& dim : description.dims) {
+      text += "  dim {\n";
+      number("    ", "size", dim.size);
+      string("    ", "name", dim.name);
+      text += "  }\n";
+    }
+    flag("  ", "unknown_rank", description.unknown_rank);
+    text += "}\n";
+  }
+  if (description.has_allocation) {
+    const Allocation& allocation = description.allocation;
+    text += "allocation_description {\n";
+    number("  ", "requested_bytes", allocation.requested_bytes);
+    number("  ", "allocated_bytes", allocation.allocated_bytes);
+    string("  ", "allocator_name", allocation.allocator_name);
+    number("  ", "allocation_id", allocation.allocation_id);
+    flag("  ", "has_single_reference", allocation.has_single_reference);
+    number("  ", "ptr", allocation.ptr);
+    text += "}\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+void WriteCompatible(const StepStats& step, const CompatibleOptions& options, Output& output) {
+  CompatibleWriter(step, options, &output).Write();
+}
+
+std::vector<AllocatorMaximum> AllocatorMaximums(const StepStats& step, const CompatibleOptions& options) {
+  return CompatibleWriter(step, options, nullptr).Maximums();
+}
+
+}  // namespace collector::convert

@@ -1,0 +1,61 @@
+// Which row an activity is drawn in: the first whose last activity is over.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace collector::convert {
+
+// Lanes with the ends of their last activities, as a tournament: a complete binary tree whose leaves are the ends and
+// whose inner nodes are the least end below, so that the first lane that ends before a time is found in O(log lanes).
+class Lanes {
+ public:
+  using Time = int64_t;
+  using Lane = uint32_t;
+
+  // Puts an activity that lasts until `end` into the first lane whose end is below `before`, or into a new one.
+  Lane Place(Time before, Time end) {
+    Lane lane = size_;
+    if (tree_[1] < before) {
+      size_t at = 1;
+      while (at < capacity_) at = 2 * at + (tree_[2 * at] < before ? 0 : 1);
+      lane = static_cast<Lane>(at - capacity_);
+    } else {
+      if (size_ == capacity_) Double();
+      ++size_;
+    }
+    Set(lane, end);
+    return lane;
+  }
+
+  // The number of lanes in use.
+  Lane size() const { return size_; }
+
+  void Clear() { *this = Lanes(); }
+
+ private:
+  static constexpr Time kNoLane = std::numeric_limits<Time>::max();  // never below any time
+
+  void Set(Lane lane, Time end) {
+    size_t at = capacity_ + lane;
+    tree_[at] = end;
+    for (at /= 2; at > 0; at /= 2) tree_[at] = tree_[2 * at] < tree_[2 * at + 1] ? tree_[2 * at] : tree_[2 * at + 1];
+  }
+
+  void Double() {
+    std::vector<Time> ends(tree_.begin() + static_cast<std::ptrdiff_t>(capacity_), tree_.end());
+    capacity_ *= 2;
+    tree_.assign(2 * capacity_, kNoLane);
+    for (size_t lane = 0; lane < ends.size(); ++lane) tree_[capacity_ + lane] = ends[lane];
+    for (size_t at = capacity_ - 1; at > 0; --at) {
+      tree_[at] = tree_[2 * at] < tree_[2 * at + 1] ? tree_[2 * at] : tree_[2 * at + 1];
+    }
+  }
+
+  size_t capacity_ = 1;  // a power of two
+  Lane size_ = 0;
+  std::vector<Time> tree_ = std::vector<Time>(2, kNoLane);  // [1] is the root, [capacity_ + i] is lane i
+};
+
+}  // namespace collector::convert

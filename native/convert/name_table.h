@@ -1,0 +1,83 @@
+// Names numbered in the order in which they first come.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+namespace collector::convert {
+
+// Open addressing over hashes; the names themselves stay where they are and must outlive the table.
+class NameTable {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  // The number of `name`, and whether it is new.
+  struct Entry {
+    uint32_t number;
+    bool is_new;
+  };
+  Entry Insert(std::string_view name) {
+    if (2 * (names_.size() + 1) > slots_.size()) Grow();
+    const uint64_t hash = Hash(name);
+    size_t at = Find(name, hash);
+    if (slots_[at].number != kNone) return {slots_[at].number, false};
+    const auto number = static_cast<uint32_t>(names_.size());
+    slots_[at] = {static_cast<uint32_t>(hash >> 32), number};
+    names_.push_back(name);
+    return {number, true};
+  }
+
+  uint32_t Find(std::string_view name) const { return slots_.empty() ? kNone : slots_[Find(name, Hash(name))].number; }
+
+  std::string_view operator[](uint32_t number) const { return names_[number]; }
+  size_t size() const { return names_.size(); }
+
+ private:
+  struct Slot {
+    uint32_t hash;  // its upper half, which Find's start does not use
+    uint32_t number;
+  };
+
+  static uint64_t Hash(std::string_view name) {
+    constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15u;
+    const char* at = name.data();
+    size_t left = name.size();
+    uint64_t hash = left * kMultiplier;
+    for (; left >= 8; at += 8, left -= 8) {
+      uint64_t word;
+      std::memcpy(&word, at, 8);
+      hash = (hash ^ word) * kMultiplier;
+      hash ^= hash >> 29;
+    }
+    uint64_t word = 0;
+    std::memcpy(&word, at, left);
+    hash = (hash ^ word) * kMultiplier;
+    hash ^= hash >> 32;
+    return hash * kMultiplier;
+  }
+
+  size_t Find(std::string_view name, uint64_t hash) const {
+    const size_t mask = slots_.size() - 1;
+    const auto upper = static_cast<uint32_t>(hash >> 32);
+    size_t at = (hash ^ hash >> 32) & mask;
+    while (slots_[at].number != kNone && (slots_[at].hash != upper || names_[slots_[at].number] != name)) {
+      at = (at + 1) & mask;
+    }
+    return at;
+  }
+
+  void Grow() {
+    slots_.assign(slots_.empty() ? 64 : 2 * slots_.size(), {0, kNone});
+    for (uint32_t number = 0; number < names_.size(); ++number) {
+      const uint64_t hash = Hash(names_[number]);
+      slots_[Find(names_[number], hash)] = {static_cast<uint32_t>(hash >> 32), number};
+    }
+  }
+
+  std::vector<Slot> slots_;
+  std::vector<std::string_view> names_;
+};
+
+}  // namespace collector::convert

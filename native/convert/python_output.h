@@ -1,0 +1,95 @@
+// Outputs that end in Python: a str, or whatever a callable does with the bytes.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "convert/output.h"
+
+namespace collector::convert {
+
+// Builds a str of ASCII text in place: the memory that is written is the str's own. To be used without the GIL.
+class StringOutput : public Output {
+ public:
+  StringOutput() = default;
+  ~StringOutput() override {
+    if (text_ == nullptr) return;
+    const pybind11::gil_scoped_acquire gil;
+    Py_DECREF(text_);
+  }
+
+  // The text so far, once. Needs the GIL.
+  pybind11::str Take() {
+    Resize(static_cast<Py_ssize_t>(next_ - begin_));
+    return pybind11::reinterpret_steal<pybind11::str>(std::exchange(text_, nullptr));
+  }
+
+ protected:
+  void MakeRoom(size_t num_bytes) override {
+    const auto used = static_cast<size_t>(next_ - begin_);
+    const size_t wanted = std::max(used + num_bytes, std::max(used + used / 2, kFirstBytes));
+    const pybind11::gil_scoped_acquire gil;
+    Resize(static_cast<Py_ssize_t>(wanted));
+    next_ = begin_ + used;
+    limit_ = begin_ + wanted;
+  }
+
+ private:
+  static constexpr size_t kFirstBytes = size_t{1} << 16;
+
+  void Resize(Py_ssize_t length) {
+    constexpr Py_UCS4 kLargestAscii = 127;
+    if (text_ == nullptr) {
+      text_ = PyUnicode_New(length, kLargestAscii);
+      if (text_ == nullptr) throw pybind11::error_already_set();
+    } else if (PyUnicode_Resize(&text_, length) != 0) {  // large strings move by page tables, not by copy
+      throw pybind11::error_already_set();
+    }
+    begin_ = static_cast<char*>(PyUnicode_DATA(text_));
+  }
+
+  PyObject* text_ = nullptr;
+  char* begin_ = nullptr;
+};
+
+// Hands the bytes to a callable, a piece at a time, as a memoryview that is valid during the call. To be used without
+// the GIL.
+class CallableOutput : public Output {
+ public:
+  explicit CallableOutput(pybind11::function write) : write_(std::move(write)) { Allocate(kPieceBytes); }
+
+  // Hands over what is left.
+  void Flush() {
+    if (next_ == piece_.get()) return;
+    const pybind11::gil_scoped_acquire gil;
+    auto view = pybind11::memoryview::from_memory(piece_.get(), next_ - piece_.get());
+    write_(view);
+    view.attr("release")();
+    next_ = piece_.get();
+  }
+
+ protected:
+  void MakeRoom(size_t num_bytes) override {
+    Flush();
+    if (num_bytes > piece_bytes_) Allocate(num_bytes);
+  }
+
+ private:
+  static constexpr size_t kPieceBytes = size_t{1} << 20;
+
+  void Allocate(size_t num_bytes) {
+    piece_ = std::make_unique<char[]>(num_bytes);
+    piece_bytes_ = num_bytes;
+    next_ = piece_.get();
+    limit_ = next_ + num_bytes;
+  }
+
+  pybind11::function write_;
+  std::unique_ptr<char[]> piece_;
+  size_t piece_bytes_ = 0;
+};
+
+}  // namespace collector::convert

@@ -1,0 +1,25 @@
+// Text in and out of UTF-8.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace collector::convert {
+
+// Length of the UTF-8 sequence of two or more bytes at `from` and its code point; 0 if there is none.
+inline size_t DecodeUtf8(const unsigned char* from, size_t available, uint32_t& code_point) {
+  const uint32_t first = from[0];
+  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || available < length) return 0;
+  code_point = first & (0x7Fu >> length);
+  for (size_t i = 1; i < length; ++i) {
+    if ((from[i] & 0xC0) != 0x80) return 0;
+    code_point = code_point << 6 | (from[i] & 0x3Fu);
+  }
+  constexpr std::array<uint32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code_point >= 0xD800 && code_point < 0xE000;
+  return code_point < kSmallest[length] || code_point > 0x10FFFF || surrogate ? 0 : length;
+}
+
+}  // namespace collector::convert
