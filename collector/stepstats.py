@@ -102,7 +102,11 @@ def _host(recording: Recording) -> list[_Device]:
     nodes = encode_nodes(
         ordered,
         [labels[(name,)] for name in ordered],
-        {"thread_id": threads[order], **_times(starts[order], ends[order], recording.clock.offset_ns)},
+        {
+            "thread_id": threads[order],
+            "correlation_id": np.concatenate([np.zeros(len(annotations), np.uint32), calls.correlation_id])[order],
+            **_times(starts[order], ends[order], recording.clock.offset_ns),
+        },
     )
     known = {int(thread): str(name) for thread, name in recording.environment.get("thread_names", {}).items()}
     used = np.unique(threads).tolist()
@@ -160,6 +164,7 @@ def _activities(recording: Recording) -> _Activities:
             "scheduled_micros": scheduled_ns // 1000,
             "scheduled_nanos": scheduled_ns,
             "thread_id": thread_id,
+            "correlation_id": column["correlation_id"],
         },
     )
     is_copy = order >= len(recording.kernels)
