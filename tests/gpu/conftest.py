@@ -1,0 +1,82 @@
+"""Everything here needs a GPU: skipped with the reason without one, an error where COLLECTOR_REQUIRE_GPU is set."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))  # cuda_program is also imported by the programs that the tests start
+
+import simulated_cuda  # noqa: E402
+from cuda_program import CudaProgram, why_no_gpu  # noqa: E402
+
+if simulated_cuda.asked_for():
+    simulated_cuda.install()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.gpu)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def gpu_here() -> None:
+    """Skip, or fail, where there is no GPU."""
+    reason = why_no_gpu()
+    if not reason:
+        return
+    if os.environ.get("COLLECTOR_REQUIRE_GPU") == "1":
+        raise RuntimeError(f"COLLECTOR_REQUIRE_GPU is set, but {reason}")
+    pytest.skip(f"NO GPU: {reason.partition('. ')[0]}")
+
+
+@pytest.fixture
+def real_gpu(gpu_here: None) -> None:
+    """For tests of what only a real GPU or a real libcupti has."""
+    if simulated_cuda.asked_for():
+        pytest.skip("the simulator is no real GPU")
+
+
+@pytest.fixture(scope="session")
+def million() -> int:
+    """Launches of the tests that make very many: a million, and few on the simulator, where they prove nothing."""
+    return 20_000 if simulated_cuda.asked_for() else 1_000_000
+
+
+@pytest.fixture(scope="session")
+def cuda(gpu_here: None) -> CudaProgram:
+    """The program all tests of this process share, warmed up: its first launch and copy are behind it."""
+    program = CudaProgram()
+    stream = program.stream()
+    program.launch_empty(1, stream)
+    program.synchronize()
+    return program
+
+
+@pytest.fixture
+def run_program(gpu_here: None) -> Callable[..., str]:
+    """Runs Python text in a process of its own with ``cuda_program`` at hand; returns what it printed."""
+
+    def run(text: str, timeout: float = 120) -> str:
+        if simulated_cuda.asked_for():
+            text = "import simulated_cuda\nsimulated_cuda.install()\n" + text
+        paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+        done = subprocess.run(
+            [sys.executable, "-c", text],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    return run

@@ -1,0 +1,225 @@
+"""A CUDA program that knows exactly what it did: kernels, copies, sets, events and graphs through ``cuda.bindings``.
+
+Only plain allocations, a few megabytes. Every driver call's result is checked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Iterator
+from typing import Any
+
+SOURCE = r"""
+extern "C" __global__ void empty_kernel() {}
+
+extern "C" __global__ void spin(long long nanoseconds) {
+  unsigned long long start, now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
+  do {
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  } while (now - start < nanoseconds);
+}
+
+__global__ void axpy_pair(float* x, int n) {
+  __shared__ float tile[256];
+  extern __shared__ float more[];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  tile[threadIdx.x] = i < n ? x[i] : 0.0f;
+  if (threadIdx.x == 0) more[0] = tile[0];
+  __syncthreads();
+  if (i < n) x[i] = 2.0f * tile[threadIdx.x] + more[0];
+}
+
+namespace house {
+template <typename T>
+__global__ void scale(T* x, T factor, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] *= factor;
+}
+template __global__ void scale<float>(float*, float, int);
+}  // namespace house
+"""
+
+MANGLED = {
+    "empty_kernel": "empty_kernel",
+    "spin": "spin",
+    "axpy_pair": "_Z9axpy_pairPfi",
+    "scale": "_ZN5house5scaleIfEEvPT_S1_i",
+}
+"""What the tests call a kernel -> the name that CUPTI records."""
+
+
+class CudaError(RuntimeError):
+    """A driver or NVRTC call failed."""
+
+
+def checked(answer: tuple[Any, ...]) -> Any:
+    """Return what a ``cuda.bindings`` call gave besides its result: nothing, one value, or a tuple."""
+    result, *values = answer
+    if int(result) != 0:
+        raise CudaError(f"{result!r}")
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def why_no_gpu() -> str:
+    """Say why no GPU can be used here; ``""`` when one can."""
+    try:
+        from cuda.bindings import driver, nvrtc  # noqa: F401
+    except ImportError as error:
+        return f"cuda-python is not installed ({error})"
+    try:
+        checked(driver.cuInit(0))
+        return "" if checked(driver.cuDeviceGetCount()) else "the driver lists no GPU"
+    except Exception as error:
+        return f"the NVIDIA driver cannot be used ({error})".replace("\n", " ")
+
+
+def compile_kernels(arch: str, source: str = SOURCE) -> bytes:
+    """Return the cubin of ``source`` for ``arch`` (such as ``sm_90``), by NVRTC."""
+    from cuda.bindings import nvrtc
+
+    program = checked(nvrtc.nvrtcCreateProgram(source.encode(), b"cuda_program.cu", 0, [], []))
+    options = [f"--gpu-architecture={arch}".encode()]
+    (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+    if int(result) != 0:
+        log = b" " * checked(nvrtc.nvrtcGetProgramLogSize(program))
+        checked(nvrtc.nvrtcGetProgramLog(program, log))
+        raise CudaError(log.decode(errors="replace"))
+    cubin = b" " * checked(nvrtc.nvrtcGetCUBINSize(program))
+    checked(nvrtc.nvrtcGetCUBIN(program, cubin))
+    return cubin
+
+
+class CudaProgram:
+    """The first GPU's primary context with the kernels of `SOURCE` loaded, current in the thread that made it."""
+
+    def __init__(self, ordinal: int = 0) -> None:
+        from cuda.bindings import driver
+
+        self.driver = driver
+        checked(driver.cuInit(0))
+        self.device = checked(driver.cuDeviceGet(ordinal))
+        self.context = checked(driver.cuDevicePrimaryCtxRetain(self.device))
+        self.use()
+        attribute = driver.CUdevice_attribute
+        self.capability = tuple(
+            checked(driver.cuDeviceGetAttribute(which, self.device))
+            for which in (
+                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+            )
+        )
+        self.cubin = compile_kernels("sm_{}{}".format(*self.capability))
+        self.module = checked(driver.cuModuleLoadData(self.cubin))
+        self.kernels = {
+            name: checked(driver.cuModuleGetFunction(self.module, mangled.encode()))
+            for name, mangled in MANGLED.items()
+        }
+
+    def use(self) -> None:
+        """Make the context current in this thread."""
+        checked(self.driver.cuCtxSetCurrent(self.context))
+
+    def name(self) -> str:
+        """Return the card's name."""
+        return checked(self.driver.cuDeviceGetName(100, self.device)).split(b"\0")[0].decode()
+
+    def driver_version(self) -> int:
+        """Return the CUDA version of the driver, 13000 for 13.0."""
+        return checked(self.driver.cuDriverGetVersion())
+
+    def stream(self) -> Any:
+        """Return a new stream that does not wait for the default one."""
+        return checked(self.driver.cuStreamCreate(1))
+
+    def launch(
+        self, kernel: str, *arguments: Any, grid: tuple[int, int, int] = (1, 1, 1),
+        block: tuple[int, int, int] = (1, 1, 1), shared_bytes: int = 0, stream: Any = 0,
+    ) -> None:  # fmt: skip
+        """Launch ``kernel``; ``arguments`` are ctypes values."""
+        pointers = (ctypes.c_void_p * max(len(arguments), 1))(*(ctypes.addressof(one) for one in arguments))
+        checked(
+            self.driver.cuLaunchKernel(
+                self.kernels[kernel], *grid, *block, shared_bytes, stream, ctypes.addressof(pointers), 0
+            )
+        )
+
+    def launch_empty(self, count: int, stream: Any = 0) -> None:
+        """Launch the empty kernel ``count`` times, as fast as Python can."""
+        launch, kernel = self.driver.cuLaunchKernel, self.kernels["empty_kernel"]
+        for _ in range(count):
+            (result,) = launch(kernel, 1, 1, 1, 1, 1, 1, 0, stream, 0, 0)
+            if int(result) != 0:
+                raise CudaError(f"{result!r}")
+
+    def allocate(self, num_bytes: int) -> int:
+        """Return the address of new device memory; `free` gives it back."""
+        return int(checked(self.driver.cuMemAlloc(num_bytes)))
+
+    def free(self, address: int) -> None:
+        """Give device memory back."""
+        checked(self.driver.cuMemFree(address))
+
+    @contextlib.contextmanager
+    def pinned(self, num_bytes: int) -> Iterator[int]:
+        """Yield the address of page-locked host memory."""
+        address = int(checked(self.driver.cuMemHostAlloc(num_bytes, 0)))
+        try:
+            yield address
+        finally:
+            checked(self.driver.cuMemFreeHost(address))
+
+    def copy_to_device(self, device: int, host: int, num_bytes: int, stream: Any) -> None:
+        """Copy asynchronously; addresses."""
+        checked(self.driver.cuMemcpyHtoDAsync(device, host, num_bytes, stream))
+
+    def copy_to_host(self, host: int, device: int, num_bytes: int, stream: Any) -> None:
+        """Copy asynchronously; addresses."""
+        checked(self.driver.cuMemcpyDtoHAsync(host, device, num_bytes, stream))
+
+    def copy_on_device(self, target: int, source: int, num_bytes: int, stream: Any) -> None:
+        """Copy asynchronously; addresses."""
+        checked(self.driver.cuMemcpyDtoDAsync(target, source, num_bytes, stream))
+
+    def fill(self, device: int, value: int, num_bytes: int, stream: Any) -> None:
+        """Set bytes asynchronously."""
+        checked(self.driver.cuMemsetD8Async(device, value, num_bytes, stream))
+
+    def synchronize(self) -> None:
+        """Wait for everything this context was given."""
+        checked(self.driver.cuCtxSynchronize())
+
+    def timed_ms(self, launch: Any, stream: Any) -> float:
+        """Return the milliseconds between two CUDA events around ``launch()``."""
+        start, end = (checked(self.driver.cuEventCreate(0)) for _ in range(2))
+        checked(self.driver.cuEventRecord(start, stream))
+        launch()
+        checked(self.driver.cuEventRecord(end, stream))
+        checked(self.driver.cuEventSynchronize(end))
+        elapsed = checked(self.driver.cuEventElapsedTime(start, end))
+        for event in (start, end):
+            checked(self.driver.cuEventDestroy(event))
+        return float(elapsed)
+
+    @contextlib.contextmanager
+    def captured(self, stream: Any) -> Iterator[list[Any]]:
+        """Capture what is given to ``stream`` into a graph; afterwards the yielded list holds its executable."""
+        graphs: list[Any] = []
+        mode = self.driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        checked(self.driver.cuStreamBeginCapture(stream, mode))
+        try:
+            yield graphs
+        finally:
+            graph = checked(self.driver.cuStreamEndCapture(stream))
+        graphs.append(checked(self.driver.cuGraphInstantiate(graph, 0)))
+        checked(self.driver.cuGraphDestroy(graph))
+
+    def launch_graph(self, executable: Any, stream: Any) -> None:
+        """Launch an executable graph."""
+        checked(self.driver.cuGraphLaunch(executable, stream))
+
+    def free_memory(self) -> int:
+        """Return the card's free bytes."""
+        free, _total = checked(self.driver.cuMemGetInfo())
+        return int(free)

@@ -1,0 +1,200 @@
+"""``cuda.bindings.driver`` and ``nvrtc`` as far as `cuda_program` uses them, played by the simulator.
+
+With COLLECTOR_GPU_TESTS_SIMULATED=1 the GPU tests run on this, so that their own logic is tested where there is no GPU.
+It answers as the bindings do: a tuple of the result and what else there is to say.
+"""
+
+# ruff: noqa: N802  (the driver's own names)
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from collector.testing import SimulatedGpu
+
+VARIABLE = "COLLECTOR_GPU_TESTS_SIMULATED"
+_OK = 0
+_DURATION_NS = 1_000
+
+
+class _Stream(int):
+    captured: list[tuple[str, int]] | None = None
+
+
+class _Driver:
+    """The driver functions; stream 0 is CUPTI's stream 7."""
+
+    CUdevice_attribute = SimpleNamespace(
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR=75, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR=76
+    )
+    CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL=1)
+
+    def __init__(self, gpu: SimulatedGpu) -> None:
+        self._gpu = gpu
+        self._addresses = itertools.count(0x7000_0000_0000, 1 << 24)
+        self._pinned: dict[int, Any] = {}
+        self._streams = itertools.count(13)
+        self._graphs = itertools.count(1)
+        self._events: dict[int, int] = {}
+
+    def cuInit(self, flags):
+        return (_OK,)
+
+    def cuDriverGetVersion(self):
+        return _OK, 13000
+
+    def cuDeviceGetCount(self):
+        return _OK, 1
+
+    def cuDeviceGet(self, ordinal):
+        return _OK, ordinal
+
+    def cuDeviceGetName(self, length, device):
+        return _OK, b"Simulated GPU".ljust(length, b"\0")
+
+    def cuDeviceGetAttribute(self, attribute, device):
+        return _OK, {75: 9, 76: 0}[attribute]
+
+    def cuDevicePrimaryCtxRetain(self, device):
+        return _OK, 1
+
+    def cuCtxSetCurrent(self, context):
+        return (_OK,)
+
+    def cuCtxSynchronize(self):
+        self._gpu.synchronize(launch="driver")
+        return (_OK,)
+
+    def cuModuleLoadData(self, image):
+        return _OK, image
+
+    def cuModuleGetFunction(self, module, name):
+        return _OK, name.decode()
+
+    def cuStreamCreate(self, flags):
+        return _OK, _Stream(next(self._streams))
+
+    def cuLaunchKernel(self, name, gx, gy, gz, bx, by, bz, shared_bytes, stream, arguments, extra):
+        duration_ns = _DURATION_NS
+        if name == "spin":
+            duration_ns = ctypes.c_longlong.from_address(ctypes.c_uint64.from_address(arguments).value).value
+        if isinstance(stream, _Stream) and stream.captured is not None:
+            stream.captured.append((name, duration_ns))
+            return (_OK,)
+        static_shared_bytes = 1024 if "axpy_pair" in name else 0
+        self._gpu.launch(
+            name, stream=stream or 7, duration_ns=duration_ns, grid=(gx, gy, gz), block=(bx, by, bz),
+            static_shared_bytes=static_shared_bytes, dynamic_shared_bytes=shared_bytes, launch="driver",
+        )  # fmt: skip
+        return (_OK,)
+
+    def cuMemAlloc(self, num_bytes):
+        return _OK, next(self._addresses)
+
+    def cuMemFree(self, address):
+        return (_OK,)
+
+    def cuMemHostAlloc(self, num_bytes, flags):
+        memory = (ctypes.c_char * num_bytes)()
+        address = ctypes.addressof(memory)
+        self._pinned[address] = memory
+        return _OK, address
+
+    def cuMemFreeHost(self, address):
+        del self._pinned[address]
+        return (_OK,)
+
+    def cuMemcpyHtoDAsync(self, device, host, num_bytes, stream):
+        self._gpu.memcpy("HtoD", num_bytes, stream=stream, src=self._kind(host), launch="driver")
+        return (_OK,)
+
+    def cuMemcpyDtoHAsync(self, host, device, num_bytes, stream):
+        self._gpu.memcpy("DtoH", num_bytes, stream=stream, dst=self._kind(host), launch="driver")
+        return (_OK,)
+
+    def cuMemcpyDtoDAsync(self, target, source, num_bytes, stream):
+        self._gpu.memcpy("DtoD", num_bytes, stream=stream, launch="driver")
+        return (_OK,)
+
+    def _kind(self, host):
+        return "pinned" if host in self._pinned else "pageable"
+
+    def cuMemsetD8Async(self, device, value, num_bytes, stream):
+        self._gpu.memset(num_bytes, value=value, stream=stream, launch="driver")
+        return (_OK,)
+
+    def cuMemGetInfo(self):
+        return _OK, 1 << 37, 1 << 37
+
+    def cuEventCreate(self, flags):
+        event = len(self._events) + 1
+        self._events[event] = 0
+        return _OK, event
+
+    def cuEventRecord(self, event, stream):
+        self._gpu.synchronize(launch="driver")
+        self._events[event] = self._gpu.now_ns
+        return (_OK,)
+
+    def cuEventSynchronize(self, event):
+        return (_OK,)
+
+    def cuEventElapsedTime(self, start, end):
+        return _OK, (self._events[end] - self._events[start]) / 1e6
+
+    def cuEventDestroy(self, event):
+        return (_OK,)
+
+    def cuStreamBeginCapture(self, stream, mode):
+        stream.captured = []
+        return (_OK,)
+
+    def cuStreamEndCapture(self, stream):
+        nodes, stream.captured = stream.captured, None
+        return _OK, nodes
+
+    def cuGraphInstantiate(self, graph, flags):
+        return _OK, (next(self._graphs), tuple(graph))
+
+    def cuGraphDestroy(self, graph):
+        return (_OK,)
+
+    def cuGraphLaunch(self, executable, stream):
+        graph_id, nodes = executable
+        self._gpu.launch_graph(nodes, stream=stream, graph_id=graph_id, launch="driver")
+        return (_OK,)
+
+
+class _Nvrtc:
+    def nvrtcCreateProgram(self, source, name, num_headers, headers, names):
+        return _OK, source
+
+    def nvrtcCompileProgram(self, program, num_options, options):
+        assert len(options) == num_options
+        return (_OK,)
+
+    def nvrtcGetCUBINSize(self, program):
+        return _OK, len(program)
+
+    def nvrtcGetCUBIN(self, program, cubin):
+        assert len(cubin) == len(program)
+        return (_OK,)
+
+
+def install() -> None:
+    """Put the stand-ins where ``import cuda.bindings`` finds them. The simulated GPU stays open till the end."""
+    gpu = SimulatedGpu(real_time=True, api_call_ns=500).__enter__()
+    bindings = ModuleType("cuda.bindings")
+    bindings.driver, bindings.nvrtc = _Driver(gpu), _Nvrtc()
+    package = ModuleType("cuda")
+    package.bindings = bindings
+    sys.modules |= {"cuda": package, "cuda.bindings": bindings}
+
+
+def asked_for() -> bool:
+    """Whether the tests are to run on the simulator."""
+    return os.environ.get(VARIABLE) == "1"
