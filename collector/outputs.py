@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from collector.errors import UnknownFormatError
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from collector.protos import RunMetadata
+    from collector.protos import Provenance, RunMetadata
     from collector.recording import Recording
 
 
@@ -20,8 +21,8 @@ class Step(Protocol):
     """What a writer may ask of a step."""
 
     @property
-    def recording(self) -> Recording:
-        """What was recorded."""
+    def recording(self) -> Recording | None:
+        """What was recorded; None for a step that was read from a file without it."""
         ...
 
     @property
@@ -54,6 +55,8 @@ def _write_text(step: Step, path: Path) -> None:
 
 
 def _write_recording(step: Step, path: Path) -> None:
+    if step.recording is None:
+        raise UnknownFormatError(f"{path}: a recording cannot be made again from StepStats")
     step.recording.save(path)
 
 
@@ -80,10 +83,22 @@ def output_of(path: Path) -> Callable[[Step, Path], None]:
 
 
 def chrome_trace_text(run_metadata: RunMetadata) -> str:
-    """``run_metadata`` as a Chrome trace."""
+    """``run_metadata`` as a Chrome trace, with where it came from and what it lost under ``otherData``."""
     from collector.timeline import Timeline
 
-    return Timeline(run_metadata.step_stats).generate_chrome_trace_format(show_dataflow=True, show_memory=False)
+    events = Timeline(run_metadata.step_stats).generate_chrome_trace_format(show_dataflow=True, show_memory=False)
+    other = json.dumps(_other_data(run_metadata.provenance), indent=4)
+    return f'{events.removesuffix("}").rstrip()},\n    "otherData": {other}\n}}'
+
+
+def _other_data(provenance: Provenance) -> dict[str, object]:
+    return {
+        "simulated": provenance.simulated,
+        "source": provenance.source,
+        "collector_version": provenance.collector_version,
+        "environment": dict(sorted(provenance.environment.items())),
+        "ledger": dict(sorted(provenance.ledger.items())),
+    }
 
 
 def _write_gzip(file: BinaryIO, data: bytes) -> None:

@@ -362,7 +362,7 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 def _warn(message: str) -> None:
     """Warn at the caller's line, which is the first one outside this package."""
-    frame, level = sys._getframe(1), 1
+    frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, CollectorWarning, stacklevel=level)

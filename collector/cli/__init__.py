@@ -1,0 +1,95 @@
+"""The command ``collector``.
+
+A subcommand is one module in this package, named like it. Its docstring's first line is its help; it has two functions:
+
+* ``add_arguments(parser)`` says what it takes,
+* ``run(arguments) -> int`` does it and returns the exit status.
+
+Only the module that is asked for is imported. A `collector.CollectorError` out of ``run`` becomes one line on standard
+error and exit status 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import pkgutil
+import sys
+from typing import TYPE_CHECKING, NoReturn, Protocol, cast
+
+from collector.errors import CollectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EXIT_TROUBLE = 2
+"""Exit status for a file or an argument that cannot be used."""
+_EXIT_INTERRUPTED = 130
+
+
+class Subcommand(Protocol):
+    """What a module of this package is."""
+
+    __doc__: str | None
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare options and arguments."""
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Do what was asked; return the exit status."""
+
+
+def subcommands() -> list[str]:
+    """The names of all subcommands, sorted."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with ``arguments`` (``sys.argv`` without a program name); return its exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        parsed = _parser(given).parse_args(given)
+        status = _load(parsed.subcommand).run(parsed)
+        sys.stdout.flush()
+    except CollectorError as error:
+        print(f"collector: {' '.join(str(error).split())}", file=sys.stderr)
+        return EXIT_TROUBLE
+    except KeyboardInterrupt:
+        return _EXIT_INTERRUPTED
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as every other trouble is said."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_TROUBLE, f"collector: {message} (see: {self.prog} --help)\n")
+
+
+def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
+    from collector.about import version
+
+    parser = _Parser(prog="collector", description="Trace what the GPU did, and look at what was traced.")
+    parser.add_argument("--version", action="version", version=f"collector {version()}")
+    added = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True, parser_class=_Parser)
+    asked_for = next((word for word in given if not word.startswith("-")), None)
+    names = subcommands()
+    for name in [asked_for] if asked_for in names else names:
+        module = _load(name)
+        text = (module.__doc__ or "").strip()
+        subparser = added.add_parser(
+            name,
+            help=text.partition("\n")[0],
+            description=text,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(subparser)
+    return parser
+
+
+def _load(name: str) -> Subcommand:
+    return cast("Subcommand", importlib.import_module(f"{__name__}.{name}"))

@@ -1,0 +1,35 @@
+"""Trace a training-like step, on this machine's GPU or on a simulated one.
+
+With an NVIDIA GPU and cuda-python real kernels are compiled and run on several streams with copies. Without them the
+same step runs on the simulated GPU, and the output and the trace say so.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """See `collector.cli`."""
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="where to write the trace: .json, .json.gz, .pb, ..."
+    )
+    parser.add_argument("--simulate", action="store_true", help="use the simulated GPU even if there is a real one")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """See `collector.cli`."""
+    from collector.demo import run_demo
+
+    step, what = run_demo(arguments.output, simulate=arguments.simulate)
+    print(f"One training-like step on {what}\n")
+    print(step.summary())
+    if arguments.output is not None:
+        print(f"\nWrote {arguments.output}")
+        if ".json" in arguments.output.suffixes:
+            print("Open it at https://ui.perfetto.dev or chrome://tracing")
+    return 0
