@@ -366,6 +366,20 @@ SIMULATOR_EXPORT uint32_t cuptiActivityEnableLaunchAttributes(uint8_t enable) {
               [&](Simulator&) { return Result::kSuccess; });
 }
 
+// Two functions of the V2 family: clients tell 13.2 from 13.3 by whether they exist, before calling anything.
+SIMULATOR_EXPORT uint32_t cuptiActivityEnable_v2(void* subscriber, uint32_t kind, void*) {
+  return call(function_index("cuptiActivityEnable_v2"), kind, Logged::kYes,
+              [&](Simulator&) { return subscriber == nullptr ? Result::kInvalidParameter : Result::kNotCompatible; });
+}
+
+SIMULATOR_EXPORT uint32_t cuptiIsTracingSessionRunning(uint8_t* is_running) {
+  return call(function_index("cuptiIsTracingSessionRunning"), 0, Logged::kYes, [&](Simulator& simulator) {
+    if (is_running == nullptr) return Result::kInvalidParameter;
+    *is_running = simulator.subscribed() ? 1 : 0;
+    return Result::kSuccess;
+  });
+}
+
 SIMULATOR_EXPORT uint32_t cuptiActivityRegisterTimestampCallback(collector::simulator::TimestampCallback callback) {
   return call(function_index("cuptiActivityRegisterTimestampCallback"), 0, Logged::kYes,
               [&](Simulator& simulator) { return simulator.register_timestamps(callback); });

@@ -76,6 +76,11 @@ Result Simulator::subscribe(void** handle, SubscriberCallback callback, void* us
   return Result::kSuccess;
 }
 
+bool Simulator::subscribed() {
+  const std::lock_guard<std::mutex> lock(subscriber_mutex_);
+  return subscribed_;
+}
+
 Result Simulator::unsubscribe(void* handle) {
   const std::lock_guard lock(subscriber_mutex_);
   if (handle != &subscribed_ || !subscribed_) return Result::kInvalidParameter;

@@ -107,6 +107,7 @@ class Simulator {
   void set_flush_period(uint32_t milliseconds);
   cupti::Result subscribe(void** handle, SubscriberCallback callback, void* userdata, std::string* holder);
   cupti::Result unsubscribe(void* handle);
+  bool subscribed();
   cupti::Result enable_callbacks(bool on, void* handle, uint32_t domain, int64_t callback_id);
   cupti::Result filter_api(cupti::ActivityKind kind, uint32_t callback_id, bool on);
   cupti::Result register_timestamps(TimestampCallback callback);

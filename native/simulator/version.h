@@ -68,6 +68,8 @@ inline constexpr Function kFunctions[] = {
     {"cuptiActivityEnableRuntimeApi", 12050},
     {"cuptiActivityEnableDriverApi", 12050},
     {"cuptiActivityEnableAllSyncRecords", 12080},
+    {"cuptiActivityEnable_v2", 13020},
+    {"cuptiIsTracingSessionRunning", 13030},
     {"cuptiActivityEnableLatencyTimestamps", 12000},
     {"cuptiActivityEnableLaunchAttributes", 12000},
     {"cuptiSetThreadIdType", 12000},

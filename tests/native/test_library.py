@@ -1,0 +1,271 @@
+"""Finding and checking libcupti and libcuda: every way it can go wrong has a name, a cause and a remedy."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from collector import _native
+from collector.testing import SimulatedGpu
+
+KINDS = ["kernels", "memcpys", "memsets", "runtime_api", "driver_api", "external_correlations", "synchronizations"]
+
+
+def failure_of_start(**options: object) -> _native.CaptureError:
+    with pytest.raises(_native.CaptureError) as raised:
+        _native.start({"kinds": KINDS, **options})
+    assert not _native.is_active()
+    return raised.value
+
+
+def build(folder: Path, name: str, source: str) -> str:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    assert compiler, "these tests build small stand-in libraries with the C compiler that built the extension"
+    library = folder / name
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)], input=source.encode(), check=True
+    )
+    return str(library)
+
+
+REQUIRED = [
+    "cuptiGetTimestamp",
+    "cuptiSubscribe",
+    "cuptiUnsubscribe",
+    "cuptiActivityRegisterCallbacks",
+    "cuptiActivityEnable",
+    "cuptiActivityDisable",
+    "cuptiActivityFlushAll",
+    "cuptiActivityGetNextRecord",
+]
+
+
+def cupti_stand_in(api_version: int, *, functions: list[str] = REQUIRED) -> str:
+    return f"unsigned cuptiGetVersion(unsigned *v) {{ *v = {api_version}u; return 0; }}\n" + "".join(
+        f"unsigned {name}() {{ return 11; }}\n" for name in functions
+    )
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> str:
+    source = "int cuInit(unsigned f) { return 0; }\nint cuDriverGetVersion(int *v) { *v = 13010; return 0; }\n"
+    return build(tmp_path, "libcuda_stand_in.so", source)
+
+
+def test_no_driver() -> None:
+    error = failure_of_start(libcuda="/nowhere/libcuda.so.1")
+    assert error.kind == "driver-not-found"
+    assert "no NVIDIA driver" in error.cause
+    assert "Install the NVIDIA driver" in error.remedy
+
+
+def test_toolkit_stub_is_not_a_driver() -> None:
+    with SimulatedGpu() as gpu:
+        gpu.inject("stub_driver")
+        error = failure_of_start()
+        assert error.kind == "driver-not-found"
+        assert "stub" in error.cause
+        assert "stubs" in error.remedy
+        # The library must not even be asked for its version before a real driver is there.
+        assert "cuptiGetVersion" not in gpu.statistics().calls
+
+
+def test_driver_that_is_none() -> None:
+    error = failure_of_start(libcuda="libm.so.6")
+    assert error.kind == "driver-not-found"
+    assert "is not an NVIDIA driver library" in error.cause
+
+
+def test_missing_libcupti(driver: str) -> None:
+    error = failure_of_start(libcuda=driver, libcupti="/nowhere/libcupti.so.13")
+    assert error.kind == "cupti-not-found"
+    assert "/nowhere/libcupti.so.13" in error.cause
+
+
+def test_libcupti_that_is_none(driver: str) -> None:
+    error = failure_of_start(libcuda=driver, libcupti="libm.so.6")
+    assert error.kind == "cupti-not-found"
+    assert "has no cuptiGetVersion" in error.cause
+
+
+def test_libcupti_that_lacks_a_function(tmp_path: Path, driver: str) -> None:
+    cupti = build(tmp_path, "libcupti_old.so", cupti_stand_in(130001, functions=REQUIRED[:-1]))
+    error = failure_of_start(libcuda=driver, libcupti=cupti)
+    assert error.kind == "cupti-not-found"
+    assert "cuptiActivityGetNextRecord" in error.cause
+
+
+def test_newer_libcupti_is_refused_unless_allowed(tmp_path: Path, driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cupti = build(tmp_path, "libcupti_newer.so", cupti_stand_in(140200))
+    error = failure_of_start(libcuda=driver, libcupti=cupti)
+    assert error.kind == "cupti-unusable"
+    assert "CUDA 14.2, newer than this collector knows (13.5)" in error.cause
+    assert "COLLECTOR_ALLOW_UNTESTED_CUPTI" in error.remedy
+    monkeypatch.setenv("COLLECTOR_ALLOW_UNTESTED_CUPTI", "1")
+    assert failure_of_start(libcuda=driver, libcupti=cupti).kind == "cupti-call"  # it got past the version
+
+
+def test_older_libcupti_is_refused(tmp_path: Path, driver: str) -> None:
+    cupti = build(tmp_path, "libcupti_older.so", cupti_stand_in(17))
+    error = failure_of_start(libcuda=driver, libcupti=cupti)
+    assert error.kind == "cupti-unusable"
+    assert "older than CUDA 12.0" in error.cause
+
+
+def test_13_2_with_an_older_driver_is_never_called() -> None:
+    """libcupti 13.2 recurses without end on any call when the driver is missing or does not suit."""
+    with SimulatedGpu(cuda="13.2", driver="13.0") as gpu:
+        error = failure_of_start()
+        assert error.kind == "cupti-unusable"
+        assert "13.2" in error.cause
+        assert [name for name in gpu.statistics().calls if name.startswith("cupti")] == []
+        assert gpu.misuse() == {}
+
+
+def test_13_2_with_its_driver_is_used() -> None:
+    with SimulatedGpu(cuda="13.2") as gpu:
+        _native.start({"kinds": KINDS})
+        assert _native.stop() is not None
+        assert gpu.misuse() == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (15, "driver-not-found"),
+        (2, "driver-not-found"),
+        (999, "driver-not-found"),
+        (35, "permission-denied"),
+        (40, "permission-denied"),
+        (33, "permission-denied"),
+        (41, "permission-denied"),
+        (43, "permission-denied"),
+        (39, "subscriber-conflict"),
+        (14, "subscriber-conflict"),
+        (8, "cupti-call"),
+    ],
+)
+@pytest.mark.parametrize("call", ["cuptiSubscribe", "cuptiActivityEnable", "cuptiActivityRegisterCallbacks"])
+def test_codes_become_kinds(call: str, code: int, kind: str) -> None:
+    with SimulatedGpu() as gpu:
+        gpu.inject("error", target=call, value=code, count=-1)
+        error = failure_of_start()
+        assert error.kind == kind
+        assert call in error.cause
+        assert f", {code})" in error.cause
+
+
+@pytest.mark.parametrize("failing", range(9))
+def test_first_error_rolls_back_in_reverse_order(failing: int) -> None:
+    with SimulatedGpu() as gpu:
+        gpu.inject("error", target="cuptiActivityEnable", value=8, after=failing)
+        failure_of_start(kinds=[*KINDS, "overheads"])
+        calls = gpu.calls()
+        enabled = [call.argument for call in calls if call.function == "cuptiActivityEnable" and call.result == 0]
+        disabled = [call.argument for call in calls if call.function == "cuptiActivityDisable"]
+        assert len(enabled) == failing
+        assert disabled == enabled[::-1]
+        assert [call.function for call in calls].count("cuptiUnsubscribe") == 1
+        # Nothing is left behind: the next session starts as if nothing had been.
+        gpu.clear_faults()
+        _native.start({"kinds": KINDS})
+        gpu.launch("k", stream=7, duration_ns=1_000)
+        assert len(_native.stop()["tables"]["kernels"]["start_ns"]) == 1
+
+
+def test_kind_that_the_library_does_not_know_is_left_out() -> None:
+    with SimulatedGpu() as gpu:
+        gpu.inject("error", target="cuptiActivityEnable", value=21, after=3)
+        _native.start({"kinds": KINDS})
+        assert _native.stop() is not None
+
+
+@pytest.mark.parametrize("cuda", ["12.4", "13.0", "13.5"])
+def test_other_subscriber_is_named_where_the_library_can(cuda: str) -> None:
+    with SimulatedGpu(cuda=cuda) as gpu:
+        gpu.inject("second_subscriber", target="nsys", count=-1)
+        error = failure_of_start()
+        assert error.kind == "subscriber-conflict"
+        assert ('"nsys"' in error.cause) == (cuda != "12.4")
+
+
+def test_shared_subscription_collects_without_one() -> None:
+    with SimulatedGpu() as gpu:
+        gpu.inject("second_subscriber", target="kineto", count=-1)
+        _native.start({"kinds": KINDS, "share_subscription": True})
+        gpu.launch("k", stream=7, duration_ns=1_000)
+        capture = _native.stop()
+        assert capture["environment"]["shared_subscription"] is True
+        assert len(capture["tables"]["kernels"]["start_ns"]) == 1
+
+
+def test_bad_options_are_named() -> None:
+    for options in ({"kinds": ["kernel"]}, {"buffer_bytes": 100}, {"max_buffers": 0}, {"colour": "red"}):
+        with pytest.raises(ValueError, match=next(iter(options)) if "kinds" not in options else "kernel"):
+            _native.start(options)
+
+
+@pytest.mark.parametrize("cuda", ["12.0", "12.4", "12.6", "12.8", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5"])
+def test_strides_are_learnt_from_the_library(cuda: str) -> None:
+    major, minor = cuda.split(".")
+    with SimulatedGpu(cuda=cuda):
+        learnt = _native.probe()["strides"]
+    assert learnt == _native.decode_buffer(b"", int(major) * 1000 + int(minor) * 10)["strides"]
+
+
+def test_probe_reports_what_was_found() -> None:
+    with SimulatedGpu(cuda="12.4", devices=2, name="Toy") as gpu:
+        found = _native.probe()
+        assert found["available"]
+        assert (found["cuda_version"], found["cupti_api_version"]) == (12040, 22)
+        assert found["simulated"]
+        assert [device["name"] for device in found["devices"]] == ["Toy", "Toy"]
+        assert found["features"]["decline buffers"] is False
+        gpu.inject("error", target="cuInit", value=100, count=-1)
+        assert "cuInit: 100" in _native.probe()["cause"]
+
+
+def test_mapped_libcupti_is_used_again(tmp_path: Path) -> None:
+    """A second copy of libcupti in one process collides with the first: what is mapped is what is used."""
+    with SimulatedGpu() as gpu:
+        driver = os.environ["COLLECTOR_LIBCUDA"]
+        del gpu
+    # A folder laid out like site-packages, whose libcupti is loaded by the program before we look.
+    folder = tmp_path / "nvidia" / "cu13" / "lib"
+    folder.mkdir(parents=True)
+    mapped = tmp_path / "elsewhere"
+    mapped.mkdir()
+    compiler = shutil.which("cc") or "gcc"
+    for target in (folder, mapped):
+        subprocess.run(
+            [
+                compiler,
+                "-shared",
+                "-fPIC",
+                "-x",
+                "c",
+                "-",
+                "-Wl,-soname,libcupti.so.13",
+                "-o",
+                f"{target}/libcupti.so.13",
+            ],
+            input=cupti_stand_in(130101).encode(),
+            check=True,
+        )
+    program = f"""
+import ctypes
+from collector import _native
+ctypes.CDLL({str(mapped / "libcupti.so.13")!r})
+found = _native.probe("", {driver!r}, [{str(tmp_path)!r}])
+print(found.get("cupti_path"))
+"""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("COLLECTOR_LIB")}
+    output = subprocess.run(
+        [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True
+    ).stdout
+    assert output.strip() == str(mapped / "libcupti.so.13")
