@@ -60,12 +60,21 @@ def _write_recording(step: Step, path: Path) -> None:
     step.recording.save(path)
 
 
+def _write_xspace(step: Step, path: Path) -> None:
+    from collector.formats.xspace import xspace
+
+    data = xspace(step.run_metadata).SerializeToString(deterministic=True)
+    with atomic_write(path) as file:
+        file.write(data)
+
+
 OUTPUTS: dict[str, Callable[[Step, Path], None]] = {
     ".json": _write_chrome_trace,
     ".json.gz": _write_chrome_trace,
     ".pb": _write_binary,
     ".pbtxt": _write_text,
     ".gpurec": _write_recording,
+    ".xplane.pb": _write_xspace,
 }
 """Suffix -> what writes a step to a file of that kind, whole or not at all."""
 

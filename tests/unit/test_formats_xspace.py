@@ -1,0 +1,119 @@
+"""StepStats as XSpace: planes, lines, times relative to the start, kernel details in XProf's words."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.formats.xspace import xspace
+from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
+from collector.protos.xplane_pb2 import XSpace
+
+EPOCH_NS = 1_700_000_000_000_001_245
+
+
+def node(name, start_ns, duration_ns, label="", **more):
+    return NodeExecStats(
+        node_name=name,
+        timeline_label=label,
+        all_start_micros=start_ns // 1000,
+        all_start_nanos=start_ns,
+        all_end_rel_micros=max(duration_ns // 1000, 1),
+        all_end_rel_nanos=duration_ns,
+        **more,
+    )
+
+
+KERNEL = node(
+    "layer1/conv:sgemm",
+    EPOCH_NS + 2500,
+    1001,
+    "void sgemm<float>(int) regs:64 shm:1024 grid:8,1,1 block:256,1,1 correlation:17",
+)
+COPY = node("x:MEMCPYHtoD", EPOCH_NS + 5000, 0, "MEMCPYHtoD 4096 bytes (Pageable to Device)")
+
+
+@pytest.fixture
+def space():
+    step = StepStats(
+        dev_stats=[
+            DeviceStepStats(
+                device="/cpu:0",
+                node_stats=[node("layer1/conv", EPOCH_NS, 9000, "layer1/conv = conv()", thread_id=31)],
+                thread_names={31: "main"},
+            ),
+            DeviceStepStats(device="/gpu:1/stream:all", node_stats=[KERNEL, COPY]),
+            DeviceStepStats(device="/gpu:1/stream:7", node_stats=[KERNEL, COPY]),
+            DeviceStepStats(device="/gpu:1/memcpy", node_stats=[COPY]),
+        ]
+    )
+    # Through bytes, as a reader gets it.
+    return XSpace.FromString(xspace(RunMetadata(step_stats=step)).SerializeToString())
+
+
+def stats_of(plane, event):
+    return {
+        plane.stat_metadata[stat.metadata_id].name: plane.stat_metadata[stat.ref_value].name
+        if stat.WhichOneof("value") == "ref_value"
+        else getattr(stat, stat.WhichOneof("value"))
+        for stat in event.stats
+    }
+
+
+def test_a_plane_for_each_gpu_the_host_and_the_session(space):
+    assert [plane.name for plane in space.planes] == ["/device:GPU:1", "/host:CPU", "Task Environment"]
+    assert len({plane.id for plane in space.planes}) == 3
+    assert not space.warnings
+
+
+def test_one_line_for_each_stream_with_every_activity_once(space):
+    [line] = space.planes[0].lines
+    assert (line.id, line.name) == (7, "Stream #7(Compute,MemcpyH2D)")
+    names = space.planes[0].event_metadata
+    assert [names[event.metadata_id].name for event in line.events] == ["void sgemm<float>(int)", "MemcpyH2D"]
+
+
+def test_t8_times_count_from_the_start_of_the_session(space):
+    gpu, host, environment = space.planes
+    assert all(line.timestamp_ns == 0 for plane in space.planes for line in plane.lines)
+    assert [(e.offset_ps, e.duration_ps) for e in gpu.lines[0].events] == [(2_500_000, 1_001_000), (5_000_000, 1)]
+    assert [(e.offset_ps, e.duration_ps) for e in host.lines[0].events] == [(0, 9_000_000)]
+    assert {environment.stat_metadata[s.metadata_id].name: s.uint64_value for s in environment.stats} == {
+        "profile_start_time": EPOCH_NS,
+        "profile_stop_time": EPOCH_NS + 9000,
+    }
+
+
+def test_details_are_in_xprofs_words(space):
+    gpu, host, _ = space.planes
+    kernel, copy = gpu.lines[0].events
+    assert stats_of(gpu, kernel) == {
+        "correlation_id": 17,
+        "tf_op": "layer1/conv",
+        "kernel_details": "regs:64 static_shared:1024 dynamic_shared:0 grid:8,1,1 block:256,1,1 occ_pct:0",
+    }
+    assert stats_of(gpu, copy) == {"tf_op": "x", "memcpy_details": "kind:HtoD size:4096 dest:0 async:1"}
+    assert host.lines[0].name == "main"
+
+
+def test_damaged_times_are_left_out_and_counted():
+    bad = [node("zero", 0, 5), node("negative", EPOCH_NS, -5), node("far", EPOCH_NS + 2**62, 5)]
+    step = StepStats(dev_stats=[DeviceStepStats(device="/gpu:0/stream:7", node_stats=[KERNEL, *bad, COPY])])
+    space = xspace(RunMetadata(step_stats=step))
+    assert [len(line.events) for line in space.planes[0].lines] == [2]
+    assert list(space.warnings) == ["3 nodes without a possible time were left out"]
+
+
+def test_an_empty_step_is_an_empty_profile():
+    assert [plane.name for plane in xspace(RunMetadata()).planes] == ["/host:CPU", "Task Environment"]
+
+
+def test_tensorflows_devices_are_told_apart():
+    devices = ["/device:GPU:0/stream:all", "/job:worker/replica:0/task:3/device:GPU:2/stream:4", "/device:GPU:0"]
+    step = StepStats(dev_stats=[DeviceStepStats(device=device, node_stats=[KERNEL]) for device in devices])
+    planes = {plane.name: [line.name for line in plane.lines] for plane in xspace(RunMetadata(step_stats=step)).planes}
+    assert planes == {
+        "/device:GPU:0": ["Stream #all(Compute)"],
+        "/device:GPU:2": ["Stream #4(Compute)"],
+        "/host:CPU": ["/device:GPU:0 thread 0"],
+        "Task Environment": [],
+    }
