@@ -21,237 +21,32 @@ import ctypes
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from collector.errors import CollectorError
+from collector.testing.operations import (
+    COPY_KINDS,
+    KERNEL,
+    LAUNCHES,
+    MEMCPY,
+    MEMORY_KINDS,
+    MEMSET,
+    PEER_MEMCPY,
+    CopyKind,
+    Launch,
+    MemoryKind,
+    Shape,
+    fill_replayed,
+    memory_kinds,
+    number_of,
+)
+from collector.testing.simulator_library import COUNTS, LATENCIES, Activity, Config, Counts, Latency, library_path, load
+from collector.testing.simulator_reports import Call, CallbackLatency, Fault, Statistics
 
-CopyKind = Literal["Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"]
-"""Direction of a copy, in CUPTI's order."""
-
-MemoryKind = Literal["unknown", "pageable", "pinned", "device", "array", "managed", "device_static", "managed_static"]
-"""Kind of memory at an end of a copy, in CUPTI's order."""
-
-Launch = Literal["both", "runtime", "driver", "none"]
-"""Through which API an operation is called: the runtime's call makes a nested driver call, ``"both"``."""
-
-Shape = tuple[int, int, int]
-
-LIBRARY_NAME = "libcollector_simulator.so"
 LIBRARY_VARIABLES = ("COLLECTOR_LIBCUPTI", "COLLECTOR_LIBCUDA")
 
-_COPY_KINDS: dict[str, int] = {name: value for value, name in enumerate(get_args(CopyKind))}
-_MEMORY_KINDS: dict[str, int] = {name: value for value, name in enumerate(get_args(MemoryKind))}
-_LAUNCHES: dict[str, int] = {"none": 0, "runtime": 1, "driver": 2, "both": 3}
-_MEMORY_BY_LETTER = {"H": "pageable", "D": "device", "A": "array", "P": "device"}
-_KERNEL, _MEMCPY, _MEMSET, _PEER_MEMCPY = range(4)
 _MAX_BYTES_PER_NS = 20  # of a copy whose duration is not given
-
-
-class _Config(ctypes.Structure):
-    _fields_ = (
-        ("cuda", ctypes.c_int32),
-        ("api_version", ctypes.c_uint32),
-        ("driver_version", ctypes.c_int32),
-        ("devices", ctypes.c_int32),
-        ("start_ns", ctypes.c_int64),
-        ("api_call_ns", ctypes.c_int64),
-        ("launch_latency_ns", ctypes.c_int64),
-        ("gap_ns", ctypes.c_int64),
-        ("follow_real_time", ctypes.c_int32),
-        ("deliver_from_caller", ctypes.c_int32),
-        ("abort_on_fatal", ctypes.c_int32),
-        ("reserved", ctypes.c_int32),
-        ("device_name", ctypes.c_char_p),
-    )
-
-
-class _Activity(ctypes.Structure):
-    _fields_ = (
-        ("start_ns", ctypes.c_int64),
-        ("end_ns", ctypes.c_int64),
-        ("launch_start_ns", ctypes.c_int64),
-        ("launch_end_ns", ctypes.c_int64),
-        ("num_bytes", ctypes.c_uint64),
-        ("graph_node_id", ctypes.c_uint64),
-        ("name", ctypes.c_char_p),
-        ("type", ctypes.c_uint32),
-        ("launch", ctypes.c_uint32),
-        ("device", ctypes.c_uint32),
-        ("context", ctypes.c_uint32),
-        ("stream", ctypes.c_uint32),
-        ("correlation", ctypes.c_uint32),
-        ("grid", ctypes.c_int32 * 3),
-        ("block", ctypes.c_int32 * 3),
-        ("cluster", ctypes.c_uint32 * 3),
-        ("registers_per_thread", ctypes.c_uint32),
-        ("static_shared_bytes", ctypes.c_int32),
-        ("dynamic_shared_bytes", ctypes.c_int32),
-        ("local_bytes_per_thread", ctypes.c_uint32),
-        ("launch_type", ctypes.c_uint32),
-        ("graph_id", ctypes.c_uint32),
-        ("copy_kind", ctypes.c_uint32),
-        ("src_kind", ctypes.c_uint32),
-        ("dst_kind", ctypes.c_uint32),
-        ("src_device", ctypes.c_uint32),
-        ("dst_device", ctypes.c_uint32),
-        ("is_async", ctypes.c_uint32),
-        ("value", ctypes.c_uint32),
-        ("memory_kind", ctypes.c_uint32),
-    )
-
-
-class _Latency(ctypes.Structure):
-    _fields_ = tuple(
-        (name, ctypes.c_uint64) for name in ("count", "total_ns", "max_ns", "p50_ns", "p99_ns", "p9999_ns")
-    )
-
-
-class _Counts(ctypes.Structure):
-    _fields_ = tuple(
-        (name, ctypes.c_uint64)
-        for name in (
-            "buffers_requested",
-            "buffers_completed",
-            "buffers_declined",
-            "buffers_outstanding",
-            "bytes_completed",
-            "records_written",
-            "launches",
-        )
-    )
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A row of the fault table."""
-
-    name: str
-    """What :meth:`SimulatedGpu.inject` takes."""
-    description: str
-    value: str
-    """What ``value`` means for this fault, ``""`` if nothing."""
-    default_value: int
-    lasting: bool
-    """Whether it stays armed unless a count is given."""
-    struck: int
-    """How often it happened so far."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """One call of the CUPTI client under test."""
-
-    function: str
-    argument: int
-    """The activity kind, attribute, callback id or flag, 0 for functions without one."""
-    result: int
-    """The CUptiResult returned."""
-
-
-@dataclass(frozen=True)
-class CallbackLatency:
-    """How long one of the client's buffer callbacks took, in nanoseconds (percentiles to 3 %)."""
-
-    count: int
-    total_ns: int
-    max_ns: int
-    p50_ns: int
-    p99_ns: int
-    p9999_ns: int
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """What the simulator did and what the client made of it."""
-
-    buffers_requested: int
-    buffers_completed: int
-    buffers_declined: int
-    buffers_outstanding: int
-    """Buffers handed out by the client and not yet returned to it."""
-    bytes_completed: int
-    records_written: int
-    launches: int
-    records: Mapping[int, int]
-    """Records written by CUPTI activity kind (10 = kernels, 1 = memcpys, 2 = memsets, 5 = runtime calls, ...)."""
-    calls: Mapping[str, int]
-    """Function -> how often it was called."""
-    request_latency: CallbackLatency
-    complete_latency: CallbackLatency
-
-
-def library_path() -> Path:
-    """Where the simulator's shared library is.
-
-    Raises:
-        CollectorError: it was not built.
-    """
-    named = os.environ.get("COLLECTOR_SIMULATOR")
-    if named:
-        return Path(named)
-    import collector.testing
-
-    for folder in collector.testing.__path__:
-        path = Path(folder) / LIBRARY_NAME
-        if path.exists():
-            return path
-    raise CollectorError(
-        f"the simulator's library {LIBRARY_NAME} is not installed", "Install the package with pip, which builds it"
-    )
-
-
-@lru_cache(maxsize=4)
-def _load(path: str) -> ctypes.CDLL:
-    """The library with its signatures declared."""
-    library = ctypes.CDLL(path)
-    text, u32, i64, u64 = ctypes.c_char_p, ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint64
-    activity = ctypes.POINTER(_Activity)
-    for name, result, arguments in (
-        ("sim_open", ctypes.c_int, [ctypes.POINTER(_Config)]),
-        ("sim_close", None, []),
-        ("sim_execute", u32, [activity, i64, u64]),
-        ("sim_replay", None, [activity, u64]),
-        ("sim_launch_graph", u32, [activity, ctypes.POINTER(i64), u64, u32]),
-        ("sim_synchronize", u32, [u32, i64, u32]),
-        ("sim_record_event", u32, [u32, u32]),
-        ("sim_wait_event", ctypes.c_int, [u32, u32, u32]),
-        ("sim_synchronize_event", ctypes.c_int, [u32]),
-        ("sim_api_call", u32, [text, text]),
-        ("sim_overhead", None, [u32, i64]),
-        ("sim_create_context", u32, [u32]),
-        ("sim_now", i64, []),
-        ("sim_advance", None, [i64]),
-        ("sim_wait_until_idle", ctypes.c_int, [i64]),
-        ("sim_reload_module", ctypes.c_int, [text, text]),
-        ("sim_inject", ctypes.c_int, [text, i64, i64, i64, text]),
-        ("sim_clear_faults", None, []),
-        (
-            "sim_fault",
-            text,
-            [
-                u64,
-                ctypes.POINTER(text),
-                ctypes.POINTER(i64),
-                ctypes.POINTER(ctypes.c_int),
-                ctypes.POINTER(text),
-                ctypes.POINTER(u64),
-            ],
-        ),
-        ("sim_misuse", text, [u64, ctypes.POINTER(text), ctypes.POINTER(ctypes.c_int), ctypes.POINTER(u64)]),
-        ("sim_counts", None, [ctypes.POINTER(_Counts)]),
-        ("sim_records_of_kind", u64, [u32]),
-        ("sim_function", text, [u64, ctypes.POINTER(u64)]),
-        ("sim_logged_call", text, [u64, ctypes.POINTER(u32), ctypes.POINTER(u32)]),
-        ("sim_callback_latency", None, [u32, ctypes.POINTER(_Latency)]),
-    ):
-        function = getattr(library, name)
-        function.restype = result
-        function.argtypes = arguments
-    return library
 
 
 def _cuda_number(version: str) -> int:
@@ -260,25 +55,6 @@ def _cuda_number(version: str) -> int:
     if not (major.isdigit() and minor.isdigit()):
         raise CollectorError(f"{version!r} is not a CUDA version", 'Write it as "12.4"')
     return int(major) * 1000 + int(minor) * 10
-
-
-def _number_of(names: Mapping[str, int], name: str, what: str) -> int:
-    try:
-        return names[name]
-    except KeyError:
-        raise CollectorError(f"{name!r} is no {what}", f"One of: {', '.join(names)}") from None
-
-
-def _memory_kinds(copy_kind: str, src: str | None, dst: str | None) -> tuple[int, int]:
-    """Both ends' memory kinds, by the direction's letters unless given."""
-    if copy_kind == "Unknown":
-        ends = ("unknown", "unknown")
-    else:
-        ends = (_MEMORY_BY_LETTER[copy_kind[0]], _MEMORY_BY_LETTER[copy_kind[-1]])
-    return (
-        _number_of(_MEMORY_KINDS, src or ends[0], "memory kind"),
-        _number_of(_MEMORY_KINDS, dst or ends[1], "memory kind"),
-    )
 
 
 class SimulatedGpu:
@@ -325,7 +101,7 @@ class SimulatedGpu:
     ) -> None:
         self.devices = devices
         self.cuda = cuda
-        self._config = _Config(
+        self._config = Config(
             cuda=_cuda_number(cuda),
             api_version=api_version or 0,
             driver_version=0 if driver is None else _cuda_number(driver),
@@ -345,7 +121,7 @@ class SimulatedGpu:
 
     def __enter__(self) -> SimulatedGpu:
         path = library_path()
-        library = _load(str(path))
+        library = load(str(path))
         with SimulatedGpu._lock:
             if SimulatedGpu._active is not None:
                 raise CollectorError("a SimulatedGpu is open already", "Close it first: a process can hold one")
@@ -413,10 +189,10 @@ class SimulatedGpu:
             CollectorError: there is no such device, or the simulator is not open.
         """
         self._check_device(device)
-        activity = _Activity(
+        activity = Activity(
             name=name.encode(),
-            type=_KERNEL,
-            launch=_number_of(_LAUNCHES, launch, "way to launch"),
+            type=KERNEL,
+            launch=number_of(LAUNCHES, launch, "way to launch"),
             device=device,
             context=context or 0,
             stream=stream,
@@ -464,15 +240,15 @@ class SimulatedGpu:
             The (first) call's correlation id.
         """
         self._check_device(device)
-        src_kind, dst_kind = _memory_kinds(kind, src, dst)
-        activity = _Activity(
-            type=_MEMCPY,
-            launch=_number_of(_LAUNCHES, launch, "way to launch"),
+        src_kind, dst_kind = memory_kinds(kind, src, dst)
+        activity = Activity(
+            type=MEMCPY,
+            launch=number_of(LAUNCHES, launch, "way to launch"),
             device=device,
             context=context or 0,
             stream=stream,
             num_bytes=num_bytes,
-            copy_kind=_number_of(_COPY_KINDS, kind, "copy kind"),
+            copy_kind=number_of(COPY_KINDS, kind, "copy kind"),
             src_kind=src_kind,
             dst_kind=dst_kind,
             is_async=asynchronous,
@@ -495,15 +271,15 @@ class SimulatedGpu:
         """
         self._check_device(src_device)
         self._check_device(dst_device)
-        activity = _Activity(
-            type=_PEER_MEMCPY,
-            launch=_number_of(_LAUNCHES, launch, "way to launch"),
+        activity = Activity(
+            type=PEER_MEMCPY,
+            launch=number_of(LAUNCHES, launch, "way to launch"),
             device=src_device,
             stream=stream,
             num_bytes=num_bytes,
-            copy_kind=_COPY_KINDS["PtoP"],
-            src_kind=_MEMORY_KINDS["device"],
-            dst_kind=_MEMORY_KINDS["device"],
+            copy_kind=COPY_KINDS["PtoP"],
+            src_kind=MEMORY_KINDS["device"],
+            dst_kind=MEMORY_KINDS["device"],
             src_device=src_device,
             dst_device=dst_device,
             is_async=1,
@@ -524,15 +300,15 @@ class SimulatedGpu:
     ) -> int:
         """Fill device memory; returns the call's correlation id."""
         self._check_device(device)
-        activity = _Activity(
-            type=_MEMSET,
-            launch=_number_of(_LAUNCHES, launch, "way to launch"),
+        activity = Activity(
+            type=MEMSET,
+            launch=number_of(LAUNCHES, launch, "way to launch"),
             device=device,
             context=context or 0,
             stream=stream,
             num_bytes=num_bytes,
             value=value,
-            memory_kind=_MEMORY_KINDS["device"],
+            memory_kind=MEMORY_KINDS["device"],
             is_async=asynchronous,
         )
         return int(self._library.sim_execute(activity, duration_ns, 1))
@@ -560,11 +336,11 @@ class SimulatedGpu:
             self._graphs += 1
             graph_id = self._graphs
         pairs = [(node, 10_000) if isinstance(node, str) else node for node in nodes]
-        activities = (_Activity * len(pairs))()
+        activities = (Activity * len(pairs))()
         for activity, (name, _) in zip(activities, pairs, strict=True):
             activity.name = name.encode()
-            activity.type = _KERNEL
-            activity.launch = _number_of(_LAUNCHES, launch, "way to launch")
+            activity.type = KERNEL
+            activity.launch = number_of(LAUNCHES, launch, "way to launch")
             activity.device = device
             activity.stream = stream
             activity.grid[:] = activity.cluster[:] = (1, 1, 1)
@@ -578,7 +354,7 @@ class SimulatedGpu:
         for ordinal in devices:
             self._check_device(ordinal)
             self._library.sim_synchronize(
-                ordinal, -1 if stream is None else stream, _number_of(_LAUNCHES, launch, "way to launch")
+                ordinal, -1 if stream is None else stream, number_of(LAUNCHES, launch, "way to launch")
             )
 
     def record_event(self, *, stream: int = 7, device: int = 0) -> int:
@@ -670,18 +446,18 @@ class SimulatedGpu:
             CollectorError: an activity holds an unknown key, or lacks ``start_ns`` or ``end_ns``.
         """
         rows = [
-            *((_KERNEL, row) for row in kernels),
-            *((_MEMCPY, row) for row in memcpys),
-            *((_MEMSET, row) for row in memsets),
+            *((KERNEL, row) for row in kernels),
+            *((MEMCPY, row) for row in memcpys),
+            *((MEMSET, row) for row in memsets),
         ]
         for _, row in rows:
             if "start_ns" not in row or "end_ns" not in row:
                 raise CollectorError(f"an activity to replay lacks start_ns or end_ns: {dict(row)!r}")
         rows.sort(key=lambda item: (item[1]["end_ns"], item[1]["start_ns"]))
-        activities = (_Activity * len(rows))()
+        activities = (Activity * len(rows))()
         called: set[int] = set()
         for activity, (kind, row) in zip(activities, rows, strict=True):
-            _fill(activity, kind, row, launch)
+            fill_replayed(activity, kind, row, launch)
             if activity.correlation in called:
                 activity.launch = 0
             elif activity.correlation != 0 and activity.launch != 0:
@@ -784,11 +560,11 @@ class SimulatedGpu:
 
     def statistics(self) -> Statistics:
         """What was written, delivered and called so far."""
-        counts = _Counts()
+        counts = Counts()
         self._library.sim_counts(counts)
         written = {kind: int(self._library.sim_records_of_kind(kind)) for kind in range(60)}
         return Statistics(
-            **{name: getattr(counts, name) for name, _ in _Counts._fields_},
+            **{name: getattr(counts, name) for name in COUNTS},
             records={kind: count for kind, count in written.items() if count},
             calls={name: count for name, count in self._functions().items() if count},
             request_latency=self._latency(0),
@@ -796,67 +572,10 @@ class SimulatedGpu:
         )
 
     def _latency(self, which: int) -> CallbackLatency:
-        latency = _Latency()
+        latency = Latency()
         self._library.sim_callback_latency(which, latency)
-        return CallbackLatency(**{name: getattr(latency, name) for name, _ in _Latency._fields_})
+        return CallbackLatency(**{name: getattr(latency, name) for name in LATENCIES})
 
 
 def _copy_ns(num_bytes: int, duration_ns: int | None) -> int:
     return 1_000 + num_bytes // _MAX_BYTES_PER_NS if duration_ns is None else duration_ns
-
-
-_COMMON_KEYS = {
-    "start_ns",
-    "end_ns",
-    "launch_start_ns",
-    "launch_end_ns",
-    "device",
-    "context",
-    "stream",
-    "correlation",
-    "graph_id",
-    "graph_node_id",
-    "launch",
-}
-_KERNEL_KEYS = {
-    "name",
-    "grid",
-    "block",
-    "cluster",
-    "registers_per_thread",
-    "static_shared_bytes",
-    "dynamic_shared_bytes",
-    "local_bytes_per_thread",
-}
-_MEMCPY_KEYS = {"kind", "num_bytes", "src", "dst", "asynchronous", "src_device", "dst_device"}
-_MEMSET_KEYS = {"num_bytes", "value", "asynchronous"}
-_KEYS = {_KERNEL: _KERNEL_KEYS, _MEMCPY: _MEMCPY_KEYS, _MEMSET: _MEMSET_KEYS}
-_SHAPES = {"grid": (1, 1, 1), "block": (1, 1, 1), "cluster": (1, 1, 1)}
-_OWN_NAMES = {"asynchronous": "is_async"}
-
-
-def _fill(activity: _Activity, kind: int, row: Mapping[str, Any], launch: str) -> None:
-    """Write one replayed activity into its struct."""
-    unknown = row.keys() - _COMMON_KEYS - _KEYS[kind]
-    if unknown:
-        raise CollectorError(f"an activity to replay holds unknown keys: {', '.join(sorted(unknown))}")
-    activity.type = kind
-    activity.stream = 7
-    activity.launch = _number_of(_LAUNCHES, str(row.get("launch", launch)), "way to launch")
-    if kind == _KERNEL:
-        activity.name = str(row.get("name", "")).encode()
-        for key, default in _SHAPES.items():
-            getattr(activity, key)[:] = tuple(row.get(key) or default)
-    elif kind == _MEMCPY:
-        copy_kind = str(row.get("kind", "Unknown"))
-        activity.copy_kind = _number_of(_COPY_KINDS, copy_kind, "copy kind")
-        activity.src_kind, activity.dst_kind = _memory_kinds(copy_kind, row.get("src"), row.get("dst"))
-        activity.is_async = 1
-        if copy_kind == "PtoP" and "dst_device" in row:
-            activity.type = _PEER_MEMCPY
-    else:
-        activity.memory_kind = _MEMORY_KINDS["device"]
-        activity.is_async = 1
-    for key, value in row.items():
-        if key not in ("name", "kind", "src", "dst", "launch", *_SHAPES) and value is not None:
-            setattr(activity, _OWN_NAMES.get(key, key), value)

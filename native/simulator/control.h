@@ -25,7 +25,12 @@ struct SimConfig {
 enum SimType : uint32_t { kSimKernel = 0, kSimMemcpy = 1, kSimMemset = 2, kSimPeerMemcpy = 3 };
 
 // How an activity was launched: bits.
-enum SimLaunch : uint32_t { kSimNoCall = 0, kSimRuntimeCall = 1, kSimDriverCall = 2 };
+enum SimLaunch : uint32_t {
+  kSimNoCall = 0,
+  kSimRuntimeCall = 1,
+  kSimDriverCall = 2,
+  kSimLatencyStamps = 4,  // set at launch, while CUPTI is asked for queued and submitted times
+};
 
 // One activity: to be executed (start_ns, end_ns ignored) or replayed as it was.
 struct SimActivity {

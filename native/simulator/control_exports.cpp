@@ -68,11 +68,12 @@ SIMULATOR_EXPORT int sim_synchronize_event(uint32_t event) {
   return Simulator::current().synchronize_event(event) ? 0 : -1;
 }
 
-// Makes the API calls named (either may be empty). 0 if a name is not in the table.
+// Makes the API calls named (one may be empty). 0 if a name is not in the table.
 SIMULATOR_EXPORT uint32_t sim_api_call(const char* runtime_name, const char* driver_name) {
   const uint32_t runtime_id = callback_id(runtime_name);
   const uint32_t driver_id = callback_id(driver_name);
   if ((runtime_id == 0 && *runtime_name != '\0') || (driver_id == 0 && *driver_name != '\0')) return 0;
+  if (runtime_id == 0 && driver_id == 0) return 0;
   return Simulator::current().plain_call(runtime_id, driver_id);
 }
 

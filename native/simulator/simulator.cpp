@@ -375,6 +375,7 @@ uint32_t Simulator::execute(const SimActivity& asked, int64_t duration_ns, uint6
   SimActivity activity = asked;
   if (activity.context_id == 0) activity.context_id = activity.device_id + 1;
   if (activity.name != nullptr) activity.name = names.address(activity.name);
+  if (latency_timestamps.load()) activity.launch |= kSimLatencyStamps;
   const auto [runtime_id, driver_id] = callback_ids(activity);
   RecordBuffer& buffer = buffer_of(thread());
   uint32_t first = 0;
@@ -451,6 +452,7 @@ uint32_t Simulator::launch_graph(const SimActivity* nodes, const int64_t* durati
     if (node.context_id == 0) node.context_id = node.device_id + 1;
     if (node.name != nullptr) node.name = names.address(node.name);
     node.graph_id = graph_id;
+    if (latency_timestamps.load()) node.launch |= kSimLatencyStamps;
     if (node.graph_node_id == 0) node.graph_node_id = (static_cast<uint64_t>(graph_id) << 32) + i + 1;
     node.correlation_id = call.correlation_id;
     const std::lock_guard lock(device_mutex_);
@@ -646,7 +648,7 @@ void Simulator::write_activity(SimActivity activity, RecordBuffer& buffer) {
       record.launchType = static_cast<uint8_t>(activity.launch_type);
       record.graphNodeId = activity.graph_node_id;
       record.graphId = activity.graph_id;
-      if (latency_timestamps.load(std::memory_order_relaxed)) {
+      if ((activity.launch & kSimLatencyStamps) != 0) {
         record.queued = start - static_cast<uint64_t>(config.launch_latency_ns);
         record.submitted = start - static_cast<uint64_t>(config.launch_latency_ns / 2);
       }
