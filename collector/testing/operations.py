@@ -27,6 +27,7 @@ KERNEL, MEMCPY, MEMSET, PEER_MEMCPY = range(4)
 
 
 def number_of(names: Mapping[str, int], name: str, what: str) -> int:
+    """The value of `name` in one of the tables here; a CollectorError that lists them if it is in none."""
     try:
         return names[name]
     except KeyError:
@@ -34,7 +35,7 @@ def number_of(names: Mapping[str, int], name: str, what: str) -> int:
 
 
 def memory_kinds(copy_kind: str, src: str | None, dst: str | None) -> tuple[int, int]:
-    """Both ends' memory kinds, by the direction's letters unless given."""
+    """Kinds of the memory read and written, by the direction's letters unless given."""
     number_of(COPY_KINDS, copy_kind, "copy kind")
     if copy_kind == "Unknown":
         ends = ("unknown", "unknown")
@@ -77,7 +78,7 @@ _OWN_NAMES = {"asynchronous": "is_async"}
 
 
 def fill_replayed(activity: Activity, kind: int, row: Mapping[str, Any], launch: str) -> None:
-    """Write one replayed activity into its struct."""
+    """Write one activity of :meth:`SimulatedGpu.replay` into its struct."""
     unknown = row.keys() - _COMMON_KEYS - _KEYS[kind]
     if unknown:
         raise CollectorError(f"an activity to replay holds unknown keys: {', '.join(sorted(unknown))}")

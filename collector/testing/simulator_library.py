@@ -1,4 +1,4 @@
-"""The simulator's shared library: where it is, its functions, and their structs as native/simulator/control.h has them."""
+"""The simulator's shared library: where it is, its functions, and their structs, as native/simulator/control.h says."""
 
 from __future__ import annotations
 
