@@ -190,7 +190,7 @@ std::shared_ptr<const cupti::Library> library_for(int cuda_version, const std::s
 // An 8-aligned copy: bytes objects promise no alignment.
 std::vector<uint64_t> aligned_copy(const py::buffer_info& info) {
   std::vector<uint64_t> copy((static_cast<size_t>(info.size * info.itemsize) + 7) / 8);
-  std::memcpy(copy.data(), info.ptr, static_cast<size_t>(info.size * info.itemsize));
+  if (!copy.empty()) std::memcpy(copy.data(), info.ptr, static_cast<size_t>(info.size * info.itemsize));
   return copy;
 }
 
