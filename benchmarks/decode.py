@@ -1,0 +1,209 @@
+"""What it costs to turn CUPTI's buffers into columns, and what our callbacks cost the program that is traced.
+
+Claims: decoding costs about what a plain ``memcpy`` of the same bytes costs; callbacks allocate nothing and return at
+once.
+
+Decoding runs on one core, by turns with the memcpy, into warm memory both; the figures are medians. Input comes from
+memory (64 MiB, more than most caches hold) or is one buffer of the default size (4 MiB), which the cache may hold.
+No GPU is needed: the records are laid out as each CUDA version does, and callbacks are driven by the simulator.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from collector import _native
+
+VERSIONS = {"12.4": 12040, "13.0": 13000, "13.5": 13050}
+STREAMS = 8
+NAMES = [ctypes.create_string_buffer(f"_ZN5house{len(f'kernel{i}')}kernel{i}EPfi".encode()) for i in range(64)]
+
+KERNEL = {"kind": (0, "u4"), "start": (16, "u8"), "end": (24, "u8"), "context": (44, "u4"), "stream": (48, "u4"),
+          "grid": (52, "i4"), "block": (64, "i4"), "correlation": (92, "u4"), "name": (104, "u8")}  # fmt: skip
+MEMCPY = {"kind": (0, "u4"), "bytes": (8, "u8"), "start": (16, "u8"), "end": (24, "u8"), "context": (36, "u4"),
+          "stream": (40, "u4"), "correlation": (44, "u4")}  # fmt: skip
+API = {"kind": (0, "u4"), "cbid": (4, "u4"), "start": (8, "u8"), "end": (16, "u8"), "thread": (28, "u4"),
+       "correlation": (32, "u4")}  # fmt: skip
+EXTERNAL = {"kind": (0, "u4"), "external_kind": (4, "u4"), "external_id": (8, "u8"), "correlation": (16, "u4")}
+RECORDS = {
+    "kernel": (10, KERNEL),
+    "memcpy": (1, MEMCPY),
+    "driver_api": (4, API),
+    "runtime_api": (5, API),
+    "external_correlation": (39, EXTERNAL),
+}
+MIXES = {
+    "kernels": ["kernel"],
+    "kernels + API": ["driver_api", "runtime_api", "kernel"],
+    "annotated step": ["external_correlation", "driver_api", "external_correlation", "runtime_api", "kernel"] * 9
+    + ["driver_api", "runtime_api", "memcpy"],
+}
+"""Mix -> the records that repeat, in their order."""
+
+
+def records(mix: list[str], cuda_version: int, num_bytes: int) -> bytes:
+    """Return about ``num_bytes`` of records, laid out as CUDA ``cuda_version`` does."""
+    strides = _native.decode_buffer(b"", cuda_version)["strides"]
+    offsets = np.cumsum([0] + [strides[record] for record in mix])
+    rounds = num_bytes // int(offsets[-1])
+    memory = np.zeros((rounds, int(offsets[-1])), np.uint8)
+    at = np.arange(rounds, dtype=np.uint64)
+    addresses = np.array([ctypes.addressof(name) for name in NAMES], np.uint64)
+    for position, record in enumerate(mix):
+        kind, fields = RECORDS[record]
+        layout = np.dtype(
+            {
+                "names": list(fields),
+                "formats": [code for _, code in fields.values()],
+                "offsets": [offset for offset, _ in fields.values()],
+                "itemsize": strides[record],
+            }
+        )
+        view = memory[:, offsets[position] : offsets[position + 1]].view(layout)[:, 0]
+        view["kind"] = kind
+        for name, values in (
+            ("start", 10**18 + at * 5000), ("end", 10**18 + at * 5000 + 3000), ("context", 1), ("grid", 64),
+            ("stream", 7 + at // 64 % STREAMS), ("block", 256), ("correlation", at), ("bytes", 4096),
+            ("name", addresses[at % len(addresses)]), ("cbid", 307), ("thread", 4242), ("external_kind", 5),
+            ("external_id", at),
+        ):  # fmt: skip
+            if name in fields:
+                view[name] = values
+    return memory.tobytes()
+
+
+def decode(cuda: str, mix: str, mebibytes: int, repeats: int) -> dict[str, Any]:
+    """Measure one row of the table."""
+    data = records(MIXES[mix], VERSIONS[cuda], mebibytes << 20)
+    found = _native.benchmark_decode(data, VERSIONS[cuda], repeats)
+    ns_decode, ns_memcpy = (statistics.median(found[name]) for name in ("ns_decode", "ns_memcpy"))
+    return {
+        "cuda": cuda,
+        "mix": mix,
+        "input_mib": mebibytes,
+        "records": found["records"],
+        "bytes_per_record": found["bytes"] / found["records"],
+        "ns_per_record": ns_decode / found["records"],
+        "memcpy_ns_per_record": ns_memcpy / found["records"],
+        # Of neighbouring turns: what else runs on the machine slows both.
+        "ratio_to_memcpy": statistics.median(
+            one / other for one, other in zip(found["ns_decode"], found["ns_memcpy"], strict=True)
+        ),
+        "million_records_per_second": 1e3 * found["records"] / ns_decode,
+    }
+
+
+def callbacks_here(launches: int, cuda: str) -> dict[str, Any]:
+    """Measure callbacks in this process; heap calls are counted where the counter is preloaded."""
+    import collector
+    from collector.testing import SimulatedGpu
+
+    with SimulatedGpu(cuda=cuda) as gpu:
+        with collector.trace(strict=True, buffer_bytes=16 << 10, max_buffers=1024) as step:
+            for _ in range(launches // 100):
+                gpu.launch("kernel", count=100)
+            gpu.synchronize()
+        seen = gpu.statistics()
+    counter = ctypes.CDLL(None)
+    counted = hasattr(counter, "allocation_counter_windows")
+    if counted:
+        for name in ("windows", "allocations", "releases"):
+            getattr(counter, f"allocation_counter_{name}").restype = ctypes.c_uint64
+    return {
+        "cuda": cuda,
+        "launches": launches,
+        "kernels": len(step.kernels),
+        "declined": seen.buffers_declined,
+        "allocations": counter.allocation_counter_allocations() if counted else None,
+        "releases": counter.allocation_counter_releases() if counted else None,
+        "request": vars(seen.request_latency),
+        "complete": vars(seen.complete_latency),
+    }
+
+
+def callbacks(launches: int, cuda: str) -> dict[str, Any]:
+    """Measure callbacks in a process of its own, with the counter preloaded where it was built."""
+    import collector.testing
+
+    counters = [Path(folder) / "liballocation_counter.so" for folder in collector.testing.__path__]
+    preload = [str(path) for path in counters if path.exists()][:1]
+    done = subprocess.run(
+        [sys.executable, __file__, "--callbacks-here", cuda, "--launches", str(launches)],
+        env=os.environ | dict.fromkeys(("LD_PRELOAD",) if preload else (), "".join(preload)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def processor() -> str:
+    """Return the processor's name."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def print_tables(results: dict[str, Any]) -> None:
+    """Print what was measured."""
+    print(f"{results['processor']}, load {results['load']:.1f} on {results['cores']} cores\n")
+    print("| CUDA | records | input | bytes/record | decode ns | memcpy ns | decode / memcpy | M records/s |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for row in results["decode"]:
+        print(
+            f"| {row['cuda']} | {row['mix']} | {row['input_mib']} MiB | {row['bytes_per_record']:.0f} "
+            f"| {row['ns_per_record']:.1f} | {row['memcpy_ns_per_record']:.1f} | {row['ratio_to_memcpy']:.2f} "
+            f"| {row['million_records_per_second']:.1f} |"
+        )
+    print("\n| CUDA | callback | calls | p50 ns | p99 ns | p99.99 ns | max ns | heap calls |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for row in results["callbacks"]:
+        heap = "not counted" if row["allocations"] is None else row["allocations"] + row["releases"]
+        for which in ("request", "complete"):
+            one = row[which]
+            print(
+                f"| {row['cuda']} | buffer {which} | {one['count']} | {one['p50_ns']} | {one['p99_ns']} "
+                f"| {one['p9999_ns']} | {one['max_ns']} | {heap} |"
+            )
+
+
+def main() -> None:
+    """Measure, print, and write JSON where asked."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--launches", type=int, default=1_000_000, help="for the callbacks")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--callbacks-here", metavar="CUDA", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.callbacks_here:
+        print(json.dumps(callbacks_here(options.launches, options.callbacks_here)))
+        return
+    results = {
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "load": os.getloadavg()[0],
+        "decode": [
+            decode(cuda, mix, mebibytes, options.repeats) for mebibytes in (64, 4) for mix in MIXES for cuda in VERSIONS
+        ],
+        "callbacks": [callbacks(options.launches, cuda) for cuda in ("12.4", "13.0")],
+    }
+    print_tables(results)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
