@@ -147,7 +147,7 @@ asan: $(VENV)/.dev
 tsan: $(VENV)/.dev
 	$(call overlay,tsan,-DCOLLECTOR_SANITIZE=thread)
 	$(INSTRUMENTED)/tsan/site COLLECTOR_SANITIZED=thread \
-	  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
+	  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$(CURDIR)/tests/native/sanitizers/tsan.supp \
 	  LD_PRELOAD="$$(g++ -print-file-name=libtsan.so) $(LIBSTDCXX)" \
 	  $(PYTEST) -m 'not slow' $(SANITIZE_TESTS) $(PYTEST_ARGS)
 
