@@ -160,6 +160,12 @@ class SimulatedGpu:
         if not 0 <= device < self.devices:
             raise CollectorError(f"there is no device {device}", f"The simulator was opened with {self.devices}")
 
+    def _execute(self, activity: Activity, duration_ns: int, count: int = 1) -> int:
+        correlation = int(self._library.sim_execute(activity, duration_ns, count))
+        if correlation == 0:
+            raise CollectorError(f"context {activity.context} is not one of device {activity.device}")
+        return correlation
+
     # -- The program's operations ------------------------------------------------------------------------------------
 
     def launch(
@@ -204,7 +210,7 @@ class SimulatedGpu:
             dynamic_shared_bytes=dynamic_shared_bytes,
             launch_type=1 if cooperative else 0,
         )
-        return int(self._library.sim_execute(activity, duration_ns, count))
+        return self._execute(activity, duration_ns, count)
 
     def memcpy(
         self,
@@ -253,7 +259,7 @@ class SimulatedGpu:
             dst_kind=dst_kind,
             is_async=asynchronous,
         )
-        return int(self._library.sim_execute(activity, _copy_ns(num_bytes, duration_ns), count))
+        return self._execute(activity, _copy_ns(num_bytes, duration_ns), count)
 
     def memcpy_peer(
         self,
@@ -284,7 +290,7 @@ class SimulatedGpu:
             dst_device=dst_device,
             is_async=1,
         )
-        return int(self._library.sim_execute(activity, _copy_ns(num_bytes, duration_ns), 1))
+        return self._execute(activity, _copy_ns(num_bytes, duration_ns))
 
     def memset(
         self,
@@ -311,7 +317,7 @@ class SimulatedGpu:
             memory_kind=MEMORY_KINDS["device"],
             is_async=asynchronous,
         )
-        return int(self._library.sim_execute(activity, duration_ns, 1))
+        return self._execute(activity, duration_ns)
 
     def launch_graph(
         self,

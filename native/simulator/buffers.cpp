@@ -57,7 +57,7 @@ bool Buffers::append(RecordBuffer& buffer, const void* record, size_t bytes) {
   const auto fits = [&] {
     return buffer.used + bytes <= buffer.size && (buffer.max_records == 0 || buffer.records < buffer.max_records);
   };
-  if (buffer.data != nullptr && !fits()) close(buffer);
+  if (buffer.data != nullptr && !fits()) close(buffer, Why::kFull);
   if (buffer.data == nullptr && !request(buffer)) {
     drop();
     return false;
@@ -76,7 +76,7 @@ bool Buffers::append(RecordBuffer& buffer, const void* record, size_t bytes) {
   buffer.last_record_bytes = bytes;
   ++buffer.records;
   records_.fetch_add(1, std::memory_order_relaxed);
-  if (2 * buffer.used >= buffer.size && faults_.strikes(Fault::kHalfFullBuffers)) close(buffer);
+  if (2 * buffer.used >= buffer.size && faults_.strikes(Fault::kHalfFullBuffers)) close(buffer, Why::kFull);
   return true;
 }
 
@@ -117,7 +117,7 @@ bool Buffers::request(RecordBuffer& buffer) {
   return true;
 }
 
-void Buffers::close(RecordBuffer& buffer) {
+void Buffers::close(RecordBuffer& buffer, Why why) {
   Closed closed{buffer.data, buffer.size, buffer.used};
   int64_t cut = 0;
   if (buffer.records > 0 && faults_.strikes(Fault::kCutBuffer, &cut)) {
@@ -126,9 +126,15 @@ void Buffers::close(RecordBuffer& buffer) {
   buffer.data = nullptr;
   buffer.size = buffer.used = buffer.records = 0;
   if (faults_.strikes(Fault::kWithheldBuffer)) return;
+  int64_t delay_ms = 0;
+  const bool slow = why == Why::kFlushed && faults_.strikes(Fault::kSlowCompletion, &delay_ms);
   const bool overtaken = faults_.strikes(Fault::kOutOfOrderBuffers);
   {
     const std::lock_guard lock(queue_);
+    if (slow) {
+      slow_.push_back({closed, steady_ns() + delay_ms * 1'000'000});
+      return;
+    }
     if (overtaken) {
       overtaken_.push_back(closed);
       return;
@@ -173,7 +179,7 @@ void Buffers::hand_back(const Closed& closed) {
 void Buffers::flush(const std::vector<RecordBuffer*>& buffers, bool empty_too) {
   for (RecordBuffer* buffer : buffers) {
     const std::lock_guard lock(buffer->mutex);
-    if (buffer->data != nullptr && (buffer->used > 0 || empty_too)) close(*buffer);
+    if (buffer->data != nullptr && (buffer->used > 0 || empty_too)) close(*buffer, Why::kFlushed);
   }
   std::vector<std::vector<uint8_t>> late;
   {
@@ -184,20 +190,11 @@ void Buffers::flush(const std::vector<RecordBuffer*>& buffers, bool empty_too) {
     RecordBuffer last;
     for (const auto& record : late) append(last, record.data(), record.size());
     const std::lock_guard lock(last.mutex);
-    if (last.data != nullptr) close(last);
+    if (last.data != nullptr) close(last, Why::kFlushed);
   }
   {
     const std::lock_guard lock(queue_);
     for (; !overtaken_.empty(); overtaken_.pop_front()) closed_.push_back(overtaken_.front());
-    for (auto closed = closed_.begin(); closed != closed_.end();) {
-      int64_t delay_ms = 0;
-      if (!faults_.strikes(Fault::kSlowCompletion, &delay_ms)) {
-        ++closed;
-        continue;
-      }
-      slow_.push_back({*closed, steady_ns() + delay_ms * 1'000'000});
-      closed = closed_.erase(closed);
-    }
   }
   deliver_closed();
 }

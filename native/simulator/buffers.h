@@ -101,7 +101,8 @@ class Buffers {
   };
 
   bool request(RecordBuffer& buffer);
-  void close(RecordBuffer& buffer);
+  enum class Why { kFull, kFlushed };
+  void close(RecordBuffer& buffer, Why why);
   void hand_back(const Closed& closed);
 
   Faults& faults_;

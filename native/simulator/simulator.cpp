@@ -374,6 +374,8 @@ void Simulator::schedule(SimActivity& activity, int64_t earliest_ns, int64_t dur
 uint32_t Simulator::execute(const SimActivity& asked, int64_t duration_ns, uint64_t count) {
   SimActivity activity = asked;
   if (activity.context_id == 0) activity.context_id = activity.device_id + 1;
+  const Context* owner = context(activity.context_id);
+  if (owner == nullptr || owner->device != activity.device_id) return 0;
   if (activity.name != nullptr) activity.name = names.address(activity.name);
   if (latency_timestamps.load()) activity.launch |= kSimLatencyStamps;
   const auto [runtime_id, driver_id] = callback_ids(activity);
@@ -405,17 +407,18 @@ uint32_t Simulator::execute(const SimActivity& asked, int64_t duration_ns, uint6
 void Simulator::replay(const SimActivity* activities, size_t count) {
   ThreadState& here = thread();
   RecordBuffer& buffer = buffer_of(here);
+  // New ids come after every given one.
+  uint32_t last_given = 0;
+  for (size_t i = 0; i < count; ++i) last_given = std::max(last_given, activities[i].correlation_id);
+  uint32_t next = next_correlation_.load();
+  while (next <= last_given && !next_correlation_.compare_exchange_weak(next, last_given + 1)) {
+  }
   for (size_t i = 0; i < count; ++i) {
     SimActivity activity = activities[i];
     if (activity.context_id == 0) activity.context_id = activity.device_id + 1;
     if (activity.name != nullptr) activity.name = names.address(activity.name);
     if (activity.correlation_id == 0) {
       activity.correlation_id = next_correlation_.fetch_add(1, std::memory_order_relaxed);
-    } else {
-      uint32_t next = next_correlation_.load();
-      while (next <= activity.correlation_id &&
-             !next_correlation_.compare_exchange_weak(next, activity.correlation_id + 1)) {
-      }
     }
     if (activity.launch != kSimNoCall) {
       launches.fetch_add(1, std::memory_order_relaxed);

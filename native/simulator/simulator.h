@@ -83,6 +83,7 @@ class Simulator {
   bool alive() const { return !closed_.load(std::memory_order_acquire); }
 
   // -- The program (control functions).
+  // The (first) call's correlation id; 0 if the context is not one of the device's.
   uint32_t execute(const SimActivity& activity, int64_t duration_ns, uint64_t count);
   void replay(const SimActivity* activities, size_t count);
   uint32_t launch_graph(const SimActivity* nodes, const int64_t* durations_ns, size_t count, uint32_t graph_id);

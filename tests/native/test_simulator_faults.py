@@ -505,6 +505,7 @@ def test_malformed_version_is_refused(cuda: str) -> None:
     ("operation", "message"),
     [
         (lambda gpu: gpu.launch("k", device=1), "no device 1"),
+        (lambda gpu: gpu.launch("k", context=9), "context 9 is not one of device 0"),
         (lambda gpu: gpu.launch("k", launch="magic"), "no way to launch"),
         (lambda gpu: gpu.memcpy("HtoX", 1), "HtoX"),
         (lambda gpu: gpu.memcpy("HtoD", 1, src="moon"), "memory kind"),
