@@ -137,10 +137,11 @@ def callbacks(launches: int, cuda: str) -> dict[str, Any]:
     import collector.testing
 
     counters = [Path(folder) / "liballocation_counter.so" for folder in collector.testing.__path__]
-    preload = [str(path) for path in counters if path.exists()][:1]
+    environment = dict(os.environ)
+    environment.update(("LD_PRELOAD", str(path)) for path in counters if path.exists())
     done = subprocess.run(
         [sys.executable, __file__, "--callbacks-here", cuda, "--launches", str(launches)],
-        env=os.environ | dict.fromkeys(("LD_PRELOAD",) if preload else (), "".join(preload)),
+        env=environment,
         capture_output=True,
         text=True,
         check=True,
