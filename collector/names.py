@@ -96,7 +96,8 @@ def _function(name: str) -> str:
             start = _opening(hidden, end - 1)
             if start > 0:
                 end = len(hidden[:start].rstrip())
-    begin = _beginning(hidden, end)
+    # Without brackets this is no C++ declaration but a name that may hold spaces.
+    begin = _beginning(hidden, end) if end < len(name) else hidden.rfind("::") + 2 if "::" in hidden else 0
     return re.sub(r"\[abi:[^\]]*\]", "", name[begin:end])
 
 

@@ -11,7 +11,7 @@ import sys
 import threading
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from collector.annotate import send_annotations_to
 from collector.errors import CollectorError, CollectorWarning, NotTracedError, SessionActiveError
@@ -152,6 +152,9 @@ class Session:
                 raise
             with contextlib.suppress(Exception):
                 _warn(f"the trace of a step that raised is incomplete: {error}")
+        finally:
+            if _background is not None:
+                _background.come_back(self)
 
     def __call__(self, function: Function) -> Function:
         """Trace every call of ``function``, also a coroutine or generator function, from its first step to its last.
@@ -200,6 +203,11 @@ class Session:
         if self._recording is None:
             raise NotTracedError("this session has not traced a step yet" if self._owner is None else _STILL_OPEN)
         return self._recording
+
+    @property
+    def idle(self) -> bool:
+        """Whether the session is open and nothing was recorded in it yet; False where the source cannot say."""
+        return self._source is not None and bool(getattr(self._source, "is_idle", bool)())
 
     @property
     def ledger(self) -> Ledger:
@@ -264,9 +272,9 @@ class Session:
             opened.start(_with_shared_subscription(self.options))
         except SessionActiveError:
             raise
-        except CollectorError as error:
-            self.unavailable = str(error)
-            self._trouble(error, f"GPU activity is not traced: {error}")
+        except Exception as error:  # whatever it is, the user's program goes on
+            self.unavailable = _in_words(error)
+            self._trouble(error, f"GPU activity is not traced: {self.unavailable}")
             return
         self._source = opened
         send_annotations_to(opened)
@@ -277,27 +285,27 @@ class Session:
 
         source, self._source = self._source, None
         send_annotations_to(None)
-        capture = empty_capture()
         try:
             if source is not None:
                 capture = source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
                 capture["environment"].setdefault("thread_names", _thread_names())
-        except CollectorError as error:
-            self.unavailable = str(error)
-            self._trouble(error, f"the trace is lost: {error}")
+                self._recording = Recording.from_capture(capture)
+        except Exception as error:
+            self.unavailable = _in_words(error)
+            self._trouble(error, f"the trace is lost: {self.unavailable}")
         finally:
             _release(self)
-            self._recording = Recording.from_capture(capture)
+            self._recording = self._recording or Recording.from_capture(empty_capture())
 
     def _save_at_end(self) -> None:
         if self.options.path is None or not self._writable or self.unavailable is not None:
             return
         try:
             self.save(self.options.path)
-        except CollectorError as error:
-            self._trouble(error, f"the trace is not saved: {error}")
+        except Exception as error:
+            self._trouble(error, f"the trace is not saved: {_in_words(error)}")
 
-    def _trouble(self, error: CollectorError, message: str) -> None:
+    def _trouble(self, error: Exception, message: str) -> None:
         """Tell of ``error`` as the options say: raised, or as a warning."""
         if self.options.strict:
             raise error
@@ -312,6 +320,8 @@ class Session:
                 source.abort()
         finally:
             _release(self)
+            if _background is not None:
+                _background.come_back(self)
 
 
 _STILL_OPEN = "the step is still being traced: its results are there when the block has ended"
@@ -321,8 +331,30 @@ _active: Session | None = None
 """The one open session of this process, as CUPTI has one subscription."""
 
 
+class Background(Protocol):
+    """Whoever traces a whole program, such as a test runner, and steps aside for the sessions that it opens itself."""
+
+    def step_aside(self, session: Session) -> None:
+        """``session`` is about to open: end your own, if it is another one."""
+
+    def come_back(self, session: Session) -> None:
+        """``session`` has ended. Raise nothing."""
+
+
+_background: Background | None = None
+
+
+def set_background(background: Background | None) -> Background | None:
+    """Let ``background`` step aside for every session from now on; returns the one there was before."""
+    global _background
+    before, _background = _background, background
+    return before
+
+
 def _take(session: Session) -> None:
     global _active
+    if _background is not None:
+        _background.step_aside(session)
     with _lock:
         if _active is not None:
             where = "this" if _active is session else "another"
@@ -350,14 +382,18 @@ def _abort_at_exit() -> None:
 
 def _forget_in_child() -> None:
     """After a fork: CUPTI's state belongs to the parent. Nothing of it may be called here."""
-    global _active, _lock
+    global _active, _background, _lock
     _lock = threading.Lock()  # another thread may have held it when the process was forked
-    _active = None
+    _active = _background = None
     send_annotations_to(None)
 
 
 atexit.register(_abort_at_exit)
 os.register_at_fork(after_in_child=_forget_in_child)
+
+
+def _in_words(error: Exception) -> str:
+    return str(error) if isinstance(error, CollectorError) else f"unexpected {type(error).__name__}: {error}"
 
 
 def _warn(message: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.names import short_name
 from collector.stepstats import COPY_KINDS
 
 if TYPE_CHECKING:
@@ -76,8 +77,12 @@ def _devices(recording: Recording, busy: dict[int, int]) -> RichTable:
 
 
 def _kernels(recording: Recording) -> RichTable:
+    from rich.text import Text
+
     kernels = recording.kernels
-    names, index = np.unique(np.array(kernels.names()), return_inverse=True)
+    ids, row_ids = np.unique(kernels.name_id, return_inverse=True)
+    names, name_of_id = np.unique([short_name(kernels.text(name_id)) for name_id in ids.tolist()], return_inverse=True)
+    index = name_of_id[row_ids]
     counts = np.bincount(index)
     totals = np.zeros(len(names), np.int64)
     np.add.at(totals, index, kernels.duration_ns)
@@ -87,7 +92,7 @@ def _kernels(recording: Recording) -> RichTable:
     for row in order[:_TOP_KERNELS].tolist():
         total, count = int(totals[row]), int(counts[row])
         share = f"{total / max(int(totals.sum()), 1):.1%}"
-        table.add_row(str(names[row]), f"{count:,}", _time(total), _time(total / count), share)
+        table.add_row(Text(str(names[row])), f"{count:,}", _time(total), _time(total / count), share)
     if len(names) > _TOP_KERNELS:
         rest = order[_TOP_KERNELS:]
         total, count = int(totals[rest].sum()), int(counts[rest].sum())

@@ -87,6 +87,10 @@ class NativeSource:
             raise NotTracedError("the native session had ended already")
         return capture
 
+    def is_idle(self) -> bool:
+        """Whether CUPTI has not even asked for a buffer since the start: nothing has happened."""
+        return bool(self._native.is_idle())
+
     def abort(self) -> None:
         """Stop without results."""
         self._native.abort()

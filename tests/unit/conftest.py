@@ -1,0 +1,156 @@
+"""Captures and sources made by hand, for tests that need no native extension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from collector.recording import Recording
+from collector.schema import SCHEMA
+from collector.sources import empty_capture
+
+START_NS = 1_700_000_000_000_000_000
+"""Where the window of every capture made here begins; times are given relative to it."""
+WINDOW_NS = 1_000_000
+
+
+class CaptureBuilder:
+    """A capture of a window of 1 ms, filled row by row; times are ns from its beginning."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMA}
+        self.strings: list[str] = []
+        self.counters: dict[str, int] = {}
+        self.environment: dict[str, Any] = {"source": "test", "simulated": True}
+        self.clock = {
+            "cupti_start_ns": START_NS,
+            "cupti_stop_ns": START_NS + WINDOW_NS,
+            "wall_start_ns": START_NS,
+            "wall_stop_ns": START_NS + WINDOW_NS,
+            "uncertainty_ns": 100,
+        }
+
+    def text(self, text: str) -> int:
+        if text not in self.strings:
+            self.strings.append(text)
+        return self.strings.index(text)
+
+    def raw(self, table: str, **values: Any) -> CaptureBuilder:
+        """Add a row exactly as given; what is not given is 0."""
+        self.rows[table].append(values)
+        return self
+
+    def _add(self, table: str, start: int, duration: int, values: dict[str, Any]) -> CaptureBuilder:
+        times = {"start_ns": START_NS + start, "end_ns": START_NS + start + duration}
+        if "name" in values:
+            values["name_id"] = self.text(values.pop("name"))
+        return self.raw(table, **{**times, **values})
+
+    def kernel(self, name: str, start: int, duration: int = 1000, **values: Any) -> CaptureBuilder:
+        row = {"stream_id": 7, "context_id": 1, "grid_x": 1, "grid_y": 1, "grid_z": 1, "block_x": 32, "block_y": 1}
+        return self._add("kernels", start, duration, {**row, "block_z": 1, "name": name, **values})
+
+    def memcpy(self, start: int, duration: int = 1000, **values: Any) -> CaptureBuilder:
+        row = {"stream_id": 7, "context_id": 1, "copy_kind": 1, "src_kind": 1, "dst_kind": 3, "num_bytes": 4096}
+        return self._add("memcpys", start, duration, {**row, **values})
+
+    def memset(self, start: int, duration: int = 1000, **values: Any) -> CaptureBuilder:
+        row = {"stream_id": 7, "context_id": 1, "memory_kind": 3, "num_bytes": 4096}
+        return self._add("memsets", start, duration, {**row, **values})
+
+    def call(self, name: str, start: int, duration: int = 500, **values: Any) -> CaptureBuilder:
+        return self._add("api_calls", start, duration, {"thread_id": 11, "name": name, **values})
+
+    def launch(self, correlation: int, start: int, **values: Any) -> CaptureBuilder:
+        """A runtime launch and the driver launch inside it, which share the correlation id."""
+        self.call("cuLaunchKernel", start + 100, 200, correlation_id=correlation, domain=1, **values)
+        return self.call("cudaLaunchKernel_v7000", start, 500, correlation_id=correlation, domain=2, **values)
+
+    def annotation(self, path: str, start: int, duration: int, external: int, *correlations: int) -> CaptureBuilder:
+        for correlation in correlations:
+            self.raw("external_correlations", correlation_id=correlation, external_id=external, external_kind=5)
+        return self._add("annotations", start, duration, {"name": path, "thread_id": 11, "external_id": external})
+
+    def capture(self) -> Any:
+        capture = empty_capture()
+        for table, rows in self.rows.items():
+            capture["tables"][table] = {
+                column: np.array([row.get(column, 0) for row in rows], np.dtype(dtype))
+                for column, dtype in SCHEMA[table].items()
+            }
+        capture["strings"] = list(self.strings)
+        capture["counters"] = dict(self.counters)
+        capture["clock"] = dict(self.clock)
+        capture["environment"] = dict(self.environment)
+        return capture
+
+    def recording(self) -> Recording:
+        return Recording.from_capture(self.capture())
+
+
+class FakeSource:
+    """A source that hands over what it is given, and fails where it is told to."""
+
+    name = "fake"
+
+    def __init__(self, capture: Any = None) -> None:
+        self.capture = capture
+        self.fail: dict[str, BaseException] = {}
+        self.calls: list[str] = []
+        self.paths: list[str | None] = []
+        self.options: Any = None
+
+    def _call(self, name: str) -> None:
+        self.calls.append(name)
+        if name in self.fail:
+            raise self.fail[name]
+
+    def probe(self) -> dict[str, Any]:
+        return {"available": True}
+
+    def start(self, options: Any) -> None:
+        self.options = options
+        self._call("start")
+
+    def stop(self, *, synchronize: bool, timeout_ms: int) -> Any:
+        self._call("stop")
+        return empty_capture() if self.capture is None else self.capture
+
+    def abort(self) -> None:
+        self._call("abort")
+
+    def push_annotation(self, path: str) -> None:
+        self.paths.append(path)
+
+    def pop_annotation(self) -> None:
+        self.paths.append(None)
+
+
+@pytest.fixture
+def build() -> CaptureBuilder:
+    """An empty capture to fill."""
+    return CaptureBuilder()
+
+
+@pytest.fixture
+def start_ns() -> int:
+    """Where the window of `build` begins."""
+    return START_NS
+
+
+@pytest.fixture
+def fake_source() -> type[FakeSource]:
+    """A source that does what the test says."""
+    return FakeSource
+
+
+@pytest.fixture
+def step_capture(build: CaptureBuilder) -> Any:
+    """A small step: a copy, an annotated kernel, a memset, with their calls."""
+    build.launch(1, 1000).kernel("_Z3addIfEvPT_i", 5000, 2000, correlation_id=1, registers_per_thread=16)
+    build.annotation("layer1/conv", 900, 3000, 77, 1)
+    build.call("cudaMemcpyAsync_v3020", 8000, correlation_id=2).memcpy(9000, 1024, correlation_id=2)
+    build.call("cudaMemsetAsync_v3020", 11_000, correlation_id=3).memset(12_000, 512, correlation_id=3)
+    return build.capture()

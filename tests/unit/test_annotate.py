@@ -1,0 +1,353 @@
+"""annotate(): nesting, threads, tasks, generators, sessions that begin and end around it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import inspect
+import threading
+
+import pytest
+
+import collector
+from collector.annotate import annotate, send_annotations_to
+
+
+class Log:
+    """A source that keeps each thread's annotation stack and remembers what was launched under what."""
+
+    def __init__(self) -> None:
+        self._threads = threading.local()
+        self.launched: list[tuple[str, str]] = []
+        self.pushes = 0
+
+    @property
+    def stack(self) -> list[str]:
+        if not hasattr(self._threads, "stack"):
+            self._threads.stack = []
+        return self._threads.stack
+
+    def push_annotation(self, path: str) -> None:
+        self.pushes += 1
+        self.stack.append(path)
+
+    def pop_annotation(self) -> None:
+        self.stack.pop()  # IndexError: more pops than pushes
+
+    def launch(self, kernel: str) -> None:
+        self.launched.append((kernel, self.stack[-1] if self.stack else ""))
+
+
+@pytest.fixture
+def log():
+    log = Log()
+    send_annotations_to(log)
+    yield log
+    send_annotations_to(None)
+    assert log.stack == []
+
+
+def test_annotations_nest_by_slash(log):
+    with annotate("layer1"):
+        log.launch("a")
+        with annotate("conv"):
+            log.launch("b")
+        with annotate("bias/add"):
+            log.launch("c")
+        log.launch("d")
+    log.launch("e")
+    assert log.launched == [
+        ("a", "layer1"),
+        ("b", "layer1/conv"),
+        ("c", "layer1/bias/add"),
+        ("d", "layer1"),
+        ("e", ""),
+    ]
+
+
+@pytest.mark.parametrize("name", ["", "/", " ", "//", " / "])
+def test_an_empty_name_is_refused_where_it_is_written(name):
+    with pytest.raises(ValueError, match="needs a name"):
+        annotate(name)
+
+
+@pytest.mark.parametrize("name", [None, 3, b"conv"])
+def test_a_name_that_is_not_text_is_refused(name):
+    with pytest.raises(TypeError, match="is text"):
+        annotate(name)
+
+
+def test_an_exception_leaves_the_annotation(log):
+    with pytest.raises(KeyError), annotate("op"):
+        raise KeyError
+    log.launch("after")
+    assert log.launched == [("after", "")]
+
+
+def test_a_decorated_function_keeps_its_face_and_is_annotated_at_each_call(log):
+    @annotate("update")
+    def update(kernel: str, *, times: int = 1) -> int:
+        """Doc."""
+        log.launch(kernel)
+        return times
+
+    assert (update.__name__, update.__doc__) == ("update", "Doc.")
+    assert update("a", times=3) == 3
+    with annotate("outer"):
+        update("b")
+    assert log.launched == [("a", "update"), ("b", "outer/update")]
+
+
+def test_a_decorated_function_may_recurse(log):
+    @annotate("f")
+    def f(depth: int) -> None:
+        log.launch(str(depth))
+        if depth:
+            f(depth - 1)
+
+    f(2)
+    assert log.launched == [("2", "f"), ("1", "f/f"), ("0", "f/f/f")]
+
+
+def test_one_object_can_be_entered_again_inside_itself_and_later(log):
+    op = annotate("op")
+    with op:
+        with op:
+            log.launch("a")
+        log.launch("b")
+    with op:
+        log.launch("c")
+    assert log.launched == [("a", "op/op"), ("b", "op"), ("c", "op")]
+
+
+def test_threads_nest_on_their_own(log):
+    op = annotate("shared")
+    barrier = threading.Barrier(2)
+
+    def work(name: str) -> None:
+        with op:
+            barrier.wait()
+            with annotate(name):
+                barrier.wait()
+                log.launch(name)
+                barrier.wait()
+        assert log.stack == []
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("one", "two")]
+    with annotate("main"):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(log.launched) == [("one", "shared/one"), ("two", "shared/two")]
+
+
+def test_nothing_reaches_a_source_while_nothing_is_traced():
+    log = Log()
+    with annotate("off"):
+        pass
+    send_annotations_to(log)
+    send_annotations_to(None)
+    with annotate("off again"):
+        pass
+    assert log.pushes == 0
+
+
+def test_an_annotation_entered_before_the_trace_does_not_disturb_it():
+    log = Log()
+    with annotate("before"):
+        send_annotations_to(log)
+        with annotate("inside"):
+            log.launch("a")
+    send_annotations_to(None)
+    assert log.launched == [("a", "inside")]
+    assert log.stack == []
+
+
+def test_an_annotation_left_after_the_trace_is_taken_off_the_sources_stack():
+    log = Log()
+    send_annotations_to(log)
+    with annotate("outer"):
+        send_annotations_to(None)
+        assert log.stack == ["outer"]
+    assert log.stack == []
+
+
+def test_an_annotation_left_in_the_next_trace_belongs_to_the_first_alone():
+    first, second = Log(), Log()
+    send_annotations_to(first)
+    with annotate("first"):
+        send_annotations_to(second)
+        with annotate("second"):
+            second.launch("a")
+    send_annotations_to(None)
+    assert second.launched == [("a", "second")]
+    assert (first.stack, second.stack) == ([], [])
+
+
+def test_annotations_left_out_of_order_name_what_is_still_open(log):
+    one, two = annotate("one"), annotate("two")
+    one.__enter__()
+    two.__enter__()
+    one.__exit__(None, None, None)
+    log.launch("a")
+    two.__exit__(None, None, None)
+    log.launch("b")
+    assert log.launched == [("a", "one/two"), ("b", "")]
+
+
+def test_a_decorated_generator_is_annotated_only_while_it_runs(log):
+    @annotate("batches")
+    def batches():
+        log.launch("first")
+        got = yield 1
+        log.launch(got)
+        yield 2
+        return "end"
+
+    assert inspect.isgeneratorfunction(batches)
+    generator = batches()
+    assert next(generator) == 1
+    log.launch("between")
+    with annotate("step"):
+        assert generator.send("second") == 2
+    with pytest.raises(StopIteration) as stop:
+        next(generator)
+    assert stop.value.value == "end"
+    assert log.launched == [("first", "batches"), ("between", ""), ("second", "step/batches")]
+
+
+def test_what_is_thrown_into_a_decorated_generator_reaches_it(log):
+    @annotate("g")
+    def g():
+        try:
+            yield 1
+        except KeyError:
+            log.launch("caught")
+            yield 2
+
+    generator = g()
+    next(generator)
+    assert generator.throw(KeyError()) == 2
+    with pytest.raises(ZeroDivisionError):
+        generator.throw(ZeroDivisionError())
+    assert log.launched == [("caught", "g")]
+
+
+def test_closing_or_forgetting_a_decorated_generator_runs_its_cleanup_once(log):
+    @annotate("g")
+    def g(name: str):
+        try:
+            yield 1
+        finally:
+            log.launch(name)
+
+    generator = g("closed")
+    next(generator)
+    generator.close()
+    generator = g("forgotten")
+    next(generator)
+    del generator
+    gc.collect()
+    assert log.launched == [("closed", "g"), ("forgotten", "g")]
+
+
+def test_a_with_block_around_a_yield_does_not_upset_the_stack(log):
+    def g():
+        with annotate("inside"):
+            yield
+
+    one, two = g(), g()
+    next(one)
+    next(two)
+    one.close()
+    with annotate("caller"):
+        pass
+    two.close()
+    log.launch("after")
+    assert log.launched == [("after", "")]
+
+
+def test_tasks_that_take_turns_on_one_thread_do_not_nest_in_each_other(log):
+    async def task(name: str) -> None:
+        with annotate(name):
+            await asyncio.sleep(0)
+            with annotate("inner"):
+                log.launch(name)
+                await asyncio.sleep(0)
+
+    async def main() -> None:
+        await asyncio.gather(*(task(name) for name in "abc"))
+
+    asyncio.run(main())
+    assert sorted(log.launched) == [("a", "a/inner"), ("b", "b/inner"), ("c", "c/inner")]
+
+
+def test_a_decorated_coroutine_is_annotated_only_while_it_runs(log):
+    @annotate("work")
+    async def work(name: str) -> str:
+        log.launch(name)
+        await asyncio.sleep(0)
+        log.launch(name)
+        return name
+
+    @annotate("idle")
+    async def idle() -> None:
+        for _ in range(3):
+            log.launch("idle")
+            await asyncio.sleep(0)
+
+    assert inspect.iscoroutinefunction(work)
+
+    async def main() -> list[str]:
+        return await asyncio.gather(work("a"), idle(), work("b"))
+
+    assert asyncio.run(main()) == ["a", None, "b"]
+    assert set(log.launched) == {("a", "work"), ("b", "work"), ("idle", "idle")}
+    assert len(log.launched) == 7
+
+
+def test_a_decorated_coroutine_lets_exceptions_and_cancellation_through(log):
+    @annotate("fails")
+    async def fails() -> None:
+        await asyncio.sleep(0)
+        raise KeyError("mine")
+
+    @annotate("waits")
+    async def waits() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            log.launch("cleanup")
+
+    async def main() -> None:
+        with pytest.raises(KeyError, match="mine"):
+            await fails()
+        task = asyncio.create_task(waits())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert log.launched == [("cleanup", "waits")]
+
+
+def test_a_decorated_asynchronous_generator_is_annotated_only_while_it_runs(log):
+    @annotate("stream")
+    async def stream():
+        for name in ("a", "b"):
+            log.launch(name)
+            yield name
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        async for name in stream():
+            log.launch(f"between {name}")
+
+    asyncio.run(main())
+    assert log.launched == [("a", "stream"), ("between a", ""), ("b", "stream"), ("between b", "")]
+
+
+def test_annotate_is_the_packages_own():
+    assert collector.annotate is annotate

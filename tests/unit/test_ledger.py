@@ -1,0 +1,124 @@
+"""The ledger: launches held against activities, losses in words."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from collector.ledger import Ledger
+
+
+def test_a_runtime_call_and_the_driver_call_inside_it_are_one_launch(build):
+    # Trap: one launch, two callbacks.
+    for correlation in (1, 2, 3):
+        build.launch(correlation, 1000 * correlation)
+        build.kernel("k", 10_000 * correlation, correlation_id=correlation)
+    ledger = build.recording().ledger
+    assert (ledger.launches_seen, ledger.launches_matched, ledger.launches_without_kernel) == (3, 3, 0)
+    assert ledger.complete
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cudaLaunchKernel_v7000",
+        "cudaLaunchKernel_ptsz_v7000",
+        "cudaLaunchKernelExC_v11060",
+        "cudaLaunchCooperativeKernel_v9000",
+        "cuLaunchKernel",
+        "cuLaunchKernelEx",
+        "cuLaunchCooperativeKernelMultiDevice",
+        "cuGraphLaunch",
+        "cudaGraphLaunch_v10000",
+    ],
+)
+def test_every_way_to_launch_counts(build, name):
+    ledger = build.call(name, 10, correlation_id=4).recording().ledger
+    assert (ledger.launches_seen, ledger.launches_without_kernel) == (1, 1)
+    assert "1 launches succeeded" in ledger.losses()[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["cudaMemcpy_v3020", "cuLaunchHostFunc", "cudaLaunchHostFunc_v10000", "cuCtxSynchronize"]
+)
+def test_calls_that_launch_no_kernel_do_not(build, name):
+    assert build.call(name, 10, correlation_id=4).recording().ledger.launches_seen == 0
+
+
+def test_a_graph_launch_is_matched_by_any_of_its_nodes(build):
+    build.call("cudaGraphLaunch_v10000", 10, correlation_id=4).memcpy(500, correlation_id=4)
+    build.call("cudaGraphLaunch_v10000", 20, correlation_id=5)
+    for start in (2000, 4000, 6000):
+        build.kernel("node", start, correlation_id=5)
+    ledger = build.recording().ledger
+    assert (ledger.launches_seen, ledger.launches_matched, ledger.kernels) == (2, 2, 3)
+
+
+def test_a_launch_that_failed_is_no_loss(build):
+    ledger = build.launch(1, 10, return_value=701).recording().ledger
+    assert (ledger.launches_failed, ledger.launches_without_kernel) == (1, 0)
+    assert ledger.complete
+
+
+def test_launches_into_a_graph_that_is_being_captured_are_no_loss(build):
+    build.launch(1, 100)
+    build.call("cudaStreamBeginCapture_v10000", 1000, 10).launch(2, 2000).launch(3, 3000, thread_id=12)
+    build.call("cudaStreamEndCapture_v10000", 4000, 10).launch(4, 5000)
+    ledger = build.recording().ledger
+    assert (ledger.launches_seen, ledger.launches_captured, ledger.launches_without_kernel) == (4, 2, 2)
+
+
+def test_a_kernel_whose_launch_was_not_seen_is_counted_while_calls_are_recorded(build):
+    build.launch(1, 10).kernel("k", 1000, correlation_id=1).kernel("orphan", 3000, correlation_id=99)
+    ledger = build.recording().ledger
+    assert ledger.kernels_without_launch == 1
+    assert any("no launch that was seen" in loss for loss in ledger.losses())
+
+
+def test_kernels_recorded_without_calls_are_no_loss(build):
+    ledger = build.kernel("k", 1000, correlation_id=1).recording().ledger
+    assert (ledger.kernels, ledger.kernels_without_launch) == (1, 0)
+    assert ledger.complete
+
+
+def test_a_launch_whose_kernel_has_no_usable_time_is_matched(build):
+    build.launch(1, 10).raw("kernels", correlation_id=1, name_id=build.text("k"))
+    ledger = build.recording().ledger
+    assert (ledger.launches_matched, ledger.kernels, ledger.invalid_timestamps) == (1, 0, 1)
+
+
+def test_our_correlation_without_its_annotation_is_counted(build):
+    build.raw("external_correlations", correlation_id=1, external_id=5, external_kind=5)
+    assert build.recording().ledger.correlations_unmatched == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["records_dropped", "buffers_declined", "buffers_outstanding", "bytes_unparsed", "records_unknown_kind"]
+)
+def test_what_the_source_lost_is_a_loss_with_its_count(build, name):
+    build.counters[name] = 4711
+    ledger = build.recording().ledger
+    assert getattr(ledger, name) == 4711
+    assert not ledger.complete
+    assert len(ledger.losses()) == 1
+    assert "4711" in ledger.losses()[0]
+
+
+def test_what_only_the_source_counts_is_kept(build):
+    build.counters.update(bytes_mapped=16, buffers_requested=1)
+    ledger = build.recording().ledger
+    assert dict(ledger.source_counters) == {"bytes_mapped": 16}
+    assert ledger.as_dict()["bytes_mapped"] == 16
+    assert ledger.complete
+
+
+def test_a_ledger_survives_its_dict():
+    ledger = Ledger(launches_seen=3, records_dropped=2, source_counters={"b": 1, "a": 2})
+    assert Ledger.from_dict(ledger.as_dict()) == ledger
+    assert list(ledger.as_dict())[-2:] == ["a", "b"]
+
+
+def test_a_ledger_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Ledger().kernels = 1

@@ -1,0 +1,158 @@
+"""Kernel names: demangled, and cut to the function's own name."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector import names
+from collector.names import demangle, short_name
+
+DECLARATIONS = {
+    "sgemm": "sgemm",
+    "ampere_sgemm_128x64_nn": "ampere_sgemm_128x64_nn",
+    "triton_poi_fused_add_0d1d2d3de": "triton_poi_fused_add_0d1d2d3de",
+    "loop_add_fusion.1": "loop_add_fusion.1",
+    "add(float*, int)": "add",
+    "void add<float>(float*, int)": "add",
+    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
+    "(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)": "vectorized_elementwise_kernel",
+    "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, 2, 128>(float*)": "CatArrayBatchedCopy",
+    "(anonymous namespace)::softmax_warp_forward(float*)": "softmax_warp_forward",
+    "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::"
+    "{lambda()#3}::operator()() const::{lambda(float)#1}, TrivialOffsetCalculator<1, unsigned int> >(int)": "unrolled_elementwise_kernel",
+    "void cutlass::Kernel<cutlass_80_wmma_tensorop_s161616gemm_f16_16x16_128x2_nn_align8>"
+    "(cutlass_80_wmma_tensorop_s161616gemm_f16_16x16_128x2_nn_align8::Params)": "Kernel",
+    "void cutlass::device_kernel<flash::enable_sm90<flash::Fwd<(bool)1, cute::tuple<cute::C<(128)>, cute::C<(8>>2)> > > > >"
+    "(flash::Fwd::Params)": "device_kernel",
+    "void cub::CUB_200700_800_NS::DeviceReduceKernel<cub::Policy<(cub::Alg)0, 4>, int, float (*)(float)>(int)": "DeviceReduceKernel",
+    "decltype(auto) f<int>(int)": "f",
+    "decltype((a)->b) pick<int>(int*)": "pick",
+    "std::enable_if<(4 > 2), void>::type kernel<4>(int)": "kernel",
+    "Functor::operator()(int) const": "operator()",
+    "void Functor::operator()<int>(int) const": "operator()",
+    "bool ns::operator< <int>(T<int>, T<int>)": "operator<",
+    "ns::operator<<(std::ostream&, int)": "operator<<",
+    "ns::operator>>(std::istream&, int)": "operator>>",
+    "T::operator->() const": "operator->",
+    "ns::operator()(int)::{lambda(float)#1}::operator()(float) const": "operator()",
+    "Wrapper::operator bool() const": "operator bool",
+    "void run<int>(int) [clone .constprop.0]": "run",
+    "step(int) (.cold)": "step",
+    "void add_kernel[abi:v1](Array<float, 1, C, mutable, aligned>)": "add_kernel",
+    "cudapy::__main__::add[abi:v1][abi:cw51cXTLSUwv1sCUt9Uw](Array<float, 1, C, mutable, aligned>, int)": "add",
+    "main::'lambda'(int)::run(int)": "run",
+    "__nv_static_51__38_tmpxft::fill(int)": "fill",
+    "void ns::f<ns::g<&ns::h(int)>>(int)": "f",
+    "my:kernel": "my_kernel",
+    "a::b:c": "b_c",
+    "memory copy": "memory copy",
+    "ns::plain": "plain",
+    "::global(int)": "global",
+}
+
+
+@pytest.mark.parametrize("declaration", DECLARATIONS, ids=range(len(DECLARATIONS)))
+def test_the_short_name_is_the_functions_own(declaration):
+    assert short_name(declaration) == DECLARATIONS[declaration]
+
+
+MANGLED = {
+    "_Z3addIfEvPT_i": ("void add<float>(float*, int)", "add"),
+    "_ZN2at6native29vectorized_elementwise_kernelILi4EEEvi": (
+        "void at::native::vectorized_elementwise_kernel<4>(int)",
+        "vectorized_elementwise_kernel",
+    ),
+    "_ZN12_GLOBAL__N_17softmaxEPf": ("(anonymous namespace)::softmax(float*)", "softmax"),
+    "_ZSt4sortIPiEvT_S1_": ("void std::sort<int*>(int*, int*)", "sort"),
+    "_ZL4fillPfi": ("fill(float*, int)", "fill"),
+}
+
+
+@pytest.mark.parametrize("name", MANGLED)
+def test_mangled_names_are_demangled(name):
+    assert (demangle(name), short_name(name)) == MANGLED[name]
+
+
+@pytest.mark.parametrize("name", MANGLED)
+def test_short_names_are_found_without_a_demangler(name, monkeypatch):
+    monkeypatch.setattr(names, "_demangler", lambda: None)
+    names.demangle.cache_clear()
+    names.short_name.cache_clear()
+    try:
+        assert demangle(name) == name
+        assert short_name(name) == MANGLED[name][1]
+    finally:
+        names.demangle.cache_clear()
+        names.short_name.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["", "_Z", "_Znonsense", "_ZN3fo", "sgemm", "_Z3ad", "\udcff_Z", "naïve"])
+def test_what_cannot_be_demangled_stays_as_it_is(name):
+    assert demangle(name) == name
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        ["::", "<", ">", "(", ")", "{", "}", "[", "]", " ", "operator", "->", ",", "f", "kernel", "_ZN", "3abc"]
+        + [
+            "(anonymous namespace)",
+            "operator()",
+            "operator<",
+            ">>",
+            "[abi:v1]",
+            ":",
+            "&",
+            "*",
+            "const",
+            "'lambda'",
+            "5",
+        ]
+    ),
+    max_size=25,
+).map("".join)
+
+
+@given(st.one_of(st.text(max_size=80), PIECES))
+def test_any_text_has_a_short_name_that_can_stand_in_a_node_name(text):
+    short = short_name(text)
+    assert short
+    assert ":" not in short
+    assert short == short.strip()
+
+
+IDENTIFIER = st.from_regex(r"[a-z_][a-z0-9_]{0,12}", fullmatch=True).filter(
+    lambda word: word not in ("operator", "const", "volatile", "noexcept", "requires", "void")
+)
+ARGUMENT = st.recursive(
+    st.one_of(IDENTIFIER, st.integers(0, 99).map(str), IDENTIFIER.map(lambda word: word + "*")),
+    lambda inner: st.one_of(
+        st.tuples(IDENTIFIER, st.lists(inner, max_size=3)).map(lambda pair: f"{pair[0]}<{', '.join(pair[1])}>"),
+        st.tuples(IDENTIFIER, inner).map(lambda pair: f"{pair[0]}::{pair[1]}"),
+        inner.map(lambda text: f"(anonymous namespace)::{text}"),
+        st.tuples(inner, inner).map(lambda pair: f"{pair[0]} (*)({pair[1]})"),
+        inner.map(lambda text: f"f({text})::{{lambda({text})#1}}"),
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    scope=st.lists(st.one_of(IDENTIFIER, st.just("(anonymous namespace)"), ARGUMENT.map("s<{}>".format)), max_size=3),
+    name=IDENTIFIER,
+    arguments=st.lists(ARGUMENT, max_size=3),
+    parameters=st.lists(ARGUMENT, max_size=3),
+    is_template=st.booleans(),
+    suffix=st.sampled_from(["", " const", " [clone .part.0]", " (.cold)"]),
+)
+def test_any_declaration_gives_back_the_name_it_was_made_of(scope, name, arguments, parameters, is_template, suffix):
+    qualified = "::".join([*scope, name])
+    template = f"<{', '.join(arguments)}>" if is_template else ""
+    result = "void " if is_template else ""
+    assert short_name(f"{result}{qualified}{template}({', '.join(parameters)}){suffix}") == name
+
+
+def test_a_long_hostile_name_takes_no_longer_than_its_length_warrants():
+    for text in ("<" * 20_000, ">" * 20_000, "a::" * 10_000, "f(" * 10_000 + ")" * 10_000, "operator" * 5_000):
+        assert short_name(text)

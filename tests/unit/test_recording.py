@@ -1,0 +1,286 @@
+"""Recordings: order, immutability, what is set apart, who launched what, files, Arrow."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+
+import collector
+from collector.recording import Recording
+from collector.schema import SCHEMA
+
+
+def test_columns_are_the_schemas_and_read_only(step_capture):
+    recording = Recording.from_capture(step_capture)
+    for table, columns in SCHEMA.items():
+        assert list(getattr(recording, table).columns) == list(columns)
+        for values in getattr(recording, table).columns.values():
+            assert not values.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        recording.kernels.start_ns[0] = 0
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        recording.kernels = recording.memcpys
+    with pytest.raises(TypeError):
+        recording.environment["source"] = "other"
+
+
+def test_columns_already_in_order_are_not_copied(build):
+    capture = build.kernel("a", 1000).kernel("b", 3000).capture()
+    recording = Recording.from_capture(capture)
+    assert np.shares_memory(recording.kernels.start_ns, capture["tables"]["kernels"]["start_ns"])
+
+
+def test_rows_come_in_order_of_device_context_stream_and_time_whatever_order_they_arrived_in(build, start_ns):
+    rows = [
+        ("f", 1, 1, 7, 10),
+        ("e", 0, 2, 7, 10),
+        ("d", 0, 1, 9, 10),
+        ("c", 0, 1, 7, 90),
+        ("b", 0, 1, 7, 20),
+        ("a", 0, 1, 7, 10),
+    ]
+    for name, device, context, stream, start in rows:
+        build.kernel(name, start, device_id=device, context_id=context, stream_id=stream)
+    kernels = build.recording().kernels
+    assert kernels.names() == ["a", "b", "c", "d", "e", "f"]
+    assert kernels.start_ns[:3].tolist() == [start_ns + 10, start_ns + 20, start_ns + 90]
+
+
+def test_an_enclosing_call_comes_before_the_call_inside_it_that_starts_with_it(build):
+    build.call("inner", 10, 5).call("outer", 10, 50)
+    assert build.recording().api_calls.names() == ["outer", "inner"]
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [(0, 0), (0, 5), (5, 0), (9, 5), (-4, 5)],
+    ids=["none", "no start", "no end", "reversed", "negative"],
+)
+def test_rows_without_usable_times_are_kept_apart_and_counted(build, start_ns, start, end):
+    absolute = {"start_ns": start and start_ns + start, "end_ns": end and start_ns + end}
+    if start < 0:
+        absolute["start_ns"] = start
+    build.kernel("good", 1000).raw("kernels", name_id=build.text("bad"), **absolute)
+    recording = build.recording()
+    assert recording.kernels.names() == ["good"]
+    assert recording.invalid.kernels.names() == ["bad"]
+    assert recording.ledger.invalid_timestamps == 1
+    assert not recording.ledger.complete
+
+
+def test_rows_outside_the_step_are_kept_apart_as_early_or_late(build):
+    build.kernel("early", -500, 100).kernel("across the start", -50, 100)
+    build.kernel("inside", 0, 1_000_000)
+    build.kernel("across the end", 999_950, 100).kernel("late", 2_000_000, 100)
+    recording = build.recording()
+    assert recording.kernels.names() == ["inside"]
+    assert recording.early.kernels.names() == ["early", "across the start"]
+    assert recording.late.kernels.names() == ["across the end", "late"]
+    assert recording.out_of_window.kernels.names() == ["early", "across the start", "across the end", "late"]
+    assert (recording.ledger.early, recording.ledger.late, recording.ledger.out_of_window) == (2, 2, 4)
+
+
+def test_an_annotation_still_open_at_the_end_ends_with_the_step(build, start_ns):
+    build.raw("annotations", start_ns=start_ns + 5, end_ns=0, external_id=1, name_id=build.text("open"))
+    annotations = build.recording().annotations
+    assert annotations.end_ns.tolist() == [start_ns + 1_000_000]
+
+
+@pytest.mark.parametrize("offset", [0, 99, 100, -100, 101, -101, -3_600_000_000_000, 7 * 86_400_000_000_000])
+def test_the_clock_offset_is_signed_and_nothing_when_reading_the_clocks_explains_it(build, start_ns, offset):
+    build.clock["wall_start_ns"] = start_ns + offset
+    assert build.recording().clock.offset_ns == (offset if abs(offset) > 100 else 0)
+
+
+def test_an_activity_belongs_to_the_outer_call_that_launched_it(build):
+    build.launch(1, 1000).launch(2, 3000).kernel("k", 5000, correlation_id=2).kernel("k", 7000, correlation_id=9)
+    recording = build.recording()
+    rows = recording.launch_rows(recording.kernels.correlation_id)
+    assert recording.api_calls[int(rows[0])].correlation_id == 2
+    assert recording.api_calls.names()[rows[0]] == "cudaLaunchKernel_v7000"
+    assert rows[1] == -1
+
+
+def test_a_correlation_id_of_zero_belongs_to_nothing(build):
+    build.call("cudaLaunchKernel", 10, correlation_id=0).kernel("k", 50, correlation_id=0)
+    build.annotation("op", 0, 100, 5, 0)
+    recording = build.recording()
+    assert recording.launch_rows(recording.kernels.correlation_id).tolist() == [-1]
+    assert recording.annotations_of(recording.kernels) == [""]
+
+
+def test_the_annotation_is_found_whatever_order_its_records_came_in(build):
+    # pytorch/kineto#1354: the correlation record may come in a later buffer than the kernel.
+    build.kernel("k", 5000, correlation_id=2).kernel("k", 6000, correlation_id=1).kernel("k", 7000, correlation_id=3)
+    build.annotation("b", 100, 10, 20, 2).annotation("a", 0, 10, 10, 1)
+    recording = build.recording()
+    assert recording.annotations_of(recording.kernels) == ["b", "a", ""]
+
+
+def test_other_profilers_correlations_name_nothing(build):
+    build.annotation("ours", 0, 10, 7).kernel("k", 100, correlation_id=1)
+    build.raw("external_correlations", correlation_id=1, external_id=7, external_kind=3)
+    recording = build.recording()
+    assert recording.annotations_of(recording.kernels) == [""]
+    assert recording.ledger.correlations_unmatched == 0
+
+
+def test_a_table_is_filtered_sliced_and_iterated(build):
+    build.kernel("a", 1000, 10, stream_id=7).kernel("b", 2000, 20, stream_id=8).kernel("a", 3000, 30, stream_id=7)
+    kernels = build.recording().kernels
+    assert len(kernels) == 3
+    assert kernels.where(stream_id=7).names() == ["a", "a"]
+    assert kernels[kernels.duration_ns > 15].duration_ns.tolist() == [30, 20]
+    assert kernels[1:].names() == ["a", "b"]
+    assert kernels[-1].stream_id == 8
+    assert [row.stream_id for row in kernels] == [7, 7, 8]
+    assert type(kernels[0]).__name__ == "Kernel"
+    with pytest.raises(AttributeError, match="no column 'strem_id'"):
+        kernels.where(strem_id=7)
+
+
+def test_names_come_short_whole_and_as_recorded(build):
+    kernels = build.kernel("_Z3addIfEvPT_i", 1).recording().kernels
+    assert kernels.names() == ["add"]
+    assert kernels.demangled_names() == ["void add<float>(float*, int)"]
+    assert kernels.recorded_names() == ["_Z3addIfEvPT_i"]
+
+
+@pytest.mark.parametrize("broken", ["missing table", "missing column", "wrong type", "ragged"])
+def test_a_capture_that_is_not_of_the_schema_is_refused(step_capture, broken):
+    kernels = step_capture["tables"]["kernels"]
+    if broken == "missing table":
+        del step_capture["tables"]["kernels"]
+    elif broken == "missing column":
+        del kernels["grid_x"]
+    elif broken == "wrong type":
+        kernels["grid_x"] = kernels["grid_x"].astype("f8")
+    else:
+        kernels["grid_x"] = np.zeros(5, "i4")
+    with pytest.raises(ValueError, match="kernels"):
+        Recording.from_capture(step_capture)
+
+
+def full(build):
+    build.counters.update(records_decoded=9, buffers_requested=2, oddity=3)
+    build.environment["devices"] = {"0": "H100"}
+    build.launch(1, 1000).kernel("_Z3addIfEvPT_i", 5000, correlation_id=1).kernel("early", -9000, 10)
+    build.raw("memcpys", num_bytes=7).annotation("op", 1, 2, 3, 1)
+    return build.recording()
+
+
+def assert_same(one: Recording, other: Recording):
+    assert (one.strings, one.clock, one.ledger) == (other.strings, other.clock, other.ledger)
+    assert dict(one.environment) == dict(other.environment)
+    for part in ("_tables", "invalid", "early", "late"):
+        for table in SCHEMA:
+            mine, theirs = getattr(getattr(one, part), table), getattr(getattr(other, part), table)
+            assert list(mine) == list(theirs), (part, table)
+
+
+def test_a_recording_survives_its_file(build, tmp_path):
+    recording = full(build)
+    recording.save(tmp_path / "step.gpurec")
+    assert_same(recording, Recording.load(tmp_path / "step.gpurec"))
+
+
+def test_equal_recordings_make_equal_files(build, tmp_path):
+    recording = full(build)
+    recording.save(tmp_path / "one.gpurec")
+    Recording.load(tmp_path / "one.gpurec").save(tmp_path / "two.gpurec")
+    assert (tmp_path / "one.gpurec").read_bytes() == (tmp_path / "two.gpurec").read_bytes()
+
+
+def test_a_recording_survives_pickling(build):
+    recording = full(build)
+    assert list(pickle.loads(pickle.dumps(recording.kernels))) == list(recording.kernels)
+
+
+def test_any_reader_of_zip_and_npy_can_read_the_file(build, tmp_path):
+    recording = full(build)
+    recording.save(tmp_path / "step.gpurec")
+    with zipfile.ZipFile(tmp_path / "step.gpurec") as archive:
+        meta = json.loads(archive.read("meta.json"))
+        with archive.open("kernels/start_ns.npy") as file:
+            starts = np.load(file)
+    assert (meta["format"], meta["version"]) == ("collector recording", 1)
+    assert sorted(starts.tolist()) == sorted([*recording.kernels.start_ns, *recording.early.kernels.start_ns])
+
+
+def test_loading_says_which_file_is_not_a_recording_and_why(build, tmp_path):
+    whole = tmp_path / "step.gpurec"
+    full(build).save(whole)
+    data = whole.read_bytes()
+    for name, content in {"cut": data[: len(data) // 2], "foreign": b"hello", "empty": b""}.items():
+        path = tmp_path / f"{name}.gpurec"
+        path.write_bytes(content)
+        with pytest.raises(collector.InvalidFileError, match=f"{name}.gpurec: not a recording"):
+            Recording.load(path)
+    with pytest.raises(collector.InvalidFileError, match="absent.gpurec: No such file"):
+        Recording.load(tmp_path / "absent.gpurec")
+    other_zip = tmp_path / "other.gpurec"
+    with zipfile.ZipFile(other_zip, "w") as archive:
+        archive.writestr("meta.json", "[]")
+    with pytest.raises(collector.InvalidFileError, match="not a recording"):
+        Recording.load(other_zip)
+
+
+def rewritten(path, target, change):
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            content = change(name, old.read(name))
+            if content is not None:
+                new.writestr(name, content)
+
+
+def test_a_recording_of_a_newer_version_says_what_to_do(build, tmp_path):
+    full(build).save(tmp_path / "a.gpurec")
+    rewritten(
+        tmp_path / "a.gpurec",
+        tmp_path / "b.gpurec",
+        lambda name, data: data.replace(b'"version": 1', b'"version": 2') if name == "meta.json" else data,
+    )
+    with pytest.raises(collector.InvalidFileError, match=r"version 2.*Upgrade"):
+        Recording.load(tmp_path / "b.gpurec")
+
+
+@pytest.mark.parametrize("member", ["kernels/start_ns.npy", "annotations/depth.npy", "meta.json"])
+def test_a_recording_with_a_damaged_member_is_refused(build, tmp_path, member):
+    full(build).save(tmp_path / "a.gpurec")
+    rewritten(tmp_path / "a.gpurec", tmp_path / "gone.gpurec", lambda name, data: None if name == member else data)
+    rewritten(tmp_path / "a.gpurec", tmp_path / "junk.gpurec", lambda name, data: data[:20] if name == member else data)
+    for name in ("gone", "junk"):
+        with pytest.raises(collector.InvalidFileError, match=f"{name}.gpurec: a damaged recording"):
+            Recording.load(tmp_path / f"{name}.gpurec")
+
+
+def test_arrow_tables_hold_the_columns_and_names_as_dictionaries(build):
+    pa = pytest.importorskip("pyarrow")
+    recording = full(build)
+    tables = recording.to_arrow()
+    assert set(tables) == set(SCHEMA)
+    kernels = tables["kernels"]
+    assert kernels["start_ns"].to_pylist() == recording.kernels.start_ns.tolist()
+    assert kernels["name"].to_pylist() == ["add"]
+    assert kernels["demangled_name"].to_pylist() == ["void add<float>(float*, int)"]
+    assert pa.types.is_dictionary(kernels.schema.field("name").type)
+    assert tables["annotations"]["name"].to_pylist() == ["op"]
+    assert tables["memsets"].num_rows == 0
+
+
+def test_arrow_merges_instances_of_one_template_under_its_short_name(build):
+    pytest.importorskip("pyarrow")
+    build.kernel("_Z3addIfEvPT_i", 1).kernel("_Z3addIdEvPT_i", 2000)
+    column = build.recording().kernels.to_arrow()["name"].combine_chunks()
+    assert column.dictionary.to_pylist() == ["add"]
+    assert column.to_pylist() == ["add", "add"]
+
+
+def test_arrow_without_pyarrow_says_what_to_install(build, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(collector.MissingDependencyError, match="pip install"):
+        build.recording().to_arrow()

@@ -1,0 +1,597 @@
+"""Sessions: lifecycle, trouble, results, files; on a source made by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import inspect
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import types
+import warnings
+from pathlib import Path
+
+import pytest
+from google.protobuf import text_format
+
+import collector
+from collector.errors import error_of_kind
+from collector.options import KINDS, TraceOptions
+from collector.protos import RunMetadata
+from collector.recording import Recording
+from collector.sources.replay import ReplaySource
+
+UNAVAILABLE = {
+    "driver-not-found": collector.DriverNotFoundError,
+    "cupti-not-found": collector.CuptiNotFoundError,
+    "cupti-unusable": collector.CuptiUnusableError,
+    "permission-denied": collector.PermissionDeniedError,
+    "subscriber-conflict": collector.SubscriberConflictError,
+    "cupti-call": collector.CuptiCallError,
+    "of a later version": collector.UnavailableError,
+}
+
+
+@pytest.fixture
+def source(fake_source, step_capture):
+    return fake_source(step_capture)
+
+
+def test_a_traced_block_yields_recording_ledger_stats_and_summary(source):
+    with collector.trace(source=source) as step:
+        pass
+    assert source.calls == ["start", "stop"]
+    assert step.unavailable is None
+    assert step.kernels.names() == ["add"]
+    assert len(step.memcpys) == len(step.memsets) == 1
+    assert step.ledger.complete
+    assert step.recording.kernels is step.kernels
+    devices = [device.device for device in step.step_stats.dev_stats]
+    assert devices == ["/cpu:0", "/gpu:0/stream:all", "/gpu:0/stream:7", "/gpu:0/memcpy"]
+    assert step.run_metadata.step_stats == step.step_stats
+    assert "add" in step.summary()
+
+
+def test_options_reach_the_source(source):
+    with collector.trace(
+        source=source, kinds=["kernels"], buffer_bytes=8192, max_buffers=3, synchronize=False, rank=2, job="train"
+    ) as step:
+        pass
+    assert source.options.kinds == ("kernels",)
+    assert (source.options.buffer_bytes, source.options.max_buffers) == (8192, 3)
+    assert step.step_stats.dev_stats[0].device == "/job:train/replica:0/task:2/cpu:0"
+
+
+def test_the_defaults_record_every_kind(source):
+    with collector.trace(source=source):
+        pass
+    assert source.options.kinds == KINDS
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("source", "nvprof", "unknown source 'nvprof'"),
+        ("kinds", ["kernel"], "unknown kind 'kernel'"),
+        ("kinds", [], "nothing would be recorded"),
+        ("buffer_bytes", 100, "at least 4096"),
+        ("buffer_bytes", 4100, "multiple of 8"),
+        ("max_buffers", 0, "at least 1"),
+        ("timeout_ms", -1, "at least 0"),
+        ("rank", -1, "ranks count from 0"),
+        ("job", "a/b", "is not a name"),
+    ],
+)
+def test_impossible_options_are_refused_at_the_call(option, value, message):
+    with pytest.raises(ValueError, match=message):
+        collector.trace(**{option: value})
+
+
+def test_results_before_the_end_of_a_step_say_that_there_are_none_yet(source):
+    session = collector.trace(source=source)
+    with pytest.raises(collector.NotTracedError, match="not traced a step yet"):
+        _ = session.recording
+    with session, pytest.raises(collector.NotTracedError, match="still being traced"):
+        _ = session.step_stats
+    assert session.recording
+
+
+# --- trouble
+
+
+@pytest.mark.parametrize("kind", UNAVAILABLE)
+def test_what_cannot_be_traced_runs_with_one_warning_naming_cause_and_remedy(source, kind):
+    source.fail["start"] = error_of_kind(kind, "The cause.", "Do this")
+    ran = []
+    with pytest.warns(collector.CollectorWarning, match="not traced: The cause. Do this") as caught:
+        with collector.trace(source=source) as step:
+            with collector.annotate("op"):
+                ran.append(True)
+    assert ran
+    assert len(caught) == 1
+    assert step.unavailable == "The cause. Do this"
+    assert source.calls == ["start"]
+    assert (len(step.kernels), step.ledger.launches_seen) == (0, 0)
+    assert list(step.step_stats.dev_stats) == []
+    assert "not traced: The cause. Do this" in step.summary()
+
+
+@pytest.mark.parametrize(("kind", "error"), UNAVAILABLE.items())
+def test_strict_raises_what_fits_the_cause_and_lets_go(source, kind, error):
+    source.fail["start"] = error_of_kind(kind, "the cause", "Do this")
+    with pytest.raises(error) as raised, collector.trace(source=source, strict=True):
+        pytest.fail("the body ran")
+    assert type(raised.value) is error
+    assert (raised.value.cause, raised.value.remedy) == ("the cause", "Do this")
+    del source.fail["start"]
+    with collector.trace(source=source, strict=True) as step:
+        pass
+    assert step.unavailable is None
+
+
+def test_the_warning_points_at_the_callers_line(source):
+    source.fail["start"] = collector.DriverNotFoundError("none")
+    with pytest.warns(collector.CollectorWarning) as caught:
+        line = inspect.currentframe().f_lineno + 1
+        with collector.trace(source=source):
+            pass
+    assert (caught[0].filename, caught[0].lineno) == (__file__, line)
+
+
+def test_a_warning_made_an_error_leaves_no_session_open(source):
+    source.fail["start"] = collector.DriverNotFoundError("none")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(collector.CollectorWarning), collector.trace(source=source):
+            pytest.fail("the body ran")
+    del source.fail["start"]
+    with collector.trace(source=source) as step:
+        pass
+    assert step.unavailable is None
+
+
+def test_a_trace_lost_at_the_end_is_told_of_and_strict_raises(source):
+    source.fail["stop"] = collector.CuptiCallError("flush failed")
+    with pytest.warns(collector.CollectorWarning, match="the trace is lost: flush failed"):
+        with collector.trace(source=source) as step:
+            pass
+    assert step.unavailable == "flush failed"
+    assert len(step.kernels) == 0
+    with pytest.raises(collector.CuptiCallError), collector.trace(source=source, strict=True):
+        pass
+    del source.fail["stop"]
+    with collector.trace(source=source):
+        pass
+
+
+@pytest.mark.parametrize("when", ["start", "stop"])
+def test_even_a_fault_of_our_own_does_not_stop_the_users_program(source, when):
+    source.fail[when] = RuntimeError("a bug")
+    with pytest.warns(collector.CollectorWarning, match="unexpected RuntimeError: a bug"):
+        with collector.trace(source=source) as step:
+            pass
+    assert step.unavailable == "unexpected RuntimeError: a bug"
+    assert len(step.kernels) == 0
+    with pytest.raises(RuntimeError, match="a bug"), collector.trace(source=source, strict=True):
+        pass
+
+
+def test_a_capture_that_is_not_of_the_schema_is_a_lost_trace(source):
+    del source.capture["tables"]["kernels"]
+    with pytest.warns(collector.CollectorWarning, match="the trace is lost: unexpected ValueError"):
+        with collector.trace(source=source) as step:
+            pass
+    assert len(step.kernels) == 0
+
+
+class BodyError(Exception):
+    """The user's own."""
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_exception_in_the_body_passes_unchanged_with_a_complete_trace(source, tmp_path, strict):
+    mine = BodyError("mine")
+    with pytest.raises(BodyError) as raised, collector.trace(tmp_path / "t.pb", source=source, strict=strict) as step:
+        raise mine
+    assert raised.value is mine
+    assert raised.value.__context__ is None
+    assert step.kernels.names() == ["add"]
+    assert (tmp_path / "t.pb").exists()
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("trouble", [collector.CuptiCallError("ours"), RuntimeError("a bug of ours"), OSError("disk")])
+def test_our_failure_never_hides_the_bodys_exception(source, strict, trouble):
+    source.fail["stop"] = trouble
+    mine = BodyError("mine")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(BodyError) as raised, collector.trace(source=source, strict=strict):
+            raise mine
+    assert raised.value is mine
+    del source.fail["stop"]
+    with collector.trace(source=source):
+        pass
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_exceptions_that_end_programs_pass_too(source, error):
+    with pytest.raises(error), collector.trace(source=source) as step:
+        raise error
+    assert step.kernels.names() == ["add"]
+
+
+def test_a_session_within_another_is_refused_in_clear_words_and_the_outer_goes_on(source, fake_source):
+    with collector.trace(source=source) as outer:
+        with pytest.raises(collector.SessionActiveError, match="another session is already tracing"):
+            with collector.trace(source=fake_source()):
+                pytest.fail("the body ran")
+        with pytest.raises(collector.SessionActiveError, match="this session is already tracing"), outer:
+            pytest.fail("the body ran")
+    assert outer.kernels.names() == ["add"]
+
+
+def test_a_session_on_another_thread_is_refused_meanwhile(source, fake_source, tmp_path):
+    refused = []
+
+    def other() -> None:
+        try:
+            with collector.trace(source=fake_source()):
+                pass
+        except collector.SessionActiveError as error:
+            refused.append(str(error))
+
+    with collector.trace(tmp_path / "outer.json", source=source):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        assert len(refused) == 1
+        assert "outer.json" in refused[0]
+
+
+def test_of_many_threads_that_start_at_once_one_traces_and_the_rest_are_refused(fake_source):
+    inside, barrier, results = threading.Event(), threading.Barrier(8), []
+
+    def work() -> None:
+        barrier.wait()
+        try:
+            with collector.trace(source=fake_source()):
+                inside.wait(10)
+            results.append("traced")
+        except collector.SessionActiveError:
+            results.append("refused")
+            if results.count("refused") == 7:
+                inside.set()
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == ["refused"] * 7 + ["traced"]
+
+
+def test_a_session_may_end_on_another_thread_than_it_began(source):
+    session = collector.trace(source=source)
+    session.__enter__()
+    thread = threading.Thread(target=session.__exit__, args=(None, None, None))
+    thread.start()
+    thread.join()
+    assert session.kernels.names() == ["add"]
+
+
+def test_a_session_is_used_again_and_forgets_its_last_results(source, fake_source):
+    session = collector.trace(source=source)
+    with session:
+        pass
+    first = session.step_stats
+    assert len(first.dev_stats) == 4
+    source.fail["start"] = collector.DriverNotFoundError("gone")
+    with pytest.warns(collector.CollectorWarning), session:
+        pass
+    assert list(session.step_stats.dev_stats) == []
+    assert session.unavailable == "gone"
+    del source.fail["start"]
+    with session:
+        pass
+    assert session.unavailable is None
+    assert session.step_stats == first
+
+
+def test_leaving_twice_does_nothing(source):
+    with collector.trace(source=source) as step:
+        pass
+    step.__exit__(None, None, None)
+    assert source.calls == ["start", "stop"]
+
+
+# --- as a decorator
+
+
+def test_a_decorated_function_is_traced_at_each_call(source):
+    @collector.trace(source=source)
+    def step(a: int, *, b: int) -> int:
+        """Doc."""
+        return a + b
+
+    assert (step.__name__, step.__doc__) == ("step", "Doc.")
+    assert step(1, b=2) == step(2, b=1) == 3
+    assert source.calls == ["start", "stop"] * 2
+    assert step.session.kernels.names() == ["add"]
+
+
+def test_a_decorated_function_that_calls_itself_is_one_trace(source):
+    @collector.trace(source=source)
+    def factorial(n: int) -> int:
+        return n * factorial(n - 1) if n else 1
+
+    assert factorial(5) == 120
+    assert source.calls == ["start", "stop"]
+
+
+def test_a_decorated_generator_is_traced_from_its_first_step_to_its_last(source):
+    @collector.trace(source=source)
+    def batches():
+        got = yield 1
+        yield got
+        return "end"
+
+    generator = batches()
+    assert source.calls == []
+    assert next(generator) == 1
+    assert source.calls == ["start"]
+    assert generator.send("x") == "x"
+    with pytest.raises(StopIteration) as stop:
+        next(generator)
+    assert stop.value.value == "end"
+    assert source.calls == ["start", "stop"]
+
+
+def test_a_decorated_generator_that_is_closed_ends_its_trace(source):
+    @collector.trace(source=source)
+    def batches():
+        yield 1
+
+    generator = batches()
+    next(generator)
+    generator.close()
+    assert source.calls == ["start", "stop"]
+
+
+def test_a_decorated_coroutine_and_asynchronous_generator_are_traced(source):
+    @collector.trace(source=source)
+    async def step() -> int:
+        await asyncio.sleep(0)
+        return 5
+
+    @collector.trace(source=source)
+    async def stream():
+        yield 1
+        await asyncio.sleep(0)
+        yield 2
+
+    async def main() -> list[int]:
+        return [await step(), *[value async for value in stream()]]
+
+    assert inspect.iscoroutinefunction(step)
+    assert asyncio.run(main()) == [5, 1, 2]
+    assert source.calls == ["start", "stop"] * 2
+
+
+# --- files
+
+
+def read(path: Path) -> bytes:
+    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.json.gz", "T.JSON"])
+def test_a_chrome_trace_is_written_where_the_suffix_says_so(source, tmp_path, name):
+    with collector.trace(tmp_path / name, source=source):
+        pass
+    trace = json.loads(read(tmp_path / name))
+    named = {event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "process_name"}
+    assert any("/gpu:0/stream:7" in name for name in named)
+    assert any("/gpu:0/memcpy" in name for name in named)
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_run_metadata_is_written_binary_and_as_text(source, tmp_path):
+    with collector.trace(tmp_path / "t.pb", source=source) as step:
+        pass
+    step.save(tmp_path / "t.pbtxt")
+    assert RunMetadata.FromString((tmp_path / "t.pb").read_bytes()) == step.run_metadata
+    assert text_format.Parse((tmp_path / "t.pbtxt").read_text(), RunMetadata()) == step.run_metadata
+
+
+def test_the_recording_itself_is_written_and_replays(source, tmp_path):
+    with collector.trace(str(tmp_path / "t.gpurec"), source=source) as step:
+        pass
+    recording = Recording.load(tmp_path / "t.gpurec")
+    with collector.trace(source=ReplaySource(recording)) as again:
+        pass
+    assert list(again.kernels) == list(step.kernels)
+    assert again.run_metadata.provenance.source == "replay"
+
+
+@pytest.mark.parametrize("suffix", [".json", ".json.gz", ".pb", ".pbtxt", ".gpurec"])
+def test_the_same_step_makes_the_same_bytes(source, tmp_path, suffix):
+    source.capture["environment"]["thread_names"] = {"11": "main"}
+    with collector.trace(source=source) as step:
+        pass
+    step.save(tmp_path / f"a{suffix}")
+    with collector.trace(source=source) as step:
+        pass
+    step.save(tmp_path / f"b{suffix}")
+    assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["t.txt", "t", "t.json.bz2", ".json", "t.gz"])
+def test_an_unknown_suffix_is_refused_before_anything_runs(name):
+    with pytest.raises(collector.UnknownFormatError, match=r"no format.*\.json") as raised:
+        collector.trace(name)
+    assert isinstance(raised.value, ValueError)
+
+
+def test_a_path_that_cannot_be_written_is_told_of_before_the_body_and_costs_only_the_file(source, tmp_path):
+    told = []
+    with pytest.warns(collector.CollectorWarning, match=r"will not be saved.*does not exist") as caught:
+        with collector.trace(tmp_path / "absent" / "t.json", source=source) as step:
+            told.extend(caught)
+    assert len(told) == len(caught) == 1
+    assert step.unavailable is None
+    assert step.kernels.names() == ["add"]
+    step.save(tmp_path / "t.json")
+
+
+@pytest.mark.parametrize("where", ["folder.json", "file.json/t.json", "absent/t.json"])
+def test_strict_raises_for_a_path_that_cannot_be_written_before_the_body(source, tmp_path, where):
+    (tmp_path / "folder.json").mkdir()
+    (tmp_path / "file.json").touch()
+    with pytest.raises(collector.OutputError, match="cannot write"):
+        with collector.trace(tmp_path / where, source=source, strict=True):
+            pytest.fail("the body ran")
+    assert source.calls == []
+    with collector.trace(source=source):
+        pass
+
+
+def test_a_disk_that_fills_up_costs_only_the_file_and_keeps_the_one_before(source, tmp_path, monkeypatch):
+    path = tmp_path / "t.pb"
+    path.write_bytes(b"before")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.warns(collector.CollectorWarning, match="not saved: cannot write .*No space left"):
+        with collector.trace(path, source=source) as step:
+            pass
+    assert step.kernels.names() == ["add"]
+    assert path.read_bytes() == b"before"
+    assert os.listdir(tmp_path) == ["t.pb"]
+    with pytest.raises(collector.OutputError, match="No space left"), collector.trace(path, source=source, strict=True):
+        pass
+
+
+def test_nothing_is_written_when_nothing_was_traced(source, tmp_path):
+    source.fail["start"] = collector.DriverNotFoundError("none")
+    with pytest.warns(collector.CollectorWarning), collector.trace(tmp_path / "t.json", source=source):
+        pass
+    assert os.listdir(tmp_path) == []
+
+
+# --- forks, the interpreter's end, other profilers
+
+
+def test_a_forked_child_is_inert_and_the_parents_trace_is_whole(source, tmp_path):
+    read_end, write_end = os.pipe()
+    with collector.trace(tmp_path / "t.pb", source=source) as step:
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                with collector.annotate("in the child"):
+                    pass
+                step.__exit__(None, None, None)
+                said = f"{source.calls} {source.paths} {step.unavailable} {os.listdir(tmp_path)}"
+                os.write(write_end, said.encode())
+                status = 0
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+    os.close(write_end)
+    with open(read_end, "rb") as pipe:
+        said = pipe.read().decode()
+    assert said == "['start'] [] this process was forked while the trace was open; its parent has the trace []"
+    assert step.kernels.names() == ["add"]
+    assert (tmp_path / "t.pb").exists()
+
+
+def test_a_forked_child_can_trace_on_its_own(source, fake_source):
+    with collector.trace(source=source):
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                with collector.trace(source=fake_source()) as own:
+                    pass
+                status = own.unavailable is not None
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+
+
+def run_python(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
+    )
+
+
+def test_a_session_still_open_when_the_interpreter_ends_is_let_go(tmp_path):
+    done = run_python("""
+        import collector
+
+        class Source:
+            name = "fake"
+            def start(self, options): print("start")
+            def stop(self, **_): print("stop")
+            def abort(self): print("abort")
+            def push_annotation(self, path): pass
+            def pop_annotation(self): pass
+
+        collector.trace(source=Source()).__enter__()
+    """)
+    assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["start", "abort"], "")
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    done = run_python("""
+        import sys, collector
+        heavy = {"numpy", "google.protobuf", "rich", "collector._native", "asyncio"} & set(sys.modules)
+        assert not heavy, heavy
+        collector.trace
+        assert "numpy" not in sys.modules and "google.protobuf" not in sys.modules
+        assert set(collector.__all__) <= set(dir(collector))
+    """)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_public_name_is_there_and_others_are_not():
+    for name in collector.__all__:
+        assert getattr(collector, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'tracing'"):
+        _ = collector.tracing
+
+
+def torch_with_profiler(running: bool) -> types.ModuleType:
+    torch = types.ModuleType("torch")
+    profiler = types.SimpleNamespace(_is_profiler_enabled=running)
+    torch.autograd = types.SimpleNamespace(profiler=profiler)
+    return torch
+
+
+@pytest.mark.parametrize(("running", "shared"), [(False, True), (True, False)])
+def test_the_subscription_that_torch_keeps_is_no_obstacle_while_its_profiler_is_idle(
+    source, monkeypatch, running, shared
+):
+    monkeypatch.setitem(sys.modules, "torch", torch_with_profiler(running))
+    with collector.trace(source=source):
+        pass
+    assert source.options.share_subscription is shared
+
+
+def test_without_torch_the_subscription_is_ours_alone(source, monkeypatch):
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    with collector.trace(source=source):
+        pass
+    assert source.options.share_subscription is False
+
+
+def test_options_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        TraceOptions().strict = True

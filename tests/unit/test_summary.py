@@ -1,0 +1,79 @@
+"""The table for a terminal."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from collector.summary import busy_ns, summarize
+
+
+def test_it_names_kernels_copies_devices_and_what_was_counted(build):
+    build.environment["simulated"] = False
+    for number in range(3):
+        build.launch(number + 1, 100 * number)
+        build.kernel("_Z3addIfEvPT_i", 10_000 * number + 1000, 3000, correlation_id=number + 1)
+    build.kernel("relu", 60_000, 1000).memcpy(100_000, 1000, num_bytes=25_000).memset(200_000, 1000, num_bytes=500)
+    text = summarize(build.recording(), color=False)
+    assert re.search(r"add +3 +9.00 µs +3.00 µs +90.0%", text)
+    assert re.search(r"relu +1 +1.00 µs +1.00 µs +10.0%", text)
+    assert re.search(r"HtoD +1 +25,000 +1.00 µs +25.0", text)
+    assert re.search(r"memset +1 +500 +1.00 µs +0.5", text)
+    assert re.search(r"/gpu:0 +12.00 µs +988.00 µs +1.2%", text)
+    assert "3 launches, 4 kernels, 1 copies, 1 memsets" in text
+    assert "simulated" not in text
+
+
+def test_losses_stand_at_the_end_one_line_each_in_red(build):
+    build.counters.update(records_dropped=7)
+    recording = build.kernel("k", 10).kernel("early", -10).recording()
+    plain = summarize(recording, color=False).splitlines()
+    assert "INCOMPLETE" in plain[-3]
+    assert plain[-2].strip().startswith("CUPTI dropped 7 records")
+    assert "1 activities start before the step" in plain[-1]
+    assert "\x1b[31m" in summarize(recording, color=True).splitlines()[-1]
+    assert "\x1b" not in "".join(plain)
+
+
+def test_a_complete_step_says_so(build):
+    assert summarize(build.kernel("k", 10).recording(), color=False).endswith("nothing was lost")
+
+
+def test_a_simulated_step_says_so_first(build):
+    assert summarize(build.recording(), color=False).startswith("simulated GPU")
+
+
+def test_more_kernels_than_fit_are_summed_up(build):
+    for number in range(15):
+        build.kernel(f"k{number:02}", 10_000 * number, 1000 + number)
+    text = summarize(build.recording(), color=False)
+    assert "k14" in text
+    assert "k04" not in text
+    assert re.search(r"\(5 others\) +5 +5.01 µs", text)
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(build):
+    assert "[red]k[/red]" in summarize(build.kernel("[red]k[/red]", 10).recording(), color=False)
+
+
+def test_an_untraced_step_says_why_instead_of_an_empty_table(build):
+    assert summarize(build.recording(), unavailable="no driver", color=False) == "not traced: no driver"
+
+
+@pytest.mark.parametrize(
+    ("intervals", "busy"),
+    [
+        ([(0, 10)], 10),
+        ([(0, 10), (10, 10)], 20),
+        ([(0, 10), (5, 10)], 15),
+        ([(0, 100), (10, 5), (50, 5)], 100),
+        ([(50, 5), (0, 10), (2, 3), (52, 10)], 22),
+        ([(5, 0), (5, 0)], 0),
+    ],
+)
+def test_a_device_is_busy_while_at_least_one_activity_runs(build, intervals, busy):
+    for number, (start, duration) in enumerate(intervals):
+        build.kernel("k", start, duration, stream_id=number)
+    build.memcpy(0, 7, device_id=3)
+    assert busy_ns(build.recording()) == {0: busy, 3: 7}
