@@ -138,9 +138,14 @@ def _docs(name: str) -> tuple[str, ...]:
     return ATTRIBUTES[name].docs if name in ATTRIBUTES else (f"Unknown select: {name}",)
 
 
-def header(view: str, select: frozenset[str]) -> str:
-    """The ``Doc:`` block and the legend line that open every report of ``view``."""
+def doc_block(view: str, select: frozenset[str]) -> str:
+    """The explanations that open every report of ``view``, and the word ``Profile:``."""
     docs = "\n".join(line for name in sorted(select) for line in _docs(name))
+    return f"\nDoc:\n{VIEW_DOCS[view]}\n{docs}\n\nProfile:\n"
+
+
+def legend(view: str, select: frozenset[str]) -> str:
+    """The line that names the columns."""
     measured = [title for _, title in (*selected_sizes(select), *selected_times(select))]
     counted = [title for name, title in (("params", "# parameters"), ("float_ops", "# float_ops")) if name in select]
     tree = view in ("scope", "graph")
@@ -148,5 +153,4 @@ def header(view: str, select: frozenset[str]) -> str:
     named = (("device", "assigned devices"), ("op_types", "op types"), ("occurrence", runs))
     titles = [*counted, *measured] if tree else [*measured, *counted]
     titles += [title for name, title in (*named, ("input_shapes", "input shapes")) if name in select]
-    lines = ["", "Doc:", VIEW_DOCS[view], docs, "", "Profile:", "node name | " + " | ".join(titles)]
-    return "\n".join(lines) + "\n"
+    return f"node name | {' | '.join(titles)}\n"

@@ -17,5 +17,9 @@ class MissingStepError(ProfilerError):
     """The profile holds no such step; the remedy lists those it has."""
 
 
+class MissingTracesError(ProfilerError):
+    """The code view was asked for and nobody told where nodes were created."""
+
+
 class ViewError(ProfilerError):
-    """The view cannot answer: no code traces, or an output it has no form for."""
+    """The view has no form for that output."""

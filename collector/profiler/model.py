@@ -193,7 +193,8 @@ class Model:
 
     def add_op_log(self, op_log: OpLogProto) -> None:
         """Adds types, flops and stacks to the nodes it names; other names are ignored."""
-        self.strings.update(op_log.id_to_string)
+        for id_, text in op_log.id_to_string.items():
+            self.strings.setdefault(id_, text)
         self.generation += 1
         for entry in op_log.log_entries:
             node = self.nodes.get(entry.name)
@@ -204,7 +205,7 @@ class Model:
                 node.static_float_ops = entry.float_ops
             if entry.HasField("code_def"):
                 self.has_traces = True
-                node.stack = read_stack(entry.code_def, self.strings)
+                node.stack = read_stack(entry.code_def, op_log.id_to_string or self.strings)
 
     def mark_checkpointed(self, names: Iterable[str]) -> None:
         """Gives the variables of a checkpoint their type."""

@@ -45,3 +45,7 @@ class Patterns:
         if known is None:
             known = self._known[name] = any(pattern.fullmatch(name) for pattern in self._compiled)
         return known
+
+    def count(self, names: Iterable[str]) -> int:
+        """How many of the expressions match all of one of ``names``."""
+        return sum(1 for pattern in self._compiled if any(map(pattern.fullmatch, names)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from collector.profiler.attributes import header
+from collector.profiler.attributes import legend
 from collector.profiler.model import GRAPH_PARENT, ROOT_NAME, Model, Node
 from collector.profiler.options import Options
 from collector.profiler.patterns import Patterns
@@ -37,7 +37,7 @@ class GraphView:
         self.starts = kept if question.filters.start.everything else _find_starts(kept, question.filters.start)
         self.root.shown = self.starts
         _display(self.root, question, variables)
-        lines = [header("graph", options.select), *lines_of(self.root)]
+        lines = [legend("graph", options.select), *lines_of(self.root)]
         return Answer("".join(lines), self.root, question.filters.broken)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from collector.profiler.attributes import header
+from collector.profiler.attributes import legend
 from collector.profiler.model import ROOT_NAME, SCOPE_PARENT, Model, Node
 from collector.profiler.options import Options
 from collector.profiler.patterns import Patterns
@@ -31,7 +31,7 @@ class ScopeView:
         self.root.total = Stats.total(node.total for node in kept)
         self.root.shown = kept if question.filters.start.everything else find_starts(kept, question.filters.start)
         _display(self.root, question, variables)
-        lines = [header("scope", options.select), *lines_of(self.root)]
+        lines = [legend("scope", options.select), *lines_of(self.root)]
         return Answer("".join(lines), self.root, question.filters.broken)
 
 

@@ -1,0 +1,204 @@
+"""tfprof's Python interface, without TensorFlow."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from collector.profiler import oplog, persist
+from collector.profiler.errors import MissingStepError, MissingTracesError, OptionError, ViewError
+from collector.profiler.inputs import load
+from collector.profiler.model import ROOT_NAME, Model
+from collector.profiler.options import Options
+from collector.profiler.report import VIEWS, Message, Reporter, deliver, empty_message
+from collector.protos import (
+    AdviceProto,
+    GraphDef,
+    GraphNodeProto,
+    MultiGraphNodeProto,
+    OpLogProto,
+    ProfileProto,
+    RunMetadata,
+)
+
+log = logging.getLogger("collector.profiler")
+
+Source = str | os.PathLike[str] | bytes
+"""A file, or the serialized message itself."""
+
+
+class Profiler:
+    """Profiles several steps of one model.
+
+    >>> profiler = Profiler(graph="graph.pb")
+    >>> coverage = profiler.add_step(1, "run_meta_1.pb")
+    >>> node = profiler.profile_name_scope(ProfileOptionBuilder.time_and_memory())
+
+    Args:
+        graph: the ``GraphDef``, its file (binary or text), or None: what the steps record is then the model.
+        op_log: notes on ops (types, flops, stacks), or its file.
+
+    Raises:
+        InvalidFileError: a file is not of its kind.
+    """
+
+    def __init__(self, graph: GraphDef | Source | None = None, op_log: OpLogProto | Source | None = None) -> None:
+        self.model = Model()
+        self.reporter = Reporter(self.model)
+        if graph is not None:
+            self.model.add_graph(load(graph, GraphDef))
+        if op_log is not None:
+            self.model.add_op_log(load(op_log, OpLogProto))
+
+    @classmethod
+    def from_profile(cls, profile: ProfileProto | Source) -> Profiler:
+        """Continues from what ``serialize_to_string`` gave."""
+        profiler = cls()
+        profiler.model = persist.from_proto(load(profile, ProfileProto))
+        profiler.reporter = Reporter(profiler.model)
+        return profiler
+
+    def add_step(
+        self,
+        step: int,
+        run_meta: RunMetadata | Source,
+        graph: GraphDef | Source | None = None,
+        op_log: OpLogProto | Source | None = None,
+    ) -> float:
+        """Adds what ran in ``step``; the same step again merges. Answers the share of nodes seen so far, 0 … 1."""
+        if graph is not None:
+            self.model.add_graph(load(graph, GraphDef))
+        self.model.add_step(step, load(run_meta, RunMetadata))
+        if op_log is not None:
+            self.model.add_op_log(load(op_log, OpLogProto))
+        return self.model.coverage
+
+    def profile_name_scope(self, options: Mapping[str, Any] | Options) -> GraphNodeProto:
+        """The scope view."""
+        return self._profile("scope", options)  # type: ignore[return-value]
+
+    def profile_graph(self, options: Mapping[str, Any] | Options) -> GraphNodeProto:
+        """The graph view."""
+        return self._profile("graph", options)  # type: ignore[return-value]
+
+    def profile_operations(self, options: Mapping[str, Any] | Options) -> MultiGraphNodeProto:
+        """The op view."""
+        return self._profile("op", options)  # type: ignore[return-value]
+
+    def profile_python(self, options: Mapping[str, Any] | Options) -> MultiGraphNodeProto:
+        """The code view."""
+        return self._profile("code", options)  # type: ignore[return-value]
+
+    def advise(self, options: Mapping[str, Mapping[str, str]] | None = None) -> AdviceProto:
+        """What the checkers have to say, printed too. ``options``: checker name -> its options; None: all four of tfprof."""
+        from collector.profiler.advice import tfprof
+
+        advice = tfprof.advise(self.reporter, options)
+        tfprof.show(advice)
+        return advice
+
+    def serialize_to_string(self) -> bytes:
+        """All of it as a serialized ``ProfileProto``. Same profile, same bytes."""
+        return persist.to_proto(self.model).SerializeToString(deterministic=True)
+
+    def _profile(self, view: str, words: Mapping[str, Any] | Options) -> Message:
+        """As tfprof, an answer that cannot be given is an empty message and a logged reason."""
+        try:
+            options = words if isinstance(words, Options) else Options.from_words(words)
+            report = self.reporter.ask(view, options)
+        except (OptionError, MissingStepError, MissingTracesError) as error:
+            log.error("%s", error)
+            return empty_message(view)
+        except ViewError as error:
+            log.error("%s", error)
+            message = empty_message(view)
+            message.name = ROOT_NAME
+            return message
+        try:
+            deliver(report, options)
+        except OSError as error:
+            log.error("%s", error)
+        return report.message
+
+
+def profile(
+    graph: GraphDef | Source | None = None,
+    run_meta: RunMetadata | Source | None = None,
+    op_log: OpLogProto | Source | None = None,
+    cmd: str = "scope",
+    options: Mapping[str, Any] | Options | None = None,
+) -> Message:
+    """Looks once at a model and, if given, at one step of it.
+
+    Args:
+        graph: as for ``Profiler``.
+        run_meta: what one step recorded; it becomes step 0.
+        op_log: as for ``Profiler``.
+        cmd: scope, graph, op or code.
+        options: from ``ProfileOptionBuilder``; None is its ``trainable_variables_parameter``.
+
+    Raises:
+        OptionError: there is no such ``cmd``.
+        InvalidFileError: a file is not of its kind.
+    """
+    from collector.profiler.builder import ProfileOptionBuilder
+
+    if cmd not in VIEWS:
+        raise OptionError(f"no view {cmd!r}", f"There are {', '.join(VIEWS)}")
+    profiler = _one_step(graph, run_meta, op_log)
+    return profiler._profile(cmd, ProfileOptionBuilder.trainable_variables_parameter() if options is None else options)
+
+
+def advise(
+    graph: GraphDef | Source | None = None,
+    run_meta: RunMetadata | Source | None = None,
+    options: Mapping[str, Mapping[str, str]] | None = None,
+    op_log: OpLogProto | Source | None = None,
+) -> AdviceProto:
+    """What tfprof's checkers have to say of one step, printed too."""
+    return _one_step(graph, run_meta, op_log).advise(options)
+
+
+def _one_step(
+    graph: GraphDef | Source | None, run_meta: RunMetadata | Source | None, op_log: OpLogProto | Source | None
+) -> Profiler:
+    """The op log comes last: it may speak of nodes that only the step has."""
+    profiler = Profiler(graph)
+    if run_meta is not None:
+        profiler.add_step(0, run_meta, op_log=op_log)
+    elif op_log is not None:
+        profiler.model.add_op_log(load(op_log, OpLogProto))
+    return profiler
+
+
+def write_op_log(
+    graph: GraphDef | Source,
+    log_dir: str | os.PathLike[str],
+    op_log: OpLogProto | Source | None = None,
+    run_meta: RunMetadata | Source | None = None,
+    trainable: list[str] | None = None,
+) -> Path:
+    """Writes ``<log_dir>/tfprof_log``: the given op log, flops where shapes allow them, and the trainable variables.
+
+    Args:
+        graph: with inferred shapes; unknown ones are filled in from ``run_meta``.
+        log_dir: made if it is not there.
+        op_log: the user's entries, which win.
+        run_meta: of one step.
+        trainable: names of the variables that are trained.
+
+    Returns:
+        The file.
+    """
+    definition = load(graph, GraphDef)
+    if run_meta is not None:
+        definition = oplog.fill_shapes(definition, load(run_meta, RunMetadata))
+    user = load(op_log, OpLogProto) if op_log is not None else None
+    merged = oplog.merge_default(definition, user, trainable or [])
+    path = Path(log_dir) / "tfprof_log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(merged.SerializeToString(deterministic=True))
+    return path

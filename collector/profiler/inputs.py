@@ -1,0 +1,72 @@
+"""Reading messages from files of any of the forms people have: binary, text, either of them gzip'd."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from pathlib import Path
+from typing import TypeVar
+
+from google.protobuf import text_format
+from google.protobuf.message import DecodeError, Message
+
+from collector.errors import InvalidFileError
+
+M = TypeVar("M", bound=Message)
+
+
+def load(source: M | str | os.PathLike[str] | bytes, kind: type[M]) -> M:
+    """The message that ``source`` is or holds.
+
+    Raises:
+        InvalidFileError: it holds something else, or cannot be read.
+    """
+    if isinstance(source, kind):
+        return source
+    if isinstance(source, bytes):
+        return parse(source, kind, "these bytes")
+    if isinstance(source, Message):
+        raise InvalidFileError(f"a {source.DESCRIPTOR.name} was given where a {kind.DESCRIPTOR.name} is expected")
+    path = Path(source)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InvalidFileError(f"{path} cannot be read: {error.strerror}") from error
+    return parse(data, kind, str(path))
+
+
+def parse(data: bytes, kind: type[M], name: str) -> M:
+    """The message in ``data``; ``name`` is what an error calls it.
+
+    Raises:
+        InvalidFileError: no message of that kind.
+    """
+    if data[:2] == b"\x1f\x8b":
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InvalidFileError(f"{name} is a broken gzip file: {error}") from error
+    message = kind()
+    try:
+        message.ParseFromString(data)
+    except DecodeError:
+        return _parse_text(data, kind, name)
+    if data and _is_foreign(message):
+        return _parse_text(data, kind, name)
+    return message
+
+
+def _is_foreign(message: Message) -> bool:
+    """Whether nothing in it was understood: wire format parses almost anything of another kind as unknown fields."""
+    return not message.ListFields()
+
+
+def _parse_text(data: bytes, kind: type[M], name: str) -> M:
+    try:
+        return text_format.Parse(data.decode("utf-8"), kind())
+    except (UnicodeDecodeError, text_format.ParseError) as error:
+        wanted = kind.DESCRIPTOR.name
+        raise InvalidFileError(
+            f"{name} is no {wanted}, neither binary nor text", f"Give a file with a {wanted}"
+        ) from error

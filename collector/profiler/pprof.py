@@ -1,0 +1,142 @@
+"""A profile for Google's pprof: one sample per graph node, located by the lines that created it."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator
+
+from collector.profiler.errors import ViewError
+from collector.profiler.views.code import CodeNode
+from collector.profiler.views.group import Group
+from collector.profiler.views.tree import TreeNode
+from collector.protos import PprofProfile
+
+MEASURES: dict[str, tuple[str, str, str]] = {
+    "micros": ("exec_micros", "microseconds", "Sum of accelerator execution time and cpu execution time."),
+    "accelerator_micros": ("accelerator_exec_micros", "microseconds", "Accelerator execution time."),
+    "cpu_micros": ("cpu_exec_micros", "microseconds", "CPU execution time."),
+    "bytes": ("requested_bytes", "bytes", "Sum of operation total memory requests, excluding deallocations."),
+    "peak_bytes": ("peak_bytes", "bytes", "Sum of operation peak memory usage."),
+    "residual_bytes": ("residual_bytes", "bytes", "Sum of operation allocated memory after finish."),
+    "output_bytes": ("output_bytes", "bytes", "Sum of operation output size."),
+    "params": ("parameters", "count", "Model parameters."),
+    "float_ops": ("float_ops", "count", "Model float operations (Only available if defined)."),
+}
+"""Attribute -> (counter, unit, comment)."""
+
+NODE_LABEL = "graph node:"
+
+
+def measure_of(select: frozenset[str]) -> str:
+    """The one attribute that a pprof profile shows.
+
+    Raises:
+        ViewError: not exactly one is selected, or one that has no number.
+    """
+    if len(select) != 1:
+        raise ViewError("Can only select 1 attribute for pprof output")
+    (attribute,) = select
+    if attribute not in MEASURES:
+        raise ViewError(f"pprof doesn't support -select={attribute}", f"Select one of {', '.join(MEASURES)}")
+    return attribute
+
+
+class _Table:
+    """Strings by index, in order of first use; ``""`` is 0."""
+
+    def __init__(self) -> None:
+        self._indexes = {"": 0}
+
+    def __getitem__(self, text: str) -> int:
+        return self._indexes.setdefault(text, len(self._indexes))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._indexes)
+
+
+class ProfileBuilder:
+    """Collects functions, locations and samples, then writes them in order of their names."""
+
+    def __init__(self, attribute: str) -> None:
+        self._attribute = attribute
+        self._counter, self._unit, self._comment = MEASURES[attribute]
+        self._strings = _Table()
+        self._functions: dict[tuple[bytes, bytes, int], tuple[int, int, int]] = {}
+        self._locations: dict[tuple[bytes, bytes, int, bytes], tuple[int, int]] = {}
+        self._samples: dict[bytes, tuple[list[int], int, int]] = {}
+
+    def location(self, file: str, function: str, first_line: int, caller_file: str, line: int) -> int:
+        """The id of ``function`` called from ``line`` of ``caller_file``."""
+        function_id = self._function(file, function, first_line)
+        key = (caller_file.encode(), function.encode(), line, file.encode())
+        return self._locations.setdefault(key, (len(self._locations) + 1, function_id))[0]
+
+    def _function(self, file: str, function: str, first_line: int) -> int:
+        key = (file.encode(), function.encode(), first_line)
+        known = self._functions.get(key)
+        if known is None:
+            stem = file.rpartition("/")[2].partition(".")[0]
+            known = (len(self._functions) + 1, self._strings[f"{stem}:{function}"], self._strings[file])
+            self._functions[key] = known
+        return known[0]
+
+    def sample(self, member: TreeNode, locations: list[int]) -> None:
+        """One graph node, ``locations`` from the outermost to the line that created it."""
+        label = (self._strings[NODE_LABEL], self._strings[member.name])[1]
+        self._samples[member.name.encode()] = (locations[::-1], getattr(member.own, self._counter), label)
+
+    def build(self) -> PprofProfile:
+        """The profile so far."""
+        strings = self._strings
+        profile = PprofProfile()
+        for type_, unit in (("count", "count"), (self._attribute, self._unit)):
+            profile.sample_type.add(type=strings[type_], unit=strings[unit])
+        for _, (locations, value, name) in sorted(self._samples.items()):
+            sample = profile.sample.add(location_id=locations, value=[1, value])
+            sample.label.add(key=strings[NODE_LABEL], str=name)
+        for (_, _, line, _), (id_, function_id) in sorted(self._locations.items()):
+            profile.location.add(id=id_).line.add(function_id=function_id, line=line)
+        for (_, _, first_line), (id_, name, file) in sorted(self._functions.items()):
+            profile.function.add(id=id_, name=name, filename=file, start_line=first_line)
+        profile.comment.append(strings[self._comment])
+        profile.string_table.extend(strings)
+        return profile
+
+
+def from_code(root: Group, attribute: str) -> PprofProfile:
+    """The displayed tree of the code view, weighted by ``attribute``."""
+    builder = ProfileBuilder(attribute)
+    pending: list[tuple[Group, list[int]]] = [(child, []) for child in reversed(root.shown)]
+    while pending:
+        caller, locations = pending.pop()
+        if not caller.shown:
+            _each_member(caller, lambda member, at=locations: builder.sample(member, at))
+        entered = []
+        for callee in caller.shown:
+            entered.append((callee, [*locations, _call(builder, caller, callee)]))
+        pending.extend(reversed(entered))
+    return builder.build()
+
+
+def _call(builder: ProfileBuilder, caller: Group, callee: Group) -> int:
+    if not (isinstance(caller, CodeNode) and isinstance(callee, CodeNode) and caller.frame and callee.frame):
+        raise TypeError("only lines of code have locations")
+    frame = callee.frame
+    return builder.location(
+        frame.file, frame.function + callee.suffix, frame.first_line, caller.frame.file, caller.frame.line
+    )
+
+
+def _each_member(line: Group, visit: Callable[[TreeNode], None]) -> None:
+    """Calls ``visit`` for every node created at ``line`` or below it."""
+    pending = [line]
+    while pending:
+        group = pending.pop()
+        for member in group.members:
+            visit(member)
+        pending.extend(reversed(group.children))
+
+
+def encode(profile: PprofProfile) -> bytes:
+    """The gzip'd form that pprof opens. Same profile, same bytes."""
+    return gzip.compress(profile.SerializeToString(deterministic=True), mtime=0)

@@ -1,0 +1,168 @@
+"""From a question to an answer: picks the view, asks it, and puts the answer where the options say."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collector.profiler import pprof, trace
+from collector.profiler.attributes import doc_block
+from collector.profiler.errors import MissingStepError, MissingTracesError, ViewError
+from collector.profiler.model import Model
+from collector.profiler.options import Options
+from collector.profiler.views import group, tree
+from collector.profiler.views.code import CodeView
+from collector.profiler.views.graph import GraphView
+from collector.profiler.views.op import OpView
+from collector.profiler.views.scope import ScopeView
+from collector.protos import GraphNodeProto, MultiGraphNodeProto
+
+if TYPE_CHECKING:
+    from collector.profiler.values import Variables
+
+VIEWS = ("scope", "graph", "op", "code")
+"""What a profile can be looked at by."""
+
+_VIEW_CLASSES = {"scope": ScopeView, "graph": GraphView, "op": OpView, "code": CodeView}
+
+Message = GraphNodeProto | MultiGraphNodeProto
+
+
+def empty_message(view: str) -> Message:
+    """The message of ``view`` with nothing in it."""
+    return GraphNodeProto() if view in ("scope", "graph") else MultiGraphNodeProto()
+
+
+@dataclass(frozen=True)
+class Report:
+    """The answer of a view, not yet delivered."""
+
+    message: Message
+    text: str
+    """Explanations, legend and tree; ``""`` where the answer is a trace or a pprof file."""
+    files: tuple[tuple[str, bytes], ...] = ()
+    """(path, content) of what is to be written."""
+    note: str = ""
+    """What is to be said once they are."""
+
+
+class Reporter:
+    """Answers questions about one model; trees are built once per view and kept until the model changes."""
+
+    def __init__(self, model: Model, variables: Variables | None = None) -> None:
+        self.model = model
+        self.variables = variables
+        self._views: dict[str, tuple[int, ScopeView | GraphView | OpView | CodeView]] = {}
+
+    def ask(self, view: str, options: Options) -> Report:
+        """Answers. Nothing is written or printed yet.
+
+        Raises:
+            MissingStepError: the step was not profiled.
+            MissingTracesError: the code view needs an op log with traces.
+            ViewError: the view cannot give that answer.
+        """
+        model = self.model
+        if options.step >= 0 and options.step not in model.steps:
+            steps = " ".join(map(str, sorted(model.steps))) or "none"
+            raise MissingStepError(f"Options -step={options.step} not found", f"Available steps: {steps}")
+        if view == "code" and not model.has_traces:
+            raise MissingTracesError("No code trace information", "Give an op log with traces")
+        kind = options.output.kind
+        if kind == "pprof":
+            return self._pprof(view, options)
+        if kind == "timeline":
+            return self._timeline(view, options)
+        message, text = self._answer(view, options)
+        text = model.notice + doc_block(view, options.select) + text
+        files = ((options.output.path, _encoded(text)),) if kind == "file" else ()
+        return Report(message, text, files)
+
+    def view(self, name: str) -> ScopeView | GraphView | OpView | CodeView:
+        """The tree of a view."""
+        generation, view = self._views.get(name, (-1, None))
+        if view is None or generation != self.model.generation:
+            view = _VIEW_CLASSES[name](self.model)
+            self._views[name] = (self.model.generation, view)
+        return view
+
+    def _answer(self, name: str, options: Options) -> tuple[Message, str]:
+        view = self.view(name)
+        if isinstance(view, ScopeView | GraphView):
+            text = view.answer(options, self.variables).text
+            return tree.to_proto(view.root), text
+        text = view.answer(options)
+        return group.to_proto(view.root), text
+
+    def _pprof(self, view: str, options: Options) -> Report:
+        if view != "code":
+            raise ViewError("Only 'code' view supports pprof output now")
+        attribute = pprof.measure_of(options.select)
+        message, _ = self._answer(view, options)
+        code = self.view("code")
+        path = options.output.path
+        content = pprof.encode(pprof.from_code(code.root, attribute))  # type: ignore[arg-type]
+        return Report(message, "", ((path, content),), f"\nRun pprof -png --nodecount=100 --sample_index=1 <{path}>\n")
+
+    def _timeline(self, view: str, options: Options) -> Report:
+        if view == "op":
+            raise ViewError("op view doesn't support timeline yet", "Consider graph/scope/code view")
+        if view == "graph":
+            return self._graph_timeline(options)
+        message, _ = self._answer(view, options)
+        path = f"{options.output.path}_{options.step}"
+        content = _encoded(trace.flame(self.view(view).root))
+        return Report(message, "", ((path, content),), _file_note(path))
+
+    def _graph_timeline(self, options: Options) -> Report:
+        """A file per step; the message only of a step asked for by number."""
+        if options.step < 0:
+            reports = [self._graph_timeline(options.replace(step=step)) for step in sorted(self.model.steps)]
+            files = tuple(file for report in reports for file in report.files)
+            return Report(GraphNodeProto(), "", files, "".join(report.note for report in reports))
+        message, _ = self._answer("graph", options)
+        view = self.view("graph")
+        if not isinstance(view, GraphView):
+            raise TypeError(view)
+        chart = trace.GraphTrace(options.step)
+        path = f"{options.output.path}_{options.step}"
+        content = _encoded(chart.render(view.starts))
+        peaks = "".join(f"{device} peak memory: {peak / 1e6:.2f} MB\n" for device, peak in chart.peaks)
+        return Report(message, "", ((path, content),), f"generating trace file.\n{peaks}{_file_note(path)}")
+
+
+def _file_note(path: str) -> str:
+    stars = "*" * 54
+    return (
+        f"\n{stars}\nTimeline file is written to {path}.\nOpen a Chrome browser, enter URL chrome://tracing and load "
+        f"the timeline file.\n{stars}\n"
+    )
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def framed(options: Options, text: str) -> Iterator[str]:
+    """The report as it is printed: options, report, end."""
+    yield f"\n{'=' * 25}Options{'=' * 29}\n{options}"
+    yield f"\n{'=' * 18}Model Analysis Report{'=' * 22}\n{text}"
+    yield f"\n{'=' * 22}End of Report{'=' * 26}\n"
+
+
+def deliver(report: Report, options: Options) -> None:
+    """Writes the report's files and prints what the user is to see.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    for path, content in report.files:
+        Path(path).write_bytes(content)
+    if options.output.kind == "stdout":
+        sys.stdout.writelines(framed(options, report.text))
+    else:
+        sys.stdout.write(report.note)
+    sys.stdout.flush()

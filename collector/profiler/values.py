@@ -1,0 +1,78 @@
+"""Values of variables from a checkpoint, as the ``tensor_value`` attribute shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collector.profiler.views.tree import TreeNode
+from collector.protos import TFProfTensorProto
+
+_LONGEST_TEXT = 10_000
+"""Characters of one value that are printed."""
+
+
+class Checkpoint(Protocol):
+    """Where values come from."""
+
+    def names(self) -> list[str]:
+        """Names of all variables."""
+
+    def read(self, name: str) -> NDArray[np.generic] | None:
+        """The value of a variable, None where there is none of that name."""
+
+
+class Variables:
+    """Looks up values and writes them out."""
+
+    def __init__(self, checkpoint: Checkpoint, types: Mapping[str, int]) -> None:
+        self._checkpoint = checkpoint
+        self._types = types
+
+    def show(self, node: TreeNode) -> str:
+        """The lines below the node's own, and the value in its message; ``""`` for what is no variable."""
+        value = self._checkpoint.read(node.name)
+        if value is None:
+            return ""
+        node.tensor = to_proto(value, self._types[node.name])
+        return text(value)
+
+
+def to_proto(value: NDArray[np.generic], dtype: int) -> TFProfTensorProto:
+    """The value in row-major order, in the field of its kind."""
+    proto = TFProfTensorProto(dtype=dtype)
+    flat = value.reshape(-1)
+    if value.dtype.kind == "f":
+        proto.value_double.extend(flat.astype(np.float64).tolist())
+    elif value.dtype.kind in "iub":
+        proto.value_int64.extend(flat.astype(np.int64).tolist())
+    else:
+        proto.value_str.extend(item.decode("utf-8", "replace") for item in flat.tolist())
+    return proto
+
+
+def text(value: NDArray[np.generic]) -> str:
+    """Nested brackets; floats with two decimals, text in quotes; cut where it gets long."""
+    lines = _nested(value)
+    if len(lines) > _LONGEST_TEXT:
+        return f"{lines[:_LONGEST_TEXT]}...omitted from display\n\n"
+    return lines + "\n"
+
+
+def _nested(value: NDArray[np.generic]) -> str:
+    if value.ndim == 0:
+        return _item(value.item())
+    if value.ndim == 1:
+        return "[" + " ".join(_item(item) for item in value.tolist()) + "],\n"
+    return "[" + "".join(_nested(row) for row in value) + "],\n"
+
+
+def _item(item: object) -> str:
+    if isinstance(item, float):
+        return f"{item:.2f}"
+    if isinstance(item, bytes):
+        return f"'{item.decode('utf-8', 'replace')}'"
+    return str(item)

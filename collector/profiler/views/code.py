@@ -1,0 +1,178 @@
+"""The code view: nodes at the end of the Python call stack that created them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from collector.profiler import formatting
+from collector.profiler.attributes import legend, selected_sizes, selected_times
+from collector.profiler.model import ROOT_NAME, Frame, Model, Node
+from collector.profiler.options import Options
+from collector.profiler.patterns import Patterns
+from collector.profiler.stats import Stats
+from collector.profiler.views.group import Group, GroupQuestion, lines_of
+from collector.profiler.walk import fold
+
+log = logging.getLogger("collector.profiler")
+
+GRADIENT_SUFFIX = " (gradient)"
+
+
+class CodeNode(Group):
+    """A line of a call stack, below the line that called it."""
+
+    __slots__ = ("by_name", "frame", "suffix")
+
+    def __init__(self, name: str, frame: Frame | None, suffix: str) -> None:
+        super().__init__(name)
+        self.frame = frame
+        self.suffix = suffix
+        self.by_name: dict[str, CodeNode] = {}
+
+    def descend(self, stack: Iterable[Frame], suffix: str) -> CodeNode:
+        """The line at the end of ``stack`` below this one, made where it is not there yet."""
+        line = self
+        for frame in stack:
+            name = line_name(frame) + suffix
+            child = line.by_name.get(name)
+            if child is None:
+                child = line.by_name[name] = CodeNode(name, frame, suffix)
+                line.children.append(child)
+            line = child
+        return line
+
+
+class CodeView:
+    """Gradients stand below the stack of the op they belong to, marked ``(gradient)``."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.root = _build(model)
+        self.broken: list[str] = []
+
+    def answer(self, options: Options) -> str:
+        """Accounts, filters and sorts the stacks by ``options``."""
+        if options.account_displayed_op_only:
+            log.warning("Note: code view ignores account_displayed_op_only")
+        if "tensor_value" in options.select:
+            log.warning("code view has no tensor value to show")
+        question = GroupQuestion(self._model, options)
+        self.broken = question.filters.broken
+        kept = _account(self.root.children, question)
+        self.root.total = Stats.total(node.total for node in kept)
+        self.root.shown = kept if question.filters.start.everything else _find_starts(kept, question.filters.start)
+        _display(self.root, question)
+        return legend("code", options.select) + "".join(lines_of(self.root))
+
+
+def line_name(frame: Frame) -> str:
+    """``file:line:function``, without folders; a long function is cut to 17 characters."""
+    function = frame.function if len(frame.function.encode()) < 20 else f"{frame.function[:17]}..."
+    return f"{frame.file.rpartition('/')[2]}:{frame.line}:{function}"
+
+
+def forward_name(name: str) -> str | None:
+    """The op whose gradient a node ``…gradients/<op>_grad/…`` belongs to, or None."""
+    before, is_gradient, rest = name.partition("gradients/")
+    end = name.find("_grad/")
+    if not is_gradient or end < 0:
+        return None
+    start = len(before) + len("gradients/")
+    return (rest if end < start else name[start:end]) or None
+
+
+def _build(model: Model) -> CodeNode:
+    root = CodeNode(ROOT_NAME, None, "")
+    forward: dict[str, Node] = {}
+    gradients: dict[str, list[Node]] = {}
+    for node in model.sorted_nodes():
+        if not node.stack:
+            continue
+        of = forward_name(node.name)
+        if of is not None:
+            gradients.setdefault(of, []).append(node)
+            continue
+        forward[node.name] = node
+        root.descend(node.stack, "").nodes[node.name] = node
+    lost = 0
+    for of in sorted(gradients, key=str.encode):
+        if of not in forward:
+            lost += 1
+            continue
+        leaf = root.descend(forward[of].stack, GRADIENT_SUFFIX)
+        leaf.nodes.update((node.name, node) for node in gradients[of])
+    if lost:
+        log.warning("%d gradient nodes not accounted", lost)
+    return root
+
+
+def _account(roots: Iterable[Group], question: GroupQuestion) -> list[Group]:
+    """Own figures and totals, called lines first. Kept is what counts or has something that counts below."""
+
+    def leave(node: Group, kept: list[Group], _: int) -> list[Group]:
+        question.account(node)
+        if not node.account and not kept:
+            return []
+        node.shown = kept
+        node.restart_total(kept)
+        return [node]
+
+    return fold(roots, lambda node, depth, indent: (node.children, indent), leave)
+
+
+def _find_starts(roots: Iterable[Group], patterns: Patterns) -> list[Group]:
+    """The topmost lines that match."""
+
+    def enter(node: Group, depth: int, indent: int) -> tuple[list[Group], int]:
+        return ([] if patterns.match(node.name) else node.shown), indent
+
+    def leave(node: Group, found: list[Group], _: int) -> list[Group]:
+        return [node] if patterns.match(node.name) else found
+
+    return fold(roots, enter, leave)
+
+
+def _display(root: Group, question: GroupQuestion) -> None:
+    """Leaves in ``shown`` what is printed and gives it its text. What is too deep or trimmed goes with all below."""
+    displayed: set[int] = set()
+
+    def enter(node: Group, depth: int, indent: int) -> tuple[list[Group], int] | None:
+        if question.filters.trim.match(node.name) or depth > question.options.max_depth:
+            return None
+        shows = question.shows(node, depth)
+        if shows:
+            displayed.add(id(node))
+        return node.shown, indent + 2 * shows
+
+    def leave(node: Group, below: list[Group], indent: int) -> list[Group]:
+        if id(node) not in displayed:
+            return below
+        question.sort(below)
+        node.shown = below
+        node.text = _line(node, question.options, indent)
+        return [node]
+
+    fold([root], enter, leave)
+
+
+def _line(node: Group, options: Options, indent: int) -> str:
+    select, own, total = options.select, node.own, node.total
+
+    def part(text: str, of: str) -> str:
+        return f"{text if node.account else '--'}/{of}"
+
+    columns = []
+    for counter, _ in (*selected_sizes(select), *selected_times(select)):
+        mine, all_ = (formatting.measure(counter, getattr(stats, counter)) for stats in (own, total))
+        columns.append(part(mine, all_))
+    if "params" in select:
+        columns.append(part(formatting.number(own.parameters), f"{formatting.number(total.parameters)} params"))
+    if "float_ops" in select:
+        columns.append(part(formatting.number(own.float_ops), f"{formatting.number(total.float_ops)} flops"))
+    if "device" in select and node.devices:
+        columns.append("|".join(node.devices))
+    if "op_types" in select:
+        columns.append("|".join(node.op_types))
+    columns.extend(f"{name} N/A in code view" for name in ("occurrence", "input_shapes") if name in select)
+    return f"{' ' * indent}{node.name} ({', '.join(columns)})\n"

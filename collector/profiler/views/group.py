@@ -1,0 +1,147 @@
+"""What the op and the code view share: a displayed group of graph nodes, its filters, its message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from collector.profiler.attributes import COUNTERS, ORDER_COUNTERS
+from collector.profiler.model import ROOT_NAME, Model, Node
+from collector.profiler.options import Filters, Options
+from collector.profiler.stats import Stats
+from collector.profiler.views.tree import TreeNode, fill
+from collector.protos import MultiGraphNodeProto
+
+
+class Group:
+    """Some graph nodes under one name, and how the question being answered sees them."""
+
+    __slots__ = (
+        "account",
+        "children",
+        "devices",
+        "members",
+        "name",
+        "nodes",
+        "op_types",
+        "own",
+        "shown",
+        "text",
+        "total",
+    )
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.nodes: dict[str, Node] = {}
+        self.children: list[Group] = []
+        self.account = False
+        self.own = Stats()
+        self.total = Stats()
+        self.members: list[TreeNode] = []
+        """The nodes that count, in name order."""
+        self.op_types: list[str] = []
+        self.devices: list[str] = []
+        """Of the members; ``""`` for those that never ran."""
+        self.shown: list[Group] = []
+        self.text = ""
+
+    def restart_total(self, parts: Sequence[Group]) -> None:
+        """Makes the total the group's own figures and the totals of ``parts``."""
+        self.total = Stats()
+        self.total.add(self.own)
+        for part in parts:
+            self.total.add(part.total)
+
+
+class GroupQuestion:
+    """The options, compiled, and what they mean for groups."""
+
+    def __init__(self, model: Model, options: Options) -> None:
+        self.model = model
+        self.options = options
+        self.filters = Filters(options)
+        self._order = ORDER_COUNTERS.get(options.order_by)
+
+    def account(self, group: Group) -> None:
+        """Works out which nodes count, the group's own figures, and whether the group itself counts.
+
+        A group without nodes (a line that only calls others) counts only when every type does.
+        """
+        patterns = self.filters.account
+        picked = [node for _, node in sorted(group.nodes.items(), key=lambda item: item[0].encode())]
+        if not patterns.everything:
+            picked = [node for node in picked if any(map(patterns.match, node.op_types))]
+        group.account = bool(picked) or patterns.everything
+        group.members = [self._member(node) for node in picked]
+        group.own = Stats.total(member.own for member in group.members for _ in range(self._weight(member.node)))
+        group.op_types = sorted({type_ for node in picked for type_ in node.op_types})
+        group.devices = sorted({node.device for node in picked})
+
+    def _weight(self, node: Node) -> int:
+        """How often the node's figures count: as in tfprof, once per expression that matches one of its types."""
+        patterns = self.filters.account
+        return 1 if patterns.everything else patterns.count(node.op_types)
+
+    def _member(self, node: Node) -> TreeNode:
+        member = TreeNode(node)
+        member.own = node.stats(self.options.step)
+        member.devices = [node.device] if node.device else []
+        member.input_shapes = self.model.input_shapes(node)
+        member.restart_total(())
+        return member
+
+    def shows(self, group: Group, depth: int) -> bool:
+        """Whether the group is displayed, ``min_occurrence`` aside. The root always is."""
+        if group.name == ROOT_NAME:
+            return True
+        options, total = self.options, group.total
+        return (
+            total.requested_bytes >= options.min_bytes
+            and total.peak_bytes >= options.min_peak_bytes
+            and total.residual_bytes >= options.min_residual_bytes
+            and total.output_bytes >= options.min_output_bytes
+            and total.exec_micros >= options.min_micros
+            and total.accelerator_exec_micros >= options.min_accelerator_micros
+            and total.cpu_exec_micros >= options.min_cpu_micros
+            and total.parameters >= options.min_params
+            and total.float_ops >= options.min_float_ops
+            and depth <= options.max_depth
+            and self.filters.show.match(group.name)
+            and not self.filters.hide.match(group.name)
+        )
+
+    def sort(self, groups: list[Group]) -> None:
+        """Sorts by ``order_by``: names ascending, everything else largest first; ``""`` leaves them."""
+        counter = self._order
+        if not self.options.order_by:
+            return
+        if self.options.order_by == "occurrence":
+            groups.sort(key=lambda group: len(group.members), reverse=True)
+        elif counter is None:
+            groups.sort(key=lambda group: group.name.encode())
+        else:
+            groups.sort(key=lambda group: getattr(group.total, counter), reverse=True)
+
+
+def to_proto(root: Group) -> MultiGraphNodeProto:
+    """The displayed tree as a message."""
+    answer = MultiGraphNodeProto()
+    pending: list[tuple[Group, MultiGraphNodeProto]] = [(root, answer)]
+    while pending:
+        group, proto = pending.pop()
+        proto.name = group.name
+        for counter in COUNTERS:
+            setattr(proto, counter, getattr(group.own, counter))
+            setattr(proto, f"total_{counter}", getattr(group.total, counter))
+        for member in group.members:
+            fill(proto.graph_nodes.add(), member)
+        pending.extend((child, proto.children.add()) for child in group.shown)
+    return answer
+
+
+def lines_of(root: Group) -> Iterable[str]:
+    """The texts of what is displayed, in printing order."""
+    pending = [root]
+    while pending:
+        group = pending.pop()
+        yield group.text
+        pending.extend(reversed(group.shown))
