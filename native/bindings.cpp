@@ -292,6 +292,7 @@ PYBIND11_MODULE(_native, m) {
       "abort", [] { Subscriber::instance().abort(); }, py::call_guard<py::gil_scoped_release>(),
       "Closes the session without waiting for the GPU, and forgets it.");
   m.def("is_active", [] { return Subscriber::instance().active(); });
+  m.def("is_idle", [] { return Subscriber::instance().idle(); });
   m.def(
       "push_annotation", [](const std::string& path) { Subscriber::instance().push_annotation(path); }, py::arg("path"),
       "Puts the path on every launch of this thread until the matching pop.");

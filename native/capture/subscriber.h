@@ -80,6 +80,8 @@ class Subscriber {
   bool active() const {
     return collecting_.load(std::memory_order_acquire) && !forked_.load(std::memory_order_relaxed);
   }
+  // Whether a session is open and CUPTI has not asked for a buffer in it: nothing has happened.
+  bool idle() const { return active() && pool_.load(std::memory_order_acquire)->requested() == 0; }
 
   // Puts `path` on every launch of this thread until the matching pop. No effect while no session is open.
   void push_annotation(std::string_view path);
