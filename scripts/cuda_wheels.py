@@ -7,6 +7,7 @@ The wheels are NVIDIA's, under NVIDIA's licence; nothing of them enters this rep
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -80,6 +81,17 @@ def include_folders(cuda: str) -> list[Path]:
 def libcupti(cuda: str) -> Path:
     """The libcupti of this CUDA version."""
     return next(unpacked(RELEASES[cuda][0]).glob("nvidia/*/lib/libcupti.so.*"))
+
+
+def documented_structs(include: Path) -> dict[str, str]:
+    """Kind constant -> the struct its comment in cupti_activity.h names."""
+    text = (include / "cupti_activity.h").read_text(errors="replace")
+    body = text[: text.index("} CUpti_ActivityKind;")]
+    found = {}
+    for comment, kind in re.findall(r"/\*\*((?:(?!\*/).)*)\*/\s*(CUPTI_ACTIVITY_KIND_\w+)\s*=\s*\d+", body, re.DOTALL):
+        if structs := re.findall(r"CUpti_Activity\w+", comment):
+            found[kind] = structs[-1]
+    return found
 
 
 if __name__ == "__main__":

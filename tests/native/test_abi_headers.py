@@ -98,17 +98,6 @@ def cupti_constant(enum: str, entry: str) -> str:
     return ENUM_PREFIXES[enum] + name.upper()
 
 
-def documented_structs(include: Path) -> dict[str, str]:
-    """Kind constant -> the struct its comment in cupti_activity.h names."""
-    text = (include / "cupti_activity.h").read_text(errors="replace")
-    body = text[: text.index("} CUpti_ActivityKind;")]
-    found = {}
-    for comment, kind in re.findall(r"/\*\*((?:(?!\*/).)*)\*/\s*(CUPTI_ACTIVITY_KIND_\w+)\s*=\s*\d+", body, re.DOTALL):
-        if structs := re.findall(r"CUpti_Activity\w+", comment):
-            found[kind] = structs[-1]
-    return found
-
-
 PRELUDE = """\
 #include <cuda.h>
 #include <cupti.h>
@@ -127,10 +116,11 @@ constexpr bool same_sign() {
 """
 
 
-def assertions(header: Header, cuda: str, include: Path) -> list[str]:
+def assertions(header: Header, cuda: str, wheels: ModuleType) -> list[str]:
     """Lines of C++ that compile only if our header tells the truth about this version's."""
     version = version_number(cuda)
-    structs = documented_structs(include)
+    include = wheels.include_folders(cuda)[0]
+    structs = wheels.documented_structs(include)
     known = "".join(path.read_text(errors="replace") for path in sorted(include.glob("cupti*.h")))
     lines = []
     for enum, entries in header.enums.items():
@@ -208,7 +198,7 @@ def test_optional_fields_are_those_marked_since(header: Header) -> None:
 @pytest.mark.parametrize("cuda", VERSIONS)
 def test_header_matches_nvidias(cuda: str, header: Header, root: Path, tmp_path: Path, cuda_wheels: ModuleType) -> None:
     includes = cuda_wheels.include_folders(cuda)
-    lines = assertions(header, cuda, includes[0])
+    lines = assertions(header, cuda, cuda_wheels)
     lines += [
         f"static_assert(sizeof(ours::{struct}::{field}) == {num_bytes});"
         for _, _, struct, field, num_bytes in header.optional
@@ -241,6 +231,6 @@ def test_a_wrong_header_is_caught(
     changed.parent.mkdir()
     changed.write_text(text.replace(right, wrong))
     includes = cuda_wheels.include_folders(NEWEST)
-    done = compile_lines(assertions(parse(changed.read_text()), NEWEST, includes[0]), tmp_path, tmp_path, includes)
+    done = compile_lines(assertions(parse(changed.read_text()), NEWEST, cuda_wheels), tmp_path, tmp_path, includes)
     assert done.returncode != 0
     assert complaint in done.stderr

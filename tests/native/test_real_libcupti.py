@@ -1,0 +1,73 @@
+"""NVIDIA's own libcupti and headers, and our decoder: the same buffers, record for record.
+
+`cuptiActivityGetNextRecord` needs no driver up to CUDA 13.1, so this runs everywhere. The newer ones answer only where
+a driver is; tests/gpu holds those.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytest.importorskip("collector._native", reason="the native extension is not built")
+
+WALKABLE = ["12.0", "12.3", "12.4", "12.8", "12.9", "13.0", "13.1"]
+KINDS = [
+    "CONCURRENT_KERNEL",
+    "MEMCPY",
+    "MEMCPY2",
+    "MEMSET",
+    "RUNTIME",
+    "DRIVER",
+    "EXTERNAL_CORRELATION",
+    "SYNCHRONIZATION",
+    "OVERHEAD",
+]
+
+
+@pytest.fixture(scope="module", params=WALKABLE)
+def version(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def records_library(
+    version: str, cuda_wheels: ModuleType, root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """cpp/nvidia_records.cpp, compiled with the headers of this version."""
+    includes = cuda_wheels.include_folders(version)
+    structs = cuda_wheels.documented_structs(includes[0])
+    library = tmp_path_factory.mktemp("records") / "librecords.so"
+    command = ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-o", str(library)]
+    command += [f"-D{kind.removeprefix('CONCURRENT_')}={structs['CUPTI_ACTIVITY_KIND_' + kind]}" for kind in KINDS]
+    for include in includes:
+        command += ["-isystem", str(include)]
+    bare = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}  # no installed toolkit, and no preloaded sanitizer
+    source = root / "tests/native/cpp/nvidia_records.cpp"
+    done = subprocess.run([*command, str(source)], env=bare, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return library
+
+
+def test_both_read_every_record_alike(
+    version: str, records_library: Path, cuda_wheels: ModuleType, root: Path, tmp_path: Path
+) -> None:
+    major, minor = map(int, version.split("."))
+    script = root / "tests/native/compare_with_libcupti.py"
+    arguments = [str(records_library), str(cuda_wheels.libcupti(version)), str(major * 1000 + minor * 10)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COLLECTOR_LIB")}
+    done = subprocess.run(
+        [sys.executable, str(script), *arguments],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
