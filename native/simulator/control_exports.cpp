@@ -22,6 +22,9 @@ using collector::simulator::Simulator;
 // What cuptiGetVersion answers; its presence says that this library is a simulator.
 SIMULATOR_EXPORT uint32_t collector_simulator_version() { return Simulator::current().release.api_version; }
 
+// Another one for every GPU that was simulated in this process: what was learnt of one does not hold for the next.
+SIMULATOR_EXPORT const void* collector_simulator_instance() { return &Simulator::current(); }
+
 // Whether the version played exports a symbol. One library plays all versions, so dlsym finds more than there is.
 SIMULATOR_EXPORT int collector_simulator_has(const char* symbol) {
   const size_t index = function_index(symbol);

@@ -434,6 +434,7 @@ void Simulator::replay(const SimActivity* activities, size_t count) {
         call.start_ns = std::max<int64_t>(call.end_ns - config.api_call_ns, 1);
       }
       write_api(call, here);
+      clock.advance_to(call.end_ns);
     }
     if (recorded(activity)) write_activity(activity, buffer);
     clock.advance_to(std::max(activity.start_ns, activity.end_ns));
