@@ -67,6 +67,8 @@ class Ledger:
     bytes_completed: int = 0
     bytes_unparsed: int = 0
     """Bytes at the end of buffers that could not be read as records."""
+    bytes_discarded: int = 0
+    """Bytes thrown away because no buffer was left and the CUPTI version may not be told so (before 12.9)."""
     decode_cpu_ns: int = 0
     """Processor time spent reading records."""
     callback_calls: int = 0
@@ -103,6 +105,7 @@ class Ledger:
 _LOSSES = {
     "records_dropped": "CUPTI dropped {} records: make more or larger buffers (max_buffers, buffer_bytes)",
     "buffers_declined": "{} buffer requests were declined: raise max_buffers",
+    "bytes_discarded": "{} bytes of records were discarded for want of buffers: raise max_buffers",
     "buffers_outstanding": "{} buffers had not come back when the step ended: raise timeout_ms, keep synchronize on",
     "bytes_unparsed": "{} bytes of buffers could not be read as records",
     "records_unknown_kind": "{} records are of a kind this version does not know",

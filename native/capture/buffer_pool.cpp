@@ -7,13 +7,20 @@
 #include <new>
 
 namespace collector::capture {
+namespace {
+
+// Zeroed behind the end that CUPTI states: a record may have been begun there.
+constexpr size_t kBehindEnd = 1024;
+
+}  // namespace
 
 BufferPool::BufferPool(size_t buffer_bytes, uint32_t max_buffers, uint32_t ready)
     : buffer_bytes_(buffer_bytes),
       max_buffers_(max_buffers),
-      reserved_bytes_(buffer_bytes * max_buffers + kScratchBytes * kScratchBuffers),
+      reserved_bytes_(buffer_bytes * max_buffers + kScratchBytes * (kScratchBuffers + 1)),
       free_(max_buffers),
-      completed_queue_(max_buffers + kScratchBuffers) {
+      free_scratch_(kScratchBuffers),
+      completed_queue_(max_buffers) {
   // Reserved, not committed: memory is used as buffers are, and comes zeroed from the kernel.
   void* memory =
       ::mmap(nullptr, reserved_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -26,6 +33,7 @@ BufferPool::BufferPool(size_t buffer_bytes, uint32_t max_buffers, uint32_t ready
     free_.push(index);
     ready_.fetch_add(1, std::memory_order_relaxed);
   }
+  for (uint32_t i = 0; i < kScratchBuffers; ++i) free_scratch_.push(i);
 }
 
 BufferPool::~BufferPool() {
@@ -57,13 +65,21 @@ uint8_t* BufferPool::acquire() noexcept {
 
 uint8_t* BufferPool::acquire_scratch() noexcept {
   outstanding_.fetch_add(1, std::memory_order_acq_rel);
-  const uint32_t index = next_scratch_.fetch_add(1, std::memory_order_relaxed) % kScratchBuffers;
-  return base_ + buffer_bytes_ * max_buffers_ + kScratchBytes * index;
+  uint32_t index;
+  // With all of them out, the last one is shared: what is written there is thrown away in any case.
+  return free_scratch_.pop(index) ? scratch(index) : scratch(kScratchBuffers);
 }
 
 void BufferPool::complete(uint8_t* data, size_t valid) noexcept {
   completed_bytes_.fetch_add(valid, std::memory_order_relaxed);
-  completed_queue_.push({data, valid});
+  if (is_scratch(data)) {
+    discarded_bytes_.fetch_add(valid, std::memory_order_relaxed);
+    std::memset(data, 0, kScratchBytes);
+    const auto index = static_cast<uint32_t>(static_cast<size_t>(data - scratch(0)) / kScratchBytes);
+    if (index < kScratchBuffers) free_scratch_.push(index);
+  } else {
+    completed_queue_.push({data, valid});
+  }
   completed_.fetch_add(1, std::memory_order_release);
   outstanding_.fetch_sub(1, std::memory_order_acq_rel);
 }
@@ -74,18 +90,10 @@ std::optional<CompletedBuffer> BufferPool::take_completed() noexcept {
   return buffer;
 }
 
-bool BufferPool::is_pooled(const uint8_t* data) const {
-  return data >= base_ && data < base_ + buffer_bytes_ * max_buffers_;
-}
-
-bool BufferPool::is_scratch(const uint8_t* data) const {
-  return data >= base_ + buffer_bytes_ * max_buffers_ && data < base_ + reserved_bytes_;
-}
-
 void BufferPool::recycle(const CompletedBuffer& done) noexcept {
   if (!is_pooled(done.data)) return;
   // We promise CUPTI zeroed buffers (attribute 5), or it would zero them itself in the program's threads.
-  std::memset(done.data, 0, std::min(done.valid, buffer_bytes_));
+  std::memset(done.data, 0, std::min(done.valid + kBehindEnd, buffer_bytes_));
   free_.push(static_cast<uint32_t>(static_cast<size_t>(done.data - base_) / buffer_bytes_));
   ready_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -105,6 +113,7 @@ void BufferPool::reset_counts() {
   completed_.store(0, std::memory_order_relaxed);
   declined_.store(0, std::memory_order_relaxed);
   completed_bytes_.store(0, std::memory_order_relaxed);
+  discarded_bytes_.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace collector::capture

@@ -93,10 +93,6 @@ void Subscriber::on_buffer_completed(void*, uint32_t, uint8_t* data, size_t, siz
 void Subscriber::drain() {
   BufferPool* pool = pool_.load(std::memory_order_acquire);
   while (const auto buffer = pool->take_completed()) {
-    if (pool->is_scratch(buffer->data)) {
-      discarded_scratch_bytes_ += buffer->valid;
-      continue;
-    }
     try {
       decoder_->decode(buffer->data, buffer->valid);
     } catch (const std::bad_alloc&) {
@@ -121,7 +117,6 @@ void Subscriber::decode_loop() {
 void Subscriber::start_decoding() {
   store_.clear();
   decoder_.emplace(library(), store_);
-  discarded_scratch_bytes_ = 0;
   out_of_memory_bytes_ = 0;
   decoding_.store(true, std::memory_order_release);
   // The program's signal handlers must not run on our thread.
@@ -149,6 +144,7 @@ void Subscriber::prepare_pool(const StartOptions& options) {
     pool_.store(pool, std::memory_order_release);
   }
   pool->reset_counts();
+  lost_buffers_ = pool->outstanding();
 }
 
 std::optional<Failure> Subscriber::start(const StartOptions& options) {
@@ -162,8 +158,11 @@ std::optional<Failure> Subscriber::start(const StartOptions& options) {
   }
   cupti::Library::Opened opened = cupti::Library::open(options.paths);
   if (const Failure* failure = std::get_if<Failure>(&opened)) return *failure;
-  libraries_.push_back(std::get<std::shared_ptr<const cupti::Library>>(opened));
-  library_.store(libraries_.back().get(), std::memory_order_release);
+  auto& library = std::get<std::shared_ptr<const cupti::Library>>(opened);
+  if (library_.load(std::memory_order_relaxed) != library.get()) {
+    libraries_.push_back(library);
+    library_.store(library.get(), std::memory_order_release);
+  }
 
   std::optional<Failure> failure;
   try {
@@ -185,9 +184,12 @@ std::optional<Failure> Subscriber::start_tracing(const StartOptions& options) {
   may_decline_.store(library().has(Feature::kDeclineBuffers), std::memory_order_relaxed);
   if (auto failure = subscribe(options.share_subscription)) return failure;
   set_attributes();
-  const Result result = library().cupti().ActivityRegisterCallbacks(on_buffer_requested, on_buffer_completed);
-  if (result != Result::kSuccess) {
-    return cupti::describe("cuptiActivityRegisterCallbacks", result, library().text_of(result));
+  // Callbacks must be there before the first kind is enabled; where one stayed on, so did they.
+  if (kernels_left_on_ != &library()) {
+    const Result result = library().cupti().ActivityRegisterCallbacks(on_buffer_requested, on_buffer_completed);
+    if (result != Result::kSuccess) {
+      return cupti::describe("cuptiActivityRegisterCallbacks", result, library().text_of(result));
+    }
   }
   const std::optional<Anchor> clocks = read_clocks();
   if (!clocks) return Failure{cupti::FailureKind::kCuptiCall, "CUPTI's clock cannot be read (cuptiGetTimestamp)", ""};
@@ -263,6 +265,7 @@ void Subscriber::unsubscribe() {
 std::optional<Failure> Subscriber::enable(const std::vector<ActivityKind>& kinds) {
   enabled_.clear();
   for (const ActivityKind kind : kinds) {
+    if (kind == ActivityKind::kConcurrentKernel && kernels_left_on_ == &library()) continue;
     const Result result = library().cupti().ActivityEnable(kind);
     if (result == Result::kInvalidKind) continue;  // an older library meets a newer kind
     if (result != Result::kSuccess) return cupti::describe("cuptiActivityEnable", result, library().text_of(result));
@@ -273,8 +276,11 @@ std::optional<Failure> Subscriber::enable(const std::vector<ActivityKind>& kinds
 
 void Subscriber::disable_enabled() {
   for (auto kind = enabled_.rbegin(); kind != enabled_.rend(); ++kind) {
-    // 13.0.48 can deadlock here. There the kind stays on, and its buffers are declined between sessions.
-    if (*kind == ActivityKind::kConcurrentKernel && !library().has(Feature::kDisablingKernelsIsSafe)) continue;
+    if (*kind == ActivityKind::kConcurrentKernel && !library().has(Feature::kDisablingKernelsIsSafe)) {
+      // 13.0.48 can deadlock here. There the kind stays on, and its buffers are declined between sessions.
+      kernels_left_on_ = &library();
+      continue;
+    }
     library().cupti().ActivityDisable(*kind);
   }
   enabled_.clear();
@@ -352,7 +358,8 @@ void Subscriber::flush(uint32_t forced, int64_t deadline_ns) {
   const BufferPool* pool = pool_.load(std::memory_order_acquire);
   uint64_t completed = pool->completed();
   int64_t quiet_since = clock_ns(CLOCK_MONOTONIC);
-  for (int64_t pause = kMillisecond / 50; pool->outstanding() > 0; pause = std::min(2 * pause, kMillisecond)) {
+  for (int64_t pause = kMillisecond / 50; pool->outstanding() > lost_buffers_;
+       pause = std::min(2 * pause, kMillisecond)) {
     const int64_t now = clock_ns(CLOCK_MONOTONIC);
     if (pool->completed() != completed) {
       completed = pool->completed();
@@ -402,11 +409,11 @@ std::optional<Capture> Subscriber::stop(bool synchronize, int64_t timeout_ns) {
       {"buffers_requested", static_cast<int64_t>(pool->requested())},
       {"buffers_completed", static_cast<int64_t>(pool->completed())},
       {"buffers_declined", static_cast<int64_t>(pool->declined())},
-      {"buffers_outstanding", pool->outstanding()},
+      {"buffers_outstanding", std::max<int64_t>(pool->outstanding() - lost_buffers_, 0)},
       {"bytes_completed", static_cast<int64_t>(pool->completed_bytes())},
       {"bytes_mapped", static_cast<int64_t>(pool->mapped_bytes())},
       {"bytes_unparsed", static_cast<int64_t>(decoded.bytes_unparsed + out_of_memory_bytes_)},
-      {"bytes_discarded", static_cast<int64_t>(discarded_scratch_bytes_)},
+      {"bytes_discarded", static_cast<int64_t>(pool->discarded_bytes())},
       {"records_decoded", static_cast<int64_t>(decoded.records)},
       {"records_dropped", static_cast<int64_t>(dropped)},
       {"records_unknown_kind", static_cast<int64_t>(decoded.unknown_kinds)},

@@ -125,6 +125,8 @@ class Subscriber {
   void* subscription_ = nullptr;
   bool shared_subscription_ = false;
   std::vector<cupti::ActivityKind> enabled_;
+  const cupti::Library* kernels_left_on_ = nullptr;  // see disable_enabled
+  int64_t lost_buffers_ = 0;  // outstanding since before this session: CUPTI never gave them back
   Anchor start_{};
 
   store::Store store_;
@@ -132,7 +134,6 @@ class Subscriber {
   std::thread decode_thread_;
   std::atomic<bool> decoding_{false};
   int64_t decode_cpu_ns_ = 0;
-  uint64_t discarded_scratch_bytes_ = 0;
   uint64_t out_of_memory_bytes_ = 0;
 
   AnnotationLog annotations_;

@@ -45,10 +45,10 @@ class Symbols {
     has_ = reinterpret_cast<int (*)(const char*)>(::dlsym(handle, "collector_simulator_has"));
   }
 
-  bool simulated() const { return has_ != nullptr; }
-
   void* find(const char* name) const {
-    if (has_ != nullptr && has_(name) == 0) return nullptr;
+    constexpr std::string_view kControl = "collector_simulator_";
+    const bool is_control = std::string_view(name).substr(0, kControl.size()) == kControl;
+    if (has_ != nullptr && !is_control && has_(name) == 0) return nullptr;
     return ::dlsym(handle_, name);
   }
 
@@ -186,7 +186,8 @@ class Finder {
     const Symbols symbols(handle);
     library.cupti_ = load_cupti(symbols);
     library.cupti_path_ = path_of(handle, path);
-    library.simulated_ = symbols.simulated();
+    symbols.load(library.simulator_instance_, "collector_simulator_instance");
+    if (library.simulated()) library.simulated_instance_ = library.simulator_instance_();
     if (const char* name = missing_function(library.cupti_)) {
       return Failure{FailureKind::kCuptiNotFound, library.cupti_path_ + " has no " + name,
                      "Point COLLECTOR_LIBCUPTI at a libcupti of CUDA 12.0 or newer"};
@@ -317,8 +318,7 @@ Library::Opened Library::open(const LibraryPaths& paths) {
   Finder finder(paths);
   const std::lock_guard<std::mutex> lock(mutex);
   const std::string key = finder.key();
-  // A simulator may have changed its version since, so it is asked again; a real library cannot.
-  if (const auto found = opened.find(key); found != opened.end() && !found->second->simulated()) return found->second;
+  if (const auto found = opened.find(key); found != opened.end() && found->second->current()) return found->second;
   Opened result = finder.open();
   if (const auto* library = std::get_if<std::shared_ptr<const Library>>(&result)) opened[key] = *library;
   return result;

@@ -100,7 +100,7 @@ class Library {
  public:
   using Opened = std::variant<std::shared_ptr<const Library>, Failure>;
 
-  // Finds, checks and opens both libraries. The same paths give the same instance; nothing is ever closed, since
+  // Finds, checks and opens both libraries. The same files give the same instance; nothing is ever closed, since
   // CUPTI's threads and callbacks may outlive any session. Calls libcupti only after a real driver is loaded:
   // 13.2 without one dies of unbounded recursion on any call.
   static Opened open(const LibraryPaths& paths);
@@ -119,7 +119,7 @@ class Library {
   uint32_t api_version() const { return api_version_; }
   int cuda_version() const { return cuda_version_; }      // 12040 is 12.4
   int driver_version() const { return driver_version_; }  // likewise
-  bool simulated() const { return simulated_; }
+  bool simulated() const { return simulator_instance_ != nullptr; }
   bool has(Feature feature) const;
   std::map<std::string, bool> features() const;
 
@@ -140,6 +140,8 @@ class Library {
   friend class Finder;
   void learn_strides();
   void set_version(uint32_t api_version);
+  // Whether this still describes the library: always, but for a simulator that has become another GPU since.
+  bool current() const { return simulator_instance_ == nullptr || simulator_instance_() == simulated_instance_; }
 
   CuptiFunctions cupti_;
   DriverFunctions driver_;
@@ -148,7 +150,8 @@ class Library {
   uint32_t api_version_ = 0;
   int cuda_version_ = 0;
   int driver_version_ = 0;
-  bool simulated_ = false;
+  const void* (*simulator_instance_)() = nullptr;
+  const void* simulated_instance_ = nullptr;
   uint32_t strides_[64] = {};
 };
 
