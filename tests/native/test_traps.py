@@ -1,4 +1,4 @@
-"""What other collectors ran into, each provoked on the simulator: the trap's public issue is in the test's docstring."""
+"""What other collectors ran into, each provoked on the simulator; the public issue is in the docstring."""
 
 from __future__ import annotations
 
