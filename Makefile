@@ -168,9 +168,8 @@ bench: $(VENV)/.installed ## Run every benchmark: one ratio per claim
 wheels: $(BIN)/python ## Collect the wheels `make gpu WHEELS=wheels` needs where there is no network
 	$(BIN)/python -m pip download --quiet -d wheels '.[test,gpu]' pip scikit-build-core pybind11 cmake ninja
 
-gpu: $(BIN)/python ## On a machine with a GPU: build, run the GPU tests, write out/gpu (WHEELS=folder: no network)
-	$(BIN)/$(PIP_INSTALL) -C build-dir=build/editable -e '.[test,gpu]'
-	$(BIN)/python scripts/gpu_report.py out/gpu
+gpu: ## On a machine with a GPU: build, test, measure, write benchmarks/results/CARD.md (WHEELS=folder: no network)
+	$(if $(WHEELS),COLLECTOR_WHEELS=$(abspath $(WHEELS))) $(PYTHON) scripts/gpu_report.py
 
 # --- pages
 
