@@ -122,7 +122,7 @@ class _Recorder:
         while at >= 0 and frames[at].owner is not owner:
             at -= 1
         if at < 0:
-            return  # entered on another thread
+            return  # closed with its session, or entered on another thread
         above = frames[at + 1 :]
         for _ in frames[at:]:
             self._pop()
@@ -132,13 +132,30 @@ class _Recorder:
         del frames[at]
 
 
+    def end(self) -> None:
+        """Close what this thread still has open; what other threads have, they close when they leave it."""
+        frames: list[_Frame] = getattr(self._threads, "frames", [])
+        for _ in frames:
+            self._pop()
+        frames.clear()
+        self._path.set("")
+
+
 _recorder: _Recorder | None = None
 
 
 def send_annotations_to(source: Source | None) -> None:
     """From now on pass annotations to ``source``; None: to nobody. For the session that owns the source."""
     global _recorder
-    _recorder = None if source is None else _Recorder(source)
+    ended, _recorder = _recorder, None if source is None else _Recorder(source)
+    if ended is not None:
+        ended.end()
+
+
+def forget_annotations() -> None:
+    """From now on pass annotations to nobody and touch nothing, as in a forked child."""
+    global _recorder
+    _recorder = None
 
 
 def _resumed(name: str, generator: Any) -> Generator[Any, Any, Any]:

@@ -13,7 +13,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from collector.annotate import send_annotations_to
+from collector.annotate import forget_annotations, send_annotations_to
 from collector.errors import CollectorError, CollectorWarning, NotTracedError, SessionActiveError
 from collector.files import check_writable
 from collector.options import KINDS, TraceOptions

@@ -164,13 +164,33 @@ def test_an_annotation_entered_before_the_trace_does_not_disturb_it():
     assert log.stack == []
 
 
-def test_an_annotation_left_after_the_trace_is_taken_off_the_sources_stack():
+def test_an_annotation_left_after_the_trace_was_closed_with_it():
     log = Log()
     send_annotations_to(log)
-    with annotate("outer"):
+    with annotate("outer"), annotate("inner"):
         send_annotations_to(None)
-        assert log.stack == ["outer"]
+        assert log.stack == []
     assert log.stack == []
+
+
+def test_an_annotation_that_outlives_the_trace_on_another_thread_is_closed_when_it_is_left():
+    log, entered, ended, stacks = Log(), threading.Event(), threading.Event(), []
+
+    def work() -> None:
+        with annotate("worker"):
+            entered.set()
+            ended.wait(10)
+            stacks.append(list(log.stack))
+        stacks.append(list(log.stack))
+
+    thread = threading.Thread(target=work)
+    send_annotations_to(log)
+    thread.start()
+    entered.wait(10)
+    send_annotations_to(None)
+    ended.set()
+    thread.join()
+    assert stacks == [["worker"], []]
 
 
 def test_an_annotation_left_in_the_next_trace_belongs_to_the_first_alone():
