@@ -37,7 +37,7 @@ def gpu_here() -> None:
     pytest.skip(f"NO GPU: {reason.partition('. ')[0]}")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def real_gpu(gpu_here: None) -> None:
     """For tests of what only a real GPU or a real libcupti has."""
     if simulated_cuda.asked_for():
