@@ -63,10 +63,12 @@ def _is_foreign(message: Message) -> bool:
 
 
 def _parse_text(data: bytes, kind: type[M], name: str) -> M:
+    """Text of a newer TensorFlow may have fields that we do not know; text of another kind has no others."""
+    wanted = kind.DESCRIPTOR.name
     try:
-        return text_format.Parse(data.decode("utf-8"), kind())
+        message = text_format.Parse(data.decode("utf-8"), kind(), allow_unknown_field=True)
     except (UnicodeDecodeError, text_format.ParseError) as error:
-        wanted = kind.DESCRIPTOR.name
-        raise InvalidFileError(
-            f"{name} is no {wanted}, neither binary nor text", f"Give a file with a {wanted}"
-        ) from error
+        raise InvalidFileError(f"{name} is no {wanted}, neither binary nor text", f"Give a file with a {wanted}") from error
+    if _is_foreign(message):
+        raise InvalidFileError(f"{name} is no {wanted}: it has none of its fields", f"Give a file with a {wanted}")
+    return message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from collector.profiler.errors import ViewError
 from collector.profiler.views.code import CodeNode
@@ -106,15 +106,15 @@ class ProfileBuilder:
 def from_code(root: Group, attribute: str) -> PprofProfile:
     """The displayed tree of the code view, weighted by ``attribute``."""
     builder = ProfileBuilder(attribute)
-    pending: list[tuple[Group, list[int]]] = [(child, []) for child in reversed(root.shown)]
+    pending: list[tuple[Group | None, Group, list[int]]] = [(None, child, []) for child in reversed(root.shown)]
     while pending:
-        caller, locations = pending.pop()
-        if not caller.shown:
-            _each_member(caller, lambda member, at=locations: builder.sample(member, at))
-        entered = []
-        for callee in caller.shown:
-            entered.append((callee, [*locations, _call(builder, caller, callee)]))
-        pending.extend(reversed(entered))
+        caller, line, locations = pending.pop()
+        if caller is not None:
+            locations = [*locations, _call(builder, caller, line)]
+        if not line.shown:
+            for member in _members(line):
+                builder.sample(member, locations)
+        pending.extend((line, callee, locations) for callee in reversed(line.shown))
     return builder.build()
 
 
@@ -127,13 +127,12 @@ def _call(builder: ProfileBuilder, caller: Group, callee: Group) -> int:
     )
 
 
-def _each_member(line: Group, visit: Callable[[TreeNode], None]) -> None:
-    """Calls ``visit`` for every node created at ``line`` or below it."""
+def _members(line: Group) -> Iterator[TreeNode]:
+    """Every node created at ``line`` or below it."""
     pending = [line]
     while pending:
         group = pending.pop()
-        for member in group.members:
-            visit(member)
+        yield from group.members
         pending.extend(reversed(group.children))
 
 

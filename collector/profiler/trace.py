@@ -34,7 +34,7 @@ class TraceFile:
         """Names a process."""
         self._first.append({"args": {"name": name}, "name": "process_name", "ph": "M", "pid": pid})
 
-    def region(self, name: str, start: int, duration: int, pid: int, tid: int, **args: str) -> None:
+    def region(self, name: str, start: int, duration: int, pid: int, tid: int, /, **args: str) -> None:
         """A box from ``start`` for ``duration`` microseconds."""
         event = {"args": dict(sorted(args.items())), "cat": "Op", "dur": duration, "name": name, "ph": "X"}
         self._first.append({**event, "pid": pid, "tid": tid, "ts": start})
@@ -112,7 +112,7 @@ class GraphTrace:
         self._next_pid = 0
         self._pids: dict[str, int] = {}
         self._boxes: dict[str, dict[int, _Box]] = {}
-        """Device -> start -> box: of two that start together the later displayed one is kept."""
+        """Device -> start -> box: of two that start together the first displayed one is kept."""
         self._memory: dict[str, _DeviceMemory] = {}
         self.peaks: list[tuple[str, int]] = []
         """(device, highest allocator bytes) of every accelerator."""
@@ -143,7 +143,7 @@ class GraphTrace:
                 self._trace.process(f"Op {kind} threads: {device}", pid)
             boxes = self._boxes.setdefault(device, {})
             for start, duration in times:
-                boxes[start] = _Box(shown, start, duration, pid)
+                boxes.setdefault(start, _Box(shown, start, duration, pid))
 
     def _is_traced(self, node: Node) -> bool:
         execution = node.executions.get(self._step)
@@ -167,9 +167,9 @@ class GraphTrace:
         for other, times in sorted(source.executions[self._step].cpu.items()):
             if other == device or not is_canonical(other) or other not in self._boxes:
                 continue
-            producer = self._boxes[other].get(times[0][0])
-            if producer is not None:
-                producer.consumers.append(box)
+            for start, _ in times:
+                if start in self._boxes[other]:
+                    self._boxes[other][start].consumers.append(box)
 
     def _lanes(self) -> dict[int, dict[int, list[_Box]]]:
         """Pid -> lane -> boxes. A box takes the first lane that is free at its start; touching is free."""

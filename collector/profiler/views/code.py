@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from collector.profiler import formatting
 from collector.profiler.attributes import legend, selected_sizes, selected_times
+from collector.profiler.errors import ViewError
 from collector.profiler.model import ROOT_NAME, Frame, Model, Node
 from collector.profiler.options import Options
 from collector.profiler.patterns import Patterns
@@ -62,7 +63,8 @@ class CodeView:
         kept = _account(self.root.children, question)
         self.root.total = Stats.total(node.total for node in kept)
         self.root.shown = kept if question.filters.start.everything else _find_starts(kept, question.filters.start)
-        _display(self.root, question)
+        if not _display(self.root, question):
+            raise ViewError("max_depth or trim_name_regexes leave nothing of the code view, not even its root")
         return legend("code", options.select) + "".join(lines_of(self.root))
 
 
@@ -133,8 +135,11 @@ def _find_starts(roots: Iterable[Group], patterns: Patterns) -> list[Group]:
     return fold(roots, enter, leave)
 
 
-def _display(root: Group, question: GroupQuestion) -> None:
-    """Leaves in ``shown`` what is printed and gives it its text. What is too deep or trimmed goes with all below."""
+def _display(root: Group, question: GroupQuestion) -> bool:
+    """Leaves in ``shown`` what is printed and gives it its text. What is too deep or trimmed goes with all below.
+
+    Answers whether the root is left.
+    """
     displayed: set[int] = set()
 
     def enter(node: Group, depth: int, indent: int) -> tuple[list[Group], int] | None:
@@ -153,7 +158,7 @@ def _display(root: Group, question: GroupQuestion) -> None:
         node.text = _line(node, question.options, indent)
         return [node]
 
-    fold([root], enter, leave)
+    return bool(fold([root], enter, leave))
 
 
 def _line(node: Group, options: Options, indent: int) -> str:
