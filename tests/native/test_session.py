@@ -157,9 +157,15 @@ def test_a_decorated_function_is_traced(gpu):
 
 def test_an_exception_in_the_body_leaves_the_trace_whole_and_passes_unchanged(gpu, tmp_path):
     mine = ZeroDivisionError("mine")
-    with pytest.raises(ZeroDivisionError) as raised, collector.trace(tmp_path / "t.pb") as step:
+    step = collector.trace(tmp_path / "t.pb")
+
+    @step
+    def body() -> None:
         gpu.launch(ADD)
         raise mine
+
+    with pytest.raises(ZeroDivisionError) as raised:
+        body()
     assert raised.value is mine
     assert step.kernels.names() == ["add"]
     assert RunMetadata.FromString((tmp_path / "t.pb").read_bytes()) == step.run_metadata
@@ -266,11 +272,16 @@ def trouble(request, tmp_path, monkeypatch):
 def test_what_cannot_be_traced_runs_with_one_warning(trouble, tmp_path):
     _, word = trouble
     ran = []
-    session = collector.trace(tmp_path / "t.json")
-    with pytest.warns(collector.CollectorWarning) as caught:
+    step = collector.trace(tmp_path / "t.json")
+
+    def body() -> int:
         line = inspect.currentframe().f_lineno + 1
-        with session as step, collector.annotate("op"):
+        with step, collector.annotate("op"):
             ran.append(True)
+        return line
+
+    with pytest.warns(collector.CollectorWarning) as caught:
+        line = body()
     assert ran
     assert len(caught) == 1
     assert (caught[0].filename, caught[0].lineno) == (__file__, line)

@@ -218,9 +218,9 @@ def test_loading_says_which_file_is_not_a_recording_and_why(build, tmp_path):
     for name, content in {"cut": data[: len(data) // 2], "foreign": b"hello", "empty": b""}.items():
         path = tmp_path / f"{name}.gpurec"
         path.write_bytes(content)
-        with pytest.raises(collector.InvalidFileError, match=f"{name}.gpurec: not a recording"):
+        with pytest.raises(collector.InvalidFileError, match=rf"{name}\.gpurec: not a recording"):
             Recording.load(path)
-    with pytest.raises(collector.InvalidFileError, match="absent.gpurec: No such file"):
+    with pytest.raises(collector.InvalidFileError, match=r"absent\.gpurec: No such file"):
         Recording.load(tmp_path / "absent.gpurec")
     other_zip = tmp_path / "other.gpurec"
     with zipfile.ZipFile(other_zip, "w") as archive:
@@ -254,7 +254,7 @@ def test_a_recording_with_a_damaged_member_is_refused(build, tmp_path, member):
     rewritten(tmp_path / "a.gpurec", tmp_path / "gone.gpurec", lambda name, data: None if name == member else data)
     rewritten(tmp_path / "a.gpurec", tmp_path / "junk.gpurec", lambda name, data: data[:20] if name == member else data)
     for name in ("gone", "junk"):
-        with pytest.raises(collector.InvalidFileError, match=f"{name}.gpurec: a damaged recording"):
+        with pytest.raises(collector.InvalidFileError, match=rf"{name}\.gpurec: a damaged recording"):
             Recording.load(tmp_path / f"{name}.gpurec")
 
 

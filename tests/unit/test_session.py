@@ -41,6 +41,19 @@ def source(fake_source, step_capture):
     return fake_source(step_capture)
 
 
+def traced(source, path=None, **options) -> collector.Session:
+    """A session in which nothing happens but what the source hands over."""
+    with collector.trace(path, source=source, **options) as step:
+        pass
+    return step
+
+
+def never_runs(source, path=None, **options) -> None:
+    """A session whose body must not be reached."""
+    with collector.trace(path, source=source, **options):
+        pytest.fail("the body ran")
+
+
 def test_a_traced_block_yields_recording_ledger_stats_and_summary(source):
     with collector.trace(source=source) as step:
         pass
@@ -107,10 +120,13 @@ def test_results_before_the_end_of_a_step_say_that_there_are_none_yet(source):
 def test_what_cannot_be_traced_runs_with_one_warning_naming_cause_and_remedy(source, kind):
     source.fail["start"] = error_of_kind(kind, "The cause.", "Do this")
     ran = []
-    with pytest.warns(collector.CollectorWarning, match="not traced: The cause. Do this") as caught:
-        with collector.trace(source=source) as step:
-            with collector.annotate("op"):
-                ran.append(True)
+    session = collector.trace(source=source)
+    with (
+        pytest.warns(collector.CollectorWarning, match=r"not traced: The cause\. Do this") as caught,
+        session as step,
+        collector.annotate("op"),
+    ):
+        ran.append(True)
     assert ran
     assert len(caught) == 1
     assert step.unavailable == "The cause. Do this"
@@ -135,10 +151,9 @@ def test_strict_raises_what_fits_the_cause_and_lets_go(source, kind, error):
 
 def test_the_warning_points_at_the_callers_line(source):
     source.fail["start"] = collector.DriverNotFoundError("none")
+    line = traced.__code__.co_firstlineno + 2
     with pytest.warns(collector.CollectorWarning) as caught:
-        line = inspect.currentframe().f_lineno + 1
-        with collector.trace(source=source):
-            pass
+        traced(source)
     assert (caught[0].filename, caught[0].lineno) == (__file__, line)
 
 
@@ -157,8 +172,7 @@ def test_a_warning_made_an_error_leaves_no_session_open(source):
 def test_a_trace_lost_at_the_end_is_told_of_and_strict_raises(source):
     source.fail["stop"] = collector.CuptiCallError("flush failed")
     with pytest.warns(collector.CollectorWarning, match="the trace is lost: flush failed"):
-        with collector.trace(source=source) as step:
-            pass
+        step = traced(source)
     assert step.unavailable == "flush failed"
     assert len(step.kernels) == 0
     with pytest.raises(collector.CuptiCallError), collector.trace(source=source, strict=True):
@@ -172,8 +186,7 @@ def test_a_trace_lost_at_the_end_is_told_of_and_strict_raises(source):
 def test_even_a_fault_of_our_own_does_not_stop_the_users_program(source, when):
     source.fail[when] = RuntimeError("a bug")
     with pytest.warns(collector.CollectorWarning, match="unexpected RuntimeError: a bug"):
-        with collector.trace(source=source) as step:
-            pass
+        step = traced(source)
     assert step.unavailable == "unexpected RuntimeError: a bug"
     assert len(step.kernels) == 0
     with pytest.raises(RuntimeError, match="a bug"), collector.trace(source=source, strict=True):
@@ -183,8 +196,7 @@ def test_even_a_fault_of_our_own_does_not_stop_the_users_program(source, when):
 def test_a_capture_that_is_not_of_the_schema_is_a_lost_trace(source):
     del source.capture["tables"]["kernels"]
     with pytest.warns(collector.CollectorWarning, match="the trace is lost: unexpected ValueError"):
-        with collector.trace(source=source) as step:
-            pass
+        step = traced(source)
     assert len(step.kernels) == 0
 
 
@@ -228,8 +240,7 @@ def test_exceptions_that_end_programs_pass_too(source, error):
 def test_a_session_within_another_is_refused_in_clear_words_and_the_outer_goes_on(source, fake_source):
     with collector.trace(source=source) as outer:
         with pytest.raises(collector.SessionActiveError, match="another session is already tracing"):
-            with collector.trace(source=fake_source()):
-                pytest.fail("the body ran")
+            never_runs(fake_source())
         with pytest.raises(collector.SessionActiveError, match="this session is already tracing"), outer:
             pytest.fail("the body ran")
     assert outer.kernels.names() == ["add"]
@@ -385,6 +396,10 @@ def test_a_decorated_coroutine_and_asynchronous_generator_are_traced(source):
 # --- files
 
 
+def files_of(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
 def read(path: Path) -> bytes:
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
@@ -397,7 +412,7 @@ def test_a_chrome_trace_is_written_where_the_suffix_says_so(source, tmp_path, na
     named = {event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "process_name"}
     assert any("/gpu:0/stream:7" in name for name in named)
     assert any("/gpu:0/memcpy" in name for name in named)
-    assert os.listdir(tmp_path) == [name]
+    assert files_of(tmp_path) == [name]
 
 
 def test_run_metadata_is_written_binary_and_as_text(source, tmp_path):
@@ -439,9 +454,12 @@ def test_an_unknown_suffix_is_refused_before_anything_runs(name):
 
 def test_a_path_that_cannot_be_written_is_told_of_before_the_body_and_costs_only_the_file(source, tmp_path):
     told = []
-    with pytest.warns(collector.CollectorWarning, match=r"will not be saved.*does not exist") as caught:
-        with collector.trace(tmp_path / "absent" / "t.json", source=source) as step:
-            told.extend(caught)
+    session = collector.trace(tmp_path / "absent" / "t.json", source=source)
+    with (
+        pytest.warns(collector.CollectorWarning, match=r"will not be saved.*does not exist") as caught,
+        session as step,
+    ):
+        told.extend(caught)
     assert len(told) == len(caught) == 1
     assert step.unavailable is None
     assert step.kernels.names() == ["add"]
@@ -453,8 +471,7 @@ def test_strict_raises_for_a_path_that_cannot_be_written_before_the_body(source,
     (tmp_path / "folder.json").mkdir()
     (tmp_path / "file.json").touch()
     with pytest.raises(collector.OutputError, match="cannot write"):
-        with collector.trace(tmp_path / where, source=source, strict=True):
-            pytest.fail("the body ran")
+        never_runs(source, tmp_path / where, strict=True)
     assert source.calls == []
     with collector.trace(source=source):
         pass
@@ -469,11 +486,10 @@ def test_a_disk_that_fills_up_costs_only_the_file_and_keeps_the_one_before(sourc
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.warns(collector.CollectorWarning, match="not saved: cannot write .*No space left"):
-        with collector.trace(path, source=source) as step:
-            pass
+        step = traced(source, path)
     assert step.kernels.names() == ["add"]
     assert path.read_bytes() == b"before"
-    assert os.listdir(tmp_path) == ["t.pb"]
+    assert files_of(tmp_path) == ["t.pb"]
     with pytest.raises(collector.OutputError, match="No space left"), collector.trace(path, source=source, strict=True):
         pass
 
@@ -482,7 +498,7 @@ def test_nothing_is_written_when_nothing_was_traced(source, tmp_path):
     source.fail["start"] = collector.DriverNotFoundError("none")
     with pytest.warns(collector.CollectorWarning), collector.trace(tmp_path / "t.json", source=source):
         pass
-    assert os.listdir(tmp_path) == []
+    assert files_of(tmp_path) == []
 
 
 # --- forks, the interpreter's end, other profilers
@@ -498,15 +514,15 @@ def test_a_forked_child_is_inert_and_the_parents_trace_is_whole(source, tmp_path
                 with collector.annotate("in the child"):
                     pass
                 step.__exit__(None, None, None)
-                said = f"{source.calls} {source.paths} {step.unavailable} {os.listdir(tmp_path)}"
+                said = f"{source.calls} {source.paths} {step.unavailable} {files_of(tmp_path)}"
                 os.write(write_end, said.encode())
                 status = 0
             finally:
                 os._exit(status)
         assert os.waitpid(child, 0)[1] == 0
     os.close(write_end)
-    with open(read_end, "rb") as pipe:
-        said = pipe.read().decode()
+    said = os.read(read_end, 4096).decode()
+    os.close(read_end)
     assert said == "['start'] [] this process was forked while the trace was open; its parent has the trace []"
     assert step.kernels.names() == ["add"]
     assert (tmp_path / "t.pb").exists()
@@ -528,7 +544,11 @@ def test_a_forked_child_can_trace_on_its_own(source, fake_source):
 
 def run_python(program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 

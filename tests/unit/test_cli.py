@@ -1,0 +1,242 @@
+"""The command: its subcommands, and how trouble is told."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import collector.cli
+from collector.cli import info, main, subcommands
+from collector.recording import Recording
+from collector.stepstats import run_metadata
+
+
+@pytest.fixture
+def step_file(step_capture, tmp_path) -> Path:
+    """A recorded step as RunMetadata."""
+    path = tmp_path / "step.pb"
+    path.write_bytes(run_metadata(Recording.from_capture(step_capture)).SerializeToString())
+    return path
+
+
+def files_of(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_every_module_of_the_package_is_a_subcommand_with_help(capsys):
+    assert {"demo", "info", "timeline"} <= set(subcommands())
+    with pytest.raises(SystemExit) as end:
+        main(["--help"])
+    assert end.value.code == 0
+    text = capsys.readouterr().out
+    for name in subcommands():
+        assert f"\n    {name} " in text
+
+
+@pytest.mark.parametrize("name", subcommands())
+def test_every_subcommand_explains_itself(name, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([name, "--help"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: collector {name}")
+
+
+def test_only_the_subcommand_asked_for_is_imported():
+    program = (
+        "import sys; from collector.cli import main; main(['info']);"
+        "others = [m for m in sys.modules if m.startswith('collector.cli.') and m != 'collector.cli.info'];"
+        "sys.exit(str(others) if others else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["bogus"], ["timeline"], ["timeline", "a.pb"], ["demo", "--bogus"]], ids=" ".join
+)
+def test_a_wrong_command_line_is_one_line_and_status_2(arguments, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("collector: ")
+    assert told.err.count("\n") == 1
+
+
+def test_the_version_is_told(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out.startswith("collector ")
+
+
+def test_it_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "collector", "--version"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.startswith("collector ")
+
+
+# --- timeline
+
+
+@pytest.mark.parametrize("name", ["out.json", "out.json.gz"])
+def test_timeline_turns_a_step_into_a_chrome_trace(step_file, name, capsys):
+    output = step_file.with_name(name)
+    assert main(["timeline", str(step_file), "-o", str(output)]) == 0
+    data = output.read_bytes()
+    trace = json.loads(gzip.decompress(data) if name.endswith(".gz") else data)
+    names = {event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "process_name"}
+    assert any("/gpu:0/memcpy" in name for name in names)
+    assert capsys.readouterr().err == ""
+
+
+def test_timeline_reads_recordings(step_capture, tmp_path):
+    Recording.from_capture(step_capture).save(tmp_path / "step.gpurec")
+    assert main(["timeline", str(tmp_path / "step.gpurec"), "-o", str(tmp_path / "out.json")]) == 0
+    assert json.loads((tmp_path / "out.json").read_text())["traceEvents"]
+
+
+BROKEN = {
+    "foreign.pb": b"\x7fELF this is not a step",
+    "text.pb": b"hello, world\n",
+    "truncated.json": b'{"traceEvents": [{"ph": ',
+    "foreign.json": b'{"a": 1}',
+    "cut.gpurec": b"PK\x03\x04",
+    "cut.json.gz": gzip.compress(b"{" * 1000)[:15],
+}
+
+
+@pytest.mark.parametrize("name", [*BROKEN, "absent.pb"])
+def test_a_broken_file_is_one_line_naming_it_and_nothing_is_written(name, tmp_path, capsys):
+    if name in BROKEN:
+        (tmp_path / name).write_bytes(BROKEN[name])
+    before = files_of(tmp_path)
+    assert main(["timeline", str(tmp_path / name), "-o", str(tmp_path / "out.json")]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("collector: ")
+    assert name in told.err
+    assert told.err.count("\n") == 1
+    assert files_of(tmp_path) == before
+
+
+@pytest.mark.parametrize("output", ["out.txt", "absent/out.json", "folder.json", "again.gpurec"])
+def test_an_output_that_cannot_be_written_is_one_line_naming_it(output, step_file, capsys):
+    (step_file.parent / "folder.json").mkdir()
+    before = files_of(step_file.parent)
+    assert main(["timeline", str(step_file), "-o", str(step_file.parent / output)]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("collector: ")
+    assert output in told
+    assert told.count("\n") == 1
+    assert files_of(step_file.parent) == before
+
+
+def test_a_failed_conversion_leaves_the_output_that_was_there(step_file, tmp_path):
+    output = tmp_path / "out.json"
+    output.write_text("before")
+    (tmp_path / "broken.pb").write_bytes(b"\x7fELF")
+    assert main(["timeline", str(tmp_path / "broken.pb"), "-o", str(output)]) == 2
+    assert output.read_text() == "before"
+
+
+# --- info
+
+FOUND = {
+    "available": True,
+    "error": "",
+    "cause": "",
+    "remedy": "",
+    "driver_path": "/usr/lib/libcuda.so.1",
+    "driver_version": 13010,
+    "cupti_path": "/opt/libcupti.so.13",
+    "cupti_api_version": 130100,
+    "cuda_version": 13010,
+    "features": {"cluster_size": True, "graph_node_id": False},
+    "devices": [{"ordinal": 0, "name": "H100"}],
+    "simulated": False,
+}
+
+
+def test_info_tells_what_was_found():
+    rows = dict(info.describe("native", FOUND))
+    assert rows["tracing"] == "available"
+    assert rows["driver"] == "/usr/lib/libcuda.so.1 (CUDA 13.1)"
+    assert rows["libcupti"] == "/opt/libcupti.so.13 (API version 130100)"
+    assert rows["CUPTI's CUDA"] == "13.1"
+    assert (rows["features"], rows["without"]) == ("cluster_size", "graph_node_id")
+    assert rows["device 0"] == "H100"
+    assert not {"cause", "remedy", "simulated"} & set(rows)
+
+
+def test_info_tells_why_nothing_can_be_traced_and_what_to_do():
+    rows = dict(info.describe("native", {"available": False, "cause": "no driver", "remedy": "Install it"}))
+    assert (rows["tracing"], rows["cause"], rows["remedy"]) == ("unavailable", "no driver", "Install it")
+    assert not {"driver", "libcupti", "features"} & set(rows)
+
+
+def run_info(monkeypatch, capsys, found, *, terminal: bool) -> str:
+    class Source:
+        name = "native"
+
+        def probe(self):
+            return found
+
+    monkeypatch.setattr("collector.sources.open_source", lambda name: Source())
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    assert main(["info"]) == 0
+    return capsys.readouterr().out
+
+
+def test_info_is_plain_lines_when_piped(monkeypatch, capsys):
+    lines = run_info(monkeypatch, capsys, FOUND, terminal=False).splitlines()
+    assert "driver: /usr/lib/libcuda.so.1 (CUDA 13.1)" in lines
+    assert all(": " in line for line in lines)
+
+
+def test_info_is_a_table_on_a_terminal(monkeypatch, capsys):
+    text = run_info(monkeypatch, capsys, {**FOUND, "driver_path": "/x[red]"}, terminal=True)
+    assert "available" in text
+    assert "/x[red]" in text
+    assert "tracing: " not in text
+
+
+def test_info_tells_why_a_source_cannot_even_be_opened(monkeypatch, capsys):
+    def refuse(name):
+        raise collector.CuptiUnusableError("the native extension cannot be loaded", "Install it again")
+
+    monkeypatch.setattr("collector.sources.open_source", refuse)
+    assert main(["info"]) == 0
+    text = capsys.readouterr().out
+    assert "cause: the native extension cannot be loaded" in text
+    assert "remedy: Install it again" in text
+
+
+def test_a_reader_that_has_seen_enough_is_no_trouble():
+    command = f"{sys.executable} -m collector info | true"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_interrupt_ends_quietly(monkeypatch):
+    def interrupt(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(info, "run", interrupt)
+    assert main(["info"]) == 130
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_is_one_line(step_file, capsys):
+    step_file.chmod(0)
+    assert main(["timeline", str(step_file), "-o", str(step_file.with_suffix(".json"))]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
