@@ -62,14 +62,18 @@ class ProfileBuilder:
         self._counter, self._unit, self._comment = MEASURES[attribute]
         self._strings = _Table()
         self._functions: dict[tuple[bytes, bytes, int], tuple[int, int, int]] = {}
-        self._locations: dict[tuple[bytes, bytes, int, bytes], tuple[int, int]] = {}
+        self._locations: dict[tuple[bytes, bytes, int], tuple[int, int]] = {}
         self._samples: dict[bytes, tuple[list[int], int, int]] = {}
 
     def location(self, file: str, function: str, first_line: int, caller_file: str, line: int) -> int:
-        """The id of ``function`` called from ``line`` of ``caller_file``."""
-        function_id = self._function(file, function, first_line)
-        key = (caller_file.encode(), function.encode(), line, file.encode())
-        return self._locations.setdefault(key, (len(self._locations) + 1, function_id))[0]
+        """The id of ``function`` called from ``line`` of ``caller_file``.
+
+        As in tfprof, two functions of one name called from one line are one location: that of the first.
+        """
+        key = (caller_file.encode(), function.encode(), line)
+        if key not in self._locations:
+            self._locations[key] = (len(self._locations) + 1, self._function(file, function, first_line))
+        return self._locations[key][0]
 
     def _function(self, file: str, function: str, first_line: int) -> int:
         key = (file.encode(), function.encode(), first_line)
@@ -94,7 +98,7 @@ class ProfileBuilder:
         for _, (locations, value, name) in sorted(self._samples.items()):
             sample = profile.sample.add(location_id=locations, value=[1, value])
             sample.label.add(key=strings[NODE_LABEL], str=name)
-        for (_, _, line, _), (id_, function_id) in sorted(self._locations.items()):
+        for (_, _, line), (id_, function_id) in sorted(self._locations.items()):
             profile.location.add(id=id_).line.add(function_id=function_id, line=line)
         for (_, _, first_line), (id_, name, file) in sorted(self._functions.items()):
             profile.function.add(id=id_, name=name, filename=file, start_line=first_line)
