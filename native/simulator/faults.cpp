@@ -13,6 +13,7 @@ bool Faults::arm(std::string_view name, int64_t count, int64_t skip, int64_t val
     const std::lock_guard lock(mutex_);
     armed_.push_back({static_cast<Fault>(i), count, skip, value, std::string(target)});
     armed_counts_[i].fetch_add(1, std::memory_order_release);
+    armed_total_.fetch_add(1, std::memory_order_release);
     return true;
   }
   return false;
@@ -22,11 +23,11 @@ void Faults::clear() {
   const std::lock_guard lock(mutex_);
   armed_.clear();
   for (auto& count : armed_counts_) count.store(0, std::memory_order_release);
+  armed_total_.store(0, std::memory_order_release);
 }
 
-bool Faults::strikes(Fault fault, int64_t* value, std::string_view target, std::string* armed_target) {
+bool Faults::strike(Fault fault, int64_t* value, std::string_view target, std::string* armed_target) {
   const auto index = static_cast<size_t>(fault);
-  if (armed_counts_[index].load(std::memory_order_acquire) == 0) return false;
   const std::lock_guard lock(mutex_);
   for (auto armed = armed_.begin(); armed != armed_.end(); ++armed) {
     if (armed->fault != fault || (!target.empty() && armed->target != target)) continue;
@@ -40,6 +41,7 @@ bool Faults::strikes(Fault fault, int64_t* value, std::string_view target, std::
     if (armed->count > 0 && --armed->count == 0) {
       armed_.erase(armed);
       armed_counts_[index].fetch_sub(1, std::memory_order_release);
+      armed_total_.fetch_sub(1, std::memory_order_release);
     }
     return true;
   }

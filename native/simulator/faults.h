@@ -79,9 +79,17 @@ class Faults {
   bool arm(std::string_view name, int64_t count, int64_t skip, int64_t value, std::string_view target);
   void clear();
 
+  // Whether any fault is armed: what the hot paths ask first.
+  bool any() const { return armed_total_.load(std::memory_order_acquire) != 0; }
+  bool armed(Fault fault) const {
+    return armed_counts_[static_cast<size_t>(fault)].load(std::memory_order_acquire) != 0;
+  }
+
   // Whether the fault strikes now. `value` is set if it does; `target` narrows faults armed for one target.
   bool strikes(Fault fault, int64_t* value = nullptr, std::string_view target = {},
-               std::string* armed_target = nullptr);
+               std::string* armed_target = nullptr) {
+    return armed(fault) && strike(fault, value, target, armed_target);
+  }
 
   uint64_t struck(size_t index) const { return struck_[index].load(std::memory_order_relaxed); }
 
@@ -94,7 +102,10 @@ class Faults {
     std::string target;
   };
 
+  bool strike(Fault fault, int64_t* value, std::string_view target, std::string* armed_target);
+
   std::mutex mutex_;
+  std::atomic<uint32_t> armed_total_{0};
   std::vector<Armed> armed_;
   std::array<std::atomic<uint32_t>, kFaultCount> armed_counts_{};
   std::array<std::atomic<uint64_t>, kFaultCount> struck_{};

@@ -580,6 +580,27 @@ void Simulator::overhead(uint32_t overhead_kind, int64_t duration_ns) {
 
 // -- Records --------------------------------------------------------------------------------------------------------
 
+// What the armed faults put before an activity's record. False: they take the record itself.
+bool Simulator::precede(RecordBuffer& buffer) {
+  if (faults.strikes(Fault::kDroppedRecord)) {
+    buffers.drop();
+    return false;
+  }
+  if (faults.strikes(Fault::kLostActivityRecord)) return false;
+  int64_t value = 0;
+  if (faults.strikes(Fault::kUnknownKind)) {
+    std::array<uint32_t, kFutureKindBytes / 4> future{};
+    future.fill(0x5A5A5A5A);
+    future[0] = kFutureKind;
+    buffers.append(buffer, future.data(), kFutureKindBytes);
+  }
+  if (faults.strikes(Fault::kInvalidKind, &value)) {
+    const std::array<uint32_t, 8> invalid{static_cast<uint32_t>(value)};
+    buffers.append(buffer, invalid.data(), sizeof invalid);
+  }
+  return true;
+}
+
 // What the armed faults do to an activity's record.
 void Simulator::spoil(SimActivity& activity) {
   int64_t value = 0;
@@ -597,19 +618,7 @@ void Simulator::spoil(SimActivity& activity) {
 }
 
 void Simulator::write_activity(SimActivity activity, RecordBuffer& buffer) {
-  if (faults.strikes(Fault::kDroppedRecord)) return buffers.drop();
-  if (faults.strikes(Fault::kLostActivityRecord)) return;
-  int64_t value = 0;
-  if (faults.strikes(Fault::kUnknownKind)) {
-    std::array<uint32_t, kFutureKindBytes / 4> future{};
-    future.fill(0x5A5A5A5A);
-    future[0] = kFutureKind;
-    buffers.append(buffer, future.data(), kFutureKindBytes);
-  }
-  if (faults.strikes(Fault::kInvalidKind, &value)) {
-    const std::array<uint32_t, 8> invalid{static_cast<uint32_t>(value)};
-    buffers.append(buffer, invalid.data(), sizeof invalid);
-  }
+  if (faults.any() && !precede(buffer)) return;
   if (activity.start_ns != 0 || activity.end_ns != 0) {
     int64_t offset = timestamp_offset_ns_.load(std::memory_order_relaxed);
     if (wrong_clock_records_.load(std::memory_order_relaxed) > 0 && wrong_clock_records_.fetch_sub(1) > 0) {
@@ -618,7 +627,7 @@ void Simulator::write_activity(SimActivity activity, RecordBuffer& buffer) {
     activity.start_ns += offset;
     if (activity.end_ns != 0) activity.end_ns += offset;
   }
-  spoil(activity);
+  if (faults.any()) spoil(activity);
   const auto start = static_cast<uint64_t>(activity.start_ns);
   const auto end = static_cast<uint64_t>(activity.end_ns);
   switch (activity.type) {

@@ -154,6 +154,7 @@ class Simulator {
   std::pair<uint32_t, uint32_t> callback_ids(const SimActivity& activity) const;
   void schedule(SimActivity& activity, int64_t earliest_ns, int64_t duration_ns);
   void write_activity(SimActivity activity, RecordBuffer& buffer);
+  bool precede(RecordBuffer& buffer);
   void spoil(SimActivity& activity);
   void write(uint32_t kind, const void* record, size_t bytes, RecordBuffer& buffer);
   void complete_due(bool forced);
