@@ -306,9 +306,9 @@ void CompatibleWriter::AddOutputs(const Node& node, const Op& op, uint32_t compu
     const auto [number, is_new] = tensor_names_.Insert(name);
     if (is_new) tensors_.emplace_back();
     const Allocation& allocation = description.allocation;
-    tensors_[number] = {op.start,    op.end,      allocation.requested_bytes, op.end,
-                        object_id,   tensors_pid, compute_pid,                op.lane,
-                        allocators_.Insert(allocation.allocator_name).number};
+    tensors_[number] = {op.start,    op.end,    allocation.requested_bytes,
+                        op.end,      object_id, tensors_pid,
+                        compute_pid, op.lane,   allocators_.Insert(allocation.allocator_name).number};
     if (!options_.show_memory) continue;
     const int64_t snapshot_time = Subtract(op.end, 1);
     if (output_ == nullptr) continue;

@@ -1,23 +1,23 @@
 // The picture before it is a file: what a step looks like, told to whoever writes it down.
 //
-// A Teller (see step_teller.h) reads StepStats wire bytes and tells a TraceVisitor what to draw. Every file format is one
-// visitor: chrome_writer.h writes Chrome JSON; a Perfetto writer does the same with track events. A visitor needs no
-// knowledge of StepStats, lanes or filters.
+// A Teller (see step_teller.h) reads StepStats wire bytes and tells a TraceVisitor what to draw. Every file format is
+// one visitor: chrome_writer.h writes Chrome JSON; a Perfetto writer does the same with track events. A visitor needs
+// no knowledge of StepStats, lanes or filters.
 //
 // Order of the calls, on which a visitor may rely:
 //   1. Begin, once.
 //   2. Process, before anything that belongs to it; all of a process follow each other: its tracks, slices, counters.
 //   3. Track and CounterTrack, before their first slice or value.
-//   4. Slice: on one track in the order of their starts, and of two that start together the longer first. Two slices of
-//      one track never overlap in part: they follow each other (the next may start exactly at the end of the last) or,
-//      on tracks with `nests`, one lies wholly inside the other. So a stack per track is enough, and each slice can be
-//      written as begin and end at once.
+//   4. Slice: on one track in the order of their starts. Two slices of one track never overlap in part: the next starts
+//      where the last ended or later, or, on tracks with `nests`, lies wholly inside an open one (which then comes
+//      first, also where both start together). So a stack per track is enough, and each slice can be written as begin
+//      and end at once.
 //   5. Value: on one counter track in the order of time, one value for each time.
 //   6. Instant: anywhere after Begin.
 //   7. End, once.
 //
-// Views (std::string_view, spans of Argument) live only as long as the call. Times are ns since the base given to Begin,
-// never negative, at most 2^53, and so is every start + duration.
+// Views (std::string_view, spans of Argument) live only as long as the call. Times are ns since the base given to
+// Begin, never negative, at most 2^53, and so is every start + duration.
 #pragma once
 
 #include <cstddef>
@@ -36,21 +36,21 @@ std::string_view CategoryName(Category category);
 enum class ProcessKind : uint8_t { kHost, kStream, kStreamAll, kCopies, kOther };
 
 struct Process {
-  uint32_t pid;                // unique in the file, from TellerOptions::first_pid on
-  std::string_view name;       // for people: "GPU 0 stream 7 (/gpu:0/stream:7)"
-  std::string_view device;     // as in StepStats: "/gpu:0/stream:7"
-  std::string_view label;      // a rank or step to show beside the name; may be empty
+  uint32_t pid;             // unique in the file, from TellerOptions::first_pid on
+  std::string_view name;    // for people: "GPU 0 stream 7 (/gpu:0/stream:7)"
+  std::string_view device;  // as in StepStats: "/gpu:0/stream:7"
+  std::string_view label;   // a rank or step to show beside the name; may be empty
   ProcessKind kind;
   int64_t sort_index;
 };
 
 struct Track {
   uint32_t pid;
-  uint32_t tid;                // unique in the file over all processes, never 0, never equal to any pid
-  std::string_view name;       // "stream 7", "stream 7 lane 2", "python3 (thread 4711)"
-  int64_t sort_index;          // within the process
-  uint64_t os_thread_id;       // the thread as the operating system knows it; 0: not a thread
-  bool nests;                  // slices may lie inside slices
+  uint32_t tid;           // unique in the file over all processes, never 0, never equal to any pid
+  std::string_view name;  // "stream 7", "stream 7 lane 2", "python3 (thread 4711)"
+  int64_t sort_index;     // within the process
+  uint64_t os_thread_id;  // the thread as the operating system knows it; 0: not a thread
+  bool nests;             // slices may lie inside slices
 };
 
 struct Argument {
@@ -70,7 +70,7 @@ struct Slice {
   uint32_t tid;
   int64_t start_ns;
   int64_t duration_ns;
-  std::string_view name;       // any bytes
+  std::string_view name;  // any bytes
   Category category;
   const Argument* arguments;
   size_t num_arguments;
@@ -83,9 +83,9 @@ struct Slice {
 
 struct CounterTrack {
   uint32_t pid;
-  uint32_t id;                 // unique in the file
-  std::string_view name;       // "memory GPU_0_bfc", "HtoD in flight", "busy streams"
-  std::string_view unit;       // "bytes", "streams"; also the name of the value in formats that want one
+  uint32_t id;            // unique in the file
+  std::string_view name;  // "memory GPU_0_bfc", "HtoD in flight", "busy streams"
+  std::string_view unit;  // "bytes", "streams"; also the name of the value in formats that want one
 };
 
 struct Value {
@@ -101,21 +101,21 @@ struct Value {
 struct Instant {
   int64_t time_ns;
   std::string_view name;
-  std::string_view details;    // may be empty
+  std::string_view details;  // may be empty
 };
 
 struct Summary {
-  uint64_t slices = 0;           // told
+  uint64_t slices = 0;  // told
   uint64_t flows = 0;
-  uint64_t values = 0;           // of counters
-  uint64_t left_out = 0;         // slices left out for max_events; the shortest
-  int64_t left_out_ns = 0;       // their durations together
+  uint64_t values = 0;      // of counters
+  uint64_t left_out = 0;    // slices left out for max_events; the shortest
+  int64_t left_out_ns = 0;  // their durations together
   int64_t longest_left_out_ns = 0;
-  uint64_t filtered = 0;         // slices that a filter of the caller's kept out
-  uint64_t untimed = 0;          // nodes that cannot be drawn: no start, an end before the start, or far from all others
-  uint64_t base_ns = 0;          // wall time of time 0
-  int64_t end_ns = 0;            // the last end
-  uint32_t next_pid = 0;         // for a further step in the same file
+  uint64_t filtered = 0;  // slices that a filter of the caller's kept out
+  uint64_t untimed = 0;   // nodes that cannot be drawn: no start, an end before the start, or far from all others
+  int64_t base_ns = 0;    // wall time of time 0
+  int64_t end_ns = 0;     // the last end
+  uint32_t next_pid = 0;  // for a further step in the same file
   uint32_t next_tid = 0;
   uint32_t next_counter_id = 0;
   uint64_t next_flow_id = 0;

@@ -69,7 +69,8 @@ const char* AppendJsonText(Output& output, std::string_view text, BadText bad_te
         *to++ = *from++;
       } else if (escape == 1) {
         uint32_t code_point = 0;
-        size_t length = DecodeUtf8(reinterpret_cast<const unsigned char*>(from), static_cast<size_t>(end - from), code_point);
+        size_t length =
+            DecodeUtf8(reinterpret_cast<const unsigned char*>(from), static_cast<size_t>(end - from), code_point);
         if (length == 0) {
           if (bad_text == BadText::kRefuse) return from;
           code_point = 0xFFFD;

@@ -4,8 +4,8 @@ namespace collector::convert {
 
 OpLabel ParseOpLabel(std::string_view label) {
   constexpr auto npos = std::string_view::npos;
-  // The pattern is `(.*) = (.*)\((.*)\)`, greedy, from the start, within the first line: each part reaches as far right as
-  // the ones after it allow.
+  // The pattern is `(.*) = (.*)\((.*)\)`, greedy, from the start, within the first line: each part reaches as far right
+  // as the ones after it allow.
   const std::string_view line = label.substr(0, label.find('\n'));
   const size_t close = line.rfind(')');
   if (close == npos || close == 0) return {};

@@ -71,7 +71,7 @@ void StepStats::ReadNode(std::string_view message, Node& node) const {
   node.name = node.label = {};
   node.start_us = node.end_rel_us = node.scheduled_us = 0;
   node.start_ns = node.end_rel_ns = node.scheduled_ns = 0;
-  node.thread_id = 0;
+  node.thread_id = node.correlation_id = 0;
   node.outputs.clear();
   node.memory.clear();
   WireReader reader(message, origin());
@@ -110,6 +110,9 @@ void StepStats::ReadNode(std::string_view message, Node& node) const {
         break;
       case Tag(17, kVarint):
         node.scheduled_ns = reader.ReadInt64();
+        break;
+      case Tag(100001, kVarint):
+        node.correlation_id = static_cast<uint32_t>(reader.ReadVarint());
         break;
       default:
         reader.Skip(tag);

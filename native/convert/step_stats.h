@@ -21,6 +21,7 @@ struct Node {
   int64_t end_rel_ns = 0;  // all_end_rel_nanos
   int64_t scheduled_ns = 0;
   uint32_t thread_id = 0;
+  uint32_t correlation_id = 0;            // ours; 0: not known
   std::vector<std::string_view> outputs;  // NodeOutput messages
   std::vector<std::string_view> memory;   // AllocatorMemoryUsed messages
 };
@@ -83,20 +84,28 @@ class StepStats {
   std::string_view bytes() const { return bytes_; }
   size_t num_nodes() const { return num_nodes_; }
 
+  // Calls visit(message) for each NodeExecStats message of a device, in their order. Throws WireError.
+  template <typename Visit>
+  void ForEachMessage(const Device& device, Visit visit) const {
+    WireReader reader(device.message, origin());
+    while (!reader.AtEnd()) {
+      const uint32_t tag = reader.ReadTag();
+      if (tag == kNodeTag) {
+        visit(reader.ReadBytes());
+      } else {
+        reader.Skip(tag);
+      }
+    }
+  }
+
   // Calls visit(node) for each node of a device, in the message's order. Throws WireError.
   template <typename Visit>
   void ForEachNode(const Device& device, Visit visit) const {
     Node node;
-    WireReader reader(device.message, origin());
-    while (!reader.AtEnd()) {
-      const uint32_t tag = reader.ReadTag();
-      if (tag != kNodeTag) {
-        reader.Skip(tag);
-        continue;
-      }
-      ReadNode(reader.ReadBytes(), node);
+    ForEachMessage(device, [&](std::string_view message) {
+      ReadNode(message, node);
       visit(node);
-    }
+    });
   }
 
   // Reads one NodeExecStats message into `node`, whatever it held.

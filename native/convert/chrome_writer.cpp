@@ -1,0 +1,192 @@
+#include "convert/chrome_writer.h"
+
+#include <array>
+#include <charconv>
+
+#include "convert/json.h"
+
+namespace collector::convert {
+namespace {
+
+// What follows a slice's name. Kernels and ops keep the colour that the viewer makes of their name, so that different
+// ones look different; the others have one of Catapult's colours for their kind (Perfetto colours by name alone).
+constexpr std::array<std::string_view, kCategories> kCategoryText = {
+    R"(,"cat":"kernel")",
+    R"(,"cat":"memcpy","cname":"rail_response")",
+    R"(,"cat":"memset","cname":"olive")",
+    R"(,"cat":"op")",
+    R"(,"cat":"api","cname":"grey")",
+    R"(,"cat":"sync","cname":"thread_state_sleeping")",
+    R"(,"cat":"overhead","cname":"terrible")",
+    R"(,"cat":"other")",
+};
+
+}  // namespace
+
+std::string_view CategoryName(Category category) {
+  constexpr std::array<std::string_view, kCategories> kNames = {"kernel", "memcpy", "memset",   "op",
+                                                                "api",    "sync",   "overhead", "other"};
+  return kNames[static_cast<size_t>(category)];
+}
+
+void ChromeWriter::Begin(const Summary&) {
+  if (begun_) return;
+  begun_ = true;
+  output_.Append("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+}
+
+void ChromeWriter::Finish(std::string_view other_data) {
+  if (!begun_) Begin({});
+  output_.Append("\n],\"otherData\":");
+  output_.Append(other_data);
+  output_.Append("}\n");
+}
+
+void ChromeWriter::NextEvent() {
+  output_.Append(any_event_ ? ",\n" : "\n");
+  any_event_ = true;
+}
+
+void ChromeWriter::AppendString(std::string_view text) { AppendJsonString(output_, text); }
+
+void ChromeWriter::AppendMicros(int64_t ns) {
+  constexpr size_t kRoom = 24;
+  char* at = output_.Reserve(kRoom);
+  at = std::to_chars(at, at + kRoom, ns / 1000).ptr;
+  const auto rest = static_cast<int>(ns % 1000);
+  *at++ = '.';
+  *at++ = static_cast<char>('0' + rest / 100);
+  *at++ = static_cast<char>('0' + rest / 10 % 10);
+  *at++ = static_cast<char>('0' + rest % 10);
+  output_.Commit(at);
+}
+
+std::string_view ChromeWriter::Place(uint32_t pid, uint32_t tid) {
+  if (pid != pid_ || tid != tid_ || place_.empty()) {
+    pid_ = pid;
+    tid_ = tid;
+    place_ = ",\"pid\":" + std::to_string(pid) + ",\"tid\":" + std::to_string(tid) + ",\"ts\":";
+  }
+  return place_;
+}
+
+void ChromeWriter::AppendMetadata(uint32_t pid, uint32_t tid, std::string_view event, std::string_view key) {
+  NextEvent();
+  output_.Append("{\"ph\":\"M\",\"name\":\"");
+  output_.Append(event);
+  output_.Append("\",\"pid\":");
+  output_.AppendNumber(pid);
+  if (tid != 0) {
+    output_.Append(",\"tid\":");
+    output_.AppendNumber(tid);
+  }
+  output_.Append(",\"args\":{\"");
+  output_.Append(key);
+  output_.Append("\":");
+}
+
+void ChromeWriter::OnProcess(const Process& process) {
+  AppendMetadata(process.pid, 0, "process_name", "name");
+  AppendString(process.name);
+  output_.Append("}}");
+  if (!process.label.empty()) {
+    AppendMetadata(process.pid, 0, "process_labels", "labels");
+    AppendString(process.label);
+    output_.Append("}}");
+  }
+  AppendMetadata(process.pid, 0, "process_sort_index", "sort_index");
+  output_.AppendNumber(process.sort_index);
+  output_.Append("}}");
+}
+
+void ChromeWriter::OnTrack(const Track& track) {
+  AppendMetadata(track.pid, track.tid, "thread_name", "name");
+  AppendString(track.name);
+  output_.Append("}}");
+  AppendMetadata(track.pid, track.tid, "thread_sort_index", "sort_index");
+  output_.AppendNumber(track.sort_index);
+  output_.Append("}}");
+}
+
+void ChromeWriter::OnSlice(const Slice& slice) {
+  NextEvent();
+  output_.Append("{\"ph\":\"X\",\"name\":");
+  AppendString(slice.name);
+  output_.Append(kCategoryText[static_cast<size_t>(slice.category)]);
+  output_.Append(Place(slice.pid, slice.tid));
+  AppendMicros(slice.start_ns);
+  output_.Append(",\"dur\":");
+  AppendMicros(slice.duration_ns);
+  if (slice.num_arguments > 0) AppendArguments(slice);
+  output_.Append('}');
+  for (uint64_t i = 0; i < slice.num_flows_out; ++i) {
+    AppendFlow("{\"ph\":\"s\",\"id\":", slice.first_flow_out + i, slice.start_ns);
+  }
+  if (slice.flow_in != 0) AppendFlow("{\"ph\":\"f\",\"bp\":\"e\",\"id\":", slice.flow_in, slice.start_ns);
+}
+
+void ChromeWriter::AppendArguments(const Slice& slice) {
+  output_.Append(",\"args\":{");
+  for (size_t i = 0; i < slice.num_arguments; ++i) {
+    const Argument& argument = slice.arguments[i];
+    output_.Append(i == 0 ? "\"" : ",\"");
+    output_.Append(argument.key);
+    output_.Append("\":");
+    switch (argument.kind) {
+      case Argument::Kind::kNumber:
+        output_.AppendNumber(argument.number);
+        break;
+      case Argument::Kind::kText:
+        AppendString(argument.text);
+        break;
+      case Argument::Kind::kNumbers:
+        output_.Append('[');
+        output_.Append(argument.text);
+        output_.Append(']');
+        break;
+    }
+  }
+  output_.Append('}');
+}
+
+void ChromeWriter::AppendFlow(std::string_view start, uint64_t id, int64_t time_ns) {
+  NextEvent();
+  output_.Append(start);
+  output_.AppendNumber(id);
+  output_.Append(",\"name\":\"launch\",\"cat\":\"launch\"");
+  output_.Append(place_);  // that of the slice just written
+  AppendMicros(time_ns);
+  output_.Append('}');
+}
+
+void ChromeWriter::OnValue(const Value& value) {
+  NextEvent();
+  output_.Append("{\"ph\":\"C\",\"name\":");
+  AppendString(value.counter_name);
+  output_.Append(",\"pid\":");
+  output_.AppendNumber(value.pid);
+  output_.Append(",\"ts\":");
+  AppendMicros(value.time_ns);
+  output_.Append(",\"args\":{\"");
+  output_.Append(value.unit);
+  output_.Append("\":");
+  output_.AppendNumber(value.value);
+  output_.Append("}}");
+}
+
+void ChromeWriter::OnInstant(const Instant& instant) {
+  NextEvent();
+  output_.Append("{\"ph\":\"i\",\"s\":\"g\",\"name\":");
+  AppendString(instant.name);
+  output_.Append(",\"cat\":\"collector\"");
+  output_.Append(Place(pid_, tid_));
+  AppendMicros(instant.time_ns);
+  if (!instant.details.empty()) {
+    output_.Append(",\"args\":{\"details\":");
+    AppendString(instant.details);
+    output_.Append('}');
+  }
+  output_.Append('}');
+}
+
+}  // namespace collector::convert

@@ -1,0 +1,50 @@
+// Chrome's trace JSON, one event a line, in ASCII.
+//
+// Times are µs with three decimals, printed from whole ns, so that nothing is lost on the way through a double.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "convert/events.h"
+#include "convert/output.h"
+
+namespace collector::convert {
+
+class ChromeWriter : public TraceVisitor {
+ public:
+  explicit ChromeWriter(Output& output) : output_(output) {}
+
+  // The first begins the file; several steps may follow each other.
+  void Begin(const Summary& summary) override;
+  void OnProcess(const Process& process) override;
+  void OnTrack(const Track& track) override;
+  void OnSlice(const Slice& slice) override;
+  void OnCounterTrack(const CounterTrack&) override {}
+  void OnValue(const Value& value) override;
+  void OnInstant(const Instant& instant) override;
+  void End(const Summary&) override {}
+
+  // Ends the file. `other_data` is a JSON object about the whole of it.
+  void Finish(std::string_view other_data);
+
+ private:
+  void NextEvent();
+  void AppendString(std::string_view text);
+  void AppendMicros(int64_t ns);
+  void AppendArguments(const Slice& slice);
+  void AppendFlow(std::string_view start, uint64_t id, int64_t time_ns);
+  // `,"pid":1,"tid":2,"ts":`
+  std::string_view Place(uint32_t pid, uint32_t tid);
+  void AppendMetadata(uint32_t pid, uint32_t tid, std::string_view event, std::string_view key);
+
+  Output& output_;
+  bool begun_ = false;
+  bool any_event_ = false;
+  uint32_t pid_ = 1;  // of place_
+  uint32_t tid_ = 1000000;
+  std::string place_;
+};
+
+}  // namespace collector::convert

@@ -1,0 +1,126 @@
+#include "convert/launches.h"
+
+#include <algorithm>
+
+namespace collector::convert {
+
+uint64_t Launches::CorrelationKey(const Node& node, uint32_t rank) {
+  if (node.correlation_id == 0) return 0;
+  return uint64_t{1} << 63 | static_cast<uint64_t>(rank) << 32 | node.correlation_id;
+}
+
+uint64_t Launches::TimeKey(uint32_t thread_id, int64_t start_ns, uint32_t rank) {
+  if (start_ns == 0) return 0;
+  // A wall time in ns has 61 bits; threads that call in the same nanosecond must not share a key.
+  const uint64_t place = (static_cast<uint64_t>(rank) << 32 | thread_id) * 0x9E3779B97F4A7C15u;
+  return (static_cast<uint64_t>(start_ns) ^ place) & ~(uint64_t{1} << 63);
+}
+
+uint64_t Launches::KeyOfActivity(const Node& node, uint32_t rank) {
+  const uint64_t key = CorrelationKey(node, rank);
+  return key != 0 ? key : TimeKey(node.thread_id, ScheduledNs(node), rank);
+}
+
+std::string_view Launches::CallName(const Activity& activity) {
+  return activity.op.empty() ? activity.name : activity.op;
+}
+
+size_t Launches::Slot(uint64_t key) const {
+  const size_t mask = slots_.size() - 1;
+  const uint64_t mixed = (key ^ key >> 32) * 0x9E3779B97F4A7C15u;
+  size_t at = (mixed ^ mixed >> 29) & mask;
+  while (slots_[at] != kNone && launches_[slots_[at]].key != key) at = (at + 1) & mask;
+  return at;
+}
+
+uint32_t Launches::Find(uint64_t key) const { return key == 0 || slots_.empty() ? kNone : slots_[Slot(key)]; }
+
+void Launches::Insert(uint64_t key) {
+  if (3 * launches_.size() >= 2 * slots_.size()) {
+    slots_.assign(slots_.empty() ? 64 : 2 * slots_.size(), kNone);
+    for (uint32_t launch = 0; launch < launches_.size(); ++launch) slots_[Slot(launches_[launch].key)] = launch;
+  }
+  const size_t at = Slot(key);
+  if (slots_[at] != kNone) return;
+  slots_[at] = static_cast<uint32_t>(launches_.size());
+  launches_.emplace_back().key = key;
+}
+
+void Launches::AddActivity(const Node& node, const Activity& activity, uint32_t rank) {
+  const uint64_t key = KeyOfActivity(node, rank);
+  if (key != 0) Insert(key);
+  if (node.correlation_id == 0) names_.Insert(CallName(activity));
+}
+
+void Launches::AddCall(const Node& node, const Span& span, uint64_t ordinal, uint32_t rank) {
+  // Of calls with one correlation id, as a runtime call and the driver call inside it have, the first that starts.
+  for (const uint64_t key : {CorrelationKey(node, rank), TimeKey(node.thread_id, span.start_ns, rank)}) {
+    const uint32_t launch = Find(key);
+    if (launch != kNone && launches_[launch].caller == 0) launches_[launch].caller = ordinal + 1;
+  }
+  if (names_.size() == 0) return;
+  const uint32_t name = names_.Find(node.name);
+  if (name != NameTable::kNone) calls_.push_back({name, span.start_ns, ordinal, kNone});
+}
+
+bool Launches::Before(const NamedCall& a, const NamedCall& b) {
+  if (a.name != b.name) return a.name < b.name;
+  return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.ordinal < b.ordinal;
+}
+
+void Launches::Join() {
+  std::sort(calls_.begin(), calls_.end(), Before);
+  for (NamedCall& call : calls_) {
+    call.launch = static_cast<uint32_t>(launches_.size());
+    launches_.emplace_back().caller = call.ordinal + 1;
+  }
+}
+
+uint32_t Launches::LaunchOf(const Node& node, const Activity& activity, const Span& span, uint32_t rank) const {
+  const uint32_t launch = Find(KeyOfActivity(node, rank));
+  if (launch != kNone && launches_[launch].caller != 0) return launch;
+  if (node.correlation_id != 0) return kNone;
+  const uint32_t name = names_.Find(CallName(activity));
+  const auto after =
+      std::upper_bound(calls_.begin(), calls_.end(), span.start_ns, [name](int64_t start_ns, const NamedCall& call) {
+        return name != call.name ? name < call.name : start_ns < call.start_ns;
+      });
+  if (after == calls_.begin() || (after - 1)->name != name) return kNone;
+  return (after - 1)->launch;
+}
+
+void Launches::CountActivity(const Node& node, const Activity& activity, const Span& span, uint32_t rank) {
+  const uint32_t launch = LaunchOf(node, activity, span, rank);
+  if (launch != kNone) ++launches_[launch].num_activities;
+}
+
+Launches::Flows Launches::FlowsFrom(const Node& node, const Span& span, uint64_t ordinal, uint32_t rank,
+                                    uint64_t& next_flow_id) {
+  Flows flows{next_flow_id, 0};
+  const auto take = [&](uint32_t index) {
+    if (index == kNone) return;
+    Launch& launch = launches_[index];
+    if (launch.caller != ordinal + 1 || launch.first_flow != 0) return;
+    launch.first_flow = next_flow_id;
+    next_flow_id += launch.num_activities;
+    flows.number += launch.num_activities;
+  };
+  take(Find(CorrelationKey(node, rank)));
+  take(Find(TimeKey(node.thread_id, span.start_ns, rank)));
+  if (calls_.empty()) return flows;
+  const uint32_t name = names_.Find(node.name);
+  const NamedCall wanted{name, span.start_ns, ordinal, kNone};
+  const auto found = std::lower_bound(calls_.begin(), calls_.end(), wanted, Before);
+  if (found != calls_.end() && found->ordinal == ordinal) take(found->launch);
+  return flows;
+}
+
+uint64_t Launches::FlowTo(const Node& node, const Activity& activity, const Span& span, uint32_t rank) {
+  const uint32_t index = LaunchOf(node, activity, span, rank);
+  if (index == kNone) return 0;
+  Launch& launch = launches_[index];
+  if (launch.first_flow == 0) return 0;  // its call is not drawn
+  return launch.first_flow + launch.num_told++;
+}
+
+}  // namespace collector::convert

@@ -1,0 +1,32 @@
+// Counters as steps over time.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace collector::convert {
+
+struct Interval {
+  int64_t start_ns;
+  int64_t end_ns;
+};
+
+struct Point {
+  int64_t time_ns;
+  int64_t value;  // from this time on
+};
+
+// How many of the streams are busy; each stream's intervals in order and apart. Points only where the number changes.
+std::vector<Point> CountBusy(const std::vector<std::vector<Interval>>& streams);
+
+// A change of an amount.
+struct Delta {
+  int64_t time_ns;
+  int64_t amount;
+};
+
+// The running total of the changes, one point for each time at which it changes. Sorts the changes.
+std::vector<Point> RunningTotal(std::vector<Delta>& deltas);
+
+}  // namespace collector::convert

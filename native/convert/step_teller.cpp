@@ -1,0 +1,624 @@
+#include "convert/step_teller.h"
+
+#include <algorithm>
+#include <charconv>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "convert/activity.h"
+#include "convert/devices.h"
+#include "convert/labels.h"
+#include "convert/lanes.h"
+#include "convert/launches.h"
+#include "convert/memory_changes.h"
+#include "convert/name_table.h"
+#include "convert/series.h"
+
+namespace collector::convert {
+namespace {
+
+// Viewers keep µs in doubles: up to here every ns is exact. It is 104 days.
+constexpr int64_t kLargestTimeNs = int64_t{1} << 53;
+// Starts further than this from the middle one are no part of the step; two such make one within kLargestTimeNs.
+constexpr int64_t kFarNs = kLargestTimeNs / 4;
+constexpr size_t kSamples = 1001;
+
+// The devices of one name, of which well-made messages have one.
+struct Group {
+  std::string_view device;
+  DeviceName name;
+  std::vector<const Device*> parts;
+  uint64_t first_ordinal = 0;  // of its nodes, over all groups
+  uint32_t rank = 0;           // number of the prefix
+  bool takes_arrows = false;
+  bool counts_copies = false;
+  bool has_threads = false;  // nodes say on which thread they ran
+  bool in_order = true;      // of time
+};
+
+struct Copy {
+  std::string_view kind;
+  Interval interval;
+  int64_t num_bytes;
+};
+
+bool IsNumberList(std::string_view text) {
+  bool digit_before = false;
+  for (const char letter : text) {
+    const bool digit = letter >= '0' && letter <= '9';
+    if (!digit && !(letter == ',' && digit_before)) return false;
+    digit_before = digit;
+  }
+  return digit_before;
+}
+
+class Teller {
+ public:
+  Teller(const StepStats& step, const TellerOptions& options) : step_(step), options_(options) {
+    MakeGroups();
+    FindMiddle();
+    SurveyNodes();
+    if (Selects()) SelectNodes();
+  }
+
+  const Summary& summary() const { return summary_; }
+  Summary Tell(TraceVisitor& visitor);
+
+ private:
+  // Rows that activities share when they do not overlap.
+  struct Rows {
+    std::string name;
+    uint64_t os_thread_id = 0;
+    bool nests = false;          // in the first row
+    std::vector<int64_t> open;   // ends of what is open in the first row, if it nests
+    Lanes lanes;                 // of the others, or all
+    std::vector<uint32_t> tids;  // of the rows; 0: not told yet
+  };
+
+  // --- what there is to draw ---
+  void MakeGroups();
+  void FindMiddle();
+  void SurveyNodes();
+  void SelectNodes();
+  void LinkLaunches();
+
+  bool Selects() const {
+    return options_.keep_name != nullptr || options_.min_duration_ns > 0 || options_.max_slices != UINT64_MAX ||
+           options_.window_start_ns != INT64_MIN || options_.window_end_ns != INT64_MAX;
+  }
+  bool IsPlausible(int64_t wall_ns) const { return wall_ns >= middle_ns_ - kFarNs && wall_ns <= middle_ns_ + kFarNs; }
+  // Whether it can be drawn at all. Shifts the span.
+  bool CanDraw(Span& span) const {
+    if (!span.valid() || span.duration_ns > kFarNs || !IsPlausible(span.start_ns)) return false;
+    span.start_ns += options_.shift_ns;
+    return span.start_ns >= base_floor_ns_ &&
+           (!options_.base_ns || span.end_ns() - *options_.base_ns <= kLargestTimeNs);
+  }
+  bool PassesFilters(const Group& group, const Node& node, const Span& span);
+  bool IsKept(std::string_view name);
+  bool IsSelected(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
+    if (!Selects()) return true;
+    if (!PassesFilters(group, node, span)) return false;
+    return span.duration_ns > limit_ns_ || (span.duration_ns == limit_ns_ && ordinal < limit_ordinal_);
+  }
+
+  // Calls visit(node, span, ordinal) for each node of a group that can be drawn.
+  template <typename Visit>
+  void ForEachDrawable(const Group& group, Visit visit) {
+    uint64_t ordinal = group.first_ordinal;
+    for (const Device* device : group.parts) {
+      step_.ForEachNode(*device, [&](const Node& node) {
+        const uint64_t this_ordinal = ordinal++;
+        Span span = SpanOf(node);
+        if (CanDraw(span)) visit(node, span, this_ordinal);
+      });
+    }
+  }
+
+  // --- drawing ---
+  uint32_t BeginProcess(std::string_view name, std::string_view device, ProcessKind kind);
+  void DrawGroup(const Group& group);
+  void DrawNode(const Group& group, const Node& node, const Span& span, uint64_t ordinal);
+  Rows& ThreadOf(const Group& group, uint32_t thread_id);
+  uint32_t TidFor(Rows& rows, const Interval& interval);
+  void CollectArguments(const Node& node, const Span& span);
+  static std::string_view ReadableKey(std::string_view key);
+  void DrawSeries(uint32_t pid, std::string_view name, std::string_view unit, const std::vector<Point>& points);
+  void DrawMemory();
+  void DrawCounters(const Group& group);
+  int64_t Relative(int64_t wall_ns) const { return wall_ns - base_ns_; }
+
+  const StepStats& step_;
+  const TellerOptions& options_;
+  TraceVisitor* visitor_ = nullptr;
+  Summary summary_;
+
+  std::vector<Group> groups_;
+  int64_t middle_ns_ = 0;
+  int64_t base_ns_ = 0;
+  int64_t base_floor_ns_ = INT64_MIN;
+  bool has_memory_ = false;
+  Activity activity_;  // of the node at hand
+
+  NameTable asked_names_;
+  std::vector<bool> keep_name_;
+  int64_t limit_ns_ = -1;       // slices must be longer,
+  uint64_t limit_ordinal_ = 0;  // or as long and before this
+
+  Launches launches_;
+  uint64_t next_flow_id_ = 1;
+
+  uint32_t next_pid_ = 0;
+  uint32_t next_tid_ = 0;
+  uint32_t next_counter_id_ = 0;
+  int64_t next_process_index_ = 0;
+  int64_t next_track_index_ = 0;
+  uint32_t pid_ = 0;                            // of the group at hand; 0: not begun
+  Rows rows_;                                   // of a group without threads
+  std::unordered_map<uint32_t, Rows> threads_;  // of a group with threads
+  Rows* last_thread_ = nullptr;
+  uint32_t last_thread_id_ = 0;
+  std::vector<Argument> arguments_;
+
+  std::vector<std::vector<Interval>> busy_;  // of the streams of the processor at hand
+  std::vector<Copy> copies_;                 // of the processor at hand
+};
+
+void Teller::MakeGroups() {
+  NameTable names;
+  for (const Device& device : step_.devices()) {
+    const auto [number, is_new] = names.Insert(device.name);
+    if (is_new) groups_.emplace_back().device = device.name;
+    groups_[number].parts.push_back(&device);
+  }
+  NameTable prefixes;
+  NameTable units_with_streams;
+  NameTable units_with_copies;
+  for (Group& group : groups_) {
+    group.name = ParseDeviceName(group.device);
+    group.rank = prefixes.Insert(group.name.prefix).number;
+    size_t num_nodes = 0;
+    for (const Device* device : group.parts) num_nodes += device->num_nodes;
+    if (num_nodes == 0) continue;
+    if (group.name.kind == ProcessKind::kStream) units_with_streams.Insert(group.name.unit);
+    if (group.name.kind == ProcessKind::kCopies) units_with_copies.Insert(group.name.unit);
+  }
+  const auto has = [](const NameTable& units, const Group& group) {
+    return units.Find(group.name.unit) != NameTable::kNone;
+  };
+  groups_.erase(std::remove_if(groups_.begin(), groups_.end(),
+                               [&](const Group& group) {
+                                 const bool repeats =
+                                     group.name.kind == ProcessKind::kStreamAll && has(units_with_streams, group);
+                                 return repeats || (options_.keep_device && !options_.keep_device(group.device));
+                               }),
+                groups_.end());
+  // Hosts before what they launched; then each processor's streams, by number, and its copies.
+  const auto key = [](const Group& group) {
+    const DeviceName& name = group.name;
+    return std::make_tuple(name.on_gpu, name.prefix, name.unit.size(), name.unit, name.kind, name.stream.size(),
+                           name.stream);
+  };
+  std::stable_sort(groups_.begin(), groups_.end(), [&](const Group& a, const Group& b) { return key(a) < key(b); });
+  uint64_t ordinal = 0;
+  for (Group& group : groups_) {
+    group.first_ordinal = ordinal;
+    for (const Device* device : group.parts) {
+      ordinal += device->num_nodes;
+      group.has_threads |= !device->thread_names.empty();
+    }
+    group.has_threads &= !group.name.on_gpu;
+    const bool is_copies = group.name.kind == ProcessKind::kCopies;
+    group.takes_arrows = group.name.on_gpu && !(is_copies && has(units_with_streams, group));
+    group.counts_copies = group.name.on_gpu && (is_copies || !has(units_with_copies, group));
+  }
+}
+
+// The middle of a sample of all starts: robust against nodes without a time and times that wrapped around.
+void Teller::FindMiddle() {
+  uint64_t num_nodes = 0;
+  for (const Group& group : groups_) {
+    for (const Device* device : group.parts) num_nodes += device->num_nodes;
+  }
+  const uint64_t stride = (num_nodes + kSamples - 1) / kSamples;
+  std::vector<int64_t> starts;
+  uint64_t number = 0;
+  Node node;
+  for (const Group& group : groups_) {
+    for (const Device* device : group.parts) {
+      step_.ForEachMessage(*device, [&](std::string_view message) {
+        if (number++ % stride != 0) return;
+        step_.ReadNode(message, node);
+        const Span span = SpanOf(node);
+        if (span.valid()) starts.push_back(span.start_ns);
+      });
+    }
+  }
+  if (starts.empty()) return;
+  const auto middle = starts.begin() + static_cast<std::ptrdiff_t>(starts.size() / 2);
+  std::nth_element(starts.begin(), middle, starts.end());
+  middle_ns_ = std::clamp(*middle, INT64_MIN + 4 * kFarNs, INT64_MAX - 4 * kFarNs);
+}
+
+void Teller::SurveyNodes() {
+  if (options_.base_ns) base_floor_ns_ = *options_.base_ns;
+  int64_t first_ns = INT64_MAX;
+  int64_t last_ns = INT64_MIN;
+  for (Group& group : groups_) {
+    Interval last{INT64_MIN, INT64_MAX};
+    uint64_t num_drawable = 0;
+    uint64_t num_nodes = 0;
+    for (const Device* device : group.parts) num_nodes += device->num_nodes;
+    ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t) {
+      ++num_drawable;
+      first_ns = std::min(first_ns, span.start_ns);
+      last_ns = std::max(last_ns, span.end_ns());
+      if (node.thread_id != 0 && !group.name.on_gpu) group.has_threads = true;
+      const bool follows =
+          span.start_ns > last.start_ns || (span.start_ns == last.start_ns && span.end_ns() <= last.end_ns);
+      group.in_order &= group.name.on_gpu ? span.start_ns >= last.start_ns : follows;
+      last = {span.start_ns, span.end_ns()};
+      has_memory_ |= !node.outputs.empty() || !node.memory.empty();
+    });
+    summary_.untimed += num_nodes - num_drawable;
+    summary_.slices += num_drawable;
+  }
+  base_ns_ = options_.base_ns.value_or(first_ns == INT64_MAX ? 0 : first_ns);
+  summary_.base_ns = base_ns_;
+  summary_.end_ns = last_ns == INT64_MIN ? 0 : Relative(last_ns);
+}
+
+bool Teller::IsKept(std::string_view name) {
+  const auto [number, is_new] = asked_names_.Insert(name);
+  if (is_new) keep_name_.push_back(options_.keep_name(name));
+  return keep_name_[number];
+}
+
+bool Teller::PassesFilters(const Group& group, const Node& node, const Span& span) {
+  const int64_t start_ns = Relative(span.start_ns);
+  if (span.duration_ns < options_.min_duration_ns || start_ns > options_.window_end_ns ||
+      start_ns + span.duration_ns < options_.window_start_ns) {
+    return false;
+  }
+  if (!options_.keep_name) return true;
+  group.name.on_gpu ? ReadGpuActivity(node, activity_) : ReadHostActivity(node, activity_);
+  return IsKept(activity_.name) || (!activity_.full_name.empty() && IsKept(activity_.full_name));
+}
+
+// Counts what the filters keep and finds how long a slice must be to be among the longest.
+void Teller::SelectNodes() {
+  struct Candidate {
+    int64_t duration_ns;
+    uint64_t ordinal;
+  };
+  const bool has_limit = options_.max_slices != UINT64_MAX;
+  std::vector<Candidate> candidates;
+  uint64_t num_kept = 0;
+  int64_t all_ns = 0;
+  for (const Group& group : groups_) {
+    ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
+      if (!PassesFilters(group, node, span)) return;
+      ++num_kept;
+      if (has_limit) candidates.push_back({span.duration_ns, ordinal});
+    });
+  }
+  summary_.filtered = summary_.slices - num_kept;
+  summary_.slices = num_kept;
+  if (num_kept <= options_.max_slices) return;
+  const auto longer = [](const Candidate& a, const Candidate& b) {
+    return a.duration_ns != b.duration_ns ? a.duration_ns > b.duration_ns : a.ordinal < b.ordinal;
+  };
+  const auto first_out = candidates.begin() + static_cast<std::ptrdiff_t>(options_.max_slices);
+  std::nth_element(candidates.begin(), first_out, candidates.end(), longer);
+  for (auto out = first_out; out != candidates.end(); ++out) all_ns += out->duration_ns;
+  summary_.left_out = num_kept - options_.max_slices;
+  summary_.left_out_ns = all_ns;
+  summary_.longest_left_out_ns = first_out->duration_ns;
+  summary_.slices = options_.max_slices;
+  limit_ns_ = first_out->duration_ns;
+  limit_ordinal_ = first_out->ordinal;
+}
+
+void Teller::LinkLaunches() {
+  for (const bool on_gpu : {true, false}) {
+    for (const Group& group : groups_) {
+      if (group.name.on_gpu != on_gpu || (on_gpu && !group.takes_arrows)) continue;
+      ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
+        if (!IsSelected(group, node, span, ordinal)) return;
+        if (!on_gpu) {
+          launches_.AddCall(node, span, ordinal, group.rank);
+        } else {
+          if (node.correlation_id == 0) ReadGpuActivity(node, activity_);
+          launches_.AddActivity(node, activity_, group.rank);
+        }
+      });
+    }
+    if (launches_.empty()) return;
+  }
+  launches_.Join();
+  for (const Group& group : groups_) {
+    if (!group.takes_arrows) continue;
+    ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
+      if (!IsSelected(group, node, span, ordinal)) return;
+      if (node.correlation_id == 0) ReadGpuActivity(node, activity_);
+      launches_.CountActivity(node, activity_, span, group.rank);
+    });
+  }
+}
+
+Summary Teller::Tell(TraceVisitor& visitor) {
+  visitor_ = &visitor;
+  next_pid_ = options_.first_pid;
+  next_tid_ = std::max(options_.first_tid, options_.first_pid + 2 * static_cast<uint32_t>(groups_.size()) + 2);
+  next_counter_id_ = options_.first_counter_id;
+  next_flow_id_ = options_.first_flow_id;
+  if (options_.arrows) LinkLaunches();
+  visitor.Begin(summary_);
+  summary_.slices = 0;
+  const bool counts = options_.counters && summary_.left_out == 0;
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    const Group& group = groups_[i];
+    const bool first_on_gpu = group.name.on_gpu && (i == 0 || !groups_[i - 1].name.on_gpu);
+    if (counts && has_memory_ && first_on_gpu) DrawMemory();
+    DrawGroup(group);
+    const bool last_of_unit = i + 1 == groups_.size() || groups_[i + 1].name.unit != group.name.unit;
+    if (counts && group.name.on_gpu && last_of_unit) DrawCounters(group);
+  }
+  if (counts && has_memory_ && (groups_.empty() || !groups_.back().name.on_gpu)) DrawMemory();
+  for (const Remark& remark : options_.remarks) {
+    const int64_t time_ns = remark.wall_ns ? Relative(*remark.wall_ns + options_.shift_ns) : summary_.end_ns;
+    visitor.OnInstant({std::clamp<int64_t>(time_ns, 0, kLargestTimeNs), remark.name, remark.details});
+  }
+  summary_.next_pid = next_pid_;
+  summary_.next_tid = next_tid_;
+  summary_.next_counter_id = next_counter_id_;
+  summary_.next_flow_id = next_flow_id_;
+  visitor.End(summary_);
+  return summary_;
+}
+
+uint32_t Teller::BeginProcess(std::string_view name, std::string_view device, ProcessKind kind) {
+  const uint32_t pid = next_pid_++;
+  visitor_->OnProcess({pid, name, device, options_.process_label, kind, next_process_index_++});
+  return pid;
+}
+
+void Teller::DrawGroup(const Group& group) {
+  pid_ = 0;
+  rows_ = Rows();
+  rows_.name = group.name.track;
+  threads_.clear();
+  last_thread_ = nullptr;
+  if (group.name.kind == ProcessKind::kStream) busy_.emplace_back();
+  if (group.in_order) {
+    ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
+      if (IsSelected(group, node, span, ordinal)) DrawNode(group, node, span, ordinal);
+    });
+    return;
+  }
+  struct Reference {
+    Span span;
+    uint64_t ordinal;
+    std::string_view message;
+  };
+  std::vector<Reference> references;
+  uint64_t next_ordinal = group.first_ordinal;
+  Node node;
+  for (const Device* device : group.parts) {
+    step_.ForEachMessage(*device, [&](std::string_view message) {
+      const uint64_t ordinal = next_ordinal++;
+      step_.ReadNode(message, node);
+      Span span = SpanOf(node);
+      if (CanDraw(span) && IsSelected(group, node, span, ordinal)) references.push_back({span, ordinal, message});
+    });
+  }
+  std::sort(references.begin(), references.end(), [](const Reference& a, const Reference& b) {
+    if (a.span.start_ns != b.span.start_ns) return a.span.start_ns < b.span.start_ns;
+    return a.span.duration_ns != b.span.duration_ns ? a.span.duration_ns > b.span.duration_ns : a.ordinal < b.ordinal;
+  });
+  for (const Reference& reference : references) {
+    step_.ReadNode(reference.message, node);
+    DrawNode(group, node, reference.span, reference.ordinal);
+  }
+}
+
+void Teller::DrawNode(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
+  if (pid_ == 0) {
+    std::string name = group.name.readable;
+    if (name != group.device) name.append(" (").append(group.device).append(")");
+    pid_ = BeginProcess(name, group.device, group.name.kind);
+  }
+  Slice slice{};
+  slice.pid = pid_;
+  slice.start_ns = Relative(span.start_ns);
+  slice.duration_ns = span.duration_ns;
+  const Interval interval{slice.start_ns, slice.start_ns + slice.duration_ns};
+  slice.tid = TidFor(group.has_threads ? ThreadOf(group, node.thread_id) : rows_, interval);
+  if (group.name.on_gpu) {
+    ReadGpuActivity(node, activity_);
+    if (group.takes_arrows && !launches_.empty()) slice.flow_in = launches_.FlowTo(node, activity_, span, group.rank);
+    if (group.name.kind == ProcessKind::kStream) {
+      std::vector<Interval>& busy = busy_.back();
+      if (busy.empty() || busy.back().end_ns < interval.start_ns) busy.push_back(interval);
+      busy.back().end_ns = std::max(busy.back().end_ns, interval.end_ns);
+    }
+    if (group.counts_copies && activity_.category == Category::kMemcpy && activity_.num_bytes > 0) {
+      copies_.push_back({activity_.copy_kind, interval, activity_.num_bytes});
+    }
+  } else {
+    ReadHostActivity(node, activity_);
+    if (!launches_.empty()) {
+      const Launches::Flows flows = launches_.FlowsFrom(node, span, ordinal, group.rank, next_flow_id_);
+      slice.first_flow_out = flows.first;
+      slice.num_flows_out = flows.number;
+      summary_.flows += flows.number;
+    }
+  }
+  slice.name = activity_.name.empty() ? std::string_view("(no name)") : activity_.name;
+  slice.category = activity_.category;
+  CollectArguments(node, span);
+  slice.arguments = arguments_.data();
+  slice.num_arguments = arguments_.size();
+  visitor_->OnSlice(slice);
+  ++summary_.slices;
+}
+
+Teller::Rows& Teller::ThreadOf(const Group& group, uint32_t thread_id) {
+  if (last_thread_ != nullptr && last_thread_id_ == thread_id) return *last_thread_;
+  Rows& rows = threads_[thread_id];
+  if (rows.name.empty()) {
+    rows.nests = true;
+    rows.os_thread_id = thread_id;
+    const std::string number = std::to_string(thread_id);
+    rows.name = "thread " + number;
+    for (const Device* device : group.parts) {
+      for (const ThreadName& thread : device->thread_names) {
+        if (thread.id != thread_id || thread.name.empty()) continue;
+        rows.name = thread.name;
+        if (!Contains(thread.name, number)) rows.name.append(" (thread ").append(number).append(")");
+      }
+    }
+  }
+  last_thread_ = &rows;
+  last_thread_id_ = thread_id;
+  return rows;
+}
+
+uint32_t Teller::TidFor(Rows& rows, const Interval& interval) {
+  size_t row = 0;
+  if (rows.nests) {
+    while (!rows.open.empty() && rows.open.back() <= interval.start_ns) rows.open.pop_back();
+    if (rows.open.empty() || interval.end_ns <= rows.open.back()) {
+      rows.open.push_back(interval.end_ns);
+    } else {
+      row = 1 + rows.lanes.Place(interval.start_ns + 1, interval.end_ns);
+    }
+  } else {
+    row = rows.lanes.Place(interval.start_ns + 1, interval.end_ns);
+  }
+  if (row >= rows.tids.size()) rows.tids.resize(row + 1, 0);
+  if (rows.tids[row] == 0) {
+    rows.tids[row] = next_tid_++;
+    std::string name = rows.name;
+    if (row > 0) name.append(" lane ").append(std::to_string(row + 1));
+    visitor_->OnTrack({pid_, rows.tids[row], name, next_track_index_++, rows.os_thread_id, rows.nests && row == 0});
+  }
+  return rows.tids[row];
+}
+
+// The words that viewers show beside a slice. Keys of a label that are not listed keep their own name.
+std::string_view Teller::ReadableKey(std::string_view key) {
+  constexpr std::pair<std::string_view, std::string_view> kKeys[] = {
+      {"regs", "registers"},
+      {"shm", "shared_bytes"},
+      {"static_shared", "static_shared_bytes"},
+      {"dynamic_shared", "dynamic_shared_bytes"},
+      {"occ_pct", "occupancy_percent"},
+  };
+  for (const auto& [written, readable] : kKeys) {
+    if (key == written) return readable;
+  }
+  return key;
+}
+
+void Teller::CollectArguments(const Node& node, const Span& span) {
+  arguments_.clear();
+  const auto add_number = [this](std::string_view key, int64_t number) {
+    arguments_.push_back({key, Argument::Kind::kNumber, number, {}});
+  };
+  const auto add_text = [this](std::string_view key, std::string_view text) {
+    if (!text.empty()) arguments_.push_back({key, Argument::Kind::kText, 0, text});
+  };
+  add_text("kernel", activity_.full_name);
+  add_text("op", activity_.op);
+  add_text("inputs", activity_.inputs);
+  if (activity_.num_bytes >= 0) add_number("bytes", activity_.num_bytes);
+  add_text("from", activity_.from);
+  add_text("to", activity_.to);
+  for (size_t i = 0; i < activity_.num_details; ++i) {
+    const Detail& detail = activity_.details[i];
+    const auto has_key = [&](const Argument& argument) { return argument.key == ReadableKey(detail.key); };
+    if (std::any_of(arguments_.begin(), arguments_.end(), has_key)) continue;
+    Argument argument{ReadableKey(detail.key), Argument::Kind::kText, 0, detail.value};
+    const char* const end = detail.value.data() + detail.value.size();
+    const auto [stop, error] = std::from_chars(detail.value.data(), end, argument.number);
+    if (error == std::errc() && stop == end)
+      argument.kind = Argument::Kind::kNumber;
+    else if (IsNumberList(detail.value))
+      argument.kind = Argument::Kind::kNumbers;
+    arguments_.push_back(argument);
+  }
+  if (node.correlation_id != 0) add_number("correlation", node.correlation_id);
+  // A call is asked for when it starts, or never; an activity waits for the stream from its launch on.
+  const int64_t scheduled_ns = ScheduledNs(node);
+  const int64_t waited_ns = span.start_ns - options_.shift_ns - scheduled_ns;
+  if (scheduled_ns > 0 && waited_ns >= 0 && waited_ns <= kFarNs) add_number("waited_ns", waited_ns);
+}
+
+// --- counters ---
+
+void Teller::DrawSeries(uint32_t pid, std::string_view name, std::string_view unit, const std::vector<Point>& points) {
+  if (points.empty()) return;
+  const uint32_t id = next_counter_id_++;
+  visitor_->OnCounterTrack({pid, id, name, unit});
+  for (const Point& point : points) visitor_->OnValue({pid, id, name, unit, point.time_ns, point.value});
+  summary_.values += points.size();
+}
+
+void Teller::DrawMemory() {
+  std::vector<const Device*> devices;
+  for (const Group& group : groups_) {
+    if (!group.name.on_gpu) devices.insert(devices.end(), group.parts.begin(), group.parts.end());
+  }
+  const auto is_drawable = [this](int64_t wall_ns) {
+    return IsPlausible(wall_ns) && wall_ns + options_.shift_ns >= base_floor_ns_;
+  };
+  uint32_t pid = 0;
+  for (AllocatorChanges& allocator : ReadMemoryChanges(step_, devices, is_drawable)) {
+    for (Delta& change : allocator.changes)
+      change.time_ns = std::max<int64_t>(0, Relative(change.time_ns + options_.shift_ns));
+    const std::vector<Point> points = RunningTotal(allocator.changes);
+    if (points.empty()) continue;
+    if (pid == 0) pid = BeginProcess("memory", "", ProcessKind::kOther);
+    std::string name = "memory ";
+    name.append(allocator.allocator.empty() ? std::string_view("(no name)") : allocator.allocator);
+    if (allocator.estimated) name.append(" (estimated)");
+    DrawSeries(pid, name, "bytes", points);
+  }
+}
+
+// Of the processor that the group belongs to, whose last it is.
+void Teller::DrawCounters(const Group& group) {
+  const std::vector<Point> busy = busy_.size() > 1 ? CountBusy(busy_) : std::vector<Point>();
+  busy_.clear();
+  std::vector<Copy> copies;
+  copies.swap(copies_);
+  if (busy.empty() && copies.empty()) return;
+  std::string name = group.name.readable.substr(0, group.name.readable.size() - group.name.track.size()) + "counters";
+  if (!group.name.unit.empty()) name.append(" (").append(group.name.unit).append(")");
+  const uint32_t pid = BeginProcess(name, group.name.unit, ProcessKind::kOther);
+  DrawSeries(pid, "busy streams", "streams", busy);
+  while (!copies.empty()) {
+    const std::string_view kind = copies.front().kind;
+    std::vector<Delta> deltas;
+    for (const Copy& copy : copies) {
+      if (copy.kind != kind) continue;
+      deltas.push_back({copy.interval.start_ns, copy.num_bytes});
+      deltas.push_back({copy.interval.end_ns, -copy.num_bytes});
+    }
+    const auto of_kind = [kind](const Copy& copy) { return copy.kind == kind; };
+    DrawSeries(pid, std::string(kind) + " in flight", "bytes", RunningTotal(deltas));
+    copies.erase(std::remove_if(copies.begin(), copies.end(), of_kind), copies.end());
+  }
+}
+
+}  // namespace
+
+Summary Tell(const StepStats& step, const TellerOptions& options, TraceVisitor& visitor) {
+  return Teller(step, options).Tell(visitor);
+}
+
+Summary Survey(const StepStats& step, const TellerOptions& options) { return Teller(step, options).summary(); }
+
+}  // namespace collector::convert
