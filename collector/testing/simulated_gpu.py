@@ -42,7 +42,7 @@ from collector.testing.operations import (
     number_of,
 )
 from collector.testing.simulator_library import COUNTS, LATENCIES, Activity, Config, Counts, Latency, library_path, load
-from collector.testing.simulator_reports import Call, CallbackLatency, Fault, Statistics
+from collector.testing.simulator_reports import Call, CallbackLatency, Fault, Misuse, Statistics
 
 LIBRARY_VARIABLES = ("COLLECTOR_LIBCUPTI", "COLLECTOR_LIBCUDA")
 
@@ -363,6 +363,11 @@ class SimulatedGpu:
                 ordinal, -1 if stream is None else stream, number_of(LAUNCHES, launch, "way to launch")
             )
 
+    def query(self, *, stream: int = 7, device: int = 0) -> bool:
+        """Ask, without waiting, whether a stream has done its work."""
+        self._check_device(device)
+        return bool(self._library.sim_query(device, stream))
+
     def record_event(self, *, stream: int = 7, device: int = 0) -> int:
         """Record an event after the work a stream has so far; returns the event."""
         self._check_device(device)
@@ -538,16 +543,17 @@ class SimulatedGpu:
             )
         return rows
 
+    def misuses(self) -> dict[str, Misuse]:
+        """Everything a CUPTI client can do wrong that is noticed, by name, and how often it did."""
+        rows: dict[str, Misuse] = {}
+        description, fatal, counted = ctypes.c_char_p(), ctypes.c_int(), ctypes.c_uint64()
+        while name := self._library.sim_misuse(len(rows), description, fatal, counted):
+            rows[name.decode()] = Misuse((description.value or b"").decode(), bool(fatal.value), counted.value)
+        return rows
+
     def misuse(self) -> dict[str, int]:
         """What the CUPTI client did wrong, and how often; empty if nothing."""
-        found: dict[str, int] = {}
-        description, fatal, counted = ctypes.c_char_p(), ctypes.c_int(), ctypes.c_uint64()
-        index = 0
-        while name := self._library.sim_misuse(index, description, fatal, counted):
-            if counted.value:
-                found[name.decode()] = counted.value
-            index += 1
-        return found
+        return {name: row.count for name, row in self.misuses().items() if row.count}
 
     def _functions(self) -> dict[str, int]:
         called: dict[str, int] = {}

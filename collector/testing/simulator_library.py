@@ -126,6 +126,7 @@ def load(path: str) -> ctypes.CDLL:
         ("sim_replay", None, [activity, u64]),
         ("sim_launch_graph", u32, [activity, ctypes.POINTER(i64), u64, u32]),
         ("sim_synchronize", u32, [u32, i64, u32]),
+        ("sim_query", ctypes.c_int, [u32, u32]),
         ("sim_record_event", u32, [u32, u32]),
         ("sim_wait_event", ctypes.c_int, [u32, u32, u32]),
         ("sim_synchronize_event", ctypes.c_int, [u32]),

@@ -23,6 +23,17 @@ class Fault:
 
 
 @dataclass(frozen=True)
+class Misuse:
+    """Something a CUPTI client must not do."""
+
+    description: str
+    fatal: bool
+    """Whether the real library crashes or hangs."""
+    count: int
+    """How often the client under test did it."""
+
+
+@dataclass(frozen=True)
 class Call:
     """One call of the CUPTI client under test."""
 

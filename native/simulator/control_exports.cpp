@@ -59,6 +59,10 @@ SIMULATOR_EXPORT uint32_t sim_synchronize(uint32_t device, int64_t stream, uint3
   return Simulator::current().synchronize(device, stream, launch);
 }
 
+SIMULATOR_EXPORT int sim_query(uint32_t device, uint32_t stream) {
+  return Simulator::current().query(device, stream) ? 1 : 0;
+}
+
 SIMULATOR_EXPORT uint32_t sim_record_event(uint32_t device, uint32_t stream) {
   return Simulator::current().record_event(device, stream);
 }

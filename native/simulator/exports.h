@@ -33,6 +33,11 @@ uint32_t cupti_call(size_t function, uint32_t argument, Logged logged, Body body
       simulator.misuses.count(Misuse::kOlderDriver);
       return static_cast<uint32_t>(cupti::Result::kUnknown);
     }
+    if (simulator.faults.armed(Fault::kStubDriver)) {
+      simulator.misuses.count(Misuse::kNoDriver);
+      return static_cast<uint32_t>(simulator.release.cuda < 13000 ? cupti::Result::kNotInitialized
+                                                                  : cupti::Result::kUnknown);
+    }
     int64_t code = 0;
     if (simulator.faults.strikes(Fault::kError, &code, kFunctions[function].name)) return static_cast<uint32_t>(code);
     return static_cast<uint32_t>(body(simulator));

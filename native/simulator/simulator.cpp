@@ -467,6 +467,21 @@ uint32_t Simulator::launch_graph(const SimActivity* nodes, const int64_t* durati
   return call.correlation_id;
 }
 
+void Simulator::write_synchronization(cupti::SynchronizationType type, const ApiCall& call, uint32_t context_id,
+                                      uint32_t stream_id, uint32_t event_id) {
+  if (!enabled(ActivityKind::kSynchronization)) return;
+  cupti::Synchronization record = synchronization_;
+  record.type = static_cast<uint32_t>(type);
+  record.start = static_cast<uint64_t>(call.start_ns);
+  record.end = static_cast<uint64_t>(call.end_ns);
+  record.correlationId = call.correlation_id;
+  record.contextId = context_id;
+  record.streamId = stream_id;
+  record.cudaEventId = event_id;
+  if (release.cuda >= 12080 && event_id != kNoValue) record.cudaEventSyncId = event_id;
+  write(record.kind, &record, strides_[record.kind], buffer_of(thread()));
+}
+
 uint32_t Simulator::synchronize(uint32_t device, int64_t stream, uint32_t launch) {
   const bool whole = stream < 0;
   const uint32_t runtime_id =
@@ -474,32 +489,38 @@ uint32_t Simulator::synchronize(uint32_t device, int64_t stream, uint32_t launch
   const uint32_t driver_id = whole ? callback_id("cuCtxSynchronize") : callback_id("cuStreamSynchronize");
   ApiCall call =
       begin_call((launch & kSimRuntimeCall) != 0 ? runtime_id : 0, (launch & kSimDriverCall) != 0 ? driver_id : 0);
-  int64_t end = call.end_ns;
   {
     const std::lock_guard lock(device_mutex_);
     for (const auto& [key, tail] : tails_) {
       const auto& [context_id, stream_id] = key;
       if (contexts_[context_id - 1]->device != device) continue;
-      if (whole || stream_id == static_cast<uint32_t>(stream)) end = std::max(end, tail);
+      if (whole || stream_id == static_cast<uint32_t>(stream)) call.end_ns = std::max(call.end_ns, tail);
     }
   }
-  clock.advance_to(end);
-  call.end_ns = end;
-  if (enabled(ActivityKind::kSynchronization)) {
-    cupti::Synchronization record = synchronization_;
-    record.type = static_cast<uint32_t>(whole ? cupti::SynchronizationType::kContextSynchronize
-                                              : cupti::SynchronizationType::kStreamSynchronize);
-    record.start = static_cast<uint64_t>(call.start_ns);
-    record.end = static_cast<uint64_t>(end);
-    record.correlationId = call.correlation_id;
-    record.contextId = device + 1;
-    record.streamId = whole ? kNoValue : static_cast<uint32_t>(stream);
-    record.cudaEventId = kNoValue;
-    write(record.kind, &record, strides_[record.kind], buffer_of(thread()));
+  clock.advance_to(call.end_ns);
+  if (whole) {
+    write_synchronization(cupti::SynchronizationType::kContextSynchronize, call, device + 1, kNoValue, kNoValue);
+  } else {
+    write_synchronization(cupti::SynchronizationType::kStreamSynchronize, call, device + 1,
+                          static_cast<uint32_t>(stream), kNoValue);
   }
   end_call(call);
   wake();
   return call.correlation_id;
+}
+
+bool Simulator::query(uint32_t device, uint32_t stream) {
+  const ApiCall call = begin_call(callback_id("cudaStreamQuery_v3020"), callback_id("cuStreamQuery"));
+  bool done = false;
+  {
+    const std::lock_guard lock(device_mutex_);
+    done = stream_tail(device + 1, stream) <= call.start_ns;
+  }
+  if (done || all_sync_records.load()) {
+    write_synchronization(cupti::SynchronizationType::kStreamSynchronize, call, device + 1, stream, kNoValue);
+  }
+  end_call(call);
+  return done;
 }
 
 uint32_t Simulator::record_event(uint32_t device, uint32_t stream) {
@@ -510,51 +531,29 @@ uint32_t Simulator::record_event(uint32_t device, uint32_t stream) {
 }
 
 bool Simulator::wait_event(uint32_t device, uint32_t stream, uint32_t event) {
-  const ApiCall call = begin_call(callback_id("cudaStreamWaitEvent_v3020"), callback_id("cuStreamWaitEvent"));
   {
     const std::lock_guard lock(device_mutex_);
     if (event == 0 || event > events_.size()) return false;
     int64_t& tail = stream_tail(device + 1, stream);
     tail = std::max(tail, events_[event - 1].second);
   }
-  if (enabled(ActivityKind::kSynchronization)) {
-    cupti::Synchronization record = synchronization_;
-    record.type = static_cast<uint32_t>(cupti::SynchronizationType::kStreamWaitEvent);
-    record.start = static_cast<uint64_t>(call.start_ns);
-    record.end = static_cast<uint64_t>(call.end_ns);
-    record.correlationId = call.correlation_id;
-    record.contextId = device + 1;
-    record.streamId = stream;
-    record.cudaEventId = event;
-    if (release.cuda >= 12080) record.cudaEventSyncId = event;
-    write(record.kind, &record, strides_[record.kind], buffer_of(thread()));
-  }
+  const ApiCall call = begin_call(callback_id("cudaStreamWaitEvent_v3020"), callback_id("cuStreamWaitEvent"));
+  write_synchronization(cupti::SynchronizationType::kStreamWaitEvent, call, device + 1, stream, event);
   end_call(call);
   return true;
 }
 
 bool Simulator::synchronize_event(uint32_t event) {
-  ApiCall call = begin_call(callback_id("cudaEventSynchronize_v3020"), callback_id("cuEventSynchronize"));
-  uint32_t context_id = 0;
+  std::pair<uint32_t, int64_t> recorded_event;
   {
     const std::lock_guard lock(device_mutex_);
     if (event == 0 || event > events_.size()) return false;
-    context_id = events_[event - 1].first;
-    call.end_ns = std::max(call.end_ns, events_[event - 1].second);
+    recorded_event = events_[event - 1];
   }
+  ApiCall call = begin_call(callback_id("cudaEventSynchronize_v3020"), callback_id("cuEventSynchronize"));
+  call.end_ns = std::max(call.end_ns, recorded_event.second);
   clock.advance_to(call.end_ns);
-  if (enabled(ActivityKind::kSynchronization)) {
-    cupti::Synchronization record = synchronization_;
-    record.type = static_cast<uint32_t>(cupti::SynchronizationType::kEventSynchronize);
-    record.start = static_cast<uint64_t>(call.start_ns);
-    record.end = static_cast<uint64_t>(call.end_ns);
-    record.correlationId = call.correlation_id;
-    record.contextId = context_id;
-    record.streamId = kNoValue;
-    record.cudaEventId = event;
-    if (release.cuda >= 12080) record.cudaEventSyncId = event;
-    write(record.kind, &record, strides_[record.kind], buffer_of(thread()));
-  }
+  write_synchronization(cupti::SynchronizationType::kEventSynchronize, call, recorded_event.first, kNoValue, event);
   end_call(call);
   wake();
   return true;

@@ -88,6 +88,8 @@ class Simulator {
   void replay(const SimActivity* activities, size_t count);
   uint32_t launch_graph(const SimActivity* nodes, const int64_t* durations_ns, size_t count, uint32_t graph_id);
   uint32_t synchronize(uint32_t device, int64_t stream, uint32_t launch);
+  // Whether a stream has done its work.
+  bool query(uint32_t device, uint32_t stream);
   uint32_t record_event(uint32_t device, uint32_t stream);
   bool wait_event(uint32_t device, uint32_t stream, uint32_t event);
   bool synchronize_event(uint32_t event);
@@ -153,6 +155,8 @@ class Simulator {
   bool recorded(const SimActivity& activity) const;
   std::pair<uint32_t, uint32_t> callback_ids(const SimActivity& activity) const;
   void schedule(SimActivity& activity, int64_t earliest_ns, int64_t duration_ns);
+  void write_synchronization(cupti::SynchronizationType type, const ApiCall& call, uint32_t context_id,
+                             uint32_t stream_id, uint32_t event_id);
   void write_activity(SimActivity activity, RecordBuffer& buffer);
   bool precede(RecordBuffer& buffer);
   void spoil(SimActivity& activity);

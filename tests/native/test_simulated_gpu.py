@@ -1,0 +1,101 @@
+"""SimulatedGpu as its users meet it: mistakes, environment, one at a time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from collector.errors import CollectorError
+from collector.testing import SimulatedGpu
+from collector.testing.simulator_library import library_path
+
+
+def test_one_simulator_at_a_time() -> None:
+    with SimulatedGpu(), pytest.raises(CollectorError, match="open already"), SimulatedGpu():
+        pass
+
+
+@pytest.mark.parametrize("before", [None, "/somewhere/else.so"])
+def test_environment_is_restored(before: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("COLLECTOR_LIBCUPTI", "COLLECTOR_LIBCUDA"):
+        if before is None:
+            monkeypatch.delenv(variable, raising=False)
+        else:
+            monkeypatch.setenv(variable, before)
+    with SimulatedGpu():
+        assert os.environ["COLLECTOR_LIBCUPTI"].endswith("libcollector_simulator.so")
+        assert os.environ["COLLECTOR_LIBCUDA"] == os.environ["COLLECTOR_LIBCUPTI"]
+    assert os.environ.get("COLLECTOR_LIBCUPTI") == before
+    assert os.environ.get("COLLECTOR_LIBCUDA") == before
+
+
+def test_closed_simulator_says_so() -> None:
+    gpu = SimulatedGpu()
+    with pytest.raises(CollectorError, match="not open"):
+        gpu.launch("k")
+    with gpu:
+        pass
+    with pytest.raises(CollectorError, match="not open"):
+        gpu.synchronize()
+
+
+@pytest.mark.parametrize("cuda", ["11.8", "12.7", "14.0"])
+def test_unknown_version_is_refused(cuda: str) -> None:
+    with pytest.raises(CollectorError, match="knows no CUDA"), SimulatedGpu(cuda=cuda):
+        pass
+    with SimulatedGpu():
+        pass
+
+
+@pytest.mark.parametrize("cuda", ["twelve", "12", "12.x"])
+def test_malformed_version_is_refused(cuda: str) -> None:
+    with pytest.raises(CollectorError, match="not a CUDA version"):
+        SimulatedGpu(cuda=cuda)
+
+
+@pytest.mark.parametrize(
+    ("operation", "message"),
+    [
+        (lambda gpu: gpu.launch("k", device=1), "no device 1"),
+        (lambda gpu: gpu.launch("k", context=9), "context 9 is not one of device 0"),
+        (lambda gpu: gpu.launch("k", launch="magic"), "no way to launch"),
+        (lambda gpu: gpu.memcpy("HtoX", 1), "HtoX"),
+        (lambda gpu: gpu.memcpy("HtoD", 1, src="moon"), "memory kind"),
+        (lambda gpu: gpu.wait_event(1), "no event 1"),
+        (lambda gpu: gpu.synchronize_event(1), "no event 1"),
+        (lambda gpu: gpu.api_call("cudaMakeCoffee"), "knows no API call"),
+        (lambda gpu: gpu.api_call(), "knows no API call"),
+        (lambda gpu: gpu.inject("gremlin"), "knows no fault"),
+        (lambda gpu: gpu.inject("error", target="cuptiDance"), "exports no function"),
+        (lambda gpu: gpu.reload_module("a", "b"), "cannot be replaced"),
+        (lambda gpu: gpu.replay(kernels=[{"start_ns": 1}]), "lacks start_ns or end_ns"),
+        (lambda gpu: gpu.replay(memsets=[{"start_ns": 1, "end_ns": 2, "name": "k"}]), "unknown keys: name"),
+    ],
+)
+def test_mistakes_are_named(operation: Callable[[SimulatedGpu], object], message: str) -> None:
+    with SimulatedGpu() as gpu, pytest.raises(CollectorError, match=message):
+        operation(gpu)
+
+
+def test_library_can_be_opened_without_python() -> None:
+    """As a program's environment may name it: it opens itself, by variables of its own."""
+    program = (
+        "import ctypes, os\n"
+        "library = ctypes.CDLL(os.environ['LIBRARY'])\n"
+        "count = ctypes.c_int()\n"
+        "assert library.cuDeviceGetCount(ctypes.byref(count)) == 0\n"
+        "print(count.value, library.collector_simulator_version())\n"
+    )
+    variables = {
+        "LIBRARY": str(library_path()),
+        "COLLECTOR_SIMULATED_CUDA": "12040",
+        "COLLECTOR_SIMULATED_DEVICES": "3",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=os.environ | variables, timeout=60, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["3", "22"]
