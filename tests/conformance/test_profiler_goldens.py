@@ -178,3 +178,29 @@ def test_crashes_are_answers(case, folder):
     message = _ask(profiler, case)
     assert message.name == "_TFProfRoot"
     assert not message.children
+
+
+def _flops_and_types(op_log: OpLogProto) -> dict[str, tuple[int, list[str]]]:
+    entries = {entry.name: (entry.float_ops, list(entry.types)) for entry in op_log.log_entries}
+    return {name: values for name, values in entries.items() if values != (0, [])}
+
+
+@pytest.mark.parametrize("case", _parameters("op_log"))
+def test_merged_op_log(case):
+    """Flops and types; the stacks in the goldens are known to the live program only."""
+    given = case["inputs"]
+    graph = inputs.load(DATA / given["graph"], GraphDef)
+    user = inputs.load(DATA / given["op_log_user"], OpLogProto) if given.get("op_log_user") else None
+    run_meta = inputs.load(DATA / given["run_meta"], RunMetadata) if given.get("run_meta") else None
+    trainable = json.loads((DATA / given["trainable_variables"]).read_text())
+    if run_meta is not None:
+        graph = oplog.fill_shapes(graph, run_meta)
+    merged = oplog.merge_default(graph, user, trainable)
+    assert _flops_and_types(merged) == _flops_and_types(inputs.load(DATA / case["golden"], OpLogProto))
+
+
+@pytest.mark.parametrize("case", _parameters("graph_filled"))
+def test_filled_graph(case):
+    graph = inputs.load(DATA / case["inputs"]["graph"], GraphDef)
+    run_meta = inputs.load(DATA / case["inputs"]["run_meta"], RunMetadata)
+    assert oplog.fill_shapes(graph, run_meta) == inputs.load(DATA / case["golden"], GraphDef)
