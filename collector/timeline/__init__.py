@@ -9,6 +9,16 @@
 from __future__ import annotations
 
 from collector.timeline.compatible import AllocationMaximum
+from collector.timeline.own import Drawn, View, chrome_trace, write_trace
 from collector.timeline.tensorflow import ChromeTrace, StepStatsAnalysis, Timeline
 
-__all__ = ["AllocationMaximum", "ChromeTrace", "StepStatsAnalysis", "Timeline"]
+__all__ = [
+    "AllocationMaximum",
+    "ChromeTrace",
+    "Drawn",
+    "StepStatsAnalysis",
+    "Timeline",
+    "View",
+    "chrome_trace",
+    "write_trace",
+]

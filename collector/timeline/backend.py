@@ -16,4 +16,5 @@ def native() -> ModuleType | None:
         from collector import _convert
     except ImportError:
         return None
-    return _convert
+    module: ModuleType = _convert
+    return module

@@ -8,7 +8,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from collector.errors import InvalidFileError
-from collector.protos.run_metadata_pb2 import RunMetadata
+from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import StepStats
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -16,7 +16,7 @@ _MALFORMED = -1
 _END = 0
 
 
-def is_run_metadata(data: bytes | memoryview) -> bool:
+def is_run_metadata(data: bytes | bytearray | memoryview) -> bool:
     """Whether wire bytes are a ``RunMetadata`` rather than a ``StepStats``: the two look alike at their first byte.
 
     ``StepStats`` holds nothing but devices (field 1), each with a name and nodes; ``RunMetadata`` holds one
@@ -39,7 +39,7 @@ def is_run_metadata(data: bytes | memoryview) -> bool:
     return all(number in (1, 2, 3) and value is not None for number, value in _fields(name, limit=2))
 
 
-def parse_step(data: bytes | memoryview, source: str = "") -> Any:
+def parse_step(data: bytes | bytearray | memoryview, source: str = "") -> Any:
     """Parses ``StepStats`` or ``RunMetadata`` bytes; ``source`` names them in the error.
 
     Raises:
@@ -52,6 +52,25 @@ def parse_step(data: bytes | memoryview, source: str = "") -> Any:
         where = f"{source}: " if source else ""
         raise InvalidFileError(f"{where}not a whole {type(message).__name__} message ({error})") from error
     return message
+
+
+def provenance_of(data: bytes | bytearray | memoryview) -> Provenance | None:
+    """The provenance in the wire bytes of a ``RunMetadata``, whosever class wrote them; None where there is none.
+
+    Raises:
+        InvalidFileError: it cannot be read.
+    """
+    found = None
+    for number, payload in _fields(memoryview(data)):
+        if number == RunMetadata.PROVENANCE_FIELD_NUMBER and payload is not None:
+            found = found or Provenance()
+            try:
+                found.MergeFromString(bytes(payload))
+            except DecodeError as error:
+                raise InvalidFileError(
+                    f"not a whole RunMetadata message: its provenance is broken ({error})"
+                ) from error
+    return found
 
 
 def _fields(data: memoryview, limit: int | None = None) -> Iterator[tuple[int, memoryview | None]]:

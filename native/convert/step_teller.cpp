@@ -562,8 +562,21 @@ void Teller::DrawSeries(uint32_t pid, std::string_view name, std::string_view un
   if (points.empty()) return;
   const uint32_t id = next_counter_id_++;
   visitor_->OnCounterTrack({pid, id, name, unit});
-  for (const Point& point : points) visitor_->OnValue({pid, id, name, unit, point.time_ns, point.value});
-  summary_.values += points.size();
+  const auto tell = [&](int64_t time_ns, int64_t value) {
+    visitor_->OnValue({pid, id, name, unit, time_ns, value});
+    ++summary_.values;
+  };
+  const Point* before = nullptr;  // the window, which begins with the value it had
+  for (const Point& point : points) {
+    if (point.time_ns > options_.window_end_ns) break;
+    if (point.time_ns < options_.window_start_ns) {
+      before = &point;
+      continue;
+    }
+    if (before != nullptr && point.time_ns > options_.window_start_ns) tell(options_.window_start_ns, before->value);
+    before = nullptr;
+    tell(point.time_ns, point.value);
+  }
 }
 
 void Teller::DrawMemory() {

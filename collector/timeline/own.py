@@ -1,0 +1,253 @@
+"""Our own picture of a step, as Chrome JSON or a Perfetto trace."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, fields
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, overload
+
+from collector.errors import InvalidFileError
+from collector.files import atomic_write
+from collector.timeline import backend
+from collector.timeline.wire import is_run_metadata, provenance_of
+
+if TYPE_CHECKING:
+    from collector.protos.run_metadata_pb2 import Provenance
+
+Write = Callable[[Any], object]
+
+_WINDOW_START, _WINDOW_END = "start", "end"
+_WHERE_LOST = {"early": _WINDOW_START}
+"""Where in time a loss happened, if not at the end: known for few."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What of a step to draw. Copies in flight and busy streams are counted among what is drawn."""
+
+    devices: str | None = None
+    """Only devices in whose StepStats name (``/gpu:0/stream:7``) this regular expression is found."""
+    names: str | None = None
+    """Only slices in whose short or whole name this regular expression is found."""
+    min_duration_ns: int = 0
+    """Only slices at least as long."""
+    window_ns: tuple[int | None, int | None] = (None, None)
+    """Only slices that overlap this part of the trace: start and end after its first event, either may be open."""
+    max_events: int | None = None
+    """At most this many slices, the longest; the file says what was left out. Without counters if anything was."""
+    arrows: bool = True
+    """Draw an arrow from each call to each activity it caused."""
+    counters: bool = True
+    """Draw memory per allocator, bytes in flight per kind of copy, busy streams."""
+    label: str = ""
+    """Shown beside each process, such as a rank or a step."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a trace holds and what it does not. Times are ns."""
+
+    slices: int
+    arrows: int
+    counter_values: int
+    left_out: int
+    """Slices left out for ``max_events``; they lasted ``left_out_ns`` together, the longest ``longest_left_out_ns``."""
+    left_out_ns: int
+    longest_left_out_ns: int
+    filtered: int
+    """Slices that another option kept out."""
+    untimed: int
+    """Nodes that cannot be drawn: no start, an end before the start, or far from all others."""
+    base_ns: int
+    """Wall time of the trace's time 0."""
+    end_ns: int
+    """Last end, after the base."""
+
+    def sentences(self) -> list[str]:
+        """What is not in the picture, one line each; empty if all is."""
+        lines = []
+        if self.left_out:
+            lines.append(
+                f"left out the {self.left_out:,} shortest slices, {_span(self.left_out_ns)} in all, "
+                f"none longer than {_span(self.longest_left_out_ns)}; and the counters"
+            )
+        if self.filtered:
+            lines.append(f"filtered out {self.filtered:,} slices")
+        if self.untimed:
+            lines.append(f"could not place {self.untimed:,} nodes in time: no start, an end before it, or far off")
+        return lines
+
+
+@overload
+def chrome_trace(step: Any, path: None = None, **options: Any) -> str: ...
+@overload
+def chrome_trace(step: Any, path: str | os.PathLike[str], **options: Any) -> Drawn: ...
+def chrome_trace(step: Any, path: str | os.PathLike[str] | None = None, **options: Any) -> str | Drawn:
+    """Draw a step for Perfetto (https://ui.perfetto.dev) or chrome://tracing.
+
+    >>> collector.chrome_trace(step.run_metadata, "step.json.gz", max_events=100_000)  # doctest: +SKIP
+
+    Times are exact to the nanosecond and count from ``otherData.base_time_ns``. Processes are devices, threads are
+    streams or host threads, with further lanes only where activities overlap. Arrows join calls and what they caused.
+
+    Args:
+        step: a ``Session``, ``Recording``, ``RunMetadata`` or ``StepStats`` (TensorFlow's too), wire bytes of one of
+            these messages, or what ``collector.load`` returns.
+        path: the file to write, whole or not at all: ``.json`` or ``.pftrace``, either with ``.gz``; None for the JSON
+            text.
+        options: fields of `View`.
+
+    Returns:
+        The text, or what was drawn into the file.
+
+    Raises:
+        collector.InvalidFileError: bytes that are no such message; with the place.
+        collector.OutputError: the file cannot be written.
+        re.error: an option is no regular expression.
+    """
+    view = View(**options)
+    if path is None:
+        pieces: list[str] = []
+        write_trace(step, lambda piece: pieces.append(str(piece, "ascii")), view)
+        return "".join(pieces)
+    name = Path(path).name.lower()
+    with ExitStack() as stack:
+        file = stack.enter_context(atomic_write(path))
+        write: Write = file.write
+        if name.endswith(".gz"):
+            # Without a name and a time in the header equal traces are equal files.
+            packed = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=5)
+            write = stack.enter_context(packed).write
+        return write_trace(step, write, view, perfetto=name.removesuffix(".gz").endswith(".pftrace"))
+
+
+def write_trace(step: Any, write: Write, view: View, *, perfetto: bool = False) -> Drawn:
+    """Draw ``step`` and hand the file's bytes, piece by piece, to ``write``.
+
+    A piece is bytes or a memoryview that is valid during the call. Arguments and errors are those of `chrome_trace`.
+    """
+    data = wire_bytes(step)
+    whole = is_run_metadata(data)
+    provenance = provenance_of(data) if whole else None
+    native = backend.native()
+    if native is None:
+        raise NotImplementedError
+    try:
+        figures = native.write_trace(
+            data,
+            write,
+            is_run_metadata=whole,
+            perfetto=perfetto,
+            keep_device=_predicate(view.devices),
+            keep_name=_predicate(view.names),
+            min_duration_ns=view.min_duration_ns,
+            window_start_ns=view.window_ns[0],
+            window_end_ns=view.window_ns[1],
+            max_slices=view.max_events,
+            arrows=view.arrows,
+            counters=view.counters,
+            label=view.label,
+            remarks=_remarks(provenance),
+            describe=lambda figures: json.dumps(_other_data(Drawn(**figures), provenance)),
+        )
+    except native.WireError as error:
+        what, position = error.args
+        kind = "RunMetadata" if whole else "StepStats"
+        raise InvalidFileError(f"not a whole {kind} message: {what} (at byte {position})") from error
+    return Drawn(**figures)
+
+
+def wire_bytes(step: Any) -> bytes | bytearray | memoryview:
+    """The StepStats or RunMetadata of whatever holds one, as wire bytes."""
+    if isinstance(step, (bytes, bytearray, memoryview)):
+        return step
+    message = getattr(step, "run_metadata", step)
+    if not hasattr(message, "SerializeToString"):
+        from collector.recording import Recording
+        from collector.stepstats import run_metadata
+
+        if not isinstance(message, Recording):
+            raise TypeError(
+                f"cannot draw a {type(step).__name__}: it is neither a step nor its StepStats or RunMetadata"
+            )
+        message = run_metadata(message)
+    return cast(bytes, message.SerializeToString())
+
+
+def _predicate(pattern: str | None) -> Callable[[str], bool] | None:
+    if pattern is None:
+        return None
+    search = re.compile(pattern).search
+    return lambda text: search(text) is not None
+
+
+def _remarks(provenance: Provenance | None) -> list[tuple[str, str, int | None]]:
+    """(name, details, wall time or None for the end) of what was lost."""
+    if provenance is None or not provenance.ledger:
+        return []
+    from collector.ledger import Ledger
+
+    ledger = Ledger.from_dict(provenance.ledger)
+    ends = {_WINDOW_START: provenance.window_start_nanos or None, _WINDOW_END: provenance.window_end_nanos or None}
+    remarks = []
+    for field in fields(Ledger):
+        if field.name == "source_counters":
+            continue
+        for line in Ledger.from_dict({field.name: getattr(ledger, field.name)}).losses():
+            name = "lost: " + line.partition(":")[0]
+            remarks.append((name, line, ends[_WHERE_LOST.get(field.name, _WINDOW_END)]))
+    return remarks
+
+
+def _other_data(drawn: Drawn, provenance: Provenance | None) -> dict[str, Any]:
+    """The file's own metadata. Times beyond 53 bits are text: JSON readers keep numbers in doubles."""
+    whole_seconds, rest = divmod(drawn.base_ns, 1_000_000_000)
+    figures = {field.name: getattr(drawn, field.name) for field in fields(Drawn) if field.name != "base_ns"}
+    data: dict[str, Any] = {
+        "base_time_ns": str(drawn.base_ns),
+        "base_time": _iso_time(whole_seconds, rest),
+        "drawn": figures,
+        "not_drawn": drawn.sentences(),
+    }
+    if provenance is not None:
+        from collector.ledger import Ledger
+
+        ledger = Ledger.from_dict(provenance.ledger)
+        data |= {
+            "collector_version": provenance.collector_version,
+            "source": provenance.source,
+            "simulated": provenance.simulated,
+            "environment": dict(sorted(provenance.environment.items())),
+            "ledger": dict(sorted(provenance.ledger.items())),
+            "losses": ledger.losses(),
+            "tracer_cost": {
+                "decode_cpu_ns": ledger.decode_cpu_ns,
+                "bytes_completed": ledger.bytes_completed,
+                "buffers_completed": ledger.buffers_completed,
+                "records_decoded": ledger.records_decoded,
+                "callback_calls": ledger.callback_calls,
+            },
+        }
+    return data
+
+
+def _iso_time(seconds: int, nanoseconds: int) -> str:
+    try:
+        moment = datetime.fromtimestamp(seconds, timezone.utc)
+    except (OverflowError, OSError, ValueError):
+        return ""
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{nanoseconds:09}Z"
+
+
+def _span(nanoseconds: int) -> str:
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.3g} {unit}"
+    return f"{nanoseconds} ns"
