@@ -37,9 +37,11 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
 
     def __init__(self, name: str) -> None:
         """Take the op's name; ValueError if there is nothing in it, TypeError if it is not text."""
-        if not isinstance(name, str):
-            raise TypeError(f"an annotation's name is text, not {type(name).__name__}")
-        if not name.strip("/ "):
+        try:  # costs less than asking for the type first, and this runs also while nothing is traced
+            is_empty = not name.strip("/ ")
+        except (AttributeError, TypeError):
+            raise TypeError(f"an annotation's name is text, not {type(name).__name__}") from None
+        if is_empty:
             raise ValueError("an annotation needs a name; this one is empty")
         self.name = name
         self._recorder: _Recorder | None = None
@@ -130,7 +132,6 @@ class _Recorder:
             self._push(frame.path)
         self._path.set(frames[at].outer)
         del frames[at]
-
 
     def end(self) -> None:
         """Close what this thread still has open; what other threads have, they close when they leave it."""

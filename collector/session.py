@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import inspect
@@ -10,10 +9,12 @@ import os
 import sys
 import threading
 import warnings
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from collector.annotate import forget_annotations, send_annotations_to
+from collector import process
+from collector.annotate import send_annotations_to
 from collector.errors import CollectorError, CollectorWarning, NotTracedError, SessionActiveError
 from collector.files import check_writable
 from collector.options import KINDS, TraceOptions
@@ -122,7 +123,8 @@ class Session:
         return f"<Session {self.options.path or 'in memory'}: {state}>"
 
     def __enter__(self) -> Session:
-        _take(self)
+        process.claim(self, self._abandon)
+        self._owner = os.getpid(), threading.get_ident()
         try:
             self.unavailable, self._recording, self._source, self._writable = None, None, None, True
             self.__dict__.pop("step_stats", None)
@@ -153,8 +155,7 @@ class Session:
             with contextlib.suppress(Exception):
                 _warn(f"the trace of a step that raised is incomplete: {error}")
         finally:
-            if _background is not None:
-                _background.come_back(self)
+            process.tell_background(self)
 
     def __call__(self, function: Function) -> Function:
         """Trace every call of ``function``, also a coroutine or generator function, from its first step to its last.
@@ -266,18 +267,19 @@ class Session:
             self._writable = False
 
     def _start(self) -> None:
+        source, options = self.options.source, self.options
+        if process.torch_profiler_is_idle():
+            options = replace(options, share_subscription=True)
         try:
-            source = self.options.source
-            opened = open_source(source) if isinstance(source, str) else source
-            opened.start(_with_shared_subscription(self.options))
+            self._source = open_source(source) if isinstance(source, str) else source
+            self._source.start(options)
         except SessionActiveError:
             raise
         except Exception as error:  # whatever it is, the user's program goes on
-            self.unavailable = _in_words(error)
+            self._source, self.unavailable = None, _in_words(error)
             self._trouble(error, f"GPU activity is not traced: {self.unavailable}")
             return
-        self._source = opened
-        send_annotations_to(opened)
+        send_annotations_to(self._source)
 
     def _stop(self) -> None:
         from collector.recording import Recording
@@ -288,13 +290,13 @@ class Session:
         try:
             if source is not None:
                 capture = source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
-                capture["environment"].setdefault("thread_names", _thread_names())
+                capture["environment"].setdefault("thread_names", process.thread_names())
                 self._recording = Recording.from_capture(capture)
         except Exception as error:
             self.unavailable = _in_words(error)
             self._trouble(error, f"the trace is lost: {self.unavailable}")
         finally:
-            _release(self)
+            self._release()
             self._recording = self._recording or Recording.from_capture(empty_capture())
 
     def _save_at_end(self) -> None:
@@ -319,77 +321,15 @@ class Session:
             if source is not None:
                 source.abort()
         finally:
-            _release(self)
-            if _background is not None:
-                _background.come_back(self)
+            self._release()
+            process.tell_background(self)
+
+    def _release(self) -> None:
+        self._owner = None
+        process.release(self)
 
 
 _STILL_OPEN = "the step is still being traced: its results are there when the block has ended"
-
-_lock = threading.Lock()
-_active: Session | None = None
-"""The one open session of this process, as CUPTI has one subscription."""
-
-
-class Background(Protocol):
-    """Whoever traces a whole program, such as a test runner, and steps aside for the sessions that it opens itself."""
-
-    def step_aside(self, session: Session) -> None:
-        """``session`` is about to open: end your own, if it is another one."""
-
-    def come_back(self, session: Session) -> None:
-        """``session`` has ended. Raise nothing."""
-
-
-_background: Background | None = None
-
-
-def set_background(background: Background | None) -> Background | None:
-    """Let ``background`` step aside for every session from now on; returns the one there was before."""
-    global _background
-    before, _background = _background, background
-    return before
-
-
-def _take(session: Session) -> None:
-    global _active
-    if _background is not None:
-        _background.step_aside(session)
-    with _lock:
-        if _active is not None:
-            where = "this" if _active is session else "another"
-            raise SessionActiveError(
-                f"{where} session is already tracing in this process ({_active.options.path or 'in memory'})",
-                "End it first; one process can trace one step at a time, and annotate() names the parts of a step",
-            )
-        _active = session
-        session._owner = os.getpid(), threading.get_ident()
-
-
-def _release(session: Session) -> None:
-    global _active
-    with _lock:
-        session._owner = None
-        if _active is session:
-            _active = None
-
-
-def _abort_at_exit() -> None:
-    """Let go of CUPTI before the interpreter goes: the driver must not call into freed code."""
-    if _active is not None and _active._source is not None and _active._owner and _active._owner[0] == os.getpid():
-        _active._abandon()
-
-
-def _forget_in_child() -> None:
-    """After a fork: CUPTI's state belongs to the parent. Nothing of it may be called here."""
-    global _active, _background, _lock
-    _lock = threading.Lock()  # another thread may have held it when the process was forked
-    _active = _background = None
-    send_annotations_to(None)
-
-
-atexit.register(_abort_at_exit)
-os.register_at_fork(after_in_child=_forget_in_child)
 
 
 def _in_words(error: Exception) -> str:
@@ -402,31 +342,3 @@ def _warn(message: str) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, CollectorWarning, stacklevel=level)
-
-
-def _thread_names() -> dict[int, str]:
-    """The names of this process's threads by system thread id: Python's where Python made them, else the kernel's."""
-    names: dict[int, str] = {}
-    with contextlib.suppress(OSError):
-        for task in Path("/proc/self/task").iterdir():
-            with contextlib.suppress(OSError):
-                names[int(task.name)] = (task / "comm").read_text(errors="replace").strip()
-    names.update({thread.native_id: thread.name for thread in threading.enumerate() if thread.native_id is not None})
-    return dict(sorted(names.items()))
-
-
-def _with_shared_subscription(options: TraceOptions) -> TraceOptions:
-    from dataclasses import replace
-
-    return replace(options, share_subscription=True) if _torch_profiler_is_idle() else options
-
-
-def _torch_profiler_is_idle() -> bool:
-    """Whether PyTorch is here, and its profiler is not running.
-
-    Kineto subscribes to CUPTI at its first use and never lets go (pytorch/pytorch#191944), so a held subscription says
-    nothing about whether anybody records.
-    """
-    torch = sys.modules.get("torch")
-    profiler = getattr(getattr(torch, "autograd", None), "profiler", None)
-    return profiler is not None and not getattr(profiler, "_is_profiler_enabled", True)
