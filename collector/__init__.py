@@ -40,12 +40,14 @@ if TYPE_CHECKING:
     from collector.options import TraceOptions
     from collector.recording import Recording
     from collector.session import Session, trace
+    from collector.timeline import chrome_trace
 
 _LAZY = {
     "Ledger": "collector.ledger",
     "Recording": "collector.recording",
     "Session": "collector.session",
     "TraceOptions": "collector.options",
+    "chrome_trace": "collector.timeline",
     "load": "collector.loading",
     "merge": "collector.merging",
     "trace": "collector.session",
@@ -73,6 +75,7 @@ __all__ = [
     "UnavailableError",
     "UnknownFormatError",
     "annotate",
+    "chrome_trace",
     "load",
     "merge",
     "trace",

@@ -6,7 +6,7 @@ import gzip
 import json
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from collector.errors import UnknownFormatError
+from collector.errors import MissingDependencyError, UnknownFormatError
 from collector.files import atomic_write
 
 if TYPE_CHECKING:
@@ -31,13 +31,45 @@ class Step(Protocol):
         ...
 
 
-def _write_chrome_trace(step: Step, path: Path) -> None:
-    text = chrome_trace_text(step.run_metadata).encode()
+def _draw(step: Step, path: Path) -> None:
+    from collector.timeline import backend, chrome_trace
+
+    if backend.native() is not None:
+        chrome_trace(step.run_metadata, path)
+    elif ".pftrace" in path.suffixes:
+        raise MissingDependencyError(f"{path}: Perfetto traces need the native extension, which cannot be loaded here")
+    else:
+        _write_plain_chrome_trace(step.run_metadata, path)
+
+
+def _write_plain_chrome_trace(run_metadata: RunMetadata, path: Path) -> None:
+    """Write a Chrome trace as TensorFlow draws it, for where there is no native extension; slower and barer."""
+    from collector.timeline import Timeline
+
+    events = Timeline(run_metadata.step_stats).generate_chrome_trace_format(show_dataflow=True, show_memory=False)
+    other = json.dumps(_other_data(run_metadata.provenance), indent=4)
+    text = f'{events.removesuffix("}").rstrip()},\n    "otherData": {other}\n}}'.encode()
     with atomic_write(path) as file:
         if path.suffix == ".gz":
             _write_gzip(file, text)
         else:
             file.write(text)
+
+
+def _other_data(provenance: Provenance) -> dict[str, object]:
+    return {
+        "simulated": provenance.simulated,
+        "source": provenance.source,
+        "collector_version": provenance.collector_version,
+        "environment": dict(sorted(provenance.environment.items())),
+        "ledger": dict(sorted(provenance.ledger.items())),
+    }
+
+
+def _write_gzip(file: BinaryIO, data: bytes) -> None:
+    # Without a name and a time in the header equal traces are equal files.
+    with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:
+        packed.write(data)
 
 
 def _write_binary(step: Step, path: Path) -> None:
@@ -69,8 +101,10 @@ def _write_xspace(step: Step, path: Path) -> None:
 
 
 OUTPUTS: dict[str, Callable[[Step, Path], None]] = {
-    ".json": _write_chrome_trace,
-    ".json.gz": _write_chrome_trace,
+    ".json": _draw,
+    ".json.gz": _draw,
+    ".pftrace": _draw,
+    ".pftrace.gz": _draw,
     ".pb": _write_binary,
     ".pbtxt": _write_text,
     ".gpurec": _write_recording,
@@ -89,28 +123,3 @@ def output_of(path: Path) -> Callable[[Step, Path], None]:
         if path.name.lower().endswith(suffix) and len(path.name) > len(suffix):
             return OUTPUTS[suffix]
     raise UnknownFormatError(f"{path}: no format has this suffix", f"Use one of {', '.join(OUTPUTS)}")
-
-
-def chrome_trace_text(run_metadata: RunMetadata) -> str:
-    """``run_metadata`` as a Chrome trace, with where it came from and what it lost under ``otherData``."""
-    from collector.timeline import Timeline
-
-    events = Timeline(run_metadata.step_stats).generate_chrome_trace_format(show_dataflow=True, show_memory=False)
-    other = json.dumps(_other_data(run_metadata.provenance), indent=4)
-    return f'{events.removesuffix("}").rstrip()},\n    "otherData": {other}\n}}'
-
-
-def _other_data(provenance: Provenance) -> dict[str, object]:
-    return {
-        "simulated": provenance.simulated,
-        "source": provenance.source,
-        "collector_version": provenance.collector_version,
-        "environment": dict(sorted(provenance.environment.items())),
-        "ledger": dict(sorted(provenance.ledger.items())),
-    }
-
-
-def _write_gzip(file: BinaryIO, data: bytes) -> None:
-    # Without a name and a time in the header equal traces are equal files.
-    with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:
-        packed.write(data)

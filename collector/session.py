@@ -63,8 +63,9 @@ def trace(
     obstacle: torch keeps CUPTI's one subscription for good, so while its profiler is idle we collect without one.
 
     Args:
-        path: where to write the trace at the end. The suffix decides: ``.json`` and ``.json.gz`` Chrome trace, ``.pb``
-            and ``.pbtxt`` RunMetadata, ``.gpurec`` the recording itself. An existing file is replaced.
+        path: where to write the trace at the end. The suffix decides: ``.json`` Chrome trace, ``.pftrace`` Perfetto's,
+            both also with ``.gz``; ``.pb`` and ``.pbtxt`` RunMetadata; ``.gpurec`` the recording itself. An existing
+            file is replaced.
         strict: raise a `collector.CollectorError` instead of warning.
         source: ``auto``, ``native``, ``cupti-python``, or a `collector.sources.Source`.
         synchronize: wait at the end for what the devices have not finished, so that it is in the trace.

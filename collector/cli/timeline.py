@@ -18,7 +18,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
     parser.add_argument("input", type=Path, metavar="FILE", help="the step")
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help="what to write: .json, .json.gz, .pb or .pbtxt"
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="what to write: .json, .pftrace (both also with .gz), .pb or .pbtxt",
     )
 
 

@@ -24,6 +24,7 @@ from collector.options import KINDS, TraceOptions
 from collector.protos import RunMetadata
 from collector.recording import Recording
 from collector.sources.replay import ReplaySource
+from collector.timeline import backend
 
 UNAVAILABLE = {
     "driver-not-found": collector.DriverNotFoundError,
@@ -404,6 +405,16 @@ def read(path: Path) -> bytes:
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
 
+@pytest.fixture(params=["native", "plain"])
+def converter(request, monkeypatch):
+    """With the native converter and as if it could not be loaded."""
+    if request.param == "plain":
+        monkeypatch.setattr("collector.timeline.backend.native", lambda: None)
+    elif backend.native() is None:
+        pytest.skip("the native converter is not built")
+
+
+@pytest.mark.usefixtures("converter")
 @pytest.mark.parametrize("name", ["t.json", "t.json.gz", "T.JSON"])
 def test_a_chrome_trace_is_written_where_the_suffix_says_so(source, tmp_path, name):
     with collector.trace(tmp_path / name, source=source):
@@ -412,7 +423,20 @@ def test_a_chrome_trace_is_written_where_the_suffix_says_so(source, tmp_path, na
     named = {event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "process_name"}
     assert any("/gpu:0/stream:7" in name for name in named)
     assert any("/gpu:0/memcpy" in name for name in named)
+    assert trace["otherData"]["simulated"] is True
+    assert trace["otherData"]["ledger"]["launches_seen"] == 1
     assert files_of(tmp_path) == [name]
+
+
+def test_a_perfetto_trace_needs_the_native_extension_and_says_so(source, tmp_path, monkeypatch):
+    step = traced(source)
+    if backend.native() is not None:
+        step.save(tmp_path / "t.pftrace")
+        assert (tmp_path / "t.pftrace").read_bytes()
+    monkeypatch.setattr("collector.timeline.backend.native", lambda: None)
+    with pytest.raises(collector.MissingDependencyError, match="native extension"):
+        step.save(tmp_path / "u.pftrace")
+    assert "u.pftrace" not in files_of(tmp_path)
 
 
 def test_run_metadata_is_written_binary_and_as_text(source, tmp_path):
