@@ -88,7 +88,10 @@ def fill_replayed(activity: Activity, kind: int, row: Mapping[str, Any], launch:
     if kind == KERNEL:
         activity.name = str(row.get("name", "")).encode()
         for key, default in _SHAPES.items():
-            getattr(activity, key)[:] = tuple(row.get(key) or default)
+            shape = tuple(row.get(key) or default)
+            if len(shape) != 3:
+                raise CollectorError(f"{key} {shape!r} of an activity to replay has not three numbers")
+            getattr(activity, key)[:] = shape
     elif kind == MEMCPY:
         copy_kind = str(row.get("kind", "Unknown"))
         activity.copy_kind = number_of(COPY_KINDS, copy_kind, "copy kind")
@@ -101,4 +104,7 @@ def fill_replayed(activity: Activity, kind: int, row: Mapping[str, Any], launch:
         activity.is_async = 1
     for key, value in row.items():
         if key not in ("name", "kind", "src", "dst", "launch", *_SHAPES) and value is not None:
-            setattr(activity, _OWN_NAMES.get(key, key), value)
+            try:
+                setattr(activity, _OWN_NAMES.get(key, key), value)
+            except TypeError:
+                raise CollectorError(f"{key} {value!r} of an activity to replay is no whole number") from None

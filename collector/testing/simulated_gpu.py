@@ -4,11 +4,11 @@
 >>> from collector.testing import SimulatedGpu
 >>> with SimulatedGpu(devices=2, cuda="12.4") as gpu:
 ...     with collector.trace() as step:
-...         gpu.launch("sgemm", stream=7, duration_ns=12_000, grid=(64, 1, 1), block=(256, 1, 1))
-...         gpu.memcpy("DtoH", 4096, stream=7)
+...         launched = gpu.launch("sgemm", stream=7, duration_ns=12_000, grid=(64, 1, 1), block=(256, 1, 1))
+...         copied = gpu.memcpy("DtoH", 4096, stream=7)
 ...         gpu.synchronize()
->>> len(step.recording.kernels)
-1
+>>> len(step.recording.kernels), launched, copied
+(1, 1, 2)
 
 Time is simulated too: it moves only as far as the simulated calls take, so that the same calls give the same
 durations. Kernels of one stream run one after another, streams run side by side, and a kernel is over only once the
@@ -161,6 +161,8 @@ class SimulatedGpu:
             raise CollectorError(f"there is no device {device}", f"The simulator was opened with {self.devices}")
 
     def _execute(self, activity: Activity, duration_ns: int, count: int = 1) -> int:
+        if count < 1:
+            raise CollectorError(f"count is {count}", "Launch at least once")
         correlation = int(self._library.sim_execute(activity, duration_ns, count))
         if correlation == 0:
             raise CollectorError(f"context {activity.context} is not one of device {activity.device}")

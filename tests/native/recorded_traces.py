@@ -224,6 +224,33 @@ def read_nsys(path: Path) -> Trace:
     return Trace(activities, calls)
 
 
+# -- Proton's trees ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Summed:
+    """What a tree without single launches says of one kernel."""
+
+    device: str
+    name: str
+    count: int
+    total_ns: int
+
+
+def read_proton(path: Path) -> list[Summed]:
+    """Nodes that ran."""
+    found: list[Summed] = []
+    pending = [node for node in json.loads(read_text(path), parse_float=Decimal) if "children" in node]
+    while pending:
+        node = pending.pop()
+        pending.extend(node["children"])
+        metrics = node["metrics"]
+        if metrics.get("count") and "time (ns)" in metrics:
+            device = f"{metrics['device_type']} {metrics['device_id']}"
+            found.append(Summed(device, node["frame"]["name"], int(metrics["count"]), int(metrics["time (ns)"])))
+    return found
+
+
 # -- XSpace -----------------------------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded_traces import COPY_KINDS, KERNEL, MEMCPY, MEMSET, Activity, Trace, read
+from recorded_traces import COPY_KINDS, KERNEL, MEMCPY, MEMSET, Activity, Trace, read, read_proton
 from trace_figures import figures
 
 import collector
@@ -39,13 +39,12 @@ def folder() -> Path | None:
 
 def counted() -> dict[str, Any]:
     traces = folder()
-    if traces is None:
-        return {}
-    counts: dict[str, Any] = json.loads((traces / "counts.json").read_text())
-    return {name: entry["gpu"] for name, entry in counts.items() if "gpu" in entry}
+    counts: dict[str, Any] = {} if traces is None else json.loads((traces / "counts.json").read_text())
+    return counts
 
 
-COUNTS = counted()
+COUNTS = {name: entry["gpu"] for name, entry in counted().items() if "gpu" in entry}
+PROTON = {name: entry for name, entry in counted().items() if entry["format"] == "proton-hatchet"}
 WITH_KERNELS = [name for name, gpu in COUNTS.items() if gpu["kernel_count"]]
 
 
@@ -292,3 +291,28 @@ def test_timeline_shows_every_activity(done: Replayed) -> None:
         if event["ph"] == "X" and row is not None:
             found[row[1], event["ts"], event["dur"]] += 1
     assert found == expected
+
+
+@pytest.mark.parametrize("name", PROTON)
+def test_launches_of_a_proton_tree(name: str) -> None:
+    """Proton keeps sums only, so that the launches' own times are made up; their sums are not."""
+    traces = folder()
+    assert traces is not None
+    summed = read_proton(traces / name)
+    with SimulatedGpu(devices=2) as gpu, collector.trace(strict=True) as step:
+        for row in summed:
+            each, rest = divmod(row.total_ns, row.count)
+            gpu.launch(row.name, device=int(row.device.split()[1]), duration_ns=each + rest)
+            for _ in range(row.count - 1):
+                gpu.launch(row.name, device=int(row.device.split()[1]), duration_ns=each)
+    kernels = step.recording.kernels
+    totals: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
+    for row in range(len(kernels)):
+        key = f"CUDA {kernels.device_id[row]}", step.recording.strings[int(kernels.name_id[row])]
+        totals[key] += int(kernels.end_ns[row] - kernels.start_ns[row])
+        counts[key] += 1
+    assert counts.total() == PROTON[name]["total_count"] == step.ledger.launches_matched
+    assert totals.total() == PROTON[name]["total_time_ns"]
+    top = [{"count": counts[key], "device": key[0], "name": key[1], "total_ns": total} for key, total in totals.items()]
+    assert sorted(top, key=lambda row: row["name"]) == sorted(PROTON[name]["top10"], key=lambda row: row["name"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from collector.errors import CollectorError
-from collector.testing import SimulatedGpu
+from collector.testing import SimulatedGpu, simulated_gpu
 from collector.testing.simulator_library import library_path
 
 
@@ -61,6 +62,9 @@ def test_malformed_version_is_refused(cuda: str) -> None:
     ("operation", "message"),
     [
         (lambda gpu: gpu.launch("k", device=1), "no device 1"),
+        (lambda gpu: gpu.launch("k", count=0), "count is 0"),
+        (lambda gpu: gpu.replay(kernels=[{"start_ns": 1, "end_ns": 2, "device": "0"}]), "device '0' .* whole number"),
+        (lambda gpu: gpu.replay(kernels=[{"start_ns": 1, "end_ns": 2, "grid": (1, 2)}]), "three numbers"),
         (lambda gpu: gpu.launch("k", context=9), "context 9 is not one of device 0"),
         (lambda gpu: gpu.launch("k", launch="magic"), "no way to launch"),
         (lambda gpu: gpu.memcpy("HtoX", 1), "HtoX"),
@@ -99,3 +103,7 @@ def test_library_can_be_opened_without_python() -> None:
         [sys.executable, "-c", program], env=os.environ | variables, timeout=60, capture_output=True, text=True
     )
     assert done.stdout.split() == ["3", "22"]
+
+
+def test_the_example_in_the_docstring() -> None:
+    assert doctest.testmod(simulated_gpu) == (0, 4)

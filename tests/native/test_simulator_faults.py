@@ -118,6 +118,17 @@ def test_late_correlation() -> None:
         assert by_id[late].external_id == 9
 
 
+def test_wrong_graph_correlation() -> None:
+    with SimulatedGpu() as gpu:
+        client = CuptiClient().open(CONCURRENT_KERNEL)
+        gpu.inject("wrong_graph_correlation", count=2)
+        before = gpu.launch("k")
+        graph = gpu.launch_graph(["a", "b", "c"])
+        gpu.synchronize()
+        client.flush()
+        assert [record.correlation for record in client.records()] == [before, before, before, graph]
+
+
 def test_half_full_buffer() -> None:
     with SimulatedGpu() as gpu:
         client = CuptiClient(buffer_bytes=800).open(RUNTIME)

@@ -141,3 +141,13 @@ def test_external_ids_need_an_api_kind() -> None:
         gpu.synchronize()
         client.flush()
         assert [record.kind for record in client.records()] == [CONCURRENT_KERNEL]
+
+
+@pytest.mark.parametrize(("api_version", "recorded"), [(130000, 1), (130001, 2)])
+def test_13_0_48_forgets_device_wide_waits(api_version: int, recorded: int) -> None:
+    with SimulatedGpu(cuda="13.0", api_version=api_version) as gpu:
+        client = CuptiClient().open(SYNCHRONIZATION)
+        gpu.synchronize(stream=7)
+        gpu.synchronize()
+        client.flush()
+        assert len(client.records()) == recorded

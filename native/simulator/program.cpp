@@ -1,0 +1,387 @@
+// What the simulated program does: API calls, and the work they put on the devices' streams.
+#include <algorithm>
+#include <cstdlib>
+
+#include "simulator/simulator.h"
+
+namespace collector::simulator {
+namespace {
+
+using cupti::ActivityKind;
+using cupti::CallbackDomain;
+
+constexpr uint32_t kNoValue = 0xFFFFFFFF;  // CUPTI's "no stream", "no event" in synchronization records
+
+}  // namespace
+
+// -- API calls ------------------------------------------------------------------------------------------------------
+
+ApiCall Simulator::begin_call(uint32_t runtime_id, uint32_t driver_id) {
+  ApiCall call;
+  call.correlation_id = next_correlation_.fetch_add(1, std::memory_order_relaxed);
+  call.runtime_id = runtime_id;
+  call.driver_id = driver_id;
+  notify_subscriber(call, false);
+  call.start_ns = clock.take(config.api_call_ns);
+  call.end_ns = call.start_ns + config.api_call_ns;
+  return call;
+}
+
+void Simulator::end_call(const ApiCall& call) {
+  notify_subscriber(call, true);
+  if (enabled(ActivityKind::kRuntime) || enabled(ActivityKind::kDriver)) write_api(call, thread());
+}
+
+void Simulator::write_api(const ApiCall& call, ThreadState& thread) {
+  const auto wanted = [&](uint32_t id, ActivityKind kind, CallbackDomain domain) {
+    return id != 0 && enabled(kind) && !muted_[static_cast<size_t>(domain) - 1][id].load(std::memory_order_relaxed);
+  };
+  const bool runtime = wanted(call.runtime_id, ActivityKind::kRuntime, CallbackDomain::kRuntimeApi);
+  const bool driver = wanted(call.driver_id, ActivityKind::kDriver, CallbackDomain::kDriverApi);
+  if (!runtime && !driver) return;
+  if (enabled(ActivityKind::kExternalCorrelation)) write_external(call.correlation_id, thread);
+  if (faults.strikes(Fault::kLostApiRecord)) return;
+  cupti::Api record{};
+  record.processId = static_cast<uint32_t>(pid);
+  record.threadId = system_thread_ids.load() ? thread.system_thread_id : thread.posix_thread_id;
+  record.correlationId = call.correlation_id;
+  record.returnValue = call.return_value;
+  const int64_t offset = timestamp_offset_ns_.load(std::memory_order_relaxed);
+  // The driver call is nested in the runtime's, and so ends, and is written, first.
+  const int64_t inset = call.runtime_id != 0 ? (call.end_ns - call.start_ns) / 8 : 0;
+  if (driver) {
+    record.kind = static_cast<uint32_t>(ActivityKind::kDriver);
+    record.cbid = call.driver_id;
+    record.start = static_cast<uint64_t>(call.start_ns + inset + offset);
+    record.end = static_cast<uint64_t>(call.end_ns - inset + offset);
+    write(record.kind, &record, sizeof record, buffer_of(thread));
+  }
+  if (runtime) {
+    record.kind = static_cast<uint32_t>(ActivityKind::kRuntime);
+    record.cbid = call.runtime_id;
+    record.start = static_cast<uint64_t>(call.start_ns + offset);
+    record.end = static_cast<uint64_t>(call.end_ns + offset);
+    write(record.kind, &record, sizeof record, buffer_of(thread));
+  }
+}
+
+void Simulator::write_external(uint32_t correlation_id, ThreadState& thread) {
+  for (uint32_t kind = 0; kind < thread.external_ids.size(); ++kind) {
+    if (thread.external_ids[kind].empty()) continue;
+    cupti::ExternalCorrelation record{};
+    record.kind = static_cast<uint32_t>(ActivityKind::kExternalCorrelation);
+    record.externalKind = kind;
+    record.externalId = thread.external_ids[kind].back();
+    record.correlationId = correlation_id;
+    if (faults.strikes(Fault::kLateCorrelation)) {
+      buffers.append_late(&record, sizeof record);
+    } else {
+      write(record.kind, &record, sizeof record, buffer_of(thread));
+    }
+  }
+}
+
+void Simulator::notify_subscriber(const ApiCall& call, bool exit) {
+  const SubscriberCallback callback = subscriber_.load(std::memory_order_acquire);
+  if (callback == nullptr) return;
+  struct CallbackData {
+    uint32_t site;
+    const char* function_name;
+    const void* params;
+    void* return_value;
+    const char* symbol_name;
+    void* context;
+    uint32_t context_id;
+    uint64_t* correlation_data;
+    uint32_t correlation_id;
+  };
+  static_assert(sizeof(CallbackData) == 72);
+  thread_local std::array<uint64_t, 3> correlation_data{};
+  uint32_t return_value = call.return_value;
+  const auto notify = [&](CallbackDomain domain, uint32_t id) {
+    const auto row = static_cast<size_t>(domain);
+    if (id == 0 || !callbacks_on_[row][id].load(std::memory_order_relaxed)) return;
+    CallbackData data{exit ? 1U : 0U,     nullptr, nullptr, &return_value, nullptr, nullptr, 0, &correlation_data[row],
+                      call.correlation_id};
+    for (const CallbackName& name : kCallbackNames) {
+      if (name.domain == domain && name.id == id) data.function_name = name.name;
+    }
+    callback(subscriber_data_.load(), static_cast<uint32_t>(domain), id, &data);
+  };
+  if (!exit) notify(CallbackDomain::kRuntimeApi, call.runtime_id);
+  notify(CallbackDomain::kDriverApi, call.driver_id);
+  if (exit) notify(CallbackDomain::kRuntimeApi, call.runtime_id);
+}
+
+uint32_t Simulator::plain_call(uint32_t runtime_id, uint32_t driver_id) {
+  const ApiCall call = begin_call(runtime_id, driver_id);
+  end_call(call);
+  return call.correlation_id;
+}
+
+// -- The device -----------------------------------------------------------------------------------------------------
+
+bool Simulator::recorded(const SimActivity& activity) const {
+  switch (activity.type) {
+    case kSimKernel:
+      return enabled(ActivityKind::kConcurrentKernel) || enabled(ActivityKind::kKernel);
+    case kSimMemcpy:
+      return enabled(ActivityKind::kMemcpy);
+    case kSimPeerMemcpy:  // needs both kinds
+      return enabled(ActivityKind::kMemcpy) && enabled(ActivityKind::kMemcpy2);
+    default:
+      return enabled(ActivityKind::kMemset);
+  }
+}
+
+std::pair<uint32_t, uint32_t> Simulator::callback_ids(const SimActivity& activity) const {
+  uint32_t runtime = 0;
+  uint32_t driver = 0;
+  switch (activity.type) {
+    case kSimKernel:
+      runtime = activity.launch_type == 1 ? callback_id("cudaLaunchCooperativeKernel_v9000")
+                : activity.cluster[0] > 1 ? callback_id("cudaLaunchKernelExC_v11060")
+                                          : callback_id("cudaLaunchKernel_v7000");
+      driver = activity.cluster[0] > 1 ? callback_id("cuLaunchKernelEx") : callback_id("cuLaunchKernel");
+      break;
+    case kSimMemcpy:
+      runtime = activity.is_async != 0 ? callback_id("cudaMemcpyAsync_v3020") : callback_id("cudaMemcpy_v3020");
+      driver = activity.copy_kind == 1   ? callback_id("cuMemcpyHtoDAsync_v2")
+               : activity.copy_kind == 2 ? callback_id("cuMemcpyDtoHAsync_v2")
+               : activity.copy_kind == 8 ? callback_id("cuMemcpyDtoDAsync_v2")
+                                         : callback_id("cuMemcpyAsync");
+      break;
+    case kSimPeerMemcpy:
+      runtime = callback_id("cudaMemcpyPeerAsync_v4000");
+      driver = callback_id("cuMemcpyPeerAsync");
+      break;
+    default:
+      runtime = activity.is_async != 0 ? callback_id("cudaMemsetAsync_v3020") : callback_id("cudaMemset_v3020");
+      driver = callback_id("cuMemsetD8Async");
+  }
+  if (activity.graph_id != 0) {
+    runtime = callback_id("cudaGraphLaunch_v10000");
+    driver = callback_id("cuGraphLaunch");
+  }
+  if ((activity.launch & kSimRuntimeCall) == 0) runtime = 0;
+  if ((activity.launch & kSimDriverCall) == 0) driver = 0;
+  return {runtime, driver};
+}
+
+// Puts the activity behind what its stream does already.
+void Simulator::schedule(SimActivity& activity, int64_t earliest_ns, int64_t duration_ns) {
+  int64_t& tail = stream_tail(activity.context_id, activity.stream_id);
+  activity.start_ns = std::max(earliest_ns, tail == 0 ? earliest_ns : tail + config.gap_ns);
+  activity.end_ns = activity.start_ns + duration_ns;
+  tail = activity.end_ns;
+}
+
+uint32_t Simulator::execute(const SimActivity& asked, int64_t duration_ns, uint64_t count) {
+  SimActivity activity = asked;
+  if (activity.context_id == 0) activity.context_id = activity.device_id + 1;
+  const Context* owner = context(activity.context_id);
+  if (owner == nullptr || owner->device != activity.device_id) return 0;
+  if (activity.name != nullptr) activity.name = names.address(activity.name);
+  if (latency_timestamps.load()) activity.launch |= kSimLatencyStamps;
+  const auto [runtime_id, driver_id] = callback_ids(activity);
+  RecordBuffer& buffer = buffer_of(thread());
+  uint32_t first = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    ApiCall call = begin_call(runtime_id, driver_id);
+    if (i == 0) first = call.correlation_id;
+    activity.correlation_id = call.correlation_id;
+    launches.fetch_add(1, std::memory_order_relaxed);
+    const bool write = recorded(activity);
+    {
+      const std::lock_guard lock(device_mutex_);
+      schedule(activity, call.end_ns + config.launch_latency_ns, duration_ns);
+      // One by one a kernel takes its time; in bulk its record is written as soon as its call's is.
+      if (write && count == 1) pending_.push({activity, &buffer, sequence_++});
+    }
+    if (activity.is_async == 0 && (activity.type == kSimMemcpy || activity.type == kSimMemset)) {
+      clock.advance_to(activity.end_ns);
+      call.end_ns = std::max(call.end_ns, activity.end_ns);
+    }
+    end_call(call);
+    if (write && count > 1) write_activity(activity, buffer);
+  }
+  if (count > 1) clock.advance_to(activity.end_ns);
+  return first;
+}
+
+void Simulator::replay(const SimActivity* activities, size_t count) {
+  ThreadState& here = thread();
+  RecordBuffer& buffer = buffer_of(here);
+  // New ids come after every given one.
+  uint32_t last_given = 0;
+  for (size_t i = 0; i < count; ++i) last_given = std::max(last_given, activities[i].correlation_id);
+  uint32_t next = next_correlation_.load();
+  while (next <= last_given && !next_correlation_.compare_exchange_weak(next, last_given + 1)) {
+  }
+  for (size_t i = 0; i < count; ++i) {
+    SimActivity activity = activities[i];
+    if (activity.context_id == 0) activity.context_id = activity.device_id + 1;
+    if (activity.name != nullptr) activity.name = names.address(activity.name);
+    if (activity.correlation_id == 0) {
+      activity.correlation_id = next_correlation_.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (activity.launch != kSimNoCall) {
+      launches.fetch_add(1, std::memory_order_relaxed);
+      const auto [runtime_id, driver_id] = callback_ids(activity);
+      ApiCall call;
+      call.correlation_id = activity.correlation_id;
+      call.runtime_id = runtime_id;
+      call.driver_id = driver_id;
+      call.start_ns = activity.launch_start_ns;
+      call.end_ns = activity.launch_end_ns;
+      if (call.start_ns == 0 && call.end_ns == 0) {
+        call.end_ns = std::max<int64_t>(activity.start_ns - config.launch_latency_ns, 1);
+        call.start_ns = std::max<int64_t>(call.end_ns - config.api_call_ns, 1);
+      }
+      write_api(call, here);
+      clock.advance_to(call.end_ns);
+    }
+    if (recorded(activity)) write_activity(activity, buffer);
+    clock.advance_to(std::max(activity.start_ns, activity.end_ns));
+  }
+}
+
+uint32_t Simulator::launch_graph(const SimActivity* nodes, const int64_t* durations_ns, size_t count,
+                                 uint32_t graph_id) {
+  SimActivity launched{};
+  launched.graph_id = graph_id;
+  launched.launch = count > 0 ? nodes[0].launch : kSimNoCall;
+  const auto [runtime_id, driver_id] = callback_ids(launched);
+  const ApiCall call = begin_call(runtime_id, driver_id);
+  launches.fetch_add(1, std::memory_order_relaxed);
+  graph_launches.fetch_add(1, std::memory_order_relaxed);
+  RecordBuffer& buffer = buffer_of(thread());
+  for (size_t i = 0; i < count; ++i) {
+    SimActivity node = nodes[i];
+    if (node.context_id == 0) node.context_id = node.device_id + 1;
+    if (node.name != nullptr) node.name = names.address(node.name);
+    node.graph_id = graph_id;
+    if (latency_timestamps.load()) node.launch |= kSimLatencyStamps;
+    if (node.graph_node_id == 0) node.graph_node_id = (static_cast<uint64_t>(graph_id) << 32) + i + 1;
+    node.correlation_id = call.correlation_id;
+    if (faults.strikes(Fault::kWrongGraphCorrelation)) node.correlation_id -= 1;
+    const std::lock_guard lock(device_mutex_);
+    schedule(node, call.end_ns + config.launch_latency_ns, durations_ns[i]);
+    if (recorded(node)) pending_.push({node, &buffer, sequence_++});
+  }
+  end_call(call);
+  return call.correlation_id;
+}
+
+void Simulator::write_synchronization(cupti::SynchronizationType type, const ApiCall& call, uint32_t context_id,
+                                      uint32_t stream_id, uint32_t event_id) {
+  if (!enabled(ActivityKind::kSynchronization)) return;
+  cupti::Synchronization record = synchronization_;
+  record.type = static_cast<uint32_t>(type);
+  record.start = static_cast<uint64_t>(call.start_ns);
+  record.end = static_cast<uint64_t>(call.end_ns);
+  record.correlationId = call.correlation_id;
+  record.contextId = context_id;
+  record.streamId = stream_id;
+  record.cudaEventId = event_id;
+  if (release.cuda >= 12080 && event_id != kNoValue) record.cudaEventSyncId = event_id;
+  write(record.kind, &record, strides_[record.kind], buffer_of(thread()));
+}
+
+uint32_t Simulator::synchronize(uint32_t device, int64_t stream, uint32_t launch) {
+  const bool whole = stream < 0;
+  const uint32_t runtime_id =
+      whole ? callback_id("cudaDeviceSynchronize_v3020") : callback_id("cudaStreamSynchronize_v3020");
+  const uint32_t driver_id = whole ? callback_id("cuCtxSynchronize") : callback_id("cuStreamSynchronize");
+  ApiCall call =
+      begin_call((launch & kSimRuntimeCall) != 0 ? runtime_id : 0, (launch & kSimDriverCall) != 0 ? driver_id : 0);
+  {
+    const std::lock_guard lock(device_mutex_);
+    for (const auto& [key, tail] : tails_) {
+      const auto& [context_id, stream_id] = key;
+      if (contexts_[context_id - 1]->device != device) continue;
+      if (whole || stream_id == static_cast<uint32_t>(stream)) call.end_ns = std::max(call.end_ns, tail);
+    }
+  }
+  clock.advance_to(call.end_ns);
+  // CUPTI 13.0.48 forgets the records of device-wide waits.
+  if (whole && release.api_version != 130000) {
+    write_synchronization(cupti::SynchronizationType::kContextSynchronize, call, device + 1, kNoValue, kNoValue);
+  } else if (!whole) {
+    write_synchronization(cupti::SynchronizationType::kStreamSynchronize, call, device + 1,
+                          static_cast<uint32_t>(stream), kNoValue);
+  }
+  end_call(call);
+  wake();
+  return call.correlation_id;
+}
+
+bool Simulator::query(uint32_t device, uint32_t stream) {
+  const ApiCall call = begin_call(callback_id("cudaStreamQuery_v3020"), callback_id("cuStreamQuery"));
+  bool done = false;
+  {
+    const std::lock_guard lock(device_mutex_);
+    done = stream_tail(device + 1, stream) <= call.start_ns;
+  }
+  if (done || all_sync_records.load()) {
+    write_synchronization(cupti::SynchronizationType::kStreamSynchronize, call, device + 1, stream, kNoValue);
+  }
+  end_call(call);
+  return done;
+}
+
+uint32_t Simulator::record_event(uint32_t device, uint32_t stream) {
+  plain_call(callback_id("cudaEventRecord_v3020"), callback_id("cuEventRecord"));
+  const std::lock_guard lock(device_mutex_);
+  events_.emplace_back(device + 1, std::max(clock.now(), stream_tail(device + 1, stream)));
+  return static_cast<uint32_t>(events_.size());
+}
+
+bool Simulator::wait_event(uint32_t device, uint32_t stream, uint32_t event) {
+  {
+    const std::lock_guard lock(device_mutex_);
+    if (event == 0 || event > events_.size()) return false;
+    int64_t& tail = stream_tail(device + 1, stream);
+    tail = std::max(tail, events_[event - 1].second);
+  }
+  const ApiCall call = begin_call(callback_id("cudaStreamWaitEvent_v3020"), callback_id("cuStreamWaitEvent"));
+  write_synchronization(cupti::SynchronizationType::kStreamWaitEvent, call, device + 1, stream, event);
+  end_call(call);
+  return true;
+}
+
+bool Simulator::synchronize_event(uint32_t event) {
+  std::pair<uint32_t, int64_t> recorded_event;
+  {
+    const std::lock_guard lock(device_mutex_);
+    if (event == 0 || event > events_.size()) return false;
+    recorded_event = events_[event - 1];
+  }
+  ApiCall call = begin_call(callback_id("cudaEventSynchronize_v3020"), callback_id("cuEventSynchronize"));
+  call.end_ns = std::max(call.end_ns, recorded_event.second);
+  clock.advance_to(call.end_ns);
+  write_synchronization(cupti::SynchronizationType::kEventSynchronize, call, recorded_event.first, kNoValue, event);
+  end_call(call);
+  wake();
+  return true;
+}
+
+void Simulator::overhead(uint32_t overhead_kind, int64_t duration_ns) {
+  constexpr uint32_t kCommandBufferFull = 393216;
+  const int64_t start = clock.take(duration_ns);
+  if (!enabled(ActivityKind::kOverhead)) return;
+  ThreadState& here = thread();
+  cupti::Overhead record = overhead_;
+  record.overheadKind = overhead_kind;
+  record.objectKind = static_cast<uint32_t>(cupti::ObjectKind::kThread);
+  record.objectDeviceOrProcess = static_cast<uint32_t>(pid);
+  record.objectContextOrThread = system_thread_ids.load() ? here.system_thread_id : here.posix_thread_id;
+  record.start = static_cast<uint64_t>(start);
+  record.end = static_cast<uint64_t>(start + duration_ns);
+  if (release.cuda >= 12030) record.correlationId = next_correlation_.load() - 1;
+  // The client owns this memory and has to free it.
+  if (release.cuda >= 12040 && overhead_kind == kCommandBufferFull) record.overheadData = std::calloc(1, 12);
+  write(record.kind, &record, strides_[record.kind], buffer_of(here));
+}
+
+}  // namespace collector::simulator
