@@ -46,14 +46,17 @@ class CudaGpu:
         """Compile the kernels and allocate the buffers.
 
         Raises:
-            collector.UnavailableError: no cuda-python, no driver or no device.
+            collector.UnavailableError: there is no cuda-python, no driver, no device, no NVRTC, or not enough memory.
         """
         core = _import_core()
         try:
-            self._device = core.Device(0)
-            self._device.set_current()
-        except Exception as error:  # cuda.core has no common base class for "there is no driver" and "no device"
+            self._open(core)
+        except Exception as error:  # cuda.core's errors have no common base class
             raise UnavailableError(f"no usable NVIDIA GPU ({error})") from error
+
+    def _open(self, core: Any) -> None:
+        self._device = core.Device(0)
+        self._device.set_current()
         self.description = str(self._device.name)
         self._launch, self._config = core.launch, core.LaunchConfig
         self._streams = {name: self._device.create_stream() for name in STREAMS}

@@ -121,6 +121,9 @@ class Recording:
             raise AttributeError(f"a recording cannot be changed: {name}")
         super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Recording.from_capture, (self.to_capture(),)
+
     def __repr__(self) -> str:
         kept = {item.name: len(getattr(self, item.name)) for item in fields(Tables)}
         return f"<Recording {', '.join(f'{count} {name}' for name, count in kept.items() if count) or 'empty'}>"

@@ -288,12 +288,16 @@ class Session:
 
         source, self._source = self._source, None
         send_annotations_to(None)
+        if source is None:
+            self._release()
+            self._recording = Recording.from_capture(empty_capture())
+            return
         try:
-            if source is not None:
-                capture = source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
-                capture["environment"].setdefault("thread_names", process.thread_names())
-                self._recording = Recording.from_capture(capture)
+            capture = source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
+            capture["environment"].setdefault("thread_names", process.thread_names())
+            self._recording = Recording.from_capture(capture)
         except Exception as error:
+            source.abort()  # it may not have come as far as to let go of CUPTI
             self.unavailable = _in_words(error)
             self._trouble(error, f"the trace is lost: {self.unavailable}")
         finally:

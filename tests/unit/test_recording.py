@@ -197,6 +197,7 @@ def test_equal_recordings_make_equal_files(build, tmp_path):
 
 def test_a_recording_survives_pickling(build):
     recording = full(build)
+    assert_same(recording, pickle.loads(pickle.dumps(recording)))
     assert list(pickle.loads(pickle.dumps(recording.kernels))) == list(recording.kernels)
 
 

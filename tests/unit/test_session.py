@@ -175,6 +175,7 @@ def test_a_trace_lost_at_the_end_is_told_of_and_strict_raises(source):
     with pytest.warns(collector.CollectorWarning, match="the trace is lost: flush failed"):
         step = traced(source)
     assert step.unavailable == "flush failed"
+    assert source.calls == ["start", "stop", "abort"]
     assert len(step.kernels) == 0
     with pytest.raises(collector.CuptiCallError), collector.trace(source=source, strict=True):
         pass
