@@ -28,7 +28,6 @@ Result Simulator::enable(uint32_t kind) {
       std::none_of(enabled_.begin(), enabled_.end(), [](const std::atomic<bool>& on) { return on.load(); });
   if (first && timestamp_registrations_.load() > 1) wrong_clock_records_.store(timestamp_registrations_.load());
   enabled_[kind].store(true);
-  ever_enabled_.store(true);
   return Result::kSuccess;
 }
 

@@ -97,8 +97,12 @@ void Simulator::open(const SimConfig& config, Release release) {
 
 void Simulator::close() {
   if (closed_.exchange(true)) return;
-  wake();
-  if (worker_.joinable()) worker_.join();
+  if (getpid() == pid) {
+    wake();
+    worker_.join();
+  } else {
+    worker_.detach();  // a forked child has no worker to wait for
+  }
   buffers.set_callbacks(nullptr, nullptr);
   subscriber_.store(nullptr);
 }

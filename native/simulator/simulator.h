@@ -191,7 +191,6 @@ class Simulator {
   std::thread worker_;
 
   std::array<std::atomic<bool>, 64> enabled_{};
-  std::atomic<bool> ever_enabled_{false};
   std::array<std::array<std::atomic<bool>, kCallbackIds>, 2> muted_{};
   std::array<std::atomic<uint64_t>, 32> attributes_{};
   std::atomic<uint32_t> next_correlation_{1};

@@ -107,3 +107,24 @@ def test_library_can_be_opened_without_python() -> None:
 
 def test_the_example_in_the_docstring() -> None:
     assert doctest.testmod(simulated_gpu) == (0, 4)
+
+
+def test_a_forked_child_can_leave_the_block_and_open_its_own() -> None:
+    program = (
+        "import os, sys\n"
+        "from collector.testing import SimulatedGpu\n"
+        "with SimulatedGpu() as gpu:\n"
+        "    gpu.launch('k')\n"
+        "    child = os.fork()\n"
+        "if child == 0:\n"
+        "    with SimulatedGpu() as gpu:\n"
+        "        gpu.launch('k')\n"
+        "        gpu.synchronize()\n"
+        "        os._exit(gpu.statistics().launches)\n"
+        "_, status = os.waitpid(child, 0)\n"
+        "sys.exit(0 if os.waitstatus_to_exitcode(status) == 1 else 1)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}, timeout=60
+    )
+    assert done.returncode == 0
