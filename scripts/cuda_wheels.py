@@ -1,7 +1,7 @@
 """NVIDIA's CUPTI headers and libraries, taken from their PyPI wheels and kept in a cache, for tests only.
 
 The wheels are NVIDIA's, under NVIDIA's licence; nothing of them enters this repository or a build of it.
-`COLLECTOR_WHEELS` names the cache (default: `cupti-collector` under the user's cache folder).
+`COLLECTOR_CACHE` names the cache (default: `cupti-collector` under the user's cache folder).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class WheelMissingError(Exception):
 
 def cache() -> Path:
     """Where unpacked wheels lie."""
-    named = os.environ.get("COLLECTOR_WHEELS")
+    named = os.environ.get("COLLECTOR_CACHE")
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(named) if named else base / "cupti-collector"
 
