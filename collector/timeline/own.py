@@ -13,10 +13,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from collector.errors import InvalidFileError
+from collector.errors import InvalidFileError, MissingDependencyError
 from collector.files import atomic_write
 from collector.timeline import backend
-from collector.timeline.wire import is_run_metadata, provenance_of
+from collector.timeline.picture import PictureOptions, draw
+from collector.timeline.wire import is_run_metadata, parse_step, provenance_of
 
 if TYPE_CHECKING:
     from collector.protos.run_metadata_pb2 import Provenance
@@ -136,26 +137,35 @@ def write_trace(step: Any, write: Write, view: View, *, perfetto: bool = False) 
     data = wire_bytes(step)
     whole = is_run_metadata(data)
     provenance = provenance_of(data) if whole else None
+    options = PictureOptions(
+        keep_device=_predicate(view.devices),
+        keep_name=_predicate(view.names),
+        min_duration_ns=view.min_duration_ns,
+        window_start_ns=view.window_ns[0],
+        window_end_ns=view.window_ns[1],
+        max_slices=view.max_events,
+        arrows=view.arrows,
+        counters=view.counters,
+        label=view.label,
+        remarks=_remarks(provenance),
+    )
+
+    def describe(figures: dict[str, int]) -> str:
+        return json.dumps(_other_data(Drawn(**figures), provenance))
+
     native = backend.native()
     if native is None:
-        raise NotImplementedError
+        if perfetto:
+            raise MissingDependencyError("Perfetto traces need the extension collector._convert", "Write .json instead")
+        message = parse_step(data)
+        return Drawn(**draw(message.step_stats if whole else message, write, options, describe))
+    if perfetto:
+        from collector.formats.perfetto import deflated
+
+        write = deflated(write)
     try:
         figures = native.write_trace(
-            data,
-            write,
-            is_run_metadata=whole,
-            perfetto=perfetto,
-            keep_device=_predicate(view.devices),
-            keep_name=_predicate(view.names),
-            min_duration_ns=view.min_duration_ns,
-            window_start_ns=view.window_ns[0],
-            window_end_ns=view.window_ns[1],
-            max_slices=view.max_events,
-            arrows=view.arrows,
-            counters=view.counters,
-            label=view.label,
-            remarks=_remarks(provenance),
-            describe=lambda figures: json.dumps(_other_data(Drawn(**figures), provenance)),
+            data, write, is_run_metadata=whole, perfetto=perfetto, describe=describe, **vars(options)
         )
     except native.WireError as error:
         what, position = error.args

@@ -1,5 +1,6 @@
 #include "convert/devices.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "convert/labels.h"
@@ -9,19 +10,14 @@ namespace {
 
 constexpr auto npos = std::string_view::npos;
 
-bool EqualIgnoringCase(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if ((a[i] | 0x20) != (b[i] | 0x20)) return false;
-  }
-  return true;
-}
-
+// `part` is in small letters.
 size_t FindIgnoringCase(std::string_view text, std::string_view part) {
-  for (size_t at = 0; at + part.size() <= text.size(); ++at) {
-    if (EqualIgnoringCase(text.substr(at, part.size()), part)) return at;
-  }
-  return npos;
+  const auto lower = [](char letter) {
+    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter | 0x20) : letter;
+  };
+  const auto found =
+      std::search(text.begin(), text.end(), part.begin(), part.end(), [&](char a, char b) { return lower(a) == b; });
+  return found == text.end() ? npos : static_cast<size_t>(found - text.begin());
 }
 
 // What follows `key` up to the next slash.

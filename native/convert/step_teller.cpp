@@ -43,14 +43,22 @@ struct Copy {
   int64_t num_bytes;
 };
 
+// Whether a text is numbers with commas between as JSON has them, without leading zeros.
 bool IsNumberList(std::string_view text) {
-  bool digit_before = false;
+  size_t digits = 0;
+  bool leading_zero = false;
   for (const char letter : text) {
-    const bool digit = letter >= '0' && letter <= '9';
-    if (!digit && !(letter == ',' && digit_before)) return false;
-    digit_before = digit;
+    if (letter >= '0' && letter <= '9') {
+      if (digits == 1 && leading_zero) return false;
+      leading_zero = digits == 0 && letter == '0';
+      ++digits;
+    } else if (letter == ',' && digits > 0) {
+      digits = 0;
+    } else {
+      return false;
+    }
   }
-  return digit_before;
+  return digits > 0;
 }
 
 class Teller {
@@ -88,10 +96,15 @@ class Teller {
            options_.window_start_ns != INT64_MIN || options_.window_end_ns != INT64_MAX;
   }
   bool IsPlausible(int64_t wall_ns) const { return wall_ns >= middle_ns_ - kFarNs && wall_ns <= middle_ns_ + kFarNs; }
+  int64_t Shifted(int64_t wall_ns) const {
+    int64_t shifted_ns;
+    if (!__builtin_add_overflow(wall_ns, options_.shift_ns, &shifted_ns)) return shifted_ns;
+    return options_.shift_ns < 0 ? INT64_MIN + kFarNs : INT64_MAX - kFarNs;
+  }
   // Whether it can be drawn at all. Shifts the span.
   bool CanDraw(Span& span) const {
     if (!span.valid() || span.duration_ns > kFarNs || !IsPlausible(span.start_ns)) return false;
-    span.start_ns += options_.shift_ns;
+    span.start_ns = Shifted(span.start_ns);
     return span.start_ns >= base_floor_ns_ &&
            (!options_.base_ns || span.end_ns() - *options_.base_ns <= kLargestTimeNs);
   }
@@ -367,8 +380,8 @@ Summary Teller::Tell(TraceVisitor& visitor) {
   }
   if (counts && has_memory_ && (groups_.empty() || !groups_.back().name.on_gpu)) DrawMemory();
   for (const Remark& remark : options_.remarks) {
-    const int64_t time_ns = remark.wall_ns ? Relative(*remark.wall_ns + options_.shift_ns) : summary_.end_ns;
-    visitor.OnInstant({std::clamp<int64_t>(time_ns, 0, kLargestTimeNs), remark.name, remark.details});
+    const int64_t time_ns = remark.wall_ns ? Relative(std::max(base_ns_, Shifted(*remark.wall_ns))) : summary_.end_ns;
+    visitor.OnInstant({std::min(time_ns, kLargestTimeNs), remark.name, remark.details});
   }
   summary_.next_pid = next_pid_;
   summary_.next_tid = next_tid_;
@@ -413,9 +426,12 @@ void Teller::DrawGroup(const Group& group) {
       if (CanDraw(span) && IsSelected(group, node, span, ordinal)) references.push_back({span, ordinal, message});
     });
   }
-  std::sort(references.begin(), references.end(), [](const Reference& a, const Reference& b) {
+  // On a thread what encloses comes before what it encloses.
+  const bool longer_first = !group.name.on_gpu;
+  std::sort(references.begin(), references.end(), [longer_first](const Reference& a, const Reference& b) {
     if (a.span.start_ns != b.span.start_ns) return a.span.start_ns < b.span.start_ns;
-    return a.span.duration_ns != b.span.duration_ns ? a.span.duration_ns > b.span.duration_ns : a.ordinal < b.ordinal;
+    if (longer_first && a.span.duration_ns != b.span.duration_ns) return a.span.duration_ns > b.span.duration_ns;
+    return a.ordinal < b.ordinal;
   });
   for (const Reference& reference : references) {
     step_.ReadNode(reference.message, node);
@@ -425,7 +441,7 @@ void Teller::DrawGroup(const Group& group) {
 
 void Teller::DrawNode(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
   if (pid_ == 0) {
-    std::string name = group.name.readable;
+    std::string name = group.name.readable.empty() ? "(no name)" : group.name.readable;
     if (name != group.device) name.append(" (").append(group.device).append(")");
     pid_ = BeginProcess(name, group.device, group.name.kind);
   }
@@ -552,8 +568,11 @@ void Teller::CollectArguments(const Node& node, const Span& span) {
   if (node.correlation_id != 0) add_number("correlation", node.correlation_id);
   // A call is asked for when it starts, or never; an activity waits for the stream from its launch on.
   const int64_t scheduled_ns = ScheduledNs(node);
-  const int64_t waited_ns = span.start_ns - options_.shift_ns - scheduled_ns;
-  if (scheduled_ns > 0 && waited_ns >= 0 && waited_ns <= kFarNs) add_number("waited_ns", waited_ns);
+  int64_t waited_ns;
+  if (scheduled_ns > 0 && !__builtin_sub_overflow(span.start_ns, Shifted(scheduled_ns), &waited_ns) && waited_ns >= 0 &&
+      waited_ns <= kFarNs) {
+    add_number("waited_ns", waited_ns);
+  }
 }
 
 // --- counters ---
@@ -585,12 +604,11 @@ void Teller::DrawMemory() {
     if (!group.name.on_gpu) devices.insert(devices.end(), group.parts.begin(), group.parts.end());
   }
   const auto is_drawable = [this](int64_t wall_ns) {
-    return IsPlausible(wall_ns) && wall_ns + options_.shift_ns >= base_floor_ns_;
+    return IsPlausible(wall_ns) && Shifted(wall_ns) >= base_floor_ns_;
   };
   uint32_t pid = 0;
   for (AllocatorChanges& allocator : ReadMemoryChanges(step_, devices, is_drawable)) {
-    for (Delta& change : allocator.changes)
-      change.time_ns = std::max<int64_t>(0, Relative(change.time_ns + options_.shift_ns));
+    for (Delta& change : allocator.changes) change.time_ns = std::max<int64_t>(0, Relative(Shifted(change.time_ns)));
     const std::vector<Point> points = RunningTotal(allocator.changes);
     if (points.empty()) continue;
     if (pid == 0) pid = BeginProcess("memory", "", ProcessKind::kOther);

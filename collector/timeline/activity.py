@@ -1,0 +1,208 @@
+"""What device names, node names and labels say: the readable twin of native/convert/devices.cpp and activity.cpp."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from collector.timeline.compatible import is_tracer_device, parse_op_label
+
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+
+_COPY_KINDS = {"H2D": "HtoD", "D2H": "DtoH", "D2D": "DtoD", "P2P": "PtoP", "H2H": "HtoH", "": "unknown"}
+_DETAIL = re.compile(r"([a-z_]+):([0-9A-Za-z_,.\-]+)", re.ASCII)
+_BYTES = re.compile(r"[0-9]+\Z")
+_API = re.compile(r"cu(?:[A-Z]|da[A-Z])")
+_NUMBER = re.compile(r"-?[0-9]+")
+_MAX_DETAILS = 16
+_MAX_DIGITS = 19
+
+
+class Kind(IntEnum):
+    """What a process stands for, in the order in which viewers should sort them."""
+
+    HOST = 0
+    STREAM = 1
+    ALL_STREAMS = 2
+    COPIES = 3
+    OTHER = 4
+
+
+@dataclass(frozen=True)
+class DeviceName:
+    """What a device's name says: which processor, which of its streams, whose it is."""
+
+    kind: Kind
+    on_gpu: bool
+    """What a GPU did, rather than the host."""
+    prefix: str
+    """``/job:worker/replica:0/task:3``, or empty."""
+    unit: str
+    """The processor with its prefix: ``/job:worker/replica:0/task:3/gpu:0``."""
+    stream: str
+    track: str
+    """``stream 7``, ``copies``, ``ops``."""
+    readable: str
+    """``GPU 0 stream 7``; with a prefix ``worker 3 GPU 0 stream 7``."""
+
+
+def parse_device_name(device: str) -> DeviceName:
+    """Understands this project's names and those of TensorFlow's tracers of all times."""
+    for key in ("/device:gpu:", "/gpu:", "/device:cpu:", "/cpu:"):
+        found = re.search(re.escape(key) + "([0-9]*)", device, re.IGNORECASE | re.ASCII)
+        if found:
+            return _of_processor(device, found, "GPU" if "gpu" in key else "CPU")
+    if is_tracer_device(device):
+        kind = Kind.COPIES if "/memcpy" in device else Kind.STREAM
+        return DeviceName(kind, True, "", device, "", "activities", device)
+    if "/host:" in device:
+        return DeviceName(Kind.HOST, False, "", device, "", "host threads", "host threads")
+    return DeviceName(Kind.OTHER, False, "", device, "", "ops", device)
+
+
+def _of_processor(device: str, found: re.Match[str], processor: str) -> DeviceName:
+    prefix, unit, rest = device[: found.start()], device[: found.end()], device[found.end() :]
+    stream = ""
+    for separator in ("/stream:", "/stream#"):
+        _, separated, after = rest.partition(separator)
+        if separated:
+            stream = after
+            all_streams = separator == "/stream:" and stream == "all"
+            kind = Kind.ALL_STREAMS if all_streams else Kind.STREAM
+            break
+    else:
+        kind = Kind.OTHER if "/sync" in rest or "stream" in rest else Kind.HOST
+        kind = Kind.COPIES if "/memcpy" in rest else kind
+    tracks = {
+        Kind.HOST: "ops",
+        Kind.STREAM: f"stream {stream}",
+        Kind.ALL_STREAMS: "all streams",
+        Kind.COPIES: "copies",
+        Kind.OTHER: rest.removeprefix("/"),
+    }
+    number = int64(found[1])
+    words = [_rank(prefix), processor, "" if number is None else str(number), tracks[kind]]
+    readable = " ".join(word for word in words if word)
+    return DeviceName(kind, kind != Kind.HOST, prefix, unit, stream, tracks[kind], readable)
+
+
+def _rank(prefix: str) -> str:
+    """``worker 3`` of ``/job:worker/replica:0/task:3``; empty for the one local task."""
+    job, replica, task = (_value(prefix, key) for key in ("/job:", "/replica:", "/task:"))
+    alone = replica in ("", "0")
+    if not job or (job == "localhost" and alone and task in ("", "0")):
+        return ""
+    if not alone:
+        return f"{job} {replica}/{task}"
+    return f"{job} {task}" if task else job
+
+
+def _value(text: str, key: str) -> str:
+    return text.partition(key)[2].partition("/")[0]
+
+
+@dataclass(slots=True)
+class Activity:
+    """What a node says about itself."""
+
+    name: str
+    category: str
+    full_name: str = ""
+    op: str = ""
+    inputs: str = ""
+    num_bytes: int = -1
+    copy_kind: str = ""
+    source: str = ""
+    target: str = ""
+    details: list[tuple[str, str]] = field(default_factory=list)
+
+
+def span_ns(node: Any) -> tuple[int, int] | None:
+    """Start and duration, in ns where the node has them; None where they cannot be."""
+    if node.all_start_nanos:
+        start, duration = node.all_start_nanos, node.all_end_rel_nanos
+    else:
+        start, duration = node.all_start_micros * 1000, node.all_end_rel_micros * 1000
+        if not (INT64_MIN <= start <= INT64_MAX and INT64_MIN <= duration <= INT64_MAX):
+            return None
+    return (start, duration) if duration >= 0 else None
+
+
+def scheduled_ns(node: Any) -> int:
+    """When the host asked for it; 0: not known."""
+    time: int = node.scheduled_nanos or node.scheduled_micros * 1000
+    return time if INT64_MIN <= time <= INT64_MAX else 0
+
+
+def gpu_activity(node: Any) -> Activity:
+    """A node on a device that holds what a GPU did."""
+    label, name = node.timeline_label, node.node_name
+    kernel, separator, annotation = label.partition("@@")
+    if separator:
+        label, name = kernel, annotation.partition("#")[0] or name
+    short, op = name, ""
+    before, colon, after = name.rpartition(":")
+    if colon and after and not set(after) & set("<>()"):
+        short, op = after, before.removesuffix(":")
+        op = "" if op == short else op
+    if short.startswith(("MEMCPY", "Memcpy")):
+        kind = short[6:]
+        activity = Activity(short, "memcpy", op=op, copy_kind=_COPY_KINDS.get(kind, kind))
+    elif short.startswith(("MEMSET", "Memset")):
+        activity = Activity(short, "memset", op=op)
+    elif "Synchronize" in short:
+        return Activity(short, "sync", op=op)
+    else:
+        activity = Activity(short, "kernel", op=op)
+    whole = _take_details(label, activity)
+    if activity.category == "kernel":
+        activity.full_name = "" if whole == short else whole
+    else:
+        _read_bytes(label, activity)
+    return activity
+
+
+def host_activity(node: Any) -> Activity:
+    """A node on a host's device."""
+    name = node.node_name
+    if _API.match(name):
+        return Activity(name, "sync" if "Synchronize" in name else "api")
+    op, inputs = parse_op_label(node.timeline_label)
+    return Activity(name, "op", op="" if op in ("unknown", name) else op, inputs=", ".join(inputs))
+
+
+def int64(text: str) -> int | None:
+    """The number that a whole text is, if 64 bits hold it."""
+    if not _NUMBER.fullmatch(text) or len(text.lstrip("-0")) > _MAX_DIGITS:
+        return None
+    number = int(text)
+    return number if INT64_MIN <= number <= INT64_MAX else None
+
+
+def _take_details(label: str, activity: Activity) -> str:
+    """Takes ``key:value`` words off the end of a label; what is left is the whole name."""
+    while len(activity.details) < _MAX_DETAILS:
+        rest, _, word = label.rpartition(" ")
+        detail = _DETAIL.fullmatch(word)
+        if not detail:
+            break
+        activity.details.insert(0, (detail[1], detail[2]))
+        label = rest
+    return label
+
+
+def _read_bytes(label: str, activity: Activity) -> None:
+    """``4096 bytes (Pageable to Device)``, ``4096 bytes (Device)`` or ``4096 bytes`` behind a name."""
+    end = label.find(" bytes")
+    digits = _BYTES.search(label[:end]) if end >= 0 else None
+    num_bytes = int64(digits[0]) if digits else None
+    if num_bytes is None:
+        return
+    activity.num_bytes = num_bytes
+    opening, closing = label.find("(", end), label.find(")", end)
+    if opening < 0 or closing < opening:
+        return
+    source, to, target = label[opening + 1 : closing].partition(" to ")
+    activity.source, activity.target = (source, target) if to else ("", source)

@@ -1,0 +1,543 @@
+"""Our own picture of a step in plain Python: the readable twin of native/convert/step_teller.cpp and chrome_writer.cpp.
+
+It gives the same bytes as the native code, which is far faster; it runs where the extension cannot be loaded, and the
+tests hold the two against each other.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from collector.timeline.activity import (
+    INT64_MAX,
+    Activity,
+    DeviceName,
+    Kind,
+    gpu_activity,
+    host_activity,
+    int64,
+    parse_device_name,
+    scheduled_ns,
+    span_ns,
+)
+from collector.timeline.compatible import parse_op_label
+from collector.timeline.launches import Launches
+
+LARGEST_TIME_NS = 1 << 53
+"""Viewers keep µs in doubles: up to here every ns is exact. It is 104 days."""
+FAR_NS = LARGEST_TIME_NS // 4
+"""Starts further than this from the middle one are no part of the step."""
+
+_SAMPLES = 1001
+_FIRST_TID = 1_000_000
+_COLOURS = {"memcpy": "rail_response", "memset": "olive", "api": "grey", "sync": "thread_state_sleeping"}
+_READABLE_KEYS = {
+    "regs": "registers",
+    "shm": "shared_bytes",
+    "static_shared": "static_shared_bytes",
+    "dynamic_shared": "dynamic_shared_bytes",
+    "occ_pct": "occupancy_percent",
+}
+_NUMBERS = re.compile(r"(?:0|[1-9][0-9]*)(?:,(?:0|[1-9][0-9]*))*")
+
+Predicate = Callable[[str], bool]
+Remark = tuple[str, str, int | None]
+
+
+@dataclass(frozen=True)
+class PictureOptions:
+    """As `collector.timeline.View`, with predicates for its expressions."""
+
+    keep_device: Predicate | None
+    keep_name: Predicate | None
+    min_duration_ns: int
+    window_start_ns: int | None
+    window_end_ns: int | None
+    max_slices: int | None
+    arrows: bool
+    counters: bool
+    label: str
+    remarks: Sequence[Remark]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawable:
+    """A node and when it was, in wall ns."""
+
+    node: Any
+    start: int
+    duration: int
+    ordinal: int
+
+    @property
+    def end(self) -> int:
+        """Wall ns."""
+        return self.start + self.duration
+
+
+@dataclass
+class Group:
+    """The devices of one name, of which well-made messages have one."""
+
+    device: str
+    name: DeviceName
+    parts: list[Any] = field(default_factory=list)
+    nodes: list[Drawable] = field(default_factory=list)
+    rank: int = 0
+    takes_arrows: bool = False
+    counts_copies: bool = False
+    has_threads: bool = False
+
+
+@dataclass
+class Rows:
+    """Rows that activities share when they do not overlap."""
+
+    name: str
+    os_thread: bool = False
+    open: list[int] = field(default_factory=list)
+    """Of a thread: ends of what is open in its first row, where slices lie inside each other."""
+    lanes: list[int] = field(default_factory=list)
+    tids: dict[int, int] = field(default_factory=dict)
+
+
+def draw(
+    step_stats: Any, write: Callable[[bytes], object], options: PictureOptions, describe: Callable[..., str]
+) -> dict[str, int]:
+    """Draw a step as Chrome JSON; arguments and answer are those of ``collector._convert.write_trace``."""
+    picture = _Picture(step_stats, options)
+    first = True
+    for event in picture.events():
+        head = '{"displayTimeUnit":"ns","traceEvents":[\n' if first else ",\n"
+        first = False
+        write(f"{head}{event}".encode("ascii"))
+    head = '{"displayTimeUnit":"ns","traceEvents":[' if first else ""
+    write(f'{head}\n],"otherData":{describe(picture.figures)}}}\n'.encode())
+    return picture.figures
+
+
+class _Picture:
+    def __init__(self, step_stats: Any, options: PictureOptions) -> None:
+        self.options = options
+        self.step_stats = step_stats
+        self.groups = self._grouped()
+        self.middle = self._middle()
+        self._survey()
+        self._select()
+        self.next_pid = 1
+        self.next_tid = max(_FIRST_TID, 1 + 2 * len(self.groups) + 2)
+        self.next_flow = 1
+        self.process_index = 0
+        self.track_index = 0
+        self.place = (1, _FIRST_TID)
+        self.launches = Launches()
+        self.busy: list[list[list[int]]] = []
+        self.copies: list[tuple[str, int, int, int]] = []
+
+    # --- what there is to draw ---
+
+    def _grouped(self) -> list[Group]:
+        by_name: dict[str, Group] = {}
+        for device in self.step_stats.dev_stats:
+            group = by_name.setdefault(device.device, Group(device.device, parse_device_name(device.device)))
+            group.parts.append(device)
+        used = [group for group in by_name.values() if any(part.node_stats for part in group.parts)]
+        with_streams = {group.name.unit for group in used if group.name.kind == Kind.STREAM}
+        with_copies = {group.name.unit for group in used if group.name.kind == Kind.COPIES}
+        ranks: dict[str, int] = {}
+        for group in by_name.values():
+            group.rank = ranks.setdefault(group.name.prefix, len(ranks))
+            is_copies = group.name.kind == Kind.COPIES
+            group.takes_arrows = group.name.on_gpu and not (is_copies and group.name.unit in with_streams)
+            group.counts_copies = group.name.on_gpu and (is_copies or group.name.unit not in with_copies)
+            threads = any(len(part.thread_names) for part in group.parts)
+            group.has_threads = threads and not group.name.on_gpu
+        keep = self.options.keep_device
+        groups = [
+            group
+            for group in by_name.values()
+            if not (group.name.kind == Kind.ALL_STREAMS and group.name.unit in with_streams)
+            and (keep is None or keep(group.device))
+        ]
+
+        def order(group: Group) -> tuple[Any, ...]:
+            name = group.name
+            unit, stream = name.unit.encode(), name.stream.encode()
+            return name.on_gpu, name.prefix.encode(), len(unit), unit, name.kind, len(stream), stream
+
+        return sorted(groups, key=order)
+
+    def _nodes(self) -> Iterator[tuple[Group, Any]]:
+        return ((group, node) for group in self.groups for part in group.parts for node in part.node_stats)
+
+    def _middle(self) -> int:
+        """The middle of a sample of all starts: robust against nodes without a time and times that wrapped around."""
+        total = sum(len(part.node_stats) for group in self.groups for part in group.parts)
+        stride = -(-total // _SAMPLES)
+        spans = (span_ns(node) for number, (_, node) in enumerate(self._nodes()) if number % stride == 0)
+        starts = sorted(span[0] for span in spans if span)
+        middle = starts[len(starts) // 2] if starts else 0
+        return min(max(middle, -INT64_MAX - 1 + 4 * FAR_NS), INT64_MAX - 4 * FAR_NS)
+
+    def _is_plausible(self, time: int) -> bool:
+        return abs(time - self.middle) <= FAR_NS
+
+    def _survey(self) -> None:
+        total = 0
+        for ordinal, (group, node) in enumerate(self._nodes()):
+            total += 1
+            span = span_ns(node)
+            if span and span[1] <= FAR_NS and self._is_plausible(span[0]):
+                group.nodes.append(Drawable(node, *span, ordinal))
+                group.has_threads |= node.thread_id != 0 and not group.name.on_gpu
+        drawable = [item for group in self.groups for item in group.nodes]
+        self.base = min((item.start for item in drawable), default=0)
+        self.figures = {
+            "slices": len(drawable),
+            "arrows": 0,
+            "counter_values": 0,
+            "left_out": 0,
+            "left_out_ns": 0,
+            "longest_left_out_ns": 0,
+            "filtered": 0,
+            "untimed": total - len(drawable),
+            "base_ns": self.base,
+            "end_ns": max((item.end for item in drawable), default=self.base) - self.base,
+        }
+        self.has_memory = any(item.node.output or item.node.memory for item in drawable)
+
+    def _select(self) -> None:
+        kept: list[Drawable] = []
+        for group in self.groups:
+            group.nodes = [item for item in group.nodes if self._passes(group, item)]
+            kept += group.nodes
+        self.figures["filtered"] = self.figures["slices"] - len(kept)
+        most = self.options.max_slices
+        if most is not None and len(kept) > most:
+            kept.sort(key=lambda item: (-item.duration, item.ordinal))
+            out = kept[most:]
+            self.figures["left_out"] = len(out)
+            self.figures["left_out_ns"] = sum(item.duration for item in out)
+            self.figures["longest_left_out_ns"] = out[0].duration
+            ordinals = {item.ordinal for item in kept[:most]}
+            for group in self.groups:
+                group.nodes = [item for item in group.nodes if item.ordinal in ordinals]
+        for group in self.groups:
+            # On a thread what encloses comes before what it encloses; the sort keeps the message's order otherwise.
+            if group.name.on_gpu:
+                group.nodes.sort(key=lambda item: item.start)
+            else:
+                group.nodes.sort(key=lambda item: (item.start, -item.duration))
+
+    def _passes(self, group: Group, item: Drawable) -> bool:
+        options = self.options
+        start = item.start - self.base
+        if item.duration < options.min_duration_ns:
+            return False
+        if options.window_end_ns is not None and start > options.window_end_ns:
+            return False
+        if options.window_start_ns is not None and start + item.duration < options.window_start_ns:
+            return False
+        if options.keep_name is None:
+            return True
+        activity = _activity(group, item.node)
+        return options.keep_name(activity.name) or bool(activity.full_name and options.keep_name(activity.full_name))
+
+    def _link(self) -> None:
+        callers = [(group, item) for group in self.groups if not group.name.on_gpu for item in group.nodes]
+        caused = [(group, item) for group in self.groups if group.takes_arrows for item in group.nodes]
+        for group, item in caused:
+            self.launches.add_activity(item.node, gpu_activity(item.node), group.rank)
+        for group, item in callers:
+            self.launches.add_call(item.node, item.start, item.ordinal, group.rank)
+        self.launches.join()
+        for group, item in caused:
+            self.launches.count_activity(item.node, gpu_activity(item.node), item.start, group.rank)
+
+    # --- events ---
+
+    def events(self) -> Iterator[str]:
+        """The events, one JSON object each; the figures are complete after the last."""
+        if self.options.arrows:
+            self._link()
+        self.figures["slices"] = 0
+        counts = self.options.counters and not self.figures["left_out"]
+        memory_drawn = not (counts and self.has_memory)
+        for index, group in enumerate(self.groups):
+            if not memory_drawn and group.name.on_gpu:
+                memory_drawn = True
+                yield from self._memory()
+            yield from self._group(group)
+            last_of_unit = index + 1 == len(self.groups) or self.groups[index + 1].name.unit != group.name.unit
+            if counts and group.name.on_gpu and last_of_unit:
+                yield from self._counters(group)
+        if not memory_drawn:
+            yield from self._memory()
+        for name, details, wall in self.options.remarks:
+            time = self.figures["end_ns"] if wall is None else max(wall - self.base, 0)
+            args = f',"args":{{"details":{json.dumps(details)}}}' if details else ""
+            pid, tid = self.place
+            time = min(time, LARGEST_TIME_NS)
+            yield (
+                f'{{"ph":"i","s":"g","name":{json.dumps(name)},"cat":"collector","pid":{pid},"tid":{tid},'
+                f'"ts":{_micros(time)}{args}}}'
+            )
+
+    def _process(self, name: str) -> Iterator[str]:
+        pid = self.next_pid
+        self.next_pid += 1
+        yield _metadata("process_name", pid, None, name=name)
+        if self.options.label:
+            yield _metadata("process_labels", pid, None, labels=self.options.label)
+        yield _metadata("process_sort_index", pid, None, sort_index=self.process_index)
+        self.process_index += 1
+
+    def _group(self, group: Group) -> Iterator[str]:
+        if group.name.kind == Kind.STREAM:
+            self.busy.append([])
+        if not group.nodes:
+            return
+        pid = self.next_pid
+        name = group.name.readable or "(no name)"
+        yield from self._process(name if name == group.device else f"{name} ({group.device})")
+        rows = Rows(group.name.track)
+        threads: dict[int, Rows] = {}
+        for item in group.nodes:
+            start, end = item.start - self.base, item.end - self.base
+            if group.has_threads:
+                thread = item.node.thread_id
+                rows = threads.setdefault(thread, Rows(_thread_name(group, thread), os_thread=True))
+            row = _row(rows, start, end)
+            if row not in rows.tids:
+                rows.tids[row] = self.next_tid
+                self.next_tid += 1
+                yield from self._track(pid, rows.tids[row], f"{rows.name} lane {row + 1}" if row else rows.name)
+            self.place = pid, rows.tids[row]
+            yield from self._slice(group, item, start, end)
+
+    def _track(self, pid: int, tid: int, name: str) -> Iterator[str]:
+        yield _metadata("thread_name", pid, tid, name=name)
+        yield _metadata("thread_sort_index", pid, tid, sort_index=self.track_index)
+        self.track_index += 1
+
+    def _slice(self, group: Group, item: Drawable, start: int, end: int) -> Iterator[str]:
+        activity = _activity(group, item.node)
+        if group.name.kind == Kind.STREAM:
+            busy = self.busy[-1]
+            if not busy or busy[-1][1] < start:
+                busy.append([start, end])
+            busy[-1][1] = max(busy[-1][1], end)
+        if group.counts_copies and activity.category == "memcpy" and activity.num_bytes > 0:
+            self.copies.append((activity.copy_kind, start, end, activity.num_bytes))
+        self.figures["slices"] += 1
+        place = '"pid":{},"tid":{}'.format(*self.place)
+        colour = _COLOURS.get(activity.category)
+        look = f'"cat":"{activity.category}"' + (f',"cname":"{colour}"' if colour else "")
+        args = _arguments(activity, item)
+        yield (
+            f'{{"ph":"X","name":{json.dumps(activity.name or "(no name)")},{look},{place},'
+            f'"ts":{_micros(start)},"dur":{_micros(item.duration)}{args}}}'
+        )
+        flow = f'"name":"launch","cat":"launch",{place},"ts":{_micros(start)}'
+        if group.takes_arrows:
+            arrow = self.launches.flow_to(item.node, activity, item.start, group.rank)
+            if arrow:
+                yield f'{{"ph":"f","bp":"e","id":{arrow},{flow}}}'
+        elif not group.name.on_gpu:
+            number = self.launches.flows_from(item.node, item.start, item.ordinal, group.rank, self.next_flow)
+            for arrow in range(self.next_flow, self.next_flow + number):
+                yield f'{{"ph":"s","id":{arrow},{flow}}}'
+            self.next_flow += number
+            self.figures["arrows"] += number
+
+    # --- counters ---
+
+    def _series(self, pid: int, name: str, unit: str, points: Iterable[tuple[int, int]]) -> Iterator[str]:
+        first, last = self.options.window_start_ns, self.options.window_end_ns
+        before: int | None = None  # the window, which begins with the value it had
+        for time, value in points:
+            if last is not None and time > last:
+                break
+            if first is not None and time < first:
+                before = value
+                continue
+            shown = [(time, value)]
+            if before is not None and first is not None and time > first:
+                shown.insert(0, (first, before))
+            before = None
+            for at, held in shown:
+                self.figures["counter_values"] += 1
+                yield (
+                    f'{{"ph":"C","name":{json.dumps(name)},"pid":{pid},"ts":{_micros(at)},"args":{{"{unit}":{held}}}}}'
+                )
+
+    def _counters(self, group: Group) -> Iterator[str]:
+        busy = _count_busy(self.busy) if len(self.busy) > 1 else []
+        kinds: dict[str, list[tuple[int, int]]] = {}
+        for kind, start, end, num_bytes in self.copies:
+            kinds.setdefault(kind, []).extend([(start, num_bytes), (end, -num_bytes)])
+        self.busy, self.copies = [], []
+        if not busy and not kinds:
+            return
+        name = group.name
+        pid = self.next_pid
+        yield from self._process(
+            f"{name.readable.removesuffix(name.track)}counters" + (f" ({name.unit})" if name.unit else "")
+        )
+        yield from self._series(pid, "busy streams", "streams", busy)
+        for kind, changes in kinds.items():
+            yield from self._series(pid, f"{kind} in flight", "bytes", _running_total(changes))
+
+    def _memory(self) -> Iterator[str]:
+        hosts = [part for group in self.groups if not group.name.on_gpu for part in group.parts]
+        nodes = [node for part in hosts for node in part.node_stats]
+        recorded = _recorded_memory(nodes, self._is_plausible)
+        pid = None
+        for allocator, changes in (recorded or _estimated_memory(nodes, self._is_plausible)).items():
+            points = _running_total([(max(time - self.base, 0), num_bytes) for time, num_bytes in changes])
+            if not points:
+                continue
+            if pid is None:
+                pid = self.next_pid
+                yield from self._process("memory")
+            name = f"memory {allocator or '(no name)'}" + ("" if recorded else " (estimated)")
+            yield from self._series(pid, name, "bytes", points)
+
+
+def _activity(group: Group, node: Any) -> Activity:
+    return gpu_activity(node) if group.name.on_gpu else host_activity(node)
+
+
+def _row(rows: Rows, start: int, end: int) -> int:
+    """The row for a slice: a thread's own if it nests there, else the first lane that is free."""
+    if rows.os_thread:
+        while rows.open and rows.open[-1] <= start:
+            rows.open.pop()
+        if not rows.open or end <= rows.open[-1]:
+            rows.open.append(end)
+            return 0
+    lanes = rows.lanes
+    lane = next((lane for lane, last in enumerate(lanes) if last <= start), len(lanes))
+    lanes[lane : lane + 1] = [end]
+    return lane + rows.os_thread
+
+
+def _thread_name(group: Group, thread: int) -> str:
+    names = [part.thread_names[thread] for part in group.parts if thread in part.thread_names]
+    named = [name for name in names if name]
+    if not named:
+        return f"thread {thread}"
+    return named[-1] if str(thread) in named[-1] else f"{named[-1]} (thread {thread})"
+
+
+def _arguments(activity: Activity, item: Drawable) -> str:
+    values: dict[str, str] = {}
+    for key, text in (("kernel", activity.full_name), ("op", activity.op), ("inputs", activity.inputs)):
+        if text:
+            values[key] = json.dumps(text)
+    if activity.num_bytes >= 0:
+        values["bytes"] = str(activity.num_bytes)
+    for key, text in (("from", activity.source), ("to", activity.target)):
+        if text:
+            values[key] = json.dumps(text)
+    for key, text in activity.details:
+        number = int64(text)
+        value = f"[{text}]" if _NUMBERS.fullmatch(text) else json.dumps(text)
+        value = value if number is None else str(number)
+        values.setdefault(_READABLE_KEYS.get(key, key), value)
+    pairs = list(values.items())
+    if item.node.correlation_id:
+        pairs.append(("correlation", str(item.node.correlation_id)))
+    scheduled = scheduled_ns(item.node)
+    if scheduled > 0 and 0 <= item.start - scheduled <= FAR_NS:
+        pairs.append(("waited_ns", str(item.start - scheduled)))
+    return ',"args":{' + ",".join(f'"{key}":{value}' for key, value in pairs) + "}" if pairs else ""
+
+
+def _metadata(event: str, pid: int, tid: int | None, **args: str | int) -> str:
+    thread = "" if tid is None else f',"tid":{tid}'
+    return f'{{"ph":"M","name":"{event}","pid":{pid}{thread},"args":{json.dumps(args, separators=(",", ":"))}}}'
+
+
+def _micros(nanoseconds: int) -> str:
+    return f"{nanoseconds // 1000}.{nanoseconds % 1000:03}"
+
+
+def _set_value(points: list[tuple[int, int]], time: int, value: int) -> None:
+    """Sets the value from a time on, where it is another than before."""
+    if points and points[-1][0] == time:
+        points.pop()
+    if value != (points[-1][1] if points else 0):
+        points.append((time, value))
+
+
+def _count_busy(streams: list[list[list[int]]]) -> list[tuple[int, int]]:
+    """How many streams are busy; each stream's intervals are in order and apart."""
+    changes = heapq.merge(
+        *(
+            [(time, number, change) for interval in stream for time, change in zip(interval, (1, -1), strict=True)]
+            for number, stream in enumerate(streams)
+        ),
+        key=lambda change: change[:2],
+    )
+    points: list[tuple[int, int]] = []
+    busy = 0
+    for time, _, change in changes:
+        busy += change
+        _set_value(points, time, busy)
+    return points
+
+
+def _running_total(changes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    points: list[tuple[int, int]] = []
+    total = 0
+    for time, amount in sorted(changes, key=lambda change: change[0]):
+        total += amount
+        if not -INT64_MAX - 1 <= total <= INT64_MAX:
+            break  # no machine holds as much: the rest is not to be trusted
+        _set_value(points, time, total)
+    return points
+
+
+def _recorded_memory(nodes: Iterable[Any], is_plausible: Callable[[int], bool]) -> dict[str, list[tuple[int, int]]]:
+    changes: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for node in nodes:
+        for memory in node.memory:
+            for record in memory.allocation_records:
+                if is_plausible(record.alloc_micros * 1000):
+                    changes[memory.allocator_name].append((record.alloc_micros * 1000, record.alloc_bytes))
+    return changes
+
+
+def _estimated_memory(nodes: Sequence[Any], is_plausible: Callable[[int], bool]) -> dict[str, list[tuple[int, int]]]:
+    """Each output counts from its op's start to the end of the last op that names it as an input."""
+    tensors: list[list[Any]] = []
+    last_of: dict[str, list[Any]] = {}
+    timed = []
+    for node in nodes:
+        span = span_ns(node)
+        if span and is_plausible(span[0]) and is_plausible(sum(span)):
+            timed.append((node, span[0], sum(span)))
+    for node, start, end in timed:
+        for index, output in enumerate(node.output):
+            allocation = output.tensor_description.allocation_description
+            if allocation.requested_bytes > 0:
+                tensor = [start, end, allocation.requested_bytes, allocation.allocator_name]
+                last_of[f"{node.node_name}:{index}" if index else node.node_name] = tensor
+                tensors.append(tensor)
+    for node, _, end in timed:
+        for name in parse_op_label(node.timeline_label)[1]:
+            cut = name.rfind("/_")
+            found = last_of.get(name) or (last_of.get(name[:cut]) if cut > 0 else None)
+            if found:
+                found[1] = max(found[1], end)
+    changes: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for start, end, num_bytes, allocator in tensors:
+        changes[allocator] += [(start, num_bytes), (end, -num_bytes)]
+    return changes
