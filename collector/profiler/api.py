@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from collector.profiler import oplog, persist
 from collector.profiler.errors import MissingStepError, MissingTracesError, OptionError, ViewError
@@ -23,6 +23,11 @@ from collector.protos import (
     ProfileProto,
     RunMetadata,
 )
+
+if TYPE_CHECKING:
+    from collector.loading import LoadedTrace
+    from collector.profiler.recorded import RecordedStep
+    from collector.recording import Recording
 
 log = logging.getLogger("collector.profiler")
 
@@ -48,6 +53,8 @@ class Profiler:
     def __init__(self, graph: GraphDef | Source | None = None, op_log: OpLogProto | Source | None = None) -> None:
         self.model = Model()
         self.reporter = Reporter(self.model)
+        self.recorded: dict[int, RecordedStep] = {}
+        """Steps recorded without a graph, for advice."""
         if graph is not None:
             self.model.add_graph(load(graph, GraphDef))
         if op_log is not None:
@@ -75,6 +82,23 @@ class Profiler:
         if op_log is not None:
             self.model.add_op_log(load(op_log, OpLogProto))
         return self.model.coverage
+
+    def add_recorded_step(self, step: int, source: Source | RunMetadata | Recording | LoadedTrace) -> None:
+        """Adds a step recorded without a graph: annotation paths become scopes, kernels hang under their op.
+
+        Args:
+            step: its number.
+            source: what `collector.load` reads, or what it gives; a recording; RunMetadata or its bytes.
+
+        Raises:
+            InvalidFileError: the file is no step.
+        """
+        from collector.profiler import recorded
+        from collector.profiler.steps import read_step
+
+        found = read_step(source)
+        self.recorded[step] = found
+        recorded.add_step(self.model, step, found)
 
     def profile_name_scope(self, options: Mapping[str, Any] | Options) -> GraphNodeProto:
         """The scope view."""

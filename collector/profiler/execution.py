@@ -6,6 +6,9 @@ import logging
 import re
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from collector.protos import AllocationRecord, ExecMemory, ExecProfile, NodeExecStats
 
 log = logging.getLogger("collector.profiler")
@@ -28,8 +31,13 @@ def is_on_accelerator(device: str) -> bool:
     return "gpu" in device or "sycl" in device
 
 
-Times = list[tuple[int, int]]
-"""(start, duration) in microseconds, in the order recorded."""
+Times = list[tuple[int, int]] | NDArray[np.int64]
+"""(start, duration) in microseconds, in the order recorded; an array of two columns where there are many."""
+
+
+def pairs_of(times: Times) -> list[tuple[int, int]]:
+    """Times as a list."""
+    return times if isinstance(times, list) else [(start, duration) for start, duration in times.tolist()]
 
 
 @dataclass(slots=True)
@@ -144,12 +152,31 @@ class Execution:
         duration = duration or 1
         self.last_end_micros = max(self.last_end_micros, start + duration)
         if is_accelerator_stream(device):
-            self.accelerator.setdefault(device, []).append((start, duration))
+            _append(self.accelerator, device, start, duration)
             self.accelerator_micros += duration
         if is_canonical(device):
-            self.cpu.setdefault(device, []).append((start, duration))
+            _append(self.cpu, device, start, duration)
             self.cpu_micros += duration
             self.run_count += 1
+
+    def add_accelerator_times(self, device: str, times: NDArray[np.int64]) -> None:
+        """Takes in many activities of an accelerator's stream; here each is a run."""
+        self._add_many(self.accelerator, device, times)
+        self.accelerator_micros += int(times[:, 1].sum())
+
+    def add_host_times(self, device: str, times: NDArray[np.int64]) -> None:
+        """Takes in many runs on the host."""
+        self._add_many(self.cpu, device, times)
+        self.cpu_micros += int(times[:, 1].sum())
+
+    def _add_many(self, kept: dict[str, Times], device: str, times: NDArray[np.int64]) -> None:
+        self.devices.add(device)
+        first, last = int(times[:, 0].min()), int(times.sum(axis=1).max())
+        self.start_micros = min(self.start_micros, first) if self.start_micros > 0 else first
+        self.last_end_micros = max(self.last_end_micros, last)
+        known = kept.get(device)
+        kept[device] = times if known is None else np.concatenate([np.array(known, np.int64), times])
+        self.run_count += len(times)
 
     def add_memory(self, device: str, stats: NodeExecStats) -> None:
         """Takes in the memory of one record of the node's own device."""
@@ -168,12 +195,12 @@ class Execution:
         """Accelerator and CPU time together."""
         return self.accelerator_micros + self.cpu_micros
 
-    def op_times(self) -> dict[str, Times]:
+    def op_times(self) -> dict[str, list[tuple[int, int]]]:
         """Every recorded (start, duration) by device, devices in name order."""
-        merged: dict[str, Times] = {}
+        merged: dict[str, list[tuple[int, int]]] = {}
         for times in (self.accelerator, self.cpu):
             for device, pairs in times.items():
-                merged.setdefault(device, []).extend(pairs)
+                merged.setdefault(device, []).extend(pairs_of(pairs))
         return dict(sorted(merged.items()))
 
     def to_proto(self) -> ExecProfile:
@@ -188,7 +215,7 @@ class Execution:
         )
         for times, target in ((self.accelerator, proto.accelerator_execs), (self.cpu, proto.cpu_execs)):
             for device, pairs in times.items():
-                for pair in pairs:
+                for pair in pairs_of(pairs):
                     target[device].times.add(int64_values=pair)
         return proto
 
@@ -209,6 +236,13 @@ class Execution:
         return execution
 
 
+def _append(kept: dict[str, Times], device: str, start: int, duration: int) -> None:
+    times = kept.setdefault(device, [])
+    if not isinstance(times, list):
+        times = kept[device] = pairs_of(times)
+    times.append((start, duration))
+
+
 def _times(execs: object) -> dict[str, Times]:
     return {
         device: [(pair.int64_values[0], pair.int64_values[1]) for pair in times.times]
@@ -217,4 +251,4 @@ def _times(execs: object) -> dict[str, Times]:
 
 
 def _total(times: dict[str, Times]) -> int:
-    return sum(duration for pairs in times.values() for _, duration in pairs)
+    return sum(duration for pairs in times.values() for _, duration in pairs_of(pairs))

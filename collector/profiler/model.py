@@ -157,14 +157,15 @@ class Model:
         for definition in graph.node:
             if definition.name in self.nodes:
                 continue
-            node = self._add(definition.name, definition.op)
+            node = self.add_node(definition.name, definition.op)
             _read_attrs(node, definition.attr)
             added.append((node, definition.input))
         for node, inputs in added:
             for index, reference in enumerate(inputs):
                 node.inputs[index] = reference.partition(":")[0].removeprefix("^")
 
-    def _add(self, name: str, op: str) -> Node:
+    def add_node(self, name: str, op: str) -> Node:
+        """Adds a node that is not there yet."""
         node = self.nodes[name] = Node(name, op, len(self.nodes))
         self.generation += 1
         return node
@@ -186,7 +187,7 @@ class Model:
                 if node is None:
                     if name in ("RecvTensor", "_SOURCE") or "MEMCPY" in name:
                         continue
-                    node = self._add(name, name)
+                    node = self.add_node(name, name)
                 else:
                     self._covered.add(name)
                 node.add_record(step, device.device, stats)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from collector.profiler.execution import is_canonical, is_on_accelerator
+from collector.profiler.execution import is_canonical, is_on_accelerator, pairs_of
 from collector.profiler.model import Node
 from collector.profiler.stats import Stats
 from collector.profiler.views.tree import TreeNode
@@ -167,7 +167,7 @@ class GraphTrace:
         for other, times in sorted(source.executions[self._step].cpu.items()):
             if other == device or not is_canonical(other) or other not in self._boxes:
                 continue
-            for start, _ in times:
+            for start, _ in pairs_of(times):
                 if start in self._boxes[other]:
                     self._boxes[other][start].consumers.append(box)
 

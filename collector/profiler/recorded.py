@@ -1,0 +1,173 @@
+"""Recorded steps as models, without a graph.
+
+Annotation paths are the name scopes. A kernel or copy hangs under the op that launched it, as ``<op>/<kernel>``, and is
+of the op type ``<kernel>``; without an annotation it stands alone. Calls of the CUDA API hang under the annotation they
+were made in. An annotation's own time is what its nested annotations and calls leave of it, so that nothing counts twice.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from collector.profiler.columns import DeviceColumns, Ints, read_devices, step_stats_of
+from collector.profiler.execution import Execution, Memory, is_accelerator_stream
+from collector.profiler.model import Model, Node
+
+_COPY_BYTES = re.compile(r"\b(\d+) bytes\b")
+_API_NAME = re.compile(r"(cu|cuda)[A-Z]\w*$")
+
+
+@dataclass
+class RecordedStep:
+    """One step's records, kept for advice."""
+
+    host: list[DeviceColumns]
+    accelerators: list[DeviceColumns]
+    """The ``stream:all`` devices: each activity once."""
+    ledger: dict[str, int]
+    """What the tracer counted; empty for steps of others."""
+    data: memoryview = field(repr=False)
+    """The serialized step."""
+
+    @cached_property
+    def streams(self) -> list[DeviceColumns]:
+        """The devices of single streams, read at first use."""
+        return read_devices(self.data, lambda device: "/stream:" in device and "/stream:all" not in device)
+
+
+def read(data: bytes | memoryview, ledger: dict[str, int] | None = None) -> RecordedStep:
+    """A step from serialized StepStats or RunMetadata.
+
+    Raises:
+        InvalidFileError: these bytes are neither.
+    """
+    stats = step_stats_of(memoryview(data))
+    devices = read_devices(stats, lambda device: is_accelerator_stream(device.lower()) or _is_host(device.lower()))
+    combined = [device for device in devices if is_accelerator_stream(device.device.lower())]
+    return RecordedStep([device for device in devices if _is_host(device.device.lower())], combined, ledger or {}, stats)
+
+
+def _is_host(device: str) -> bool:
+    return device.endswith(("/cpu:0", "/device:cpu:0"))
+
+
+def add_step(model: Model, step: int, recorded: RecordedStep) -> None:
+    """Adds a recorded step to ``model``; the same step again adds to it."""
+    model.steps.add(step)
+    for device in recorded.host:
+        _add_host(model, step, device)
+    for device in recorded.accelerators:
+        _add_accelerator(model, step, device)
+
+
+def _node(model: Model, name: str, op: str, device: str) -> Node:
+    node = model.nodes.get(name)
+    if node is None:
+        node = model.add_node(name, op)
+    if not node.device:
+        node.device = node.host_device = device
+        node.op_types.add(device)
+    return node
+
+
+def _execution(node: Node, step: int) -> Execution:
+    return node.executions.setdefault(step, Execution())
+
+
+def _groups(index: Ints) -> list[tuple[int, Ints]]:
+    """(value, rows with it) for each value in ``index``, rows in order."""
+    if not len(index):
+        return []
+    order = np.argsort(index, kind="stable")
+    values, firsts = np.unique(index[order], return_index=True)
+    return list(zip(values.tolist(), np.split(order, firsts[1:]), strict=True))
+
+
+def _add_accelerator(model: Model, step: int, device: DeviceColumns) -> None:
+    """Kernels, copies and memsets of one device; times in microseconds, none shorter than 1."""
+    stream = device.device.lower()
+    placed_on = stream.partition("/stream:")[0]
+    names, index = device.names
+    pairs = np.stack([device.start_micros, np.maximum(device.duration_micros, 1)], axis=1)
+    for name_id, rows in _groups(index):
+        op, _, kernel = names[name_id].partition(":")
+        kernel = kernel or op
+        node = _node(model, kernel if kernel == op else f"{op}/{kernel}", kernel, placed_on)
+        execution = _execution(node, step)
+        execution.add_accelerator_times(stream, pairs[rows])
+        if kernel.startswith(("MEMCPY", "MEMSET")):
+            moved = _moved_bytes(device, rows)
+            execution.memory.append(Memory(at_micros=int(pairs[rows].sum(axis=1).max()), output=moved))
+
+
+def _moved_bytes(device: DeviceColumns, rows: Ints) -> int:
+    labels, index = device.labels
+    counts = np.bincount(index[rows], minlength=len(labels))
+    return sum(int(count) * _label_bytes(label) for label, count in zip(labels, counts.tolist(), strict=True) if count)
+
+
+def _label_bytes(label: str) -> int:
+    found = _COPY_BYTES.search(label)
+    return int(found[1]) if found else 0
+
+
+def _add_host(model: Model, step: int, device: DeviceColumns) -> None:
+    """Annotations and API calls, each with its own time: its duration less that of what it encloses."""
+    placed_on = device.device.lower()
+    names, index = device.names
+    is_call = np.array([_API_NAME.match(name) is not None for name in names], bool)[index] if names else index == 1
+    starts, ends = device.start_ns, device.end_ns
+    own = device.duration_ns.copy()
+    scopes = np.full(len(device), -1, np.int64)
+    for _, rows in _groups(device.thread_id):
+        _nest(rows, is_call, starts, ends, own, scopes)
+    where = np.where(is_call & (scopes >= 0), index[scopes], -1)
+    for key, rows in _groups(index * (len(names) + 1) + where + 1):
+        name_id, scope_id = divmod(key, len(names) + 1)
+        name = names[name_id].replace(":", ".")
+        path = f"{names[scope_id - 1]}/{name}" if scope_id else name
+        node = _node(model, path, name.rpartition("/")[2], placed_on)
+        micros = np.maximum(own[rows], 0) // 1000
+        begun = device.start_micros[rows]
+        _execution(node, step).add_host_times(placed_on, np.stack([begun, np.maximum(micros, 1)], axis=1))
+
+
+def _nest(rows: Ints, is_call: Any, starts: Ints, ends: Ints, own: Ints, scopes: Ints) -> None:
+    """For the rows of one thread: takes from ``own`` what is enclosed, and names the annotation around each call."""
+    order = rows[np.lexsort((-ends[rows], starts[rows]))]
+    spans, calls = order[~is_call[order]], order[is_call[order]]
+    marks: list[int] = []
+    inside: list[int] = []
+    open_: list[int] = []
+    for row, start, end in zip(spans.tolist(), starts[spans].tolist(), ends[spans].tolist(), strict=True):
+        _close(open_, ends, start, marks, inside)
+        if open_:
+            own[open_[-1]] -= end - start
+        open_.append(row)
+        marks.append(start)
+        inside.append(row)
+    _close(open_, ends, None, marks, inside)
+    if not len(calls):
+        return
+    if marks:
+        nearest = np.searchsorted(np.array(marks), starts[calls], side="right") - 1
+        scopes[calls] = np.where(nearest >= 0, np.array(inside)[nearest], -1)
+    latest = np.maximum.accumulate(ends[calls])
+    is_outer = np.concatenate([[True], starts[calls][1:] >= latest[:-1]])
+    outer = calls[is_outer][np.cumsum(is_outer) - 1]
+    np.subtract.at(own, outer[~is_outer], own[calls[~is_outer]])
+    enclosed = is_outer & (scopes[calls] >= 0)
+    np.subtract.at(own, scopes[calls[enclosed]], ends[calls[enclosed]] - starts[calls[enclosed]])
+
+
+def _close(open_: list[int], ends: Ints, until: int | None, marks: list[int], inside: list[int]) -> None:
+    """Ends the annotations that are over at ``until``; from then on the one around them is the innermost."""
+    while open_ and (until is None or ends[open_[-1]] <= until):
+        row = open_.pop()
+        marks.append(int(ends[row]))
+        inside.append(open_[-1] if open_ else -1)

@@ -1,0 +1,51 @@
+"""Getting a recorded step's bytes from whatever holds one."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from pathlib import Path
+from typing import Any
+
+from collector.errors import InvalidFileError
+from collector.loading import LoadedTrace, load
+from collector.profiler.recorded import RecordedStep, read
+from collector.protos import RunMetadata, StepStats
+from collector.recording import Recording
+from collector.stepstats import run_metadata
+from collector.timeline.wire import provenance_of
+
+
+def read_step(source: Any) -> RecordedStep:
+    """A step from a file, from bytes, or from what holds it in memory.
+
+    Large ``.pb`` files are mapped and read as columns; everything else goes through `collector.load`.
+
+    Raises:
+        InvalidFileError: there is no step in it.
+    """
+    if isinstance(source, bytes | memoryview):
+        return _from_bytes(memoryview(source))
+    if isinstance(source, RunMetadata | StepStats):
+        return _from_bytes(memoryview(source.SerializeToString()))
+    if isinstance(source, Recording):
+        return _from_bytes(memoryview(run_metadata(source).SerializeToString()))
+    if isinstance(source, LoadedTrace):
+        return _from_bytes(memoryview(source.run_metadata.SerializeToString()))
+    return _from_file(Path(os.fspath(source)))
+
+
+def _from_bytes(data: memoryview) -> RecordedStep:
+    provenance = provenance_of(data)
+    return read(data, dict(provenance.ledger) if provenance else {})
+
+
+def _from_file(path: Path) -> RecordedStep:
+    if path.suffix == ".pb":
+        try:
+            with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+                if mapped[:2] != b"\x1f\x8b":
+                    return _from_bytes(memoryview(mapped[:]))
+        except (OSError, ValueError) as error:
+            raise InvalidFileError(f"{path} cannot be read: {error}") from error
+    return read_step(load(path))
