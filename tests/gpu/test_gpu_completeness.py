@@ -23,7 +23,6 @@ def test_a_million_launches_are_a_million_kernels(cuda, million):
     kernels = step.kernels
     assert len(np.unique(kernels.correlation_id)) == launches
     assert (kernels.duration_ns > 0).all()
-    assert (kernels.start_ns[1:] >= kernels.end_ns[:-1]).all()
 
 
 def test_a_million_launches_without_a_wait_in_between(cuda, million):
