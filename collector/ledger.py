@@ -135,8 +135,7 @@ def reconcile(
     is_launch = np.isin(ids, launching)
     launches, first = np.unique(api_calls["correlation_id"][is_launch], return_index=True)
     launched_at = api_calls["start_ns"][is_launch][first]
-    ran = np.unique(np.concatenate([columns["correlation_id"] for columns in activities]))
-    matched = np.isin(launches, ran, assume_unique=True)
+    matched = np.isin(launches, np.concatenate([columns["correlation_id"] for columns in activities]))
     failed = ~matched & np.isin(launches, api_calls["correlation_id"][is_launch & (api_calls["return_value"] != 0)])
     captured = ~matched & ~failed & _inside_capture(launched_at, api_calls, strings)
     orphans = ~np.isin(kernels["correlation_id"], api_calls["correlation_id"]) if len(ids) else np.zeros(0, bool)
