@@ -178,7 +178,8 @@ def test_file_is_json_whatever_the_names_hold(tmp_path: Path, name: str) -> None
     with SimulatedGpu() as gpu, collector.trace(tmp_path / "step.json"), collector.annotate(name):
         gpu.launch(name, stream=7, duration_ns=1_000)
     trace = json.loads((tmp_path / "step.json").read_text(encoding="utf-8"))
-    texts = {value for event in trace["traceEvents"] if event["ph"] == "X" for value in event["args"].values()}
+    slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    texts = [text for event in slices for text in (event["name"], *event.get("args", {}).values())]
     assert name in texts
 
 
