@@ -67,6 +67,8 @@ class LoadedTrace:
     """Byte (for JSON: character) of the unpacked file from which on it could not be read, or None."""
     recording: Recording | None = None
     """The recording itself, where the file is one."""
+    rank: int | None = None
+    """The rank among many processes, where a profiler's trace states it."""
 
     @property
     def step_stats(self) -> StepStats:
@@ -194,7 +196,10 @@ def _load_json(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:
         raise InvalidFileError(
             f"{name}: no event of it can be read ({reasons}; position {found.cut_at or 0})", _READABLE
         )
-    return LoadedTrace(name, kind, RunMetadata(step_stats=step), found.skipped, found.cut_at)
+    distributed = found.metadata.get("distributedInfo")
+    rank = distributed.get("rank") if isinstance(distributed, dict) else None
+    rank = rank if type(rank) is int and rank >= 0 else None
+    return LoadedTrace(name, kind, RunMetadata(step_stats=step), found.skipped, found.cut_at, rank=rank)
 
 
 def _load_text(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:

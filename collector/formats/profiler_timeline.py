@@ -71,6 +71,7 @@ class _Builder:
             op_end_rel_nanos=span.duration_ns,
             all_end_rel_micros=length_us,
             all_end_rel_nanos=span.duration_ns,
+            correlation_id=_correlation(span),
         )
         if launch is not None:
             node.scheduled_micros, node.scheduled_nanos = launch.start_ns // 1000, launch.start_ns
@@ -87,9 +88,8 @@ def to_step_stats(found: ChromeEvents) -> StepStats:
     for span in spans:
         category = str(span.event.get("cat", "")).lower()
         if "runtime" in category or "driver" in category:
-            correlation = _integer(span.arguments.get("correlation"))
-            if correlation is not None:
-                launches.setdefault(correlation, _Launch(span.start_ns, _row(span.event.get("tid"))))
+            if _correlation(span):
+                launches.setdefault(_correlation(span), _Launch(span.start_ns, _row(span.event.get("tid"))))
         elif category == "cpu_op":
             external = _integer(span.arguments.get("External id"))
             if external is not None:
@@ -143,10 +143,15 @@ def _spans(found: ChromeEvents, base_ns: int) -> Iterator[_Span]:
         found.skipped["beginnings without an end"] += unfinished
 
 
+def _correlation(span: _Span) -> int:
+    """The number that a launch and what it caused share; 0 where there is none."""
+    return _integer(span.arguments.get("correlation")) or 0
+
+
 def _add_work(built: _Builder, span: _Span, kind: str, launches: dict[int, _Launch], ops: dict[int, str]) -> None:
     arguments = span.arguments
     full_name = text(span.event.get("name", ""))
-    launch = launches.get(_integer(arguments.get("correlation")) or -1)
+    launch = launches.get(_correlation(span))
     op = ops.get(_integer(arguments.get("External id")) or -1, "").replace("::", ".").replace(":", ".")
     if kind == "kernel":
         name, label = short_name(full_name), full_name + _shape(arguments)

@@ -19,7 +19,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 NODE_FIELDS = {
     **dict.fromkeys((1, 6, 7, 8, 11, 12), BYTES),
-    **dict.fromkeys((2, 3, 4, 5, 9, 10, 13, 14, 15, 16, 17), VARINT),
+    **dict.fromkeys((2, 3, 4, 5, 9, 10, 13, 14, 15, 16, 17, 100001), VARINT),
 }
 """Number -> wire type of the fields of a NodeExecStats."""
 DEVICE_FIELDS = dict.fromkeys((1, 2, 3), BYTES)

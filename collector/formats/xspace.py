@@ -131,8 +131,8 @@ def _add_stream(built: _Plane, row: str, device: DeviceStepStats, origin_ns: int
         op, _, activity = (annotation.partition("#")[0] or node.node_name).partition(":")
         details = dict(_DETAIL.findall(label))
         stats = []
-        if "correlation" in details and details["correlation"].isdecimal():
-            stats.append(XStat(metadata_id=built.stat("correlation_id"), uint64_value=int(details["correlation"])))
+        if node.correlation_id:
+            stats.append(XStat(metadata_id=built.stat("correlation_id"), uint64_value=node.correlation_id))
         if activity and op != activity:
             stats.append(built.text("tf_op", op))
         copy = _COPY.search(activity) or _COPY.match(label)

@@ -15,6 +15,7 @@
 #include "convert/chrome_writer.h"
 #include "convert/compatible_writer.h"
 #include "convert/perfetto_writer.h"
+#include "convert/merge_bindings.h"
 #include "convert/python_output.h"
 #include "convert/step_stats.h"
 #include "convert/step_teller.h"
@@ -191,4 +192,5 @@ PYBIND11_MODULE(_convert, module) {
              "`describe` once,\n"
              "with the figures that are returned, for the JSON object about the whole file. Raises WireError(what, "
              "position).");
+  BindMerge(module);
 }

@@ -1,6 +1,7 @@
 #include "convert/perfetto_writer.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 
 #include "convert/utf8.h"
@@ -19,7 +20,7 @@ constexpr uint32_t kChromeEvents = 5, kClockSnapshot = 6, kTimestamp = 8, kSeque
 constexpr uint32_t kCategoryIids = 3, kDebugAnnotations = 4, kType = 9, kNameIid = 10, kTrackUuid = 11,
                    kCounterValue = 30, kFlowIds = 47, kTerminatingFlowIds = 48;
 // DebugAnnotation
-constexpr uint32_t kKeyIid = 1, kIntValue = 4, kTextIid = 17;
+constexpr uint32_t kKeyIid = 1, kIntValue = 4, kArrayValues = 12, kTextIid = 17;
 // InternedData
 constexpr uint32_t kCategories = 1, kEventNames = 2, kAnnotationKeys = 3, kAnnotationTexts = 29;
 // Every interned text
@@ -45,7 +46,7 @@ constexpr size_t kMaxInternedBytes = 8 << 20;
 
 // Every kind of track has numbers of its own.
 constexpr uint64_t ProcessUuid(uint32_t pid) { return 4 * uint64_t{pid} + 1; }
-constexpr uint64_t ThreadUuid(uint32_t tid) { return 4 * uint64_t{tid} + 2; }
+constexpr uint64_t ThreadUuid(size_t index) { return 4 * uint64_t{index} + 2; }
 constexpr uint64_t CounterUuid(uint32_t id) { return 4 * uint64_t{id} + 3; }
 constexpr uint64_t kInstantsUuid = 4;
 
@@ -92,6 +93,22 @@ void PutText(std::string& to, uint32_t number, std::string_view text) {
     at += std::max<size_t>(length, 1);
   }
   PutBytes(to, number, mended);
+}
+
+// Integers with commas between, as the elements of an array.
+void PutNumbers(std::string& to, std::string_view text) {
+  std::string element;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    int64_t number = 0;
+    at = std::from_chars(at, end, number).ptr;
+    element.clear();
+    PutSigned(element, field::kIntValue, number);
+    PutBytes(to, field::kArrayValues, element);
+    at = std::find(at, end, ',');
+    if (at < end) ++at;
+  }
 }
 
 }  // namespace
@@ -151,7 +168,7 @@ void PerfettoWriter::OnTrack(const Track& track) {
   PutNumber(thread, field::kTid, track.tid);
   PutText(thread, field::kThreadName, track.name);
   std::string descriptor;
-  PutNumber(descriptor, field::kUuid, ThreadUuid(track.tid));
+  PutNumber(descriptor, field::kUuid, OpenTrackOf(track.tid).uuid);
   PutNumber(descriptor, field::kParentUuid, ProcessUuid(track.pid));
   PutBytes(descriptor, field::kThread, thread);
   PutSigned(descriptor, field::kSiblingRank, track.sort_index);
@@ -166,14 +183,14 @@ void PerfettoWriter::OnSlice(const Slice& slice) {
   StartAnew();
   event_.clear();
   PutNumber(event_, field::kType, kSliceBegin);
-  PutNumber(event_, field::kTrackUuid, ThreadUuid(slice.tid));
+  PutNumber(event_, field::kTrackUuid, track.uuid);
   PutNumber(event_, field::kCategoryIids,
             categories_.Number(CategoryName(slice.category), field::kCategories, interned_));
   PutNumber(event_, field::kNameIid, names_.Number(slice.name, field::kEventNames, interned_));
   for (uint64_t i = 0; i < slice.num_flows_out; ++i) PutFixed64(event_, field::kFlowIds, slice.first_flow_out + i);
   if (slice.flow_in != 0) PutFixed64(event_, field::kTerminatingFlowIds, slice.flow_in);
   AppendArguments(slice);
-  WriteEvent(slice.start_ns);
+  WriteEvent(slice.start_ns, true);
   track.ends.push_back(slice.start_ns + slice.duration_ns);
 }
 
@@ -184,6 +201,8 @@ void PerfettoWriter::AppendArguments(const Slice& slice) {
     PutNumber(scratch_, field::kKeyIid, keys_.Number(argument.key, field::kAnnotationKeys, interned_));
     if (argument.kind == Argument::Kind::kNumber) {
       PutSigned(scratch_, field::kIntValue, argument.number);
+    } else if (argument.kind == Argument::Kind::kNumbers) {
+      PutNumbers(scratch_, argument.text);
     } else {
       PutNumber(scratch_, field::kTextIid, texts_.Number(argument.text, field::kAnnotationTexts, interned_));
     }
@@ -209,7 +228,7 @@ void PerfettoWriter::OnValue(const Value& value) {
   PutNumber(event_, field::kType, kCounterEvent);
   PutNumber(event_, field::kTrackUuid, CounterUuid(value.counter_id));
   PutSigned(event_, field::kCounterValue, value.value);
-  WriteEvent(value.time_ns);
+  WriteEvent(value.time_ns, false);
 }
 
 void PerfettoWriter::OnInstant(const Instant& instant) {
@@ -233,7 +252,7 @@ void PerfettoWriter::OnInstant(const Instant& instant) {
     PutNumber(scratch_, field::kTextIid, texts_.Number(instant.details, field::kAnnotationTexts, interned_));
     PutBytes(event_, field::kDebugAnnotations, scratch_);
   }
-  WriteEvent(instant.time_ns);
+  WriteEvent(instant.time_ns, true);
 }
 
 void PerfettoWriter::End(const Summary&) {
@@ -251,23 +270,23 @@ void PerfettoWriter::AddMetadata(std::string_view name, std::string_view text) {
   WritePacket(scratch_, kNone);
 }
 
-PerfettoWriter::OpenTrack& PerfettoWriter::OpenTrackOf(uint32_t tid) {
-  if (tid == last_tid_ && !open_tracks_.empty()) return open_tracks_[last_index_];
-  const auto [found, is_new] = open_track_of_.try_emplace(tid, open_tracks_.size());
-  if (is_new) open_tracks_.push_back({tid, {}});
+size_t PerfettoWriter::ThreadIndex(uint32_t tid) {
+  if (tid == last_tid_ && !open_tracks_.empty()) return last_index_;
+  const auto [found, is_new] = thread_index_.try_emplace(tid, open_tracks_.size());
+  if (is_new) open_tracks_.push_back({ThreadUuid(found->second), {}});
   last_tid_ = tid;
   last_index_ = found->second;
-  return open_tracks_[last_index_];
+  return last_index_;
 }
 
 void PerfettoWriter::EndSlices(OpenTrack& track, int64_t time_ns) {
   while (!track.ends.empty() && track.ends.back() <= time_ns) {
     event_.clear();
     PutNumber(event_, field::kType, kSliceEnd);
-    PutNumber(event_, field::kTrackUuid, ThreadUuid(track.tid));
+    PutNumber(event_, field::kTrackUuid, track.uuid);
     const int64_t end_ns = track.ends.back();
     track.ends.pop_back();
-    WriteEvent(end_ns);
+    WriteEvent(end_ns, false);
   }
 }
 
@@ -278,7 +297,7 @@ void PerfettoWriter::StartAnew() {
   anew_ = true;
 }
 
-void PerfettoWriter::WriteEvent(int64_t time_ns) {
+void PerfettoWriter::WriteEvent(int64_t time_ns, bool uses_interned) {
   packet_.clear();
   PutSigned(packet_, field::kTimestamp, time_ns);
   if (!interned_.empty()) {
@@ -286,7 +305,7 @@ void PerfettoWriter::WriteEvent(int64_t time_ns) {
     interned_.clear();
   }
   PutBytes(packet_, field::kTrackEvent, event_);
-  WritePacket(packet_, kNeedsState);
+  WritePacket(packet_, uses_interned ? kNeedsState : kNone);
 }
 
 void PerfettoWriter::WritePacket(std::string_view body, uint64_t sequence_flags) {
@@ -298,6 +317,8 @@ void PerfettoWriter::WritePacket(std::string_view body, uint64_t sequence_flags)
   head_.clear();
   PutVarint(head_, Tag(field::kTracePacket, kBytes));
   PutVarint(head_, body.size() + frame_.size());
+  // In one go, so that every piece that the output hands on is made of whole packets.
+  output_.Reserve(head_.size() + body.size() + frame_.size());
   output_.Append(head_);
   output_.Append(body);
   output_.Append(frame_);

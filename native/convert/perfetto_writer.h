@@ -53,15 +53,16 @@ class PerfettoWriter : public TraceVisitor {
   };
 
   struct OpenTrack {
-    uint32_t tid;
+    uint64_t uuid;
     std::vector<int64_t> ends;  // of the slices begun and not yet ended, innermost last
   };
 
-  OpenTrack& OpenTrackOf(uint32_t tid);
+  OpenTrack& OpenTrackOf(uint32_t tid) { return open_tracks_[ThreadIndex(tid)]; }
+  size_t ThreadIndex(uint32_t tid);
   // Ends the slices of a track that are over at `time_ns`.
   void EndSlices(OpenTrack& track, int64_t time_ns);
   void AppendArguments(const Slice& slice);
-  void WriteEvent(int64_t time_ns);
+  void WriteEvent(int64_t time_ns, bool uses_interned);
   void WritePacket(std::string_view body, uint64_t sequence_flags);
   void StartAnew();
 
@@ -71,7 +72,7 @@ class PerfettoWriter : public TraceVisitor {
   bool described_instants_ = false;
   Interned names_, categories_, keys_, texts_;
   std::vector<OpenTrack> open_tracks_;
-  std::unordered_map<uint32_t, size_t> open_track_of_;  // tid -> index above
+  std::unordered_map<uint32_t, size_t> thread_index_;  // tid -> index above: small numbers make small packets
   uint32_t last_tid_ = 0;
   size_t last_index_ = 0;
   // Reused from packet to packet.

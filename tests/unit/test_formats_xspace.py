@@ -27,7 +27,8 @@ KERNEL = node(
     "layer1/conv:sgemm",
     EPOCH_NS + 2500,
     1001,
-    "void sgemm<float>(int) regs:64 shm:1024 grid:8,1,1 block:256,1,1 correlation:17",
+    "void sgemm<float>(int) regs:64 shm:1024 grid:8,1,1 block:256,1,1",
+    correlation_id=17,
 )
 COPY = node("x:MEMCPYHtoD", EPOCH_NS + 5000, 0, "MEMCPYHtoD 4096 bytes (Pageable to Device)")
 

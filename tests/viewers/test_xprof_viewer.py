@@ -18,7 +18,7 @@ from collector.loading import load
 
 @pytest.fixture(scope="module")
 def xprof(tmp_path_factory):
-    """`xprof(trace)`: XProf's tables. Needs the xprof package, here or in the Python that COLLECTOR_XPROF_PYTHON names."""
+    """`xprof(trace)`: XProf's tables. It is here, or in the Python that COLLECTOR_XPROF_PYTHON names."""
     python = os.environ.get("COLLECTOR_XPROF_PYTHON") or (importlib.util.find_spec("xprof") and sys.executable)
     if not python:
         pytest.skip(

@@ -1,0 +1,397 @@
+"""Many steps and many ranks in one trace.
+
+>>> import collector
+>>> collector.merge(["step1.pb", "step2.pb", "step3.pb"], "all.json")  # doctest: +SKIP
+>>> collector.merge(["rank0.pb", "rank1.pb"], "all.pftrace", clock_offsets="estimate")  # doctest: +SKIP
+
+Inputs are read one after the other, twice: once to see when each step ran, once to draw it. So memory is bounded by the
+largest of them, however many there are.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
+
+from collector.errors import CollectorError, InvalidFileError, MissingDependencyError, UnknownFormatError
+from collector.files import atomic_write, check_writable
+from collector.formats.clocks import COLLECTIVE, ClockOffset, Markers, collective_ends, estimate_offsets
+from collector.formats.perfetto import deflated
+from collector.loading import LoadedTrace, load
+from collector.protos.run_metadata_pb2 import RunMetadata
+from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+from collector.timeline.own import wire_bytes
+from collector.timeline.wire import is_run_metadata, provenance_of
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many inputs are done, and how many there are."""
+
+_RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[_-]?(\d{1,7})", re.IGNORECASE)
+_STEP_IN_NAME = re.compile(r"(?:^|[^a-z])step[_-]?(\d{1,12})", re.IGNORECASE)
+_RANK_IN_DEVICE = re.compile(r"^/job:[^/]+/replica:\d+/task:(\d+)")
+_STEPS_DEVICE = "Steps"
+_LONGEST_NS = 1 << 53
+"""What a viewer's number can hold exactly: 104 days."""
+
+
+@dataclass(frozen=True)
+class MergedInput:
+    """One input of a merge and where it came to lie."""
+
+    name: str
+    rank: int | None
+    """From the devices' names, else the trace's own words, else the file's name; None where nothing tells."""
+    step: int
+    """From the file's name, else counted within the rank in order of time, from 0."""
+    start_ns: int
+    """First start, in ns of the rank's own clock."""
+    end_ns: int
+    shift_ns: int = 0
+    """What was added to its times."""
+    slices: int = 0
+    """How many of its nodes were drawn."""
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> pieces that could not be read or drawn."""
+    warning: str = ""
+    ledger: Mapping[str, int] = field(default_factory=dict)
+    """The recording's own account, where the file carries it."""
+
+
+@dataclass(frozen=True)
+class MergeReport:
+    """What a merge made."""
+
+    output: Path
+    layout: str
+    inputs: tuple[MergedInput, ...]
+    """In the order in which they were drawn: by rank and time; then those that hold nothing with a time."""
+    clock_offsets: Mapping[int, ClockOffset]
+    """By rank; empty where none was asked for."""
+    base_ns: int
+    """Wall time of the trace's time 0."""
+
+    def metadata(self) -> dict[str, Any]:
+        """What the trace file says about itself: layout, inputs, clocks. Times are ns; names without their folders."""
+        inputs = [{**asdict(each), "name": Path(each.name).name} for each in self.inputs]
+        for each in inputs:
+            del each["warning"]  # names the folder
+        clocks = {str(rank): asdict(offset) for rank, offset in self.clock_offsets.items()}
+        # As text: JSON readers keep numbers in doubles.
+        return {"base_time_ns": str(self.base_ns), "layout": self.layout, "inputs": inputs, "clock_offsets": clocks}
+
+
+@dataclass
+class _Source:
+    """An input that can be read again and again."""
+
+    given: Any
+    name: str
+
+    def read(self) -> _Read:
+        """The step's bytes and what was said of them."""
+        given = load(self.given) if isinstance(self.given, (str, os.PathLike)) else self.given
+        skipped = given.skipped if isinstance(given, LoadedTrace) else {}
+        message = bytes(wire_bytes(given))
+        return _Read(
+            message,
+            is_run_metadata(message),
+            getattr(given, "rank", None),
+            dict(skipped),
+            given.warning if isinstance(given, LoadedTrace) else "",
+        )
+
+
+class _Read(NamedTuple):
+    message: bytes
+    is_run_metadata: bool
+    stated_rank: int | None
+    skipped: dict[str, int]
+    warning: str
+
+    def step_stats(self) -> StepStats:
+        """The message parsed, which drawing does without."""
+        if not self.is_run_metadata:
+            return StepStats.FromString(self.message)
+        return RunMetadata.FromString(self.message).step_stats
+
+
+@dataclass
+class _Found:
+    """An input that was looked at."""
+
+    source: _Source
+    rank: int | None
+    number: int | None
+    start_ns: int
+    end_ns: int
+    skipped: Mapping[str, int]
+    warning: str
+
+
+@dataclass
+class _Placed:
+    """An input that has its place on the axis."""
+
+    found: _Found
+    number: int
+    rank: str
+    owner: str
+    base_ns: int
+    shift_ns: int
+
+    @property
+    def start_ns(self) -> int:
+        """Its first start as drawn, since the epoch."""
+        return self.found.start_ns + self.shift_ns
+
+
+def merge(
+    inputs: Iterable[Any],
+    output: str | os.PathLike[str],
+    *,
+    layout: Literal["sequence", "overlay"] = "sequence",
+    clock_offsets: Mapping[int, int] | Literal["estimate"] | None = None,
+    marker: str = COLLECTIVE.pattern,
+    progress: Progress | None = None,
+) -> MergeReport:
+    """Draw several steps into one trace.
+
+    Each rank's devices are processes of their own, with ``rank N`` before the name where there are several ranks. The
+    steps of one rank follow each other on the same tracks; the process "steps" marks where each begins and ends.
+
+    Args:
+        inputs: files (whatever `collector.load` reads), or StepStats, RunMetadata, recordings and sessions at hand.
+        output: ``.json``, ``.json.gz`` or ``.pftrace``; written whole or not at all.
+        layout: ``sequence`` puts steps where they were in time; ``overlay`` lets all begin at the same moment, each
+            with processes of its own, to compare them.
+        clock_offsets: rank -> ns that its clock is ahead, or ``estimate``: take them from the ends of collectives that
+            the ranks ran together. None: clocks are believed.
+        marker: regular expression for the names of what ranks do together, for the estimate.
+        progress: told of each input done.
+
+    Raises:
+        collector.InvalidFileError: an input cannot be read, or none of them holds anything.
+        collector.UnknownFormatError: the output's suffix is no format that many steps can be written to.
+        collector.OutputError: the output cannot be written.
+    """
+    target = Path(output)
+    perfetto = _is_perfetto(target)
+    check_writable(target)
+    sources = [_Source(given, _name(given, at)) for at, given in enumerate(inputs)]
+    if not sources:
+        raise CollectorError("nothing to merge", "Name at least one file")
+    converter = _converter()
+    tell = progress or (lambda _what, _done, _of: None)
+    pattern = re.compile(marker, re.IGNORECASE) if clock_offsets == "estimate" else None
+    found, markers = _survey(sources, pattern, converter, tell)
+    offsets = _offsets(clock_offsets, markers, found)
+    steps = _place(found, offsets, layout)
+    with atomic_write(target) as file, _packed(file, target) as stream:
+        write = deflated(stream.write) if perfetto else stream.write
+        trace = converter.MergedTrace(write, perfetto=perfetto)
+        drawn = [_draw(trace, step, at, len(steps), tell) for at, step in enumerate(steps)]
+        _mark_steps(trace, steps, layout)
+        empty = [
+            MergedInput(each.source.name, each.rank, each.number or 0, 0, 0, skipped=each.skipped, warning=each.warning)
+            for each in found
+            if not each.start_ns
+        ]
+        report = MergeReport(target, layout, (*drawn, *empty), offsets, steps[0].base_ns)
+        trace.finish(json.dumps(report.metadata(), sort_keys=True))
+    return report
+
+
+def _is_perfetto(target: Path) -> bool:
+    name = target.name.lower().removesuffix(".gz")
+    if name.endswith(".pftrace"):
+        return True
+    if name.endswith(".json"):
+        return False
+    raise UnknownFormatError(
+        f"{target}: no format for several steps has this suffix", "Use .json, .json.gz, .pftrace or .pftrace.gz"
+    )
+
+
+@contextmanager
+def _packed(file: BinaryIO, target: Path) -> Iterator[BinaryIO]:
+    """`file` itself, or a gzip stream into it; without name and time in it, equal traces are equal files."""
+    if target.suffix.lower() != ".gz":
+        yield file
+        return
+    with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:
+        yield cast("BinaryIO", packed)
+
+
+def _converter() -> ModuleType:
+    from collector.timeline.backend import native
+
+    module = native()
+    if module is None:
+        raise MissingDependencyError(
+            "merging needs the extension collector._convert, which was not built here", "Reinstall cupti-collector"
+        )
+    return module
+
+
+def _name(given: Any, at: int) -> str:
+    return os.fspath(given) if isinstance(given, (str, os.PathLike)) else f"input {at}"
+
+
+def _survey(
+    sources: Sequence[_Source], pattern: re.Pattern[str] | None, converter: ModuleType, tell: Progress
+) -> tuple[list[_Found], dict[int, Markers]]:
+    """When each input ran, and the common moments of its rank."""
+    found: list[_Found] = []
+    markers: dict[int, Markers] = defaultdict(dict)
+    for at, source in enumerate(sources):
+        tell(f"reading {source.name}", at, len(sources))
+        read = source.read()
+        bounds = converter.survey(read.message, is_run_metadata=read.is_run_metadata)
+        if bounds is None:
+            read.skipped["inputs without a timed node"] = 1
+        rank = _rank(converter.devices(read.message, is_run_metadata=read.is_run_metadata), read.stated_rank, source)
+        step = _STEP_IN_NAME.findall(Path(source.name).name)
+        number = int(step[-1]) if step else None
+        start_ns, end_ns = bounds or (0, 0)
+        found.append(_Found(source, rank, number, start_ns, end_ns, read.skipped, read.warning))
+        if pattern is not None and rank is not None:
+            for key, ends in collective_ends(read.step_stats(), number or 0, pattern).items():
+                markers[rank].setdefault(key, []).extend(ends)
+    if not any(each.start_ns for each in found):
+        raise InvalidFileError(
+            f"{sources[0].name}: nothing in it has a time" + (", nor in the others" * (len(sources) > 1))
+        )
+    tell("reading", len(sources), len(sources))
+    return found, markers
+
+
+def _rank(devices: Iterable[str], stated: int | None, source: _Source) -> int | None:
+    tasks = {int(task[1]) for device in devices if (task := _RANK_IN_DEVICE.match(device))}
+    if len(tasks) == 1:
+        return tasks.pop()
+    if tasks:
+        return None  # one file of several ranks, which its devices already name
+    if stated is not None:
+        return stated
+    named = _RANK_IN_NAME.findall(Path(source.name).name)
+    return int(named[-1]) if named else None
+
+
+def _offsets(
+    asked: Mapping[int, int] | Literal["estimate"] | None, markers: Mapping[int, Markers], found: Sequence[_Found]
+) -> dict[int, ClockOffset]:
+    if asked is None:
+        return {}
+    if asked == "estimate":
+        ranks = {each.rank for each in found if each.rank is not None}
+        return estimate_offsets({rank: markers.get(rank, {}) for rank in ranks})
+    return {rank: ClockOffset(offset_ns, None, 0, "given") for rank, offset_ns in sorted(asked.items())}
+
+
+def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: str) -> list[_Placed]:
+    """Where each step comes to lie on the common axis, in the order of drawing: by rank and time."""
+    timed = [each for each in found if each.start_ns]
+    corrected = {id(each): each.start_ns - _offset(each, offsets) for each in timed}
+    base_ns = min(corrected.values())
+    timed.sort(key=lambda each: (each.rank is not None, each.rank or 0, corrected[id(each)]))
+    counted: Counter[int | None] = Counter()
+    numbers = {}
+    for each in timed:
+        numbers[id(each)] = counted[each.rank] if each.number is None else each.number
+        counted[each.rank] += 1
+    first: dict[int, int] = {}  # step -> its start on whichever rank was first
+    for each in timed:
+        number = numbers[id(each)]
+        first[number] = min(first.get(number, corrected[id(each)]), corrected[id(each)])
+    several = len({each.rank for each in timed}) > 1
+    placed = []
+    for each in timed:
+        number = numbers[id(each)]
+        moved = base_ns - first[number] if layout == "overlay" else 0
+        shift_ns = moved - _offset(each, offsets)
+        if each.end_ns + shift_ns - base_ns > _LONGEST_NS:
+            days = (each.start_ns + shift_ns - base_ns) // (24 * 3600 * 10**9)
+            raise CollectorError(
+                f"{each.source.name} begins {days} days after the first step: too far for one time axis",
+                "Overlay the steps instead (layout overlay)",
+            )
+        rank = f"rank {each.rank}" if several and each.rank is not None else ""
+        owner = f"{rank} step {number}".strip() if layout == "overlay" else rank
+        placed.append(_Placed(each, number, rank, owner, base_ns, shift_ns))
+    return placed
+
+
+def _offset(each: _Found, offsets: Mapping[int, ClockOffset]) -> int:
+    known = offsets.get(each.rank) if each.rank is not None else None
+    return known.offset_ns if known else 0
+
+
+def _draw(trace: Any, step: _Placed, at: int, of: int, tell: Progress) -> MergedInput:
+    found = step.found
+    tell(f"drawing {found.source.name}", at, of)
+    read = found.source.read()
+    slices, untimed = trace.add(
+        read.message,
+        is_run_metadata=read.is_run_metadata,
+        owner=step.owner,
+        base_ns=step.base_ns,
+        start_ns=found.start_ns,
+        shift_ns=step.shift_ns,
+    )
+    skipped = dict(found.skipped)
+    if untimed:
+        skipped["nodes without a possible time"] = untimed
+    provenance = provenance_of(read.message) if read.is_run_metadata else None
+    tell("drawing", at + 1, of)
+    return MergedInput(
+        name=found.source.name,
+        rank=found.rank,
+        step=step.number,
+        start_ns=found.start_ns,
+        end_ns=found.end_ns,
+        shift_ns=step.shift_ns,
+        slices=slices,
+        skipped=skipped,
+        warning=found.warning,
+        ledger=dict(provenance.ledger) if provenance else {},
+    )
+
+
+def _mark_steps(trace: Any, steps: Sequence[_Placed], layout: str) -> None:
+    """A process of each rank whose slices are its steps, and a mark across the axis where each step begins."""
+    base_ns = steps[0].base_ns
+    by_rank: dict[str, list[_Placed]] = defaultdict(list)
+    for step in steps:
+        by_rank[step.rank].append(step)
+    for rank, own in by_rank.items():
+        device = DeviceStepStats(device=_STEPS_DEVICE)
+        for step in own:
+            length_ns = step.found.end_ns - step.found.start_ns
+            device.node_stats.append(
+                NodeExecStats(
+                    node_name=f"step {step.number}",
+                    all_start_micros=step.start_ns // 1000,
+                    all_start_nanos=step.start_ns,
+                    all_end_rel_micros=max(length_ns // 1000, 1),
+                    all_end_rel_nanos=length_ns,
+                )
+            )
+        message = StepStats(dev_stats=[device]).SerializeToString()
+        trace.add(message, is_run_metadata=False, owner=rank, base_ns=base_ns, start_ns=base_ns, shift_ns=0)
+    if layout == "sequence":
+        first: dict[int, int] = {}
+        for step in steps:
+            first[step.number] = min(first.get(step.number, step.start_ns), step.start_ns)
+        for number, start_ns in sorted(first.items(), key=lambda pair: pair[1]):
+            trace.mark(start_ns - base_ns, f"step {number}")

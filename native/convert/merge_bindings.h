@@ -1,0 +1,10 @@
+// The part of collector._convert that draws several steps into one file.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace collector::convert {
+
+void BindMerge(pybind11::module_& module);
+
+}  // namespace collector::convert

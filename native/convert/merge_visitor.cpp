@@ -1,0 +1,124 @@
+#include "convert/merge_visitor.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace collector::convert {
+namespace {
+
+// Processes of one owner stay together: wider than any sort index within a step.
+constexpr int64_t kSortIndexesOfAnOwner = 1'000'000;
+
+}  // namespace
+
+void MergeVisitor::StartStep(int64_t start_ns, std::string_view owner) {
+  ++step_;
+  start_ns_ = start_ns;
+  owner_ = owner;
+  pid_of_.clear();
+  track_of_.clear();
+  counter_of_.clear();
+  last_track_ = nullptr;
+  owner_order_.try_emplace(owner_, static_cast<int64_t>(owner_order_.size()));
+}
+
+void MergeVisitor::Begin(const Summary& summary) {
+  total_.left_out += summary.left_out;
+  total_.left_out_ns += summary.left_out_ns;
+  total_.longest_left_out_ns = std::max(total_.longest_left_out_ns, summary.longest_left_out_ns);
+  total_.filtered += summary.filtered;
+  total_.untimed += summary.untimed;
+  total_.end_ns = std::max(total_.end_ns, summary.end_ns);
+  if (begun_) return;
+  begun_ = true;
+  total_.base_ns = summary.base_ns;
+  writer_.Begin(summary);
+}
+
+void MergeVisitor::OnProcess(const Process& process) {
+  std::string key = owner_;
+  key.push_back('\0');
+  key.append(process.device);
+  const auto [known, is_new] = pids_.try_emplace(std::move(key), process.pid);
+  pid_of_[process.pid] = known->second;
+  if (!is_new) return;
+  Process described = process;
+  std::string name;
+  if (!owner_.empty()) {
+    name = owner_ + " ";
+    name.append(process.name);
+    described.name = name;
+  }
+  described.sort_index += owner_order_.find(owner_)->second * kSortIndexesOfAnOwner;
+  writer_.OnProcess(described);
+}
+
+std::pair<MergeVisitor::Row*, bool> MergeVisitor::FreeRow(std::deque<Row>& rows, uint32_t id) const {
+  for (Row& row : rows) {
+    if (row.last_step != step_ && row.last_end_ns <= start_ns_) {
+      row.last_step = step_;
+      return {&row, false};
+    }
+  }
+  rows.push_back({id, std::numeric_limits<int64_t>::min(), step_});
+  return {&rows.back(), true};
+}
+
+void MergeVisitor::OnTrack(const Track& track) {
+  Track described = track;
+  described.pid = pid_of_.at(track.pid);
+  std::deque<Row>& rows = tracks_[RowKey{described.pid, std::string(track.name)}];
+  const auto [row, is_new] = FreeRow(rows, track.tid);
+  track_of_[track.tid] = row;
+  if (!is_new) return;
+  std::string name(track.name);
+  if (rows.size() > 1) described.name = name += " (" + std::to_string(rows.size()) + ")";
+  writer_.OnTrack(described);
+}
+
+void MergeVisitor::OnSlice(const Slice& slice) {
+  if (last_track_ == nullptr || last_tid_ != slice.tid) {
+    last_tid_ = slice.tid;
+    last_track_ = track_of_.at(slice.tid);
+  }
+  Slice moved = slice;
+  moved.pid = pid_of_.at(slice.pid);
+  moved.tid = last_track_->id;
+  last_track_->last_end_ns = std::max(last_track_->last_end_ns, slice.start_ns + slice.duration_ns);
+  writer_.OnSlice(moved);
+}
+
+void MergeVisitor::OnCounterTrack(const CounterTrack& counter) {
+  CounterTrack described = counter;
+  described.pid = pid_of_.at(counter.pid);
+  std::deque<Row>& rows = counters_[RowKey{described.pid, std::string(counter.name)}];
+  const auto [row, is_new] = FreeRow(rows, counter.id);
+  counter_of_[counter.id] = row;
+  if (!is_new) return;
+  std::string name(counter.name);
+  if (rows.size() > 1) described.name = name += " (" + std::to_string(rows.size()) + ")";
+  counter_names_[counter.id] = described.name;
+  writer_.OnCounterTrack(described);
+}
+
+void MergeVisitor::OnValue(const Value& value) {
+  Row& row = *counter_of_.at(value.counter_id);
+  Value moved = value;
+  moved.pid = pid_of_.at(value.pid);
+  moved.counter_id = row.id;
+  moved.counter_name = counter_names_.at(row.id);
+  row.last_end_ns = std::max(row.last_end_ns, value.time_ns);
+  writer_.OnValue(moved);
+}
+
+void MergeVisitor::End(const Summary& summary) {
+  total_.slices += summary.slices;
+  total_.flows += summary.flows;
+  total_.values += summary.values;
+  total_.next_pid = summary.next_pid;
+  total_.next_tid = summary.next_tid;
+  total_.next_counter_id = summary.next_counter_id;
+  total_.next_flow_id = summary.next_flow_id;
+}
+
+}  // namespace collector::convert

@@ -1,0 +1,243 @@
+"""Our own trace in Perfetto's trace processor, in both formats: everything arrives, where and when it should.
+
+The traps T1 to T10 of Chrome traces and track events are shown in test_viewer_harness.py; here they must not bite.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from collector.loading import load
+from collector.merging import merge
+from collector.protos import DeviceStepStats, NodeExecStats, StepStats
+
+FORMATS = ("json", "pftrace")
+EPOCH_NS = 1_700_000_000_000_001_245
+
+SLICES = """
+select process.name, thread.name, slice.name, slice.ts, slice.dur, slice.category
+from slice left join thread_track on slice.track_id = thread_track.id
+left join thread using (utid) left join process using (upid)
+where process.name is not null order by 1, 2, 4, 5, 3"""
+FLOWS = """
+select begins.name, begins.ts, ends.name, ends.ts
+from flow join slice begins on begins.id = slice_out join slice ends on ends.id = slice_in order by 2, 4, 1, 3"""
+COUNTERS = """
+select process.name, counter_track.name, counter.ts, counter.value
+from counter join process_counter_track counter_track on counter.track_id = counter_track.id
+join process using (upid) order by 1, 2, 3"""
+THREADS = "select tid, upid, name from thread where utid != 0"
+PROCESSES = "select pid, name from process where name is not null order by pid"
+
+RECORDED = [
+    "gpu_traces/torch_tutorial/h100_transformer_after.json.gz",
+    "gpu_traces/hta/v100_rank1of2_diff_test_graphs.json.gz",  # kernels of CUDA graphs overlap on one stream
+    "gpu_traces/hta/mi250_minitoy.json.gz",  # stream 0
+    "tf/inputs/synth/gpu_mid.step_stats.pb",
+    "tf/inputs/synth/gpu_two.step_stats.pb",
+    "tf/inputs/synth/many_lanes.step_stats.pb",
+    "tf/inputs/synth/equal_times.step_stats.pb",
+    "tf/inputs/synth/memory.step_stats.pb",
+    "tf/inputs/synth/names.step_stats.pb",
+    "tf/inputs/synth/odd_times.step_stats.pb",
+    "tf/inputs/synth/overflow.step_stats.pb",
+    "tf/inputs/gpu_mlp_adam/run_meta_0.pb.gz",
+]
+
+
+def find(shared, name):
+    path = shared / "data" / name
+    return path if path.exists() else path.with_name(path.name + ".gz")
+
+
+def counter_values(rows, suffix):
+    """Chrome's format has no units: there Perfetto puts the value's name, which is the unit, behind the counter's."""
+    cut = {"json": lambda name: name.rpartition(" ")[0], "pftrace": str}[suffix]
+    return [[process, cut(name), ts, value] for process, name, ts, value in rows]
+
+
+def ends(flows):
+    """Where arrows begin and end. Chrome's format names no slice: of two that touch at that moment the wrong one may
+    be shown as its end, where one of them has no length."""
+    return Counter((name, start, end) for name, start, _, end in flows)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_both_formats_show_the_same_and_all_of_it(perfetto, shared, tmp_path, name):
+    seen = {}
+    for suffix in ("json", "pftrace"):
+        report = merge([find(shared, name)], tmp_path / f"trace.{suffix}")
+        view = perfetto(report.output, SLICES, FLOWS, COUNTERS, THREADS, PROCESSES)
+        assert view.load_errors == []
+        assert view.problems == {}, suffix
+        slices, flows, counters, threads, processes = view.answers
+        drawn = sum(each.slices for each in report.inputs)
+        assert len(slices) == drawn + 1, suffix  # and the step itself
+        assert all(duration >= 0 for *_, duration, _ in slices)
+        assert len({tid for tid, _, _ in threads}) == len(threads)
+        seen[suffix] = (slices, ends(flows), counter_values(counters, suffix), processes)
+    assert seen["json"] == seen["pftrace"]
+
+
+def test_recorded_launches_reach_their_kernels(perfetto, shared, tmp_path):
+    trace = load(shared / "data/gpu_traces/torch_tutorial/h100_transformer_after.json.gz")
+    for suffix in FORMATS:
+        report = merge([trace], tmp_path / f"trace.{suffix}")
+        [flows] = perfetto(report.output, FLOWS).answers
+        assert len(flows) == 48  # one for each kernel
+        assert {source for source, *_ in flows} <= {"cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel"}
+        assert all(start <= end for _, start, _, end in flows)
+
+
+def node(name, start_ns, duration_ns, label="", **more):
+    return NodeExecStats(
+        node_name=name,
+        timeline_label=label,
+        all_start_micros=(EPOCH_NS + start_ns) // 1000,
+        all_start_nanos=EPOCH_NS + start_ns,
+        all_end_rel_micros=max(duration_ns // 1000, 1),
+        all_end_rel_nanos=duration_ns,
+        **more,
+    )
+
+
+def draw(tmp_path, suffix, *devices):
+    step = StepStats(
+        dev_stats=[DeviceStepStats(device=name, node_stats=nodes, **more) for name, nodes, more in devices]
+    )
+    return merge([step], tmp_path / f"hand.{suffix}").output
+
+
+def work_slices(view):
+    return [row for row in view.answers[0] if "stream" in row[0]]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_t1_t3_kernels_that_overlap_on_a_stream_keep_their_lengths(perfetto, tmp_path, suffix):
+    kernels = [node("a:a", 0, 10_000), node("b:b", 5_000, 10_000), node("c:c", 9_999, 2), node("d:d", 15_000, 1)]
+    view = perfetto(draw(tmp_path, suffix, ("/gpu:0/stream:7", kernels, {})), SLICES)
+    assert view.problems == {}
+    assert sorted(row[2:5] for row in work_slices(view)) == [
+        ["a", 0, 10_000],
+        ["b", 5_000, 10_000],
+        ["c", 9_999, 2],
+        ["d", 15_000, 1],
+    ]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_t2_stream_zero_and_thread_zero_are_rows_of_their_own(perfetto, tmp_path, suffix):
+    trace = draw(
+        tmp_path,
+        suffix,
+        ("/cpu:0", [node("op", 0, 100, thread_id=0), node("op", 0, 100, thread_id=1)], {}),
+        ("/gpu:0/stream:0", [node("a:a", 0, 10)], {}),
+        ("/gpu:1/stream:0", [node("b:b", 0, 10)], {}),
+    )
+    view = perfetto(trace, SLICES, THREADS)
+    slices, threads = view.answers
+    assert view.problems == {}
+    assert len(slices) == 5  # and the step
+    assert 0 not in {tid for tid, _, _ in threads}
+    assert Counter(row[2] for row in slices) == Counter({"op": 2, "a": 1, "b": 1, "step 0": 1})
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_t4_process_names_are_readable_where_the_page_cuts_at_slashes(perfetto, tmp_path, suffix):
+    kernels = [node("a:a", 0, 10)]
+    trace = draw(
+        tmp_path,
+        suffix,
+        ("/job:worker/replica:0/task:3/device:GPU:1/stream:7", kernels, {}),
+        ("/gpu:0/stream:7", kernels, {}),
+    )
+    [names] = perfetto(trace, "select name from process where name like '%stream%'").answers
+    assert len(names) == 2
+    assert not any(name.startswith("/") for [name] in names)
+    assert {"GPU 1" in name for [name] in names} == {True, False}
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_t5_nanoseconds_survive(perfetto, tmp_path, suffix):
+    kernels = [node(f"k{i}:k{i}", 1_001 * i + 7, 333 + i) for i in range(50)]
+    view = perfetto(draw(tmp_path, suffix, ("/gpu:0/stream:7", kernels, {})), SLICES)
+    assert [row[3:5] for row in work_slices(view)] == [[1_001 * i, 333 + i] for i in range(50)]
+
+
+def test_t5_the_wall_clock_is_in_the_file(perfetto, tmp_path):
+    trace = draw(tmp_path, "pftrace", ("/gpu:0/stream:7", [node("k:k", 0, 10)], {}))
+    clocks = "select clock_value from clock_snapshot where clock_name = 'REALTIME'"
+    [[[wall_ns]]] = perfetto(trace, clocks).answers
+    assert int(wall_ns) == EPOCH_NS
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_t7_a_kernel_without_length_is_still_there(perfetto, tmp_path, suffix):
+    kernels = [node("a:a", 0, 0), node("b:b", 0, 0), node("c:c", 5, 0)]
+    view = perfetto(draw(tmp_path, suffix, ("/gpu:0/stream:7", kernels, {})), SLICES)
+    assert view.problems == {}
+    assert [row[2:5] for row in work_slices(view)] == [["a", 0, 0], ["b", 0, 0], ["c", 5, 0]]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_t10_counters_are_one_track_each(perfetto, tmp_path, suffix):
+    copies = [
+        node("x:MEMCPYHtoD", 0, 100, "MEMCPYHtoD 4096 bytes (Pageable to Device)"),
+        node("x:MEMCPYHtoD", 50, 100, "MEMCPYHtoD 1024 bytes (Pageable to Device)"),
+        node("x:MEMCPYDtoH", 60, 10, "MEMCPYDtoH 8 bytes (Device to Pageable)"),
+    ]
+    view = perfetto(draw(tmp_path, suffix, ("/gpu:0/stream:7", copies, {})), COUNTERS)
+    values = {}
+    for _, name, ts, value in counter_values(view.answers[0], suffix):
+        values.setdefault(name, []).append((ts, value))
+    assert values["HtoD in flight"] == [(0, 4096), (50, 5120), (100, 1024), (150, 0)]
+    assert values["DtoH in flight"] == [(60, 8), (70, 0)]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_kernel_arguments_arrive(perfetto, tmp_path, suffix):
+    label = "void ns::sgemm<float>(int) regs:64 shm:1024 grid:8,1,1 block:256,1,1"
+    trace = draw(
+        tmp_path, suffix, ("/gpu:0/stream:7", [node("layer1/conv:sgemm", 0, 10, label, correlation_id=17)], {})
+    )
+    sql = "select key, coalesce(string_value, int_value) from args join slice using (arg_set_id) where name = 'sgemm'"
+    arguments = {key.partition(".")[2]: value for key, value in perfetto(trace, sql).answers[0]}
+    assert arguments == {
+        "kernel": "void ns::sgemm<float>(int)",
+        "op": "layer1/conv",
+        "registers": 64,
+        "shared_bytes": 1024,
+        **{f"grid[{i}]": size for i, size in enumerate((8, 1, 1))},
+        **{f"block[{i}]": size for i, size in enumerate((256, 1, 1))},
+        "correlation": 17,
+    }
+
+
+def test_a_packed_trace_is_read_as_it_is(perfetto, shared, tmp_path):
+    trace = load(find(shared, "tf/inputs/synth/gpu_mid.step_stats.pb"))
+    plain = perfetto(merge([trace], tmp_path / "trace.json").output, SLICES)
+    for suffix in ("json.gz", "pftrace.gz"):
+        assert perfetto(merge([trace], tmp_path / f"trace.{suffix}").output, SLICES) == plain
+
+
+def test_the_native_format_is_a_third_of_the_text(shared, tmp_path):
+    for name in ("gpu_traces/hta/a100_rank0of2_nccl_metadata.json.gz", "tf/inputs/synth/gpu_large.step_stats.pb"):
+        trace = load(find(shared, name))
+        size = {
+            suffix: merge([trace], tmp_path / f"trace.{suffix}").output.stat().st_size for suffix in ("json", "pftrace")
+        }
+        assert size["pftrace"] <= 0.3 * size["json"], name
+
+
+def test_text_that_the_native_format_cannot_intern_forever(perfetto, tmp_path):
+    """More distinct long names than the writer keeps: it begins its tables anew, and nothing is mixed up."""
+    long = "x" * 4000
+    kernels = [node(f"k{i}:k{i}", 10 * i, 5, f"void {long}{i}(int)") for i in range(5000)]
+    trace = draw(tmp_path, "pftrace", ("/gpu:0/stream:7", kernels, {}))
+    sql = f"""select count(*) from slice join args using (arg_set_id)
+              where string_value = 'void {long}' || substr(name, 2) || '(int)'"""
+    view = perfetto(trace, sql, "select count(*) from slice where name = 'k' || (ts / 10)")
+    assert view.problems == {}
+    assert view.answers == [[[5000]], [[5000]]]
