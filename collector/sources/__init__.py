@@ -10,6 +10,7 @@ To add a source: one module in this package with a class that fits `Source`, and
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 if TYPE_CHECKING:
@@ -81,7 +82,9 @@ def open_source(name: str) -> Source:
     if name == "auto":
         from collector.sources.native import extension_error
 
-        name = "native" if extension_error() is None else "cupti-python"
+        # Where neither is there, it is the extension that should be: its error tells what to do.
+        instead = extension_error() is not None and importlib.util.find_spec("cupti") is not None
+        name = "cupti-python" if instead else "native"
     if name not in _SOURCES:
         raise ValueError(f"unknown source {name!r}: choose one of {', '.join(SOURCE_NAMES)}")
     module, attribute = _SOURCES[name]

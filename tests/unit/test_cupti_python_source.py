@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 import types
+from importlib.machinery import ModuleSpec
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 from collector import errors
 from collector.options import TraceOptions
 from collector.schema import SCHEMA
-from collector.sources import open_source
+from collector.sources import native, open_source
 from collector.sources.cupti_python import CuptiPythonSource
 from collector.sources.cupti_python_records import FIELDS, plain_api_name
 
@@ -166,6 +167,7 @@ class FakeCupti:
 def cupti(monkeypatch):
     fake = FakeCupti()
     package = types.ModuleType("cupti")
+    package.__spec__ = ModuleSpec("cupti", None)
     package.cupti = fake
     monkeypatch.setitem(sys.modules, "cupti", package)
     monkeypatch.setitem(sys.modules, "cupti.cupti", fake)
@@ -449,6 +451,21 @@ def test_a_missing_package_is_named_with_what_installs_it(monkeypatch):
     with pytest.raises(errors.CuptiNotFoundError, match="cupti-python") as caught:
         open_source("cupti-python")
     assert "pip install" in caught.value.remedy
+
+
+def test_it_is_chosen_by_itself_only_where_the_extension_cannot_be_loaded(cupti, monkeypatch):
+    broken = ImportError("no _native here")
+    monkeypatch.setattr(native, "_load", lambda: broken)
+    assert isinstance(open_source("auto"), CuptiPythonSource)
+    monkeypatch.setitem(sys.modules, "cupti", None)
+    with pytest.raises(errors.CuptiUnusableError, match="no _native here"):  # what should be there is named
+        open_source("auto")
+
+
+def test_it_is_not_chosen_where_the_extension_is_there(cupti, monkeypatch):
+    extension = SimpleNamespace(push_annotation=None, pop_annotation=None)
+    monkeypatch.setattr(native, "_load", lambda: extension)
+    assert isinstance(open_source("auto"), native.NativeSource)
 
 
 def test_annotation_columns_have_the_schemas_types(cupti):
