@@ -1,0 +1,137 @@
+"""The pytest plugin: what every test did on the GPU, what it may do there, and what it needs.
+
+This module is imported by every pytest run of everybody who has the package installed, so it imports nothing else: the
+parts are imported when an option, a marker or a fixture asks for them. Switch it off with ``-p no:collector``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from collector.testing import SimulatedGpu
+    from collector.testing.plugin.runner import GpuRunner
+    from collector.testing.plugin.step import Step
+
+_MARKERS = (
+    "gpu(count=1, memory=None, compute_capability=None, simulate=False): needs that many GPUs, each with that much "
+    'memory for the test ("16GiB") and at least that capability ((8, 0)); skipped with the reason where it cannot run. '
+    "simulate=True: can also run on the simulated GPU of --gpu-simulate.",
+    "gpu_limits(**limits): what the test's call may do on the GPU at most: kernels, launches, memcpys, memcpy_bytes, "
+    "memcpy_htod_bytes, memcpy_dtoh_bytes, memcpy_dtod_bytes, memcpy_ptop_bytes, memsets, memset_bytes, "
+    'device_time="250us", kernel_time, synchronizations, allocations, streams, devices.',
+    "gpu_leaks: fails where the test takes device memory and does not give it back.",
+    "gpu_untraced(reason): not traced, for a test that needs CUPTI for itself.",
+)
+
+_OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    (
+        "--gpu-trace",
+        "trace what every test does on the GPU and show the ten that used it most; with =FOLDER, keep traces there",
+        {"nargs": "?", "const": "on", "metavar": "FOLDER"},
+    ),
+    (
+        "--gpu-trace-keep",
+        "whose traces to keep in the folder: failed (the default), always, or slow:N, the N tests with most GPU time",
+        {"metavar": "WHICH"},
+    ),
+    ("--gpu-report", "write what every test did on the GPU to a JSON file", {"metavar": "FILE"}),
+    ("--gpu-leaks", "look for leaked device memory in every test that uses the GPU", {"action": "store_true"}),
+    ("--require-gpu", "fail at once if there is no usable GPU, instead of skipping", {"action": "store_true"}),
+    (
+        "--gpu-simulate",
+        "run the GPU tests that can on simulated GPUs (default: 1), and skip the others",
+        {"nargs": "?", "const": "on", "metavar": "DEVICES"},
+    ),
+    ("--gpu-snapshot-update", "write snapshots instead of comparing with them", {"action": "store_true"}),
+)
+
+_INI = tuple(option.removeprefix("--").replace("-", "_") for option, _, _ in _OPTIONS[:-1])
+"""Options that have an ini value as their default."""
+_WITH_OPTIONAL_VALUE = ("--gpu-trace", "--gpu-simulate")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options, and an ini value for each but the last."""
+    group = parser.getgroup("gpu", "what tests do on the GPU (cupti-collector)")
+    for option, text, settings in _OPTIONS:
+        name = option.removeprefix("--").replace("-", "_")
+        group.addoption(option, dest=f"collector_{name}", help=text, default=None, **settings)
+        if name in _INI:
+            if settings.get("action") == "store_true":
+                parser.addini(name, f"default of {option}", type="bool", default=False)
+            else:
+                parser.addini(name, f"default of {option}", type="string", default="")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
+    """Let an option with an optional value take it after ``=`` only: ``pytest --gpu-trace tests`` runs tests."""
+    end = args.index("--") if "--" in args else len(args)
+    found = [index for index, argument in enumerate(args[:end]) if argument in _WITH_OPTIONAL_VALUE]
+    for index in found:
+        args[index] += "=on"
+    if found:
+        import copy
+
+        early_config.known_args_namespace = parser.parse_known_args(args, namespace=copy.copy(early_config.option))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the markers, and start the plugin proper if an option asks for it."""
+    for marker in _MARKERS:
+        config.addinivalue_line("markers", marker)
+    options, distributed = config.option, getattr(config.option, "dist", "no") != "no"
+    asked = any(getattr(options, f"collector_{name}") or config.getini(name) for name in _INI)
+    # With workers, their controller's part must be there before the first test with a marker is known.
+    if asked or options.collector_gpu_snapshot_update or distributed:
+        _start(config)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Report and leave out tests with a marker that cannot be; start the plugin proper if any other has one."""
+    from collector.testing.plugin.collecting import sort_out
+
+    if sort_out(items):
+        _start(config)
+
+
+def _start(config: pytest.Config) -> None:
+    from collector.testing.plugin.starting import start
+
+    start(config)
+
+
+def _runner(request: pytest.FixtureRequest) -> GpuRunner:
+    runner: GpuRunner = request.config.pluginmanager.getplugin("collector-gpu-runner")
+    return runner
+
+
+@pytest.fixture
+def gpu_trace(request: pytest.FixtureRequest) -> Callable[..., Step]:
+    """A function that traces a step of the test in a ``with`` block; limits are its arguments.
+
+    After ``with gpu_trace(kernels=3) as step: ...`` the step has ``kernels``, ``memcpys``, ``memsets``, ``figures``,
+    ``ledger``, ``step_stats``, ``save(path)`` and ``assert_matches_snapshot()``. A test may trace several steps, one
+    after the other.
+    """
+    runner = _runner(request)
+    return lambda **limits: runner.open_step(request.node, limits)
+
+
+@pytest.fixture
+def gpu_devices(request: pytest.FixtureRequest) -> tuple[int, ...]:
+    """The numbers of the devices that the test may use, as many as its ``gpu`` marker asks for."""
+    return _runner(request).devices_of(request.node)
+
+
+@pytest.fixture
+def simulated_gpu(request: pytest.FixtureRequest) -> Iterator[SimulatedGpu]:
+    """The simulated GPU to launch on: that of ``--gpu-simulate``, or one for this test alone."""
+    with _runner(request).simulated_gpu(request.node) as gpu:
+        yield gpu

@@ -1,0 +1,105 @@
+"""The trace of one test as a file: its name, what is in it, and which files stay."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from collector.errors import CollectorError
+from collector.outputs import output_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from collector.protos import RunMetadata
+    from collector.recording import Recording
+
+SUFFIX = ".trace.json"
+_LONGEST = 120
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.=-]+")
+
+
+def safe_name(nodeid: str) -> str:
+    """A file name for a test, without suffix: readable, portable, at most 129 characters, and its own.
+
+    Letters, digits, ``_``, ``.``, ``=`` and ``-`` stay, other characters become ``-``. Where that, or the length, could
+    make two tests' names one, nine characters of a digest of the node id tell them apart.
+    """
+    plain = nodeid.replace("::", "--").replace("/", "-")
+    name = _UNSAFE.sub("-", plain).strip("-.")
+    if name == plain and "-" not in nodeid and len(name) <= _LONGEST:
+        return name
+    digest = hashlib.sha256(nodeid.encode(errors="surrogatepass")).hexdigest()[:8]
+    return f"{name[:_LONGEST].rstrip('-.')}-{digest}"
+
+
+class TestTrace:
+    """All that was recorded of one test, as one trace; fits what `collector.outputs` writes."""
+
+    __test__ = False
+
+    def __init__(self, recordings: Sequence[Recording]) -> None:
+        """``recordings`` in the order in which they were made; at least one."""
+        self._recordings = recordings
+
+    @property
+    def recording(self) -> Recording:
+        """The longest of them."""
+        return max(self._recordings, key=lambda recording: len(recording.kernels))
+
+    @cached_property
+    def run_metadata(self) -> RunMetadata:
+        """Their devices' nodes, one recording after the other."""
+        from collector.stepstats import run_metadata
+
+        first, *others = (run_metadata(recording) for recording in self._recordings)
+        devices = {device.device: device for device in first.step_stats.dev_stats}
+        for other in others:
+            for device in other.step_stats.dev_stats:
+                if device.device in devices:
+                    devices[device.device].MergeFrom(device)
+                    devices[device.device].device = device.device
+                else:
+                    devices[device.device] = first.step_stats.dev_stats.add()
+                    devices[device.device].CopyFrom(device)
+            for name, figure in other.provenance.ledger.items():
+                first.provenance.ledger[name] += figure
+            first.provenance.window_end_nanos = other.provenance.window_end_nanos
+        return first
+
+    def save(self, path: Path) -> None:
+        """Write the trace, whole or not at all.
+
+        Raises:
+            collector.CollectorError: it cannot be written.
+        """
+        output_of(path)(self, path)
+
+
+def writable_folder(folder: Path) -> str | None:
+    """Make ``folder``; why that, or writing there, fails; None when it does not."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".writable-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}"
+        probe.touch()
+        probe.unlink(missing_ok=True)
+    except OSError as error:
+        return f"cannot write to the folder {folder}: {error.strerror or error}"
+    return None
+
+
+def save_trace(recordings: Sequence[Recording], path: Path) -> str | None:
+    """Write a test's trace to ``path``; why that failed; None when it did not."""
+    try:
+        TestTrace(recordings).save(path)
+    except (CollectorError, OSError) as error:
+        return str(error)
+    return None
+
+
+def longest(traces: Iterable[tuple[int, str]], count: int) -> set[str]:
+    """The paths of the ``count`` traces with the most device time; among equals the first by name."""
+    return {path for _, path in sorted(traces, key=lambda trace: (-trace[0], trace[1]))[:count]}

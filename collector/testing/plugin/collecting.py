@@ -1,0 +1,28 @@
+"""The check of every collected test's markers."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.testing.plugin.markers import MarkerError, concerns, read_markers
+
+
+def sort_out(items: list[pytest.Item]) -> bool:
+    """Report and remove the tests whose markers cannot be; say whether any test that is left concerns the plugin.
+
+    Such a test becomes an error of collection under its own name: pytest then runs no test, unless it is told to go on
+    (``--continue-on-collection-errors``), and its exit status is not 0 in either case.
+    """
+    ours = [item for item in items if concerns(item)]
+    bad: set[pytest.Item] = set()
+    for item in ours:
+        try:
+            read_markers(item)
+        except MarkerError as error:
+            bad.add(item)
+            text = f"{item.nodeid}: {error}"
+            report = pytest.CollectReport(nodeid=item.nodeid, outcome="failed", longrepr=text, result=[])
+            item.ihook.pytest_collectreport(report=report)
+    if bad:
+        items[:] = [item for item in items if item not in bad]
+    return len(ours) > len(bad)

@@ -1,0 +1,115 @@
+"""Which GPUs there are, and whether a test can run on them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from collector.testing.plugin import driver
+from collector.testing.plugin.limits import show
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.testing.plugin.markers import Requirement
+
+_PATIENCE_S = 120
+
+
+@dataclass(frozen=True)
+class Device:
+    """One GPU, as the driver describes it."""
+
+    name: str
+    memory_bytes: int
+    compute_capability: tuple[int, int]
+
+
+SIMULATED = Device("Simulated GPU", 80 << 30, (9, 0))
+"""What the simulator's driver says of each of its devices."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The devices of this machine that this process may use."""
+
+    devices: tuple[Device, ...] = ()
+    reason: str = ""
+    """Why there are none."""
+    simulated: bool = False
+
+
+def find_devices(simulated: bool) -> Found:
+    """Ask the driver, once; in another process unless the devices are simulated.
+
+    Args:
+        simulated: whether the devices are those of the simulated GPU that is open in this process.
+    """
+    libraries = os.environ.get("COLLECTOR_LIBCUDA"), os.environ.get("CUDA_VISIBLE_DEVICES")
+    return _find(simulated, libraries)
+
+
+@lru_cache
+def _find(simulated: bool, libraries: tuple[str | None, str | None]) -> Found:
+    try:
+        rows = driver.list_devices(driver.load_driver()) if simulated else _ask_elsewhere()
+    except driver.DriverError as error:
+        return Found(reason=str(error), simulated=simulated)
+    return Found(tuple(_device(row) for row in rows), simulated=simulated)
+
+
+def _ask_elsewhere() -> list[dict[str, Any]]:
+    program = [sys.executable, "-I", "-S", str(Path(driver.__file__))]
+    try:
+        done = subprocess.run(program, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
+        answer = json.loads(done.stdout)
+    except subprocess.TimeoutExpired:
+        raise driver.DriverError(f"the NVIDIA driver did not answer within {_PATIENCE_S} s") from None
+    except (OSError, ValueError):
+        raise driver.DriverError("the NVIDIA driver ended the process that asked it for devices") from None
+    if "error" in answer:
+        raise driver.DriverError(answer["error"])
+    rows: list[dict[str, Any]] = answer["devices"]
+    return rows
+
+
+def _device(row: dict[str, Any]) -> Device:
+    major, minor = row["compute_capability"]
+    return Device(row["name"], row["memory_bytes"], (major, minor))
+
+
+def why_not(requirement: Requirement, found: Found, *, simulating: bool) -> str | None:
+    """Why a test with ``requirement`` cannot run on the devices found, in one line; None when it can."""
+    if simulating and not requirement.simulate:
+        return "needs a real GPU: it is not marked simulate=True, and this run simulates its GPUs"
+    if not found.devices:
+        return f"needs a GPU: {found.reason}"
+    if len(found.devices) < requirement.count:
+        return f"needs {requirement.count} GPUs, there {_are(len(found.devices))}"
+    # The test's devices are the first ones; see `collector.testing.plugin.sharing`.
+    for ordinal, device in enumerate(found.devices[: requirement.count]):
+        if requirement.compute_capability is not None and device.compute_capability < requirement.compute_capability:
+            return (
+                f"needs compute capability {_dotted(requirement.compute_capability)}, "
+                f"device {ordinal} ({device.name}) has {_dotted(device.compute_capability)}"
+            )
+        if requirement.memory is not None and device.memory_bytes < requirement.memory:
+            return (
+                f"needs {show(requirement.memory, 'bytes')} of device memory, "
+                f"device {ordinal} ({device.name}) has {show(device.memory_bytes, 'bytes')}"
+            )
+    return None
+
+
+def _are(count: int) -> str:
+    return f"is {count}" if count == 1 else f"are {count}"
+
+
+def _dotted(capability: Sequence[int]) -> str:
+    return ".".join(map(str, capability))

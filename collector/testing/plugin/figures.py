@@ -1,0 +1,143 @@
+"""What a part of a test did on the GPU, in figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collector.stepstats import COPY_KINDS
+from collector.summary import busy_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+
+    from collector.recording import Recording
+
+ALLOCATING_CALLS = frozenset(
+    {
+        *("cudaMalloc", "cudaMallocPitch", "cudaMalloc3D", "cudaMallocManaged", "cudaMallocAsync"),
+        *("cudaMallocFromPoolAsync", "cudaMallocArray", "cudaMalloc3DArray", "cudaMallocMipmappedArray"),
+        *("cuMemAlloc", "cuMemAllocPitch", "cuMemAllocManaged", "cuMemAllocAsync", "cuMemAllocFromPoolAsync"),
+        *("cuArrayCreate", "cuArray3DCreate", "cuMipmappedArrayCreate", "cuMemCreate"),
+    }
+)
+"""Calls that allocate device memory. Page-locked host memory is not counted."""
+
+FREEING_CALLS = frozenset(
+    {
+        *("cudaFree", "cudaFreeAsync", "cudaFreeArray", "cudaFreeMipmappedArray"),
+        *("cuMemFree", "cuMemFreeAsync", "cuArrayDestroy", "cuMipmappedArrayDestroy", "cuMemRelease"),
+    }
+)
+
+_HOST_WAITS = (1, 3, 4)
+"""CUPTI's synchronization types that make the host wait: event, stream, context. 2 is a stream's wait for an event."""
+
+_Stream = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Counts, bytes and times in ns; what each is, `collector.testing.plugin.limits.LIMITS` says."""
+
+    device_time_ns: int = 0
+    kernel_time_ns: int = 0
+    kernels: int = 0
+    launches: int = 0
+    memcpys: int = 0
+    memcpy_bytes: int = 0
+    memcpy_htod_bytes: int = 0
+    memcpy_dtoh_bytes: int = 0
+    memcpy_dtod_bytes: int = 0
+    memcpy_ptop_bytes: int = 0
+    memsets: int = 0
+    memset_bytes: int = 0
+    synchronizations: int = 0
+    allocations: int = 0
+    frees: int = 0
+    streams: int = 0
+    devices: int = 0
+    losses: tuple[str, ...] = ()
+    """Why the figures may be too low; empty when nothing is known to be missing."""
+    stream_keys: frozenset[_Stream] = field(default=frozenset(), repr=False)
+    """(device, context, stream) of every stream on which anything ran."""
+
+    @property
+    def used_gpu(self) -> bool:
+        """Whether anything was asked of a GPU."""
+        return any(getattr(self, name) for name in NUMBERS)
+
+    def __add__(self, other: Figures) -> Figures:
+        """The figures of two parts, one after the other."""
+        keys = self.stream_keys | other.stream_keys
+        sums = {name: getattr(self, name) + getattr(other, name) for name in NUMBERS}
+        sums |= {"streams": len(keys), "devices": len({device for device, _, _ in keys})}
+        losses = dict.fromkeys(self.losses + other.losses)
+        return Figures(**sums, losses=tuple(losses), stream_keys=keys)
+
+    def as_dict(self) -> dict[str, int]:
+        """Every number by its name."""
+        return {name: getattr(self, name) for name in NUMBERS}
+
+
+NUMBERS = tuple(item.name for item in fields(Figures) if item.name not in ("losses", "stream_keys"))
+"""The figures that are numbers, in their order."""
+
+
+def figures_of(recordings: Iterable[Recording]) -> Figures:
+    """The figures of several recordings made one after the other."""
+    total = Figures()
+    for recording in recordings:
+        total += _of_one(recording)
+    return total
+
+
+def _of_one(recording: Recording) -> Figures:
+    kernels, copies, memsets = recording.kernels, recording.memcpys, recording.memsets
+    keys: set[_Stream] = set()
+    for table in (kernels, copies, memsets):
+        keys |= set(zip(table.device_id.tolist(), table.context_id.tolist(), table.stream_id.tolist(), strict=True))
+    waits = recording.synchronizations
+    return Figures(
+        device_time_ns=sum(busy_ns(recording).values()),
+        kernel_time_ns=int(kernels.duration_ns.sum()),
+        kernels=len(kernels),
+        launches=recording.ledger.launches_seen,
+        memcpys=len(copies),
+        memcpy_bytes=int(copies.num_bytes.sum()),
+        memcpy_htod_bytes=_bytes_of(recording, "HtoD", "HtoA"),
+        memcpy_dtoh_bytes=_bytes_of(recording, "DtoH", "AtoH"),
+        memcpy_dtod_bytes=_bytes_of(recording, "DtoD", "AtoA", "AtoD", "DtoA"),
+        memcpy_ptop_bytes=_bytes_of(recording, "PtoP"),
+        memsets=len(memsets),
+        memset_bytes=int(memsets.num_bytes.sum()),
+        synchronizations=int(np.isin(waits.sync_type, _HOST_WAITS).sum()),
+        allocations=len(calls_of(recording, ALLOCATING_CALLS)),
+        frees=len(calls_of(recording, FREEING_CALLS)),
+        streams=len(keys),
+        devices=len({device for device, _, _ in keys}),
+        losses=tuple(recording.ledger.losses()),
+        stream_keys=frozenset(keys),
+    )
+
+
+def calls_of(recording: Recording, names: frozenset[str]) -> npt.NDArray[np.int64]:
+    """The rows in ``api_calls`` of the successful calls of these names.
+
+    A runtime call and the driver call it makes share a correlation id; the outer one stands for both.
+    """
+    calls = recording.api_calls
+    wanted = [index for index, text in enumerate(recording.strings) if text.split("_", 1)[0] in names]
+    rows = np.flatnonzero(np.isin(calls.name_id, wanted) & (calls.return_value == 0))
+    _, first = np.unique(calls.correlation_id[rows], return_index=True)
+    return np.sort(rows[first])
+
+
+def _bytes_of(recording: Recording, *kinds: str) -> int:
+    copies = recording.memcpys
+    numbers = [COPY_KINDS.index(kind) for kind in kinds]
+    return int(copies.num_bytes[np.isin(copies.copy_kind, numbers)].sum())

@@ -1,0 +1,154 @@
+"""What a test may do on the GPU at most: limits as they are written, and how they are judged. Pure functions.
+
+To add a limit: one row in `LIMITS`, naming a figure of `collector.testing.plugin.figures.Figures`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from collector.testing.plugin.figures import Figures
+
+Unit = Literal["count", "bytes", "time"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One thing that can be limited."""
+
+    unit: Unit
+    figure: str
+    """The field of `Figures` that is held against the limit; times are in ns there."""
+    what: str
+
+
+LIMITS: dict[str, Kind] = {
+    "kernels": Kind("count", "kernels", "kernels that ran"),
+    "launches": Kind("count", "launches", "calls that launch a kernel or a graph"),
+    "memcpys": Kind("count", "memcpys", "copies of any direction"),
+    "memcpy_bytes": Kind("bytes", "memcpy_bytes", "bytes copied in any direction"),
+    "memcpy_htod_bytes": Kind("bytes", "memcpy_htod_bytes", "bytes copied from host to device"),
+    "memcpy_dtoh_bytes": Kind("bytes", "memcpy_dtoh_bytes", "bytes copied from device to host"),
+    "memcpy_dtod_bytes": Kind("bytes", "memcpy_dtod_bytes", "bytes copied within a device"),
+    "memcpy_ptop_bytes": Kind("bytes", "memcpy_ptop_bytes", "bytes copied between devices"),
+    "memsets": Kind("count", "memsets", "memsets"),
+    "memset_bytes": Kind("bytes", "memset_bytes", "bytes set"),
+    "device_time": Kind("time", "device_time_ns", "time in which a device did anything, summed over devices"),
+    "kernel_time": Kind("time", "kernel_time_ns", "durations of all kernels together"),
+    "synchronizations": Kind("count", "synchronizations", "waits of the host for an event, a stream or a device"),
+    "allocations": Kind("count", "allocations", "calls that allocate device memory"),
+    "streams": Kind("count", "streams", "streams on which anything ran"),
+    "devices": Kind("count", "devices", "devices on which anything ran"),
+}
+
+_TIME_NS = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_BYTES = {"B": 1}
+_BYTES |= {f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGT", 1)}
+_BYTES |= {f"{prefix}B": 1000**power for power, prefix in enumerate(("k", "M", "G", "T"), 1)} | {"KB": 1000}
+_UNITS: dict[Unit, tuple[dict[str, int], str, str]] = {
+    "time": (_TIME_NS, "ns, us, ms, s", '"250us"'),
+    "bytes": (_BYTES, "B, KiB, MiB, GiB, TiB, kB, MB, GB, TB", '4096 or "16MiB"'),
+}
+_QUANTITY = re.compile(r"\s*(-?\d+(?:\.\d*)?|-?\.\d+)\s*([^\s\d]*)\s*")
+
+
+class LimitError(ValueError):
+    """A limit that cannot be: unknown, of an unknown unit, negative. One line."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One limit, ready to be judged."""
+
+    name: str
+    maximum: int
+    """A count, bytes or ns."""
+
+    @property
+    def kind(self) -> Kind:
+        """What is limited."""
+        return LIMITS[self.name]
+
+    def shown(self, value: int) -> str:
+        """``value`` with this limit's unit, for people."""
+        return show(value, self.kind.unit)
+
+
+@dataclass(frozen=True)
+class Excess:
+    """A limit that was exceeded."""
+
+    limit: Limit
+    measured: int
+
+    @property
+    def over(self) -> int:
+        """By how much, in the limit's own unit."""
+        return self.measured - self.limit.maximum
+
+
+def parse_limits(limits: Mapping[str, object]) -> tuple[Limit, ...]:
+    """Return ``limits``, as a marker or `gpu_trace` takes them, in the order of `LIMITS`.
+
+    Raises:
+        LimitError: a name or unit is unknown, or a value is negative or no number.
+    """
+    unknown = [name for name in limits if name not in LIMITS]
+    if unknown:
+        raise LimitError(f"unknown limit {unknown[0]!r}: choose from {', '.join(LIMITS)}")
+    return tuple(Limit(name, parse_value(name, limits[name], LIMITS[name].unit)) for name in LIMITS if name in limits)
+
+
+def parse_value(name: str, value: object, unit: Unit) -> int:
+    """Return ``value`` as a count, as bytes or as ns.
+
+    Counts are whole numbers. Bytes are whole numbers or text with a unit; times are text with a unit.
+
+    Raises:
+        LimitError: it is not that, or negative.
+    """
+    if isinstance(value, str) and unit != "count":
+        number = _with_unit(name, value, unit)
+    elif unit == "time" or isinstance(value, bool) or not isinstance(value, int):
+        wanted = "a whole number" if unit == "count" else f"written as {_UNITS[unit][2]}"
+        raise LimitError(f"{name}={value!r}: it must be {wanted}")
+    else:
+        number = value
+    if number < 0:
+        raise LimitError(f"{name}={value!r}: it must not be negative")
+    return number
+
+
+def _with_unit(name: str, text: str, unit: Unit) -> int:
+    factors, units, example = _UNITS[unit]
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        raise LimitError(f"{name}={text!r}: it must be written as {example}")
+    if not match[2]:
+        raise LimitError(f"{name}={text!r} has no unit: use one of {units}")
+    if match[2] not in factors:
+        raise LimitError(f"{name}={text!r}: unknown unit {match[2]!r}, use one of {units}")
+    return round(float(match[1]) * factors[match[2]])
+
+
+def judge(limits: tuple[Limit, ...], figures: Figures) -> list[Excess]:
+    """Return the limits that ``figures`` exceed, in the order of ``limits``."""
+    measured = [(limit, int(getattr(figures, limit.kind.figure))) for limit in limits]
+    return [Excess(limit, value) for limit, value in measured if value > limit.maximum]
+
+
+def show(value: int, unit: Unit) -> str:
+    """``value`` for people: ``12``, ``4,096 bytes``, ``250 µs``."""
+    if unit == "count":
+        return f"{value:,}"
+    if unit == "bytes":
+        return f"{value:,} byte{'s' * (value != 1)}"
+    for name, length in (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000)):
+        if value >= length:
+            return f"{value / length:,.2f}".rstrip("0").rstrip(".") + f" {name}"
+    return f"{value} ns"

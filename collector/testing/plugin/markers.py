@@ -1,0 +1,145 @@
+"""The markers of a test, read and checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from collector.testing.plugin.limits import Limit, LimitError, parse_limits, parse_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pytest
+
+NAMES = ("gpu", "gpu_limits", "gpu_leaks", "gpu_untraced")
+FIXTURES = ("gpu_trace", "gpu_devices", "simulated_gpu")
+"""Fixtures that make a test a GPU test even without a marker."""
+
+
+class MarkerError(ValueError):
+    """A marker's argument cannot be. One line; says which marker."""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What a test needs to run, as ``@pytest.mark.gpu`` says it."""
+
+    count: int = 1
+    memory: int | None = None
+    """Bytes the test may use on each of its devices; None: not said."""
+    compute_capability: tuple[int, int] | None = None
+    simulate: bool = False
+    """Whether the test can also run on the simulated GPU."""
+
+
+@dataclass(frozen=True)
+class Markers:
+    """All that a test's markers and fixtures ask of the plugin."""
+
+    requirement: Requirement
+    limits: tuple[Limit, ...] = ()
+    leaks: bool = False
+    untraced: str | None = None
+    """Why the test must not be traced; None: it may be."""
+    traces_itself: bool = False
+    """Whether it uses the fixture ``gpu_trace``."""
+
+
+def concerns(item: pytest.Item) -> bool:
+    """Whether a test has a marker or uses a fixture of ours; quick, for every collected test."""
+    keywords, fixtures = item.keywords, getattr(item, "fixturenames", ())
+    return any(name in keywords for name in NAMES) or any(name in fixtures for name in FIXTURES)
+
+
+def uses_gpu(item: pytest.Item) -> bool:
+    """Whether a test says that it uses the GPU."""
+    fixtures = getattr(item, "fixturenames", ())
+    return concerns(item) and (
+        any(item.get_closest_marker(name) for name in NAMES[:3]) or any(name in fixtures for name in FIXTURES)
+    )
+
+
+def read_markers(item: pytest.Item) -> Markers:
+    """Return what ``item`` asks for. The marker nearest to the test wins, argument by argument.
+
+    Raises:
+        MarkerError: an argument is unknown or impossible.
+    """
+    if not concerns(item):
+        return Markers(Requirement())
+    fixtures = getattr(item, "fixturenames", ())
+    simulate = {"simulate": True} if "simulated_gpu" in fixtures else {}
+    return Markers(
+        requirement=_requirement(simulate | _arguments(item, "gpu")),
+        limits=_limits(_arguments(item, "gpu_limits")),
+        leaks=_leaks(item),
+        untraced=_untraced(item),
+        traces_itself="gpu_trace" in fixtures,
+    )
+
+
+def _arguments(item: pytest.Item, name: str, positional: str = "") -> dict[str, object]:
+    found: dict[str, object] = {}
+    for mark in item.iter_markers(name):
+        given: Mapping[str, object] = mark.kwargs
+        if mark.args:
+            if not positional or len(mark.args) > 1:
+                raise MarkerError(f"marker {name}: it takes arguments by name only, not {mark.args[0]!r}")
+            given = {positional: mark.args[0], **given}
+        found = {**given, **found}
+    return found
+
+
+def _requirement(given: Mapping[str, object]) -> Requirement:
+    known = ("count", "memory", "compute_capability", "simulate")
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise MarkerError(f"marker gpu: unknown argument {unknown[0]!r}, choose from {', '.join(known)}")
+    count, capability, simulate = given.get("count", 1), given.get("compute_capability"), given.get("simulate", False)
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise MarkerError(f"marker gpu: count={count!r} must be a whole number of 1 or more")
+    if not isinstance(simulate, bool):
+        raise MarkerError(f"marker gpu: simulate={simulate!r} must be True or False")
+    memory = given.get("memory")
+    try:
+        num_bytes = None if memory is None else parse_value("memory", memory, "bytes")
+    except LimitError as error:
+        raise MarkerError(f"marker gpu: {error}") from None
+    return Requirement(count, num_bytes, _capability(capability), simulate)
+
+
+def _capability(given: object) -> tuple[int, int] | None:
+    if given is None:
+        return None
+    if (
+        isinstance(given, (tuple, list))
+        and len(given) == 2
+        and all(isinstance(part, int) and not isinstance(part, bool) and part >= 0 for part in given)
+    ):
+        return int(given[0]), int(given[1])
+    raise MarkerError(f"marker gpu: compute_capability={given!r} must be two whole numbers, such as (8, 0)")
+
+
+def _limits(given: Mapping[str, object]) -> tuple[Limit, ...]:
+    try:
+        return parse_limits(given)
+    except LimitError as error:
+        raise MarkerError(f"marker gpu_limits: {error}") from None
+
+
+def _leaks(item: pytest.Item) -> bool:
+    given = _arguments(item, "gpu_leaks")
+    if given:
+        raise MarkerError(f"marker gpu_leaks: it takes no arguments, not {next(iter(given))!r}")
+    return item.get_closest_marker("gpu_leaks") is not None
+
+
+def _untraced(item: pytest.Item) -> str | None:
+    if item.get_closest_marker("gpu_untraced") is None:
+        return None
+    given = _arguments(item, "gpu_untraced", positional="reason")
+    reason = given.get("reason", "marked gpu_untraced")
+    if set(given) - {"reason"} or not isinstance(reason, str):
+        raise MarkerError("marker gpu_untraced: it takes one argument, the reason as text")
+    return reason

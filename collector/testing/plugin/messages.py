@@ -1,0 +1,164 @@
+"""What a failing test says: the table of what ran, what was too much, and where it came from. Pure functions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collector.stepstats import COPY_KINDS
+from collector.testing.plugin.figures import ALLOCATING_CALLS, FREEING_CALLS, calls_of
+from collector.testing.plugin.limits import show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from collector.recording import Recording
+    from collector.table import Table
+    from collector.testing.plugin.limits import Excess
+    from collector.testing.plugin.lines import Lines
+
+_MOST_ROWS = 15
+_SYNC_TYPES = ("unknown wait", "event wait", "stream wait for event", "stream wait", "device wait")
+
+
+@dataclass(frozen=True)
+class Deed:
+    """One thing that was done on or for the GPU."""
+
+    what: str
+    """A kernel's name, ``memcpy HtoD``, ``memset``, ``stream wait``, ``cudaMalloc``."""
+    duration_ns: int
+    num_bytes: int
+    annotation: str
+    line: str
+    """``tests/test_step.py:31``, or ``""`` where it is not known."""
+
+
+def excess_message(where: str, excesses: Sequence[Excess], recordings: Sequence[Recording], lines: Lines | None) -> str:
+    """Return the text of a test that did more than it may.
+
+    Args:
+        where: the part of the test: ``the call of test_step``.
+        excesses: the limits that were exceeded; at least one.
+        recordings: what ran.
+        lines: where Python was meanwhile, if that was noted.
+    """
+    deeds = [deed for recording in recordings for deed in deeds_of(recording, lines)]
+    rows = [
+        (
+            each.limit.name,
+            each.limit.shown(each.measured),
+            each.limit.shown(each.limit.maximum),
+            each.limit.shown(each.over),
+        )
+        for each in excesses
+    ]
+    parts = [f"GPU limits exceeded in {where}", columns(("limit", "measured", "at most", "too much"), rows)]
+    if deeds:
+        parts += ["What ran:", what_ran(deeds), "Where it came from:", where_from(deeds)]
+    return "\n\n".join(parts)
+
+
+def deeds_of(recording: Recording, lines: Lines | None = None) -> Iterator[Deed]:
+    """Everything in ``recording`` that can be limited, in no order that matters."""
+    lines = _known(lines, recording)
+    kernels, copies, memsets, waits = (
+        getattr(recording, name) for name in ("kernels", "memcpys", "memsets", "synchronizations")
+    )
+    copy_names = [
+        f"memcpy {COPY_KINDS[kind] if kind < len(COPY_KINDS) else kind}" for kind in copies.copy_kind.tolist()
+    ]
+    wait_names = [_SYNC_TYPES[min(kind, 4)] for kind in waits.sync_type.tolist()]
+    yield from _deeds(recording, kernels, kernels.names(), lines)
+    yield from _deeds(recording, copies, copy_names, lines)
+    yield from _deeds(recording, memsets, ["memset"] * len(memsets), lines)
+    yield from _deeds(recording, waits, wait_names, lines)
+    calls = recording.api_calls[calls_of(recording, ALLOCATING_CALLS)]
+    yield from _deeds(recording, calls, calls.names(), lines)
+
+
+def _deeds(recording: Recording, table: Table, names: list[str], lines: Lines | None) -> Iterator[Deed]:
+    calls = recording.api_calls
+    sizes = table.num_bytes.tolist() if "num_bytes" in table.columns else [0] * len(table)
+    rows = recording.launch_rows(table.correlation_id).tolist()
+    annotations = recording.annotations_of(table)
+    starts, threads, clock = calls.start_ns, calls.thread_id, recording.clock
+    for name, duration, size, annotation, row in zip(
+        names, table.duration_ns.tolist(), sizes, annotations, rows, strict=True
+    ):
+        found = lines.at(int(threads[row]), int(starts[row]), clock) if lines is not None and row >= 0 else None
+        yield Deed(name, duration, size, annotation, "" if found is None else f"{found[0]}:{found[1]}")
+
+
+def what_ran(deeds: Iterable[Deed]) -> str:
+    """Deeds by name: how often, how long, how many bytes; the longest first."""
+    grouped: dict[str, list[Deed]] = {}
+    for deed in deeds:
+        grouped.setdefault(deed.what, []).append(deed)
+    totals = [
+        (name, len(same), sum(deed.duration_ns for deed in same), sum(deed.num_bytes for deed in same))
+        for name, same in grouped.items()
+    ]
+    totals.sort(key=lambda total: (-total[2], total[0]))
+    rows = [
+        (name, f"{count:,}", show(spent, "time"), show(round(spent / count), "time"), f"{moved:,}" if moved else "")
+        for name, count, spent, moved in totals
+    ]
+    return columns(("", "count", "total", "mean", "bytes"), rows)
+
+
+def where_from(deeds: Iterable[Deed]) -> str:
+    """Deeds by the annotation and Python line they were launched under; the most frequent first."""
+    grouped: dict[tuple[str, str], Counter[str]] = {}
+    for deed in deeds:
+        grouped.setdefault((deed.annotation, deed.line), Counter())[deed.what] += 1
+    ordered = sorted(grouped.items(), key=lambda origin: (-origin[1].total(), origin[0]))
+    rows = [
+        (annotation or "-", line or "not known", ", ".join(f"{count} x {what}" for what, count in names.most_common(5)))
+        for (annotation, line), names in ordered
+    ]
+    return columns(("annotation", "line", "what"), rows, right=())
+
+
+def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] | None = None) -> str:
+    """Return rows as aligned text, indented by two; those past the most that is readable are counted.
+
+    Args:
+        headers: one text for each column.
+        rows: as many texts each.
+        right: the columns that are set flush right; None: all but the first.
+    """
+    shown = [tuple(headers), *rows[:_MOST_ROWS]]
+    flush = range(1, len(headers)) if right is None else right
+    widths = np.array([[len(text) for text in row] for row in shown]).max(axis=0).tolist()
+    text = [
+        "  "
+        + "  ".join(t.rjust(w) if i in flush else t.ljust(w) for i, (t, w) in enumerate(zip(row, widths, strict=True)))
+        for row in shown
+    ]
+    if len(rows) > _MOST_ROWS:
+        text.append(f"  ... and {len(rows) - _MOST_ROWS:,} more")
+    return "\n".join(line.rstrip() for line in text)
+
+
+def allocation_lines(recordings: Sequence[Recording], lines: Lines | None) -> list[str]:
+    """The allocating calls of ``recordings`` by line and annotation, and how many freeing calls stand against them."""
+    made: Counter[str] = Counter()
+    freed = 0
+    for recording in recordings:
+        calls = recording.api_calls[calls_of(recording, ALLOCATING_CALLS)]
+        for deed in _deeds(recording, calls, calls.names(), _known(lines, recording)):
+            origin = " ".join(filter(None, [deed.line, f"({deed.annotation})" if deed.annotation else ""]))
+            made[f"{deed.what} at {origin or 'a line that is not known'}"] += 1
+        freed += len(calls_of(recording, FREEING_CALLS))
+    found = [f"{count} x {text}" for text, count in sorted(made.items())]
+    if found and freed:
+        found.append(f"less {freed} freeing call{'s' * (freed != 1)}")
+    return found
+
+
+def _known(lines: Lines | None, recording: Recording) -> Lines | None:
+    return lines if lines is not None and lines.knows(recording.clock) else None

@@ -1,0 +1,108 @@
+"""What the command line and the ini file ask of the plugin, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import pytest
+
+
+class OptionError(ValueError):
+    """An option has a value that it cannot have. One line."""
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Which tests' traces are kept."""
+
+    rule: Literal["failed", "always", "slow"]
+    count: int = 0
+    """For ``slow``: of how many tests, those that kept a device busy longest."""
+
+
+@dataclass(frozen=True)
+class PluginOptions:
+    """One test run's options."""
+
+    trace: bool = False
+    """Trace every test, not only those that ask for it."""
+    folder: Path | None = None
+    """Where traces are kept."""
+    keep: Keep = Keep("failed")
+    report: Path | None = None
+    leaks: bool = False
+    """Look for leaks in every test that uses the GPU, not only in those that ask for it."""
+    require_gpu: bool = False
+    simulate: int = 0
+    """How many devices to simulate; 0: use what is there."""
+    update_snapshots: bool = False
+
+    @property
+    def active(self) -> bool:
+        """Whether anything was asked for; otherwise only tests with our markers or fixtures matter."""
+        return self != PluginOptions()
+
+
+def read_options(config: pytest.Config) -> PluginOptions:
+    """Return the options of ``config``; what the command line leaves open, the ini file says.
+
+    Raises:
+        OptionError: a value is impossible.
+    """
+
+    def text(name: str) -> str | None:
+        given = config.getoption(f"collector_{name}")
+        return given if given is not None else config.getini(name) or None
+
+    def flag(name: str) -> bool:
+        return bool(config.getoption(f"collector_{name}") or config.getini(name))
+
+    trace = text("gpu_trace")
+    folder = _path(config, trace) if trace not in (None, "", "on") else None
+    keep = text("gpu_trace_keep")
+    if keep is not None and folder is None:
+        raise OptionError(f"--gpu-trace-keep={keep} needs a folder to keep traces in: --gpu-trace=FOLDER")
+    report = text("gpu_report")
+    return PluginOptions(
+        trace=trace is not None,
+        folder=folder,
+        keep=parse_keep(keep or "failed"),
+        report=_path(config, report) if report else None,
+        leaks=flag("gpu_leaks"),
+        require_gpu=flag("require_gpu"),
+        simulate=_devices(text("gpu_simulate")),
+        update_snapshots=bool(config.getoption("collector_gpu_snapshot_update")),
+    )
+
+
+def parse_keep(text: str) -> Keep:
+    """``failed``, ``always`` or ``slow:N``.
+
+    Raises:
+        OptionError: it is none of these.
+    """
+    if text == "failed":
+        return Keep("failed")
+    if text == "always":
+        return Keep("always")
+    rule, _, count = text.partition(":")
+    if rule == "slow" and count.isascii() and count.isdigit() and int(count) > 0:
+        return Keep("slow", int(count))
+    raise OptionError(f"--gpu-trace-keep={text}: it must be failed, always or slow:N with N of 1 or more")
+
+
+def _devices(text: str | None) -> int:
+    if text is None:
+        return 0
+    if text in ("", "on", "true"):
+        return 1
+    if text.isascii() and text.isdigit() and 0 < int(text) <= 64:
+        return int(text)
+    raise OptionError(f"--gpu-simulate={text}: it must be the number of devices to simulate, 1 to 64")
+
+
+def _path(config: pytest.Config, text: str) -> Path:
+    return Path(config.invocation_params.dir, text)

@@ -1,0 +1,147 @@
+"""The test run's report: what every test did on the GPU, as one JSON file; its schema is in ``report.schema.json``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from collector.about import version
+from collector.files import atomic_write
+from collector.testing.plugin.figures import NUMBERS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from collector.testing.plugin.devices import Found
+
+FORMAT = "collector-gpu-report"
+VERSION = 1
+PHASES = ("setup", "call", "teardown")
+
+
+@dataclass
+class TestEntry:
+    """What is known of one test."""
+
+    __test__ = False
+
+    nodeid: str
+    outcome: str = "passed"
+    """passed, failed, error, skipped, xfailed, xpassed or crashed."""
+    skipped_because: str | None = None
+    phases: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Phase -> figures, losses and top kernels; only phases that were traced."""
+    steps: int = 0
+    limits: list[dict[str, Any]] = field(default_factory=list)
+    untraced: str | None = None
+    leak: dict[str, Any] | None = None
+    trace: str | None = None
+
+    def figure(self, name: str) -> int:
+        """A figure over all phases."""
+        return sum(phase["figures"].get(name, 0) for phase in self.phases.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the report has it."""
+        return {
+            "nodeid": self.nodeid,
+            "outcome": self.outcome,
+            "skipped_because": self.skipped_because,
+            "phases": {name: self.phases[name] for name in PHASES if name in self.phases},
+            "steps": self.steps,
+            "limits": self.limits,
+            "untraced": self.untraced,
+            "leak": self.leak,
+            "trace": self.trace,
+        }
+
+
+@dataclass
+class RunReport:
+    """Gathers the reports of all tests, whichever process they ran in."""
+
+    tests: dict[str, TestEntry] = field(default_factory=dict)
+    problems: dict[str, int] = field(default_factory=dict)
+    """What the plugin could not do, and how often; any makes the run fail."""
+    remarks: dict[str, int] = field(default_factory=dict)
+    """What a reader should know."""
+    broken: list[tuple[str, str]] = field(default_factory=list)
+    """(test, error) for each test that left a process's CUDA context unusable."""
+
+    def add(self, nodeid: str, when: str, outcome: str, said: Mapping[str, Any]) -> TestEntry:
+        """Take in one phase of one test: its pytest outcome and what its process said about it."""
+        entry = self.tests.get(nodeid)
+        if entry is None or when == "setup":  # a test that runs again counts as it ran last
+            entry = self.tests[nodeid] = TestEntry(nodeid)
+        if outcome == "failed":
+            entry.outcome = "failed" if when == "call" else "crashed" if when not in PHASES else "error"
+        elif outcome in ("skipped", "xfailed", "xpassed"):
+            entry.outcome = outcome
+        if "figures" in said:
+            entry.phases[when] = {name: said[name] for name in ("figures", "losses", "kernels")}
+        for name in ("steps", "limits", "untraced", "leak", "trace"):
+            if name in said:
+                setattr(entry, name, said[name])
+        for text in said.get("problems", ()):
+            self.problem(text)
+        for text in said.get("remarks", ()):
+            self.remarks[text] = self.remarks.get(text, 0) + 1
+        if "sticky" in said:
+            self.broken.append((nodeid, said["sticky"]))
+        return entry
+
+    def problem(self, text: str) -> None:
+        """Note what could not be done; the run will fail."""
+        self.problems[text] = self.problems.get(text, 0) + 1
+
+    @property
+    def unavailable(self) -> str | None:
+        """Why nothing was traced, where nothing was although tests were to be."""
+        losses = [loss for entry in self.tests.values() for phase in entry.phases.values() for loss in phase["losses"]]
+        used = any(entry.figure(name) for entry in self.tests.values() for name in NUMBERS)
+        return losses[0] if losses and not used else None
+
+    def most_used(self, count: int) -> list[TestEntry]:
+        """The tests that kept devices busy longest, of those that used one."""
+        used = [entry for entry in self.tests.values() if any(entry.figure(name) for name in NUMBERS)]
+        return sorted(used, key=lambda entry: (-entry.figure("device_time_ns"), entry.nodeid))[:count]
+
+    def as_dict(self, found: Found) -> dict[str, Any]:
+        """The whole report; tests by node id, so that it does not depend on which worker was faster."""
+        entries = [self.tests[nodeid] for nodeid in sorted(self.tests)]
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "collector_version": version(),
+            "simulated": found.simulated,
+            "devices": [
+                {
+                    "name": device.name,
+                    "memory_bytes": device.memory_bytes,
+                    "compute_capability": list(device.compute_capability),
+                }
+                for device in found.devices
+            ],
+            "unavailable": self.unavailable or found.reason or None,
+            "problems": sorted(self.problems),
+            "remarks": sorted(self.remarks),
+            "totals": {"tests": len(entries)}
+            | {n: sum(e.figure(n) for e in entries) for n in NUMBERS if n not in _NO_SUM},
+            "tests": [entry.as_dict() for entry in entries],
+        }
+
+
+_NO_SUM = ("streams", "devices")
+"""Figures that mean nothing when added up over tests: many may use the same stream."""
+
+
+def write_report(report: Mapping[str, Any], path: Path) -> None:
+    """Write it, whole or not at all.
+
+    Raises:
+        collector.OutputError: it cannot be written.
+    """
+    with atomic_write(path) as file:
+        file.write((json.dumps(report, indent=1, ensure_ascii=False) + "\n").encode(errors="surrogateescape"))

@@ -1,0 +1,142 @@
+"""The test run as a whole: gathers what the tests' reports carry, and says it at the end.
+
+Runs in the process that reports: the only one, or the controller of pytest-xdist, where it also keeps the workers
+apart.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from collector.errors import CollectorError
+from collector.testing.plugin.artifacts import longest, writable_folder
+from collector.testing.plugin.devices import SIMULATED, Found, find_devices
+from collector.testing.plugin.report import RunReport, write_report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.testing.plugin.options import PluginOptions
+
+LEFT = "rescheduled"
+"""Outcome of the report that pytest-xdist makes for the test a worker left before it had begun."""
+
+
+class RunReporting:
+    """Gathers reports; a pytest plugin."""
+
+    def __init__(self, options: PluginOptions, found: Callable[[], Found] | None) -> None:
+        """``found`` says which devices tests ran on; None: ask when it is needed, as tests run in other processes."""
+        self._options = options
+        self._found = found or self._find
+        self._run = RunReport()
+        self._shared_folder: Path | None = None
+        self._left: set[str] = set()
+
+    # -- Before
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Look for what would fail later: no GPU although one is required, nowhere to write."""
+        if session.config.option.collectonly:
+            return
+        if self._options.require_gpu:
+            found = self._found()
+            if not found.devices:
+                raise pytest.UsageError(f"--require-gpu: there is no usable GPU: {found.reason}")
+        for folder, what in (
+            (self._options.folder, "traces cannot be kept"),
+            (self._options.report.parent if self._options.report else None, "the GPU report cannot be written"),
+        ):
+            problem = None if folder is None else writable_folder(folder)
+            if problem is not None:
+                self._run.problem(f"{what}: {problem}")
+
+    # -- During
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take in one phase of one test."""
+        said: dict[str, Any] = getattr(report, "collector_gpu", {})
+        outcome = report.outcome
+        if hasattr(report, "wasxfail") and report.when == "call":
+            outcome = "xpassed" if report.passed else "xfailed"  # type: ignore[assignment]
+        if str(outcome) == LEFT:
+            return
+        entry = self._run.add(report.nodeid, str(report.when), outcome, said)
+        if report.skipped and isinstance(report.longrepr, tuple):
+            entry.skipped_because = str(report.longrepr[2]).removeprefix("Skipped: ")
+        if "sticky" in said:
+            self._left.add(_worker_of(report))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker where claims on devices are, and whether another would take its tests over."""
+        if self._shared_folder is None:
+            self._shared_folder = Path(tempfile.mkdtemp(prefix="collector-gpu-"))
+        node.workerinput["collector_gpu"] = {
+            "claims": str(self._shared_folder / "claims.json"),
+            "may_leave": str(getattr(node.config.option, "maxworkerrestart", None)) != "0",
+        }
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport, sched: Any) -> None:
+        """A worker that left because its CUDA context was broken had not begun this test: another one runs it."""
+        if _worker_of(report) not in self._left:
+            return
+        report.outcome = LEFT  # type: ignore[assignment]
+        if not hasattr(sched, "workqueue"):  # schedulers of whole scopes hand out unfinished tests by themselves
+            sched.mark_test_pending(crashitem)
+
+    def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:
+        """Show nothing for a test that was only handed on."""
+        return ("", "", "") if str(report.outcome) == LEFT else None
+
+    # -- After
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Any:
+        """Write the report; make the run fail where something could not be done."""
+        if self._options.folder is not None and self._options.keep.rule == "slow":
+            self._keep_longest()
+        if self._options.report is not None and not session.config.option.collectonly:
+            try:
+                write_report(self._run.as_dict(self._found()), self._options.report)
+            except CollectorError as error:
+                self._run.problem(f"the GPU report was not written: {error}")
+        if self._run.problems and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        return (yield)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Write the table."""
+        from collector.testing.plugin.terminal import write_summary
+
+        write_summary(terminalreporter, self._run, self._options, simulated=bool(self._options.simulate))
+
+    def pytest_unconfigure(self) -> None:
+        """Remove what the workers shared."""
+        if self._shared_folder is not None:
+            shutil.rmtree(self._shared_folder, ignore_errors=True)
+
+    def _keep_longest(self) -> None:
+        """Of the traces that each worker kept, keep the longest of all."""
+        kept = {e.trace: e for e in self._run.tests.values() if e.trace is not None}
+        stay = longest(((e.figure("device_time_ns"), path) for path, e in kept.items()), self._options.keep.count)
+        for path in kept.keys() - stay:
+            kept[path].trace = None
+            Path(path).unlink(missing_ok=True)
+
+    def _find(self) -> Found:
+        """The devices, from a process that runs no tests."""
+        if self._options.simulate:
+            return Found((SIMULATED,) * self._options.simulate, simulated=True)
+        return find_devices(simulated=False)
+
+
+def _worker_of(report: pytest.TestReport) -> str:
+    node = getattr(report, "node", None)
+    return "" if node is None else str(node.gateway.id)

@@ -1,0 +1,402 @@
+"""The plugin proper: what happens around each test, in the process that runs it.
+
+The parts that decide (limits, leaks, snapshots, sharing, ...) are modules of their own and know nothing of pytest's
+hooks; this one calls them at the right moment. What a test did travels with its reports, so that it reaches the
+controller of pytest-xdist even from a worker that dies; `collector.testing.plugin.reporting` gathers it there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from collector.process import set_background
+from collector.testing.plugin.artifacts import SUFFIX, longest, safe_name, save_trace
+from collector.testing.plugin.devices import Found, find_devices, why_not
+from collector.testing.plugin.figures import Figures, figures_of
+from collector.testing.plugin.leaks import LeakCheck
+from collector.testing.plugin.limits import LimitError, judge, parse_limits
+from collector.testing.plugin.lines import Lines
+from collector.testing.plugin.markers import MarkerError, Markers, read_markers, uses_gpu
+from collector.testing.plugin.running import Phase, Running
+from collector.testing.plugin.sticky import recorded_sticky_error, speaks_of_cuda, sticky_error
+from collector.testing.plugin.torch_profiler import TakeTurns
+from collector.testing.plugin.tracing import Tracing
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from collector.testing import SimulatedGpu
+    from collector.testing.plugin.options import PluginOptions
+    from collector.testing.plugin.sharing import Sharing
+    from collector.testing.plugin.step import Step
+
+_RUNNING = pytest.StashKey[Running]()
+_LEAVE_STATUS = 75
+"""Exit status of a worker that makes room for one with a working CUDA context (EX_TEMPFAIL)."""
+
+
+class GpuRunner:
+    """Follows each test of this process; a pytest plugin."""
+
+    def __init__(
+        self, options: PluginOptions, root: Path, sharing: Sharing | None, shares: dict[str, int], *, may_leave: bool
+    ) -> None:
+        """Follow tests as ``options`` say.
+
+        Args:
+            options: the run's options.
+            root: the folder below which Python code is the project's own.
+            sharing: where devices are claimed, under pytest-xdist.
+            shares: this worker's devices in its own order -> bytes to claim for a test that does not say.
+            may_leave: whether another process takes the remaining tests over when this one's context is broken.
+        """
+        self._options = options
+        self._root = root
+        self._sharing = sharing
+        self._shares = shares
+        self._may_leave = may_leave
+        self._tracing = Tracing()
+        self._turns = TakeTurns(self._tracing)
+        self._undo = contextlib.ExitStack()
+        self._simulated_gpu: SimulatedGpu | None = None
+        self._broken: tuple[str, str] | None = None
+        self._kept: dict[str, int] = {}
+
+    # -- The test run
+
+    def start(self) -> None:
+        """Open the simulated GPU, if asked, and be ready to trace."""
+        before = set_background(self._tracing)
+        self._undo.callback(set_background, before)
+        self._undo.callback(self._tracing.finish)
+        self._undo.callback(self._turns.undo)
+        if self._options.simulate:
+            from collector.testing import SimulatedGpu
+
+            self._simulated_gpu = self._undo.enter_context(SimulatedGpu(devices=self._options.simulate))
+
+    def pytest_unconfigure(self) -> None:
+        """End what `start` began."""
+        self._undo.close()
+
+    def found(self) -> Found:
+        """The devices that tests may use."""
+        return find_devices(simulated=self._simulated_gpu is not None)
+
+    # -- One test
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
+        """Leave before the next test where the context is broken; pytest-xdist runs the rest in another process."""
+        if self._broken is not None and self._may_leave:
+            with contextlib.suppress(BaseException):  # fixtures of broken GPU tests may fail in any way
+                item.session._setupstate.teardown_exact(None)
+            os._exit(_LEAVE_STATUS)
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Skip the test if it cannot run, else trace its fixtures' setup."""
+        running = item.stash[_RUNNING] = self._admit(item)
+        if running.markers.leaks:
+            running.leak_check = LeakCheck()
+        with self._phase(running, "setup"):
+            result = yield
+        self._check_context(running, "setup")
+        return result
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Trace the test function and judge what it did."""
+        running = item.stash[_RUNNING]
+        if running.leak_check is not None:
+            running.leak_check.before_call()
+        if running.traced and (running.markers.limits or running.markers.leaks or running.markers.traces_itself):
+            simulated = running.simulated_gpu or self._simulated_gpu
+            running.lines = Lines(self._root, None if simulated is None else lambda: simulated.now_ns)
+        try:
+            with self._phase(running, "call"), running.lines or contextlib.nullcontext():
+                result = yield
+        except pytest.skip.Exception:
+            raise
+        except BaseException:
+            self._add_to_failure(running)
+            raise
+        if running.leak_check is not None:
+            running.leak_check.after_call()
+        self._check_context(running, "call")
+        message = running.limits_message()
+        if message is not None:
+            pytest.fail(message, pytrace=False)
+        running.completed = True
+        return result
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Trace the fixtures' teardown; say what could not be judged, and what leaked."""
+        running = item.stash.get(_RUNNING, None)
+        if running is None:
+            return (yield)
+        try:
+            with self._phase(running, "teardown"):
+                result = yield
+        finally:
+            if running.claimed and self._sharing is not None:
+                self._sharing.release()
+        self._check_context(running, "teardown")
+        if running.completed:
+            self._judge_at_end(running)
+        return result
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Put what the test did on its reports."""
+        running = item.stash.get(_RUNNING, None)
+        if running is not None and call.when == "teardown":
+            self._add_properties(running)
+        report = yield
+        if running is None:
+            return report
+        if report.failed:
+            running.failed = True
+            if self._broken is not None and self._broken[0] != item.nodeid and speaks_of_cuda(report.longreprtext):
+                path, line, _ = item.location
+                report.outcome = "skipped"
+                report.longrepr = (path, (line or 0) + 1, _not_run(*self._broken))
+        if call.when == "teardown" and self._options.folder is not None:
+            self._keep_trace(running)
+        said = running.as_report(report.when)
+        if said is not None:
+            report.collector_gpu = said  # type: ignore[attr-defined]
+        return report
+
+    def _admit(self, item: pytest.Item) -> Running:
+        try:
+            markers = read_markers(item)
+        except MarkerError as error:  # a marker that was added after the check at collection
+            pytest.fail(str(error), pytrace=False)
+        is_gpu_test = uses_gpu(item)
+        if is_gpu_test:
+            if self._broken is not None:
+                _skip(_not_run(*self._broken))
+            own = "simulated_gpu" in getattr(item, "fixturenames", ()) and self._simulated_gpu is None
+            reason = (
+                None if own else why_not(markers.requirement, self.found(), simulating=bool(self._options.simulate))
+            )
+            if reason is not None:
+                _skip(reason)
+        if self._options.leaks and is_gpu_test:
+            markers = _with_leaks(markers)
+        asks = bool(markers.limits or markers.leaks or markers.traces_itself)
+        untraced = markers.untraced
+        if untraced is None and not asks and "benchmark" in getattr(item, "fixturenames", ()):
+            untraced = "pytest-benchmark measures its call"
+        running = Running(item, markers, untraced, traced=self._options.trace or asks)
+        if is_gpu_test and self._sharing is not None and self._shares:
+            running.claimed = True
+            names = list(self._shares)[: markers.requirement.count]
+            wanted = markers.requirement.memory
+            self._sharing.claim({name: self._shares[name] if wanted is None else wanted for name in names})
+        return running
+
+    @contextlib.contextmanager
+    def _phase(self, running: Running, when: str) -> Iterator[None]:
+        """Trace one phase of the test, if that is asked for."""
+        if not running.traced or (running.untraced is not None and (when == "call" or running.markers.untraced)):
+            yield
+            return
+        self._turns.arrange()
+        self._tracing.begin()
+        try:
+            yield
+        finally:
+            recordings, losses = self._tracing.end()
+            figures = figures_of(recordings) if recordings else Figures()
+            if losses:
+                figures += Figures(losses=tuple(losses))
+            running.phases[when] = Phase(recordings, figures)
+
+    def _judge_at_end(self, running: Running) -> None:
+        """Fail the test's teardown, so that it is an error, where its call could not be judged; or where it leaked."""
+        losses = running.phases["call"].figures.losses if "call" in running.phases else ("the test is not traced",)
+        texts = list(running.unjudged)
+        if running.markers.limits and losses:
+            texts.append(f"GPU limits were not judged, because the trace is incomplete: {'; '.join(losses)}")
+        if running.leak_check is not None:
+            leak, held = running.leak_check.after_teardown(running.unfreed_calls())
+            if leak is not None:
+                running.notes["leak"] = {
+                    "device_bytes": leak.device,
+                    "allocators": dict(leak.allocators),
+                    "calls": leak.calls,
+                }
+                texts.append(leak.message(running.item.nodeid, [*held, *_allocations(running)]))
+        if texts:
+            pytest.fail("\n".join(texts), pytrace=False)
+
+    def _check_context(self, running: Running, when: str) -> None:
+        """Fail where the test left CUDA unusable, though nothing else failed."""
+        error = self._find_broken(running)
+        if error is not None:
+            pytest.fail(
+                f"{running.item.nodeid} left the CUDA context of this process unusable in its {when}: {error}. "
+                "An earlier asynchronous operation of the test failed; GPU tests after it cannot run in this process",
+                pytrace=False,
+            )
+
+    def _find_broken(self, running: Running) -> str | None:
+        if self._broken is not None or not (running.used_gpu or uses_gpu(running.item)):
+            return None
+        error = sticky_error() or recorded_sticky_error(running.recordings)
+        if error is not None:
+            self._broken = running.item.nodeid, error
+            running.notes["sticky"] = error
+        return error
+
+    def _add_to_failure(self, running: Running) -> None:
+        """Say with a test that failed by itself what else is wrong with it."""
+        message = running.limits_message()
+        if message is not None:
+            running.item.add_report_section("call", "GPU limits", message)
+        error = self._find_broken(running)
+        if error is not None:
+            text = f"the CUDA context of this process is unusable from here on: {error}"
+            running.item.add_report_section("call", "GPU", text)
+
+    def _add_properties(self, running: Running) -> None:
+        phase = running.phases.get("call")
+        if phase is None:
+            return
+        figures = phase.figures.as_dict()
+        figures = {"gpu_time_ns": figures.pop("device_time_ns"), **figures}
+        running.item.user_properties += list(figures.items())
+
+    def _keep_trace(self, running: Running) -> None:
+        """Write the test's trace if it is one to keep."""
+        folder, keep = self._options.folder, self._options.keep
+        recordings = running.recordings
+        if folder is None or not recordings or (keep.rule == "failed" and not running.failed):
+            return
+        path = folder / f"{safe_name(running.item.nodeid)}{SUFFIX}"
+        if keep.rule == "slow":
+            spent = sum(phase.figures.device_time_ns for phase in running.phases.values())
+            self._kept[str(path)] = spent
+            stay = longest(((ns, name) for name, ns in self._kept.items()), keep.count)
+            for name in self._kept.keys() - stay:
+                del self._kept[name]
+                Path(name).unlink(missing_ok=True)
+            if str(path) not in stay:
+                return
+        problem = save_trace(recordings, path)
+        if problem is None:
+            running.notes["trace"] = str(path)
+        else:
+            running.note("problems", f"a trace could not be kept: {problem}")
+
+    # -- Fixtures
+
+    def open_step(self, item: pytest.Item, limits: dict[str, object]) -> Step:
+        """What ``gpu_trace(**limits)`` gives."""
+        from collector.testing.plugin.step import Step
+
+        running = item.stash[_RUNNING]
+        try:
+            parsed = parse_limits(limits)
+        except LimitError as error:
+            pytest.fail(f"gpu_trace: {error}", pytrace=False)
+
+        def on_exit(step: Step) -> None:
+            __tracebackhide__ = True
+            running.steps += 1
+            losses = step.ledger.losses()
+            if losses:
+                running.unjudged.append(
+                    f"a step cannot be judged, because its trace is incomplete: {'; '.join(losses)}"
+                )
+                return
+            excesses = judge(parsed, step.figures)
+            if excesses:
+                from collector.testing.plugin.messages import excess_message
+
+                pytest.fail(excess_message(f"a step of {item.nodeid}", excesses, [step.recording], running.lines))
+
+        return Step(on_exit, lambda step, name: self._match_snapshot(running, step, name))
+
+    def devices_of(self, item: pytest.Item) -> tuple[int, ...]:
+        """What ``gpu_devices`` gives."""
+        return tuple(range(item.stash[_RUNNING].markers.requirement.count))
+
+    @contextlib.contextmanager
+    def simulated_gpu(self, item: pytest.Item) -> Iterator[SimulatedGpu]:
+        """What ``simulated_gpu`` gives."""
+        if self._simulated_gpu is not None:
+            yield self._simulated_gpu
+            return
+        from collector.testing import SimulatedGpu
+
+        running = item.stash[_RUNNING]
+        with SimulatedGpu(devices=running.markers.requirement.count) as gpu:
+            running.simulated_gpu = gpu
+            yield gpu
+
+    def _match_snapshot(self, running: Running, step: Step, name: str | None) -> None:
+        __tracebackhide__ = True
+        from collector.errors import OutputError
+        from collector.testing.plugin import snapshots
+
+        item = running.item
+        running.snapshots += 1
+        plain = name or ("" if running.snapshots == 1 else str(running.snapshots))
+        test = item.nodeid.partition("::")[2] or item.name
+        path = (
+            item.path.parent
+            / snapshots.FOLDER
+            / item.path.stem
+            / f"{safe_name(f'{test}--{plain}' if plain else test)}.json"
+        )
+        if step.ledger.losses():
+            pytest.fail("a lossy trace is neither compared with a snapshot nor written to one; see the test's teardown")
+        now = snapshots.snapshot_of(step.recording)
+        try:
+            if self._options.update_snapshots:
+                snapshots.save_snapshot(now, path)
+                running.note("remarks", "snapshots were written, not compared")
+                return
+            difference, remark = snapshots.compare(snapshots.load_snapshot(path), now)
+        except (snapshots.SnapshotError, OutputError) as error:
+            pytest.fail(str(error))
+        except OSError as error:
+            pytest.fail(f"the snapshot {path} cannot be written: {error.strerror or error}")
+        if remark:
+            running.note("remarks", remark)
+        if difference:
+            head = f"the step does not match its snapshot {path}" + (f"\n{remark}" if remark else "")
+            pytest.fail(f"{head}\n{difference}\n--gpu-snapshot-update accepts what this run did")
+
+
+def _skip(reason: str) -> None:
+    raise pytest.skip.Exception(reason, _use_item_location=True)
+
+
+def _not_run(culprit: str, error: str) -> str:
+    return f"not run because of {culprit}: it left this process's CUDA context unusable ({error})"
+
+
+def _with_leaks(markers: Markers) -> Markers:
+    from dataclasses import replace
+
+    return replace(markers, leaks=True)
+
+
+def _allocations(running: Running) -> list[str]:
+    """The recorded allocating calls from the call on: which, how many, from where."""
+    from collector.testing.plugin.messages import allocation_lines
+
+    recordings = [r for when, phase in running.phases.items() if when != "setup" for r in phase.recordings]
+    return allocation_lines(recordings, running.lines)

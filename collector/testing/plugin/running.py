@@ -1,0 +1,124 @@
+"""One test on its way through setup, call and teardown: what it did in each, and what is to be said about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from collector.testing.plugin.limits import judge
+
+if TYPE_CHECKING:
+    import pytest
+
+    from collector.recording import Recording
+    from collector.testing import SimulatedGpu
+    from collector.testing.plugin.figures import Figures
+    from collector.testing.plugin.leaks import LeakCheck
+    from collector.testing.plugin.lines import Lines
+    from collector.testing.plugin.markers import Markers
+
+_TOP_KERNELS = 5
+
+
+@dataclass
+class Phase:
+    """What one of setup, call and teardown did."""
+
+    recordings: list[Recording]
+    figures: Figures
+
+
+@dataclass
+class Running:
+    """The state of the test that runs; a new one for each test."""
+
+    item: pytest.Item
+    markers: Markers
+    untraced: str | None
+    """Why its call is not traced; None: it is."""
+    traced: bool
+    phases: dict[str, Phase] = field(default_factory=dict)
+    leak_check: LeakCheck | None = None
+    lines: Lines | None = None
+    simulated_gpu: SimulatedGpu | None = None
+    claimed: bool = False
+    completed: bool = False
+    """Whether its call returned and kept its limits."""
+    failed: bool = False
+    """Whether one of its reports so far is a failure."""
+    steps: int = 0
+    snapshots: int = 0
+    unjudged: list[str] = field(default_factory=list)
+    """Why a limit or a step of this test could not be judged."""
+    notes: dict[str, Any] = field(default_factory=dict)
+    """For the next report: leak, trace, sticky, problems, remarks."""
+
+    def note(self, kind: str, text: str) -> None:
+        """Add a line to the next report's ``problems`` or ``remarks``."""
+        self.notes.setdefault(kind, []).append(text)
+
+    @property
+    def used_gpu(self) -> bool:
+        """Whether it did anything on the GPU so far."""
+        return any(phase.figures.used_gpu for phase in self.phases.values())
+
+    @property
+    def recordings(self) -> list[Recording]:
+        """Everything recorded so far."""
+        return [recording for phase in self.phases.values() for recording in phase.recordings]
+
+    def unfreed_calls(self) -> int:
+        """Allocating less freeing calls, in call and teardown."""
+        figures = [phase.figures for name, phase in self.phases.items() if name != "setup"]
+        return sum(each.allocations - each.frees for each in figures)
+
+    def limits_message(self) -> str | None:
+        """The failure's text where the call exceeds the test's limits; None where it does not or cannot be judged."""
+        phase = self.phases.get("call")
+        if phase is None or not self.markers.limits or phase.figures.losses:
+            return None
+        excesses = judge(self.markers.limits, phase.figures)
+        if not excesses:
+            return None
+        from collector.testing.plugin.messages import excess_message
+
+        return excess_message(f"the call of {self.item.nodeid}", excesses, phase.recordings, self.lines)
+
+    def as_report(self, when: str) -> dict[str, Any] | None:
+        """What the report of a phase carries, as plain data; None: there is nothing to say."""
+        said, self.notes = self.notes, {}
+        phase = self.phases.get(when)
+        if when == "call" and self.untraced is not None and self.traced:
+            said["untraced"] = self.untraced
+        if phase is not None:
+            said["figures"] = phase.figures.as_dict()
+            said["losses"] = list(phase.figures.losses)
+            said["kernels"] = _top_kernels(phase.recordings)
+            if when == "call":
+                said["steps"] = self.steps
+                said["limits"] = self._limits(phase.figures)
+        return said or None
+
+    def _limits(self, figures: Figures) -> list[dict[str, Any]]:
+        exceeded = {excess.limit.name for excess in judge(self.markers.limits, figures)}
+        return [
+            {
+                "name": limit.name,
+                "maximum": limit.maximum,
+                "measured": None if figures.losses else getattr(figures, limit.kind.figure),
+                "exceeded": None if figures.losses else limit.name in exceeded,
+            }
+            for limit in self.markers.limits
+        ]
+
+
+def _top_kernels(recordings: list[Recording]) -> list[dict[str, Any]]:
+    totals: dict[str, list[int]] = {}
+    for recording in recordings:
+        kernels = recording.kernels
+        for name, duration in zip(kernels.names(), kernels.duration_ns.tolist(), strict=True):
+            total = totals.setdefault(name, [0, 0])
+            total[0] += 1
+            total[1] += duration
+    ordered = sorted(totals.items(), key=lambda each: (-each[1][1], each[0]))[:_TOP_KERNELS]
+    return [{"name": name, "count": count, "total_ns": spent} for name, (count, spent) in ordered]

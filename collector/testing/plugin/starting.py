@@ -1,0 +1,61 @@
+"""Starts the plugin proper, in the process that reports and in those that run tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector.testing.plugin.devices import SIMULATED, find_devices
+from collector.testing.plugin.options import OptionError, PluginOptions, read_options
+from collector.testing.plugin.reporting import RunReporting
+from collector.testing.plugin.runner import GpuRunner
+from collector.testing.plugin.sharing import Sharing, device_names, rotated
+
+_RUNNER, _REPORTING = "collector-gpu-runner", "collector-gpu-reporting"
+
+
+def start(config: pytest.Config) -> None:
+    """Register what follows the tests and what reports on them; does nothing the second time.
+
+    Raises:
+        pytest.UsageError: an option has a value that it cannot have.
+    """
+    plugins = config.pluginmanager
+    if plugins.hasplugin(_RUNNER) or plugins.hasplugin(_REPORTING):
+        return
+    try:
+        options = read_options(config)
+    except OptionError as error:
+        raise pytest.UsageError(str(error)) from None
+    worker: dict[str, Any] | None = getattr(config, "workerinput", None)
+    if worker is None and getattr(config.option, "dist", "no") != "no":
+        plugins.register(RunReporting(options, None), _REPORTING)
+        return
+    sharing, shares = (None, {}) if worker is None else _share(worker, options)
+    may_leave = worker is not None and bool(worker.get("collector_gpu", {}).get("may_leave"))
+    runner = GpuRunner(options, Path(config.rootpath), sharing, shares, may_leave=may_leave)
+    plugins.register(runner, _RUNNER)
+    runner.start()
+    if worker is None:
+        plugins.register(RunReporting(options, runner.found), _REPORTING)
+
+
+def _share(worker: dict[str, Any], options: PluginOptions) -> tuple[Sharing | None, dict[str, int]]:
+    """Let this worker's first device be another one than the other workers'; return where and what it claims."""
+    if "collector_gpu" not in worker:  # another machine's worker, or a controller without our part
+        return None, {}
+    found = () if options.simulate else find_devices(simulated=False).devices
+    memory = [device.memory_bytes for device in found] or [SIMULATED.memory_bytes] * options.simulate
+    names = device_names(None if options.simulate else os.environ.get("CUDA_VISIBLE_DEVICES"), len(memory))
+    if len(names) != len(memory):
+        return None, {}
+    total = dict(zip(names, memory, strict=True))
+    number = int("".join(filter(str.isdigit, worker["workerid"])) or 0)
+    mine = rotated(names, number)
+    if len(mine) > 1 and not options.simulate:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(mine)
+    workers = max(int(worker.get("workercount", 1)), 1)
+    return Sharing(Path(worker["collector_gpu"]["claims"]), total), {name: total[name] // workers for name in mine}

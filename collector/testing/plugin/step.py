@@ -1,0 +1,146 @@
+"""One step traced inside a test: what ``gpu_trace()`` gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.session import Session
+from collector.table import Table
+from collector.testing.plugin.figures import Figures, figures_of
+from collector.testing.plugin.tracing import new_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    import numpy.typing as npt
+
+
+class StepTable(Table):
+    """A table of a step: a `collector.table.Table` that also knows what else ran."""
+
+    __slots__ = ("_others",)
+
+    def __init__(self, table: Table, others: dict[str, Table]) -> None:
+        """``table`` with the step's other tables by name."""
+        super().__init__(table.name, table.columns, table._strings)
+        self._others = others
+
+    def overlap(self, what: str) -> float:
+        """The share of the time of all ``what`` during which a row of this table ran on the same device, 0 to 1.
+
+        ``step.kernels.overlap("copy")`` is 1.0 when every copy is hidden behind kernels.
+
+        Args:
+            what: ``copy``, ``memset`` or ``kernel``.
+
+        Raises:
+            ValueError: ``what`` is none of these, or the step has none of it: no share can be said.
+        """
+        if what not in _TABLES:
+            raise ValueError(f"overlap({what!r}): choose from {', '.join(_TABLES)}")
+        other = self._others[_TABLES[what]]
+        spent = int(other.duration_ns.sum())
+        if spent == 0:
+            raise ValueError(f"overlap({what!r}): the step has no {what}")
+        return sum(_covered(other.where(device_id=d), self.where(device_id=d)) for d in _devices(other)) / spent
+
+
+_TABLES = {"kernel": "kernels", "copy": "memcpys", "memset": "memsets"}
+
+
+class Step(Session):
+    """One step traced inside a test; a `collector.Session` with what a test asks of it.
+
+    It is not available before the block has ended, and it raises where nothing can be traced.
+    """
+
+    def __init__(self, on_exit: Callable[[Step], None], match_snapshot: Callable[[Step, str | None], None]) -> None:
+        """Made by the fixture ``gpu_trace``."""
+        super().__init__(new_session().options)
+        self._on_exit = on_exit
+        self._match_snapshot = match_snapshot
+
+    def __enter__(self) -> Step:
+        super().__enter__()
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        __tracebackhide__ = True
+        super().__exit__(exc_type, exc, traceback)
+        if exc is None:
+            self._on_exit(self)
+
+    @property
+    def kernels(self) -> StepTable:
+        """The kernels, by device, context, stream and time."""
+        return self._table("kernels")
+
+    @property
+    def memcpys(self) -> StepTable:
+        """The copies."""
+        return self._table("memcpys")
+
+    @property
+    def memsets(self) -> StepTable:
+        """The memsets."""
+        return self._table("memsets")
+
+    @property
+    def figures(self) -> Figures:
+        """Counts, bytes and times, by the names that limits have."""
+        return figures_of([self.recording])
+
+    def assert_matches_snapshot(self, name: str | None = None) -> None:
+        """Compare kernels, copies and memsets, in their order on each stream, with those of a recorded run.
+
+        The snapshot lies beside the test file, in ``__gpu_snapshots__``; ``--gpu-snapshot-update`` writes it. One from
+        another GPU model is compared by names only, since launch shapes differ from model to model.
+
+        Args:
+            name: the snapshot's name within the test; None: the test's own, numbered from its second snapshot on.
+        """
+        __tracebackhide__ = True
+        self._match_snapshot(self, name)
+
+    def _table(self, name: str) -> StepTable:
+        tables = {each: getattr(self.recording, each) for each in _TABLES.values()}
+        return StepTable(tables[name], tables)
+
+
+def _devices(table: Table) -> list[int]:
+    devices: list[int] = np.unique(table.device_id).tolist()
+    return devices
+
+
+def _covered(rows: Table, by: Table) -> int:
+    """Time (ns) of all ``rows`` (each for itself) in which any row of ``by`` runs."""
+    starts, ends = _union(by.start_ns, by.end_ns)
+    if not len(starts):
+        return 0
+    # Time covered from the beginning up to an instant, at every boundary; between boundaries it is linear.
+    boundaries = np.stack([starts, ends], axis=1).ravel()
+    covered = np.concatenate([[0], np.cumsum(ends - starts)])
+
+    def until(instants: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        at = np.searchsorted(boundaries, instants, side="right")
+        inside = at % 2 == 1
+        begun = np.where(inside, boundaries[np.maximum(at - 1, 0)], instants)
+        return covered[at // 2] + np.where(inside, instants - begun, 0)
+
+    return int((until(rows.end_ns) - until(rows.start_ns)).sum())
+
+
+def _union(starts: npt.NDArray[Any], ends: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The intervals as disjoint ones, in order."""
+    if not len(starts):
+        return starts, ends
+    order = np.argsort(starts, kind="stable")
+    starts, reached = starts[order], np.maximum.accumulate(ends[order])
+    first = np.concatenate([[True], starts[1:] > reached[:-1]])
+    last = np.concatenate([first[1:], [True]])
+    return starts[first], reached[last]

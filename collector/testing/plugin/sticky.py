@@ -1,0 +1,40 @@
+"""Errors after which a CUDA context answers nothing but the same error, until the process ends."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from collector.testing.plugin.driver import STICKY_ERRORS, DriverError, mapped_driver
+
+if TYPE_CHECKING:
+    from collector.recording import Recording
+
+_CUDA_TROUBLE = re.compile(
+    r"CUDA_ERROR_\w+|cudaError\w+|CUDA error|an illegal memory access was encountered|unspecified launch failure"
+)
+
+
+def sticky_error() -> str | None:
+    """The name of the error that this process's CUDA contexts are stuck in; None where they work."""
+    driver = mapped_driver()
+    if driver is None:
+        return None
+    try:
+        return STICKY_ERRORS.get(driver.synchronize())
+    except DriverError as error:  # a device whose context is lost may refuse even to be asked
+        return next((name for name in STICKY_ERRORS.values() if name in str(error)), None)
+
+
+def recorded_sticky_error(recordings: list[Recording]) -> str | None:
+    """A sticky error that a recorded call returned; None where none did."""
+    for recording in recordings:
+        failed = set(recording.api_calls.return_value.tolist()) & STICKY_ERRORS.keys()
+        if failed:
+            return STICKY_ERRORS[min(failed)]
+    return None
+
+
+def speaks_of_cuda(text: str) -> bool:
+    """Whether a failure's text is about a CUDA error, so that a broken context explains it."""
+    return _CUDA_TROUBLE.search(text) is not None

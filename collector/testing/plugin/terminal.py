@@ -1,0 +1,76 @@
+"""What stands at the end of the test run's output."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from collector.testing.plugin.limits import show
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pytest
+
+    from collector.testing.plugin.options import PluginOptions
+    from collector.testing.plugin.report import RunReport, TestEntry
+
+_MOST_TESTS = 10
+
+
+def write_summary(
+    reporter: pytest.TerminalReporter, run: RunReport, options: PluginOptions, *, simulated: bool
+) -> None:
+    """Write the table of the tests that used the GPU most, and what else there is to say, if anything."""
+    top = run.most_used(_MOST_TESTS)
+    used = len(run.most_used(len(run.tests)))
+    lines: list[tuple[str, dict[str, bool]]] = []
+    if options.trace and run.unavailable is not None:
+        lines.append((f"GPU activity was not traced: {run.unavailable}", {"yellow": True}))
+    for nodeid, error in run.broken:
+        lines.append((f"{nodeid} left its process's CUDA context unusable: {error}", {"red": True}))
+    lines += [(_counted(text, count), {"yellow": True}) for text, count in sorted(run.remarks.items())]
+    lines += [(_counted(text, count), {"red": True, "bold": True}) for text, count in sorted(run.problems.items())]
+    kept = sum(entry.trace is not None for entry in run.tests.values())
+    if options.folder is not None and kept:
+        lines.append((f"{kept} trace{'s' * (kept != 1)} kept in {options.folder}", {}))
+    if not lines and not (options.trace and top):
+        return
+    reporter.write_sep("=", "GPU")
+    if options.trace and top:
+        title = f"{len(top)} of {used} tests that used the GPU" + (", simulated: its times are made up" * simulated)
+        reporter.write_line(_table(title, top, width=max(reporter._tw.fullwidth, 60), color=reporter.hasmarkup))
+    for text, style in lines:
+        reporter.write_line(text, **style)
+
+
+def _counted(text: str, count: int) -> str:
+    return f"{text} ({count} times)" if count > 1 else text
+
+
+def _table(title: str, entries: Sequence[TestEntry], *, width: int, color: bool) -> str:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("test", overflow="fold", ratio=1)
+    for header in ("GPU time", "in call", "kernels", "copies", "bytes copied"):
+        table.add_column(header, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for entry in entries:
+        call = entry.phases.get("call", {}).get("figures", {})
+        lossy = any(phase["losses"] for phase in entry.phases.values())
+        table.add_row(
+            Text(entry.nodeid),
+            show(entry.figure("device_time_ns"), "time"),
+            show(call.get("device_time_ns", 0), "time"),
+            f"{entry.figure('kernels'):,}",
+            f"{entry.figure('memcpys'):,}",
+            f"{entry.figure('memcpy_bytes'):,}",
+            Text("incomplete", style="red") if lossy else "",
+        )
+    text = io.StringIO()
+    Console(file=text, force_terminal=color, no_color=not color, width=width, highlight=False).print(table)
+    return "\n".join(line.rstrip() for line in text.getvalue().rstrip().splitlines())

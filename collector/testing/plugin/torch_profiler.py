@@ -1,0 +1,58 @@
+"""PyTorch's profiler and ours take turns: CUPTI serves one of them at a time.
+
+Were a test's first use of ``torch.profiler`` to fall into our trace, it would record no GPU activity for the rest of
+the process. So our trace pauses from the moment that PyTorch prepares its profiler until it is done.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collector.testing.plugin.tracing import Tracing
+
+REASON = "PyTorch's profiler held CUPTI for a part of the test"
+_MODULE = "torch.autograd.profiler"
+
+
+class TakeTurns:
+    """Makes ``tracing`` pause for PyTorch's profiler, once PyTorch is loaded, until `undo`."""
+
+    def __init__(self, tracing: Tracing) -> None:
+        self._tracing = tracing
+        self._replaced: list[tuple[Any, str, Any]] = []
+
+    def arrange(self) -> None:
+        """Do it, if PyTorch is loaded and it was not done yet."""
+        module = sys.modules.get(_MODULE)
+        if module is None or self._replaced:
+            return
+        prepare, disable = getattr(module, "_prepare_profiler", None), getattr(module, "_disable_profiler", None)
+        if prepare is None or disable is None:
+            return
+
+        @wraps(prepare)
+        def pause_and_prepare(*args: Any, **kwargs: Any) -> Any:
+            self._tracing.pause(REASON)
+            return prepare(*args, **kwargs)
+
+        @wraps(disable)
+        def disable_and_resume(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return disable(*args, **kwargs)
+            finally:
+                self._tracing.resume()
+
+        for name, original, ours in (
+            ("_prepare_profiler", prepare, pause_and_prepare),
+            ("_disable_profiler", disable, disable_and_resume),
+        ):
+            setattr(module, name, ours)
+            self._replaced.append((module, name, original))
+
+    def undo(self) -> None:
+        """Give PyTorch its own functions back."""
+        while self._replaced:
+            setattr(*self._replaced.pop())

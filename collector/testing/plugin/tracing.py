@@ -1,0 +1,161 @@
+"""The trace of the test that is running: one session after another, out of the way of whoever else traces.
+
+A process can trace one step at a time. The test runner traces everything, so its session ends whenever a test opens
+one of its own (`gpu_trace`, `collector.trace`) or runs PyTorch's profiler, and another begins afterwards; what the
+test's own sessions recorded is counted as well. A session in which nothing has happened stays open from one test to
+the next: a test that leaves the GPU alone costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from collector.errors import (
+    CuptiNotFoundError,
+    CuptiUnusableError,
+    DriverNotFoundError,
+    NotTracedError,
+    PermissionDeniedError,
+    SessionActiveError,
+)
+from collector.options import KINDS, TraceOptions
+from collector.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.recording import Recording
+
+BUFFER_BYTES, MAX_BUFFERS = 512 << 10, 512
+"""Smaller buffers than a session's own: few tests fill one, and each costs time to prepare. As many bytes in all."""
+
+_LASTING = (DriverNotFoundError, CuptiNotFoundError, CuptiUnusableError, PermissionDeniedError)
+"""Reasons that a next attempt in this process will meet again."""
+
+
+def new_session() -> Session:
+    """A session as the plugin uses it."""
+    return Session(TraceOptions(strict=True, buffer_bytes=BUFFER_BYTES, max_buffers=MAX_BUFFERS))
+
+
+class Tracing:
+    """Traces between `begin` and `end`; fits `collector.process.Background`."""
+
+    def __init__(self, make_session: Callable[[], Session] = new_session) -> None:
+        """``make_session`` makes the sessions."""
+        self._make_session = make_session
+        self._session: Session | None = None
+        self._libraries = _libraries()
+        self._wanted = False
+        self._paused = False
+        self._away: Session | None = None
+        self._pieces: list[Recording] = []
+        self._losses: list[str] = []
+        self.unavailable: str | None = None
+        """Why nothing can be traced in this process, once it is known."""
+
+    def begin(self) -> None:
+        """Trace from now on, if it can be done."""
+        if self._libraries != _libraries():  # a simulated GPU came or went since the session was opened
+            self.finish()
+            self._libraries, self.unavailable = _libraries(), None
+        self._wanted = True
+        self._open()
+
+    def end(self) -> tuple[list[Recording], list[str]]:
+        """Return what was recorded since `begin`, and one line for each reason why that is not all.
+
+        No recordings and no reasons: nothing happened.
+        """
+        self._wanted = False
+        if self._away is not None:
+            self._losses.append("the test opened a trace of its own and did not end it")
+        self._away = None
+        if self._session is not None and not self._session.idle:
+            self._close()
+        pieces, losses = self._pieces, self._losses
+        self._pieces, self._losses = [], []
+        return pieces, losses
+
+    def finish(self) -> None:
+        """End the session that was left open for a next test."""
+        self._close()
+        self._pieces, self._losses = [], []
+
+    def step_aside(self, session: Session) -> None:
+        """See `collector.process.Background`."""
+        if session is self._session:
+            return
+        self._close()
+        if self._wanted:
+            self._away = session
+
+    def come_back(self, session: Session) -> None:
+        """See `collector.process.Background`: what ``session`` recorded counts too."""
+        if session is self._away:
+            self._away = None
+            self._add(session)
+        if self._wanted:
+            self._open()
+
+    def pause(self, reason: str) -> None:
+        """Leave CUPTI to somebody else until `resume`; ``reason`` is why the trace is then incomplete."""
+        self._close()
+        self._paused = True
+        if self._wanted:
+            self._losses.append(reason)
+
+    def resume(self) -> None:
+        """See `pause`."""
+        self._paused = False
+        if self._wanted:
+            self._open()
+
+    def _open(self) -> None:
+        if self._session is not None or self._paused:
+            return
+        if self.unavailable is not None:
+            self._losses.append(self.unavailable)
+            return
+        session = self._session = self._make_session()
+        try:
+            session.__enter__()
+        except SessionActiveError:
+            self._session = None
+            self._losses.append("a trace that was opened earlier was still open")
+        except Exception as error:  # a strict session raises whatever its source did
+            self._session = None
+            self._losses.append(str(error) or repr(error))
+            if isinstance(error, _LASTING):
+                self.unavailable = str(error)
+
+    def _close(self) -> None:
+        session = self._session
+        if session is None:
+            return
+        idle = session.idle
+        try:
+            session.__exit__(None, None, None)
+        except Exception as error:
+            self._losses.append(str(error) or repr(error))
+        else:
+            if not idle:
+                self._add(session)
+        finally:
+            self._session = None
+
+    def _add(self, session: Session) -> None:
+        if session.unavailable is not None:
+            return
+        try:
+            self._pieces.append(session.recording)
+        except NotTracedError:
+            return
+        missing = [kind for kind in KINDS if kind not in session.options.kinds]
+        if missing:
+            self._losses.append(f"a trace that the test made itself recorded no {', '.join(missing)}")
+
+
+def _libraries() -> tuple[str | None, str | None]:
+    return os.environ.get("COLLECTOR_LIBCUPTI"), os.environ.get("COLLECTOR_LIBCUDA")
