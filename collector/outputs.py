@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from collector.errors import MissingDependencyError, UnknownFormatError
+from collector.errors import UnknownFormatError
 from collector.files import atomic_write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from collector.protos import Provenance, RunMetadata
+    from collector.protos import RunMetadata
     from collector.recording import Recording
 
 
@@ -32,44 +30,9 @@ class Step(Protocol):
 
 
 def _draw(step: Step, path: Path) -> None:
-    from collector.timeline import backend, chrome_trace
+    from collector.timeline import chrome_trace
 
-    if backend.native() is not None:
-        chrome_trace(step.run_metadata, path)
-    elif ".pftrace" in path.suffixes:
-        raise MissingDependencyError(f"{path}: Perfetto traces need the native extension, which cannot be loaded here")
-    else:
-        _write_plain_chrome_trace(step.run_metadata, path)
-
-
-def _write_plain_chrome_trace(run_metadata: RunMetadata, path: Path) -> None:
-    """Write a Chrome trace as TensorFlow draws it, for where there is no native extension; slower and barer."""
-    from collector.timeline import Timeline
-
-    events = Timeline(run_metadata.step_stats).generate_chrome_trace_format(show_dataflow=True, show_memory=False)
-    other = json.dumps(_other_data(run_metadata.provenance), indent=4)
-    text = f'{events.removesuffix("}").rstrip()},\n    "otherData": {other}\n}}'.encode()
-    with atomic_write(path) as file:
-        if path.suffix == ".gz":
-            _write_gzip(file, text)
-        else:
-            file.write(text)
-
-
-def _other_data(provenance: Provenance) -> dict[str, object]:
-    return {
-        "simulated": provenance.simulated,
-        "source": provenance.source,
-        "collector_version": provenance.collector_version,
-        "environment": dict(sorted(provenance.environment.items())),
-        "ledger": dict(sorted(provenance.ledger.items())),
-    }
-
-
-def _write_gzip(file: BinaryIO, data: bytes) -> None:
-    # Without a name and a time in the header equal traces are equal files.
-    with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:
-        packed.write(data)
+    chrome_trace(step.run_metadata, path)
 
 
 def _write_binary(step: Step, path: Path) -> None:

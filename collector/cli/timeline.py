@@ -1,17 +1,30 @@
-"""Turn a recorded step into a Chrome trace.
+"""Turn a recorded step into a trace to look at.
 
 Reads RunMetadata and StepStats (.pb, .pbtxt), recordings (.gpurec) and Chrome traces (.json), also gzipped.
 Open the result at https://ui.perfetto.dev or chrome://tracing.
+
+    collector timeline step.pb -o step.json.gz
+    collector timeline step.pb -o kernels.json --name 'gemm|conv' --min-duration 10us
+    collector timeline step.pb -o small.pftrace --window 20ms..35ms --max-events 50000
 """
 
 from __future__ import annotations
 
+import argparse
+import gzip
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.errors import CollectorError
+
 if TYPE_CHECKING:
-    import argparse
+    from collector.protos import StepStats
+
+_UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_TEXT = (".json", ".json.gz")
+_DRAWN = (*_TEXT, ".pftrace", ".pftrace.gz")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +38,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="what to write: .json, .pftrace (both also with .gz), .pb or .pbtxt",
     )
+    view = parser.add_argument_group("what to draw", "Times are numbers with a unit: 800ns, 12.5us, 3ms, 1s.")
+    view.add_argument(
+        "--device", metavar="REGEX", type=_regex, help="only devices with this in their name: gpu:0/stream:7"
+    )
+    view.add_argument("--name", metavar="REGEX", type=_regex, help="only slices with this in their short or whole name")
+    view.add_argument("--min-duration", metavar="TIME", type=_time, default=0, help="only slices at least this long")
+    view.add_argument(
+        "--window",
+        metavar="FROM..TO",
+        type=_window,
+        default=(None, None),
+        help="only what overlaps this part of the trace, counted from its beginning; either end may be left open",
+    )
+    view.add_argument(
+        "--max-events", metavar="N", type=_count, help="at most this many slices, the longest; says what it left out"
+    )
+    view.add_argument("--no-arrows", action="store_true", help="without arrows from calls to what they caused")
+    view.add_argument("--no-counters", action="store_true", help="without counters of memory, copies and busy streams")
+    view.add_argument(
+        "--tensorflow",
+        action="store_true",
+        help="exactly as TensorFlow's own Timeline draws it (.json only; none of the options above)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -32,13 +68,73 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.files import check_writable
     from collector.loading import load
     from collector.outputs import output_of
+    from collector.timeline import View, chrome_trace
 
     write = output_of(arguments.output)
     check_writable(arguments.output)
+    view = View(
+        devices=arguments.device,
+        names=arguments.name,
+        min_duration_ns=arguments.min_duration,
+        window_ns=arguments.window,
+        max_events=arguments.max_events,
+        arrows=not arguments.no_arrows,
+        counters=not arguments.no_counters,
+    )
+    name = arguments.output.name.lower()
+    is_drawn = name.endswith(_DRAWN)
+    if arguments.tensorflow and not name.endswith(_TEXT):
+        raise CollectorError(f"{arguments.output}: TensorFlow's timeline is a Chrome trace", "Write .json or .json.gz")
+    if view != View() and (arguments.tensorflow or not is_drawn):
+        raise CollectorError("what to draw can be chosen for .json and .pftrace, and not with --tensorflow")
     step = load(arguments.input)
     for reason, count in step.skipped.items():
         print(f"collector: {arguments.input}: {count} skipped: {reason}", file=sys.stderr)
     if step.cut_at is not None:
         print(f"collector: {arguments.input}: not readable from position {step.cut_at} on", file=sys.stderr)
-    write(step, arguments.output)
+    if arguments.tensorflow:
+        _write_tensorflow(step.step_stats, arguments.output)
+    elif is_drawn:
+        for sentence in chrome_trace(step.run_metadata, arguments.output, **vars(view)).sentences():
+            print(f"collector: {arguments.output}: {sentence}", file=sys.stderr)
+    else:
+        write(step, arguments.output)
     return 0
+
+
+def _write_tensorflow(step_stats: StepStats, path: Path) -> None:
+    from collector.files import atomic_write
+    from collector.timeline import Timeline
+
+    data = Timeline(step_stats).generate_chrome_trace_format().encode()
+    with atomic_write(path) as file:
+        file.write(gzip.compress(data, mtime=0) if path.name.lower().endswith(".gz") else data)
+
+
+def _regex(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from error
+    return text
+
+
+def _time(text: str) -> int:
+    """Nanoseconds."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([a-zµ]+)", text.strip())
+    if not found or found[2] not in _UNITS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: give a number and ns, us, ms or s, such as 12.5us")
+    return round(float(found[1]) * _UNITS[found[2]])
+
+
+def _window(text: str) -> tuple[int | None, int | None]:
+    first, dots, last = text.partition("..")
+    if not dots:
+        raise argparse.ArgumentTypeError(f"{text!r} is no part of a trace: give FROM..TO, such as 20ms..35ms or 1s..")
+    return _time(first) if first else None, _time(last) if last else None
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of slices")
+    return int(text)
