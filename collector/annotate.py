@@ -105,10 +105,11 @@ class _Recorder:
         self._push = source.push_annotation
         self._pop = source.pop_annotation
         self._threads = threading.local()
-        self._path: ContextVar[str] = ContextVar("annotation", default="")
 
     def enter(self, owner: object, name: str) -> None:
-        outer = self._path.get()
+        recorder, outer = _place.get()
+        if recorder is not self:  # what an earlier session left there
+            outer = ""
         path = f"{outer}/{name}" if outer else name
         try:
             frames = self._threads.frames
@@ -116,7 +117,7 @@ class _Recorder:
             frames = self._threads.frames = []
         self._push(path)
         frames.append(_Frame(owner, path, outer))
-        self._path.set(path)
+        _place.set((self, path))
 
     def leave(self, owner: object) -> None:
         frames: list[_Frame] = getattr(self._threads, "frames", [])
@@ -130,7 +131,7 @@ class _Recorder:
             self._pop()
         for frame in above:  # tasks that share a thread do not leave in the order they entered
             self._push(frame.path)
-        self._path.set(frames[at].outer)
+        _place.set((self, frames[at].outer))
         del frames[at]
 
     def end(self) -> None:
@@ -139,10 +140,24 @@ class _Recorder:
         for _ in frames:
             self._pop()
         frames.clear()
-        self._path.set("")
+        _place.set((None, ""))
+
+    def detach(self) -> None:
+        """Touch the source no more, whoever still leaves an annotation."""
+        self._push, self._pop = _push_nowhere, _pop_nowhere
+
+
+def _push_nowhere(path: str) -> None:
+    pass
+
+
+def _pop_nowhere() -> None:
+    pass
 
 
 _recorder: _Recorder | None = None
+_place: ContextVar[tuple[_Recorder | None, str]] = ContextVar("annotation", default=(None, ""))
+"""Under which recorder's annotation path this thread or task is."""
 
 
 def send_annotations_to(source: Source | None) -> None:
@@ -156,6 +171,8 @@ def send_annotations_to(source: Source | None) -> None:
 def forget_annotations() -> None:
     """From now on pass annotations to nobody and touch nothing, as in a forked child."""
     global _recorder
+    if _recorder is not None:
+        _recorder.detach()
     _recorder = None
 
 
@@ -163,24 +180,22 @@ def _resumed(name: str, generator: Any) -> Generator[Any, Any, Any]:
     """Drive ``generator`` (or a coroutine) under ``name``, which it carries only while it runs."""
     resume: Callable[[Any], Any] = generator.send
     value: Any = None
-    try:
-        while True:
-            try:
-                with annotate(name):
-                    produced = resume(value)
-            except StopIteration as stop:
-                return stop.value
-            try:
-                value = yield produced
-                resume = generator.send
-            except GeneratorExit:
-                raise
-            except BaseException as error:  # whatever is thrown in belongs to the generator
-                value = error
-                resume = generator.throw
-    finally:
-        with annotate(name):
-            generator.close()
+    while True:
+        try:
+            with annotate(name):
+                produced = resume(value)
+        except StopIteration as stop:
+            return stop.value
+        try:
+            value = yield produced
+            resume = generator.send
+        except GeneratorExit:
+            with annotate(name):
+                generator.close()
+            raise
+        except BaseException as error:  # whatever is thrown in belongs to the generator
+            value = error
+            resume = generator.throw
 
 
 class _Awaitable:

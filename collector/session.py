@@ -275,6 +275,7 @@ class Session:
             self._source = open_source(source) if isinstance(source, str) else source
             self._source.start(options)
         except SessionActiveError:
+            self._source = None  # whoever is tracing shall go on
             raise
         except Exception as error:  # whatever it is, the user's program goes on
             self._source, self.unavailable = None, _in_words(error)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
+import os
 import threading
 
 import pytest
 
 import collector
-from collector.annotate import annotate, send_annotations_to
+from collector.annotate import annotate, forget_annotations, send_annotations_to
 
 
 class Log:
@@ -205,6 +206,22 @@ def test_an_annotation_left_in_the_next_trace_belongs_to_the_first_alone():
     assert (first.stack, second.stack) == ([], [])
 
 
+def test_an_annotation_entered_before_a_fork_touches_nothing_when_left_in_the_child(log):
+    op = annotate("op")
+    op.__enter__()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            forget_annotations()
+            op.__exit__(None, None, None)
+            status = log.stack != ["op"]
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    op.__exit__(None, None, None)
+
+
 def test_annotations_left_out_of_order_name_what_is_still_open(log):
     one, two = annotate("one"), annotate("two")
     one.__enter__()
@@ -235,6 +252,7 @@ def test_a_decorated_generator_is_annotated_only_while_it_runs(log):
         next(generator)
     assert stop.value.value == "end"
     assert log.launched == [("first", "batches"), ("between", ""), ("second", "step/batches")]
+    assert log.pushes == 4  # one for each time it ran, and the step
 
 
 def test_what_is_thrown_into_a_decorated_generator_reaches_it(log):

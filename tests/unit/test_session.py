@@ -322,6 +322,13 @@ def test_leaving_twice_does_nothing(source):
     assert source.calls == ["start", "stop"]
 
 
+def test_a_source_that_somebody_else_is_using_is_left_alone(source):
+    source.fail["start"] = error_of_kind("already-active", "somebody traces")
+    with pytest.raises(collector.SessionActiveError, match="somebody traces"):
+        never_runs(source)
+    assert source.calls == ["start"]
+
+
 # --- as a decorator
 
 
@@ -435,7 +442,7 @@ def test_a_perfetto_trace_needs_the_native_extension_and_says_so(source, tmp_pat
         step.save(tmp_path / "t.pftrace")
         assert (tmp_path / "t.pftrace").read_bytes()
     monkeypatch.setattr("collector.timeline.backend.native", lambda: None)
-    with pytest.raises(collector.MissingDependencyError, match="native extension"):
+    with pytest.raises(collector.MissingDependencyError, match="extension"):
         step.save(tmp_path / "u.pftrace")
     assert "u.pftrace" not in files_of(tmp_path)
 
