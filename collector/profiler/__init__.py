@@ -1,1 +1,83 @@
-"""Where time, memory, parameters and flops go: by name scope, by graph, by op type, by code line."""
+"""Where time, memory, parameters and flops go: by name scope, by graph, by op type, by code line.
+
+tfprof's Python interface without TensorFlow, for TensorFlow's own files and for any step recorded here.
+
+>>> from collector import profiler
+>>> p = profiler.Profiler()
+>>> p.add_recorded_step(1, "step.pb")  # doctest: +SKIP
+>>> node = p.profile_name_scope(profiler.ProfileOptionBuilder.time_and_memory())  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collector.profiler.api import Profiler, advise, profile, write_op_log
+    from collector.profiler.builder import ProfileOptionBuilder
+    from collector.profiler.context import ProfileContext
+    from collector.profiler.errors import (
+        MissingStepError,
+        MissingTracesError,
+        OptionError,
+        ProfilerError,
+        ViewError,
+    )
+    from collector.profiler.hook import ProfilerHook
+    from collector.profiler.notes import Notes
+    from collector.profiler.options import Options
+    from collector.protos import AdviceProto, GraphNodeProto, MultiGraphNodeProto, OpLogProto
+
+_LAZY = {
+    "AdviceProto": "collector.protos",
+    "GraphNodeProto": "collector.protos",
+    "MissingStepError": "collector.profiler.errors",
+    "MissingTracesError": "collector.profiler.errors",
+    "MultiGraphNodeProto": "collector.protos",
+    "Notes": "collector.profiler.notes",
+    "OpLogProto": "collector.protos",
+    "OptionError": "collector.profiler.errors",
+    "Options": "collector.profiler.options",
+    "ProfileContext": "collector.profiler.context",
+    "ProfileOptionBuilder": "collector.profiler.builder",
+    "Profiler": "collector.profiler.api",
+    "ProfilerError": "collector.profiler.errors",
+    "ProfilerHook": "collector.profiler.hook",
+    "ViewError": "collector.profiler.errors",
+    "advise": "collector.profiler.api",
+    "profile": "collector.profiler.api",
+    "write_op_log": "collector.profiler.api",
+}
+"""Public name -> the module it is imported from at its first use."""
+
+__all__ = [
+    "AdviceProto",
+    "GraphNodeProto",
+    "MissingStepError",
+    "MissingTracesError",
+    "MultiGraphNodeProto",
+    "Notes",
+    "OpLogProto",
+    "OptionError",
+    "Options",
+    "ProfileContext",
+    "ProfileOptionBuilder",
+    "Profiler",
+    "ProfilerError",
+    "ProfilerHook",
+    "ViewError",
+    "advise",
+    "profile",
+    "write_op_log",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

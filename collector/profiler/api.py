@@ -100,6 +100,35 @@ class Profiler:
         self.recorded[step] = found
         recorded.add_step(self.model, step, found)
 
+    def add_op_log(self, op_log: OpLogProto | Source) -> None:
+        """Adds types, flops and stacks to nodes that are there by now."""
+        self.model.add_op_log(load(op_log, OpLogProto))
+
+    def add_checkpoint(self, prefix: str | os.PathLike[str]) -> None:
+        """Adds the variables of a checkpoint (format V2): their values can be shown, their nodes get a type.
+
+        Raises:
+            InvalidFileError: it is missing or corrupt.
+        """
+        from collector.profiler.checkpoint import Checkpoint
+        from collector.profiler.values import Variables
+
+        checkpoint = Checkpoint(prefix)
+        self.model.mark_checkpointed(checkpoint.names())
+        self.reporter.variables = Variables(checkpoint)
+
+    def advice_text(self, options: Mapping[str, str] | None = None) -> str:
+        """All advice as text: tfprof's, and on recorded steps what their records show.
+
+        Args:
+            options: ``explain`` for the evidence, and thresholds by name.
+        """
+        from collector.profiler.advice import registry, tfprof
+
+        parts = [tfprof.text(tfprof.advise(self.reporter))] if not self.recorded else []
+        parts += [registry.text(registry.advise(step, options), options) for _, step in sorted(self.recorded.items())]
+        return "".join(parts)
+
     def profile_name_scope(self, options: Mapping[str, Any] | Options) -> GraphNodeProto:
         """The scope view."""
         return self._profile("scope", options)  # type: ignore[return-value]

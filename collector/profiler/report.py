@@ -159,10 +159,19 @@ def deliver(report: Report, options: Options) -> None:
     Raises:
         OSError: a file cannot be written.
     """
-    for path, content in report.files:
-        Path(path).write_bytes(content)
+    write_files(report)
     if options.output.kind == "stdout":
         sys.stdout.writelines(framed(options, report.text))
     else:
         sys.stdout.write(report.note)
     sys.stdout.flush()
+
+
+def write_files(report: Report) -> None:
+    """Writes the report's files.
+
+    Raises:
+        OSError: one cannot be written.
+    """
+    for path, content in report.files:
+        Path(path).write_bytes(content)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 
+from collector.profiler.checkpoint import Checkpoint
 from collector.profiler.views.tree import TreeNode
 from collector.protos import TFProfTensorProto
 
@@ -15,29 +13,18 @@ _LONGEST_TEXT = 10_000
 """Characters of one value that are printed."""
 
 
-class Checkpoint(Protocol):
-    """Where values come from."""
-
-    def names(self) -> list[str]:
-        """Names of all variables."""
-
-    def read(self, name: str) -> NDArray[np.generic] | None:
-        """The value of a variable, None where there is none of that name."""
-
-
 class Variables:
     """Looks up values and writes them out."""
 
-    def __init__(self, checkpoint: Checkpoint, types: Mapping[str, int]) -> None:
+    def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
-        self._types = types
 
     def show(self, node: TreeNode) -> str:
         """The lines below the node's own, and the value in its message; ``""`` for what is no variable."""
-        value = self._checkpoint.read(node.name)
-        if value is None:
+        if node.name not in self._checkpoint:
             return ""
-        node.tensor = to_proto(value, self._types[node.name])
+        value = self._checkpoint.read(node.name)
+        node.tensor = to_proto(value, self._checkpoint.dtype(node.name))
         return text(value)
 
 

@@ -1,0 +1,97 @@
+"""Ask where time, memory, parameters and flops go, as tfprof did.
+
+collector prof step.pb [scope|graph|op|code|advise [OPTIONS]]
+collector prof --graph_path=graph.pb --run_meta_path=run_meta [--op_log_path=…] [--checkpoint_path=…] [COMMAND …]
+collector prof --profile_path=profile_100 [COMMAND …]
+
+Without a command it asks you: commands, options and their values complete with the tab key, help explains them.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from collector.profiler.api import Profiler
+    from collector.profiler.commands import Command
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """See `collector.cli`."""
+    parser.add_argument("--graph_path", metavar="FILE", help="a GraphDef, binary or text")
+    parser.add_argument("--run_meta_path", metavar="FILES", help="RunMetadata files, separated by commas: steps 0, 1, 2…")
+    parser.add_argument("--op_log_path", metavar="FILE", help="an OpLogProto: types, flops, code traces")
+    parser.add_argument("--checkpoint_path", metavar="PREFIX", help="a checkpoint (PREFIX.index): values of variables")
+    parser.add_argument("--profile_path", metavar="FILE", help="a ProfileProto, instead of the others")
+    parser.add_argument(
+        "words",
+        nargs="...",
+        metavar="[STEP…] [COMMAND [OPTIONS]]",
+        help="recorded steps (.pb, .gpurec, .json), then scope, graph, op, code, advise or help with its options",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """See `collector.cli`."""
+    from collector.profiler import commands, prompt
+
+    words = list(arguments.words)
+    steps = []
+    while words and words[0] not in commands.COMMANDS and not words[0].startswith("-"):
+        steps.append(words.pop(0))
+    command = commands.parse(words, commands.Options()) if words else None
+    if command is not None and command.name == "help":
+        sys.stdout.write(commands.help_text(command.words))
+        return 0
+    profiler = _profiler(arguments, steps)
+
+    def answer(asked: Command) -> str:
+        return _answer(profiler, asked)
+
+    if command is None:
+        prompt.interact(prompt.Prompt(answer))
+    else:
+        sys.stdout.write(answer(command))
+    return 0
+
+
+def _profiler(arguments: argparse.Namespace, steps: list[str]) -> Profiler:
+    from collector.errors import InvalidFileError
+    from collector.profiler.api import Profiler
+
+    others = ("graph_path", "run_meta_path", "op_log_path", "checkpoint_path")
+    given = [name for name in others if getattr(arguments, name)]
+    if arguments.profile_path:
+        if given or steps:
+            raise InvalidFileError(f"--profile_path does not go together with {'a step' if steps else '--' + given[0]}")
+        return Profiler.from_profile(arguments.profile_path)
+    if not given and not steps:
+        raise InvalidFileError("nothing to profile", "Give a recorded step, --run_meta_path or --profile_path")
+    profiler = Profiler(arguments.graph_path)
+    for step, path in enumerate(filter(None, (arguments.run_meta_path or "").split(","))):
+        coverage = profiler.add_step(step, path)
+        if arguments.graph_path:
+            print(f"step {step}: {coverage:.1%} of the graph's nodes ran", file=sys.stderr)
+    for path in steps:
+        profiler.add_recorded_step(len(profiler.model.steps), path)
+    if arguments.op_log_path:
+        profiler.add_op_log(arguments.op_log_path)
+    if arguments.checkpoint_path:
+        profiler.add_checkpoint(arguments.checkpoint_path)
+    return profiler
+
+
+def _answer(profiler: Profiler, command: Command) -> str:
+    """The text of an answer; files it asks for are written."""
+    from collector.profiler.report import write_files
+
+    if command.name == "advise":
+        return profiler.advice_text(command.advice)
+    report = profiler.reporter.ask(command.name, command.options)
+    write_files(report)
+    if command.options.output.kind == "stdout":
+        return report.text
+    return report.note

@@ -1,0 +1,204 @@
+"""The command language of ``collector prof``: tfprof's words, on the command line and at the prompt alike.
+
+``scope -max_depth 4 -select micros,bytes``: a command, then options. ``-max_depth=4`` and ``--max_depth 4`` are the same.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from collector.profiler.attributes import ATTRIBUTES, ORDERS
+from collector.profiler.errors import OptionError
+from collector.profiler.options import OUTPUTS, Filters, Options, Output
+from collector.profiler.report import VIEWS
+
+COMMANDS: dict[str, str] = {
+    "scope": "by name scope: a tree of names, like files in folders",
+    "graph": "by graph: from what nobody consumes, along the inputs",
+    "op": "by op type: one row per type, with its share",
+    "code": "by line of code: call stacks of what created the ops",
+    "advise": "what to look at first; -explain for the evidence",
+    "set": "options that all later commands start from",
+    "help": "this text; help COMMAND or help -OPTION for one",
+}
+"""Command -> help."""
+
+OPTIONS: dict[str, str] = {
+    "max_depth": "levels of a tree, hops of the graph, rows of the op view",
+    "min_bytes": "only what requested at least so many bytes in all",
+    "min_peak_bytes": "only what held at least so many bytes at some point",
+    "min_residual_bytes": "only what kept at least so many bytes",
+    "min_output_bytes": "only what put out at least so many bytes",
+    "min_micros": "only what took at least so many microseconds in all",
+    "min_accelerator_micros": "only what took at least so many microseconds on the accelerator",
+    "min_cpu_micros": "only what took at least so many microseconds on the host",
+    "min_params": "only what holds at least so many parameters",
+    "min_float_ops": "only what does at least so many float operations",
+    "min_occurrence": "only what ran (op: is defined) at least so often",
+    "step": "one step; -1: the average of all",
+    "order_by": f"sort by one of {', '.join(ORDERS)}",
+    "account_type_regexes": "only nodes with one of these types count",
+    "start_name_regexes": "show from these names on",
+    "trim_name_regexes": "do not go below these names",
+    "show_name_regexes": "show only these names",
+    "hide_name_regexes": "do not show these names",
+    "account_displayed_op_only": "totals of what is displayed only",
+    "select": f"show some of {', '.join(ATTRIBUTES)}",
+    "output": f"where to: {', '.join(OUTPUTS)}; as in file:outfile=report.txt",
+}
+"""Option -> help. Regular expressions are separated by commas and must match whole names."""
+
+ADVICE_OPTIONS: dict[str, str] = {"explain": "the evidence for each piece of advice"}
+"""Option of ``advise`` -> help; thresholds come on top of these, see ``collector.profiler.advice.registry``."""
+
+_TRUE = ("true", "t", "yes", "y", "1")
+_FALSE = ("false", "f", "no", "n", "0")
+
+
+@dataclass(frozen=True)
+class Command:
+    """One line, understood."""
+
+    name: str
+    """A key of ``COMMANDS``, or ``""`` for an empty line."""
+    options: Options
+    """Those set before, with the line's own."""
+    words: tuple[str, ...] = ()
+    """What ``help`` is asked about."""
+    advice: dict[str, str] = field(default_factory=dict)
+    """Options of ``advise``."""
+
+
+def parse_line(line: str, current: Options) -> Command:
+    """A line typed at the prompt.
+
+    Raises:
+        OptionError: it is no command, or an option is unknown or has no such value.
+    """
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise OptionError(f"cannot read the line: {error}") from error
+    return parse(words, current)
+
+
+def parse(words: Sequence[str], current: Options) -> Command:
+    """Words of a command line; see ``parse_line``."""
+    if not words:
+        return Command("", current)
+    name, rest = words[0], list(words[1:])
+    if name not in COMMANDS:
+        raise OptionError(f"no command {name!r}", f"There are {', '.join(COMMANDS)}")
+    if name == "help":
+        return Command(name, current, tuple(rest))
+    if name == "advise":
+        return Command(name, current, advice=_advice_options(rest))
+    return Command(name, parse_options(rest, current))
+
+
+def parse_options(words: Iterable[str], current: Options) -> Options:
+    """``current`` changed by ``-option value`` words.
+
+    Raises:
+        OptionError: an option is unknown or has no such value.
+    """
+    changes = {name: _value(name, text) for name, text in _pairs(words, flags=("account_displayed_op_only",))}
+    options = current.replace(**changes)
+    broken = Filters(options).broken
+    if broken:
+        raise OptionError(f"not a regular expression: {broken[0]}")
+    return options
+
+
+def _pairs(words: Iterable[str], flags: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """(option, value) of each; a flag without a value is true."""
+    queue = list(words)
+    while queue:
+        word = queue.pop(0)
+        name, has_value, value = word.lstrip("-").partition("=")
+        if not word.startswith("-") or not name:
+            raise OptionError(f"{word!r} is no option", "Options begin with -")
+        if not has_value:
+            follows = bool(queue) and not (queue[0].startswith("-") and not _is_number(queue[0]))
+            if not follows and name not in flags:
+                raise OptionError(f"option -{name} needs a value")
+            value = queue.pop(0) if follows else "true"
+        yield name, value
+
+
+def _is_number(word: str) -> bool:
+    return word.lstrip("-").isdecimal()
+
+
+def _value(name: str, text: str) -> Any:
+    if name not in OPTIONS:
+        raise OptionError(f"no option -{name}", "See help")
+    text = text.strip("'\"")
+    if name.endswith("_regexes"):
+        return tuple(filter(None, text.split(",")))
+    if name == "select":
+        return _known(name, frozenset(filter(None, text.split(","))), ATTRIBUTES)
+    if name == "order_by":
+        (order,) = _known(name, frozenset((text,)), ORDERS)
+        return order
+    if name == "output":
+        return Output.parse(text)
+    if name == "account_displayed_op_only":
+        return _truth(name, text)
+    try:
+        return int(text)
+    except ValueError:
+        raise OptionError(f"option -{name} is a number, not {text!r}") from None
+
+
+def _known(name: str, given: frozenset[str], known: Iterable[str]) -> frozenset[str]:
+    unknown = sorted(given.difference(known))
+    if unknown:
+        raise OptionError(f"option -{name} knows no {unknown[0]!r}", f"It knows {', '.join(known)}")
+    return given
+
+
+def _truth(name: str, text: str) -> bool:
+    if text.lower() in _TRUE:
+        return True
+    if text.lower() in _FALSE:
+        return False
+    raise OptionError(f"option -{name} is true or false, not {text!r}")
+
+
+def _advice_options(words: Iterable[str]) -> dict[str, str]:
+    from collector.profiler.advice.registry import thresholds
+
+    options = dict(_pairs(words, flags=("explain",)))
+    known = {**ADVICE_OPTIONS, **thresholds()}
+    for name, text in options.items():
+        if name not in known:
+            raise OptionError(f"advise has no option -{name}", f"It has {', '.join('-' + word for word in known)}")
+        if name != "explain":
+            try:
+                float(text)
+            except ValueError:
+                raise OptionError(f"option -{name} is a number, not {text!r}") from None
+    return options
+
+
+def help_text(words: Sequence[str] = ()) -> str:
+    """The help on commands and options, or on those in ``words``.
+
+    Raises:
+        OptionError: there is no such command or option.
+    """
+    asked = [word.lstrip("-") for word in words]
+    every = {**COMMANDS, **OPTIONS}
+    for word in asked:
+        if word not in every:
+            raise OptionError(f"no help on {word!r}", "See help")
+    if asked:
+        return "".join(f"{word}: {every[word]}\n" for word in asked)
+    commands = "".join(f"  {name:<27}{text}\n" for name, text in COMMANDS.items())
+    options = "".join(f"  -{name:<26}{text}\n" for name, text in OPTIONS.items())
+    views = " | ".join(VIEWS)
+    return f"Commands:\n{commands}\nOptions of {views} and set:\n{options}\nAn empty line shows the options in force.\n"

@@ -1,0 +1,160 @@
+"""The prompt: asks, answers, and never dies of a question."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from collector.errors import CollectorError
+from collector.profiler import commands
+from collector.profiler.attributes import ATTRIBUTES, ORDERS
+from collector.profiler.options import OUTPUTS, Options
+
+if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completer
+
+PROMPT = "prof> "
+
+Answer = Callable[[commands.Command], str]
+"""Carries out a command and gives the text to print."""
+
+
+class Prompt:
+    """Reads lines until the end of input; options that are ``set`` stay."""
+
+    def __init__(self, answer: Answer, options: Options | None = None) -> None:
+        self._answer = answer
+        self.options = options or Options()
+
+    def run(self, lines: Iterable[str], write: Callable[[str], None]) -> None:
+        """Answers every line; trouble is one line, and the prompt lives on."""
+        for line in lines:
+            try:
+                write(self.reply(line))
+            except CollectorError as error:
+                write(f"{error}\n")
+            except OSError as error:
+                write(f"cannot write: {error}\n")
+
+    def reply(self, line: str) -> str:
+        """The answer to one line.
+
+        Raises:
+            CollectorError: the line cannot be understood or answered.
+        """
+        command = commands.parse_line(line, self.options)
+        if command.name == "":
+            return str(self.options)
+        if command.name == "help":
+            return commands.help_text(command.words)
+        if command.name == "set":
+            self.options = command.options
+            return ""
+        return self._answer(command)
+
+
+def interact(prompt: Prompt) -> None:
+    """Runs on the terminal with completion and history, or plainly where input is piped."""
+    if not sys.stdin.isatty():
+        prompt.run(sys.stdin, _write_plain)
+        return
+    try:
+        lines = _edited_lines()
+    except ImportError:
+        _write_plain("For completion and history: pip install 'cupti-collector[prof]'\n")
+        lines = _plain_lines()
+    prompt.run(lines, _write_colored if sys.stdout.isatty() else _write_plain)
+
+
+def _write_plain(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _write_colored(text: str) -> None:
+    """Names stand out, nothing recedes: colours follow what a column says."""
+    from rich.console import Console
+    from rich.text import Text
+
+    styled = Text(text)
+    styled.highlight_regex(r"(?m)^node name \|.*$", "bold")
+    styled.highlight_regex(r"(?m)^ *\S+(?= \()", "cyan")
+    styled.highlight_regex(r"(?<![\w.])\d+(?:\.\d+)?(?:ms|sec|MB|m|b)\b", "bold yellow")
+    styled.highlight_regex(r"(?<![\w.])0(?:us|B)/0(?:us|B)|--/", "dim")
+    Console(soft_wrap=True, highlight=False).print(styled, end="")
+
+
+def _plain_lines() -> Iterator[str]:
+    while True:
+        try:
+            yield input(PROMPT)
+        except EOFError:
+            return
+
+
+def _edited_lines() -> Iterator[str]:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.history import FileHistory
+
+    path = history_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    session: PromptSession[str] = PromptSession(history=FileHistory(str(path)), completer=completer())
+
+    def lines() -> Iterator[str]:
+        while True:
+            try:
+                yield session.prompt(PROMPT)
+            except KeyboardInterrupt:
+                continue
+            except EOFError:
+                return
+
+    return lines()
+
+
+def history_path() -> Path:
+    """Where lines typed are remembered."""
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "collector" / "prof_history"
+
+
+_VALUES: dict[str, Iterable[str]] = {
+    "select": ATTRIBUTES,
+    "order_by": ORDERS,
+    "output": OUTPUTS,
+    "account_displayed_op_only": ("true", "false"),
+}
+"""Option -> the words its value is made of."""
+
+
+def completer() -> Completer:
+    """Completes commands, options, and the values of options that have words for values."""
+    from prompt_toolkit.completion import Completer, Completion
+
+    class Words(Completer):
+        def get_completions(self, document: Any, complete_event: Any) -> Iterator[Completion]:
+            begun, choices = completions(document.text_before_cursor)
+            for choice in choices:
+                yield Completion(choice, start_position=-len(begun))
+
+    return Words()
+
+
+def completions(text: str) -> tuple[str, list[str]]:
+    """What has been begun at the end of ``text``, and what it can become."""
+    words = text.split()
+    begun = "" if not text or text[-1].isspace() else words.pop()
+    if not words:
+        return begun, [name for name in commands.COMMANDS if name.startswith(begun)]
+    option = words[-1].lstrip("-") if words[-1].startswith("-") else ""
+    if option in _VALUES:
+        begun = begun.rpartition(",")[2]
+        return begun, [word for word in _VALUES[option] if word.startswith(begun)]
+    if words[0] == "help":
+        known: Iterable[str] = (*commands.COMMANDS, *commands.OPTIONS)
+        return begun, [word for word in known if word.startswith(begun.lstrip("-"))]
+    known = commands.ADVICE_OPTIONS if words[0] == "advise" else commands.OPTIONS
+    return begun, [f"-{name}" for name in known if f"-{name}".startswith(begun)]

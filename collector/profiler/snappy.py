@@ -1,0 +1,73 @@
+"""Unpacking snappy blocks, as the tables of checkpoints may hold them."""
+
+from __future__ import annotations
+
+from collector.errors import InvalidFileError
+
+
+def decompress(data: bytes) -> bytes:
+    """The bytes that a snappy block stands for.
+
+    Raises:
+        InvalidFileError: the block is damaged.
+    """
+    try:
+        expected, position = _length(data)
+        out = bytearray()
+        while position < len(data):
+            tag = data[position]
+            position += 1
+            if tag & 3 == 0:
+                size, position = _literal(data, tag, position)
+                out += data[position : position + size]
+                position += size
+            else:
+                size, offset, position = _copy(data, tag, position)
+                _repeat(out, offset, size)
+            if len(out) > expected:
+                break
+    except IndexError:
+        raise InvalidFileError("a compressed block ends too early") from None
+    if len(out) != expected:
+        raise InvalidFileError("a compressed block is damaged")
+    return bytes(out)
+
+
+def _length(data: bytes) -> tuple[int, int]:
+    value = shift = position = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+
+
+def _literal(data: bytes, tag: int, position: int) -> tuple[int, int]:
+    """Bytes to take over, and where they begin. From 60 on the length is in 1 to 4 bytes of its own."""
+    size = tag >> 2
+    if size < 60:
+        return size + 1, position
+    extra = size - 59
+    if position + extra > len(data):
+        raise IndexError
+    return int.from_bytes(data[position : position + extra], "little") + 1, position + extra
+
+
+def _copy(data: bytes, tag: int, position: int) -> tuple[int, int, int]:
+    """Length, distance back, and the position after a copy of one of three widths."""
+    if tag & 3 == 1:
+        return (tag >> 2 & 7) + 4, (tag >> 5) << 8 | data[position], position + 1
+    width = 2 if tag & 3 == 2 else 4
+    if position + width > len(data):
+        raise IndexError
+    return (tag >> 2) + 1, int.from_bytes(data[position : position + width], "little"), position + width
+
+
+def _repeat(out: bytearray, offset: int, size: int) -> None:
+    if not 0 < offset <= len(out):
+        raise IndexError
+    begin = len(out) - offset
+    for index in range(size):  # the source may run into what is being written
+        out.append(out[begin + index])
