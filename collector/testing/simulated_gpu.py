@@ -412,6 +412,27 @@ class SimulatedGpu:
             raise CollectorError(f"the simulator knows no API call {runtime or driver!r}")
         return correlation
 
+    def malloc(self, num_bytes: int, *, device: int = 0) -> int:
+        """Allocate device memory; returns its address, behind which there is nothing.
+
+        Raises:
+            CollectorError: the device has not so much left of its 80 GiB.
+        """
+        self._check_device(device)
+        address = int(self._library.sim_allocate(device, num_bytes))
+        if address == 0:
+            raise CollectorError(f"device {device} has no {num_bytes} bytes of memory left")
+        return address
+
+    def free(self, address: int) -> None:
+        """Free what `malloc` allocated.
+
+        Raises:
+            CollectorError: nothing is allocated at ``address``.
+        """
+        if self._library.sim_free(address) != 0:
+            raise CollectorError(f"nothing is allocated at {address:#x}")
+
     def overhead(self, kind: int, duration_ns: int = 1_000) -> None:
         """Spend time in CUPTI or the driver, as an overhead record of a CUpti_ActivityOverheadKind."""
         self._library.sim_overhead(kind, duration_ns)

@@ -131,6 +131,8 @@ def load(path: str) -> ctypes.CDLL:
         ("sim_wait_event", ctypes.c_int, [u32, u32, u32]),
         ("sim_synchronize_event", ctypes.c_int, [u32]),
         ("sim_api_call", u32, [text, text]),
+        ("sim_allocate", u64, [u32, u64]),
+        ("sim_free", ctypes.c_int, [u64]),
         ("sim_overhead", None, [u32, i64]),
         ("sim_create_context", u32, [u32]),
         ("sim_now", i64, []),

@@ -23,6 +23,8 @@ inline constexpr CallbackName kCallbackNames[] = {
     {cupti::CallbackDomain::kDriverApi, 125, "cuStreamQuery"},
     {cupti::CallbackDomain::kDriverApi, 126, "cuStreamSynchronize"},
     {cupti::CallbackDomain::kDriverApi, 216, "cuMemsetD8Async"},
+    {cupti::CallbackDomain::kDriverApi, 243, "cuMemAlloc_v2"},
+    {cupti::CallbackDomain::kDriverApi, 245, "cuMemFree_v2"},
     {cupti::CallbackDomain::kDriverApi, 277, "cuMemcpyHtoDAsync_v2"},
     {cupti::CallbackDomain::kDriverApi, 279, "cuMemcpyDtoHAsync_v2"},
     {cupti::CallbackDomain::kDriverApi, 281, "cuMemcpyDtoDAsync_v2"},

@@ -7,6 +7,7 @@
 
 namespace {
 
+using collector::simulator::callback_id;
 using collector::simulator::Context;
 using collector::simulator::driver_call;
 using collector::simulator::function_index;
@@ -14,6 +15,7 @@ using collector::simulator::Simulator;
 
 constexpr int kSuccess = 0;
 constexpr int kInvalidValue = 1;
+constexpr int kOutOfMemory = 2;
 constexpr int kNoDevice = 100;
 constexpr int kInvalidDevice = 101;
 constexpr int kInvalidContext = 201;
@@ -27,11 +29,14 @@ struct ErrorText {
 constexpr ErrorText kErrorTexts[] = {
     {0, "CUDA_SUCCESS", "no error"},
     {1, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
     {3, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
     {34, "CUDA_ERROR_STUB_LIBRARY", "CUDA driver is a stub library"},
     {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {101, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
     {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"},
     {999, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
@@ -115,7 +120,7 @@ SIMULATOR_EXPORT int cuDeviceGetUuid(uint8_t* uuid, int device) {
 SIMULATOR_EXPORT int cuDeviceTotalMem_v2(size_t* bytes, int device) {
   return driver_call(function_index("cuDeviceTotalMem_v2"), [&](Simulator& simulator) {
     if (!is_device(simulator, device)) return kInvalidDevice;
-    *bytes = size_t{80} << 30;
+    *bytes = collector::simulator::kDeviceBytes;
     return kSuccess;
   });
 }
@@ -191,6 +196,36 @@ SIMULATOR_EXPORT int cuCtxSynchronize() {
     const auto& contexts = simulator.thread().contexts;
     if (contexts.empty()) return kInvalidContext;
     simulator.synchronize(contexts.back()->device, -1, kSimDriverCall);
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
+  return driver_call(function_index("cuMemAlloc_v2"), [&](Simulator& simulator) {
+    const auto& contexts = simulator.thread().contexts;
+    if (contexts.empty()) return kInvalidContext;
+    if (bytes == 0) return kInvalidValue;
+    *address = simulator.memory.allocate(contexts.back()->device, bytes);
+    if (*address == 0) return kOutOfMemory;
+    simulator.plain_call(0, callback_id("cuMemAlloc_v2"));
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuMemFree_v2(uint64_t address) {
+  return driver_call(function_index("cuMemFree_v2"), [&](Simulator& simulator) {
+    if (!simulator.memory.free(address)) return kInvalidValue;
+    simulator.plain_call(0, callback_id("cuMemFree_v2"));
+    return kSuccess;
+  });
+}
+
+SIMULATOR_EXPORT int cuMemGetInfo_v2(size_t* free, size_t* total) {
+  return driver_call(function_index("cuMemGetInfo_v2"), [&](Simulator& simulator) {
+    const auto& contexts = simulator.thread().contexts;
+    if (contexts.empty()) return kInvalidContext;
+    *total = collector::simulator::kDeviceBytes;
+    *free = *total - simulator.memory.used(contexts.back()->device);
     return kSuccess;
   });
 }

@@ -139,6 +139,7 @@ Context* Simulator::primary_context(uint32_t device) {
 }
 
 bool Simulator::used(uint32_t device) {
+  if (memory.touched(device)) return true;
   const std::lock_guard lock(device_mutex_);
   for (const auto& tail : tails_) {
     if (contexts_[tail.first.first - 1]->device == device) return true;

@@ -26,6 +26,7 @@
 #include "simulator/clock.h"
 #include "simulator/control.h"
 #include "simulator/faults.h"
+#include "simulator/memory.h"
 #include "simulator/misuse.h"
 #include "simulator/names.h"
 #include "simulator/version.h"
@@ -79,6 +80,7 @@ class Simulator {
   MisuseCounters misuses;
   Buffers buffers;
   Names names;
+  DeviceMemory memory;
   ThreadState& thread();
   bool alive() const { return !closed_.load(std::memory_order_acquire); }
 

@@ -92,6 +92,9 @@ inline constexpr Function kFunctions[] = {
     {"cuCtxPopCurrent_v2", 0},
     {"cuCtxGetDevice", 0},
     {"cuCtxSynchronize", 0},
+    {"cuMemAlloc_v2", 0},
+    {"cuMemFree_v2", 0},
+    {"cuMemGetInfo_v2", 0},
     {"cuGetErrorString", 0},
     {"cuGetErrorName", 0},
 };
