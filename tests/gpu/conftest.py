@@ -21,6 +21,8 @@ if simulated_cuda.asked_for():
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get("COLLECTOR_REQUIRE_GPU") == "1":
+        return  # the plugin would skip tests with its marker; here a missing GPU is the error of `gpu_here`
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.gpu)
