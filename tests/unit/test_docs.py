@@ -1,0 +1,145 @@
+"""What README and docs tell the reader to type, typed: Python runs, printed results are compared, commands exist.
+
+Every page is run from top to bottom as one reader would, in one interpreter, on a simulated GPU. A block that needs
+what this machine has not says so in the comment above it: `<!-- not run: needs PyTorch -->`.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+# What a page takes for granted: a program that uses a GPU.
+PROLOGUE = """
+from collector.testing import SimulatedGpu
+
+def launch_some_kernels():
+    gpu.memcpy("HtoD", 1 << 20, stream=7)
+    gpu.launch("sgemm", stream=7, duration_ns=12_000, grid=(32, 32, 1), block=(256, 1, 1))
+    gpu.launch("relu", stream=7, duration_ns=3_000)
+
+train_step = launch_some_kernels
+gpu = SimulatedGpu(cuda="12.4", start_ns=1_700_000_000_000_000_000)
+gpu.__enter__()
+"""
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+    line: int
+    skipped: str
+
+
+def blocks(page: Path) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    found = []
+    text = page.read_text(encoding="utf-8")
+    pattern = r"(?:<!-- not run: ([^\n]*?) -->\n+)?^```(\w+)\n(.*?)^```$"
+    for match in re.finditer(pattern, text, re.MULTILINE | re.DOTALL):
+        found.append(Block(match[2], match[3], text[: match.start(3)].count("\n") + 1, match[1] or ""))
+    return found
+
+
+def script_of(page: Path) -> str:
+    """The page's Python as one program; sessions with >>> are compared with what they print."""
+    lines = [PROLOGUE, "import doctest", "names = globals()"]
+    for block in blocks(page):
+        if block.skipped or block.language not in ("python", "pycon"):
+            continue
+        where = f"{page.name}, line {block.line}"
+        if block.language == "pycon":
+            lines.append(
+                f"test = doctest.DocTestParser().get_doctest({block.text!r}, names, {where!r}, {str(page)!r}, 0)\n"
+                "runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)\n"
+                "assert runner.run(test, clear_globs=False).failed == 0\n"
+                "names.update(test.globs)"
+            )
+        else:
+            lines.append(f"exec(compile({block.text!r}, {where!r}, 'exec'), names)")
+    lines.append("gpu.__exit__(None, None, None)")
+    return "\n".join(lines)
+
+
+def shows_python(page: Path) -> bool:
+    return any(block.language in ("python", "pycon") and not block.skipped for block in blocks(page))
+
+
+@pytest.mark.parametrize("page", filter(shows_python, PAGES), ids=lambda page: page.name)
+def test_what_a_page_shows_happens(page: Path, tmp_path: Path) -> None:
+    pytest.importorskip("collector._native", reason="the native extension is not built")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script_of(page)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def test_a_page_that_lies_is_caught(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```pycon\n>>> 1 + 1\n3\n```\n")
+    script = script_of(page).replace(PROLOGUE, "").replace("gpu.__exit__(None, None, None)", "")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "Expected:\n    3\nGot:\n    2" in done.stdout
+
+
+def make_targets() -> set[str]:
+    return set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_of_a_page_exist(page: Path) -> None:
+    """`make TARGET` names a target of the Makefile, `collector COMMAND` one that --help lists."""
+    subcommands = {path.stem for path in (ROOT / "collector/cli").glob("[!_]*.py")}
+    for block in blocks(page):
+        if block.language not in ("console", "sh") or block.skipped:
+            continue
+        for line in block.text.splitlines():
+            words = shlex.split(line.removeprefix("$ "), comments=True)
+            if words[:1] == ["make"]:
+                targets = [word for word in words[1:] if "=" not in word]
+                assert set(targets) <= make_targets(), f"{page.name}: {line}"
+            if words[:1] == ["collector"] and len(words) > 1 and not words[1].startswith("-"):
+                assert words[1] in subcommands, f"{page.name}: {line}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_pictures_of_a_page_are_there(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if not re.match(r"[a-z]+:", target):
+            file, _, heading = target.partition("#")
+            linked = page.parent / file if file else page
+            assert linked.exists(), f"{page.name}: {target}"
+            if heading:
+                headings = re.findall(r"^#+ (.*)$", linked.read_text(encoding="utf-8"), re.MULTILINE)
+                slugs = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
+                assert heading in slugs, f"{page.name}: {target}"
+
+
+def test_every_docstring_example_of_the_public_package_parses() -> None:
+    """They are sketches around a user's own program, so they are only parsed."""
+    parser = doctest.DocTestParser()
+    examples = 0
+    for path in sorted((ROOT / "collector").rglob("*.py")):
+        if path.name.endswith("_pb2.py"):
+            continue
+        for docstring in re.findall(r'"""(.*?)"""', path.read_text(encoding="utf-8"), re.DOTALL):
+            for example in parser.get_examples(docstring):
+                compile(example.source, str(path), "single")
+                examples += 1
+    assert examples > 10
