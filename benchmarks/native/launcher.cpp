@@ -66,11 +66,11 @@ class Floor {
     enable_ = reinterpret_cast<int (*)(uint32_t)>(function("cuptiActivityEnable"));
     disable_ = reinterpret_cast<int (*)(uint32_t)>(function("cuptiActivityDisable"));
     flush_ = reinterpret_cast<int (*)(uint32_t)>(function("cuptiActivityFlushAll"));
-    const auto attribute =
-        reinterpret_cast<int (*)(uint32_t, size_t*, void*)>(function("cuptiActivitySetAttribute"));
-    const auto callbacks =
-        reinterpret_cast<int (*)(decltype(&requested), decltype(&completed))>(function("cuptiActivityRegisterCallbacks"));
-    if (enable_ == nullptr || disable_ == nullptr || flush_ == nullptr || attribute == nullptr || callbacks == nullptr) {
+    const auto attribute = reinterpret_cast<int (*)(uint32_t, size_t*, void*)>(function("cuptiActivitySetAttribute"));
+    const auto callbacks = reinterpret_cast<int (*)(decltype(&requested), decltype(&completed))>(
+        function("cuptiActivityRegisterCallbacks"));
+    if (enable_ == nullptr || disable_ == nullptr || flush_ == nullptr || attribute == nullptr ||
+        callbacks == nullptr) {
       return -1;
     }
     while (clean_.size() < 64) clean_.push_back(fresh());
@@ -180,6 +180,7 @@ int launcher_time(const Target* target, void* stream, uint64_t count, uint64_t b
 // As many threads as streams, each launching `count` times; returns the nanoseconds until all are through, 0 on error.
 uint64_t launcher_threads(const Target* target, void** streams, uint32_t threads, uint64_t count) {
   std::vector<std::thread> workers;
+  workers.reserve(threads);
   std::vector<int> results(threads, 0);
   const uint64_t before = now_ns();
   for (uint32_t index = 0; index < threads; ++index) {

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from collector import errors
-from collector.options import TraceOptions
+from collector.options import KINDS, TraceOptions
 from collector.schema import SCHEMA
 from collector.sources import native, open_source
 from collector.sources.cupti_python import CuptiPythonSource
-from collector.sources.cupti_python_records import FIELDS, plain_api_name
+from collector.sources.cupti_python_records import FIELDS, KINDS_OF_OPTION, plain_api_name
 
 RECORD_CLASSES = {
     10: "ActivityKernel10",
@@ -408,6 +408,11 @@ def test_probe_tells_kind_cause_and_remedy_and_starts_nothing(cupti):
     assert found["cause"]
     assert found["remedy"]
     assert cupti.enabled == []
+
+
+def test_every_option_has_its_kinds_and_every_kind_its_columns(cupti):
+    assert set(KINDS_OF_OPTION) == set(KINDS)
+    assert {kind for kinds in KINDS_OF_OPTION.values() for kind in kinds} == set(FIELDS) == set(RECORD_CLASSES)
 
 
 def test_sharing_leaves_the_one_subscription_to_the_other_client(cupti):
