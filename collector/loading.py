@@ -58,7 +58,7 @@ class LoadedTrace:
 
     path: Path
     kind: str
-    """RunMetadata, StepStats, recording, TensorFlow timeline, or Chrome trace."""
+    """RunMetadata, StepStats, recording, collector timeline, TensorFlow timeline, or Chrome trace."""
     run_metadata: RunMetadata
     """The step as RunMetadata, whatever the file held."""
     skipped: Mapping[str, int] = field(default_factory=dict)
@@ -89,7 +89,7 @@ def load(path: str | os.PathLike[str]) -> LoadedTrace:
     """Read one trace; the content decides what it is, not the name. Gzip is unpacked.
 
     A file that is damaged gives what is whole of it, with `LoadedTrace.skipped` and `LoadedTrace.warning` saying what
-    is missing. Times are kept as the file has them: in a Chrome trace microseconds since whatever its base is.
+    is missing. Times are kept as the file has them: a Chrome trace that states no base may count from anything.
 
     Raises:
         collector.InvalidFileError: the file is not there, is something else, or nothing in it can be read. One line
@@ -173,7 +173,7 @@ def _load_recording(name: Path) -> LoadedTrace:
 
 
 def _load_json(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:
-    from collector.formats import chrome_events, profiler_timeline, tensorflow_timeline
+    from collector.formats import chrome_events, own_timeline, profiler_timeline, tensorflow_timeline
 
     try:
         text = data.decode("utf-8")
@@ -185,7 +185,11 @@ def _load_json(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:
     except chrome_events.NotATraceError as error:
         raise InvalidFileError(f"{name}: {error} (character {error.position})", _READABLE) from error
     found.skipped.update(skipped)
-    if tensorflow_timeline.is_tensorflow(found.events):
+    base_ns = own_timeline.base_time_ns(found)
+    if base_ns is not None:
+        kind = "collector timeline"
+        step = own_timeline.to_step_stats(found, base_ns)
+    elif tensorflow_timeline.is_tensorflow(found.events):
         kind = "TensorFlow timeline"
         step = tensorflow_timeline.to_step_stats(found.events, found.skipped)
     else:

@@ -39,7 +39,7 @@ Progress = Callable[[str, int, int], None]
 
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[_-]?(\d{1,7})", re.IGNORECASE)
 _STEP_IN_NAME = re.compile(r"(?:^|[^a-z])step[_-]?(\d{1,12})", re.IGNORECASE)
-_RANK_IN_DEVICE = re.compile(r"^/job:[^/]+/replica:\d+/task:(\d+)")
+_RANK_IN_DEVICE = re.compile(r"^/job:([^/]+)/replica:\d+/task:(\d+)")
 _STEPS_DEVICE = "Steps"
 _LONGEST_NS = 1 << 53
 """What a viewer's number can hold exactly: 104 days."""
@@ -132,6 +132,8 @@ class _Found:
 
     source: _Source
     rank: int | None
+    rank_in_devices: bool
+    """The devices' own names say the rank."""
     number: int | None
     start_ns: int
     end_ns: int
@@ -260,11 +262,12 @@ def _survey(
         bounds = converter.survey(read.message, is_run_metadata=read.is_run_metadata)
         if bounds is None:
             read.skipped["inputs without a timed node"] = 1
-        rank = _rank(converter.devices(read.message, is_run_metadata=read.is_run_metadata), read.stated_rank, source)
+        tasks = _tasks(converter.devices(read.message, is_run_metadata=read.is_run_metadata))
+        rank = _rank(tasks, read.stated_rank, source)
         step = _STEP_IN_NAME.findall(Path(source.name).name)
         number = int(step[-1]) if step else None
         start_ns, end_ns = bounds or (0, 0)
-        found.append(_Found(source, rank, number, start_ns, end_ns, read.skipped, read.warning))
+        found.append(_Found(source, rank, bool(tasks), number, start_ns, end_ns, read.skipped, read.warning))
         if pattern is not None and rank is not None:
             for key, ends in collective_ends(read.step_stats(), number or 0, pattern).items():
                 markers[rank].setdefault(key, []).extend(ends)
@@ -276,10 +279,15 @@ def _survey(
     return found, markers
 
 
-def _rank(devices: Iterable[str], stated: int | None, source: _Source) -> int | None:
-    tasks = {int(task[1]) for device in devices if (task := _RANK_IN_DEVICE.match(device))}
+def _tasks(devices: Iterable[str]) -> set[int]:
+    """The ranks that device names say, but for the one local task that every machine of its own has."""
+    found = (_RANK_IN_DEVICE.match(device) for device in devices)
+    return {int(task[2]) for task in found if task and (task[1] != "localhost" or int(task[2]))}
+
+
+def _rank(tasks: set[int], stated: int | None, source: _Source) -> int | None:
     if len(tasks) == 1:
-        return tasks.pop()
+        return min(tasks)
     if tasks:
         return None  # one file of several ranks, which its devices already name
     if stated is not None:
@@ -327,7 +335,8 @@ def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: 
                 "Overlay the steps instead (layout overlay)",
             )
         rank = f"rank {each.rank}" if several and each.rank is not None else ""
-        owner = f"{rank} step {number}".strip() if layout == "overlay" else rank
+        named = "" if each.rank_in_devices else rank
+        owner = f"{named} step {number}".strip() if layout == "overlay" else named
         placed.append(_Placed(each, number, rank, owner, base_ns, shift_ns))
     return placed
 

@@ -115,3 +115,31 @@ def test_a_tensorflow_timeline_read_back_draws_itself(shared):
         assert again == gzip.decompress(path.read_bytes()).decode(), case["id"]
         same += 1
     assert same >= 90
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tf/inputs/gpu_mlp_adam/run_meta_0.pb.gz",
+        "tf/inputs/synth/gpu_two.step_stats.pb.gz",
+        "gpu_traces/torch_tutorial/h100_transformer_after.json.gz",
+        "gpu_traces/hta/a100_alexnet.json.gz",
+    ],
+)
+def test_our_own_timeline_read_back_draws_itself(shared, tmp_path, name):
+    from collector.timeline import chrome_trace
+
+    first, second = tmp_path / "first.json", tmp_path / "second.json.gz"
+    chrome_trace(load(shared / "data" / name), first)
+    trace = load(first)
+    assert (trace.kind, trace.warning) == ("collector timeline", "")
+    chrome_trace(trace, second)
+    assert list(timed(json.loads(first.read_text()))) == list(timed(json.loads(gzip.decompress(second.read_bytes()))))
+
+
+def timed(trace):
+    """Slices and arrows, without the numbers of the processes: memory counters, which do not come back, have some."""
+    assert trace["otherData"]["base_time_ns"]
+    for event in trace["traceEvents"]:
+        if event["ph"] in "Xsf":
+            yield {key: value for key, value in event.items() if key != "pid"}

@@ -1,0 +1,144 @@
+"""Back from the Chrome trace that this project draws to the StepStats it was made of.
+
+Everything about kernels, copies and ops comes back. What the picture leaves out stays out: tensors and memory, nodes
+that a filter kept away, and ``stream:all`` is put together again from the single streams.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from collector.formats.chrome_events import ChromeEvents, nanoseconds
+from collector.formats.tensorflow_timeline import process_names, text
+from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+
+_PROCESS = re.compile(r"(?:rank (?P<rank>\d{1,7}) )?(?:.*\()?(?P<device>/.*?)\)?", re.DOTALL)
+_THREAD = re.compile(r"\bthread (\d{1,10})\b")
+_STREAM = re.compile(r"(?P<gpu>.*)/stream:(?P<stream>.+)")
+_GPU_WORK = ("kernel", "memcpy", "memset")
+_DETAIL_WORDS = {
+    "registers": "regs",
+    "shared_bytes": "shm",
+    "static_shared_bytes": "static_shared",
+    "dynamic_shared_bytes": "dynamic_shared",
+    "occupancy_percent": "occ_pct",
+}
+"""An argument's name -> its word in a label; others are the same in both."""
+_NO_DETAILS = ("kernel", "op", "inputs", "bytes", "from", "to", "correlation", "waited_ns")
+
+
+def base_time_ns(found: ChromeEvents) -> int | None:
+    """Wall time of the trace's time 0, which only our own traces state; None for any other."""
+    about = found.metadata.get("otherData")
+    stated = about.get("base_time_ns") if isinstance(about, dict) else None
+    if not isinstance(stated, str) or not re.fullmatch(r"-?[0-9]{1,19}", stated):
+        return None
+    return int(stated)
+
+
+def to_step_stats(found: ChromeEvents, base_ns: int) -> StepStats:
+    """The step that one of our own traces shows; what cannot be read is counted in ``found.skipped``."""
+    step = StepStats()
+    names = process_names(found.events)
+    threads = _thread_names(found.events)
+    devices: dict[str, DeviceStepStats] = {}
+    for event in found.events:
+        if event.get("ph") != "X":
+            continue
+        start_ns, duration_ns = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
+        pid = event.get("pid")
+        if start_ns is None or duration_ns is None or not isinstance(pid, int):
+            found.skipped["events without a possible time or process"] += 1
+            continue
+        name = _device(names.get(pid, f"process {pid}"))
+        if name not in devices:
+            devices[name] = step.dev_stats.add(device=name)
+        thread = str(threads.get((pid, event.get("tid"))))
+        number = _THREAD.search(thread)
+        node = _node(event, base_ns + start_ns, duration_ns)
+        if number is not None and int(number[1]) < 1 << 32:
+            node.thread_id = int(number[1])
+            devices[name].thread_names[node.thread_id] = text(thread)
+        devices[name].node_stats.append(node)
+    _join_streams(step)
+    return step
+
+
+def _thread_names(events: list[dict[str, Any]]) -> dict[tuple[Any, Any], Any]:
+    names = {}
+    for event in events:
+        arguments = event.get("args")
+        if event.get("ph") == "M" and event.get("name") == "thread_name" and isinstance(arguments, dict):
+            pid, tid = event.get("pid"), event.get("tid")
+            if isinstance(pid, int) and isinstance(tid, int):
+                names[pid, tid] = arguments.get("name")
+    return names
+
+
+def _device(process: str) -> str:
+    """``/gpu:0/stream:7`` of ``GPU 0 stream 7 (/gpu:0/stream:7)``, with a rank before it where the process has one."""
+    found = _PROCESS.fullmatch(process)
+    if found is None:
+        return text(process)
+    prefix = "" if found["rank"] is None else f"/job:worker/replica:0/task:{found['rank']}"
+    return text(prefix + found["device"])
+
+
+def _node(event: dict[str, Any], start_ns: int, duration_ns: int) -> NodeExecStats:
+    given = event.get("args")
+    arguments: dict[str, Any] = given if isinstance(given, dict) else {}
+    name, op, category = text(event.get("name", "")), text(arguments.get("op", "")), event.get("cat")
+    if category in _GPU_WORK:
+        node_name = f"{op or name}:{name}"
+        label = _work_label(name, arguments)
+    else:
+        node_name = name
+        label = f"{name} = {op}({text(arguments.get('inputs', ''))})" if op else ""
+    start_us, end_us = start_ns // 1000, (start_ns + duration_ns) // 1000
+    length_us = max(end_us - start_us, 1)
+    node = NodeExecStats(
+        node_name=node_name,
+        timeline_label=label,
+        all_start_micros=start_us,
+        all_start_nanos=start_ns,
+        op_end_rel_micros=length_us,
+        op_end_rel_nanos=duration_ns,
+        all_end_rel_micros=length_us,
+        all_end_rel_nanos=duration_ns,
+    )
+    waited_ns, correlation = arguments.get("waited_ns"), arguments.get("correlation")
+    if type(waited_ns) is int and 0 <= waited_ns < start_ns:
+        node.scheduled_micros, node.scheduled_nanos = (start_ns - waited_ns) // 1000, start_ns - waited_ns
+    if type(correlation) is int and 0 < correlation < 1 << 32:
+        node.correlation_id = correlation
+    return node
+
+
+def _work_label(name: str, arguments: dict[str, Any]) -> str:
+    label = text(arguments.get("kernel", ""))
+    if "bytes" in arguments:
+        label = f"{name} {text(arguments['bytes'])} bytes"
+        places = [text(arguments[side]) for side in ("from", "to") if side in arguments]
+        if places:
+            label += f" ({' to '.join(places)})"
+    details = []
+    for key, value in arguments.items():
+        if key not in _NO_DETAILS:
+            shown = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            details.append(f" {_DETAIL_WORDS.get(key, key)}:{shown}")
+    return text((label or name if details else label) + "".join(details))
+
+
+def _join_streams(step: StepStats) -> None:
+    """Add ``stream:all`` for each GPU that has single streams only."""
+    streams: dict[str, list[DeviceStepStats]] = {}
+    for device in step.dev_stats:
+        found = _STREAM.fullmatch(device.device)
+        if found is not None:
+            streams.setdefault(found["gpu"], []).append(device)
+    for gpu, parts in streams.items():
+        if not any(part.device.endswith("/stream:all") for part in parts):
+            nodes = [node for part in parts for node in part.node_stats]
+            nodes.sort(key=lambda node: (node.all_start_nanos, node.all_end_rel_nanos))
+            step.dev_stats.add(device=f"{gpu}/stream:all", node_stats=nodes)

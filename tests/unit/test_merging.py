@@ -1,0 +1,278 @@
+"""Many steps, many ranks, one trace."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import collector
+from collector import CollectorError, InvalidFileError, UnknownFormatError
+from collector.cli import main
+from collector.formats.clocks import estimate_offsets
+from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
+from collector.timeline import backend
+
+if backend.native() is None:
+    pytest.skip("MERGING NOT TESTED: the extension collector._convert is not built", allow_module_level=True)
+
+EPOCH_NS = 1_700_000_000_000_000_000
+
+
+def node(name, start_ns, duration_ns, label=""):
+    return NodeExecStats(
+        node_name=name,
+        timeline_label=label,
+        all_start_micros=start_ns // 1000,
+        all_start_nanos=start_ns,
+        all_end_rel_micros=max(duration_ns // 1000, 1),
+        all_end_rel_nanos=duration_ns,
+    )
+
+
+def step(start_ns=0, kernels=3, prefix="", names="k{}"):
+    nodes = [node(f"op:{names.format(i)}", EPOCH_NS + start_ns + 100 * i, 50) for i in range(kernels)]
+    return StepStats(dev_stats=[DeviceStepStats(device=f"{prefix}/gpu:0/stream:7", node_stats=nodes)])
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, message):
+        path = tmp_path / name
+        path.write_bytes(message.SerializeToString())
+        return path
+
+    return write
+
+
+def drawn(path):
+    """Process name -> [(slice, ts, dur)] and the file's own words."""
+    data = path.read_bytes()
+    trace = json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
+    names = {event["pid"]: event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "process_name"}
+    slices: dict[str, list] = {name: [] for name in names.values()}
+    for event in trace["traceEvents"]:
+        if event["ph"] == "X":
+            slices[names[event["pid"]]].append((event["name"], event["ts"], event["dur"], event["tid"]))
+    return slices, trace["otherData"], [event for event in trace["traceEvents"] if event["ph"] == "i"]
+
+
+def rows(slices):
+    return {row for *_, row in slices}
+
+
+def test_steps_follow_each_other_on_the_same_tracks(write, tmp_path):
+    paths = [write(f"step_{number}.pb", step(1000 * number)) for number in (2, 10, 7)]
+    report = collector.merge(paths, tmp_path / "all.json")
+    slices, about, marks = drawn(report.output)
+    assert list(slices) == ["GPU 0 stream 7 (/gpu:0/stream:7)", "Steps"]
+    [kernels, steps] = slices.values()
+    assert [start for _, start, _, _ in kernels] == [0, 0.1, 0.2, 5, 5.1, 5.2, 8, 8.1, 8.2]
+    assert len(rows(kernels)) == 1
+    assert [row[:3] for row in steps] == [("step 2", 0, 0.25), ("step 7", 5, 0.25), ("step 10", 8, 0.25)]
+    assert [(mark["name"], mark["ts"]) for mark in marks] == [("step 2", 0), ("step 7", 5), ("step 10", 8)]
+    assert about["base_time_ns"] == str(EPOCH_NS + 2000)
+    assert [each.step for each in report.inputs] == [2, 7, 10]
+    assert [each.slices for each in report.inputs] == [3, 3, 3]
+
+
+def test_overlaid_steps_begin_together_in_processes_of_their_own(write, tmp_path):
+    paths = [write(f"step{number}.pb", step(1_000_000 * number, kernels=number)) for number in (1, 2)]
+    slices, _, marks = drawn(collector.merge(paths, tmp_path / "all.json", layout="overlay").output)
+    assert [row[:2] for row in slices["step 1 GPU 0 stream 7 (/gpu:0/stream:7)"]] == [("k0", 0)]
+    assert [row[:2] for row in slices["step 2 GPU 0 stream 7 (/gpu:0/stream:7)"]] == [("k0", 0), ("k1", 0.1)]
+    assert sorted(row[:2] for row in slices["Steps"]) == [("step 1", 0), ("step 2", 0)]
+    assert marks == []
+
+
+def test_steps_that_overlap_in_time_never_share_a_track(write, tmp_path):
+    paths = [write(f"part{number}.pb", step(60 * number)) for number in range(3)]
+    slices, _, _ = drawn(collector.merge(paths, tmp_path / "all.json").output)
+    kernels = slices["GPU 0 stream 7 (/gpu:0/stream:7)"]
+    assert len(rows(kernels)) == 3
+    for row in rows(kernels):
+        times = sorted((round(start * 1000), round(length * 1000)) for _, start, length, on in kernels if on == row)
+        assert all(start + length <= after for (start, length), (after, _) in pairwise(times))
+
+
+def test_ranks_are_processes_of_their_own_with_the_rank_before_the_name(write, tmp_path):
+    paths = [write(f"rank{rank}.pb", step()) for rank in (0, 1, 11)]
+    slices, about, _ = drawn(collector.merge(paths, tmp_path / "all.json").output)
+    assert [name for name in slices if "stream" in name] == [
+        f"rank {rank} GPU 0 stream 7 (/gpu:0/stream:7)" for rank in (0, 1, 11)
+    ]
+    assert [name for name in slices if "Steps" in name] == ["rank 0 Steps", "rank 1 Steps", "rank 11 Steps"]
+    assert about["clock_offsets"] == {}
+
+
+def test_a_rank_that_the_devices_name_is_not_named_twice(write, tmp_path):
+    paths = [write(f"{rank}.pb", step(prefix=f"/job:worker/replica:0/task:{rank}")) for rank in (0, 3)]
+    report = collector.merge(paths, tmp_path / "all.json")
+    assert [each.rank for each in report.inputs] == [0, 3]
+    slices, _, _ = drawn(report.output)
+    assert len(slices) == 4
+    assert not any(name.startswith("rank") and "stream" in name for name in slices)
+
+
+def test_a_single_machine_has_no_rank(write, tmp_path):
+    local = "/job:localhost/replica:0/task:0"
+    report = collector.merge([write("step1.pb", step(prefix=local))], tmp_path / "all.json")
+    assert report.inputs[0].rank is None
+
+
+def collectives(rank, ahead_ns, jitter=0, count=9):
+    """What one rank saw of collectives that all ranks left together: it began when it was ready."""
+    nodes = [
+        node(
+            "allreduce:ncclDevKernel_AllReduce_Sum_f32",
+            EPOCH_NS + ahead_ns + 10_000 * i - (rank * 37 + i * 11) % 500,
+            1000 + (rank * 37 + i * 11) % 500 + (jitter * (i % 3 - 1)),
+            "ncclDevKernel_AllReduce_Sum_f32(ncclDevKernelArgs) regs:96",
+        )
+        for i in range(count)
+    ]
+    nodes.append(node("send:ncclDevKernel_SendRecv", EPOCH_NS + ahead_ns + rank * 777, 5 + rank))
+    return StepStats(dev_stats=[DeviceStepStats(device="/gpu:0/stream:7", node_stats=nodes)])
+
+
+def test_clocks_are_put_right_by_what_the_ranks_did_together(write, tmp_path):
+    ahead = {0: 0, 1: 5_000_000, 2: -123_456}
+    paths = [write(f"rank{rank}_step4.pb", collectives(rank, ns, jitter=30)) for rank, ns in ahead.items()]
+    report = collector.merge(paths, tmp_path / "all.json", clock_offsets="estimate")
+    for rank, ns in ahead.items():
+        clock = report.clock_offsets[rank]
+        assert abs(clock.offset_ns - ns) <= 60
+        if rank:
+            assert (clock.source, clock.markers) == ("estimated", 9)
+            assert 0 <= clock.error_ns <= 60
+    slices, about, _ = drawn(report.output)
+    assert about["clock_offsets"]["1"]["offset_ns"] == report.clock_offsets[1].offset_ns
+    ends = [
+        [round((ts + dur) * 1000) for name, ts, dur, _ in rows if "AllReduce" in name]
+        for process, rows in slices.items()
+        if "stream" in process
+    ]
+    assert all(max(moment) - min(moment) <= 200 for moment in zip(*ends, strict=True))
+
+
+def test_given_clock_offsets_are_taken_as_they_are(write, tmp_path):
+    paths = [write("rank0.pb", step()), write("rank1.pb", step(700))]
+    report = collector.merge(paths, tmp_path / "all.json", clock_offsets={1: 700})
+    slices, about, _ = drawn(report.output)
+    first, second = (slices[f"rank {rank} GPU 0 stream 7 (/gpu:0/stream:7)"] for rank in (0, 1))
+    assert [row[:3] for row in first] == [row[:3] for row in second]
+    assert about["clock_offsets"] == {"1": {"offset_ns": 700, "error_ns": None, "markers": 0, "source": "given"}}
+
+
+def test_ranks_without_anything_in_common_keep_their_clocks():
+    offsets = estimate_offsets({0: {(0, "a"): [5]}, 1: {(0, "b"): [9]}, 2: {(0, "a"): [1, 2]}})
+    assert [(rank, offset.offset_ns, offset.source) for rank, offset in offsets.items()] == [
+        (0, 0, "reference"),
+        (1, 0, "none"),
+        (2, 0, "none"),
+    ]
+
+
+def test_mixed_inputs(write, tmp_path):
+    timeline = tmp_path / "step1.json"
+    timeline.write_text(collector.timeline.Timeline(step(1000)).generate_chrome_trace_format())
+    own = tmp_path / "step2.json.gz"
+    collector.chrome_trace(step(2_000_000), own)
+    inputs = [write("step0.pb", RunMetadata(step_stats=step())), timeline, own, step(3_000_000), collector.load(own)]
+    report = collector.merge(inputs, tmp_path / "all.json.gz")
+    slices, _, _ = drawn(report.output)
+    counts = Counter(round(ts) for _, ts, _, _ in slices["GPU 0 stream 7 (/gpu:0/stream:7)"])
+    assert counts == {0: 3, 1: 3, 2000: 6, 3000: 3}
+
+
+def test_a_merged_trace_can_be_read_and_merged_again(write, tmp_path):
+    ranks = [write(f"rank{rank}.pb", step()) for rank in (0, 1)]
+    once = collector.merge(ranks, tmp_path / "once.json").output
+    devices = {device.device for device in collector.load(once).step_stats.dev_stats}
+    assert {f"/job:worker/replica:0/task:{rank}/gpu:0/stream:7" for rank in (0, 1)} <= devices
+    again = collector.merge([once], tmp_path / "again.json").output
+    assert sum("stream 7" in name for name in drawn(again)[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("inputs", "output", "error", "says"),
+    [
+        ([], "a.json", CollectorError, "nothing to merge"),
+        (["step1.pb"], "a.xplane.pb", UnknownFormatError, "no format for several steps"),
+        (["nothing.pb"], "a.json", InvalidFileError, "nothing.pb"),
+        (["empty.pb"], "a.json", InvalidFileError, "nothing in it has a time"),
+        (["step1.pb", "later.pb"], "a.json", CollectorError, "later.pb begins 115 days after the first step"),
+    ],
+)
+def test_what_cannot_be_merged(write, tmp_path, inputs, output, error, says):
+    write("step1.pb", step())
+    write("empty.pb", StepStats())
+    write("later.pb", step(10**16))
+    with pytest.raises(error, match=re.escape(says)):
+        collector.merge([tmp_path / name for name in inputs], tmp_path / output)
+    assert not (tmp_path / output).exists()
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_an_input_without_times_is_named_and_the_others_are_drawn(write, tmp_path):
+    report = collector.merge([write("step1.pb", step()), write("empty.pb", StepStats())], tmp_path / "all.json")
+    assert [(Path(each.name).name, each.slices) for each in report.inputs] == [("step1.pb", 3), ("empty.pb", 0)]
+    assert report.inputs[1].skipped == {"inputs without a timed node": 1}
+
+
+def test_same_inputs_same_bytes(write, tmp_path):
+    paths = [write(f"step{number}.pb", step(1000 * number)) for number in range(3)]
+    for suffix in ("json", "json.gz", "pftrace", "pftrace.gz"):
+        once = collector.merge(paths, tmp_path / f"a.{suffix}").output.read_bytes()
+        assert collector.merge(paths[::-1], tmp_path / f"b.{suffix}").output.read_bytes() == once
+
+
+def test_memory_does_not_grow_with_the_number_of_inputs(tmp_path):
+    path = tmp_path / "step.pb"
+    path.write_bytes(step(kernels=20_000, names="some_kernel_with_a_name_{}").SerializeToString())
+
+    def peak_bytes(count):
+        code = (
+            "import collector, resource, sys\n"
+            f"collector.merge([{str(path)!r}] * {count}, {str(tmp_path / 'all.json')!r}, layout='overlay')\n"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        return int(done.stdout)
+
+    # Twelve times the input is 150 MB as messages; what may grow is a few words for each input.
+    assert peak_bytes(12) - peak_bytes(1) < 12_000_000
+
+
+def test_the_command(write, tmp_path, capsys):
+    paths = [str(write(f"rank{rank}.pb", collectives(rank, 1000 * rank))) for rank in range(2)]
+    output = tmp_path / "all.pftrace"
+    assert main(["merge", *paths, "-o", str(output), "--align"]) == 0
+    printed, complaints = capsys.readouterr()
+    assert complaints == ""  # no progress bar: this is no terminal
+    assert "2 inputs, 20 slices" in printed
+    assert re.search(r"rank 1: clock 1000 ns ahead, ±\d+ ns \(9 common moments\)", printed)
+    assert output.stat().st_size > 0
+
+
+def test_the_command_tells_of_damage(write, tmp_path, capsys):
+    path = write("step1.pb", step(kernels=50))
+    path.write_bytes(path.read_bytes()[:-10])
+    assert main(["merge", str(path), "-o", str(tmp_path / "all.json")]) == 0
+    assert "not all of it could be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--clock-offset=1", "--clock-offset=a=b", "--align --clock-offset=1=2"])
+def test_the_command_refuses_nonsense(write, tmp_path, capsys, option):
+    path = write("step1.pb", step())
+    with pytest.raises(SystemExit) as left:
+        main(["merge", str(path), "-o", str(tmp_path / "all.json"), *option.split()])
+    assert left.value.code == 2
+    assert capsys.readouterr().err.startswith("collector: ")
