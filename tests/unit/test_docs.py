@@ -75,7 +75,7 @@ def shows_python(page: Path) -> bool:
     return any(block.language in ("python", "pycon") and not block.skipped for block in blocks(page))
 
 
-@pytest.mark.parametrize("page", filter(shows_python, PAGES), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", list(filter(shows_python, PAGES)), ids=lambda page: page.name)
 def test_what_a_page_shows_happens(page: Path, tmp_path: Path) -> None:
     pytest.importorskip("collector._native", reason="the native extension is not built")
     done = subprocess.run(
