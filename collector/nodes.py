@@ -8,6 +8,7 @@ reads and none writes: these bytes are to be parsed, not to be kept.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _VARINT, _LENGTH_DELIMITED = 0, 2
+_NODES_PARSED_AT_ONCE = 1 << 12  # their bytes stay in the cache
 
 
 def encode_nodes(names: Sequence[str], labels: Sequence[str], numbers: Mapping[str, npt.NDArray[Any]]) -> list[bytes]:
@@ -45,7 +47,9 @@ def encode_nodes(names: Sequence[str], labels: Sequence[str], numbers: Mapping[s
 
 def add_nodes(device: DeviceStepStats, nodes: Iterable[bytes]) -> None:
     """Add the nodes that `encode_nodes` made to ``device``."""
-    device.MergeFromString(b"".join(nodes))
+    rest = iter(nodes)
+    while chunk := b"".join(islice(rest, _NODES_PARSED_AT_ONCE)):
+        device.MergeFromString(chunk)
 
 
 class _Heads(dict[tuple[str, str], bytes]):
