@@ -19,10 +19,8 @@ import gc
 import importlib
 import importlib.metadata
 import itertools
-import os
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +35,7 @@ from collector.sources.cupti_python_records import (
     leave_out_calls_of,
     plain_api_name,
 )
+from collector.sources.loaded_libraries import device_names, library_versions, synchronize_devices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +79,8 @@ class CuptiPythonSource:
         except Exception as error:
             kind, cause, remedy = _explanation("cuptiGetTimestamp", error)
             return found | {"error": kind, "cause": cause, "remedy": remedy}
-        return found | {"available": True} | _libraries()
+        devices = [{"ordinal": ordinal, "name": name} for ordinal, name in device_names().items()]
+        return found | {"available": True} | library_versions() | {"devices": devices}
 
     def start(self, options: TraceOptions) -> None:
         """Register the callbacks and enable what ``options`` ask for; undo everything when one step fails."""
@@ -126,7 +126,7 @@ class CuptiPythonSource:
         with self._undo:
             own_calls_from_ns = self._both_clocks()[0]
             if synchronize:
-                _synchronize_devices()
+                synchronize_devices()
             cupti_ns, wall_ns, uncertainty_ns = self._both_clocks()
             with _explained("cuptiActivityFlushAll"):
                 self._cupti.activity_flush_all(_FLUSH_COMPLETE)
@@ -159,8 +159,13 @@ class CuptiPythonSource:
                 "wall_stop_ns": wall_ns,
                 "uncertainty_ns": max(self._clock["uncertainty_ns"], uncertainty_ns),
             },
-            "environment": {"source": self.name, "simulated": False, "cupti_python": _version_of_package()}
-            | _libraries(),
+            "environment": {
+                "source": self.name,
+                "simulated": False,
+                "cupti_python": _version_of_package(),
+                "devices": device_names(),
+                **library_versions(),
+            },
         }
 
     def abort(self) -> None:
@@ -354,55 +359,3 @@ def _quietly(function: Any, *arguments: Any) -> None:
 def _ignore_callback(*_: Any) -> None:
     # Subscribing claims the process's one subscription, as the native source does. No callback is ever enabled.
     return
-
-
-def _libcuda() -> ctypes.CDLL | None:
-    try:
-        return ctypes.CDLL(os.environ.get("COLLECTOR_LIBCUDA") or "libcuda.so.1")
-    except OSError:
-        return None
-
-
-def _synchronize_devices() -> None:
-    """Wait for the current context and for every device's primary context that is in use."""
-    cuda = _libcuda()
-    if cuda is None:
-        return
-    cuda.cuCtxSynchronize()
-    count = ctypes.c_int(0)
-    if cuda.cuDeviceGetCount(ctypes.byref(count)) != 0:
-        return
-    for device in range(count.value):
-        flags, active, context = ctypes.c_uint(0), ctypes.c_int(0), ctypes.c_void_p()
-        if cuda.cuDevicePrimaryCtxGetState(device, ctypes.byref(flags), ctypes.byref(active)) != 0 or not active.value:
-            continue
-        if cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) != 0:
-            continue
-        if cuda.cuCtxPushCurrent_v2(context) == 0:
-            cuda.cuCtxSynchronize()
-            cuda.cuCtxPopCurrent_v2(ctypes.byref(context))
-        cuda.cuDevicePrimaryCtxRelease_v2(device)
-
-
-def _libraries() -> dict[str, Any]:
-    """The driver and the libcupti that this process has mapped, as the native ``probe`` describes them."""
-    found: dict[str, Any] = {}
-    version = ctypes.c_int(0)
-    cuda = _libcuda()
-    if cuda is not None and cuda.cuDriverGetVersion(ctypes.byref(version)) == 0:
-        found["driver_version"] = version.value
-    path = _mapped("libcupti")
-    if path:
-        api_version = ctypes.c_uint32(0)
-        if ctypes.CDLL(path).cuptiGetVersion(ctypes.byref(api_version)) == 0:
-            found |= {"cupti_path": path, "cupti_api_version": api_version.value}
-    return found
-
-
-def _mapped(library: str) -> str:
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/self/maps").read_text().splitlines():
-            path = line.partition("/")[2]
-            if path.rpartition("/")[2].startswith(library + ".so"):
-                return "/" + path
-    return ""

@@ -1,0 +1,80 @@
+"""The driver and the libcupti of this process, asked through ctypes: for sources without a native extension."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+from pathlib import Path
+from typing import Any
+
+
+def _libcuda() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(os.environ.get("COLLECTOR_LIBCUDA") or "libcuda.so.1")
+    except OSError:
+        return None
+
+
+def synchronize_devices() -> None:
+    """Wait for the current context and for every device's primary context that is in use."""
+    cuda = _libcuda()
+    if cuda is None:
+        return
+    cuda.cuCtxSynchronize()
+    for device in range(_device_count(cuda)):
+        flags, active, context = ctypes.c_uint(0), ctypes.c_int(0), ctypes.c_void_p()
+        if cuda.cuDevicePrimaryCtxGetState(device, ctypes.byref(flags), ctypes.byref(active)) != 0 or not active.value:
+            continue
+        if cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) != 0:
+            continue
+        if cuda.cuCtxPushCurrent_v2(context) == 0:
+            cuda.cuCtxSynchronize()
+            cuda.cuCtxPopCurrent_v2(ctypes.byref(context))
+        cuda.cuDevicePrimaryCtxRelease_v2(device)
+
+
+def device_names() -> dict[int, str]:
+    """The devices' names by ordinal; empty while the program has not initialised CUDA."""
+    cuda = _libcuda()
+    if cuda is None:
+        return {}
+    names = {}
+    for ordinal in range(_device_count(cuda)):
+        name = ctypes.create_string_buffer(256)
+        if cuda.cuDeviceGetName(name, len(name), ordinal) == 0:
+            names[ordinal] = name.value.decode(errors="replace")
+    return names
+
+
+def library_versions() -> dict[str, Any]:
+    """What there is of driver_version, cupti_path and cupti_api_version, as the native ``probe`` gives them.
+
+    libcupti is asked only where it is mapped already: whoever mapped it has seen to it that there is a driver.
+    """
+    found: dict[str, Any] = {}
+    version = ctypes.c_int(0)
+    cuda = _libcuda()
+    if cuda is not None and cuda.cuDriverGetVersion(ctypes.byref(version)) == 0:
+        found["driver_version"] = version.value
+    path = _mapped("libcupti.so")
+    if cuda is not None and path:
+        api_version = ctypes.c_uint32(0)
+        if ctypes.CDLL(path).cuptiGetVersion(ctypes.byref(api_version)) == 0:
+            found |= {"cupti_path": path, "cupti_api_version": api_version.value}
+    return found
+
+
+def _device_count(cuda: ctypes.CDLL) -> int:
+    count = ctypes.c_int(0)
+    return count.value if cuda.cuDeviceGetCount(ctypes.byref(count)) == 0 else 0
+
+
+def _mapped(library: str) -> str:
+    """The path of a library that this process has mapped, whose file name begins with ``library``; "" if none."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/maps").read_text().splitlines():
+            path = line.partition("/")[2]
+            if path.rpartition("/")[2].startswith(library):
+                return "/" + path
+    return ""
