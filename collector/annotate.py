@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import threading
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -61,6 +60,8 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function, coroutine function, generator function or asynchronous generator function."""
+        import inspect  # takes longer to import than the rest of this package's surface
+
         name = self.name
         if inspect.isasyncgenfunction(function):
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -24,7 +23,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         collector.OutputError: the file cannot be made, written or named.
     """
     target = Path(path)
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
+    temporary = target.with_name(f".{target.name[:100]}.{os.urandom(4).hex()}.part")
     try:
         with temporary.open("xb") as file:
             yield file

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 import os
 import sys
 import threading
@@ -164,6 +163,8 @@ class Session:
         The session is the wrapper's attribute ``session``. A call made inside the traced call, as in a recursion, is
         part of it.
         """
+        import inspect
+
         if inspect.isasyncgenfunction(function):
 
             @functools.wraps(function)
