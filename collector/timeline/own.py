@@ -116,7 +116,7 @@ def chrome_trace(step: Any, path: str | os.PathLike[str] | None = None, **option
     view = View(**options)
     if path is None:
         pieces: list[str] = []
-        write_trace(step, lambda piece: pieces.append(str(piece, "ascii")), view)
+        write_trace(step, lambda piece: pieces.append(str(piece, "utf-8")), view)
         return "".join(pieces)
     name = Path(path).name.lower()
     with ExitStack() as stack:

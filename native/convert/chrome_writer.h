@@ -1,4 +1,4 @@
-// Chrome's trace JSON, one event a line, in ASCII.
+// Chrome's trace JSON, one event a line, in UTF-8.
 //
 // Times are µs with three decimals, printed from whole ns, so that nothing is lost on the way through a double.
 #pragma once

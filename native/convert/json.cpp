@@ -29,9 +29,12 @@ constexpr std::array<char, 256> MakeEscapes() {
 }
 constexpr std::array<char, 256> kEscapes = MakeEscapes();
 
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+constexpr uint64_t kOnes = 0x0101010101010101u;
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "eight bytes are read as one number below");
+
 // Whether one of eight bytes does not stand for itself. May also say yes when a byte above such a one does.
 bool AnyEscape(uint64_t eight) {
-  constexpr uint64_t kOnes = 0x0101010101010101u;
   constexpr uint64_t kHigh = 0x8080808080808080u;
   const auto below = [](uint64_t bytes, uint64_t limit) { return (bytes - kOnes * limit) & ~bytes; };
   return ((eight | below(eight, 0x20) | below(eight ^ (kOnes * '"'), 1) | below(eight ^ (kOnes * '\\'), 1) |
@@ -46,12 +49,9 @@ char* PutCodeUnit(char* to, uint32_t unit) {
   return to;
 }
 
-}  // namespace
-
-const char* AppendJsonText(Output& output, std::string_view text, BadText bad_text) {
-  char* to = output.Reserve(kLongestEscape * text.size());
-  const char* from = text.data();
-  const char* const end = from + text.size();
+// Writes the JSON text of [from, end) to `to`, which has room for it, and moves `to` behind it.
+const char* PutText(char*& to, const char* from, const char* const end, BadText bad_text) {
+  const char* const begin = from;
   while (from != end) {
     while (end - from >= 8) {
       uint64_t eight;
@@ -61,6 +61,17 @@ const char* AppendJsonText(Output& output, std::string_view text, BadText bad_te
       from += 8;
       to += 8;
     }
+    if (const auto rest = end - from; rest > 0 && rest < 8 && end - begin >= 8) {
+      // The last bytes, moved to where the next eight would be and filled up with letters.
+      uint64_t last;
+      std::memcpy(&last, end - 8, 8);
+      last = last >> (64 - 8 * rest) | (kOnes * 'a') << (8 * rest);
+      if (!AnyEscape(last)) {
+        std::memcpy(to, &last, 8);
+        to += rest;
+        return nullptr;
+      }
+    }
     const char* const stop = end - from > 8 ? from + 8 : end;
     while (from < stop) {
       const auto byte = static_cast<unsigned char>(*from);
@@ -68,14 +79,17 @@ const char* AppendJsonText(Output& output, std::string_view text, BadText bad_te
       if (escape == 0) {
         *to++ = *from++;
       } else if (escape == 1) {
+        const auto* bytes = reinterpret_cast<const unsigned char*>(from);
         uint32_t code_point = 0;
-        size_t length =
-            DecodeUtf8(reinterpret_cast<const unsigned char*>(from), static_cast<size_t>(end - from), code_point);
-        if (length == 0) {
-          if (bad_text == BadText::kRefuse) return from;
-          code_point = 0xFFFD;
-          length = 1;
+        const size_t length = DecodeUtf8(bytes, static_cast<size_t>(end - from), code_point);
+        if (bad_text == BadText::kReplace) {
+          const std::string_view shown = length == 0 ? kReplacement : std::string_view(from, length);
+          std::memcpy(to, shown.data(), shown.size());
+          to += shown.size();
+          from += length == 0 ? 1 : length;
+          continue;
         }
+        if (length == 0) return from;
         if (code_point >= 0x10000) {
           to = PutCodeUnit(to, 0xD800 + ((code_point - 0x10000) >> 10));
           code_point = 0xDC00 + ((code_point - 0x10000) & 0x3FF);
@@ -92,14 +106,24 @@ const char* AppendJsonText(Output& output, std::string_view text, BadText bad_te
       }
     }
   }
-  output.Commit(to);
   return nullptr;
 }
 
+}  // namespace
+
+const char* AppendJsonText(Output& output, std::string_view text, BadText bad_text) {
+  char* to = output.Reserve(kLongestEscape * text.size());
+  const char* const bad = PutText(to, text.data(), text.data() + text.size(), bad_text);
+  output.Commit(to);
+  return bad;
+}
+
 const char* AppendJsonString(Output& output, std::string_view text, BadText bad_text) {
-  output.Append('"');
-  const char* const bad = AppendJsonText(output, text, bad_text);
-  output.Append('"');
+  char* to = output.Reserve(kLongestEscape * text.size() + 2);
+  *to++ = '"';
+  const char* const bad = PutText(to, text.data(), text.data() + text.size(), bad_text);
+  *to++ = '"';
+  output.Commit(to);
   return bad;
 }
 

@@ -5,6 +5,7 @@ The traps T1 to T10 of Chrome traces and track events are shown in test_viewer_h
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import pytest
@@ -58,6 +59,13 @@ def counter_values(rows, suffix):
     return [[process, cut(name), ts, value] for process, name, ts, value in rows]
 
 
+def text_of(name, suffix):
+    """A slice's name as it was written: Perfetto keeps JSON's escapes, and ends a text at a zero byte."""
+    if suffix == "json" and name is not None:
+        name = json.loads('"' + name.replace('"', '\\"') + '"')
+    return name and name.partition("\0")[0]
+
+
 def ends(flows):
     """Where arrows begin and end. Chrome's format names no slice: of two that touch at that moment the wrong one may
     be shown as its end, where one of them has no length."""
@@ -77,6 +85,8 @@ def test_both_formats_show_the_same_and_all_of_it(perfetto, shared, tmp_path, na
         assert len(slices) == drawn + 1, suffix  # and the step itself
         assert all(duration >= 0 for *_, duration, _ in slices)
         assert len({tid for tid, _, _ in threads}) == len(threads)
+        slices = [[process, thread, text_of(slice_, suffix), *rest] for process, thread, slice_, *rest in slices]
+        flows = [[text_of(name, suffix), *rest] for name, *rest in flows]
         seen[suffix] = (slices, ends(flows), counter_values(counters, suffix), processes)
     assert seen["json"] == seen["pftrace"]
 
