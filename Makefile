@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-JOBS ?= 2
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PYTEST_ARGS ?=
 # What the sanitized builds run; narrower is quicker.
 SANITIZE_TESTS ?= tests/native
@@ -39,7 +39,7 @@ demo: $(VENV)/.installed ## Set everything up, trace a demo step into demo.json,
 	$(BIN)/collector demo -o demo.json
 
 test: $(VENV)/.test ## Set everything up, run all tests (PYTEST_ARGS adds options)
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 # --- environments
 
