@@ -15,7 +15,7 @@ comma := ,
 PROTOS := .venv-protos
 NATIVE := $(shell find native -name '*.cpp' -o -name '*.h')
 CPP := $(shell find native tests benchmarks -name '*.cpp' -o -name '*.h')
-PY := $(wildcard collector tests benchmarks scripts)
+PY := $(wildcard collector tests benchmarks scripts fuzz)
 BUILD_INPUTS := pyproject.toml CMakeLists.txt $(NATIVE)
 PIP_INSTALL := python -m pip install --quiet
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -28,7 +28,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format protos protobuf-ends sanitize asan tsan coverage bench gpu wheels picture clean
+.PHONY: help demo test lint format protos protobuf-ends sanitize asan tsan coverage fuzz bench gpu wheels picture clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -107,6 +107,13 @@ protobuf-ends: .venv-protobuf-4.21.6/.installed .venv-protobuf-7/.installed ## M
 	$(call create_venv,.venv-protobuf-$*)
 	.venv-protobuf-$*/bin/$(PIP_INSTALL) 'protobuf==$(if $(findstring .,$*),$*,$*.*)' numpy rich hypothesis pytest pytest-timeout
 	@touch $@
+
+FUZZ_SECONDS ?= 60
+
+fuzz: $(VENV)/.test ## Throw damaged files at every reader, FUZZ_SECONDS each; a find stops it
+	$(BIN)/$(PIP_INSTALL) atheris
+	for reader in messages text chrome gzip recording; do \
+	  $(BIN)/python fuzz/fuzz_readers.py $$reader -max_total_time=$(FUZZ_SECONDS) -timeout=20 || exit 1; done
 
 # --- instrumented builds: a copy of the package whose native parts were built with a sanitizer or gcov
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,20 @@ if TYPE_CHECKING:
 FORMAT = "collector recording"
 VERSION = 1
 _COMPRESSION_LEVEL = 1
+_DAMAGE = (
+    zlib.error,
+    struct.error,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    EOFError,
+    RuntimeError,
+    MemoryError,
+    SyntaxError,
+)
+"""What zip, npy and json raise, each in its own way, for bytes that make no sense."""
 _META_KEYS = ("strings", "counters", "clock", "environment")
 
 
@@ -73,8 +89,8 @@ def load_recording(path: str | os.PathLike[str]) -> Recording:
         raise InvalidFileError(f"{name}: {error.strerror or error}") from error
     except zipfile.BadZipFile as error:
         raise InvalidFileError(f"{name}: not a recording, or cut short ({error})") from error
-    except (KeyError, TypeError, ValueError, EOFError, NotImplementedError) as error:
-        raise InvalidFileError(f"{name}: a damaged recording ({error})") from error
+    except _DAMAGE as error:
+        raise InvalidFileError(f"{name}: a damaged recording ({' '.join(str(error).split())})") from error
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:

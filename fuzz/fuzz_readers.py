@@ -10,10 +10,8 @@ its command line, if any.
 from __future__ import annotations
 
 import gzip
-import io
 import sys
 import tempfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,6 +47,8 @@ def seeds() -> dict[str, list[bytes]]:
     from google.protobuf import text_format
 
     from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
+    from collector.recording import Recording
+    from collector.sources import empty_capture
 
     node = NodeExecStats(node_name="a:k", timeline_label="k regs:1", all_start_micros=1_700_000_000_000_000)
     step = StepStats(dev_stats=[DeviceStepStats(device="/gpu:0/stream:7", node_stats=[node], thread_names={1: "t"})])
@@ -60,15 +60,16 @@ def seeds() -> dict[str, list[bytes]]:
         b'[{"name":"process_name","ph":"M","pid":1,"args":{"name":"/cpu:0 Compute"}},'
         b'{"ph":"X","cat":"Op","name":"Add","pid":1,"tid":0,"ts":1,"dur":2,"args":{"name":"a","op":"Add","input0":"b"}}'
     )
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as file:
-        file.writestr("meta.json", '{"format": "collector recording", "version": 1}')
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.gpurec"
+        Recording.from_capture(empty_capture()).save(path)
+        recording = path.read_bytes()
     return {
         "messages": [step.SerializeToString(), metadata.SerializeToString()],
         "text": [text_format.MessageToString(step).encode(), text_format.MessageToString(metadata).encode()],
         "chrome": [kineto, timeline],
         "gzip": [step.SerializeToString(), kineto],
-        "recording": [archive.getvalue()],
+        "recording": [recording],
     }
 
 
@@ -98,9 +99,10 @@ def fuzz(reader: str, options: list[str]) -> None:
     start = Path(tempfile.mkdtemp())
     for number, data in enumerate(seeds()[reader]):
         (start / f"seed{number}").write_bytes(data)
+    kept = HERE / "corpus" / reader
     with tempfile.TemporaryDirectory() as folder:
         atheris.Setup(
-            [sys.argv[0], *options, str(start), str(HERE / "corpus" / reader)],
+            [sys.argv[0], *options, str(start), *([str(kept)] if kept.is_dir() else [])],
             lambda data: check(reader, data, Path(folder)),
         )
         atheris.Fuzz()

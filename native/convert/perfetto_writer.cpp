@@ -63,9 +63,7 @@ void PutNumber(std::string& to, uint32_t number, uint64_t value) {
   PutVarint(to, value);
 }
 
-void PutSigned(std::string& to, uint32_t number, int64_t value) {
-  PutNumber(to, number, static_cast<uint64_t>(value));
-}
+void PutSigned(std::string& to, uint32_t number, int64_t value) { PutNumber(to, number, static_cast<uint64_t>(value)); }
 
 void PutFixed64(std::string& to, uint32_t number, uint64_t value) {
   PutVarint(to, Tag(number, kFixed64));

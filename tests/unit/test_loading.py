@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import subprocess
+import sys
 
 import pytest
 from google.protobuf import text_format
@@ -98,6 +101,45 @@ def test_what_cannot_be_read_is_one_line_with_the_file_and_the_place(write, name
     assert message.startswith(str(path))
     assert says in message
     assert "\n" not in message
+
+
+def test_a_recording_comes_back_with_its_step(build, tmp_path):
+    path = tmp_path / "step.gpurec"
+    build.kernel("sgemm", 1000).memcpy(3000).recording().save(path)
+    trace = load(path)
+    assert (trace.kind, trace.warning) == ("recording", "")
+    assert [device.device for device in trace.step_stats.dev_stats] == [
+        "/gpu:0/stream:all",
+        "/gpu:0/stream:7",
+        "/gpu:0/memcpy",
+    ]
+    assert trace.recording.kernels.start_ns.tolist() == [1_700_000_000_000_001_000]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(at=st.integers(0, 12_000), junk=st.binary(min_size=1, max_size=6), drop=st.integers(0, 6))
+def test_a_damaged_recording_is_read_or_refused(build, tmp_path, at, junk, drop):
+    path = tmp_path / "step.gpurec"
+    if not path.exists():
+        build.kernel("sgemm", 1000).recording().save(path)
+    data = path.read_bytes()
+    at = min(at, len(data))
+    damaged = tmp_path / "damaged.gpurec"
+    damaged.write_bytes(data[:at] + junk + data[at + drop :])
+    message = ""
+    try:
+        load(damaged)
+    except InvalidFileError as error:
+        message = str(error)
+    assert "\n" not in message
+
+
+def test_the_fuzzers_seeds_and_finds_are_still_read(root):
+    done = subprocess.run(
+        [sys.executable, root / "fuzz" / "fuzz_readers.py", "--replay"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.match(r"\d+ inputs", done.stdout)
 
 
 def test_a_missing_file_and_a_folder(tmp_path):
