@@ -11,11 +11,11 @@ import sys
 import threading
 import time
 from bisect import bisect_right
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
     from types import CodeType, FrameType
 
     from collector.recording import Clock
@@ -24,6 +24,7 @@ MAX_LINES = 400_000
 """How many lines are noted at most; calls after these have no known line. About 16 MB."""
 
 _ELSEWHERE = ("site-packages", "dist-packages", "<")
+_HERE = str(Path(__file__).parent)
 
 
 class Lines:
@@ -80,7 +81,7 @@ class Lines:
         ours = self._is_ours.get(code)
         if ours is None:
             name = code.co_filename
-            ours = name.startswith(self._root) and not any(part in name for part in _ELSEWHERE)
+            ours = name.startswith(self._root) and not any(part in name for part in (*_ELSEWHERE, _HERE))
             self._is_ours[code] = ours
         return self._on_line if ours and self._active else None
 

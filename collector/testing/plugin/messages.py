@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collector.testing.plugin.lines import Lines
 
 _MOST_ROWS = 15
+_MOST_NAMES = 5
 _SYNC_TYPES = ("unknown wait", "event wait", "stream wait for event", "stream wait", "device wait")
 
 
@@ -116,11 +117,13 @@ def where_from(deeds: Iterable[Deed]) -> str:
     for deed in deeds:
         grouped.setdefault((deed.annotation, deed.line), Counter())[deed.what] += 1
     ordered = sorted(grouped.items(), key=lambda origin: (-origin[1].total(), origin[0]))
-    rows = [
-        (annotation or "-", line or "not known", ", ".join(f"{count} x {what}" for what, count in names.most_common(5)))
-        for (annotation, line), names in ordered
-    ]
+    rows = [(annotation or "-", line or "not known", _most(names)) for (annotation, line), names in ordered]
     return columns(("annotation", "line", "what"), rows, right=())
+
+
+def _most(names: Counter[str]) -> str:
+    shown = [f"{count} x {what}" for what, count in names.most_common(_MOST_NAMES)]
+    return ", ".join([*shown, "..."] if len(names) > _MOST_NAMES else shown)
 
 
 def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] | None = None) -> str:
