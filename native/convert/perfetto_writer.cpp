@@ -243,6 +243,7 @@ void PerfettoWriter::OnInstant(const Instant& instant) {
   event_.clear();
   PutNumber(event_, field::kType, kInstant);
   PutNumber(event_, field::kTrackUuid, kInstantsUuid);
+  PutNumber(event_, field::kCategoryIids, categories_.Number("collector", field::kCategories, interned_));
   PutNumber(event_, field::kNameIid, names_.Number(instant.name, field::kEventNames, interned_));
   if (!instant.details.empty()) {
     scratch_.clear();

@@ -118,3 +118,8 @@ def test_tensorflows_devices_are_told_apart():
         "/host:CPU": ["/device:GPU:0 thread 0"],
         "Task Environment": [],
     }
+
+
+def test_t9_the_message_has_a_name_of_our_own():
+    """Beside another package's XSpace in one process, the same full name would be refused."""
+    assert XSpace.DESCRIPTOR.full_name == "collector.XSpace"

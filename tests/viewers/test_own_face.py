@@ -91,6 +91,29 @@ def test_both_formats_show_the_same_and_all_of_it(perfetto, shared, tmp_path, na
     assert seen["json"] == seen["pftrace"]
 
 
+STEPS = [f"gpu_traces/tf_ikhlestov/gpu_timeline_02_step_{step}.json.gz" for step in range(3)]
+RANKS = [f"gpu_traces/hta/sampled_of128/rank{rank}.json.gz" for rank in range(2)]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [(STEPS, {}), (STEPS, {"layout": "overlay"}), (RANKS, {"clock_offsets": "estimate"})],
+    ids=["steps", "overlaid steps", "ranks"],
+)
+def test_merged_traces_lose_nothing(perfetto, shared, tmp_path, names, options, suffix):
+    report = merge([shared / "data" / name for name in names], tmp_path / f"all.{suffix}", **options)
+    marks = "select name from slice where category = 'collector'"
+    view = perfetto(report.output, SLICES, marks, PROCESSES)
+    slices, instants, processes = view.answers
+    assert (view.load_errors, view.problems) == ([], {})
+    assert len(slices) == sum(each.slices for each in report.inputs) + len(names)  # and the steps themselves
+    assert len(instants) == (0 if report.layout == "overlay" else len({each.step for each in report.inputs}))
+    owners = {"overlay": "step {} ", "sequence": "rank {} " if names is RANKS else ""}[report.layout]
+    for at in range(len(names)):
+        assert any(name.startswith(owners.format(at)) and "GPU" in name for _, name in processes)
+
+
 def test_recorded_launches_reach_their_kernels(perfetto, shared, tmp_path):
     trace = load(shared / "data/gpu_traces/torch_tutorial/h100_transformer_after.json.gz")
     for suffix in FORMATS:
@@ -181,6 +204,29 @@ def test_t5_the_wall_clock_is_in_the_file(perfetto, tmp_path):
     clocks = "select clock_value from clock_snapshot where clock_name = 'REALTIME'"
     [[[wall_ns]]] = perfetto(trace, clocks).answers
     assert int(wall_ns) == EPOCH_NS
+
+
+@pytest.mark.parametrize("suffix", [*FORMATS, "json.gz", "pftrace.gz"])
+def test_t6_a_file_is_whole_or_not_there(tmp_path, suffix):
+    """Viewers load nothing of a file that is cut off, so none may ever lie under its final name."""
+
+    class Broken:
+        def __init__(self):
+            self.reads = 0
+
+        @property
+        def run_metadata(self):
+            self.reads += 1
+            if self.reads > 1:
+                raise KeyboardInterrupt
+            return StepStats(dev_stats=[DeviceStepStats(device="/gpu:0/stream:7", node_stats=[node("a:a", 0, 9)])])
+
+    target = tmp_path / f"trace.{suffix}"
+    target.write_bytes(b"what was there before")
+    with pytest.raises(KeyboardInterrupt):
+        merge([Broken()], target)
+    assert target.read_bytes() == b"what was there before"
+    assert list(tmp_path.iterdir()) == [target]
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
