@@ -151,7 +151,7 @@ def write_trace(step: Any, write: Write, view: View, *, perfetto: bool = False) 
     )
 
     def describe(figures: dict[str, int]) -> str:
-        return json.dumps(_other_data(Drawn(**figures), provenance))
+        return json.dumps(_other_data(Drawn(**figures), provenance), ensure_ascii=False)
 
     native = backend.native()
     if native is None:

@@ -116,7 +116,7 @@ def draw(
     for event in picture.events():
         head = '{"displayTimeUnit":"ns","traceEvents":[\n' if first else ",\n"
         first = False
-        write(f"{head}{event}".encode("ascii"))
+        write(f"{head}{event}".encode())
     head = '{"displayTimeUnit":"ns","traceEvents":[' if first else ""
     write(f'{head}\n],"otherData":{describe(picture.figures)}}}\n'.encode())
     return picture.figures
@@ -281,21 +281,21 @@ class _Picture:
             yield from self._memory()
         for name, details, wall in self.options.remarks:
             time = self.figures["end_ns"] if wall is None else max(wall - self.base, 0)
-            args = f',"args":{{"details":{json.dumps(details)}}}' if details else ""
+            args = f',"args":{{"details":{_json(details)}}}' if details else ""
             pid, tid = self.place
             time = min(time, LARGEST_TIME_NS)
             yield (
-                f'{{"ph":"i","s":"g","name":{json.dumps(name)},"cat":"collector","pid":{pid},"tid":{tid},'
+                f'{{"ph":"i","s":"g","name":{_json(name)},"cat":"collector","pid":{pid},"tid":{tid},'
                 f'"ts":{_micros(time)}{args}}}'
             )
 
     def _process(self, name: str) -> Iterator[str]:
         pid = self.next_pid
         self.next_pid += 1
-        yield _metadata("process_name", pid, None, name=name)
+        yield _metadata("process_name", pid, None, "name", name)
         if self.options.label:
-            yield _metadata("process_labels", pid, None, labels=self.options.label)
-        yield _metadata("process_sort_index", pid, None, sort_index=self.process_index)
+            yield _metadata("process_labels", pid, None, "labels", self.options.label)
+        yield _metadata("process_sort_index", pid, None, "sort_index", self.process_index)
         self.process_index += 1
 
     def _group(self, group: Group) -> Iterator[str]:
@@ -322,8 +322,8 @@ class _Picture:
             yield from self._slice(group, item, start, end)
 
     def _track(self, pid: int, tid: int, name: str) -> Iterator[str]:
-        yield _metadata("thread_name", pid, tid, name=name)
-        yield _metadata("thread_sort_index", pid, tid, sort_index=self.track_index)
+        yield _metadata("thread_name", pid, tid, "name", name)
+        yield _metadata("thread_sort_index", pid, tid, "sort_index", self.track_index)
         self.track_index += 1
 
     def _slice(self, group: Group, item: Drawable, start: int, end: int) -> Iterator[str]:
@@ -341,7 +341,7 @@ class _Picture:
         look = f'"cat":"{activity.category}"' + (f',"cname":"{colour}"' if colour else "")
         args = _arguments(activity, item)
         yield (
-            f'{{"ph":"X","name":{json.dumps(activity.name or "(no name)")},{look},{place},'
+            f'{{"ph":"X","name":{_json(activity.name or "(no name)")},{look},{place},'
             f'"ts":{_micros(start)},"dur":{_micros(item.duration)}{args}}}'
         )
         flow = f'"name":"launch","cat":"launch",{place},"ts":{_micros(start)}'
@@ -374,7 +374,7 @@ class _Picture:
             for at, held in shown:
                 self.figures["counter_values"] += 1
                 yield (
-                    f'{{"ph":"C","name":{json.dumps(name)},"pid":{pid},"ts":{_micros(at)},"args":{{"{unit}":{held}}}}}'
+                    f'{{"ph":"C","name":{_json(name)},"pid":{pid},"ts":{_micros(at)},"args":{{"{unit}":{held}}}}}'
                 )
 
     def _counters(self, group: Group) -> Iterator[str]:
@@ -440,15 +440,15 @@ def _arguments(activity: Activity, item: Drawable) -> str:
     values: dict[str, str] = {}
     for key, text in (("kernel", activity.full_name), ("op", activity.op), ("inputs", activity.inputs)):
         if text:
-            values[key] = json.dumps(text)
+            values[key] = _json(text)
     if activity.num_bytes >= 0:
         values["bytes"] = str(activity.num_bytes)
     for key, text in (("from", activity.source), ("to", activity.target)):
         if text:
-            values[key] = json.dumps(text)
+            values[key] = _json(text)
     for key, text in activity.details:
         number = int64(text)
-        value = f"[{text}]" if _NUMBERS.fullmatch(text) else json.dumps(text)
+        value = f"[{text}]" if _NUMBERS.fullmatch(text) else _json(text)
         value = value if number is None else str(number)
         values.setdefault(_READABLE_KEYS.get(key, key), value)
     pairs = list(values.items())
@@ -460,9 +460,15 @@ def _arguments(activity: Activity, item: Drawable) -> str:
     return ',"args":{' + ",".join(f'"{key}":{value}' for key, value in pairs) + "}" if pairs else ""
 
 
-def _metadata(event: str, pid: int, tid: int | None, **args: str | int) -> str:
+def _metadata(event: str, pid: int, tid: int | None, key: str, value: str | int) -> str:
+    shown = _json(value) if isinstance(value, str) else str(value)
     thread = "" if tid is None else f',"tid":{tid}'
-    return f'{{"ph":"M","name":"{event}","pid":{pid}{thread},"args":{json.dumps(args, separators=(",", ":"))}}}'
+    return f'{{"ph":"M","name":"{event}","pid":{pid}{thread},"args":{{"{key}":{shown}}}}}'
+
+
+def _json(text: str) -> str:
+    # Perfetto (v52) shows \u00fc in a name letter by letter, so what is beyond ASCII stays as it is.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _micros(nanoseconds: int) -> str:

@@ -25,6 +25,9 @@ namespace py = pybind11;
 namespace collector::convert {
 namespace {
 
+// Pretty text is about this many times as long as the message.
+constexpr size_t kTextPerWire = 4;
+
 // Bytes of the caller's, held for as long as they are read without the GIL.
 class Bytes {
  public:
@@ -58,7 +61,7 @@ py::object CompatibleText(const py::buffer& message, bool is_run_metadata, bool 
                           const std::unordered_map<int32_t, std::string>& data_type_names) {
   const Bytes bytes(message);
   const CompatibleOptions options = MakeOptions(show_dataflow, show_memory, op_time, pretty, data_type_names);
-  StringOutput output;
+  StringOutput output(kTextPerWire * bytes.view().size());
   try {
     const py::gil_scoped_release no_gil;
     WriteCompatible(StepStats(bytes.view(), is_run_metadata), options, output);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "convert/fragment.h"
 #include "convert/json.h"
 #include "convert/labels.h"
 #include "convert/lanes.h"
@@ -58,11 +59,12 @@ struct Layout {
         args_counter_value(pretty ? ": " : ":") {}
 
   bool pretty;
-  std::string trace_open, trace_close, next_event, event_close;
-  std::string process, region, created, snapshot, deleted, flow_start, flow_end, counter;
-  std::string pid, tid, ts, dur, id;
-  std::string args_name, args_op, args_input, args_input_end, args_close;
-  std::string args_snapshot, args_snapshot_close, args_counter, args_counter_value;
+  Fragment trace_open, trace_close, next_event, event_close;
+  Fragment process, region, created, snapshot, deleted, flow_start, flow_end, counter;
+  std::string pid, tid, ts;
+  Fragment dur, id;
+  Fragment args_name, args_op, args_input, args_input_end, args_close;
+  Fragment args_snapshot, args_snapshot_close, args_counter, args_counter_value;
 
  private:
   static std::string Open() { return "{"; }
@@ -110,13 +112,13 @@ class CompatibleWriter {
       : step_(step), options_(options), layout_(options.pretty), output_(output), lanes_of_(step.devices().size()) {}
 
   void Write() {
-    output_->Append(layout_.trace_open);
+    layout_.trace_open.AppendTo(*output_);
     if (options_.op_time != OpTime::kSchedule) ApplyOpTime();
     AllocatePids();
     AddTensors();
     AddCompute();
     if (options_.show_memory) AddMemory();
-    output_->Append(layout_.trace_close);
+    layout_.trace_close.AppendTo(*output_);
   }
 
   std::vector<AllocatorMaximum> Maximums();
@@ -126,6 +128,7 @@ class CompatibleWriter {
     int64_t start;
     int64_t duration;
   };
+  static constexpr uint32_t kLanesRemembered = 1024;
 
   // --- pipeline, in TensorFlow's order ---
   void ApplyOpTime();
@@ -159,12 +162,12 @@ class CompatibleWriter {
 
   // --- text ---
   void NextEvent() {
-    if (any_event_) output_->Append(layout_.next_event);
+    if (any_event_) layout_.next_event.AppendTo(*output_);
     any_event_ = true;
   }
   void Text(std::string_view text) { Check(AppendJsonString(*output_, text, BadText::kRefuse)); }
-  void Number(std::string_view key, int64_t value) {
-    output_->Append(key);
+  void Number(const Fragment& key, int64_t value) {
+    key.AppendTo(*output_);
     output_->AppendNumber(value);
   }
   void Check(const char* bad) const {
@@ -176,13 +179,29 @@ class CompatibleWriter {
     return inside ? static_cast<size_t>(at - bytes.data()) : bytes.size();
   }
   // An event up to its time.
-  void Start(std::string_view start, std::string_view name, uint32_t pid, uint32_t tid, int64_t ts) {
+  void Start(const Fragment& start, std::string_view name, uint32_t pid, uint32_t tid, int64_t ts) {
     NextEvent();
-    output_->Append(start);
+    start.AppendTo(*output_);
     Text(name);
-    Number(layout_.pid, pid);
-    Number(layout_.tid, tid);
-    Number(layout_.ts, ts);
+    if (tid < kLanesRemembered) {
+      Place(pid, tid).AppendTo(*output_);
+    } else {
+      output_->Append(layout_.pid);
+      output_->AppendNumber(pid);
+      output_->Append(layout_.tid);
+      output_->AppendNumber(tid);
+      output_->Append(layout_.ts);
+    }
+    output_->AppendNumber(ts);
+  }
+  // All between an event's name and its time.
+  const Fragment& Place(uint32_t pid, uint32_t tid) {
+    if (places_.size() <= pid) places_.resize(pid + 1);
+    std::vector<Fragment>& of_pid = places_[pid];
+    if (of_pid.size() <= tid) of_pid.resize(tid + 1);
+    Fragment& place = of_pid[tid];
+    if (place.empty()) place = Fragment(layout_.pid + std::to_string(pid) + layout_.tid + std::to_string(tid) + layout_.ts);
+    return place;
   }
   void AddProcess(std::string_view device, std::string_view what);
   void AddSnapshot(const TensorDescription& description);
@@ -194,6 +213,7 @@ class CompatibleWriter {
   Output* output_;
   bool any_event_ = false;
 
+  std::vector<std::vector<Fragment>> places_;    // by pid and lane
   std::vector<std::vector<Times>> moved_;        // by device; empty: times are the nodes' own
   std::vector<std::vector<uint32_t>> lanes_of_;  // by device and node; empty until AddTensors
   std::vector<uint32_t> compute_pids_;           // by device; of a repeated name all have the last one
@@ -265,13 +285,13 @@ void CompatibleWriter::AddProcess(std::string_view device, std::string_view what
   if (output_ == nullptr) return;
   NextEvent();
   Number(layout_.process, pid);
-  output_->Append(layout_.args_name);
+  layout_.args_name.AppendTo(*output_);
   output_->Append('"');
   Check(AppendJsonText(*output_, device, BadText::kRefuse));
   output_->Append(what);
   output_->Append('"');
-  output_->Append(layout_.args_close);
-  output_->Append(layout_.event_close);
+  layout_.args_close.AppendTo(*output_);
+  layout_.event_close.AppendTo(*output_);
 }
 
 void CompatibleWriter::AddTensors() {
@@ -314,11 +334,11 @@ void CompatibleWriter::AddOutputs(const Node& node, const Op& op, uint32_t compu
     if (output_ == nullptr) continue;
     Start(layout_.created, name, tensors_pid, op.lane, op.start);
     Number(layout_.id, object_id);
-    output_->Append(layout_.event_close);
+    layout_.event_close.AppendTo(*output_);
     Start(layout_.snapshot, name, tensors_pid, op.lane, snapshot_time);
     Number(layout_.id, object_id);
     AddSnapshot(description);
-    output_->Append(layout_.event_close);
+    layout_.event_close.AppendTo(*output_);
   }
 }
 
@@ -368,19 +388,19 @@ void CompatibleWriter::AddRegion(const Node& node, const Op& op, uint32_t pid, b
   if (output_ == nullptr) return;
   Start(layout_.region, kind, pid, op.lane, op.start);
   Number(layout_.dur, op.duration);
-  output_->Append(layout_.args_name);
+  layout_.args_name.AppendTo(*output_);
   Text(name);
-  output_->Append(layout_.args_op);
+  layout_.args_op.AppendTo(*output_);
   Text(kind);
   uint64_t input = 0;
   ForEachInput(inputs, [&](std::string_view text) {
-    output_->Append(layout_.args_input);
+    layout_.args_input.AppendTo(*output_);
     output_->AppendNumber(input++);
-    output_->Append(layout_.args_input_end);
+    layout_.args_input_end.AppendTo(*output_);
     Text(text);
   });
-  output_->Append(layout_.args_close);
-  output_->Append(layout_.event_close);
+  layout_.args_close.AppendTo(*output_);
+  layout_.event_close.AppendTo(*output_);
 }
 
 void CompatibleWriter::Consume(std::string_view name, const Op& op, uint32_t pid) {
@@ -400,10 +420,10 @@ void CompatibleWriter::Consume(std::string_view name, const Op& op, uint32_t pid
   if (output_ == nullptr) return;
   Start(layout_.flow_start, name, tensor.compute_pid, tensor.lane, tensor.producer_end);
   Number(layout_.id, flow_id);
-  output_->Append(layout_.event_close);
+  layout_.event_close.AppendTo(*output_);
   Start(layout_.flow_end, name, pid, op.lane, op.start);
   Number(layout_.id, flow_id);
-  output_->Append(layout_.event_close);
+  layout_.event_close.AppendTo(*output_);
 }
 
 // By allocator. Python sorts by name as well; names make no difference to what is drawn, nor to the maximum.
@@ -438,7 +458,7 @@ void CompatibleWriter::AddMemory() {
     const Tensor& tensor = tensors_[number];
     Start(layout_.deleted, tensor_names_[number], tensor.tensors_pid, 0, tensor.last_unref);
     Number(layout_.id, tensor.object_id);
-    output_->Append(layout_.event_close);
+    layout_.event_close.AppendTo(*output_);
   }
   const std::vector<std::vector<Change>> changes = SortedChanges();
   for (const uint32_t allocator : AllocatorOrder(tensors_, allocators_.size())) {
@@ -447,11 +467,11 @@ void CompatibleWriter::AddMemory() {
     for (const Change& change : changes[allocator]) {
       total = Add(total, change.num_bytes);
       Start(layout_.counter, name, 0, 0, change.time);
-      output_->Append(layout_.args_counter);
+      layout_.args_counter.AppendTo(*output_);
       Text(name);
       Number(layout_.args_counter_value, total);
-      output_->Append(layout_.args_close);
-      output_->Append(layout_.event_close);
+      layout_.args_close.AppendTo(*output_);
+      layout_.event_close.AppendTo(*output_);
     }
   }
 }
@@ -489,9 +509,9 @@ std::vector<AllocatorMaximum> CompatibleWriter::Maximums() {
 }
 
 void CompatibleWriter::AddSnapshot(const TensorDescription& description) {
-  output_->Append(layout_.args_snapshot);
+  layout_.args_snapshot.AppendTo(*output_);
   Text(DescriptionText(description));
-  output_->Append(layout_.args_snapshot_close);
+  layout_.args_snapshot_close.AppendTo(*output_);
 }
 
 // Protobuf's text format without the double quotes, which TensorFlow takes away.

@@ -1,6 +1,7 @@
 #include "convert/launches.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace collector::convert {
 
@@ -35,20 +36,22 @@ size_t Launches::Slot(uint64_t key) const {
 
 uint32_t Launches::Find(uint64_t key) const { return key == 0 || slots_.empty() ? kNone : slots_[Slot(key)]; }
 
-void Launches::Insert(uint64_t key) {
+Launches::Launch& Launches::Insert(uint64_t key) {
   if (3 * launches_.size() >= 2 * slots_.size()) {
     slots_.assign(slots_.empty() ? 64 : 2 * slots_.size(), kNone);
     for (uint32_t launch = 0; launch < launches_.size(); ++launch) slots_[Slot(launches_[launch].key)] = launch;
   }
   const size_t at = Slot(key);
-  if (slots_[at] != kNone) return;
-  slots_[at] = static_cast<uint32_t>(launches_.size());
-  launches_.emplace_back().key = key;
+  if (slots_[at] == kNone) {
+    slots_[at] = static_cast<uint32_t>(launches_.size());
+    launches_.emplace_back().key = key;
+  }
+  return launches_[slots_[at]];
 }
 
 void Launches::AddActivity(const Node& node, const Activity& activity, uint32_t rank) {
   const uint64_t key = KeyOfActivity(node, rank);
-  if (key != 0) Insert(key);
+  if (key != 0) ++Insert(key).num_activities;
   if (node.correlation_id == 0) names_.Insert(CallName(activity));
 }
 
@@ -63,34 +66,43 @@ void Launches::AddCall(const Node& node, const Span& span, uint64_t ordinal, uin
   if (name != NameTable::kNone) calls_.push_back({name, span.start_ns, ordinal, kNone});
 }
 
-bool Launches::Before(const NamedCall& a, const NamedCall& b) {
-  if (a.name != b.name) return a.name < b.name;
-  return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.ordinal < b.ordinal;
-}
-
 void Launches::Join() {
-  std::sort(calls_.begin(), calls_.end(), Before);
+  first_call_.assign(names_.size() + 1, 0);
+  for (const NamedCall& call : calls_) ++first_call_[call.name + 1];
+  for (size_t name = 0; name < names_.size(); ++name) first_call_[name + 1] += first_call_[name];
+  std::vector<NamedCall> by_name(calls_.size());
+  std::vector<uint32_t> next(first_call_.begin(), first_call_.end() - 1);
+  for (const NamedCall& call : calls_) by_name[next[call.name]++] = call;
+  calls_ = std::move(by_name);
+  for (size_t name = 0; name < names_.size(); ++name) {
+    std::sort(calls_.begin() + first_call_[name], calls_.begin() + first_call_[name + 1],
+              [](const NamedCall& a, const NamedCall& b) {
+                return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.ordinal < b.ordinal;
+              });
+  }
   for (NamedCall& call : calls_) {
     call.launch = static_cast<uint32_t>(launches_.size());
     launches_.emplace_back().caller = call.ordinal + 1;
   }
 }
 
-uint32_t Launches::LaunchOf(const Node& node, const Activity& activity, const Span& span, uint32_t rank) const {
+uint32_t Launches::KeyedLaunchOf(const Node& node, uint32_t rank) const {
   const uint32_t launch = Find(KeyOfActivity(node, rank));
-  if (launch != kNone && launches_[launch].caller != 0) return launch;
-  if (node.correlation_id != 0) return kNone;
-  const uint32_t name = names_.Find(CallName(activity));
-  const auto after =
-      std::upper_bound(calls_.begin(), calls_.end(), span.start_ns, [name](int64_t start_ns, const NamedCall& call) {
-        return name != call.name ? name < call.name : start_ns < call.start_ns;
-      });
-  if (after == calls_.begin() || (after - 1)->name != name) return kNone;
-  return (after - 1)->launch;
+  return launch != kNone && launches_[launch].caller != 0 ? launch : kNone;
 }
 
-void Launches::CountActivity(const Node& node, const Activity& activity, const Span& span, uint32_t rank) {
-  const uint32_t launch = LaunchOf(node, activity, span, rank);
+uint32_t Launches::NamedLaunchOf(const Activity& activity, const Span& span) const {
+  const uint32_t name = names_.Find(CallName(activity));
+  const auto first = calls_.begin() + first_call_[name];
+  const auto after = std::upper_bound(
+      first, calls_.begin() + first_call_[name + 1], span.start_ns,
+      [](int64_t start_ns, const NamedCall& call) { return start_ns < call.start_ns; });
+  return after == first ? kNone : (after - 1)->launch;
+}
+
+void Launches::CountNamed(const Node& node, const Activity& activity, const Span& span, uint32_t rank) {
+  if (node.correlation_id != 0 || KeyedLaunchOf(node, rank) != kNone) return;
+  const uint32_t launch = NamedLaunchOf(activity, span);
   if (launch != kNone) ++launches_[launch].num_activities;
 }
 
@@ -109,14 +121,20 @@ Launches::Flows Launches::FlowsFrom(const Node& node, const Span& span, uint64_t
   take(Find(TimeKey(node.thread_id, span.start_ns, rank)));
   if (calls_.empty()) return flows;
   const uint32_t name = names_.Find(node.name);
-  const NamedCall wanted{name, span.start_ns, ordinal, kNone};
-  const auto found = std::lower_bound(calls_.begin(), calls_.end(), wanted, Before);
-  if (found != calls_.end() && found->ordinal == ordinal) take(found->launch);
+  if (name == NameTable::kNone) return flows;
+  const auto last = calls_.begin() + first_call_[name + 1];
+  const auto found = std::lower_bound(
+      calls_.begin() + first_call_[name], last, std::make_pair(span.start_ns, ordinal),
+      [](const NamedCall& call, const std::pair<int64_t, uint64_t>& wanted) {
+        return std::make_pair(call.start_ns, call.ordinal) < wanted;
+      });
+  if (found != last && found->ordinal == ordinal) take(found->launch);
   return flows;
 }
 
 uint64_t Launches::FlowTo(const Node& node, const Activity& activity, const Span& span, uint32_t rank) {
-  const uint32_t index = LaunchOf(node, activity, span, rank);
+  uint32_t index = KeyedLaunchOf(node, rank);
+  if (index == kNone && node.correlation_id == 0 && !calls_.empty()) index = NamedLaunchOf(activity, span);
   if (index == kNone) return 0;
   Launch& launch = launches_[index];
   if (launch.first_flow == 0) return 0;  // its call is not drawn

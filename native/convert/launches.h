@@ -23,9 +23,12 @@ class Launches {
   void AddActivity(const Node& node, const Activity& activity, uint32_t rank);
   void AddCall(const Node& node, const Span& span, uint64_t ordinal, uint32_t rank);
   void Join();
-  void CountActivity(const Node& node, const Activity& activity, const Span& span, uint32_t rank);
+  void CountNamed(const Node& node, const Activity& activity, const Span& span, uint32_t rank);
 
+  // Whether there are no activities at all.
   bool empty() const { return launches_.empty() && names_.size() == 0; }
+  // Whether calls are to be found by name.
+  bool has_named() const { return !calls_.empty(); }
 
   struct Flows {
     uint64_t first = 0;
@@ -59,17 +62,18 @@ class Launches {
   static uint64_t KeyOfActivity(const Node& node, uint32_t rank);
   static std::string_view CallName(const Activity& activity);
 
-  static bool Before(const NamedCall& a, const NamedCall& b);
-
   size_t Slot(uint64_t key) const;
   uint32_t Find(uint64_t key) const;
-  void Insert(uint64_t key);
-  uint32_t LaunchOf(const Node& node, const Activity& activity, const Span& span, uint32_t rank) const;
+  Launch& Insert(uint64_t key);
+  // Those with a call.
+  uint32_t KeyedLaunchOf(const Node& node, uint32_t rank) const;
+  uint32_t NamedLaunchOf(const Activity& activity, const Span& span) const;
 
   std::vector<uint32_t> slots_;  // open addressing: index of a launch, or kNone
   std::vector<Launch> launches_;
   NameTable names_;               // of ops that activities without a key name
-  std::vector<NamedCall> calls_;  // of these names, by name and start
+  std::vector<NamedCall> calls_;      // of these names; after Join by name and start
+  std::vector<uint32_t> first_call_;  // of each name, and the end
 };
 
 }  // namespace collector::convert

@@ -24,7 +24,7 @@ class NameTable {
     size_t at = Find(name, hash);
     if (slots_[at].number != kNone) return {slots_[at].number, false};
     const auto number = static_cast<uint32_t>(names_.size());
-    slots_[at] = {static_cast<uint32_t>(hash >> 32), number};
+    slots_[at] = {hash, number};
     names_.push_back(name);
     return {number, true};
   }
@@ -36,7 +36,7 @@ class NameTable {
 
  private:
   struct Slot {
-    uint32_t hash;  // its upper half, which Find's start does not use
+    uint64_t hash;
     uint32_t number;
   };
 
@@ -60,19 +60,22 @@ class NameTable {
 
   size_t Find(std::string_view name, uint64_t hash) const {
     const size_t mask = slots_.size() - 1;
-    const auto upper = static_cast<uint32_t>(hash >> 32);
     size_t at = (hash ^ hash >> 32) & mask;
-    while (slots_[at].number != kNone && (slots_[at].hash != upper || names_[slots_[at].number] != name)) {
+    while (slots_[at].number != kNone && (slots_[at].hash != hash || names_[slots_[at].number] != name)) {
       at = (at + 1) & mask;
     }
     return at;
   }
 
   void Grow() {
-    slots_.assign(slots_.empty() ? 64 : 2 * slots_.size(), {0, kNone});
-    for (uint32_t number = 0; number < names_.size(); ++number) {
-      const uint64_t hash = Hash(names_[number]);
-      slots_[Find(names_[number], hash)] = {static_cast<uint32_t>(hash >> 32), number};
+    std::vector<Slot> old(slots_.empty() ? 64 : 2 * slots_.size(), Slot{0, kNone});
+    old.swap(slots_);
+    const size_t mask = slots_.size() - 1;
+    for (const Slot& slot : old) {
+      if (slot.number == kNone) continue;
+      size_t at = (slot.hash ^ slot.hash >> 32) & mask;
+      while (slots_[at].number != kNone) at = (at + 1) & mask;
+      slots_[at] = slot;
     }
   }
 

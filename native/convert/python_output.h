@@ -2,8 +2,11 @@
 #pragma once
 
 #include <pybind11/pybind11.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -14,7 +17,8 @@ namespace collector::convert {
 // Builds a str of ASCII text in place: the memory that is written is the str's own. To be used without the GIL.
 class StringOutput : public Output {
  public:
-  StringOutput() = default;
+  // `expected_bytes`: about how long the text will be.
+  explicit StringOutput(size_t expected_bytes) : first_bytes_(std::max(expected_bytes, kFewestBytes)) {}
   ~StringOutput() override {
     if (text_ == nullptr) return;
     const pybind11::gil_scoped_acquire gil;
@@ -30,7 +34,7 @@ class StringOutput : public Output {
  protected:
   void MakeRoom(size_t num_bytes) override {
     const auto used = static_cast<size_t>(next_ - begin_);
-    const size_t wanted = std::max(used + num_bytes, std::max(used + used / 2, kFirstBytes));
+    const size_t wanted = std::max(used + num_bytes, std::max(used + used / 2, first_bytes_));
     const pybind11::gil_scoped_acquire gil;
     Resize(static_cast<Py_ssize_t>(wanted));
     next_ = begin_ + used;
@@ -38,7 +42,8 @@ class StringOutput : public Output {
   }
 
  private:
-  static constexpr size_t kFirstBytes = size_t{1} << 16;
+  static constexpr size_t kFewestBytes = size_t{1} << 16;
+  static constexpr size_t kHugePageBytes = size_t{2} << 20;
 
   void Resize(Py_ssize_t length) {
     constexpr Py_UCS4 kLargestAscii = 127;
@@ -49,8 +54,21 @@ class StringOutput : public Output {
       throw pybind11::error_already_set();
     }
     begin_ = static_cast<char*>(PyUnicode_DATA(text_));
+    if (static_cast<size_t>(length) >= kHugePageBytes) AskForHugePages(static_cast<size_t>(length));
   }
 
+  // Large texts are written once from front to back: with small pages the faults would cost more than the writing. It is
+  // a hint, so it does not matter whether the system follows it. It is given for all pages of the text, as large blocks
+  // of memory have pages of their own, which can be moved without a copy only as long as they are alike.
+  void AskForHugePages(size_t length) const {
+    const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    const auto address = reinterpret_cast<uintptr_t>(begin_);
+    const uintptr_t first = address / page_bytes * page_bytes;
+    const uintptr_t last = (address + length + page_bytes - 1) / page_bytes * page_bytes;
+    madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+  }
+
+  size_t first_bytes_;
   PyObject* text_ = nullptr;
   char* begin_ = nullptr;
 };

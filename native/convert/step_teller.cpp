@@ -63,10 +63,11 @@ bool IsNumberList(std::string_view text) {
 
 class Teller {
  public:
-  Teller(const StepStats& step, const TellerOptions& options) : step_(step), options_(options) {
+  // One that `draws` tells the step, once; otherwise it only surveys it.
+  Teller(const StepStats& step, const TellerOptions& options, bool draws) : step_(step), options_(options) {
     MakeGroups();
     FindMiddle();
-    SurveyNodes();
+    SurveyNodes(draws && options.arrows && !Selects());
     if (Selects()) SelectNodes();
   }
 
@@ -87,8 +88,9 @@ class Teller {
   // --- what there is to draw ---
   void MakeGroups();
   void FindMiddle();
-  void SurveyNodes();
+  void SurveyNodes(bool links);
   void SelectNodes();
+  void NoteLaunch(const Group& group, const Node& node, const Span& span, uint64_t ordinal);
   void LinkLaunches();
 
   bool Selects() const {
@@ -254,16 +256,16 @@ void Teller::FindMiddle() {
   middle_ns_ = std::clamp(*middle, INT64_MIN + 4 * kFarNs, INT64_MAX - 4 * kFarNs);
 }
 
-void Teller::SurveyNodes() {
+void Teller::SurveyNodes(bool links) {
   if (options_.base_ns) base_floor_ns_ = *options_.base_ns;
   int64_t first_ns = INT64_MAX;
   int64_t last_ns = INT64_MIN;
-  for (Group& group : groups_) {
+  const auto survey = [&](Group& group) {
     Interval last{INT64_MIN, INT64_MAX};
     uint64_t num_drawable = 0;
     uint64_t num_nodes = 0;
     for (const Device* device : group.parts) num_nodes += device->num_nodes;
-    ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t) {
+    ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
       ++num_drawable;
       first_ns = std::min(first_ns, span.start_ns);
       last_ns = std::max(last_ns, span.end_ns());
@@ -273,9 +275,15 @@ void Teller::SurveyNodes() {
       group.in_order &= group.name.on_gpu ? span.start_ns >= last.start_ns : follows;
       last = {span.start_ns, span.end_ns()};
       has_memory_ |= !node.outputs.empty() || !node.memory.empty();
+      if (links) NoteLaunch(group, node, span, ordinal);
     });
     summary_.untimed += num_nodes - num_drawable;
     summary_.slices += num_drawable;
+  };
+  for (const bool on_gpu : {true, false}) {
+    for (Group& group : groups_) {
+      if (group.name.on_gpu == on_gpu) survey(group);
+    }
   }
   base_ns_ = options_.base_ns.value_or(first_ns == INT64_MAX ? 0 : first_ns);
   summary_.base_ns = base_ns_;
@@ -333,29 +341,35 @@ void Teller::SelectNodes() {
   limit_ordinal_ = first_out->ordinal;
 }
 
+// Activities before calls, so that only calls that caused something are remembered.
+void Teller::NoteLaunch(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
+  if (!group.name.on_gpu) {
+    if (!launches_.empty()) launches_.AddCall(node, span, ordinal, group.rank);
+  } else if (group.takes_arrows) {
+    if (node.correlation_id == 0) ReadGpuActivity(node, activity_);
+    launches_.AddActivity(node, activity_, group.rank);
+  }
+}
+
 void Teller::LinkLaunches() {
-  for (const bool on_gpu : {true, false}) {
-    for (const Group& group : groups_) {
-      if (group.name.on_gpu != on_gpu || (on_gpu && !group.takes_arrows)) continue;
-      ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
-        if (!IsSelected(group, node, span, ordinal)) return;
-        if (!on_gpu) {
-          launches_.AddCall(node, span, ordinal, group.rank);
-        } else {
-          if (node.correlation_id == 0) ReadGpuActivity(node, activity_);
-          launches_.AddActivity(node, activity_, group.rank);
-        }
-      });
+  if (Selects()) {  // otherwise the survey has noted all
+    for (const bool on_gpu : {true, false}) {
+      for (const Group& group : groups_) {
+        if (group.name.on_gpu != on_gpu) continue;
+        ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
+          if (IsSelected(group, node, span, ordinal)) NoteLaunch(group, node, span, ordinal);
+        });
+      }
     }
-    if (launches_.empty()) return;
   }
   launches_.Join();
+  if (!launches_.has_named()) return;
   for (const Group& group : groups_) {
     if (!group.takes_arrows) continue;
     ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
-      if (!IsSelected(group, node, span, ordinal)) return;
-      if (node.correlation_id == 0) ReadGpuActivity(node, activity_);
-      launches_.CountActivity(node, activity_, span, group.rank);
+      if (node.correlation_id != 0 || !IsSelected(group, node, span, ordinal)) return;
+      ReadGpuActivity(node, activity_);
+      launches_.CountNamed(node, activity_, span, group.rank);
     });
   }
 }
@@ -647,9 +661,9 @@ void Teller::DrawCounters(const Group& group) {
 }  // namespace
 
 Summary Tell(const StepStats& step, const TellerOptions& options, TraceVisitor& visitor) {
-  return Teller(step, options).Tell(visitor);
+  return Teller(step, options, true).Tell(visitor);
 }
 
-Summary Survey(const StepStats& step, const TellerOptions& options) { return Teller(step, options).summary(); }
+Summary Survey(const StepStats& step, const TellerOptions& options) { return Teller(step, options, false).summary(); }
 
 }  // namespace collector::convert

@@ -60,6 +60,7 @@ class WireReader {
 
  private:
   static constexpr int kMaxGroupDepth = 100;
+  static constexpr int kLongestVarint = 10;
 
   uint64_t ReadLongVarint();
   void SkipValue(uint32_t tag, int depth);
