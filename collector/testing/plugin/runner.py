@@ -103,6 +103,7 @@ class GpuRunner:
         """Skip the test if it cannot run, else trace its fixtures' setup."""
         running = item.stash[_RUNNING] = self._admit(item)
         if running.markers.leaks:
+            self._tracing.finish()  # what the check itself asks of the driver is not the test's
             running.leak_check = LeakCheck()
         with self._phase(running, "setup"):
             result = yield
@@ -114,6 +115,7 @@ class GpuRunner:
         """Trace the test function and judge what it did."""
         running = item.stash[_RUNNING]
         if running.leak_check is not None:
+            self._tracing.finish()
             running.leak_check.before_call()
         if running.traced and (running.markers.limits or running.markers.leaks or running.markers.traces_itself):
             simulated = running.simulated_gpu or self._simulated_gpu
@@ -127,6 +129,7 @@ class GpuRunner:
             self._add_to_failure(running)
             raise
         if running.leak_check is not None:
+            self._tracing.finish()
             running.leak_check.after_call()
         self._check_context(running, "call")
         message = running.limits_message()
@@ -209,6 +212,7 @@ class GpuRunner:
     def _phase(self, running: Running, when: str) -> Iterator[None]:
         """Trace one phase of the test, if that is asked for."""
         if not running.traced or (running.untraced is not None and (when == "call" or running.markers.untraced)):
+            self._tracing.finish()  # whatever the test does with CUPTI, we are out of its way
             yield
             return
         self._turns.arrange()
@@ -229,6 +233,7 @@ class GpuRunner:
         if running.markers.limits and losses:
             texts.append(f"GPU limits were not judged, because the trace is incomplete: {'; '.join(losses)}")
         if running.leak_check is not None:
+            self._tracing.finish()
             leak, held = running.leak_check.after_teardown(running.unfreed_calls())
             if leak is not None:
                 running.notes["leak"] = {
@@ -251,8 +256,9 @@ class GpuRunner:
             )
 
     def _find_broken(self, running: Running) -> str | None:
-        if self._broken is not None or not (running.used_gpu or uses_gpu(running.item)):
+        if self._broken is not None or not (running.used_gpu or (uses_gpu(running.item) and not running.seen_idle)):
             return None
+        self._tracing.finish()
         error = sticky_error() or recorded_sticky_error(running.recordings)
         if error is not None:
             self._broken = running.item.nodeid, error
@@ -343,7 +349,9 @@ class GpuRunner:
         running = item.stash[_RUNNING]
         with SimulatedGpu(devices=running.markers.requirement.count) as gpu:
             running.simulated_gpu = gpu
+            self._tracing.restart()
             yield gpu
+            self._tracing.rest()
 
     def _match_snapshot(self, running: Running, step: Step, name: str | None) -> None:
         __tracebackhide__ = True

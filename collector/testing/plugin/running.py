@@ -63,6 +63,12 @@ class Running:
         return any(phase.figures.used_gpu for phase in self.phases.values())
 
     @property
+    def seen_idle(self) -> bool:
+        """Whether all of it so far was traced, and it did nothing on the GPU."""
+        lossy = any(phase.figures.losses for phase in self.phases.values())
+        return self.traced and self.untraced is None and not lossy and not self.used_gpu
+
+    @property
     def recordings(self) -> list[Recording]:
         """Everything recorded so far."""
         return [recording for phase in self.phases.values() for recording in phase.recordings]

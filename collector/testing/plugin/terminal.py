@@ -56,20 +56,16 @@ def _table(title: str, entries: Sequence[TestEntry], *, width: int, color: bool)
 
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("test", overflow="fold", ratio=1)
-    for header in ("GPU time", "in call", "kernels", "copies", "bytes copied"):
+    for header in ("GPU time", "kernels", "copies", "bytes copied"):
         table.add_column(header, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
     for entry in entries:
-        call = entry.phases.get("call", {}).get("figures", {})
         lossy = any(phase["losses"] for phase in entry.phases.values())
         table.add_row(
-            Text(entry.nodeid),
+            Text.assemble(entry.nodeid, (" (incomplete)", "red") if lossy else ""),
             show(entry.figure("device_time_ns"), "time"),
-            show(call.get("device_time_ns", 0), "time"),
             f"{entry.figure('kernels'):,}",
             f"{entry.figure('memcpys'):,}",
             f"{entry.figure('memcpy_bytes'):,}",
-            Text("incomplete", style="red") if lossy else "",
         )
     text = io.StringIO()
     Console(file=text, force_terminal=color, no_color=not color, width=width, highlight=False).print(table)

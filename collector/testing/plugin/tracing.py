@@ -59,7 +59,7 @@ class Tracing:
         """Trace from now on, if it can be done."""
         if self._libraries != _libraries():  # a simulated GPU came or went since the session was opened
             self.finish()
-            self._libraries, self.unavailable = _libraries(), None
+            self.restart()
         self._wanted = True
         self._open()
 
@@ -82,6 +82,20 @@ class Tracing:
         """End the session that was left open for a next test."""
         self._close()
         self._pieces, self._losses = [], []
+
+    def restart(self) -> None:
+        """Other libraries are there than when the test began, as of a simulated GPU: go on with those."""
+        self._close()
+        if self.unavailable is not None:
+            self._losses = [loss for loss in self._losses if loss != self.unavailable]
+        self._libraries, self.unavailable = _libraries(), None
+        if self._wanted:
+            self._open()
+
+    def rest(self) -> None:
+        """Trace no more until `begin`; what was recorded stays."""
+        self._close()
+        self._wanted = False
 
     def step_aside(self, session: Session) -> None:
         """See `collector.process.Background`."""
