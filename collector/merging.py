@@ -28,7 +28,7 @@ from collector.formats.perfetto import deflated
 from collector.loading import LoadedTrace, load
 from collector.protos.run_metadata_pb2 import RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
-from collector.timeline.own import wire_bytes
+from collector.timeline.own import remarks_of, wire_bytes
 from collector.timeline.wire import is_run_metadata, provenance_of
 
 if TYPE_CHECKING:
@@ -350,6 +350,7 @@ def _draw(trace: Any, step: _Placed, at: int, of: int, tell: Progress) -> Merged
     found = step.found
     tell(f"drawing {found.source.name}", at, of)
     read = found.source.read()
+    provenance = provenance_of(read.message) if read.is_run_metadata else None
     slices, untimed = trace.add(
         read.message,
         is_run_metadata=read.is_run_metadata,
@@ -357,11 +358,11 @@ def _draw(trace: Any, step: _Placed, at: int, of: int, tell: Progress) -> Merged
         base_ns=step.base_ns,
         start_ns=found.start_ns,
         shift_ns=step.shift_ns,
+        remarks=remarks_of(provenance),
     )
     skipped = dict(found.skipped)
     if untimed:
         skipped["nodes without a possible time"] = untimed
-    provenance = provenance_of(read.message) if read.is_run_metadata else None
     tell("drawing", at + 1, of)
     return MergedInput(
         name=found.source.name,
@@ -397,7 +398,7 @@ def _mark_steps(trace: Any, steps: Sequence[_Placed], layout: str) -> None:
                 )
             )
         message = StepStats(dev_stats=[device]).SerializeToString()
-        trace.add(message, is_run_metadata=False, owner=rank, base_ns=base_ns, start_ns=base_ns, shift_ns=0)
+        trace.add(message, is_run_metadata=False, owner=rank, base_ns=base_ns, start_ns=base_ns, shift_ns=0, remarks=[])
     if layout == "sequence":
         first: dict[int, int] = {}
         for step in steps:

@@ -6,6 +6,8 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+from collector.formats.salvage import encode_varint
+
 Write = Callable[[Any], object]
 
 _COMPRESSION_LEVEL = 3
@@ -23,16 +25,7 @@ def deflated(write: Write) -> Write:
 
     def write_deflated(packets: Any) -> None:
         packed = zlib.compress(packets, _COMPRESSION_LEVEL)
-        packet = _varint(_COMPRESSED_PACKETS) + _varint(len(packed)) + packed
-        write(_varint(_TRACE_PACKET) + _varint(len(packet)) + packet)
+        packet = encode_varint(_COMPRESSED_PACKETS) + encode_varint(len(packed)) + packed
+        write(encode_varint(_TRACE_PACKET) + encode_varint(len(packet)) + packet)
 
     return write_deflated
-
-
-def _varint(value: int) -> bytes:
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)

@@ -182,7 +182,7 @@ def _mend_node(data: Field, saved: Salvaged) -> NodeExecStats | None:
         for item in fields(data.payload, data.start):
             if item.number in (1, 8) and item.wire_type == BYTES:
                 text = _text(item.payload, saved).encode()
-                mended += _key(item) + _encode_varint(len(text)) + text
+                mended += _key(item) + encode_varint(len(text)) + text
             else:
                 mended += _encode(item)
     except WireError as error:
@@ -224,15 +224,16 @@ def _merge(message: Message, data: bytes) -> bool:
 
 
 def _key(item: Field) -> bytes:
-    return _encode_varint(item.number << 3 | item.wire_type)
+    return encode_varint(item.number << 3 | item.wire_type)
 
 
 def _encode(item: Field) -> bytes:
-    length = _encode_varint(len(item.payload)) if item.wire_type == BYTES else b""
+    length = encode_varint(len(item.payload)) if item.wire_type == BYTES else b""
     return _key(item) + length + bytes(item.payload)
 
 
-def _encode_varint(value: int) -> bytes:
+def encode_varint(value: int) -> bytes:
+    """A number as protobuf has it on the wire."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

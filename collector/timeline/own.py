@@ -147,7 +147,7 @@ def write_trace(step: Any, write: Write, view: View, *, perfetto: bool = False) 
         arrows=view.arrows,
         counters=view.counters,
         label=view.label,
-        remarks=_remarks(provenance),
+        remarks=remarks_of(provenance),
     )
 
     def describe(figures: dict[str, int]) -> str:
@@ -198,7 +198,7 @@ def _predicate(pattern: str | None) -> Callable[[str], bool] | None:
     return lambda text: search(text) is not None
 
 
-def _remarks(provenance: Provenance | None) -> list[tuple[str, str, int | None]]:
+def remarks_of(provenance: Provenance | None) -> list[tuple[str, str, int | None]]:
     """(name, details, wall time or None for the end) of what was lost."""
     if provenance is None or not provenance.ledger:
         return []

@@ -3,9 +3,12 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "convert/chrome_writer.h"
 #include "convert/merge_visitor.h"
@@ -33,12 +36,14 @@ class MergedTrace {
   }
 
   // Nodes drawn and nodes without a possible time.
-  std::pair<uint64_t, uint64_t> Add(const py::bytes& message, bool is_run_metadata, const std::string& owner,
-                                    int64_t base_ns, int64_t start_ns, int64_t shift_ns) {
+  std::pair<uint64_t, uint64_t> Add(
+      const py::bytes& message, bool is_run_metadata, const std::string& owner, int64_t base_ns, int64_t start_ns,
+      int64_t shift_ns, const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks) {
     const std::string_view bytes(message);
     TellerOptions options;
     options.base_ns = base_ns;
     options.shift_ns = shift_ns;
+    for (const auto& [name, details, wall_ns] : remarks) options.remarks.push_back({name, details, wall_ns});
     if (added_) {
       options.first_pid = merged_->total().next_pid;
       options.first_tid = merged_->total().next_tid;
@@ -111,9 +116,10 @@ void BindMerge(py::module_& module) {
       .def(py::init<py::function, bool>(), py::arg("write"), py::kw_only(), py::arg("perfetto"),
            "`write` is called with the file's bytes, piece by piece, as memoryviews valid during the call.")
       .def("add", &MergedTrace::Add, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"), py::arg("owner"),
-           py::arg("base_ns"), py::arg("start_ns"), py::arg("shift_ns"),
+           py::arg("base_ns"), py::arg("start_ns"), py::arg("shift_ns"), py::arg("remarks"),
            "Draw a step that begins at `start_ns`, moved by `shift_ns`, on an axis that begins at `base_ns`.\n\n"
            "Returns (nodes drawn, nodes without a possible time). `owner` is put before the names of its processes.\n"
+           "`remarks` are marks of the step: (name, details, wall time or None for its end).\n"
            "Raises WireError(what, position).")
       .def("mark", &MergedTrace::Mark, py::arg("time_ns"), py::arg("name"), py::arg("details") = "",
            "An instant of the whole file, ns after its base.")

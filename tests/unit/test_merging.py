@@ -180,6 +180,17 @@ def test_ranks_without_anything_in_common_keep_their_clocks():
     ]
 
 
+def test_losses_of_each_step_are_marked(write, tmp_path):
+    lossy = RunMetadata(step_stats=step(5000))
+    lossy.provenance.ledger["records_dropped"] = 12
+    paths = [write("step0.pb", RunMetadata(step_stats=step())), write("step1.pb", lossy)]
+    report = collector.merge(paths, tmp_path / "all.json")
+    _, about, marks = drawn(report.output)
+    [loss] = [mark for mark in marks if mark["name"].startswith("lost")]
+    assert loss["ts"] == 5.25  # where the second step ends
+    assert [each["ledger"] for each in about["inputs"]] == [{}, {"records_dropped": 12}]
+
+
 def test_mixed_inputs(write, tmp_path):
     timeline = tmp_path / "step1.json"
     timeline.write_text(collector.timeline.Timeline(step(1000)).generate_chrome_trace_format())
