@@ -20,6 +20,9 @@ BUILD_INPUTS := pyproject.toml CMakeLists.txt $(NATIVE)
 PIP_INSTALL := python -m pip install --quiet
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
+ifneq ($(shell command -v ccache),)
+export CMAKE_CXX_COMPILER_LAUNCHER := ccache
+endif
 ifneq ($(WHEELS),)
 # As variables, so that the pip of the isolated build obeys too.
 export PIP_NO_INDEX := 1
@@ -145,14 +148,14 @@ sanitize: asan tsan ## Native tests under AddressSanitizer + UBSan, then under T
 
 # LeakSanitizer stays off: Python itself leaves memory at exit.
 asan: $(VENV)/.dev
-	$(call overlay,asan,-DCOLLECTOR_SANITIZE=address$(comma)undefined)
+	$(call overlay,asan,-DCOLLECTOR_SANITIZE=address$(comma)undefined -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g")
 	$(INSTRUMENTED)/asan/site PYTHONMALLOC=malloc COLLECTOR_SANITIZED=address \
 	  ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $(LIBSTDCXX)" \
 	  $(PYTEST) -m 'not slow' $(SANITIZE_TESTS) $(PYTEST_ARGS)
 
 tsan: $(VENV)/.dev
-	$(call overlay,tsan,-DCOLLECTOR_SANITIZE=thread)
+	$(call overlay,tsan,-DCOLLECTOR_SANITIZE=thread -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g")
 	$(INSTRUMENTED)/tsan/site COLLECTOR_SANITIZED=thread \
 	  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$(CURDIR)/tests/native/sanitizers/tsan.supp \
 	  LD_PRELOAD="$$(g++ -print-file-name=libtsan.so) $(LIBSTDCXX)" \
