@@ -1,7 +1,6 @@
 """What the plugin sees of each test, and how it judges it, in whole pytest runs on the simulated GPU."""
 
 import pytest
-
 from plugin_runs import report_of, run
 
 pytest_plugins = ["pytester"]

@@ -86,17 +86,20 @@ def writable_folder(folder: Path) -> str | None:
         probe = folder / f".writable-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}"
         probe.touch()
         probe.unlink(missing_ok=True)
+    except FileExistsError:
+        return f"{folder} is not a folder"
     except OSError as error:
         return f"cannot write to the folder {folder}: {error.strerror or error}"
     return None
 
 
 def save_trace(recordings: Sequence[Recording], path: Path) -> str | None:
-    """Write a test's trace to ``path``; why that failed; None when it did not."""
+    """Write a test's trace to ``path``; why that failed, without the path, which differs; None when it did not."""
     try:
         TestTrace(recordings).save(path)
     except (CollectorError, OSError) as error:
-        return str(error)
+        cause = error.__cause__ or error
+        return str(getattr(cause, "strerror", None) or cause)
     return None
 
 

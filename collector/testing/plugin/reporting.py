@@ -37,6 +37,7 @@ class RunReporting:
         self._run = RunReport()
         self._shared_folder: Path | None = None
         self._left: set[str] = set()
+        self._nowhere: set[Path | None] = set()
 
     # -- Before
 
@@ -55,12 +56,15 @@ class RunReporting:
             problem = None if folder is None else writable_folder(folder)
             if problem is not None:
                 self._run.problem(f"{what}: {problem}")
+                self._nowhere.add(folder)
 
     # -- During
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in one phase of one test."""
         said: dict[str, Any] = getattr(report, "collector_gpu", {})
+        if self._options.folder in self._nowhere:  # why no trace could be kept was said at the beginning
+            said.pop("problems", None)
         outcome = report.outcome
         if hasattr(report, "wasxfail") and report.when == "call":
             outcome = "xpassed" if report.passed else "xfailed"  # type: ignore[assignment]
@@ -102,9 +106,10 @@ class RunReporting:
         """Write the report; make the run fail where something could not be done."""
         if self._options.folder is not None and self._options.keep.rule == "slow":
             self._keep_longest()
-        if self._options.report is not None and not session.config.option.collectonly:
+        report = self._options.report
+        if report is not None and report.parent not in self._nowhere and not session.config.option.collectonly:
             try:
-                write_report(self._run.as_dict(self._found()), self._options.report)
+                write_report(self._run.as_dict(self._found()), report)
             except CollectorError as error:
                 self._run.problem(f"the GPU report was not written: {error}")
         if self._run.problems and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):

@@ -303,7 +303,7 @@ class GpuRunner:
         if problem is None:
             running.notes["trace"] = str(path)
         else:
-            running.note("problems", f"a trace could not be kept: {problem}")
+            running.note("problems", f"traces could not be kept in {folder}: {problem}")
 
     # -- Fixtures
 

@@ -1,0 +1,313 @@
+"""What the plugin leaves behind: reports, traces, snapshots, JUnit properties; and what happens where it cannot."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import jsonschema
+import pytest
+from plugin_runs import INI, report_of, run
+
+from collector.testing.plugin import report as report_module
+
+pytest_plugins = ["pytester"]
+
+MIXED = """
+import pytest
+
+def launch(gpu, microseconds):
+    gpu.launch("sgemm", duration_ns=1000 * microseconds)
+    gpu.memcpy("DtoH", 128)
+
+@pytest.mark.gpu_limits(kernels=5)
+def test_short(simulated_gpu):
+    launch(simulated_gpu, 1)
+
+def test_long(simulated_gpu):
+    launch(simulated_gpu, 100)
+
+def test_fails(simulated_gpu):
+    launch(simulated_gpu, 5)
+    assert False
+
+@pytest.mark.parametrize("what", ["a/b", "../../up", "\\u65e5\\u672c", "x" * 300])
+def test_named(simulated_gpu, what):
+    launch(simulated_gpu, 2)
+
+@pytest.mark.gpu
+def test_needs_a_real_one():
+    pass
+
+@pytest.mark.xfail
+def test_expected(simulated_gpu):
+    launch(simulated_gpu, 3)
+    assert False
+
+@pytest.fixture
+def broken(simulated_gpu):
+    launch(simulated_gpu, 4)
+    raise RuntimeError("no")
+
+def test_error(broken):
+    pass
+
+def test_cpu():
+    pass
+"""
+
+
+def test_the_report_follows_its_schema(pytester):
+    run(pytester, MIXED, "--gpu-trace=traces", "--gpu-report=out.json", "--gpu-simulate=2").assert_outcomes(
+        passed=7, failed=1, skipped=1, xfailed=1, errors=1
+    )
+    report, tests = report_of(pytester)
+    schema = json.loads(Path(report_module.__file__).with_name("report.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(report, schema)
+    assert [device["name"] for device in report["devices"]] == ["Simulated GPU"] * 2
+    assert report["totals"]["tests"] == 11
+    assert report["totals"]["kernels"] == 9
+    assert {name: test["outcome"] for name, test in tests.items() if test["outcome"] != "passed"} == {
+        "test_fails": "failed",
+        "test_needs_a_real_one": "skipped",
+        "test_expected": "xfailed",
+        "test_error": "error",
+    }
+    assert "needs a real GPU" in tests["test_needs_a_real_one"]["skipped_because"]
+    call = tests["test_long"]["phases"]["call"]
+    assert call["kernels"] == [{"name": "sgemm", "count": 1, "total_ns": 100_000}]
+    assert call["figures"]["memcpy_dtoh_bytes"] == 128
+
+
+@pytest.mark.parametrize(
+    ("keep", "kept"),
+    [
+        ("failed", {"test_fails", "test_error"}),
+        ("slow:2", {"test_long", "test_fails"}),
+        ("always", {"test_short", "test_long", "test_fails", "test_expected", "test_error", "test_named"}),
+    ],
+)
+def test_traces_are_kept_by_rule_under_safe_names(pytester, keep, kept):
+    run(pytester, MIXED, "--gpu-trace=traces", f"--gpu-trace-keep={keep}", "--gpu-report=out.json", "--gpu-simulate")
+    _, tests = report_of(pytester)
+    files = {name: test["trace"] for name, test in tests.items() if test["trace"]}
+    assert {name.partition("[")[0] for name in files} == kept
+    found = sorted((pytester.path / "traces").iterdir())
+    assert [str(path) for path in found] == sorted(files.values())
+    assert len(found) == (9 if keep == "always" else 2)
+    for path in found:
+        assert len(path.name) < 200
+        assert path.name.isascii()
+        events = json.loads(path.read_text())["traceEvents"]
+        assert any(event.get("name", "").endswith("sgemm") for event in events), path
+
+
+def test_a_test_of_several_sessions_is_one_trace(pytester):
+    source = """
+def test_steps(simulated_gpu, gpu_trace):
+    simulated_gpu.launch("first")
+    with gpu_trace():
+        simulated_gpu.launch("second", stream=9)
+    simulated_gpu.launch("third")
+"""
+    run(pytester, source, "--gpu-trace=traces", "--gpu-trace-keep=always", "--gpu-simulate").assert_outcomes(passed=1)
+    (path,) = (pytester.path / "traces").iterdir()
+    text = path.read_text()
+    assert all(name in text for name in ("first", "second", "third", "stream:9"))
+
+
+def test_junit_has_the_figures_as_properties(pytester):
+    run(pytester, MIXED, "--gpu-trace", "--gpu-simulate", "--junitxml=junit.xml")
+    cases = {case.get("name"): case for case in ElementTree.parse(pytester.path / "junit.xml").iter("testcase")}
+    properties = {each.get("name"): each.get("value") for each in cases["test_long"].iter("property")}
+    assert properties["gpu_time_ns"] == str(100_000 + 1_006)  # the copy: 1 us and 20 bytes per ns
+    assert (properties["kernels"], properties["memcpy_dtoh_bytes"], properties["streams"]) == ("1", "128", "1")
+    assert not list(cases["test_needs_a_real_one"].iter("property"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["--gpu-trace=file/traces"],
+            "traces cannot be kept: cannot write to the folder *file/traces: Not a directory",
+        ),
+        (["--gpu-report=file/out.json"], "the GPU report cannot be written: */file is not a folder"),
+        (["--gpu-trace=/dev/full/x"], "traces cannot be kept: cannot write to the folder /dev/full/x: *"),
+    ],
+)
+def test_where_nothing_can_be_written_tests_run_and_the_run_fails(pytester, arguments, said):
+    (pytester.path / "file").write_text("")
+    source = 'def test_good(simulated_gpu): simulated_gpu.launch("k")'
+    result = run(pytester, source, *arguments, "--gpu-simulate")
+    result.assert_outcomes(passed=1)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines([said])
+    assert result.stdout.str().count(said.partition(":")[0]) == 1
+
+
+def test_a_full_disk_is_one_error_however_many_traces_it_costs(pytester):
+    pytester.makeconftest("""
+import errno, pathlib
+real = pathlib.Path.open
+def no_space(self, mode="r", *args, **kwargs):
+    if "x" in mode and "traces" in str(self):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    return real(self, mode, *args, **kwargs)
+pathlib.Path.open = no_space
+""")
+    source = """
+import pytest
+@pytest.mark.parametrize("n", range(3))
+def test_good(simulated_gpu, n): simulated_gpu.launch("k")
+"""
+    result = run(pytester, source, "--gpu-trace=traces", "--gpu-trace-keep=always", "--gpu-simulate")
+    result.assert_outcomes(passed=3)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert result.stdout.str().count("No space left on device") == 1
+    result.stdout.fnmatch_lines(["traces could not be kept in *traces: No space left on device (3 times)"])
+    assert list((pytester.path / "traces").iterdir()) == []
+
+
+SNAPSHOT = """
+def train(gpu, grid=64, name="_Z9bias_reluPfi", extra=False):
+    gpu.memcpy("HtoD", 4096, stream=STREAM)
+    gpu.launch("sgemm", stream=STREAM, grid=(grid, 1, 1), block=(256, 1, 1))
+    gpu.launch(name, stream=STREAM + 1)
+    if extra:
+        gpu.memset(16, stream=STREAM)
+
+def test_step(simulated_gpu, gpu_trace):
+    with gpu_trace() as step:
+        train(simulated_gpu)
+    step.assert_matches_snapshot()
+    with gpu_trace() as step:
+        train(simulated_gpu, extra=True)
+    step.assert_matches_snapshot()
+    with gpu_trace() as step:
+        pass
+    step.assert_matches_snapshot("nothing")
+"""
+GOLDEN = "__gpu_snapshots__/test_step"
+
+
+@pytest.fixture
+def snapshots(pytester):
+    """A test with its three snapshots written."""
+    result = run(pytester, SNAPSHOT.replace("STREAM", "7"), "--gpu-simulate", "--gpu-snapshot-update")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["snapshots were written, not compared (3 times)"])
+    return pytester.path / GOLDEN
+
+
+def test_a_snapshot_is_a_launch_list_that_people_can_read(pytester, snapshots):
+    assert len(list(snapshots.iterdir())) == 3
+    (first,) = (path for path in snapshots.iterdir() if path.name == "test_step.json")
+    assert json.loads(first.read_text()) == {
+        "format": "collector-gpu-snapshot",
+        "version": 1,
+        "devices": ["Simulated GPU"],
+        "streams": [
+            ["memcpy HtoD 4096 bytes", "sgemm grid=64,1,1 block=256,1,1"],
+            ["bias_relu grid=1,1,1 block=128,1,1"],
+        ],
+    }
+
+
+def test_stream_ids_do_not_matter_but_shapes_names_and_order_do(pytester, snapshots):
+    run(pytester, SNAPSHOT.replace("STREAM", "13"), "--gpu-simulate").assert_outcomes(passed=1)
+    changed = run(pytester, SNAPSHOT.replace("STREAM", "7").replace("grid=64", "grid=65"), "--gpu-simulate")
+    changed.assert_outcomes(failed=1)
+    changed.stdout.fnmatch_lines(
+        [
+            "*the step does not match its snapshot *test_step.json",
+            "*-  sgemm grid=64,1,1 block=256,1,1",
+            "*+  sgemm grid=65,1,1 block=256,1,1",
+            "*--gpu-snapshot-update accepts what this run did",
+        ]
+    )
+
+
+def test_a_snapshot_of_another_gpu_model_is_compared_by_names_only(pytester, snapshots):
+    for path in snapshots.iterdir():
+        path.write_text(path.read_text().replace('"Simulated GPU"', '"NVIDIA H200"'))
+    other_shape = SNAPSHOT.replace("STREAM", "7").replace("grid=64", "grid=65")
+    result = run(pytester, other_shape, "--gpu-simulate")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        ["the snapshot is from another GPU model (NVIDIA H200; here: Simulated GPU): only names, bytes and order *"]
+    )
+    other_name = SNAPSHOT.replace("STREAM", "7").replace("_Z9bias_reluPfi", "gelu")
+    result = run(pytester, other_name, "--gpu-simulate")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*the snapshot is from another GPU model*", "*-  bias_relu", "*+  gelu"])
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda path: path.unlink(), "there is no snapshot *: run once with --gpu-snapshot-update to write it"),
+        (lambda path: path.write_text("{"), "the snapshot * is damaged (Expecting property name*): restore it, or *"),
+        (lambda path: path.write_bytes(b"\xff\xfe"), "the snapshot * is damaged (*utf-8*"),
+        (lambda path: path.write_text("[]"), "the snapshot * is damaged (it is no collector-gpu-snapshot)*"),
+        (
+            lambda path: path.write_text('{"format": "collector-gpu-snapshot", "version": 9}'),
+            "the snapshot * is damaged (it has version 9, this one reads 1)*",
+        ),
+        (
+            lambda path: path.write_text('{"format": "collector-gpu-snapshot", "version": 1, "streams": [[7]]}'),
+            "the snapshot * is damaged (its devices or streams are not lists of text)*",
+        ),
+        (lambda path: (path.unlink(), path.mkdir()), "the snapshot * cannot be read: Is a directory"),
+    ],
+)
+def test_a_snapshot_that_cannot_be_read_is_one_clear_failure(pytester, snapshots, damage, said):
+    damage(snapshots / "test_step.json")
+    result = run(pytester, None, "--gpu-simulate")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"E *Failed: {said}"])
+
+
+def test_a_snapshot_that_cannot_be_written_is_one_clear_failure(pytester):
+    (pytester.path / "__gpu_snapshots__").write_text("")
+    result = run(pytester, SNAPSHOT.replace("STREAM", "7"), "--gpu-simulate", "--gpu-snapshot-update")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E *Failed: the snapshot * cannot be written: Not a directory"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["--gpu-trace=t", "--gpu-trace-keep=never"],
+            "ERROR: --gpu-trace-keep=never: it must be failed, always or slow:N*",
+        ),
+        (["--gpu-trace", "--gpu-trace-keep=always"], "ERROR: --gpu-trace-keep=always needs a folder*"),
+        (["--gpu-simulate=none"], "ERROR: --gpu-simulate=none: it must be the number of devices*"),
+    ],
+)
+def test_impossible_options_are_usage_errors(pytester, arguments, said):
+    result = run(pytester, "def test_x(): pass", *arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([said])
+
+
+def test_the_ini_file_gives_defaults(pytester):
+    ini = f"{INI}\ngpu_trace = traces\ngpu_trace_keep = always\ngpu_report = out.json\ngpu_simulate = 2\n"
+    source = """
+def test_two(gpu_devices, simulated_gpu):
+    simulated_gpu.launch("k", device=1)
+    assert gpu_devices == (0,)
+"""
+    run(pytester, source, ini=ini).assert_outcomes(passed=1)
+    report, tests = report_of(pytester)
+    assert len(report["devices"]) == 2
+    assert Path(tests["test_two"]["trace"]).parent == pytester.path / "traces"
+
+
+def test_a_path_after_an_option_without_value_is_a_path(pytester):
+    (pytester.path / "deeper").mkdir()
+    (pytester.path / "deeper" / "test_other.py").write_text("def test_other(): pass")
+    result = run(pytester, "def test_x(): assert False", "--gpu-trace", "deeper")
+    result.assert_outcomes(passed=1)
+    run(pytester, None, "--gpu-simulate", "deeper").assert_outcomes(passed=1)
