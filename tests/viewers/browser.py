@@ -31,6 +31,7 @@ CHROMIUM_ARGS = [
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 ]
 
+CATAPULT_QUIET = "window.__hideTraceViewerPolyfillWarning = true;"  # a banner about the page's own age
 # Catapult's importer fills a tr.Model; this waits for the page's own classes to be there.
 CATAPULT_READY = "() => !!(window.tr && tr.Model && document.querySelector('x-profiling-view')?.timelineView)"
 CATAPULT_LOAD = """async ([title, packed]) => {
@@ -174,6 +175,7 @@ def look(viewer: str, engine: Path, trace: Path, title: str, picture: Path | Non
         page.on("pageerror", lambda error: page_errors.append(str(error)))
         seen: dict[str, Any]
         if viewer == "catapult":
+            page.add_init_script(CATAPULT_QUIET)
             page.goto(f"{origin}/catapult_trace_viewer.html", wait_until="domcontentloaded")
             page.wait_for_function(CATAPULT_READY)
             error = page.evaluate(CATAPULT_LOAD, [title, trace.suffix == ".gz"])
