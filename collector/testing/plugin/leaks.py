@@ -67,7 +67,7 @@ def judge_leak(over_call: Memory, over_test: Memory, calls: int, *, frameworks: 
     Args:
         over_call: by how much memory grew over the test's call; see `grown`.
         over_test: the same over setup, call and teardown.
-        calls: allocating less freeing calls of the process, from the call on.
+        calls: allocating less freeing calls of the process, over the call or the test, whichever is less.
         frameworks: whether a framework's allocator could be asked; then calls do not matter.
     """
     device = min(over_call.device, over_test.device)
@@ -195,7 +195,7 @@ class LeakCheck:
         """The fixtures are torn down: return the leak, if there is one, and what frameworks still hold.
 
         Args:
-            calls: allocating less freeing calls recorded since `before_call`.
+            calls: allocating less freeing calls that were recorded; see `judge_leak`.
         """
         if self._over_call == Memory():
             return None, []

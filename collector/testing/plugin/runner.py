@@ -403,8 +403,8 @@ def _with_leaks(markers: Markers) -> Markers:
 
 
 def _allocations(running: Running) -> list[str]:
-    """The recorded allocating calls from the call on: which, how many, from where."""
+    """The allocating calls recorded in the test's call: which, how many, from where."""
     from collector.testing.plugin.messages import allocation_lines
 
-    recordings = [r for when, phase in running.phases.items() if when != "setup" for r in phase.recordings]
-    return allocation_lines(recordings, running.lines)
+    phase = running.phases.get("call")
+    return [] if phase is None else allocation_lines(phase.recordings, running.lines)

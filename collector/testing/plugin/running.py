@@ -74,9 +74,9 @@ class Running:
         return [recording for phase in self.phases.values() for recording in phase.recordings]
 
     def unfreed_calls(self) -> int:
-        """Allocating less freeing calls, in call and teardown."""
-        figures = [phase.figures for name, phase in self.phases.items() if name != "setup"]
-        return sum(each.allocations - each.frees for each in figures)
+        """Allocating less freeing calls, in the call and in the whole test, whichever is less."""
+        balance = {when: p.figures.allocations - p.figures.frees for when, p in self.phases.items()}
+        return min(balance.get("call", 0), sum(balance.values()))
 
     def limits_message(self) -> str | None:
         """The failure's text where the call exceeds the test's limits; None where it does not or cannot be judged."""

@@ -1,0 +1,360 @@
+"""Leaks, broken CUDA contexts, missing GPUs, workers of pytest-xdist, and other plugins beside ours."""
+
+import json
+import re
+
+import pytest
+from plugin_runs import INI, report_of, run
+
+pytest_plugins = ["pytester"]
+
+LEAKS = """
+import pytest
+kept = []
+
+@pytest.fixture(scope="module")
+def model(request):
+    return []
+
+@pytest.fixture
+def buffer(simulated_gpu):
+    address = simulated_gpu.malloc(4096)
+    yield address
+    simulated_gpu.free(address)
+
+@pytest.mark.gpu_leaks
+def test_leaks(simulated_gpu, buffer):
+    simulated_gpu.malloc(1000)
+    address = simulated_gpu.malloc(24)
+    simulated_gpu.free(address)
+
+@pytest.mark.gpu_leaks
+def test_frees(simulated_gpu, buffer):
+    simulated_gpu.free(simulated_gpu.malloc(1000))
+
+@pytest.mark.gpu_leaks
+def test_fixture_frees(simulated_gpu, request):
+    address = simulated_gpu.malloc(1000)
+    request.addfinalizer(lambda: simulated_gpu.free(address))
+
+@pytest.fixture
+def wider(simulated_gpu):
+    simulated_gpu.malloc(1 << 20)  # as a fixture of the session's would, the first time
+
+@pytest.mark.gpu_leaks
+def test_first_use_of_a_wider_fixture(simulated_gpu, wider):
+    pass
+
+def test_not_asked(simulated_gpu):
+    simulated_gpu.malloc(1000)
+
+def test_cpu():
+    pass
+"""
+
+
+def test_a_leak_is_an_error_that_names_what_was_not_freed(pytester):
+    result = run(pytester, LEAKS, "--gpu-simulate", "--gpu-report=out.json")
+    result.assert_outcomes(passed=6, errors=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*ERROR at teardown of test_leaks*",
+            "test_step.py::test_leaks leaks GPU memory: the device's grew by 1,000 bytes, 1 more allocating than *",
+            "Allocated in the test and not freed:",
+            "  1 x cudaMalloc at test_step.py:17",
+            "  1 x cudaMalloc at test_step.py:18",
+            "  less 1 freeing call",
+        ]
+    )
+    _, tests = report_of(pytester)
+    assert tests["test_leaks"]["leak"] == {"device_bytes": 1000, "allocators": {}, "calls": 1}
+    assert tests["test_leaks"]["outcome"] == "error"
+    assert tests["test_frees"]["leak"] is None
+    # What the check itself asks of the driver is not the test's.
+    assert tests["test_frees"]["phases"]["call"]["figures"]["synchronizations"] == 0
+
+
+def test_every_gpu_test_is_looked_at_when_asked(pytester):
+    result = run(pytester, LEAKS, "--gpu-simulate", "--gpu-leaks")
+    result.assert_outcomes(passed=6, errors=2)
+    result.stdout.fnmatch_lines(["*ERROR at teardown of test_leaks*", "*ERROR at teardown of test_not_asked*"])
+
+
+BROKEN = """
+import pytest
+
+@pytest.mark.gpu_limits(kernels=5)
+def test_before(simulated_gpu):
+    simulated_gpu.launch("good")
+
+def test_x(simulated_gpu):
+    simulated_gpu.launch("writes_out_of_bounds")
+    simulated_gpu.inject("error", target="cuCtxSynchronize", value=700, count=-1)
+
+def test_gpu(simulated_gpu):
+    simulated_gpu.launch("good")
+
+@pytest.mark.gpu_limits(kernels=5)
+@pytest.mark.gpu(simulate=True)
+class TestOfClass:
+    def test_marked(self):
+        pass
+
+def test_unmarked():
+    if BROKEN_HERE:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+def test_cpu():
+    pass
+"""
+NOT_RUN = (
+    "not run because of test_step.py::test_x: it left this process's CUDA context unusable (CUDA_ERROR_ILLEGAL_ADDRESS)"
+)
+
+
+def test_after_an_unrecoverable_error_gpu_tests_are_not_run_and_say_why(pytester):
+    result = run(pytester, BROKEN.replace("BROKEN_HERE", "True"), "--gpu-simulate", "--gpu-report=out.json", "-rs")
+    result.assert_outcomes(passed=2, failed=1, skipped=3)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        [
+            "test_step.py::test_x left the CUDA context of this process unusable in its call: CUDA_ERROR_ILLEGAL_*",
+            "*= GPU =*",
+            "test_step.py::test_x left its process's CUDA context unusable: CUDA_ERROR_ILLEGAL_ADDRESS",
+        ]
+    )
+    _, tests = report_of(pytester)
+    assert {name for name, test in tests.items() if test["skipped_because"] == NOT_RUN} == {
+        "test_gpu",
+        "TestOfClass::test_marked",
+        "test_unmarked",
+    }
+
+
+def test_a_test_that_fails_by_the_error_itself_says_what_follows_from_it(pytester):
+    source = BROKEN.replace("BROKEN_HERE", "False").replace(
+        "count=-1)", "count=-1)\n    raise RuntimeError('an illegal memory access was encountered')"
+    )
+    result = run(pytester, source, "--gpu-simulate")
+    result.assert_outcomes(passed=3, failed=1, skipped=2)
+    result.stdout.fnmatch_lines(
+        ["E *RuntimeError: an illegal memory access*", "the CUDA context of this process is unusable from here on: *"]
+    )
+
+
+@pytest.mark.parametrize("dist", ["load", "loadfile", "worksteal"])
+def test_with_workers_the_one_whose_context_broke_is_replaced(pytester, dist):
+    arguments = ["--gpu-simulate", "--gpu-report=out.json", "-n1", f"--dist={dist}"]
+    result = run(pytester, BROKEN.replace("BROKEN_HERE", "False"), *arguments)
+    result.assert_outcomes(passed=5, failed=1)
+    _, tests = report_of(pytester)
+    assert {name: test["outcome"] for name, test in tests.items() if test["outcome"] != "passed"} == {
+        "test_x": "failed"
+    }
+    assert tests["test_gpu"]["phases"] == {} or tests["test_gpu"]["phases"]["call"]["figures"]["kernels"] == 1
+    assert "crashed while running" not in result.stdout.str()
+
+
+def test_where_workers_are_not_replaced_tests_are_not_run_and_say_why(pytester):
+    arguments = ["--gpu-simulate", "--gpu-report=out.json", "-n1", "--max-worker-restart=0"]
+    run(pytester, BROKEN.replace("BROKEN_HERE", "False"), *arguments).assert_outcomes(passed=3, failed=1, skipped=2)
+    _, tests = report_of(pytester)
+    assert tests["test_gpu"]["skipped_because"] == NOT_RUN
+
+
+MANY = """
+import os, pytest
+
+def work(gpu, n):
+    gpu.launch(f"kernel_{n}", duration_ns=1000 * (n + 1))
+    gpu.memcpy("HtoD", 64 * n)
+    gpu.synchronize()
+
+@pytest.mark.parametrize("n", range(8))
+@pytest.mark.gpu_limits(kernels=1, memcpy_htod_bytes=256)
+def test_n(simulated_gpu, n):
+    work(simulated_gpu, n)
+
+@pytest.mark.gpu(simulate=True, memory="50GiB")
+@pytest.mark.parametrize("n", range(3))
+def test_large(simulated_gpu, n):
+    work(simulated_gpu, n)
+
+@pytest.mark.gpu(simulate=True, count=2)
+def test_two(simulated_gpu, gpu_devices):
+    assert gpu_devices == (0, 1)
+
+@pytest.mark.gpu(count=3, simulate=True)
+def test_three():
+    pass
+"""
+
+
+def test_workers_give_the_same_report_as_one_process(pytester):
+    arguments = ["--gpu-trace=traces", "--gpu-trace-keep=slow:3", "--gpu-report=out.json", "--gpu-simulate=2"]
+    runs = []
+    for workers in ([], ["-n4"]):
+        result = run(pytester, MANY, *arguments, *workers)
+        result.assert_outcomes(passed=9, failed=3, skipped=1)
+        report, _ = report_of(pytester)
+        traces = sorted(path.name for path in (pytester.path / "traces").iterdir())
+        table = [line for line in result.stdout.lines if "::test_" in line and " µs " in line]
+        runs.append((report, traces, table))
+        for path in (pytester.path / "traces").iterdir():
+            path.unlink()
+    assert len(runs[0][1]) == 3
+    assert len(runs[0][2]) == 10
+    assert runs[0] == runs[1]
+
+
+def test_tests_that_declare_much_memory_do_not_run_at_once(pytester):
+    source = """
+import pytest, time, os
+@pytest.mark.gpu(simulate=True, memory="50GiB")
+@pytest.mark.parametrize("n", range(4))
+def test_large(simulated_gpu, n):
+    with open("log", "a") as log:
+        log.write("begin\\n")
+    time.sleep(0.3)
+    with open("log", "a") as log:
+        log.write("end\\n")
+"""
+    run(pytester, source, "--gpu-simulate", "-n4").assert_outcomes(passed=4)
+    assert (pytester.path / "log").read_text().split() == ["begin", "end"] * 4
+
+
+def test_a_worker_that_crashes_costs_its_test_only(pytester):
+    source = """
+import os, pytest
+@pytest.mark.gpu(simulate=True, memory="80GiB")
+@pytest.mark.parametrize("n", range(6))
+def test_n(simulated_gpu, n):
+    simulated_gpu.launch("k")
+    if n == 2:
+        os._exit(3)
+"""
+    result = run(pytester, source, "--gpu-trace", "--gpu-simulate", "--gpu-report=out.json", "-n2")
+    result.assert_outcomes(passed=5, failed=1)
+    result.stdout.fnmatch_lines(["*crashed while running 'test_step.py::test_n[[]2[]]'*"])
+    _, tests = report_of(pytester)
+    assert {name: test["outcome"] for name, test in tests.items()} == {
+        f"test_n[{n}]": "crashed" if n == 2 else "passed" for n in range(6)
+    }
+
+
+@pytest.fixture
+def no_gpu(monkeypatch):
+    """An environment in which the driver lists no device."""
+    from collector.testing.simulator_library import library_path
+
+    monkeypatch.setenv("COLLECTOR_LIBCUDA", str(library_path()))
+    monkeypatch.setenv("COLLECTOR_LIBCUPTI", str(library_path()))
+    monkeypatch.setenv("COLLECTOR_SIMULATED_DEVICES", "0")
+
+
+NEEDY = """
+import pytest
+@pytest.mark.gpu
+def test_gpu(): pass
+def test_fixture(gpu_trace): pass
+def test_cpu(): pass
+"""
+
+
+def test_without_a_gpu_tests_that_need_one_are_skipped_with_the_reason(pytester, no_gpu):
+    result = run(pytester, NEEDY, "-rs")
+    result.assert_outcomes(passed=1, skipped=2)
+    result.stdout.fnmatch_lines(["SKIPPED * test_step.py:3: needs a GPU: cuInit failed: CUDA_ERROR_NO_DEVICE (100)"])
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["one process", "workers"])
+def test_a_required_gpu_that_is_missing_fails_the_run_at_once(pytester, no_gpu, workers):
+    result = run(pytester, NEEDY, "--require-gpu", *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = "ERROR: --require-gpu: there is no usable GPU: cuInit failed: CUDA_ERROR_NO_DEVICE (100)"
+    assert result.stderr.str().count(said) == 1
+    assert "skipped" not in result.stdout.str()
+
+
+def test_a_required_gpu_that_is_there_changes_nothing(pytester, no_gpu, monkeypatch):
+    monkeypatch.setenv("COLLECTOR_SIMULATED_DEVICES", "1")
+    run(pytester, NEEDY, "--require-gpu").assert_outcomes(passed=3)
+
+
+def test_x_and_lf_see_our_failures_as_any_other(pytester):
+    source = """
+import pytest
+def test_a(): pass
+@pytest.mark.gpu_limits(kernels=0)
+def test_b(simulated_gpu): simulated_gpu.launch("k")
+def test_c(): pass
+"""
+    ini = INI.replace("-p no:cacheprovider", "")
+    run(pytester, source, "-x", "--gpu-simulate", ini=ini).assert_outcomes(passed=1, failed=1)
+    run(pytester, None, "--lf", "--gpu-simulate", ini=ini).assert_outcomes(failed=1)
+
+
+@pytest.mark.parametrize("missing", ["terminal", "xdist", "junitxml", "logging", "skipping", "unraisableexception"])
+def test_it_does_without_other_plugins(pytester, missing):
+    source = "def test_a(simulated_gpu): simulated_gpu.launch('k')"
+    result = run(pytester, source, "--gpu-trace", "--gpu-simulate", "--gpu-report=out.json", "-p", f"no:{missing}")
+    assert result.ret == 0, result.stdout.str() + result.stderr.str()
+    report, _ = report_of(pytester)
+    assert report["totals"]["kernels"] == 1
+
+
+def test_it_can_be_switched_off(pytester):
+    source = "import pytest\n@pytest.mark.gpu\ndef test_a(): pass"
+    result = run(pytester, source, "-p", "no:collector")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*'gpu' not found in `markers` configuration option"])
+
+
+def test_it_and_pytest_benchmark_do_not_touch_each_other(pytester):
+    pytest.importorskip("pytest_benchmark")
+    source = """
+import pytest
+def test_fast(benchmark, simulated_gpu):
+    benchmark.pedantic(simulated_gpu.launch, args=("k",), rounds=20, iterations=1)
+
+@pytest.mark.gpu_limits(kernels=20)
+def test_limited(benchmark, simulated_gpu):
+    benchmark.pedantic(simulated_gpu.launch, args=("k",), rounds=20, iterations=1)
+
+def test_plain(simulated_gpu):
+    simulated_gpu.launch("k")
+"""
+    ini = INI.replace("-p no:benchmark", "")
+    arguments = ["--gpu-trace", "--gpu-simulate", "--gpu-report=out.json", "--benchmark-json=bench.json"]
+    run(pytester, source, *arguments, ini=ini).assert_outcomes(passed=3)
+    rounds = {
+        b["name"]: b["stats"]["rounds"] for b in json.loads((pytester.path / "bench.json").read_text())["benchmarks"]
+    }
+    assert rounds == {"test_fast": 20, "test_limited": 20}
+    _, tests = report_of(pytester)
+    assert tests["test_fast"]["untraced"] == "pytest-benchmark measures its call"
+    assert "call" not in tests["test_fast"]["phases"]
+    assert tests["test_limited"]["phases"]["call"]["figures"]["kernels"] == 20
+    assert tests["test_plain"]["phases"]["call"]["figures"]["kernels"] == 1
+
+
+def test_nothing_of_ours_is_imported_until_it_is_asked_for(pytester):
+    source = """
+import sys
+def test_a():
+    ours = sorted(name for name in sys.modules if name.startswith("collector."))
+    print("IMPORTED", *ours)
+    assert "numpy" not in sys.modules
+"""
+    result = run(pytester, source, "-s", "-p", "no:hypothesispytest")
+    result.assert_outcomes(passed=1)
+    (line,) = (line for line in result.stdout.lines if "IMPORTED" in line)
+    assert set(re.sub(r".*IMPORTED ", "", line).split()) <= {
+        "collector.annotate",
+        "collector.errors",
+        "collector.testing",
+        "collector.testing.plugin",
+        "collector.testing.plugin.collecting",
+        "collector.testing.plugin.limits",
+        "collector.testing.plugin.markers",
+    }
