@@ -14,8 +14,8 @@
 
 #include "convert/chrome_writer.h"
 #include "convert/compatible_writer.h"
-#include "convert/perfetto_writer.h"
 #include "convert/merge_bindings.h"
+#include "convert/perfetto_writer.h"
 #include "convert/python_output.h"
 #include "convert/step_stats.h"
 #include "convert/step_teller.h"

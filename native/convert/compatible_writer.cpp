@@ -200,7 +200,8 @@ class CompatibleWriter {
     std::vector<Fragment>& of_pid = places_[pid];
     if (of_pid.size() <= tid) of_pid.resize(tid + 1);
     Fragment& place = of_pid[tid];
-    if (place.empty()) place = Fragment(layout_.pid + std::to_string(pid) + layout_.tid + std::to_string(tid) + layout_.ts);
+    if (place.empty())
+      place = Fragment(layout_.pid + std::to_string(pid) + layout_.tid + std::to_string(tid) + layout_.ts);
     return place;
   }
   void AddProcess(std::string_view device, std::string_view what);
@@ -556,7 +557,7 @@ std::string CompatibleWriter::DescriptionText(const TensorDescription& descripti
           }
       }
     }
-    text += "\n";
+    text += '\n';
   };
   if (description.dtype != 0) {
     const auto found = options_.data_type_names.find(description.dtype);

@@ -94,9 +94,8 @@ uint32_t Launches::KeyedLaunchOf(const Node& node, uint32_t rank) const {
 uint32_t Launches::NamedLaunchOf(const Activity& activity, const Span& span) const {
   const uint32_t name = names_.Find(CallName(activity));
   const auto first = calls_.begin() + first_call_[name];
-  const auto after = std::upper_bound(
-      first, calls_.begin() + first_call_[name + 1], span.start_ns,
-      [](int64_t start_ns, const NamedCall& call) { return start_ns < call.start_ns; });
+  const auto after = std::upper_bound(first, calls_.begin() + first_call_[name + 1], span.start_ns,
+                                      [](int64_t start_ns, const NamedCall& call) { return start_ns < call.start_ns; });
   return after == first ? kNone : (after - 1)->launch;
 }
 
@@ -123,11 +122,10 @@ Launches::Flows Launches::FlowsFrom(const Node& node, const Span& span, uint64_t
   const uint32_t name = names_.Find(node.name);
   if (name == NameTable::kNone) return flows;
   const auto last = calls_.begin() + first_call_[name + 1];
-  const auto found = std::lower_bound(
-      calls_.begin() + first_call_[name], last, std::make_pair(span.start_ns, ordinal),
-      [](const NamedCall& call, const std::pair<int64_t, uint64_t>& wanted) {
-        return std::make_pair(call.start_ns, call.ordinal) < wanted;
-      });
+  const auto found = std::lower_bound(calls_.begin() + first_call_[name], last, std::make_pair(span.start_ns, ordinal),
+                                      [](const NamedCall& call, const std::pair<int64_t, uint64_t>& wanted) {
+                                        return std::make_pair(call.start_ns, call.ordinal) < wanted;
+                                      });
   if (found != last && found->ordinal == ordinal) take(found->launch);
   return flows;
 }

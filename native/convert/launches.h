@@ -71,7 +71,7 @@ class Launches {
 
   std::vector<uint32_t> slots_;  // open addressing: index of a launch, or kNone
   std::vector<Launch> launches_;
-  NameTable names_;               // of ops that activities without a key name
+  NameTable names_;                   // of ops that activities without a key name
   std::vector<NamedCall> calls_;      // of these names; after Join by name and start
   std::vector<uint32_t> first_call_;  // of each name, and the end
 };

@@ -21,6 +21,7 @@ class Allocators {
 
   std::vector<AllocatorChanges> Take(bool estimated) {
     std::vector<AllocatorChanges> all;
+    all.reserve(changes_.size());
     for (uint32_t number = 0; number < changes_.size(); ++number) {
       all.push_back({names_[number], estimated, std::move(changes_[number])});
     }
@@ -66,7 +67,7 @@ class Tensors {
     if (output > 0) {
       std::string made = std::string(op) + ":" + std::to_string(output);
       const uint32_t known = names_.Find(made);
-      name = known == NameTable::kNone ? std::string_view(made_names_.emplace_back(std::move(made))) : names_[known];
+      name = known == NameTable::kNone ? std::string_view(made_names_.emplace_back(made)) : names_[known];
     }
     // Of outputs with one name, as loops make them, inputs mean the last; each counts on its own.
     const uint32_t number = names_.Insert(name).number;

@@ -57,9 +57,9 @@ class StringOutput : public Output {
     if (static_cast<size_t>(length) >= kHugePageBytes) AskForHugePages(static_cast<size_t>(length));
   }
 
-  // Large texts are written once from front to back: with small pages the faults would cost more than the writing. It is
-  // a hint, so it does not matter whether the system follows it. It is given for all pages of the text, as large blocks
-  // of memory have pages of their own, which can be moved without a copy only as long as they are alike.
+  // Large texts are written once from front to back: with small pages the faults would cost more than the writing. It
+  // is a hint, so it does not matter whether the system follows it. It is given for all pages of the text, as large
+  // blocks of memory have pages of their own, which can be moved without a copy only as long as they are alike.
   void AskForHugePages(size_t length) const {
     const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     const auto address = reinterpret_cast<uintptr_t>(begin_);

@@ -25,7 +25,7 @@ std::vector<Point> CountBusy(const std::vector<std::vector<Interval>>& streams) 
     const size_t change = changes_done[stream];
     if (change / 2 == streams[stream].size()) return;
     const Interval& interval = streams[stream][change / 2];
-    next.push({change % 2 == 0 ? interval.start_ns : interval.end_ns, stream});
+    next.emplace(change % 2 == 0 ? interval.start_ns : interval.end_ns, stream);
   };
   for (size_t stream = 0; stream < streams.size(); ++stream) push(stream);
   std::vector<Point> points;

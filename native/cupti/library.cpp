@@ -225,7 +225,7 @@ class Finder {
     return std::nullopt;
   }
 
-  std::optional<Failure> open_driver(Library& library) {
+  std::optional<Failure> open_driver(Library& library) const {
     const std::string name = paths_.libcuda.empty() ? "libcuda.so.1" : paths_.libcuda;
     void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD);
     if (handle == nullptr) handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);

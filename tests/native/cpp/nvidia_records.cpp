@@ -126,7 +126,8 @@ extern "C" size_t fill_records(uint8_t* buffer, uint64_t seed, size_t count, int
         append<MEMCPY2>(buffer, &used, &random, CUPTI_ACTIVITY_KIND_MEMCPY2);
         break;
       case 3:
-        append<MEMSET>(buffer, &used, &random, CUPTI_ACTIVITY_KIND_MEMSET)->memoryKind = static_cast<uint16_t>(random.below(8));
+        append<MEMSET>(buffer, &used, &random, CUPTI_ACTIVITY_KIND_MEMSET)->memoryKind =
+            static_cast<uint16_t>(random.below(8));
         break;
       case 4:
         append<RUNTIME>(buffer, &used, &random, CUPTI_ACTIVITY_KIND_RUNTIME);
@@ -249,7 +250,8 @@ extern "C" void describe_record(const uint8_t* bytes, char* out, size_t capacity
     }
     case CUPTI_ACTIVITY_KIND_OVERHEAD: {
       const auto& record = *reinterpret_cast<const OVERHEAD*>(bytes);
-      const bool host = record.objectKind == CUPTI_ACTIVITY_OBJECT_PROCESS || record.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD;
+      const bool host =
+          record.objectKind == CUPTI_ACTIVITY_OBJECT_PROCESS || record.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD;
       const bool device = !host && record.objectKind != CUPTI_ACTIVITY_OBJECT_UNKNOWN;
       row = Row("overheads");
       row.times(record.start, record.end)
