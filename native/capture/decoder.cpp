@@ -29,6 +29,7 @@ Decoder::Decoder(const cupti::Library& library, store::Store& store) : library_(
 void Decoder::decode(uint8_t* data, size_t valid) {
   constexpr uint32_t kKernel = static_cast<uint32_t>(ActivityKind::kConcurrentKernel);
   const size_t kernel_stride = strides_[kKernel];
+  store_.strings.next_buffer();
   size_t at = 0;
   while (valid - at >= kSmallestRecord) {
     uint32_t kind = *reinterpret_cast<const uint32_t*>(data + at);

@@ -11,13 +11,15 @@ uint32_t StringTable::intern(std::string_view text) {
   return id;
 }
 
-uint32_t StringTable::intern_address(const char* text) {
+uint32_t StringTable::confirm_address(const char* text) {
   if (text == nullptr) return intern("");
-  const auto address = reinterpret_cast<uintptr_t>(text);
-  CacheLine& line = cache_[(address >> 3 ^ address >> 15) % kCacheLines];
-  if (line.address == text && std::strcmp(line.text, text) == 0) return line.id;
+  CacheLine& line = cache_[line_of(text)];
+  if (line.address == text && std::strcmp(line.text, text) == 0) {
+    line.buffer = buffer_;
+    return line.id;
+  }
   const uint32_t id = intern(text);
-  line = {text, texts_[id].c_str(), id};
+  line = {text, texts_[id].c_str(), id, buffer_};
   return id;
 }
 

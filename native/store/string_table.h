@@ -17,8 +17,14 @@ class StringTable {
 
   // The same for a C string at an address that is likely to come again, as kernel names do. The address alone
   // proves nothing: after a module is reloaded it may hold another name (seen before 13.4 U1), so a hit in the
-  // cache is confirmed by comparing the text.
-  uint32_t intern_address(const char* text);
+  // cache is confirmed by comparing the text, once per buffer: within one, an address can be read only one way.
+  uint32_t intern_address(const char* text) {
+    const CacheLine& line = cache_[line_of(text)];
+    return line.address == text && line.buffer == buffer_ ? line.id : confirm_address(text);
+  }
+
+  // From here on, addresses may hold other texts.
+  void next_buffer() { ++buffer_; }
 
   const std::deque<std::string>& texts() const { return texts_; }
   void clear();
@@ -28,12 +34,21 @@ class StringTable {
     const char* address = nullptr;
     const char* text = nullptr;  // our copy
     uint32_t id = 0;
+    uint32_t buffer = 0;  // in which the text was last compared
   };
   static constexpr size_t kCacheLines = 4096;
+
+  static size_t line_of(const char* text) {
+    const auto address = reinterpret_cast<uintptr_t>(text);
+    return (address >> 3 ^ address >> 15) % kCacheLines;
+  }
+
+  uint32_t confirm_address(const char* text);
 
   std::deque<std::string> texts_;  // a deque never moves its strings: the map's keys and the cache point into it
   std::unordered_map<std::string_view, uint32_t> ids_;
   std::vector<CacheLine> cache_ = std::vector<CacheLine>(kCacheLines);
+  uint32_t buffer_ = 1;
 };
 
 }  // namespace collector::store
