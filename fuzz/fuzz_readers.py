@@ -13,13 +13,37 @@ import gzip
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 READERS = ("messages", "text", "chrome", "gzip", "recording")
-WRAPPED: dict[str, Callable[[bytes], bytes]] = {"gzip": lambda data: gzip.compress(data[:-1], mtime=0) + data[-1:]}
+
+
+@cache
+def _empty_recording() -> bytes:
+    from collector.recording import Recording
+    from collector.sources import empty_capture
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.gpurec"
+        Recording.from_capture(empty_capture()).save(path)
+        return path.read_bytes()
+
+
+def _damaged_recording(damage: bytes) -> bytes:
+    """A whole recording with `damage` written over it, at the place that its first two bytes say."""
+    whole = _empty_recording()
+    at = int.from_bytes(damage[:2], "big") % len(whole)
+    return whole[:at] + damage[2:] + whole[at + len(damage[2:]) :]
+
+
+WRAPPED: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": lambda data: gzip.compress(data[:-1], mtime=0) + data[-1:],
+    "recording": _damaged_recording,
+}
 """What is done to the fuzzer's bytes first, where they would hardly ever get past the outermost format."""
 
 
@@ -47,8 +71,6 @@ def seeds() -> dict[str, list[bytes]]:
     from google.protobuf import text_format
 
     from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
-    from collector.recording import Recording
-    from collector.sources import empty_capture
 
     node = NodeExecStats(node_name="a:k", timeline_label="k regs:1", all_start_micros=1_700_000_000_000_000)
     step = StepStats(dev_stats=[DeviceStepStats(device="/gpu:0/stream:7", node_stats=[node], thread_names={1: "t"})])
@@ -60,16 +82,12 @@ def seeds() -> dict[str, list[bytes]]:
         b'[{"name":"process_name","ph":"M","pid":1,"args":{"name":"/cpu:0 Compute"}},'
         b'{"ph":"X","cat":"Op","name":"Add","pid":1,"tid":0,"ts":1,"dur":2,"args":{"name":"a","op":"Add","input0":"b"}}'
     )
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "empty.gpurec"
-        Recording.from_capture(empty_capture()).save(path)
-        recording = path.read_bytes()
     return {
         "messages": [step.SerializeToString(), metadata.SerializeToString()],
         "text": [text_format.MessageToString(step).encode(), text_format.MessageToString(metadata).encode()],
         "chrome": [kineto, timeline],
         "gzip": [step.SerializeToString(), kineto],
-        "recording": [recording],
+        "recording": [b"\0\0"],
     }
 
 
