@@ -28,6 +28,10 @@ _MARKERS = (
     "gpu_untraced(reason): not traced, for a test that needs CUPTI for itself.",
 )
 
+MARKER_NAMES = frozenset(("gpu", "gpu_limits", "gpu_leaks", "gpu_untraced"))
+FIXTURE_NAMES = frozenset(("gpu_trace", "gpu_devices", "simulated_gpu"))
+"""Fixtures that make a test a GPU test even without a marker."""
+
 _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (
         "--gpu-trace",
@@ -95,10 +99,32 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Report and leave out tests with a marker that cannot be; start the plugin proper if any other has one."""
-    from collector.testing.plugin.collecting import sort_out
+    ours = list(_ours(items))
+    if ours:
+        from collector.testing.plugin.collecting import sort_out
 
-    if sort_out(items):
-        _start(config)
+        if sort_out(items, ours):
+            _start(config)
+
+
+def _ours(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """The tests with a marker or a fixture of ours; what a class or module is marked with is looked up once for all."""
+    marked: dict[pytest.Collector | None, bool] = {None: False}
+
+    def is_marked(parent: pytest.Collector | None) -> bool:
+        known = marked.get(parent)
+        if known is None and parent is not None:
+            known = marked[parent] = any(map(_is_ours, parent.own_markers)) or is_marked(parent.parent)
+        return bool(known)
+
+    for item in items:
+        asks = not FIXTURE_NAMES.isdisjoint(getattr(item, "fixturenames", ()))
+        if asks or any(map(_is_ours, item.own_markers)) or is_marked(item.parent):
+            yield item
+
+
+def _is_ours(mark: pytest.Mark) -> bool:
+    return mark.name in MARKER_NAMES
 
 
 def _start(config: pytest.Config) -> None:

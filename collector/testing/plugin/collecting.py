@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from collector.testing.plugin.markers import MarkerError, concerns, read_markers
+from collector.testing.plugin.markers import MarkerError, read_markers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
-def sort_out(items: list[pytest.Item]) -> bool:
-    """Report and remove the tests whose markers cannot be; say whether any test that is left concerns the plugin.
+def sort_out(items: list[pytest.Item], ours: Sequence[pytest.Item]) -> bool:
+    """Report and remove those of ``ours`` whose markers cannot be; say whether any of them is left.
 
     Such a test becomes an error of collection under its own name: pytest then runs no test, unless it is told to go on
     (``--continue-on-collection-errors``), and its exit status is not 0 in either case.
     """
-    ours = [item for item in items if concerns(item)]
     bad: set[pytest.Item] = set()
     for item in ours:
         try:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from collector.testing.plugin import FIXTURE_NAMES, MARKER_NAMES
 from collector.testing.plugin.limits import Limit, LimitError, parse_limits, parse_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pytest
-
-NAMES = ("gpu", "gpu_limits", "gpu_leaks", "gpu_untraced")
-FIXTURES = ("gpu_trace", "gpu_devices", "simulated_gpu")
-"""Fixtures that make a test a GPU test even without a marker."""
 
 
 class MarkerError(ValueError):
@@ -46,18 +43,9 @@ class Markers:
     """Whether it uses the fixture ``gpu_trace``."""
 
 
-def concerns(item: pytest.Item) -> bool:
-    """Whether a test has a marker or uses a fixture of ours; quick, for every collected test."""
-    keywords, fixtures = item.keywords, getattr(item, "fixturenames", ())
-    return any(name in keywords for name in NAMES) or any(name in fixtures for name in FIXTURES)
-
-
 def uses_gpu(item: pytest.Item) -> bool:
     """Whether a test says that it uses the GPU."""
-    fixtures = getattr(item, "fixturenames", ())
-    return concerns(item) and (
-        any(item.get_closest_marker(name) for name in NAMES[:3]) or any(name in fixtures for name in FIXTURES)
-    )
+    return _asks_for(item, MARKER_NAMES - {"gpu_untraced"})
 
 
 def read_markers(item: pytest.Item) -> Markers:
@@ -66,7 +54,7 @@ def read_markers(item: pytest.Item) -> Markers:
     Raises:
         MarkerError: an argument is unknown or impossible.
     """
-    if not concerns(item):
+    if not _asks_for(item, MARKER_NAMES):
         return Markers(Requirement())
     fixtures = getattr(item, "fixturenames", ())
     simulate = {"simulate": True} if "simulated_gpu" in fixtures else {}
@@ -77,6 +65,11 @@ def read_markers(item: pytest.Item) -> Markers:
         untraced=_untraced(item),
         traces_itself="gpu_trace" in fixtures,
     )
+
+
+def _asks_for(item: pytest.Item, markers: frozenset[str]) -> bool:
+    fixtures = getattr(item, "fixturenames", ())
+    return not FIXTURE_NAMES.isdisjoint(fixtures) or any(mark.name in markers for mark in item.iter_markers())
 
 
 def _arguments(item: pytest.Item, name: str, positional: str = "") -> dict[str, object]:

@@ -1,0 +1,107 @@
+"""What the pytest plugin costs: installed but not asked for, and with ``--gpu-trace`` on tests without GPU work.
+
+Claims: a run that does not ask for the plugin starts at most 5 ms later than one without it and imports neither numpy
+nor the native module; with ``--gpu-trace`` a test that does nothing on the GPU costs at most 1 ms more.
+
+Whole pytest runs by turns: without the plugin (``-p no:collector``), with it, and tracing on the simulated GPU.
+Start-up is a run of one empty test, per test the difference between a run of many and of few; all is processor time,
+the least of several rounds. The plugin's own import is timed in a process of its own as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+FEW, MANY = 1, 1001
+KINDS = {
+    "without": ["-p", "no:collector"],
+    "installed": [],
+    "tracing": ["--gpu-trace", "--gpu-simulate"],
+}
+IMPORT = """
+import importlib.metadata, json, sys, time
+import pytest
+before = set(sys.modules)
+start = time.process_time()
+(point,) = importlib.metadata.entry_points(group="pytest11", name="collector")
+found = time.process_time()
+point.load()
+loaded = time.process_time()
+print(json.dumps({"ms": 1000 * (loaded - found), "modules": sorted(set(sys.modules) - before)}))
+"""
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """This one, with bytecode kept in ``folder``: installed packages come with theirs, this checkout's may not."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+
+
+def processor_s(arguments: list[str], folder: Path) -> float:
+    """Processor time of one pytest run, in s."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0:
+        raise SystemExit(done.stdout + done.stderr)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure(rounds: int) -> dict[str, object]:
+    """Every figure, in ms."""
+    spent: dict[tuple[str, int], list[float]] = {(kind, count): [] for kind in KINDS for count in (FEW, MANY)}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for count in (FEW, MANY):
+            source = f"import pytest\n@pytest.mark.parametrize('n', range({count}))\ndef test_nothing(n): pass\n"
+            (folder / f"test_{count}.py").write_text(source)
+        for _ in range(rounds):
+            for kind, count in spent:
+                spent[kind, count].append(processor_s([*KINDS[kind], f"test_{count}.py"], folder))
+        program = [sys.executable, "-c", IMPORT]
+        runs = [
+            subprocess.run(program, cwd=folder, env=environment(folder), capture_output=True, check=True)
+            for _ in range(rounds)
+        ]
+        imports = [json.loads(run.stdout) for run in runs]
+    middle = {key: 1000 * min(values) for key, values in spent.items()}
+    per_test = {kind: (middle[kind, MANY] - middle[kind, FEW]) / (MANY - FEW) for kind in KINDS}
+    return {
+        "startup_without_ms": middle["without", FEW],
+        "startup_more_when_installed_ms": middle["installed", FEW] - middle["without", FEW],
+        "import_ms": min(each["ms"] for each in imports),
+        "imported": [
+            name for name in imports[0]["modules"] if name.partition(".")[0] in ("collector", "numpy", "rich")
+        ],
+        "per_test_without_ms": per_test["without"],
+        "per_test_more_when_installed_ms": per_test["installed"] - per_test["without"],
+        "per_test_more_when_tracing_ms": per_test["tracing"] - per_test["without"],
+        "processors": os.cpu_count(),
+        "rounds": rounds,
+    }
+
+
+def main() -> None:
+    """Print a table, or JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    figures = measure(arguments.rounds)
+    if arguments.json:
+        print(json.dumps(figures, indent=1))
+        return
+    for name, value in figures.items():
+        print(f"{name:34} {value:.3f}" if isinstance(value, float) else f"{name:34} {value}")
+
+
+if __name__ == "__main__":
+    main()
