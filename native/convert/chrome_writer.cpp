@@ -61,11 +61,11 @@ void ChromeWriter::AppendMicros(int64_t ns) {
   output_.Commit(at);
 }
 
-std::string_view ChromeWriter::Place(uint32_t pid, uint32_t tid) {
+const Fragment& ChromeWriter::Place(uint32_t pid, uint32_t tid) {
   if (pid != pid_ || tid != tid_ || place_.empty()) {
     pid_ = pid;
     tid_ = tid;
-    place_ = ",\"pid\":" + std::to_string(pid) + ",\"tid\":" + std::to_string(tid) + ",\"ts\":";
+    place_ = Fragment(",\"pid\":" + std::to_string(pid) + ",\"tid\":" + std::to_string(tid) + ",\"ts\":");
   }
   return place_;
 }
@@ -113,7 +113,7 @@ void ChromeWriter::OnSlice(const Slice& slice) {
   output_.Append("{\"ph\":\"X\",\"name\":");
   AppendString(slice.name);
   output_.Append(kCategoryText[static_cast<size_t>(slice.category)]);
-  output_.Append(Place(slice.pid, slice.tid));
+  Place(slice.pid, slice.tid).AppendTo(output_);
   AppendMicros(slice.start_ns);
   output_.Append(",\"dur\":");
   AppendMicros(slice.duration_ns);
@@ -154,7 +154,7 @@ void ChromeWriter::AppendFlow(std::string_view start, uint64_t id, int64_t time_
   output_.Append(start);
   output_.AppendNumber(id);
   output_.Append(",\"name\":\"launch\",\"cat\":\"launch\"");
-  output_.Append(place_);  // that of the slice just written
+  place_.AppendTo(output_);  // that of the slice just written
   AppendMicros(time_ns);
   output_.Append('}');
 }
@@ -179,7 +179,7 @@ void ChromeWriter::OnInstant(const Instant& instant) {
   output_.Append("{\"ph\":\"i\",\"s\":\"g\",\"name\":");
   AppendString(instant.name);
   output_.Append(",\"cat\":\"collector\"");
-  output_.Append(Place(pid_, tid_));
+  Place(pid_, tid_).AppendTo(output_);
   AppendMicros(instant.time_ns);
   if (!instant.details.empty()) {
     output_.Append(",\"args\":{\"details\":");

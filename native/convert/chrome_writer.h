@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "convert/events.h"
+#include "convert/fragment.h"
 #include "convert/output.h"
 
 namespace collector::convert {
@@ -36,7 +37,7 @@ class ChromeWriter : public TraceVisitor {
   void AppendArguments(const Slice& slice);
   void AppendFlow(std::string_view start, uint64_t id, int64_t time_ns);
   // `,"pid":1,"tid":2,"ts":`
-  std::string_view Place(uint32_t pid, uint32_t tid);
+  const Fragment& Place(uint32_t pid, uint32_t tid);
   void AppendMetadata(uint32_t pid, uint32_t tid, std::string_view event, std::string_view key);
 
   Output& output_;
@@ -44,7 +45,7 @@ class ChromeWriter : public TraceVisitor {
   bool any_event_ = false;
   uint32_t pid_ = 1;  // of place_
   uint32_t tid_ = 1000000;
-  std::string place_;
+  Fragment place_;
 };
 
 }  // namespace collector::convert

@@ -62,6 +62,7 @@ class Launches {
   static uint64_t KeyOfActivity(const Node& node, uint32_t rank);
   static std::string_view CallName(const Activity& activity);
 
+  void NoteCaller(uint64_t ordinal);
   size_t Slot(uint64_t key) const;
   uint32_t Find(uint64_t key) const;
   Launch& Insert(uint64_t key);
@@ -69,6 +70,7 @@ class Launches {
   uint32_t KeyedLaunchOf(const Node& node, uint32_t rank) const;
   uint32_t NamedLaunchOf(const Activity& activity, const Span& span) const;
 
+  std::vector<bool> is_caller_;  // by ordinal
   std::vector<uint32_t> slots_;  // open addressing: index of a launch, or kNone
   std::vector<Launch> launches_;
   NameTable names_;                   // of ops that activities without a key name

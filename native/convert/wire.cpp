@@ -2,25 +2,13 @@
 
 namespace collector::convert {
 
-uint64_t WireReader::ReadLongVarint() {
+uint64_t WireReader::ReadVarintAtEnd() {
   const char* const start = next_;
   uint64_t value = 0;
-  if (end_ - next_ >= kLongestVarint) {  // then no byte of it needs to be looked for
-    const auto* bytes = reinterpret_cast<const unsigned char*>(next_);
-#pragma GCC unroll 10
-    for (int i = 0; i < kLongestVarint; ++i) {
-      value |= static_cast<uint64_t>(bytes[i] & 0x7F) << (7 * i);
-      if (bytes[i] < 0x80) {
-        next_ += i + 1;
-        return value;
-      }
-    }
-    Fail("a number longer than 10 bytes", start);
-  }
   for (int shift = 0; shift < 7 * kLongestVarint; shift += 7) {
     if (next_ == end_) Fail("a number cut off by the end of its message", start);
     const auto byte = static_cast<unsigned char>(*next_++);
-    value |= static_cast<uint64_t>(byte & 0x7F) << shift;  // bits beyond 64 are dropped, as protobuf drops them
+    value |= static_cast<uint64_t>(byte & 0x7F) << shift;
     if (byte < 0x80) return value;
   }
   Fail("a number longer than 10 bytes", start);

@@ -1,0 +1,451 @@
+"""How fast a step becomes a trace, and what that costs in memory.
+
+Goals: the compatible face is 50 times, our own face 100 times as fast as plain Python that does TensorFlow's work
+TensorFlow's way; both are faster than orjson alone writes the ready-made events; shapes on which TensorFlow is
+quadratic cost no more than 3 times what easy ones cost; the cost of an event does not grow with the step, and memory
+hardly.
+
+CPU seconds of one process, by turns, medians; so other load on the machine matters to all arms alike. The input is wire
+bytes; the compatible face returns the text, our own hands it over piece by piece. The plain arm is given the parsed
+message. Where TensorFlow is installed, its own Timeline is the plain arm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from _plain_timeline import PlainTimeline
+
+from collector.protos import StepStats
+from collector.timeline import Timeline, View, backend, write_trace
+
+BASE_US = 1_600_000_000_000_000
+MIB = 1 << 20
+
+
+# --- steps, as wire bytes ---
+
+
+def varint(value: int) -> bytes:
+    """A number as protobuf writes it."""
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*encoded, value])
+
+
+def field(number: int, payload: bytes) -> bytes:
+    """A field with a length."""
+    return varint(number << 3 | 2) + varint(len(payload)) + payload
+
+
+def column(number: int, values: npt.NDArray[Any] | int, count: int) -> npt.NDArray[np.uint8]:
+    """A numeric field for each node, all equally wide."""
+    whole = np.broadcast_to(np.asarray(values, np.uint64), (count,))
+    width = max(-(-int(whole.max()).bit_length() // 7), 1)
+    tag = np.frombuffer(varint(number << 3), np.uint8)
+    rows = np.empty((count, len(tag) + width), np.uint8)
+    rows[:, : len(tag)] = tag
+    for byte in range(width):
+        rows[:, len(tag) + byte] = (whole >> np.uint64(7 * byte)).astype(np.uint8) & 0x7F | 0x80
+    rows[:, -1] &= 0x7F
+    return rows
+
+
+def text(number: int, template: str, values: Sequence[npt.NDArray[Any]], count: int) -> npt.NDArray[np.uint8]:
+    """A text field for each node: each ``#`` of ``template`` is one of ``values``, in eight digits."""
+    pieces = template.split("#")
+    row = field(number, "00000000".join(pieces).encode())
+    rows = np.tile(np.frombuffer(row, np.uint8), (count, 1))
+    at = len(row) - sum(map(len, pieces)) - 8 * (len(pieces) - 1)
+    for piece, numbers in zip(pieces[:-1], values, strict=False):
+        at += len(piece)
+        for digit in range(8):
+            rows[:, at + digit] = numbers // 10 ** (7 - digit) % 10 + ord("0")
+        at += 8
+    return rows
+
+
+def nodes(*columns: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Nodes of a device, one row each."""
+    body = np.concatenate(columns, axis=1)
+    head = np.frombuffer(b"\x12" + varint(body.shape[1]), np.uint8)
+    return np.concatenate([np.broadcast_to(head, (len(body), len(head))), body], axis=1)
+
+
+def device(name: str, *kinds: npt.NDArray[np.uint8]) -> bytes:
+    """A device whose nodes are of these kinds, by turns."""
+    return field(1, field(1, name.encode()) + np.concatenate(kinds, axis=1).tobytes())
+
+
+def output(allocator: str, num_bytes: int) -> npt.NDArray[np.uint8]:
+    """A NodeOutput, to be repeated."""
+    shape = field(2, field(2, b"\x08\x20") + field(2, b"\x08\x80\x01"))
+    allocation = field(4, b"\x08" + varint(num_bytes) + b"\x10" + varint(num_bytes) + field(3, allocator.encode()))
+    return np.frombuffer(field(7, field(3, b"\x08\x01" + shape + allocation)), np.uint8)
+
+
+def tensorflow_step(num_nodes: int) -> bytes:
+    """As TensorFlow records a GPU machine: half ops with their outputs and inputs, half activities, all µs.
+
+    Four of ten nodes have an output; an arrow a node; two to four lanes a device.
+    """
+    count = max(num_nodes // 10, 2)
+    turn = np.arange(count)
+    before = np.maximum(turn - 1, 0)
+
+    def op(
+        name: str, kind: str, first: str, second: str, start: int, duration: int, made: npt.NDArray[np.uint8] | None
+    ):
+        columns = [
+            text(1, f"model/layer/{name}_#", [turn], count),
+            column(2, BASE_US + 20 * turn + start, count),
+            column(5, duration, count),
+            text(
+                8,
+                f"model/layer/{name}_# = {kind}(model/layer/{first}_#, model/layer/{second}_#)",
+                [turn, turn, before],
+                count,
+            ),
+            column(9, BASE_US + 20 * turn + start - 2, count),
+        ]
+        if made is not None:
+            columns.insert(3, np.broadcast_to(made, (count, len(made))))
+        return nodes(*columns)
+
+    def activity(name: str, label: str, start: int, duration: int) -> npt.NDArray[np.uint8]:
+        return nodes(
+            text(1, f"model/layer/{name}", [turn], count),
+            column(2, BASE_US + 20 * turn + start, count),
+            column(5, duration, count),
+            text(8, label, [], count),
+        )
+
+    host, gpu = output("cpu", 16384), output("GPU_0_bfc", 16384)
+    task = "/job:localhost/replica:0/task:0"
+    gemm = "void gemm_nn<128,64>(float const*, float*)"
+    first, second = activity("MatMul_#:MatMul", gemm, 30, 12), activity("Relu_#:Relu", "EigenMetaKernel", 43, 9)
+    copy = activity("Pack_#:MEMCPYHtoD", "MEMCPYHtoD 16384 bytes (Pageable to Device)", 25, 30)
+    return b"".join(
+        [
+            device(
+                f"{task}/device:CPU:0",
+                op("Pack", "Pack", "Relu", "Pack", 0, 15, host),
+                op("Shape", "Shape", "Pack", "Shape", 10, 25, host),
+            ),
+            device(
+                f"{task}/device:GPU:0",
+                op("MatMul", "MatMul", "Pack", "Relu", 8, 14, gpu),
+                op("Relu", "Relu", "MatMul", "Shape", 14, 8, gpu),
+                op("Assign", "Assign", "Shape", "MatMul", 18, 4, None),
+            ),
+            device("/gpu:0/stream:all", first, second),
+            device("/gpu:0/stream:7", first),
+            device("/gpu:0/stream:13", second),
+            device("/gpu:0/memcpy", copy),
+        ]
+    )
+
+
+def recorded_step(num_nodes: int) -> bytes:
+    """As this project records: calls with correlation ids and what they launched, in ns, on two streams."""
+    count = max(num_nodes // 10, 2)
+    turn = np.arange(count)
+    base_ns = BASE_US * 1000
+
+    def common(start_ns: int, duration_ns: int, correlation: int, thread: int) -> list[npt.NDArray[np.uint8]]:
+        start = base_ns + 20_000 * turn + start_ns
+        return [
+            column(2, start // 1000, count),
+            column(5, max(duration_ns // 1000, 1), count),
+            column(10, thread, count),
+            column(13, start, count),
+            column(16, duration_ns, count),
+            column(100001, 3 * turn + correlation, count),
+        ]
+
+    def call(name: str, start_ns: int, correlation: int) -> npt.NDArray[np.uint8]:
+        return nodes(
+            text(1, name, [], count),
+            text(8, f"{name} = {name}()", [], count),
+            *common(start_ns, 4321, correlation, 4711),
+        )
+
+    def activity(name: str, label: str, start_ns: int, duration_ns: int, correlation: int) -> npt.NDArray[np.uint8]:
+        scheduled = base_ns + 20_000 * turn + 6_000 * (correlation - 1)
+        return nodes(
+            text(1, name, [], count),
+            text(8, label, [], count),
+            *common(start_ns, duration_ns, correlation, 4711),
+            column(9, scheduled // 1000, count),
+            column(17, scheduled, count),
+        )
+
+    gemm = activity(
+        "layer1/conv:sgemm",
+        "void sgemm<float, 128, 64>(float const*, float*) regs:64 shm:1024 grid:8,1,1 block:256,1,1",
+        9_123,
+        7_777,
+        1,
+    )
+    relu = activity("layer1/relu:relu", "relu(float*, int) regs:16 shm:0 grid:64,1,1 block:128,1,1", 17_001, 5_005, 2)
+    copy = activity("layer1/in:MEMCPYHtoD", "MEMCPYHtoD 16384 bytes (Pageable to Device)", 18_500, 3_003, 3)
+    calls = [
+        call(name, 6_000 * index, index + 1)
+        for index, name in enumerate(["cudaLaunchKernel", "cudaLaunchKernel", "cudaMemcpyAsync"])
+    ]
+    return b"".join(
+        [
+            device("/cpu:0", *calls),
+            device("/gpu:0/stream:all", gemm, relu, copy),
+            device("/gpu:0/stream:7", gemm),
+            device("/gpu:0/stream:13", relu, copy),
+            device("/gpu:0/memcpy", copy),
+        ]
+    )
+
+
+def overlapping_step(num_nodes: int) -> bytes:
+    """Every node of a device overlaps with every other."""
+    turn = np.arange(num_nodes)
+    columns = [text(1, "kernel_#:MatMul", [turn], num_nodes), column(2, BASE_US + turn, num_nodes)]
+    return device("/gpu:0/stream:7", nodes(*columns, column(5, 10 * num_nodes, num_nodes)))
+
+
+def apart_step(num_nodes: int) -> bytes:
+    """The same without any overlap."""
+    turn = np.arange(num_nodes)
+    columns = [text(1, "kernel_#:MatMul", [turn], num_nodes), column(2, BASE_US + 10 * turn, num_nodes)]
+    return device("/gpu:0/stream:7", nodes(*columns, column(5, 5, num_nodes)))
+
+
+def tensors_step(num_nodes: int, *, to_the_end: bool) -> bytes:
+    """Ops with an output each; the last op takes all of them, or each op that of the one before."""
+    turn = np.arange(num_nodes)
+    made = output("cpu", 4096)
+    label = "op_# = Op()" if to_the_end else "op_# = Op(op_#)"
+    body = np.concatenate(
+        [
+            text(1, "op_#", [turn], num_nodes),
+            column(2, BASE_US + 10 * turn, num_nodes),
+            column(5, 5, num_nodes),
+            np.broadcast_to(made, (num_nodes, len(made))),
+            text(8, label, [turn, np.maximum(turn - 1, 0)], num_nodes),
+        ],
+        axis=1,
+    )
+    last = f"last = Last({', '.join(f'op_{number:08}' for number in range(num_nodes))})"
+    start = b"\x10" + varint(BASE_US + 10 * num_nodes)
+    collected = field(2, field(1, b"last") + start + b"\x28\x05" + field(8, last.encode())) if to_the_end else b""
+    rows = nodes(body).tobytes()
+    return field(1, field(1, b"/device:CPU:0") + rows + collected)
+
+
+# --- arms ---
+
+
+def plain_timeline() -> tuple[str, Callable[..., Any]]:
+    """The name of the plain arm, and its Timeline class."""
+    try:
+        from tensorflow.python.client.timeline import Timeline as TensorFlowTimeline  # type: ignore[import-not-found]
+    except ImportError:
+        return "plain Python", PlainTimeline
+    return "TensorFlow", TensorFlowTimeline
+
+
+def compatible(data: bytes, *, show_memory: bool = False) -> int:
+    """Length of the text."""
+    return len(Timeline(data).generate_chrome_trace_format(show_memory=show_memory))
+
+
+def own(data: bytes, perfetto: bool = False) -> int:
+    """Length of the file."""
+    sizes: list[int] = []
+    write_trace(data, lambda piece: sizes.append(len(piece)), View(), perfetto=perfetto)
+    return sum(sizes)
+
+
+def seconds(work: Callable[[], object], repeats: int) -> float:
+    """CPU seconds of one call, the median."""
+    spent = []
+    for _ in range(repeats):
+        gc.collect()
+        begin = time.process_time()
+        work()
+        spent.append(time.process_time() - begin)
+    return statistics.median(spent)
+
+
+# --- claims ---
+
+
+def against_plain_python(sizes: Sequence[int]) -> None:
+    """Both faces against the plain arm, on both kinds of step."""
+    name, timeline = plain_timeline()
+    print(f"\n| step | nodes | {name} s | compatible s | ratio | {name} with memory s | own s | ratio |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for kind, make in (("TensorFlow's", tensorflow_step), ("our own", recorded_step)):
+        for size in sizes:
+            data = make(size)
+            repeats = 5 if size <= 100_000 else 3
+            spent: dict[bool, float] = {}
+            for show_memory in (False, True):
+                step = StepStats.FromString(data)
+                begin = time.process_time()
+                plain = timeline(step).generate_chrome_trace_format(show_dataflow=True, show_memory=show_memory)
+                spent[show_memory] = time.process_time() - begin
+                if size <= 100_000:
+                    same = Timeline(data).generate_chrome_trace_format(show_memory=show_memory)
+                    assert same == plain, "the arms do not do the same work"
+                del plain, step
+            ours = seconds(lambda: compatible(data), repeats)  # noqa: B023
+            drawn = seconds(lambda: own(data), repeats)  # noqa: B023
+            print(
+                f"| {kind} | {size:,} | {spent[False]:.2f} | {ours:.3f} | {spent[False] / ours:.0f} "
+                f"| {spent[True]:.2f} | {drawn:.3f} | {spent[True] / drawn:.0f} |",
+                flush=True,
+            )
+
+
+def against_orjson(size: int) -> None:
+    """Reading, laying out and writing against writing alone."""
+    try:
+        import orjson
+    except ImportError:
+        print("\norjson is not installed: not compared with it")
+        return
+    print("\n| step | file | events | orjson.dumps of the ready events s | ours, from wire bytes s | ratio |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for kind, make in (("TensorFlow's", tensorflow_step), ("our own", recorded_step)):
+        data = make(size)
+        pieces: list[str] = []
+        write_trace(data, lambda piece: pieces.append(str(piece, "utf-8")), View())  # noqa: B023
+        files = {
+            "compatible": (Timeline(data).generate_chrome_trace_format(), lambda: compatible(data)),  # noqa: B023
+            "own": ("".join(pieces), lambda: own(data)),  # noqa: B023
+        }
+        for name, (whole, work) in files.items():
+            events = orjson.loads(whole)["traceEvents"]
+            theirs, ours = seconds(lambda: orjson.dumps(events), 7), seconds(work, 7)  # noqa: B023
+            print(
+                f"| {kind} | {name} | {len(events):,} | {theirs:.4f} | {ours:.4f} | {theirs / ours:.1f} |", flush=True
+            )
+
+
+def hard_shapes(size: int) -> None:
+    """What TensorFlow is quadratic on, against the same without the difficulty, per event."""
+
+    def analyze(data: bytes) -> None:
+        Timeline(data).analyze_step_stats(show_memory=True).chrome_trace.format_to_string()
+
+    print(f"\n| at {size:,} nodes | hard ns/event | easy ns/event | hard / easy |")
+    print("| --- | --- | --- | --- |")
+    living, passing = tensors_step(size, to_the_end=True), tensors_step(size, to_the_end=False)
+    for name, work, hard, easy in (
+        ("all overlap, compatible", compatible, overlapping_step(size), apart_step(size)),
+        ("all overlap, own", own, overlapping_step(size), apart_step(size)),
+        ("all tensors live to the end, compatible", analyze, living, passing),
+        ("all tensors live to the end, own", own, living, passing),
+    ):
+        costs = [seconds(lambda: work(data), 5) / events_of(work, data) * 1e9 for data in (hard, easy)]  # noqa: B023
+        print(f"| {name} | {costs[0]:.0f} | {costs[1]:.0f} | {costs[0] / costs[1]:.2f} |", flush=True)
+
+
+def events_of(work: Callable[[bytes], object], data: bytes) -> int:
+    """How many events an arm writes."""
+    if work is own:
+        drawn = write_trace(data, lambda _: None, View())
+        return drawn.slices + 2 * drawn.arrows + drawn.counter_values
+    show_memory = work is not compatible
+    return Timeline(data).generate_chrome_trace_format(show_memory=show_memory).count('"ph"')
+
+
+def flatness(sizes: Sequence[int]) -> None:
+    """The cost of an event of our own face by the size of the step."""
+    print("\n| step | events | own ns/event | peak memory over the input MiB | .pftrace / compact JSON bytes |")
+    print("| --- | --- | --- | --- | --- |")
+    for kind in ("tensorflow", "recorded"):
+        for size in sizes:
+            asked = [sys.executable, __file__, "--one", kind, str(size)]
+            done = subprocess.run(asked, capture_output=True, text=True, check=True)
+            row = json.loads(done.stdout)
+            print(
+                f"| {kind} | {row['events']:,} | {row['ns_per_event']:.0f} | {row['peak_bytes'] / MIB:.0f} "
+                f"| {row['pftrace_ratio']:.2f} |",
+                flush=True,
+            )
+
+
+def one(kind: str, size: int) -> dict[str, float]:
+    """One row of `flatness`, in a process of its own. Memory is read before anything else has used any."""
+    make = tensorflow_step if kind == "tensorflow" else recorded_step
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "step.pb"
+        if os.fork() == 0:  # making the step takes more memory than drawing it
+            path.write_bytes(make(size))
+            os._exit(0)
+        os.wait()
+        data = path.read_bytes()
+    own(make(100))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    begin = time.process_time()
+    json_bytes = own(data)
+    first = time.process_time() - begin
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    drawn = write_trace(data, lambda _: None, View())
+    events = drawn.slices + 2 * drawn.arrows + drawn.counter_values
+    spent = first if size > 1_000_000 else seconds(lambda: own(data), 5)
+    return {
+        "events": events,
+        "ns_per_event": spent / events * 1e9,
+        "peak_bytes": peak * 1024,
+        "pftrace_ratio": own(data, perfetto=True) / json_bytes,
+    }
+
+
+def processor() -> str:
+    """Return the processor's name."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="up to 100,000 nodes")
+    parser.add_argument("--full", action="store_true", help="up to 10 million events; takes minutes")
+    parser.add_argument("--one", nargs=2, metavar=("KIND", "NODES"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if backend.native() is None:
+        sys.exit("the extension collector._convert is not built: there is nothing to measure")
+    if options.one:
+        print(json.dumps(one(options.one[0], int(options.one[1]))))
+        return
+    print(f"{processor()}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    large = [] if options.quick else [1_000_000]
+    against_plain_python([100_000, *large])
+    against_orjson(100_000)
+    hard_shapes(100_000)
+    flatness([10_000, 100_000, *large, *([10_000_000] if options.full else [])])
+
+
+if __name__ == "__main__":
+    main()
