@@ -1,0 +1,450 @@
+"""The timeline in Python: what StepStats say, who is accepted, what is refused."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from collector.errors import InvalidFileError, MissingDependencyError
+from collector.ledger import Ledger
+from collector.protos import (
+    AllocationDescription,
+    NodeOutput,
+    Provenance,
+    RunMetadata,
+    StepStats,
+    TensorDescription,
+    TensorShapeProto,
+)
+from collector.timeline import Timeline, View, backend, chrome_trace
+from collector.timeline.activity import gpu_activity, host_activity, int64, parse_device_name
+from collector.timeline.compatible import assign_lanes, parse_kernel_name, parse_op_label
+from collector.timeline.description import tensor_description_text
+from collector.timeline.wire import is_run_metadata, parse_step, provenance_of
+
+BASE_NS = 1_700_000_000_000_000_123
+
+
+@pytest.fixture(autouse=True)
+def in_python(monkeypatch):
+    monkeypatch.setattr(backend, "native", lambda: None)
+
+
+def node(name="", label="", **fields):
+    defaults = {
+        "node_name": name,
+        "timeline_label": label,
+        "all_start_micros": 0,
+        "all_end_rel_micros": 0,
+        "all_start_nanos": 0,
+        "all_end_rel_nanos": 0,
+        "scheduled_micros": 0,
+        "scheduled_nanos": 0,
+        "thread_id": 0,
+        "correlation_id": 0,
+    }
+    return SimpleNamespace(**defaults | fields)
+
+
+def launched_step():
+    """Two kernels that overlap on one stream, a copy, and the calls that caused them."""
+    step = RunMetadata()
+    host = step.step_stats.dev_stats.add(device="/cpu:0", thread_names={4711: "python3"})
+    kernels = step.step_stats.dev_stats.add(device="/gpu:0/stream:0")
+    everything = step.step_stats.dev_stats.add(device="/gpu:0/stream:all")
+    copies = step.step_stats.dev_stats.add(device="/gpu:0/memcpy")
+    host.node_stats.add(node_name="layer1/conv", timeline_label="layer1/conv = conv()", thread_id=4711)
+    for index, name in enumerate(["cudaLaunchKernel", "cudaLaunchKernel", "cudaMemcpyAsync"]):
+        host.node_stats.add(
+            node_name=name, timeline_label=f"{name} = {name}()", thread_id=4711, correlation_id=index + 1
+        )
+    for index, call in enumerate(host.node_stats):
+        call.all_start_nanos = BASE_NS + 1000 * index
+        call.all_end_rel_nanos = 500 if index else 9000
+    label = "void sgemm<float>(float const*) regs:64 shm:1024 grid:8,1,1 block:256,1,1"
+    for index in range(2):
+        made = {"node_name": "layer1/conv:sgemm", "timeline_label": label, "correlation_id": index + 1}
+        made |= {"all_start_nanos": BASE_NS + 5000 + index * 400, "all_end_rel_nanos": 1001}
+        made |= {"scheduled_nanos": BASE_NS + 1000 * (index + 1), "thread_id": 4711}
+        kernels.node_stats.add(**made)
+        everything.node_stats.add(**made)
+    copy_node = copies.node_stats.add(
+        node_name="layer1/conv:MEMCPYHtoD",
+        timeline_label="MEMCPYHtoD 4096 bytes (Pageable to Device)",
+        all_start_nanos=BASE_NS + 7000,
+        all_end_rel_nanos=250,
+        correlation_id=3,
+    )
+    kernels.node_stats.append(copy_node)
+    return step
+
+
+def events(text, phase):
+    return [event for event in json.loads(text)["traceEvents"] if event["ph"] == phase]
+
+
+# --- what labels and names say ---
+
+
+@pytest.mark.parametrize(
+    ("label", "op", "inputs"),
+    [
+        ("a = Const()", "Const", []),
+        ("[cpu 1.0MB] a = Add(x, y:1)", "Add", ["x", "y:1"]),
+        ("a = b = Add(x)", "Add", ["x"]),
+        ("a = F(g(x), h(y))", "F(g(x), h", ["y)"]),
+        ("a = Add(x) and more", "Add", ["x"]),
+        ("a = Add(x\ny)", "unknown", []),
+        ("a = (x)", "", ["x"]),
+        (" = ()", "", []),
+        ("no label", "unknown", []),
+        (")(", "unknown", []),
+        ("", "unknown", []),
+    ],
+)
+def test_op_labels(label, op, inputs):
+    assert parse_op_label(label) == (op, inputs)
+
+
+@pytest.mark.parametrize(
+    ("label", "name", "expected"),
+    [
+        ("", "a:Op", ("a", "Op")),
+        ("", "a:Op:rest", ("a", "Op")),
+        ("", "symbol", ("symbol", "unknown")),
+        ("kernel@@b:Mul#id=1#", "a:Op", ("b", "Mul")),
+        ("kernel@@#", "a:Op", ("a", "Op")),
+        ("# kernel@@b:Mul", "a:Op", ("a", "Op")),
+    ],
+)
+def test_kernel_names(label, name, expected):
+    assert parse_kernel_name(label, name) == expected
+
+
+def test_lanes_are_free_strictly_after_their_last_op():
+    ops = [SimpleNamespace(start=start, end=end, lane=-1) for start, end in [(0, 5), (5, 9), (6, 7), (8, 9), (10, 11)]]
+    assign_lanes(ops)
+    assert [op.lane for op in ops] == [1, 0, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("device", "readable", "track", "on_gpu"),
+    [
+        ("/gpu:0/stream:7", "GPU 0 stream 7", "stream 7", True),
+        ("/gpu:0/stream:all", "GPU 0 all streams", "all streams", True),
+        ("/device:GPU:1/memcpy", "GPU 1 copies", "copies", True),
+        ("/job:localhost/replica:0/task:0/device:GPU:2", "GPU 2 ops", "ops", False),
+        ("/job:worker/replica:0/task:3/gpu:1/stream:7.2", "worker 3 GPU 1 stream 7.2", "stream 7.2", True),
+        ("/job:ps/replica:1/task:3/device:CPU:0", "ps 1/3 CPU 0 ops", "ops", False),
+        ("/gpu:0 (Tesla V100)/context#1/stream#3", "GPU 0 stream 3", "stream 3", True),
+        ("/device:GPU:0/sync", "GPU 0 sync", "sync", True),
+        ("/cpu:0", "CPU 0 ops", "ops", False),
+        ("/host:CPU", "host threads", "host threads", False),
+        ("somewhere", "somewhere", "ops", False),
+        ("", "", "ops", False),
+    ],
+)
+def test_device_names(device, readable, track, on_gpu):
+    name = parse_device_name(device)
+    assert (name.readable, name.track, name.on_gpu) == (readable, track, on_gpu)
+
+
+def test_kernel_details_are_taken_apart():
+    label = "void f<std::pair<int, a::b>>(int) regs:64 grid:8,1,1 occ_pct:50.5"
+    activity = gpu_activity(node("layer1/conv:f", label))
+    assert (activity.name, activity.op, activity.category) == ("f", "layer1/conv", "kernel")
+    assert activity.full_name == "void f<std::pair<int, a::b>>(int)"
+    assert activity.details == [("regs", "64"), ("grid", "8,1,1"), ("occ_pct", "50.5")]
+
+
+def test_an_unshortened_kernel_name_is_not_cut_at_its_colons():
+    activity = gpu_activity(node("void ns::f<std::pair<int, int> >(a::b)"))
+    assert (activity.name, activity.op) == ("void ns::f<std::pair<int, int> >(a::b)", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "kind", "num_bytes", "source", "target"),
+    [
+        ("x:MEMCPYHtoD", "MEMCPYHtoD 4096 bytes (Pageable to Device)", "HtoD", 4096, "Pageable", "Device"),
+        ("MemcpyD2H", "MemcpyD2H 12 bytes", "DtoH", 12, "", ""),
+        ("MEMCPY<unknown>", "no bytes", "<unknown>", -1, "", ""),
+        ("MEMCPYDtoD", f"{2**70} bytes", "DtoD", -1, "", ""),
+    ],
+)
+def test_copies(name, label, kind, num_bytes, source, target):
+    activity = gpu_activity(node(name, label))
+    assert activity.category == "memcpy"
+    assert (activity.copy_kind, activity.num_bytes, activity.source, activity.target) == (
+        kind,
+        num_bytes,
+        source,
+        target,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "category"),
+    [("cudaLaunchKernel", "api"), ("cuStreamSynchronize", "sync"), ("cumsum", "op"), ("cudnn_conv", "op")],
+)
+def test_host_categories(name, category):
+    assert host_activity(node(name)).category == category
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("007", 7), ("-5", -5), ("1_0", None), (str(2**63), None), ("٣", None), ("9" * 5000, None)]
+)
+def test_numbers_in_labels(text, number):
+    assert int64(text) == number
+
+
+def test_tensor_descriptions_do_not_depend_on_the_runtime():
+    description = TensorDescription(
+        dtype=1,
+        shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=-1, name="b\u00e4\n\x01'\"\\"), TensorShapeProto.Dim()]),
+        allocation_description=AllocationDescription(requested_bytes=8, has_single_reference=True),
+    )
+    assert tensor_description_text(description) == (
+        "dtype: DT_FLOAT\n"
+        'shape {\n  dim {\n    size: -1\n    name: "b\u00e4\\n\\001\\\'\\"\\\\"\n  }\n  dim {\n  }\n}\n'
+        "allocation_description {\n  requested_bytes: 8\n  has_single_reference: true\n}\n"
+    )
+    assert tensor_description_text(TensorDescription(dtype=77, shape=TensorShapeProto())) == "dtype: 77\nshape {\n}\n"
+
+
+# --- the compatible face ---
+
+
+def test_worked_example():
+    """The example that TensorFlow itself was asked for."""
+    step = StepStats()
+    cpu = step.dev_stats.add(device="/cpu:0")
+    held = TensorDescription(allocation_description=AllocationDescription(requested_bytes=8, allocator_name="cpu"))
+    output = [NodeOutput(tensor_description=held)]
+    cpu.node_stats.add(
+        node_name="a", timeline_label="a = Const()", all_start_micros=100, all_end_rel_micros=10, output=output
+    )
+    cpu.node_stats.add(
+        node_name="b", timeline_label="b = Neg(a)", all_start_micros=110, all_end_rel_micros=10, output=output
+    )
+    gpu = step.dev_stats.add(device="/gpu:0/stream:all")
+    gpu.node_stats.add(node_name="b:Neg", all_start_micros=115, all_end_rel_micros=3)
+
+    analysis = Timeline(step).analyze_step_stats()
+    text = analysis.chrome_trace.format_to_string()
+    assert [event["name"] for event in events(text, "X")] == ["Const", "Neg", "Neg"]
+    assert [event["tid"] for event in events(text, "X")] == [0, 1, 0]
+    assert [(event["ts"], event["tid"]) for event in events(text, "s") + events(text, "t")] == [(110, 0), (110, 1)]
+    assert [(event["ts"], event["args"]["cpu"]) for event in events(text, "C")] == [
+        (100, 8),
+        (110, 16),
+        (119, 8),
+        (120, 0),
+    ]
+    assert analysis.allocator_maximums == {"cpu": (110, 16, {"a", "b"})}
+
+
+def test_nothing_gives_the_allocators_alone():
+    assert json.loads(Timeline(StepStats()).generate_chrome_trace_format()) == {
+        "traceEvents": [{"name": "process_name", "ph": "M", "pid": 0, "args": {"name": "Allocators"}}]
+    }
+
+
+def test_every_form_of_a_step_gives_one_text():
+    whole = launched_step()
+    text = Timeline(whole.step_stats).generate_chrome_trace_format()
+    for form in (whole, whole.SerializeToString(), bytearray(whole.step_stats.SerializeToString())):
+        assert Timeline(form).generate_chrome_trace_format() == text
+
+
+def test_plain_objects_with_the_fields_are_accepted():
+    description = SimpleNamespace(
+        dtype=1, shape=None, allocation_description=SimpleNamespace(allocator_name="cpu", requested_bytes=4)
+    )
+    made = node(
+        "a",
+        "a = Const()",
+        all_start_micros=5,
+        all_end_rel_micros=1,
+        output=[SimpleNamespace(tensor_description=description)],
+    )
+    step = SimpleNamespace(dev_stats=[SimpleNamespace(device="/cpu:0", node_stats=[made])])
+    text = Timeline(step).generate_chrome_trace_format(show_memory=False)
+    assert [event["name"] for event in events(text, "X")] == ["Const"]
+
+
+def test_the_callers_step_is_left_alone():
+    step = launched_step()
+    before = copy.deepcopy(step)
+    Timeline(step).generate_chrome_trace_format(show_memory=True, op_time="gpu")
+    assert step == before
+
+
+@pytest.mark.parametrize("data", [b"\x0a\xff", b"hello world", b"\x0a\x03\x0a\x01\xff", b"\x00"])
+def test_rubbish_is_refused(data):
+    with pytest.raises(InvalidFileError, match="message"):
+        Timeline(data).generate_chrome_trace_format()
+
+
+# --- telling messages apart ---
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        StepStats(),
+        StepStats(dev_stats=[{"device": "/cpu:0"}]),
+        StepStats(dev_stats=[{"device": "/cpu:0", "node_stats": [{"node_name": "a"}]}]),
+        StepStats(dev_stats=[{"node_stats": [{"node_name": "a"}]}]),
+        StepStats(dev_stats=[{}, {"device": "x"}]),
+        StepStats(dev_stats=[{"thread_names": {1: "a"}}]),
+    ],
+)
+def test_messages_are_told_apart(step):
+    assert parse_step(step.SerializeToString()) == step
+    whole = RunMetadata(step_stats=step)
+    assert is_run_metadata(whole.SerializeToString())
+    assert parse_step(whole.SerializeToString()) == whole
+
+
+def test_provenance_is_found_without_parsing_the_rest():
+    whole = launched_step()
+    assert provenance_of(whole.SerializeToString()) is None
+    whole.provenance.source = "native"
+    assert provenance_of(whole.SerializeToString()) == Provenance(source="native")
+
+
+# --- our own face ---
+
+
+def test_own_face_tells_the_step():
+    text = chrome_trace(launched_step())
+    trace = json.loads(text)
+    processes = {e["pid"]: e["args"]["name"] for e in events(text, "M") if e["name"] == "process_name"}
+    threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in events(text, "M") if e["name"] == "thread_name"}
+    assert list(processes.values()) == [
+        "CPU 0 ops (/cpu:0)",
+        "GPU 0 stream 0 (/gpu:0/stream:0)",
+        "GPU 0 copies (/gpu:0/memcpy)",
+        "GPU 0 counters (/gpu:0)",
+    ]
+    assert list(threads.values()) == ["python3 (thread 4711)", "stream 0", "stream 0 lane 2", "copies"]
+    kernel = next(e for e in events(text, "X") if e["cat"] == "kernel")
+    assert (kernel["name"], kernel["ts"], kernel["dur"]) == ("sgemm", 5.0, 1.001)
+    assert '"ts":5.400,"dur":1.001' in text
+    assert kernel["args"] == {
+        "kernel": "void sgemm<float>(float const*)",
+        "op": "layer1/conv",
+        "registers": 64,
+        "shared_bytes": 1024,
+        "grid": [8, 1, 1],
+        "block": [256, 1, 1],
+        "correlation": 1,
+        "waited_ns": 4000,
+    }
+    assert trace["otherData"]["base_time_ns"] == str(BASE_NS)
+    assert trace["otherData"]["base_time"] == "2023-11-14T22:13:20.000000123Z"
+    assert trace["displayTimeUnit"] == "ns"
+
+
+def test_arrows_join_calls_and_what_they_caused():
+    text = chrome_trace(launched_step())
+    slices = {(e["pid"], e["tid"], e["ts"]): e["name"] for e in events(text, "X")}
+    starts = {e["id"]: slices[e["pid"], e["tid"], e["ts"]] for e in events(text, "s")}
+    ends = {e["id"]: slices[e["pid"], e["tid"], e["ts"]] for e in events(text, "f")}
+    assert len(ends) == len(events(text, "f")) == 3
+    assert sorted((starts[i], ends[i]) for i in ends) == [
+        ("cudaLaunchKernel", "sgemm"),
+        ("cudaLaunchKernel", "sgemm"),
+        ("cudaMemcpyAsync", "MEMCPYHtoD"),
+    ]
+    assert not events(chrome_trace(launched_step(), arrows=False), "s")
+
+
+def test_ids_keep_perfetto_from_mixing_tracks():
+    ids = {(e["pid"], e["tid"]) for e in events(chrome_trace(launched_step()), "X")}
+    assert 0 not in {tid for _, tid in ids}
+    assert not {pid for pid, _ in ids} & {tid for _, tid in ids}
+
+
+def test_bytes_in_flight_are_counted():
+    text = chrome_trace(launched_step())
+    assert [(e["name"], e["ts"], e["args"]) for e in events(text, "C")] == [
+        ("HtoD in flight", 7.0, {"bytes": 4096}),
+        ("HtoD in flight", 7.25, {"bytes": 0}),
+    ]
+
+
+def test_filters():
+    step = launched_step()
+    assert {e["cat"] for e in events(chrome_trace(step, devices="gpu"), "X")} == {"kernel", "memcpy"}
+    assert {e["name"] for e in events(chrome_trace(step, names="void sgemm"), "X")} == {"sgemm"}
+    assert {e["name"] for e in events(chrome_trace(step, min_duration_ns=1001), "X")} == {"sgemm", "layer1/conv"}
+    assert {e["name"] for e in events(chrome_trace(step, window_ns=(7100, None)), "X")} == {"MEMCPYHtoD", "layer1/conv"}
+
+
+def test_the_longest_are_kept_and_the_rest_is_told():
+    text = chrome_trace(launched_step(), max_events=3)
+    assert sorted(e["name"] for e in events(text, "X")) == ["layer1/conv", "sgemm", "sgemm"]
+    other = json.loads(text)["otherData"]
+    assert other["drawn"]["left_out"] == 5
+    assert other["drawn"]["longest_left_out_ns"] == 500
+    assert "left out the 5 shortest slices" in other["not_drawn"][0]
+
+
+def test_nodes_without_a_possible_time_are_counted():
+    step = launched_step()
+    odd = step.step_stats.dev_stats[1].node_stats
+    odd.add(node_name="never")
+    odd.add(node_name="backwards", all_start_nanos=BASE_NS, all_end_rel_nanos=-1)
+    odd.add(node_name="wrapped", all_start_nanos=2**63 - 1, all_end_rel_nanos=5)
+    odd.add(node_name="huge", all_start_micros=2**62, all_end_rel_micros=1)
+    trace = json.loads(chrome_trace(step))
+    assert trace["otherData"]["drawn"]["untimed"] == 4
+    assert trace["otherData"]["drawn"]["slices"] == 8
+
+
+def test_losses_are_to_be_seen():
+    step = launched_step()
+    ledger = Ledger(records_dropped=12, early=3)
+    step.provenance.ledger.update(ledger.as_dict())
+    step.provenance.window_start_nanos = BASE_NS - 50
+    step.provenance.window_end_nanos = BASE_NS + 20_000
+    text = chrome_trace(step)
+    assert [(e["name"], e["ts"], e["s"]) for e in events(text, "i")] == [
+        ("lost: 3 activities start before the step and are kept apart", 0.0, "g"),
+        ("lost: CUPTI dropped 12 records", 20.0, "g"),
+    ]
+    other = json.loads(text)["otherData"]
+    assert other["losses"] == ledger.losses()
+    assert other["ledger"]["records_dropped"] == 12
+    assert "decode_cpu_ns" in other["tracer_cost"]
+
+
+def test_files_are_whole_and_repeatable(tmp_path):
+    step = launched_step()
+    drawn = chrome_trace(step, tmp_path / "a.json.gz")
+    chrome_trace(step, tmp_path / "b.json.gz")
+    assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()
+    assert gzip.decompress((tmp_path / "a.json.gz").read_bytes()).decode() == chrome_trace(step)
+    assert drawn.slices == 8
+    with pytest.raises(InvalidFileError):
+        chrome_trace(b"\x0a\xff", tmp_path / "c.json")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json.gz", "b.json.gz"]
+
+
+def test_perfetto_needs_the_extension(tmp_path):
+    with pytest.raises(MissingDependencyError, match="_convert"):
+        chrome_trace(launched_step(), tmp_path / "a.pftrace")
+
+
+def test_other_things_are_no_steps():
+    with pytest.raises(TypeError, match="cannot draw a int"):
+        chrome_trace(5)
+
+
+def test_a_view_is_plain():
+    assert View() == View(devices=None, max_events=None)
