@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
     parser.add_argument("--graph_path", metavar="FILE", help="a GraphDef, binary or text")
-    parser.add_argument("--run_meta_path", metavar="FILES", help="RunMetadata files, separated by commas: steps 0, 1, 2…")
+    parser.add_argument(
+        "--run_meta_path", metavar="FILES", help="RunMetadata files, separated by commas: steps 0, 1, 2…"
+    )
     parser.add_argument("--op_log_path", metavar="FILE", help="an OpLogProto: types, flops, code traces")
     parser.add_argument("--checkpoint_path", metavar="PREFIX", help="a checkpoint (PREFIX.index): values of variables")
     parser.add_argument("--profile_path", metavar="FILE", help="a ProfileProto, instead of the others")

@@ -129,6 +129,15 @@ class Profiler:
         parts += [registry.text(registry.advise(step, options), options) for _, step in sorted(self.recorded.items())]
         return "".join(parts)
 
+    @property
+    def coverage(self) -> float:
+        """Share of the graph's nodes that ran; 1 where there is no graph but what ran."""
+        return self.model.coverage if self.model.has_graph else 1.0
+
+    def answer(self, view: str, options: Mapping[str, Any] | Options) -> Message:
+        """Any view by its name, printed or written as the options say; see ``profile_name_scope``."""
+        return self._profile(view, options)
+
     def profile_name_scope(self, options: Mapping[str, Any] | Options) -> GraphNodeProto:
         """The scope view."""
         return self._profile("scope", options)  # type: ignore[return-value]
@@ -146,7 +155,11 @@ class Profiler:
         return self._profile("code", options)  # type: ignore[return-value]
 
     def advise(self, options: Mapping[str, Mapping[str, str]] | None = None) -> AdviceProto:
-        """What the checkers have to say, printed too. ``options``: checker name -> its options; None: all four of tfprof."""
+        """What tfprof's checkers have to say, printed too.
+
+        Args:
+            options: checker name -> its options; None: all.
+        """
         from collector.profiler.advice import tfprof
 
         advice = tfprof.advise(self.reporter, options)

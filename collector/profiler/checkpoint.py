@@ -11,6 +11,7 @@ import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -18,7 +19,10 @@ from numpy.typing import NDArray
 
 from collector.errors import InvalidFileError
 from collector.profiler import snappy
-from collector.protos import BundleEntryProto, BundleHeaderProto
+from collector.protos import BundleEntryProto, BundleHeaderProto, DataType
+
+Order = Literal["<", ">"]
+"""Byte order of numbers."""
 
 _MAGIC = 0xDB4775248B80FB57
 _FOOTER_BYTES = 48
@@ -80,7 +84,7 @@ class Checkpoint:
         if header is None:
             raise InvalidFileError("it has no header")
         self._shards = header.num_shards
-        self._order = ">" if header.endianness == BundleHeaderProto.BIG else "<"
+        self._order: Order = ">" if header.endianness == BundleHeaderProto.BIG else "<"
 
     def __contains__(self, name: object) -> bool:
         return name in self._entries
@@ -89,9 +93,9 @@ class Checkpoint:
         """All variables, sorted."""
         return sorted(self._entries)
 
-    def dtype(self, name: str) -> int:
-        """The variable's ``DataType``."""
-        return int(self._entries[name].dtype)
+    def dtype(self, name: str) -> DataType:
+        """The variable's element type."""
+        return self._entries[name].dtype
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The variable's shape."""
@@ -123,7 +127,7 @@ class Checkpoint:
         return _numbers(data, kind, self._order, self.shape(name), name)
 
 
-def _numbers(data: bytes, kind: int, order: str, shape: tuple[int, ...], name: str) -> NDArray[np.generic]:
+def _numbers(data: bytes, kind: int, order: Order, shape: tuple[int, ...], name: str) -> NDArray[np.generic]:
     if kind == _BFLOAT16:
         upper = np.frombuffer(data, f"{order}u2").astype(np.uint32) << 16
         flat: NDArray[np.generic] = upper.view(np.float32)

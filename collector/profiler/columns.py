@@ -218,7 +218,11 @@ def _decode(data: bytes, begins: Ints, ends: Ints, last: int = 1 << 29) -> _Deco
     count = len(begins)
     decoded = _Decoded(
         {name: np.zeros(count, np.int64) for number, name in _NUMBERS.items() if number <= last},
-        {number: (np.zeros(count, np.int64), np.zeros(count, np.int64)) for number in (_NAME, _LABEL) if number <= last},
+        {
+            number: (np.zeros(count, np.int64), np.zeros(count, np.int64))
+            for number in (_NAME, _LABEL)
+            if number <= last
+        },
     )
     padded = np.frombuffer(data + bytes(16), np.uint8)
     rows = np.arange(count)

@@ -1,6 +1,7 @@
 """The command language of ``collector prof``: tfprof's words, on the command line and at the prompt alike.
 
-``scope -max_depth 4 -select micros,bytes``: a command, then options. ``-max_depth=4`` and ``--max_depth 4`` are the same.
+``scope -max_depth 4 -select micros,bytes``: a command, then options. ``-max_depth=4`` and ``--max_depth 4`` are the
+same.
 """
 
 from __future__ import annotations

@@ -122,9 +122,22 @@ def _max_pool_gradient(node: NodeDef, shapes: Shapes) -> float:
     return _window(node) * pooled + pooled
 
 
-_ELEMENTWISE = (
-    "Add AddV2 Sub Mul RealDiv Maximum Minimum Pow Greater GreaterEqual Less LessEqual Equal NotEqual".split()
-)
+_ELEMENTWISE = [
+    "Add",
+    "AddV2",
+    "Sub",
+    "Mul",
+    "RealDiv",
+    "Maximum",
+    "Minimum",
+    "Pow",
+    "Greater",
+    "GreaterEqual",
+    "Less",
+    "LessEqual",
+    "Equal",
+    "NotEqual",
+]
 
 FORMULAS: Mapping[str, Formula] = {
     **dict.fromkeys(_ELEMENTWISE, _per_element()),

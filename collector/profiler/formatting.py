@@ -1,4 +1,7 @@
-"""Figures as tfprof writes them: three decimal units, two decimals, no re-rounding at the edges (999,999 is 1000.00k)."""
+"""Figures as tfprof writes them: three decimal units, two decimals.
+
+Nothing is rounded again at the edges: 999,999 is 1000.00k.
+"""
 
 from __future__ import annotations
 

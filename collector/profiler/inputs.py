@@ -68,7 +68,9 @@ def _parse_text(data: bytes, kind: type[M], name: str) -> M:
     try:
         message = text_format.Parse(data.decode("utf-8"), kind(), allow_unknown_field=True)
     except (UnicodeDecodeError, text_format.ParseError) as error:
-        raise InvalidFileError(f"{name} is no {wanted}, neither binary nor text", f"Give a file with a {wanted}") from error
+        raise InvalidFileError(
+            f"{name} is no {wanted}, neither binary nor text", f"Give a file with a {wanted}"
+        ) from error
     if _is_foreign(message):
         raise InvalidFileError(f"{name} is no {wanted}: it has none of its fields", f"Give a file with a {wanted}")
     return message

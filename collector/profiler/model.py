@@ -137,6 +137,8 @@ class Model:
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
         self.steps: set[int] = set()
+        self.has_graph = False
+        """Whether a graph said what there is; otherwise it is what ran."""
         self.has_traces = False
         """Whether the op log told where nodes were created."""
         self.misses_stream = False
@@ -153,6 +155,7 @@ class Model:
 
     def add_graph(self, graph: GraphDef) -> None:
         """Adds the nodes that are not there yet."""
+        self.has_graph = True
         added = []
         for definition in graph.node:
             if definition.name in self.nodes:

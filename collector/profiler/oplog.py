@@ -34,7 +34,9 @@ def default_entries(graph: GraphDef, trainable: Iterable[str]) -> dict[str, OpLo
 
 def merge_default(graph: GraphDef, user: OpLogProto | None = None, trainable: Iterable[str] = ()) -> OpLogProto:
     """The user's log with the default entries merged in: types are added, flops only where the user gave none."""
-    merged = {entry.name: OpLogEntry.FromString(entry.SerializeToString()) for entry in user.log_entries} if user else {}
+    merged = (
+        {entry.name: OpLogEntry.FromString(entry.SerializeToString()) for entry in user.log_entries} if user else {}
+    )
     for name, entry in default_entries(graph, trainable).items():
         given = merged.get(name)
         if given is None:

@@ -1,7 +1,7 @@
-"""Regular expressions as tfprof's options use them: a list, of which one must match the whole name.
+r"""Regular expressions as tfprof's options use them: a list, of which one must match the whole name.
 
 tfprof uses RE2, this uses Python's ``re``. Both agree on everything but: RE2 has no look-around and no back-references
-(here they work), and reads ``\\C``, ``\\Q...\\E``, ``\\pN`` and ``(?P>name)`` which ``re`` rejects.
+(here they work), and reads ``\C``, ``\Q...\E``, ``\pN`` and ``(?P>name)`` which ``re`` rejects.
 """
 
 from __future__ import annotations

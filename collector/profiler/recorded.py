@@ -2,7 +2,7 @@
 
 Annotation paths are the name scopes. A kernel or copy hangs under the op that launched it, as ``<op>/<kernel>``, and is
 of the op type ``<kernel>``; without an annotation it stands alone. Calls of the CUDA API hang under the annotation they
-were made in. An annotation's own time is what its nested annotations and calls leave of it, so that nothing counts twice.
+were made in. An annotation's own time is what its nested annotations and calls leave of it: nothing counts twice.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def read(data: bytes | memoryview, ledger: dict[str, int] | None = None) -> Reco
     stats = step_stats_of(memoryview(data))
     devices = read_devices(stats, lambda device: is_accelerator_stream(device.lower()) or _is_host(device.lower()))
     combined = [device for device in devices if is_accelerator_stream(device.device.lower())]
-    return RecordedStep([device for device in devices if _is_host(device.device.lower())], combined, ledger or {}, stats)
+    return RecordedStep(
+        [device for device in devices if _is_host(device.device.lower())], combined, ledger or {}, stats
+    )
 
 
 def _is_host(device: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 VIEWS = ("scope", "graph", "op", "code")
 """What a profile can be looked at by."""
 
-_VIEW_CLASSES = {"scope": ScopeView, "graph": GraphView, "op": OpView, "code": CodeView}
+View = ScopeView | GraphView | OpView | CodeView
+
+_VIEW_CLASSES: dict[str, Callable[[Model], View]] = {
+    "scope": ScopeView,
+    "graph": GraphView,
+    "op": OpView,
+    "code": CodeView,
+}
 
 Message = GraphNodeProto | MultiGraphNodeProto
 
@@ -55,7 +62,7 @@ class Reporter:
     def __init__(self, model: Model, variables: Variables | None = None) -> None:
         self.model = model
         self.variables = variables
-        self._views: dict[str, tuple[int, ScopeView | GraphView | OpView | CodeView]] = {}
+        self._views: dict[str, tuple[int, View | None]] = {}
 
     def ask(self, view: str, options: Options) -> Report:
         """Answers. Nothing is written or printed yet.
@@ -81,7 +88,7 @@ class Reporter:
         files = ((options.output.path, _encoded(text)),) if kind == "file" else ()
         return Report(message, text, files)
 
-    def view(self, name: str) -> ScopeView | GraphView | OpView | CodeView:
+    def view(self, name: str) -> View:
         """The tree of a view."""
         generation, view = self._views.get(name, (-1, None))
         if view is None or generation != self.model.generation:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from collector.profiler.checkpoint import Checkpoint
 from collector.profiler.views.tree import TreeNode
-from collector.protos import TFProfTensorProto
+from collector.protos import DataType, TFProfTensorProto
 
 _LONGEST_TEXT = 10_000
 """Characters of one value that are printed."""
@@ -28,7 +28,7 @@ class Variables:
         return text(value)
 
 
-def to_proto(value: NDArray[np.generic], dtype: int) -> TFProfTensorProto:
+def to_proto(value: NDArray[np.generic], dtype: DataType) -> TFProfTensorProto:
     """The value in row-major order, in the field of its kind."""
     proto = TFProfTensorProto(dtype=dtype)
     flat = value.reshape(-1)

@@ -17,7 +17,7 @@ import pytest
 from google.protobuf import text_format
 
 from collector.errors import InvalidFileError
-from collector.profiler import api, inputs, oplog, pprof
+from collector.profiler import api, inputs, oplog
 from collector.protos import GraphDef, OpLogProto, PprofProfile, ProfileProto, RunMetadata
 
 SHARED = Path(os.environ.get("COLLECTOR_SHARED", Path(__file__).resolve().parents[3] / "shared"))

@@ -121,7 +121,7 @@ class Activity:
     @cached_property
     def synchronizations(self) -> list[tuple[int, int, str]]:
         """(start, end, name) of each call that waited for a device or a stream, by start."""
-        calls = []
+        calls: list[tuple[int, int, str]] = []
         for columns in self.step.host:
             names, index = columns.names
             waits = np.array(["Synchronize" in name for name in names], bool)

@@ -79,7 +79,8 @@ def launch_bound(activity: Activity, limits: Limits) -> Iterator[Advice]:
             share = waited / device.span_ns
             worst = np.argsort(-idle[late], kind="stable")[:_EVIDENCE]
             evidence = (
-                f"{_time(idle[late][each])} idle before {device.op_of(int(rows[late][each]))}" for each in worst.tolist()
+                f"{_time(idle[late][each])} idle before {device.op_of(int(rows[late][each]))}"
+                for each in worst.tolist()
             )
             line = (
                 f"{device.name} idles {_time(waited)} ({share:.0%}) because the host launches too late; "

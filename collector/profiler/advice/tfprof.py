@@ -10,7 +10,7 @@ from collector.profiler import formatting
 from collector.profiler.execution import is_on_accelerator
 from collector.profiler.options import Options, Output
 from collector.profiler.report import Reporter
-from collector.protos import AdviceProto, MultiGraphNodeProto
+from collector.protos import AdviceProto, GraphNodeProto, MultiGraphNodeProto
 
 log = logging.getLogger("collector.profiler")
 
@@ -65,9 +65,8 @@ def expensive_operations(reporter: Reporter) -> list[str]:
 
 
 def _expensive_types(reporter: Reporter) -> list[str]:
-    root = reporter.ask("op", _QUESTION.replace(max_depth=_TOP, min_micros=1)).message
-    lines = []
-    node = root
+    node = root = reporter.ask("op", _QUESTION.replace(max_depth=_TOP, min_micros=1)).message
+    lines: list[str] = []
     while node.children and len(lines) < _TOP:
         node = node.children[0]
         share = 100.0 * node.exec_micros / (root.total_exec_micros + 1e-10)
@@ -78,6 +77,8 @@ def _expensive_types(reporter: Reporter) -> list[str]:
 
 def _expensive_scopes(reporter: Reporter) -> list[str]:
     root = reporter.ask("scope", _QUESTION.replace(max_depth=100, min_micros=100)).message
+    if not isinstance(root, GraphNodeProto):
+        raise TypeError(root)
     lines = [
         f"top {rank} graph node: {node.name}, "
         f"{_times(node.cpu_exec_micros, node.accelerator_exec_micros, node.exec_micros)}"

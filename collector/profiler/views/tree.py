@@ -110,7 +110,10 @@ class Question:
         return self.filters.trim.match(shown.name)
 
     def sort(self, nodes: list[TreeNode]) -> None:
-        """Sorts siblings by ``order_by``: names ascending, figures by their total, largest first; ``""`` leaves them."""
+        """Sorts siblings by ``order_by``: names ascending, figures by their total, largest first.
+
+        ``""`` leaves them as they are.
+        """
         counter = self._order
         if not self.options.order_by:
             return

@@ -1,0 +1,225 @@
+"""Profiles of chosen steps of a running program.
+
+>>> with ProfileContext("/tmp/profiles", trace_steps=[10, 20], dump_steps=[20]) as pctx:  # doctest: +SKIP
+...     for batch in batches:
+...         with pctx.step():
+...             train(batch)
+
+A step is one ``with pctx.step():`` block, counted from 0, whatever runs in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import random
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from google.protobuf import text_format
+
+from collector.profiler.api import Profiler
+from collector.profiler.errors import ProfilerError
+from collector.profiler.report import VIEWS, Message
+
+if TYPE_CHECKING:
+    import os
+    from types import TracebackType
+
+    from collector.protos import RunMetadata
+
+log = logging.getLogger("collector.profiler")
+
+WARMUP_STEPS = 10
+"""Steps up to this one are not traced automatically."""
+LAST_RANDOM_STEP = 100
+MAX_TRACED_STEPS = 100
+_SEED = 111
+
+
+class TracedStep(Protocol):
+    """What `collector.trace` returns, as far as it matters here."""
+
+    @property
+    def unavailable(self) -> str | None:
+        """Why nothing was traced, or None."""
+
+    @property
+    def run_metadata(self) -> RunMetadata:
+        """What was recorded."""
+
+    def __enter__(self) -> Any: ...
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None, /
+    ) -> Any: ...
+
+
+def _trace() -> TracedStep:
+    from collector.session import trace
+
+    return trace()
+
+
+class ProfileContext:
+    """Traces steps, keeps their profile, and writes it at chosen steps.
+
+    Args:
+        profile_dir: where files go; made when the first is written.
+        trace_steps: which steps to trace, at most 100. None: automatic: after ten steps of warming up, every kind of
+            step (see ``step``) that was not seen before, and now and then one more until half of a graph is covered.
+        dump_steps: after which steps to write ``profile_<step>``, the profile of all steps so far. None: after 100.
+        enabled: False makes everything a no-op.
+        debug: also write ``run_meta_<step>`` as text, and log what is done.
+        open_trace: makes the session that traces a step; `collector.trace` by default.
+
+    Raises:
+        ValueError: no folder, or too many steps.
+    """
+
+    def __init__(
+        self,
+        profile_dir: str | os.PathLike[str],
+        trace_steps: Iterable[int] | None = None,
+        dump_steps: Iterable[int] | None = None,
+        enabled: bool = True,
+        debug: bool = False,
+        *,
+        open_trace: Callable[[], TracedStep] = _trace,
+    ) -> None:
+        if not str(profile_dir):
+            raise ValueError("a folder for the profiles is needed")
+        self._trace_steps = None if trace_steps is None else set(trace_steps)
+        if self._trace_steps is not None and len(self._trace_steps) > MAX_TRACED_STEPS:
+            raise ValueError(f"{len(self._trace_steps)} steps to trace; at most {MAX_TRACED_STEPS} can be")
+        self._folder = Path(profile_dir)
+        self._dump_steps = {100} if dump_steps is None else set(dump_steps)
+        self._enabled = enabled
+        self._debug = debug
+        self._open_trace = open_trace
+        self.profiler = Profiler() if enabled else None
+        """What was traced so far; None if not enabled."""
+        self._next_step = 0
+        self._seen: set[str] = set()
+        self._traced: set[int] = set()
+        self._force_trace = self._force_dump = False
+        self._automatic: dict[str, tuple[Any, set[int]]] = {}
+        self._profiles: dict[str, dict[int, Message]] = {}
+        self._lock = threading.Lock()
+        self._count_lock = threading.Lock()
+        self._random = random.Random(_SEED)
+
+    def __enter__(self) -> ProfileContext:
+        global _active
+        if self._enabled:
+            if _active is not None:
+                raise ProfilerError("a ProfileContext is open already", "They do not nest: use that one")
+            _active = self
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        global _active
+        if _active is self:
+            _active = None
+
+    def trace_next_step(self) -> None:
+        """Trace the next step, whatever was chosen."""
+        self._force_trace = True
+
+    def dump_next_step(self) -> None:
+        """Write the profile after the next step; what is traced by then is in it."""
+        self._force_dump = True
+
+    def add_auto_profiling(self, cmd: str, options: Any, profile_steps: Iterable[int]) -> None:
+        """Trace these steps and answer ``cmd`` after each.
+
+        Raises:
+            ValueError: there is no such view.
+        """
+        if cmd not in VIEWS:
+            raise ValueError(f"no view {cmd!r}; there are {', '.join(VIEWS)}")
+        self._automatic[cmd] = (options, set(profile_steps))
+
+    def get_profiles(self, cmd: str) -> Mapping[int, Message]:
+        """Step -> answer of ``cmd``.
+
+        Raises:
+            ValueError: it was never answered.
+        """
+        if cmd not in self._profiles:
+            raise ValueError(f"{cmd!r} was never profiled: see add_auto_profiling")
+        return self._profiles[cmd]
+
+    @contextlib.contextmanager
+    def step(self, kind: str = "") -> Iterator[int]:
+        """One step of the program; gives its number.
+
+        A step that begins while another thread's is being traced is not traced.
+
+        Args:
+            kind: what the step does, such as ``train`` or ``eval``: automatic tracing traces each kind at least once.
+        """
+        with self._count_lock:
+            number = self._next_step
+            self._next_step += 1
+        if self.profiler is None or not self._lock.acquire(blocking=False):
+            yield number
+            return
+        try:
+            if not self._is_to_trace(number, kind):
+                yield number
+            else:
+                with self._open_trace() as session:
+                    yield number
+                self._keep(number, kind, session)
+            self._dump(number)
+        finally:
+            self._lock.release()
+
+    def _is_to_trace(self, step: int, kind: str) -> bool:
+        if self._force_trace or any(step in steps for _, steps in self._automatic.values()):
+            return True
+        if len(self._traced) >= MAX_TRACED_STEPS:
+            return False
+        if self._trace_steps is not None:
+            return step in self._trace_steps
+        if step <= WARMUP_STEPS:
+            return False
+        if kind not in self._seen:
+            return True
+        coverage = self.profiler.coverage if self.profiler else 1.0
+        return coverage < 0.5 and step < LAST_RANDOM_STEP and self._random.randint(0, 10) < 2
+
+    def _keep(self, step: int, kind: str, session: TracedStep) -> None:
+        self._force_trace = False
+        if session.unavailable or self.profiler is None:
+            return
+        metadata = session.run_metadata
+        self._traced.add(step)
+        self._seen.add(kind)
+        self.profiler.add_recorded_step(step, metadata)
+        if self._debug:
+            log.warning("traced step %d", step)
+            self._write(f"run_meta_{step}", text_format.MessageToString(metadata).encode())
+        for view, (options, steps) in self._automatic.items():
+            if step in steps:
+                self._profiles.setdefault(view, {})[step] = self.profiler.answer(view, options)
+
+    def _dump(self, step: int) -> None:
+        if self.profiler is None or not (self._force_dump or step in self._dump_steps):
+            return
+        self._force_dump = False
+        self._write(f"profile_{step}", self.profiler.serialize_to_string())
+        if self._debug:
+            log.warning("wrote profile_%d", step)
+
+    def _write(self, name: str, content: bytes) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        (self._folder / name).write_bytes(content)
+
+
+_active: ProfileContext | None = None
+"""The one that is open, in this process."""

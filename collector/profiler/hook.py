@@ -1,0 +1,114 @@
+"""A timeline file now and then, from a running program.
+
+>>> hook = ProfilerHook(save_steps=100, output_dir="/tmp/timelines")  # doctest: +SKIP
+>>> for step, batch in enumerate(batches):  # doctest: +SKIP
+...     train(batch)
+...     hook.after_step(step)
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from collector.profiler.context import TracedStep, _trace
+
+log = logging.getLogger("collector.profiler")
+
+
+class ProfilerHook:
+    """Writes ``<output_dir>/timeline-<step>.json`` every so many steps or seconds.
+
+    The first step is never traced, it sets the clock. Each file holds one step.
+
+    Args:
+        save_steps: steps between files.
+        save_secs: seconds between files; exactly one of the two is given.
+        output_dir: where files go; made when the first is written.
+        show_dataflow: with arrows between ops.
+        show_memory: with memory counters.
+        open_trace: makes the session that traces a step; `collector.trace` by default.
+        clock: seconds, increasing.
+
+    Raises:
+        ValueError: both or neither of ``save_steps`` and ``save_secs``.
+    """
+
+    def __init__(
+        self,
+        save_steps: int | None = None,
+        save_secs: float | None = None,
+        output_dir: str | os.PathLike[str] = "",
+        show_dataflow: bool = True,
+        show_memory: bool = False,
+        *,
+        open_trace: Callable[[], TracedStep] = _trace,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if save_steps is not None and save_secs is not None:
+            raise ValueError("save_steps and save_secs are both given; give one")
+        if save_steps is None and save_secs is None:
+            raise ValueError("neither save_steps nor save_secs is given; give one")
+        self._save_steps = save_steps
+        self._save_secs = save_secs
+        self._folder = Path(output_dir)
+        self._show_dataflow = show_dataflow
+        self._show_memory = show_memory
+        self._open_trace = open_trace
+        self._clock = clock
+        self._last: tuple[int, float] | None = None
+        """Step and time of the last file, or of the first step."""
+        self._session: TracedStep | None = None
+
+    def after_step(self, step: int) -> Path | None:
+        """To be called after each step with its number; gives the file, if one was written.
+
+        A step that is to be traced is traced from here to the next call.
+        """
+        written = self._finish(step) if self._session is not None else None
+        if self._last is None or written is not None:
+            self._last = (step, self._clock())
+        if self._is_due(step + 1):
+            self._session = self._open_trace()
+            self._session.__enter__()
+        return written
+
+    def close(self) -> None:
+        """Ends a trace that is under way, without a file."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.__exit__(None, None, None)
+
+    def __enter__(self) -> ProfilerHook:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _is_due(self, step: int) -> bool:
+        if self._last is None:
+            return False
+        last_step, last_time = self._last
+        if step == last_step:
+            return False
+        if self._save_steps is not None:
+            return step >= last_step + self._save_steps
+        return self._save_secs is not None and self._clock() >= last_time + self._save_secs
+
+    def _finish(self, step: int) -> Path | None:
+        from collector.timeline import Timeline
+
+        session = self._session
+        self.close()
+        if session is None or session.unavailable:
+            return None
+        timeline = Timeline(session.run_metadata.step_stats)
+        text = timeline.generate_chrome_trace_format(show_dataflow=self._show_dataflow, show_memory=self._show_memory)
+        path = self._folder / f"timeline-{step}.json"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        log.info("wrote %s", path)
+        return path
