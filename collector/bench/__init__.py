@@ -1,0 +1,70 @@
+"""Compare kernels by what the GPU did.
+
+>>> from collector import bench
+>>> report = bench.compare({"torch": lambda: a @ b, "mine": lambda: my_matmul(a, b)}, check=bench.allclose(rtol=1e-2))
+>>> print(report)
+
+Needs scipy: ``pip install 'cupti-collector[bench]'``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collector.bench.baseline import Regression, regressions
+    from collector.bench.checks import allclose
+    from collector.bench.comparing import compare, rotating
+    from collector.bench.discovery import Case, benchmark, case, parametrize
+    from collector.bench.errors import ArmError, BenchmarkError
+    from collector.bench.gpu import find_gpu
+    from collector.bench.report import Report
+    from collector.bench.simulated import SimulatedCard
+
+_LAZY = {
+    "ArmError": "errors",
+    "BenchmarkError": "errors",
+    "Case": "discovery",
+    "Regression": "baseline",
+    "Report": "report",
+    "SimulatedCard": "simulated",
+    "allclose": "checks",
+    "benchmark": "discovery",
+    "case": "discovery",
+    "compare": "comparing",
+    "find_gpu": "gpu",
+    "parametrize": "discovery",
+    "regressions": "baseline",
+    "rotating": "comparing",
+}
+"""Public name -> the module it is imported from at its first use."""
+
+__all__ = [
+    "ArmError",
+    "BenchmarkError",
+    "Case",
+    "Regression",
+    "Report",
+    "SimulatedCard",
+    "allclose",
+    "benchmark",
+    "case",
+    "compare",
+    "find_gpu",
+    "parametrize",
+    "regressions",
+    "rotating",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

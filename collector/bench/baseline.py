@@ -1,0 +1,96 @@
+"""A report held against an earlier one of the same card."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from collector.bench.errors import BenchmarkError
+from collector.bench.statistics import CONFIDENCE, Ratio, holm, independent_ratio
+
+if TYPE_CHECKING:
+    from collector.bench.report import Comparison, Report
+
+_SAME_DESIGN = ("clock", "cache", "graph_calls")
+
+
+@dataclass(frozen=True)
+class Regression:
+    """One arm now against itself before."""
+
+    title: str
+    arm: str
+    ratio: Ratio
+    """Its time now over its time before."""
+    differs: bool
+    """Whether it changed, at an error of 5 % over all arms together (Holm)."""
+    fail_above: float
+
+    @property
+    def failed(self) -> bool:
+        """Slower by more than the threshold, and certainly slower."""
+        interval = self.ratio.interval
+        return self.differs and interval.low > 1 and interval.estimate > 1 + self.fail_above
+
+
+def regressions(
+    now: Report, before: Report, *, fail_above: float = 0.03, allow_other_machine: bool = False
+) -> tuple[list[Regression], list[str]]:
+    """Hold every arm of ``now`` against the same arm of ``before``; also return what could not be compared, and why.
+
+    Args:
+        now: what was measured.
+        before: the baseline.
+        fail_above: by which share an arm may become slower.
+        allow_other_machine: compare although the card is another one.
+
+    Raises:
+        BenchmarkError: the baseline is of another card, or they have nothing in common.
+    """
+    _check_machine(now.environment, before.environment, allow_other_machine)
+    past = {each.title: each for each in before.comparisons}
+    pairs: list[tuple[str, str, Ratio]] = []
+    notes: list[str] = []
+    for each in now.comparisons:
+        if each.title not in past:
+            notes.append(f"{each.title or 'the comparison'} is not in the baseline")
+            continue
+        notes += _differences(each, past[each.title])
+        if any(each.design.get(key) != past[each.title].design.get(key) for key in _SAME_DESIGN):
+            continue
+        for name, arm in each.arms.items():
+            if name in past[each.title].arms:
+                pairs.append((each.title, name, independent_ratio(arm.times_ns, past[each.title].arms[name].times_ns)))
+    if not pairs:
+        raise BenchmarkError(f"the baseline has nothing in common with this report: {'; '.join(notes)}")
+    if now.environment.get("driver_version") != before.environment.get("driver_version"):
+        notes.append("the baseline was measured with another driver")
+    differs = holm([ratio.p_value for _, _, ratio in pairs], 1 - CONFIDENCE)
+    found = [
+        Regression(title, arm, ratio, changed, fail_above)
+        for (title, arm, ratio), changed in zip(pairs, differs, strict=True)
+    ]
+    return found, notes
+
+
+def _differences(now: Comparison, before: Comparison) -> list[str]:
+    title = now.title or "the comparison"
+    notes = [
+        f"{title}: {key} is {now.design.get(key)} now and was {before.design.get(key)}"
+        for key in _SAME_DESIGN
+        if now.design.get(key) != before.design.get(key)
+    ]
+    notes += [f"{title}: arm {name} is not in the baseline" for name in now.arms if name not in before.arms]
+    notes += [f"{title}: arm {name} of the baseline was not measured" for name in before.arms if name not in now.arms]
+    return notes
+
+
+def _check_machine(now: Mapping[str, Any], before: Mapping[str, Any], allowed: bool) -> None:
+    for key, what in (("gpu_uuid", "card"), ("simulated", "kind of card")):
+        if now.get(key) != before.get(key) and not allowed:
+            raise BenchmarkError(
+                f"the baseline is of another {what}: {before.get('gpu')} ({before.get(key)}), "
+                f"and this one is {now.get('gpu')} ({now.get(key)})",
+                "Measure a baseline here, or allow it: --allow-other-machine",
+            )

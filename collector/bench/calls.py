@@ -1,0 +1,138 @@
+"""What one call of an arm did on the GPU, taken from a recording: exactly the activities launched inside that call.
+
+Each call is made under an annotation of its own, so that its kernels, copies and memsets are found by CUPTI's external
+correlation and never by having run "in between".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collector.names import short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from collector.recording import Recording
+
+_PREFIX = "bench-call-"
+
+
+def call_name(index: int) -> str:
+    """The annotation of the call with this number."""
+    return f"{_PREFIX}{index}"
+
+
+@dataclass(frozen=True)
+class CallActivity:
+    """One call's share of a recording. Times are ns."""
+
+    busy_ns: int
+    """Time in which at least one of its activities ran: the union of their intervals, so overlap counts once."""
+    span_ns: int
+    """From its first activity's start to its last one's end, the gaps between them included."""
+    kernels: tuple[str, ...]
+    """Short names of its kernels, in the order of their starts."""
+    kernel_ns: Mapping[str, int]
+    """Time of its kernels by short name, summed."""
+    copies: int
+    memsets: int
+    launches: int
+    """API calls that launched its kernels; a graph of many kernels is one."""
+    synchronizations: int
+
+
+NOTHING = CallActivity(0, 0, (), {}, 0, 0, 0, 0)
+"""What a call that left no activity did."""
+
+
+def activities_of_calls(recording: Recording, count: int) -> list[CallActivity]:
+    """Return what each of the calls 0 to ``count`` - 1 did; see `call_name`."""
+    kernels, memcpys, memsets = recording.kernels, recording.memcpys, recording.memsets
+    kernel_calls = _calls_of(recording, kernels.correlation_id)
+    parts = [
+        (kernel_calls, kernels.start_ns, kernels.end_ns),
+        *((_calls_of(recording, table.correlation_id), table.start_ns, table.end_ns) for table in (memcpys, memsets)),
+    ]
+    calls, starts, ends = (np.concatenate([part[column] for part in parts]) for column in range(3))
+    busy, span = _busy_and_span(calls, starts, ends, count)
+    names = [short_name(name) for name in recording.strings] if len(kernels) else []
+    by_call = _by_call(kernel_calls, kernels.start_ns, count)
+    copies = np.bincount(parts[1][0][parts[1][0] >= 0], minlength=count)
+    sets = np.bincount(parts[2][0][parts[2][0] >= 0], minlength=count)
+    launches = _launches(recording, count)
+    waits = _calls_of(recording, recording.synchronizations.correlation_id)
+    synchronizations = np.bincount(waits[waits >= 0], minlength=count)
+    durations, name_ids = kernels.duration_ns, kernels.name_id
+    result = []
+    for call in range(count):
+        rows = by_call[call]
+        ordered = tuple(names[index] for index in name_ids[rows].tolist())
+        kernel_ns: dict[str, int] = {}
+        for name, duration in zip(ordered, durations[rows].tolist(), strict=True):
+            kernel_ns[name] = kernel_ns.get(name, 0) + duration
+        result.append(
+            CallActivity(
+                busy_ns=int(busy[call]),
+                span_ns=int(span[call]),
+                kernels=ordered,
+                kernel_ns=kernel_ns,
+                copies=int(copies[call]),
+                memsets=int(sets[call]),
+                launches=int(launches[call]),
+                synchronizations=int(synchronizations[call]),
+            )
+        )
+    return result
+
+
+def _calls_of(recording: Recording, correlation_ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+    """For each correlation id the number of the call it was made in, -1 outside all calls."""
+    call_of_string = np.full(len(recording.strings) + 1, -1, np.int64)  # the last one stands for no annotation
+    for index, text in enumerate(recording.strings):
+        head = text.split("/", 1)[0]
+        if head.startswith(_PREFIX):
+            call_of_string[index] = int(head[len(_PREFIX) :])
+    return call_of_string[recording.annotation_ids(correlation_ids)]
+
+
+def _launches(recording: Recording, count: int) -> npt.NDArray[np.int64]:
+    calls = _calls_of(recording, np.unique(recording.kernels.correlation_id))
+    return np.bincount(calls[calls >= 0], minlength=count)
+
+
+def _by_call(calls: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], count: int) -> list[npt.NDArray[np.int64]]:
+    """Rows of each call in order of start."""
+    order = np.lexsort((starts, calls))
+    edges = np.searchsorted(calls[order], np.arange(count + 1))
+    return [order[edges[call] : edges[call + 1]] for call in range(count)]
+
+
+def _busy_and_span(
+    calls: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], count: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    busy, span = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    inside = calls >= 0
+    calls, starts, ends = calls[inside], starts[inside], ends[inside]
+    if not len(calls):
+        return busy, span
+    order = np.lexsort((starts, calls))
+    calls, starts, ends = calls[order], starts[order], ends[order]
+    # Shift each call past all times of the one before, so that one running maximum serves all calls.
+    shift = calls * (int(ends.max()) - int(starts.min()) + 1)
+    shifted_start, shifted_end = starts - starts.min() + shift, ends - starts.min() + shift
+    reached = np.concatenate([[np.int64(-1)], np.maximum.accumulate(shifted_end)[:-1]])
+    new = np.maximum(shifted_end - np.maximum(shifted_start, reached), 0)
+    np.add.at(busy, calls, new)
+    first = np.full(count, np.iinfo(np.int64).max)
+    last = np.full(count, np.iinfo(np.int64).min)
+    np.minimum.at(first, calls, starts)
+    np.maximum.at(last, calls, ends)
+    used = last > np.iinfo(np.int64).min
+    span[used] = last[used] - first[used]
+    return busy, span

@@ -1,0 +1,269 @@
+"""From arms to a report: check that they do the same work, run them, say what to mind."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from collector.bench.checks import Check
+from collector.bench.design import Cache, Clock, Design
+from collector.bench.environment import environment
+from collector.bench.errors import ArmError, BenchmarkError
+from collector.bench.experiment import Progress, Run, failure_of, run
+from collector.bench.gpu import Gpu, Host, find_gpu
+from collector.bench.report import Arm, Comparison, Report
+from collector.bench.roofline import ceilings
+from collector.bench.statistics import median, outliers, paired_ratio
+from collector.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from collector.bench.gpu import CardState
+
+_CACHE_MATTERS = 1.1
+"""A touch that misses the cache takes at least this times one that hits it."""
+_MANY_OUTLIERS = 0.05
+
+
+class Rotating:
+    """A call whose inputs change from round to round: see `rotating`."""
+
+    def __init__(self, function: Callable[..., Any], inputs: Sequence[Sequence[Any]]) -> None:
+        """Take what to call, and the arguments of each round."""
+        if not inputs:
+            raise ValueError("rotating inputs need at least one set of arguments")
+        self._function = function
+        self._sets = itertools.cycle([tuple(each) for each in inputs])
+        self._current = tuple(inputs[0])
+
+    def advance(self) -> None:
+        """Go on to the next inputs, as the harness does once in a round."""
+        self._current = next(self._sets)
+
+    def __call__(self) -> Any:
+        """Call the function with this round's inputs."""
+        return self._function(*self._current)
+
+
+def rotating(function: Callable[..., Any], inputs: Sequence[Sequence[Any]]) -> Rotating:
+    """Return an arm that calls ``function`` with the next of ``inputs`` in every round, beginning again at the end.
+
+    Give every arm the same inputs in the same order, so that a round compares like with like.
+    """
+    return Rotating(function, inputs)
+
+
+def compare(
+    arms: Mapping[str, Callable[[], Any]],
+    *,
+    check: Check | None = None,
+    flops: float | None = None,
+    bytes: float | None = None,  # noqa: A002 - the field's word
+    name: str = "",
+    parameters: Mapping[str, Any] | None = None,
+    gpu: Gpu | None = None,
+    clock: Clock = "cupti",
+    cache: Cache = "cold",
+    graph_calls: int = 0,
+    precision: float = Design.precision,
+    same_within: float = Design.same_within,
+    min_rounds: int = Design.min_rounds,
+    max_rounds: int = Design.max_rounds,
+    max_seconds: float = Design.max_seconds,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Measure ``arms`` against the first of them.
+
+    >>> report = bench.compare({"torch": lambda: a @ b, "mine": lambda: my_matmul(a, b)}, check=bench.allclose(1e-2))
+    >>> print(report)
+
+    Args:
+        arms: name -> what to call; the first is the reference.
+        check: compares each arm's result with the reference's before anything is timed; see `allclose`.
+        flops: floating point operations of one call.
+        bytes: bytes that one call has to read and write.
+        name: what is measured.
+        parameters: axis -> value, of a benchmark that is run over axes.
+        gpu: the card; None: the current CUDA device, or none with the wall clock on a machine without.
+        clock: ``cupti``: time in which the call's own activities ran. ``wall``: host time until the GPU is idle.
+        cache: ``cold``: L2 emptied before every call. ``hot``: the call made once, untimed, right before.
+        graph_calls: replay a CUDA graph of that many calls, for kernels too small to be timed by themselves.
+        precision: stop when half the interval of every ratio is at most this share of it.
+        same_within: a ratio that lies wholly within 1 plus or minus this is called the same.
+        min_rounds: rounds to make in any case.
+        max_rounds: rounds to make at most.
+        max_seconds: when to stop in any case (throttled rounds are replaced for as long again).
+        seed: of the order of the arms; None: a new one, which the report tells.
+        progress: told of rounds and precision after every batch.
+
+    Raises:
+        BenchmarkError: no arm can be measured. One that cannot is named in the report, and the others go on.
+        ValueError: an option has a value that it cannot have.
+        collector.UnavailableError: there is no GPU, or it cannot be traced.
+    """
+    if not arms:
+        raise ValueError("there is no arm to measure")
+    for what, value in (("flops", flops), ("bytes", bytes)):
+        if value is not None and not 0 < value < math.inf:
+            raise ValueError(f"{what} is {value}: a positive number is needed")
+    design = Design(
+        clock=clock,
+        cache=cache,
+        graph_calls=graph_calls,
+        precision=precision,
+        same_within=same_within,
+        min_rounds=min_rounds,
+        max_rounds=max_rounds,
+        max_seconds=max_seconds,
+        seed=secrets.randbits(32) if seed is None else seed,
+    )
+    gpu = gpu if gpu is not None else _gpu_for(clock)
+    failures: dict[str, ArmError] = {}
+    usable = dict(arms) if check is None else _same_work(arms, check, gpu, failures)
+    found = run(usable, design, gpu, progress)
+    failures |= found.failures
+    roof = ceilings(gpu) if flops is not None or bytes is not None else None
+    comparison = Comparison(
+        arms={arm: _arm(found, arm) for arm in found.arms},
+        reference=next(iter(found.arms)),
+        name=name,
+        parameters=dict(parameters or {}),
+        design=asdict(design),
+        flops=flops,
+        bytes=bytes,
+        ceilings=asdict(roof) if roof else None,
+        failures={arm: str(error) for arm, error in failures.items()},
+        warnings=_warnings(found, design, next(iter(arms))),
+        rounds=found.rounds,
+        warm_up_rounds=found.warm_up_rounds,
+        throttled_rounds=found.throttled_rounds,
+        seconds=found.seconds,
+        stopped_by=found.stopped_by,
+        states=[asdict(state) for state in found.states],
+        probe_cold_ns=found.probe_cold_ns,
+        probe_hot_ns=found.probe_hot_ns,
+    )
+    return Report([comparison], environment(gpu, found.recorded))
+
+
+def _gpu_for(clock: Clock) -> Gpu:
+    try:
+        return find_gpu()
+    except UnavailableError:
+        if clock == "wall":
+            return Host()
+        raise
+
+
+def _same_work(
+    arms: Mapping[str, Callable[[], Any]], check: Check, gpu: Gpu, failures: dict[str, ArmError]
+) -> dict[str, Callable[[], Any]]:
+    """The arms whose results agree with the first one's that has a usable result."""
+    usable: dict[str, Callable[[], Any]] = {}
+    reference, reference_name = None, ""
+    for name, call in arms.items():
+        try:
+            result = call()
+            gpu.synchronize()
+            difference = check(result if not usable else reference, result)
+        except Exception as error:
+            failures[name] = failure_of(name, error)
+            continue
+        if difference is not None:
+            than = f"its result is wrong, held against {reference_name!r}" if usable else "its result cannot be used"
+            failures[name] = ArmError(name, f"{than}: {difference}")
+            continue
+        if not usable:
+            reference, reference_name = result, name
+        usable[name] = call
+    if not usable:
+        raise BenchmarkError(f"no arm could be measured; {next(iter(failures.values()))}")
+    return usable
+
+
+def _arm(found: Run, name: str) -> Arm:
+    measured = found.arms[name]
+    return Arm(
+        times_ns=measured.times_ns,
+        span_ns=measured.span_ns,
+        kernel_ns=measured.kernel_ns,
+        throttled_ns=measured.throttled_ns,
+        event_ns=measured.event_ns,
+        kernels=measured.activity.kernels,
+        launches=measured.activity.launches,
+        copies=measured.activity.copies,
+        memsets=measured.activity.memsets,
+        synchronizations=measured.activity.synchronizations,
+    )
+
+
+def _warnings(found: Run, design: Design, asked_reference: str) -> list[str]:
+    """Everything that a reader of the figures has to know."""
+    said = []
+    reference = next(iter(found.arms))
+    if reference != asked_reference:
+        said.append(f"{asked_reference} could not be measured: ratios are relative to {reference}")
+    if found.stopped_by != "precision":
+        said.append(f"stopped by {found.stopped_by}, before the precision of {design.precision:.2%} was reached")
+    if design.graph_calls > 1 and design.cache == "cold":
+        said.append(f"only the first of the {design.graph_calls} calls in a graph finds the cache empty")
+    if found.throttled_throughout:
+        said.append("the card was throttled nearly all the while: the times are those of a throttled card")
+    elif found.throttled_rounds:
+        said.append(f"{found.throttled_rounds} rounds were thrown away and replaced: {_reasons(found.states)}")
+    if design.clock == "cupti" and not found.states:
+        said.append("the card's clocks and throttling are not known: NVML is not installed or does not answer")
+    others = sorted({pid for state in found.states for pid in state.other_processes})
+    if others:
+        said.append(f"other processes compute on this card: {', '.join(map(str, others))}")
+    said += _cache_warnings(found, design)
+    for name, arm in found.arms.items():
+        said += _arm_warnings(name, arm.times_ns, arm.span_ns, arm.event_ns)
+    times = {name: arm.times_ns for name, arm in found.arms.items()}
+    for name in list(times)[1:]:
+        ratio = paired_ratio(times[name], times[reference]).interval
+        of_medians = median(times[name]).estimate / median(times[reference]).estimate
+        if not ratio.low - design.precision <= of_medians <= ratio.high + design.precision:
+            said.append(
+                f"{name}: the ratio of the medians is {of_medians:.4f}, the median ratio {ratio.estimate:.4f}: "
+                "the times are spread in different ways, and no one figure says it all; look at the plot"
+            )
+    return said
+
+
+def _arm_warnings(name: str, times: Sequence[float], spans: Sequence[float], events: Sequence[float]) -> list[str]:
+    said = []
+    far_out = int(outliers(times).sum())
+    if far_out > _MANY_OUTLIERS * len(times):
+        said.append(f"{name}: {far_out} of {len(times)} samples are outliers; they are kept")
+    if len(events) and len(spans):
+        # Events are queued behind other work, which closes the gaps that launching leaves between an arm's kernels:
+        # they have to lie between the time without any gaps and the time with all of them.
+        by_events, busy, span = median(events), median(times), median(spans)
+        if by_events.high < busy.low or by_events.low > span.high:
+            said.append(
+                f"{name}: CUDA events say {by_events.estimate / 1e3:.3f} us and CUPTI {busy.estimate / 1e3:.3f} us "
+                f"({span.estimate / 1e3:.3f} us with the gaps), which is beyond their intervals"
+            )
+    return said
+
+
+def _cache_warnings(found: Run, design: Design) -> list[str]:
+    if design.clock != "cupti" or not found.probe_cold_ns or not found.probe_hot_ns:
+        return []
+    cold, hot = median(found.probe_cold_ns), median(found.probe_hot_ns)
+    if cold.estimate >= _CACHE_MATTERS * hot.estimate:
+        return []
+    wrong = "emptying it did not make memory slow" if design.cache == "cold" else "what was just used is not quicker"
+    return [
+        f"the cache was not {design.cache} as asked: {wrong} "
+        f"(a touch takes {cold.estimate / 1e3:.2f} us after a flush, {hot.estimate / 1e3:.2f} us after itself)"
+    ]
+
+
+def _reasons(states: Sequence[CardState]) -> str:
+    return "throttled by " + ", ".join(sorted({reason for state in states for reason in state.throttled_by}))

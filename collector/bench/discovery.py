@@ -1,0 +1,179 @@
+"""Benchmarks in files: functions marked as such in ``bench_*.py``, run over their axes.
+
+>>> @bench.benchmark
+... @bench.parametrize("n", [256, 1024, 4096])
+... def saxpy(n):
+...     return bench.case({"torch": lambda: ..., "mine": lambda: ...}, bytes=12 * n)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import inspect
+import itertools
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, overload
+
+from collector.bench.errors import BenchmarkError
+
+Axes = tuple[tuple[str, tuple[Any, ...]], ...]
+_AXES = "__collector_bench_axes__"
+
+
+@dataclass(frozen=True)
+class Case:
+    """What one benchmark compares: arms, and options of `collector.bench.compare`."""
+
+    arms: Mapping[str, Callable[[], Any]]
+    options: Mapping[str, Any]
+
+
+def case(arms: Mapping[str, Callable[[], Any]], **options: Any) -> Case:
+    """Return what a benchmark function returns or yields: ``arms`` and options of `collector.bench.compare`."""
+    return Case(arms, options)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A marked function with its axes and its options of `collector.bench.compare`."""
+
+    function: Callable[..., Any]
+    axes: Axes
+    options: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.function.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function as it is."""
+        return self.function(*args, **kwargs)
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A benchmark with a value for each of its axes."""
+
+    benchmark: Benchmark
+    parameters: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        """``saxpy[n=256]``."""
+        values = ",".join(f"{axis}={value}" for axis, value in self.parameters.items())
+        return f"{self.benchmark.name}[{values}]" if values else self.benchmark.name
+
+    @contextlib.contextmanager
+    def prepared(self) -> Iterator[Case]:
+        """Run the function up to its case, and to its end afterwards if it is a generator.
+
+        Raises:
+            BenchmarkError: the function raises, or gives no `case`.
+        """
+        made: Any = None
+        try:
+            made = self.benchmark.function(**self.parameters)
+            is_generator = inspect.isgenerator(made)
+            given = next(made, None) if is_generator else made
+        except Exception as error:
+            raise BenchmarkError(f"benchmark {self.title} raised {type(error).__name__}: {error}") from error
+        try:
+            if isinstance(given, Mapping):
+                given = case(given)
+            if not isinstance(given, Case):
+                raise BenchmarkError(
+                    f"benchmark {self.title} gives {type(given).__name__} instead of arms", "Return bench.case({...})"
+                )
+            yield replace(given, options={**self.benchmark.options, **given.options})
+        finally:
+            if is_generator:
+                made.close()
+
+
+@overload
+def benchmark(function: Callable[..., Any], /) -> Benchmark: ...
+@overload
+def benchmark(**options: Any) -> Callable[[Callable[..., Any]], Benchmark]: ...
+def benchmark(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Mark a function that returns, or yields and then cleans up, a `case`; options are `collector.bench.compare`'s."""
+
+    def mark(marked: Callable[..., Any]) -> Benchmark:
+        return Benchmark(marked, getattr(marked, _AXES, ()), options)
+
+    return mark if function is None else mark(function)
+
+
+def parametrize(axis: str, values: Sequence[Any]) -> Callable[[Any], Any]:
+    """Run a benchmark once for each of ``values``, handed to its parameter ``axis``; several axes make a grid."""
+    chosen = tuple(values)
+    if not chosen:
+        raise ValueError(f"axis {axis!r} has no values")
+
+    def mark(marked: Any) -> Any:
+        added = ((axis, chosen),)
+        if isinstance(marked, Benchmark):
+            return replace(marked, axes=added + marked.axes)
+        setattr(marked, _AXES, added + getattr(marked, _AXES, ()))
+        return marked
+
+    return mark
+
+
+def discover(paths: Sequence[Path], pattern: str = "") -> list[Instance]:
+    """Return the benchmarks in files, and in ``bench_*.py`` below folders, whose title the regex ``pattern`` finds.
+
+    Raises:
+        BenchmarkError: a file is missing or cannot be imported, nothing is found, or the pattern is no regex.
+    """
+    try:
+        wanted = re.compile(pattern)
+    except re.error as error:
+        raise BenchmarkError(f"-k {pattern!r} is not a regular expression: {error}") from error
+    found = [instance for file in _files(paths) for each in _benchmarks(file) for instance in _instances(each)]
+    chosen = [instance for instance in found if wanted.search(instance.title)]
+    if not found:
+        raise BenchmarkError(f"no benchmarks in {', '.join(map(str, paths))}", "Mark functions with @bench.benchmark")
+    if not chosen:
+        raise BenchmarkError(f"none of {len(found)} benchmarks matches {pattern!r}")
+    return chosen
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            files += sorted(path.rglob("bench_*.py"))
+        elif path.is_file():
+            files.append(path)
+        else:
+            raise BenchmarkError(f"there is no file {path}")
+    return files
+
+
+def _benchmarks(file: Path) -> list[Benchmark]:
+    name = f"_collector_bench_{abs(hash(file.resolve())):x}_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise BenchmarkError(f"{file} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(file.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise BenchmarkError(f"cannot import {file}: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.pop(0)
+    return [value for value in vars(module).values() if isinstance(value, Benchmark)]
+
+
+def _instances(found: Benchmark) -> list[Instance]:
+    names = [axis for axis, _ in found.axes]
+    grid = itertools.product(*(values for _, values in found.axes))
+    return [Instance(found, dict(zip(names, point, strict=True))) for point in grid]

@@ -1,0 +1,67 @@
+"""Where a report was made: card, driver, libcupti, libraries, revision of the source."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import subprocess
+import sys
+import time
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from collector.about import version
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from collector.bench.gpu import Gpu
+
+_LIBRARIES = ("numpy", "scipy", "cuda-python", "nvidia-ml-py", "torch", "triton", "cupy", "jax")
+_FROM_RECORDING = ("driver_version", "cuda_version", "cupti_path", "cupti_api_version", "source")
+
+
+def environment(gpu: Gpu, recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a report says of its surroundings; ``recorded`` is a recording's environment."""
+    return {
+        "gpu": gpu.name,
+        "gpu_uuid": gpu.uuid,
+        "simulated": gpu.simulated,
+        "l2_bytes": gpu.l2_bytes,
+        **{name: recorded[name] for name in _FROM_RECORDING if name in recorded},
+        "collector": version(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "libraries": _libraries(),
+        "git_revision": _git_revision(),
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "program": sys.argv[0],
+    }
+
+
+@functools.cache
+def _libraries() -> dict[str, str]:
+    found = {}
+    for name in _LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+@functools.cache
+def _git_revision() -> str:
+    """The working directory's commit, with ``+`` where files differ from it; empty outside a repository."""
+    try:
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=True)
+        changed = subprocess.run(
+            ["git", "status", "--porcelain", "--untracked-files=no"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return commit.stdout.strip() + ("+" if changed.stdout.strip() else "")

@@ -1,0 +1,359 @@
+"""The run: rounds of all arms in random order, until the answer is sharp enough or the time is up."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+import collector
+from collector.bench.calls import NOTHING, CallActivity, activities_of_calls, call_name
+from collector.bench.design import Design
+from collector.bench.errors import ArmError, BenchmarkError
+from collector.bench.statistics import is_stationary, median, paired_ratio
+
+if TYPE_CHECKING:
+    from collector.bench.gpu import CardState, Gpu
+
+Call = Callable[[], Any]
+StoppedBy = Literal["precision", "time", "rounds"]
+Progress = Callable[[int, float], None]
+"""Told of the rounds kept so far and the widest half-width that is left, after every batch."""
+
+_KINDS = ("kernels", "memcpys", "memsets", "runtime_api", "driver_api", "external_correlations", "synchronizations")
+_BATCH = 20  # rounds in one trace; whether to stop is asked once in each
+_WARM_UP_WINDOW = 15
+_LOSSY_BATCHES = 3
+_EVENT_ROUNDS = 15
+_SHOWN_CALLS = 8
+
+
+@dataclass
+class ArmRun:
+    """What was measured of one arm. Lists are parallel, one entry per kept round; times are ns per call."""
+
+    times_ns: list[float] = field(default_factory=list)
+    span_ns: list[float] = field(default_factory=list)
+    """From the first activity's start to the last one's end; empty with the wall clock."""
+    kernel_ns: dict[str, list[float]] = field(default_factory=dict)
+    """Each kernel's time, by short name."""
+    throttled_ns: list[float] = field(default_factory=list)
+    """Times of rounds in which the card was throttled, which count for nothing."""
+    event_ns: list[float] = field(default_factory=list)
+    """The same call timed by CUDA events, in rounds of their own after the run."""
+    activity: CallActivity = NOTHING
+    """What its first kept call did (all the calls of a graph, in graph mode)."""
+
+
+@dataclass
+class Run:
+    """A finished run."""
+
+    arms: dict[str, ArmRun]
+    failures: dict[str, ArmError]
+    stopped_by: StoppedBy
+    rounds: int
+    warm_up_rounds: int
+    throttled_rounds: int
+    seconds: float
+    states: list[CardState]
+    probe_cold_ns: list[float]
+    """Times of `Gpu.touch` after the cache was emptied."""
+    probe_hot_ns: list[float]
+    """Times of `Gpu.touch` straight after itself."""
+    throttled_throughout: bool = False
+    """Too few rounds were free of throttling, so that the throttled ones had to serve."""
+    recorded: dict[str, Any] = field(default_factory=dict)
+    """The environment as the recordings tell it: driver, libcupti."""
+
+
+def run(arms: Mapping[str, Call], design: Design, gpu: Gpu, progress: Progress | None = None) -> Run:
+    """Run ``arms`` until their ratios to the first one are sharp enough.
+
+    An arm that raises, launches nothing or varies is taken out and named in `Run.failures`; the others go on.
+
+    Raises:
+        BenchmarkError: no arm could be run, or the traces kept losing records.
+    """
+    return _Experiment(dict(arms), design, gpu, progress).run()
+
+
+@dataclass
+class _Round:
+    calls: dict[str, int]
+    throttled: bool
+
+
+class _Experiment:
+    def __init__(self, arms: dict[str, Call], design: Design, gpu: Gpu, progress: Progress | None) -> None:
+        self.arms = arms
+        self.design = design
+        self.gpu = gpu
+        self.progress = progress
+        self.random = np.random.default_rng(design.seed)
+        self.failures: dict[str, ArmError] = {}
+        self.runs = {name: ArmRun() for name in arms}
+        self.states: list[CardState] = []
+        self.walls: list[float] = []
+        self.probes: dict[str, list[float]] = {"cold": [], "hot": []}
+        self.recorded: dict[str, Any] = {}
+        self.kept = self.throttled = self.lossy = 0
+        self.began = time.monotonic()
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.began
+
+    def run(self) -> Run:
+        self.try_out()
+        warm_up = self.warm_up()
+        stopped_by: StoppedBy = "rounds"
+        while self.kept < self.design.max_rounds:
+            self.batch(keep=True)
+            enough = self.kept >= self.design.min_rounds
+            width = self.widest_half_width() if self.kept else float("inf")
+            if self.progress:
+                self.progress(self.kept, width)
+            if enough and width <= self.design.precision:
+                stopped_by = "precision"
+                break
+            # Twice the time where throttled rounds had to be replaced, and then with what there is.
+            if self.elapsed > self.design.max_seconds * (1 if enough else 2):
+                stopped_by = "time"
+                break
+        throughout = self.kept < self.design.min_rounds and self.throttled >= self.design.min_rounds
+        if throughout:
+            for name in self.left():
+                arm = self.runs[name]
+                arm.times_ns, arm.span_ns, arm.kernel_ns = list(arm.throttled_ns), [], {}
+        if not any(self.runs[name].times_ns for name in self.left()):
+            raise BenchmarkError(f"no round could be kept in {self.elapsed:.1f} s", "Allow more time: max_seconds")
+        if self.design.clock == "cupti":
+            self.time_by_events()
+        return Run(
+            arms={name: self.runs[name] for name in self.left()},
+            failures=self.failures,
+            stopped_by=stopped_by,
+            rounds=self.throttled if throughout else self.kept,
+            warm_up_rounds=warm_up,
+            throttled_rounds=self.throttled,
+            seconds=self.elapsed,
+            states=self.states,
+            probe_cold_ns=self.probes["cold"],
+            probe_hot_ns=self.probes["hot"],
+            throttled_throughout=throughout,
+            recorded=self.recorded,
+        )
+
+    def try_out(self) -> None:
+        """Call every arm once, so that one that cannot run is out before anything is timed; capture graphs."""
+        for name in list(self.arms):
+            with self.blaming(name):
+                self.arms[name]()
+                self.gpu.synchronize()
+                if self.design.graph_calls:
+                    self.arms[name] = self.gpu.graph(self.arms[name], self.design.graph_calls)
+        self.check_arms_left()
+
+    def warm_up(self) -> int:
+        """Run rounds until every arm's times look the same as before; return how many it took."""
+        done = 0
+        history: dict[str, list[float]] = {name: [] for name in self.arms}
+        while done < self.design.max_warm_up_rounds and self.elapsed < self.design.max_seconds / 3:
+            self.batch(keep=False, history=history)
+            done += _BATCH
+            if all(is_stationary(history[name], _WARM_UP_WINDOW) for name in self.left()):
+                break
+        return done
+
+    def left(self) -> list[str]:
+        return [name for name in self.arms if name not in self.failures]
+
+    def check_arms_left(self) -> None:
+        if not self.left():
+            first = next(iter(self.failures.values()))
+            raise BenchmarkError(f"no arm could be measured; {first.cause}", first.remedy) from first
+
+    @contextlib.contextmanager
+    def blaming(self, name: str) -> Iterator[None]:
+        """Take the arm out for whatever it raises."""
+        try:
+            yield
+        except Exception as error:
+            self.failures[name] = failure_of(name, error)
+
+    def batch(self, *, keep: bool, history: dict[str, list[float]] | None = None) -> None:
+        """Measure some rounds in one trace, and the cache with them."""
+        self.walls = []
+        traced = self.design.clock == "cupti"
+        rounds: list[_Round] = []
+        probes: dict[str, int] = {}
+        with collector.trace(kinds=_KINDS, strict=True) if traced else contextlib.nullcontext() as step:
+            for _ in range(_BATCH):
+                rounds.append(self.round())
+            if traced:
+                probes = self.probe()
+        activities = [NOTHING] * len(self.walls)
+        if step is not None:
+            if not step.ledger.complete:
+                self.lossy += 1
+                if self.lossy == _LOSSY_BATCHES:
+                    raise BenchmarkError(f"the traces lose records: {step.ledger.losses()[0]}")
+                return
+            activities = activities_of_calls(step.recording, len(self.walls))
+            self.recorded = dict(step.recording.environment)
+            self.check_activities(rounds, activities)
+        self.check_arms_left()
+        for kind, index in probes.items():
+            if activities[index].busy_ns:
+                self.probes[kind].append(float(activities[index].busy_ns))
+        for one in rounds:
+            if set(self.left()) <= set(one.calls):  # else an arm failed in it
+                self.keep(one, activities, keep, history)
+
+    def round(self) -> _Round:
+        """Call every arm once, in random order, and ask the card before and after."""
+        before = self.gpu.state()
+        names = self.left()
+        calls: dict[str, int] = {}
+        for name in names:
+            advance = getattr(self.arms[name], "advance", None)
+            if advance is not None:
+                advance()
+        for index in self.random.permutation(len(names)).tolist():
+            with self.blaming(names[index]):
+                calls[names[index]] = self.measure(self.arms[names[index]])
+        states = [state for state in (before, self.gpu.state()) if state is not None]
+        self.states += states
+        return _Round(calls, any(state.throttled_by for state in states))
+
+    def measure(self, call: Call) -> int:
+        """Make one call under a number of its own, which is returned; the caches are as the design says."""
+        self.prepare(call)
+        self.gpu.synchronize()
+        index = len(self.walls)
+        self.walls.append(0.0)
+        if self.design.clock == "wall":
+            began = time.perf_counter_ns()
+            call()
+            self.gpu.synchronize()
+            self.walls[index] = float(time.perf_counter_ns() - began)
+            return index
+        with collector.annotate(call_name(index)):
+            call()
+        self.gpu.synchronize()  # outside, so that it is not counted as the arm's own
+        return index
+
+    def prepare(self, call: Call) -> None:
+        """Empty the cache, or fill it with what ``call`` uses."""
+        if self.design.cache == "cold":
+            self.gpu.flush_l2()
+        else:
+            call()
+
+    def probe(self) -> dict[str, int]:
+        """Time a touch of memory as the arms are prepared, and once in the other state of the cache."""
+        prepared = self.measure(self.gpu.touch)
+        if self.design.cache == "hot":
+            self.gpu.flush_l2()
+        other = len(self.walls)
+        self.walls.append(0.0)
+        with collector.annotate(call_name(other)):
+            self.gpu.touch()
+        self.gpu.synchronize()
+        return {"cold": prepared, "hot": other} if self.design.cache == "cold" else {"hot": prepared, "cold": other}
+
+    def check_activities(self, rounds: list[_Round], activities: list[CallActivity]) -> None:
+        """Take out arms that launch nothing, or not the same in every call."""
+        for name in self.left():
+            calls = [activities[one.calls[name]] for one in rounds if name in one.calls]
+            if any(call.busy_ns == 0 for call in calls):
+                self.failures[name] = ArmError(
+                    name, "it launches nothing that the GPU runs", "Use clock='wall' for work on the host"
+                )
+                continue
+            sets = [frozenset(Counter(call.kernels).items()) for call in calls]
+            if not sets:
+                continue
+            usual = Counter(sets).most_common(1)[0][0]
+            if self.runs[name].times_ns:
+                usual = frozenset(Counter(self.runs[name].activity.kernels).items())
+            differing = [index for index, found in enumerate(sets) if found != usual]
+            if differing:
+                self.failures[name] = ArmError(name, _varying(sets, usual, differing, self.kept))
+
+    def keep(
+        self, one: _Round, activities: list[CallActivity], keep: bool, history: dict[str, list[float]] | None
+    ) -> None:
+        share = self.design.graph_calls or 1
+        self.kept += keep and not one.throttled
+        self.throttled += keep and one.throttled
+        for name in self.left():
+            index, arm = one.calls[name], self.runs[name]
+            activity = activities[index]
+            value = (float(activity.busy_ns) if self.design.clock == "cupti" else self.walls[index]) / share
+            if one.throttled:
+                if keep:
+                    arm.throttled_ns.append(value)
+                continue
+            if history is not None:
+                history[name].append(value)
+            if not keep:
+                continue
+            if not arm.times_ns:
+                arm.activity = activity
+            arm.times_ns.append(value)
+            if self.design.clock == "cupti":
+                arm.span_ns.append(activity.span_ns / share)
+            for kernel, spent in activity.kernel_ns.items():
+                arm.kernel_ns.setdefault(kernel, []).append(spent / share)
+
+    def widest_half_width(self) -> float:
+        names = self.left()
+        reference = self.runs[names[0]].times_ns
+        if len(names) == 1:
+            return median(reference).relative_half_width
+        return max(paired_ratio(self.runs[name].times_ns, reference).interval.relative_half_width for name in names[1:])
+
+    def time_by_events(self) -> None:
+        """Time every arm by CUDA events too, in random order."""
+        share = self.design.graph_calls or 1
+        for _ in range(_EVENT_ROUNDS):
+            names = self.left()
+            for index in self.random.permutation(len(names)).tolist():
+                call = self.arms[names[index]]
+                with self.blaming(names[index]):
+                    taken = self.gpu.event_ns(call, before=partial(self.prepare, call))
+                    self.runs[names[index]].event_ns.append(taken / share)
+        self.check_arms_left()
+
+
+def failure_of(name: str, error: Exception) -> ArmError:
+    """The error of the arm that raised ``error``; running out of memory is told apart."""
+    if isinstance(error, MemoryError) or "out of memory" in str(error).lower() or "OutOfMemory" in type(error).__name__:
+        failure = ArmError(name, f"it needs more memory than there is ({error})", "Make its inputs smaller")
+    else:
+        failure = ArmError(name, f"it raised {type(error).__name__}: {error}")
+    failure.__cause__ = error
+    return failure
+
+
+def _varying(
+    sets: list[frozenset[tuple[str, int]]], usual: frozenset[tuple[str, int]], differing: list[int], before: int
+) -> str:
+    shown = ", ".join(str(before + index) for index in differing[:_SHOWN_CALLS])
+    more = f" and {len(differing) - _SHOWN_CALLS} more" if len(differing) > _SHOWN_CALLS else ""
+    return (
+        f"its kernels vary: {len(differing)} of {len(sets)} calls (rounds {shown}{more}) launched "
+        f"{_in_words(sets[differing[0]])} instead of {_in_words(usual)}"
+    )
+
+
+def _in_words(kernels: frozenset[tuple[str, int]]) -> str:
+    return ", ".join(f"{name} x{count}" if count > 1 else name for name, count in sorted(kernels)) or "no kernel"

@@ -1,0 +1,254 @@
+"""What the harness needs of a GPU besides tracing it: idle it, empty its cache, time by events, ask how it feels."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from collector.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collector.bench.roofline import Ceilings
+
+_L2_BYTES = 38  # CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
+_FLUSHES = 2  # times the cache's size; one would do if replacement were perfect
+
+
+@dataclass(frozen=True)
+class CardState:
+    """How the card was doing at one moment."""
+
+    sm_clock_mhz: int
+    memory_clock_mhz: int
+    temperature_c: int
+    power_w: float
+    throttled_by: tuple[str, ...] = ()
+    """Reasons why its clocks were held down, empty when they were not."""
+    other_processes: tuple[int, ...] = ()
+    """Process ids of others that compute on it."""
+
+
+class Gpu(Protocol):
+    """The card under test."""
+
+    name: str
+    uuid: str
+    l2_bytes: int
+    simulated: bool
+
+    def synchronize(self) -> None:
+        """Wait until the card is idle."""
+
+    def flush_l2(self) -> None:
+        """Fill the L2 cache with other data."""
+
+    def touch(self) -> None:
+        """Copy a piece of memory that fits into half the L2 cache: slow when that is not in it, else quick."""
+
+    def event_ns(self, call: Callable[[], Any], before: Callable[[], Any] | None = None) -> float:
+        """Time of ``call`` between two CUDA events on the default stream, after ``before``; ns."""
+
+    def graph(self, call: Callable[[], Any], calls: int) -> Callable[[], Any]:
+        """Return a function that replays a CUDA graph of ``calls`` calls of ``call``."""
+
+    def state(self) -> CardState | None:
+        """The card's clocks, temperature, power and throttling; None where that cannot be asked."""
+
+
+class Host:
+    """No GPU at all: for comparing work on the host by the wall clock."""
+
+    simulated = False
+    l2_bytes = 0
+    uuid = ""
+
+    def __init__(self) -> None:
+        """Name the machine."""
+        self.name = platform.processor() or platform.machine()
+
+    def synchronize(self) -> None:
+        """Nothing runs anywhere else."""
+
+    def flush_l2(self) -> None:
+        """There is no GPU's cache."""
+
+    def touch(self) -> None:
+        """There is no GPU's memory."""
+
+    def event_ns(self, call: Callable[[], Any], before: Callable[[], Any] | None = None) -> float:
+        """Not without a GPU."""
+        raise UnavailableError("CUDA events need a GPU")
+
+    def graph(self, call: Callable[[], Any], calls: int) -> Callable[[], Any]:
+        """Not without a GPU."""
+        raise UnavailableError("CUDA graphs need a GPU")
+
+    def state(self) -> CardState | None:
+        """Nothing is known."""
+        return None
+
+
+def find_gpu() -> Gpu:
+    """Return the GPU that this process computes on: the current CUDA device.
+
+    Raises:
+        collector.UnavailableError: there is none, or cuda-python is not installed.
+    """
+    return CudaGpu()
+
+
+class CudaGpu:
+    """A real GPU, through cuda-python's driver bindings and, for its state, nvidia-ml-py."""
+
+    simulated = False
+
+    def __init__(self) -> None:
+        """Take the current context, or the first device's primary one."""
+        try:
+            from cuda.bindings import driver
+        except ImportError as error:
+            raise UnavailableError("cuda-python is not installed", "pip install 'cupti-collector[gpu]'") from error
+        self._driver = driver
+        try:
+            self._call("cuInit", 0)
+            if int(self._call("cuCtxGetCurrent")) == 0:
+                self._call("cuCtxSetCurrent", self._call("cuDevicePrimaryCtxRetain", self._call("cuDeviceGet", 0)))
+        except UnavailableError:
+            raise
+        except Exception as error:  # the bindings raise errors of their own where there is no driver
+            raise UnavailableError(f"no GPU can be used ({error})", "Check that nvidia-smi works") from error
+        device = self._call("cuCtxGetDevice")
+        self.name = bytes(self._call("cuDeviceGetName", 256, device)).split(b"\0")[0].decode()
+        raw = bytes(self._call("cuDeviceGetUuid", device).bytes).hex()
+        self.uuid = f"GPU-{raw[:8]}-{raw[8:12]}-{raw[12:16]}-{raw[16:20]}-{raw[20:]}"
+        attribute = driver.CUdevice_attribute(_L2_BYTES)
+        self.l2_bytes = int(self._call("cuDeviceGetAttribute", attribute, device)) or 4 << 20
+        self._flush_bytes = _FLUSHES * self.l2_bytes
+        self._flush_memory = self._call("cuMemAlloc", self._flush_bytes)
+        self._touch_bytes = self.l2_bytes // 4
+        self._touch_memory = self._call("cuMemAlloc", 2 * self._touch_bytes)
+        self._events = (self._call("cuEventCreate", 0), self._call("cuEventCreate", 0))
+        self._nvml = _Nvml.open(self.uuid)
+
+    def synchronize(self) -> None:
+        """See `Gpu.synchronize`."""
+        self._call("cuCtxSynchronize")
+
+    def flush_l2(self) -> None:
+        """See `Gpu.flush_l2`."""
+        self._call("cuMemsetD8Async", self._flush_memory, 0, self._flush_bytes, 0)
+
+    def touch(self) -> None:
+        """See `Gpu.touch`."""
+        source = int(self._touch_memory)
+        self._call("cuMemcpyDtoDAsync", source + self._touch_bytes, source, self._touch_bytes, 0)
+
+    def event_ns(self, call: Callable[[], Any], before: Callable[[], Any] | None = None) -> float:
+        """See `Gpu.event_ns`.
+
+        While the GPU is still busy with ``before`` (emptying the cache takes long enough) the events and the launch
+        are queued, so that the time between the events holds no launch latency.
+        """
+        begin, end = self._events
+        if before is not None:
+            before()
+        self._call("cuEventRecord", begin, 0)
+        call()
+        self._call("cuEventRecord", end, 0)
+        self._call("cuEventSynchronize", end)
+        return float(self._call("cuEventElapsedTime", begin, end)) * 1e6
+
+    def graph(self, call: Callable[[], Any], calls: int) -> Callable[[], Any]:
+        """See `Gpu.graph`. With torch loaded its graphs are used; else ``call`` must take the stream to launch on."""
+        torch: Any = sys.modules.get("torch")
+        if torch is not None:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                for _ in range(calls):
+                    call()
+            return lambda: graph.replay()
+        stream = self._call("cuStreamCreate", 1)  # CU_STREAM_NON_BLOCKING
+        launch: Any = call
+        self._call("cuStreamBeginCapture", stream, self._driver.CUstreamCaptureMode(1))  # thread-local
+        try:
+            for _ in range(calls):
+                launch(int(stream))
+        finally:
+            captured = self._call("cuStreamEndCapture", stream)
+        executable = self._call("cuGraphInstantiate", captured, 0)
+        return lambda: self._call("cuGraphLaunch", executable, 0)
+
+    def state(self) -> CardState | None:
+        """See `Gpu.state`."""
+        return self._nvml.state() if self._nvml else None
+
+    def measure_ceilings(self) -> Ceilings:
+        """See `collector.bench.roofline.MeasuresCeilings`."""
+        from collector.bench.roofline import Ceilings, matrix_product_rate
+
+        num_bytes = 1 << 30
+        memory = self._call("cuMemAlloc", 2 * num_bytes)
+
+        def copy() -> None:
+            self._call("cuMemcpyDtoDAsync", int(memory) + num_bytes, memory, num_bytes, 0)
+
+        best = min(self.event_ns(copy) for _ in range(13))
+        self._call("cuMemFree", memory)
+        flop_per_s, library = matrix_product_rate(self)
+        return Ceilings(bytes_per_s=2 * num_bytes / best * 1e9, flop_per_s=flop_per_s, measured_with=library)
+
+    def _call(self, function: str, *arguments: Any) -> Any:
+        code, *values = getattr(self._driver, function)(*arguments)
+        if int(code) != 0:
+            raise UnavailableError(f"{function} failed with CUDA error {int(code)} ({code})")
+        return values[0] if values else None
+
+
+class _Nvml:
+    """One card's sensors, through nvidia-ml-py. Reads only."""
+
+    _THROTTLING = ("SwPowerCap", "HwSlowdown", "SwThermalSlowdown", "HwThermalSlowdown", "HwPowerBrakeSlowdown")
+
+    def __init__(self, module: Any, handle: Any) -> None:
+        self._nvml = module
+        self._handle = handle
+
+    @classmethod
+    def open(cls, uuid: str) -> _Nvml | None:
+        """The card with this uuid; None where NVML is not installed or does not answer."""
+        try:
+            import pynvml
+
+            pynvml.nvmlInit()
+            return cls(pynvml, pynvml.nvmlDeviceGetHandleByUUID(uuid))
+        except Exception:  # nothing that NVML may say should stop a measurement
+            return None
+
+    def state(self) -> CardState | None:
+        """What the sensors say now; None when they do not answer."""
+        nvml, handle = self._nvml, self._handle
+        try:
+            reasons = nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
+            others: tuple[int, ...] = ()
+            with contextlib.suppress(Exception):  # not permitted in some containers
+                running = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
+                others = tuple(sorted(process.pid for process in running if process.pid != os.getpid()))
+            return CardState(
+                sm_clock_mhz=nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM),
+                memory_clock_mhz=nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM),
+                temperature_c=nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),
+                power_w=nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
+                throttled_by=tuple(name for name in self._THROTTLING if reasons & self._reason(name)),
+                other_processes=others,
+            )
+        except Exception:
+            return None
+
+    def _reason(self, name: str) -> int:
+        return int(getattr(self._nvml, f"nvmlClocksThrottleReason{name}", 0))

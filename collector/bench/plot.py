@@ -1,0 +1,143 @@
+"""A report as one HTML page that needs nothing else: every sample of every arm, and how times grow along an axis."""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collector.bench.table import time_text, verdict_text
+from collector.files import atomic_write
+
+if TYPE_CHECKING:
+    import os
+
+    from collector.bench.report import Comparison, Report
+
+_WIDTH, _ROW, _LEFT, _RIGHT = 900, 46, 170, 30
+_COLORS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")
+_SHOWN_SAMPLES = 1500
+_STYLE = """body{font:14px system-ui,sans-serif;margin:2em;max-width:60em;color:#222;background:#fff}
+svg{width:100%;height:auto}text{font:12px system-ui,sans-serif;fill:currentColor}pre{overflow-x:auto;font-size:12px}
+@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}}"""
+
+
+def save_plot(report: Report, path: str | os.PathLike[str]) -> None:
+    """Write the page to ``path``, whole or not at all.
+
+    Raises:
+        collector.OutputError: the file cannot be written.
+    """
+    with atomic_write(path) as file:
+        file.write(page(report).encode())
+
+
+def page(report: Report) -> str:
+    """The page's HTML. The same report gives the same page."""
+    note = " (simulated: the times are made up)" if report.environment.get("simulated") else ""
+    title = html.escape(f"{report.environment.get('gpu', '')}{note}")
+    parts = [f"<h1>{title}</h1>"]
+    for name in dict.fromkeys(each.name for each in report.comparisons):
+        family = [each for each in report.comparisons if each.name == name]
+        for axis in _numeric_axes(family):
+            parts.append(_scaling(family, axis))
+    for comparison, verdicts in zip(report.comparisons, report.verdicts, strict=True):
+        said = [
+            f"{arm}: {comparison.ratios[arm].interval.estimate:.4f}, "
+            f"{verdict_text(verdict, float(comparison.design.get('same_within', 0)))}"
+            for arm, verdict in verdicts.items()
+        ]
+        parts.append(f"<h2>{html.escape(comparison.title)}</h2><p>{html.escape('; '.join(said))}</p>")
+        parts.append(_distributions(comparison))
+        parts += [f"<p>warning: {html.escape(warning)}</p>" for warning in comparison.warnings]
+        parts += [f"<p>not measured: {html.escape(why)}</p>" for why in comparison.failures.values()]
+    from collector.bench.table import as_text
+
+    parts.append(f"<pre>{html.escape(as_text(report, color=False))}</pre>")
+    head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
+
+
+def _distributions(comparison: Comparison) -> str:
+    """One row of dots for each arm, with its median and the median's interval."""
+    samples = {name: np.asarray(arm.times_ns, float) for name, arm in comparison.arms.items()}
+    low = min(float(times.min()) for times in samples.values())
+    high = max(float(times.max()) for times in samples.values())
+    margin = (high - low) * 0.05 or high * 0.05
+    low, high = low - margin, high + margin
+
+    def x_of(value: float) -> float:
+        return round(_LEFT + (value - low) / (high - low) * (_WIDTH - _LEFT - _RIGHT), 2)
+
+    height = _ROW * len(samples) + 30
+    marks = [f'<svg viewBox="0 0 {_WIDTH} {height}" role="img">']
+    for row, (name, times) in enumerate(samples.items()):
+        color, middle = _COLORS[row % len(_COLORS)], _ROW * row + _ROW / 2
+        spread = np.random.default_rng(0).uniform(-_ROW * 0.32, _ROW * 0.32, len(times))
+        step = math.ceil(len(times) / _SHOWN_SAMPLES)
+        dots = "".join(
+            f'<circle cx="{x_of(value)}" cy="{middle + offset:.1f}" r="2"/>'
+            for value, offset in zip(times[::step].tolist(), spread[::step].tolist(), strict=True)
+        )
+        interval = comparison.arms[name].median_ns
+        left, right, at = x_of(max(interval.low, low)), x_of(min(interval.high, high)), x_of(interval.estimate)
+        told = html.escape(f"{name}: {time_text(interval.estimate)}, {len(times)} samples")
+        marks.append(
+            f"<g><title>{told}</title>"
+            f'<text x="{_LEFT - 10}" y="{middle + 4}" text-anchor="end">{html.escape(name[:24])}</text>'
+            f'<g fill="{color}" fill-opacity=".35">{dots}</g>'
+            f'<rect x="{left}" y="{middle - 12}" width="{max(right - left, 1):.2f}" height="24" fill="{color}" '
+            f'fill-opacity=".4"/><path d="M{at} {middle - 15}v30" stroke="currentColor" stroke-width="2"/></g>'
+        )
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        value = low + share * (high - low)
+        marks.append(f'<text x="{x_of(value)}" y="{height - 6}" text-anchor="middle">{time_text(value)}</text>')
+    return "".join([*marks, "</svg>"])
+
+
+def _numeric_axes(family: list[Comparison]) -> list[str]:
+    """Axes with two or more different positive numbers."""
+    values: dict[str, set[float]] = {}
+    for each in family:
+        for axis, value in each.parameters.items():
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
+                values.setdefault(axis, set()).add(value)
+    return [axis for axis, found in values.items() if len(found) > 1]
+
+
+def _scaling(family: list[Comparison], axis: str) -> str:
+    """Median over the axis, both logarithmic; one line for each arm and each setting of the other axes."""
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for each in family:
+        others = ",".join(f"{name}={value}" for name, value in each.parameters.items() if name != axis)
+        for name, arm in each.arms.items():
+            label = f"{name} [{others}]" if others else name
+            lines.setdefault(label, []).append((float(each.parameters[axis]), arm.median_ns.estimate))
+    points = [point for line in lines.values() for point in line]
+    bounds = [(min(map(math.log, column)), max(map(math.log, column))) for column in zip(*points, strict=True)]
+    height = 340
+
+    def place(point: tuple[float, float]) -> tuple[float, float]:
+        shares = [
+            (math.log(value) - low) / ((high - low) or 1.0) for value, (low, high) in zip(point, bounds, strict=True)
+        ]
+        return round(70 + shares[0] * (_WIDTH - 300), 2), round(height - 50 - shares[1] * (height - 80), 2)
+
+    marks = [f'<h2>{html.escape(family[0].name)} over {html.escape(axis)}</h2><svg viewBox="0 0 {_WIDTH} {height}">']
+    for row, (label, line) in enumerate(lines.items()):
+        color = _COLORS[row % len(_COLORS)]
+        placed = [place(point) for point in sorted(line)]
+        path = " ".join(f"{x},{y}" for x, y in placed)
+        dots = "".join(f'<circle cx="{x}" cy="{y}" r="4" fill="{color}"/>' for x, y in placed)
+        marks.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>{dots}')
+        marks.append(f'<text x="{_WIDTH - 210}" y="{30 + 20 * row}" style="fill:{color}">{html.escape(label)}</text>')
+    for value in sorted({point[0] for point in points}):
+        marks.append(
+            f'<text x="{place((value, points[0][1]))[0]}" y="{height - 20}" text-anchor="middle">{value:g}</text>'
+        )
+    for value in (min(point[1] for point in points), max(point[1] for point in points)):
+        y = place((points[0][0], value))[1]
+        marks.append(f'<text x="62" y="{y + 4}" text-anchor="end">{time_text(value)}</text>')
+    return "".join([*marks, "</svg>"])

@@ -1,0 +1,84 @@
+"""The pytest fixture ``gpu_benchmark``: the benchmark harness in a test, held against stored baselines.
+
+>>> def test_matmul(gpu_benchmark):
+...     report = gpu_benchmark({"torch": reference, "mine": mine}, check=bench.allclose(rtol=1e-2))
+...     assert report.verdicts[0]["mine"] in ("faster", "same")
+
+``--gpu-benchmark-save=FOLDER`` stores a report for each test; ``--gpu-benchmark-baseline=FOLDER`` fails a test one of
+whose arms became slower than that by more than ``--gpu-benchmark-fail-above`` (3 %) and beyond the interval.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from collector.bench.report import Report
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options."""
+    group = parser.getgroup("gpu-benchmark", "benchmarks of GPU work (collector)")
+    group.addoption("--gpu-benchmark-save", metavar="FOLDER", help="store every gpu_benchmark report here")
+    group.addoption("--gpu-benchmark-baseline", metavar="FOLDER", help="fail what became slower than the reports here")
+    group.addoption(
+        "--gpu-benchmark-fail-above", metavar="SHARE", type=float, default=0.03, help="slower by how much (0.03)"
+    )
+
+
+@pytest.fixture
+def gpu_benchmark(request: pytest.FixtureRequest) -> Callable[..., Report]:
+    """Return a function that measures one callable, or a mapping of arms, and returns the report.
+
+    It takes the options of `collector.bench.compare`, and fails the test for an arm that cannot be measured or has
+    become slower than its baseline. A second call within a test is stored under a name of its own.
+    """
+    calls = 0
+
+    def measure(arms: Callable[[], Any] | Mapping[str, Callable[[], Any]], **options: Any) -> Report:
+        from collector.bench.comparing import compare
+
+        nonlocal calls
+        calls += 1
+        chosen = {"call": arms} if callable(arms) else arms
+        report = compare(chosen, **{"name": request.node.name, **options})
+        if report.failures:
+            pytest.fail("\n".join(report.failures.values()), pytrace=False)
+        file = f"{_file_stem(request.node.nodeid)}{f'-{calls}' if calls > 1 else ''}.json"
+        _hold_against_baseline(report, request.config, file)
+        saved = request.config.getoption("--gpu-benchmark-save")
+        if saved:
+            Path(saved).mkdir(parents=True, exist_ok=True)
+            report.save(Path(saved) / file)
+        return report
+
+    return measure
+
+
+def _hold_against_baseline(report: Report, config: pytest.Config, file: str) -> None:
+    folder = config.getoption("--gpu-benchmark-baseline")
+    if not folder or not (Path(folder) / file).exists():
+        return
+    from collector.bench.baseline import regressions
+    from collector.bench.report import Report
+
+    before = Report.load(Path(folder) / file)
+    found, _ = regressions(report, before, fail_above=config.getoption("--gpu-benchmark-fail-above"))
+    slower = [each for each in found if each.failed]
+    if slower:
+        lines = [
+            f"{each.arm}: {each.ratio.interval.estimate:.3f} times its baseline "
+            f"({each.ratio.interval.low:.3f}..{each.ratio.interval.high:.3f})"
+            for each in slower
+        ]
+        pytest.fail("slower than the baseline: " + "; ".join(lines), pytrace=False)
+
+
+def _file_stem(node_id: str) -> str:
+    return re.sub(r"[^\w.=-]+", "_", node_id)

@@ -1,0 +1,204 @@
+"""A simulated card with kernels of known duration, so that a measurement can be held against the truth.
+
+>>> with SimulatedCard(seed=1) as card:
+...     fast, slow = card.kernel("fast", mean_ns=10_000), card.kernel("slow", mean_ns=10_500, noise=0.02)
+...     report = bench.compare({"fast": fast, "slow": slow}, gpu=card)
+
+Everything that happens to time on a real card can be switched on: noise, outliers, two modes, drift, throttling, and a
+cache that makes the first call after a flush slower.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.bench.gpu import CardState
+from collector.bench.roofline import Ceilings
+from collector.testing import SimulatedGpu
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+_STREAM = 7
+_GAP_NS = 400
+_BASE_CLOCK_MHZ = 1980
+
+
+@dataclass(frozen=True)
+class Throttling:
+    """A stretch in which the card is held down; calls are counted from the card's first."""
+
+    first_call: int
+    calls: int
+    slowdown: float = 1.4
+
+
+class SimulatedCard:
+    """A `collector.bench.gpu.Gpu` on the simulator. A context manager around a `SimulatedGpu` of its own."""
+
+    simulated = True
+    name = "Simulated card"
+    uuid = "GPU-00000000-0000-0000-0000-000000000000"
+    l2_bytes = 50 << 20
+
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        drift: float = 0.0,
+        throttling: Throttling | None = None,
+        cold_slowdown: float = 1.5,
+        flush_works: bool = True,
+        reports_state: bool = True,
+        event_error: float = 0.0,
+    ) -> None:
+        """Make a card.
+
+        Args:
+            seed: of everything random.
+            drift: relative slowdown over 1000 calls, linear.
+            throttling: when it is held down, if ever.
+            cold_slowdown: what a call takes with a cold cache over what it takes with a warm one.
+            flush_works: whether `flush_l2` empties the cache; a harness has to notice when it does not.
+            reports_state: whether its sensors answer.
+            event_error: relative error of its CUDA events.
+        """
+        self._random = np.random.default_rng(seed)
+        self._drift = drift
+        self._throttling = throttling
+        self._cold_slowdown = cold_slowdown
+        self._flush_works = flush_works
+        self._reports_state = reports_state
+        self._event_error = event_error
+        self._gpu = SimulatedGpu(name=self.name, gap_ns=_GAP_NS)
+        self._kernels_ns = self._kernels = 0
+        self._captured: list[str | tuple[str, int]] | None = None
+        self._graphs = 0
+        self._calls = 0
+        self._is_cold = False
+
+    def __enter__(self) -> SimulatedCard:
+        self._gpu.__enter__()
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._gpu.__exit__(exc_type, exc, traceback)
+
+    @property
+    def gpu(self) -> SimulatedGpu:
+        """The simulated GPU, to launch other things on."""
+        return self._gpu
+
+    def kernel(
+        self,
+        name: str,
+        mean_ns: float,
+        *,
+        noise: float = 0.01,
+        outliers: float = 0.0,
+        second_mode: float = 0.0,
+        memory_bound: bool = False,
+        result: Any = None,
+    ) -> Callable[[], Any]:
+        """Return a call that launches one kernel.
+
+        Args:
+            name: the kernel's name.
+            mean_ns: its median duration in ns, before anything that the card does to it.
+            noise: relative standard deviation (log-normal).
+            outliers: share of calls that take three times as long.
+            second_mode: share of calls that take 10 % longer, as kernels do that meet another memory placement.
+            memory_bound: whether a cold cache slows it.
+            result: what the call returns.
+        """
+
+        def call() -> Any:
+            duration = mean_ns * math.exp(self._random.normal(0.0, noise)) * self._slowdown(memory_bound)
+            if self._random.random() < outliers:
+                duration *= 3.0
+            if self._random.random() < second_mode:
+                duration *= 1.1
+            self._execute(name, max(1, round(duration)))
+            return result
+
+        return call
+
+    def synchronize(self) -> None:
+        """See `collector.bench.gpu.Gpu.synchronize`."""
+        self._gpu.synchronize()
+
+    def flush_l2(self) -> None:
+        """See `collector.bench.gpu.Gpu.flush_l2`."""
+        self._gpu.memset(2 * self.l2_bytes, stream=_STREAM, duration_ns=30_000)
+        self._is_cold = self._flush_works
+
+    def touch(self) -> None:
+        """See `collector.bench.gpu.Gpu.touch`."""
+        slowdown = self._slowdown(memory_bound=True)
+        duration = 10_000 * math.exp(self._random.normal(0.0, 0.01)) * slowdown
+        self._gpu.memcpy("DtoD", self.l2_bytes // 4, stream=_STREAM, duration_ns=round(duration))
+
+    def event_ns(self, call: Callable[[], Any], before: Callable[[], Any] | None = None) -> float:
+        """See `collector.bench.gpu.Gpu.event_ns`."""
+        if before is not None:
+            before()
+        begin, launched = self._kernels_ns, self._kernels
+        call()
+        taken = self._kernels_ns - begin + _GAP_NS * max(0, self._kernels - launched - 1)
+        self._gpu.synchronize()
+        return taken * (1 + self._event_error)
+
+    def graph(self, call: Callable[[], Any], calls: int) -> Callable[[], Any]:
+        """See `collector.bench.gpu.Gpu.graph`. Every replay draws its durations anew."""
+        self._graphs += 1
+        graph_id = self._graphs
+
+        def replay() -> None:
+            self._captured = []
+            for _ in range(calls):
+                call()
+            nodes, self._captured = self._captured, None
+            self._gpu.launch_graph(nodes, stream=_STREAM, graph_id=graph_id)
+
+        return replay
+
+    def measure_ceilings(self) -> Ceilings:
+        """See `collector.bench.roofline.MeasuresCeilings`."""
+        return Ceilings(bytes_per_s=4e12, flop_per_s=7e14, measured_with="the simulator's constants")
+
+    def state(self) -> CardState | None:
+        """See `collector.bench.gpu.Gpu.state`."""
+        if not self._reports_state:
+            return None
+        if self._is_throttled():
+            return CardState(1200, 3201, 88, 700.0, ("SwThermalSlowdown",))
+        return CardState(_BASE_CLOCK_MHZ, 3201, 60, 400.0)
+
+    def _execute(self, name: str, duration_ns: int) -> None:
+        self._kernels_ns += duration_ns
+        self._kernels += 1
+        if self._captured is not None:
+            self._captured.append((name, duration_ns))
+        else:
+            self._gpu.launch(name, stream=_STREAM, duration_ns=duration_ns)
+
+    def _is_throttled(self) -> bool:
+        episode = self._throttling
+        return episode is not None and 0 <= self._calls - episode.first_call < episode.calls
+
+    def _slowdown(self, memory_bound: bool) -> float:
+        slowdown = 1 + self._drift * self._calls / 1000
+        if self._is_throttled() and self._throttling is not None:
+            slowdown *= self._throttling.slowdown
+        if memory_bound and self._is_cold:
+            slowdown *= self._cold_slowdown
+        self._is_cold = False
+        self._calls += 1
+        return slowdown

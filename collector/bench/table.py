@@ -1,0 +1,133 @@
+"""A report as tables for a terminal."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import TYPE_CHECKING
+
+from collector.bench.statistics import median, outliers
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from collector.bench.report import Comparison, Report
+    from collector.bench.statistics import Verdict
+
+_WIDTH = 140
+_SHOWN_KERNELS = 8
+_STYLE = {"faster": "green", "slower": "red", "same": "cyan", "not enough data": "yellow", "reference": "dim"}
+
+
+def as_text(report: Report, *, color: bool | None = None) -> str:
+    """Return the report for a terminal; ``color`` None: if standard output is one."""
+    from rich.console import Console
+
+    text = io.StringIO()
+    in_color = sys.stdout.isatty() if color is None else color
+    console = Console(file=text, force_terminal=in_color, no_color=not in_color, width=_WIDTH, highlight=False)
+    told = report.environment
+    note = ", simulated: the times are made up" if told.get("simulated") else ""
+    console.print(f"[bold]{told.get('gpu', '')}[/bold]{note}")
+    for comparison, verdicts in zip(report.comparisons, report.verdicts, strict=True):
+        _print(console, comparison, verdicts)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def time_text(ns: float) -> str:
+    """``12.34 us``, with the unit that fits."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.4g} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def verdict_text(verdict: str, same_within: float) -> str:
+    """The verdict, with what "the same" means."""
+    return f"same within {100 * same_within:g} %" if verdict == "same" else verdict
+
+
+def _print(console: Console, comparison: Comparison, verdicts: dict[str, Verdict]) -> None:
+    from rich.markup import escape
+
+    console.print()
+    if comparison.arms:
+        console.print(_figures(comparison, verdicts))
+        if any(len(arm.kernel_ns) > 1 for arm in comparison.arms.values()):
+            console.print(_kernels(comparison))
+    for arm, why in comparison.failures.items():
+        console.print(f"[red]not measured[/red] {escape(why if why.startswith('arm ') else f'{arm}: {why}')}")
+    for warning in comparison.warnings:
+        console.print(f"[yellow]warning[/yellow] {escape(warning)}")
+    console.print(f"[dim]{escape(_how(comparison))}[/dim]")
+
+
+def _how(comparison: Comparison) -> str:
+    design = comparison.design
+    clock = "CUPTI: time in which the call's own activities ran" if design["clock"] == "cupti" else "wall clock"
+    cache = f", {design['cache']} L2" if design["clock"] == "cupti" else ""
+    graph = f", graphs of {design['graph_calls']} calls" if design.get("graph_calls") else ""
+    stop = {"precision": f"precision of {design['precision']:.2%} reached", "time": "out of time"}
+    return (
+        f"{clock}{cache}{graph}; {comparison.rounds} rounds after {comparison.warm_up_rounds} to warm up, "
+        f"{comparison.seconds:.1f} s, {stop.get(comparison.stopped_by, 'all rounds made')}; seed {design['seed']}"
+    )
+
+
+def _figures(comparison: Comparison, verdicts: dict[str, Verdict]) -> Table:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=escape(comparison.title) or None, title_justify="left", title_style="bold", box=box.SIMPLE)
+    names = list(comparison.arms)
+    roofs = {name: comparison.share_of_roof(name) for name in names}
+    columns = ["arm", "median", "95 %", "ratio", "95 %", "verdict", "launches", "copies", "waits"]
+    columns += ["TFLOP/s"] * (comparison.flops is not None) + ["GB/s"] * (comparison.bytes is not None)
+    columns += ["of roof"] * any(share is not None for share in roofs.values())
+    columns += ["outliers"]
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index in (0, 5) else "right", no_wrap=index != 0)
+    for name, arm in comparison.arms.items():
+        verdict: str = verdicts.get(name, "reference")
+        ratio = comparison.ratios[name].interval if name in comparison.ratios else None
+        style = _STYLE[verdict]
+        cells = [
+            escape(name),
+            time_text(arm.median_ns.estimate),
+            f"±{arm.median_ns.relative_half_width:.2%}",
+            "1" if ratio is None else f"{ratio.estimate:.4f}",
+            "" if ratio is None else f"{ratio.low:.4f}..{ratio.high:.4f}",
+            f"[{style}]{verdict_text(verdict, float(comparison.design.get('same_within', 0)))}[/{style}]",
+            str(arm.launches),
+            str(arm.copies + arm.memsets),
+            str(arm.synchronizations),
+        ]
+        flops, moved, roof = comparison.flop_per_s(name), comparison.bytes_per_s(name), roofs[name]
+        cells += [] if flops is None else [f"{flops / 1e12:.4g}"]
+        cells += [] if moved is None else [f"{moved / 1e9:.4g}"]
+        cells += [] if roof is None else [f"{roof:.1%}"]
+        cells += [str(int(outliers(arm.times_ns).sum()))]
+        table.add_row(*cells)
+    return table
+
+
+def _kernels(comparison: Comparison) -> Table:
+    """Where the time of each arm goes, for arms of several kernels."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None)
+    for column in ("arm", "kernel", "per call", "median", "share"):
+        table.add_column(column, justify="left" if column in ("arm", "kernel") else "right")
+    per_sample = comparison.design.get("graph_calls") or 1
+    for name, arm in comparison.arms.items():
+        rows = sorted(((median(times).estimate, kernel) for kernel, times in arm.kernel_ns.items()), reverse=True)
+        for taken, kernel in rows[:_SHOWN_KERNELS]:
+            count = list(arm.kernels).count(kernel) / per_sample
+            share = taken / arm.median_ns.estimate
+            table.add_row(escape(name), escape(kernel), f"{count:g}", time_text(taken), f"{share:.1%}")
+        if len(rows) > _SHOWN_KERNELS:
+            table.add_row(escape(name), f"{len(rows) - _SHOWN_KERNELS} more")
+    return table

@@ -1,0 +1,146 @@
+"""Compare kernels: run the benchmarks in bench_*.py files.
+
+collector bench bench_matmul.py                              measure and show
+collector bench benchmarks/ -k 'n=4096' --json now.json      some of many, and keep the samples
+collector bench bench_matmul.py --baseline main.json         exit 1 if an arm became slower by more than 3 %
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from collector.errors import CollectorError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from collector.bench.discovery import Instance
+    from collector.bench.report import Report
+
+EXIT_REGRESSION = 1
+"""Exit status when an arm became slower, or could not be measured."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """See `collector.cli`."""
+    parser.add_argument("paths", type=Path, nargs="+", metavar="FILE", help="files, or folders of bench_*.py")
+    parser.add_argument("-k", dest="pattern", default="", metavar="REGEX", help="only benchmarks whose name it finds")
+    parser.add_argument("--baseline", type=Path, metavar="JSON", help="an earlier report to hold this one against")
+    parser.add_argument(
+        "--fail-above", type=_share, default=0.03, metavar="PERCENT", help="how much slower is a regression (3%%)"
+    )
+    parser.add_argument("--allow-other-machine", action="store_true", help="take a baseline of another card")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the report with all samples")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="where to write a plot as one HTML page")
+    parser.add_argument("--precision", type=_share, metavar="PERCENT", help="half-width of a ratio's interval to reach")
+    parser.add_argument("--max-seconds", type=float, metavar="S", help="time for one comparison")
+    parser.add_argument("--seed", type=int, help="of the order of the arms")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
+
+
+def _share(text: str) -> float:
+    """0.03 for ``3%`` and for ``0.03``."""
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share such as 3% or 0.03")
+    return value
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """See `collector.cli`."""
+    try:
+        import scipy  # noqa: F401 - asked for before anything is measured
+    except ImportError as error:
+        raise MissingDependencyError("scipy is not installed", "pip install 'cupti-collector[bench]'") from error
+    from collector.bench.discovery import discover
+    from collector.bench.errors import BenchmarkError
+    from collector.bench.report import Report, joined
+    from collector.files import check_writable
+
+    before = Report.load(arguments.baseline) if arguments.baseline else None
+    for path in (arguments.json, arguments.plot):
+        if path is not None:
+            check_writable(path)
+    instances = discover(arguments.paths, arguments.pattern)
+    options = {
+        key: getattr(arguments, key)
+        for key in ("precision", "max_seconds", "seed")
+        if getattr(arguments, key) is not None
+    }
+    reports: list[Report] = []
+    troubles: list[str] = []
+    with _progress(shown=not arguments.quiet and sys.stderr.isatty(), of=len(instances)) as tell:
+        for index, instance in enumerate(instances):
+            try:
+                reports.append(_measure(instance, options, partial(tell, index, instance)))
+            except CollectorError as error:
+                troubles.append(f"{instance.title}: {error}")
+    for trouble in troubles:
+        print(f"collector: {trouble}", file=sys.stderr)
+    if not reports:
+        raise BenchmarkError("nothing could be measured")
+    report = joined(reports)
+    print(report)
+    if arguments.json:
+        report.save(arguments.json)
+    if arguments.plot:
+        from collector.bench.plot import save_plot
+
+        save_plot(report, arguments.plot)
+    status = EXIT_REGRESSION if troubles or report.failures else 0
+    if before is not None and _regressed(report, before, arguments):
+        status = EXIT_REGRESSION
+    return status
+
+
+def _measure(instance: Instance, options: dict[str, Any], progress: Callable[[int, float], None]) -> Report:
+    from collector.bench.comparing import compare
+
+    with instance.prepared() as case:
+        chosen = {**case.options, **options}
+        return compare(
+            case.arms, name=instance.benchmark.name, parameters=instance.parameters, progress=progress, **chosen
+        )
+
+
+def _regressed(report: Report, before: Report, arguments: argparse.Namespace) -> bool:
+    from collector.bench.baseline import regressions
+
+    found, notes = regressions(
+        report, before, fail_above=arguments.fail_above, allow_other_machine=arguments.allow_other_machine
+    )
+    print(f"\nAgainst {arguments.baseline} (a regression is above {100 * arguments.fail_above:g} %):")
+    for each in found:
+        interval = each.ratio.interval
+        said = "REGRESSION" if each.failed else "changed" if each.differs else "no change seen"
+        title = f"{each.title} {each.arm}".strip()
+        print(f"  {title}: {interval.estimate:.4f} ({interval.low:.4f}..{interval.high:.4f}) {said}")
+    for note in notes:
+        print(f"  {note}")
+    return any(each.failed for each in found)
+
+
+@contextmanager
+def _progress(*, shown: bool, of: int) -> Iterator[Callable[[int, Instance, int, float], None]]:
+    """A progress bar on standard error, or nothing."""
+    if not shown:
+        yield lambda index, instance, rounds, width: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("benchmarks", total=of)
+
+        def tell(index: int, instance: Instance, rounds: int, width: float) -> None:
+            bar.update(task, completed=index, description=f"{instance.title[-50:]}: {rounds} rounds, ±{width:.2%}")
+
+        yield tell

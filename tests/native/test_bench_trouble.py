@@ -1,0 +1,122 @@
+"""Arms that cannot be measured are named, and the others are reported."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from collector import bench
+
+pytest.importorskip("scipy")
+
+
+@pytest.fixture
+def card():
+    with bench.SimulatedCard(seed=1) as made:
+        yield made
+
+
+def raises():
+    raise RuntimeError("no such kernel")
+
+
+def needs_too_much():
+    raise RuntimeError("CUDA out of memory: tried to allocate 1 TiB")
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: None, "launches nothing"),
+        (raises, "raised RuntimeError: no such kernel"),
+        (needs_too_much, "needs more memory than there is"),
+    ],
+    ids=["nothing", "raises", "memory"],
+)
+@pytest.mark.parametrize("first", [False, True], ids=["as-arm", "as-reference"])
+def test_the_arm_is_named_and_the_others_are_measured(card, call, said, first):
+    good = {"one": card.kernel("one", 10_000), "two": card.kernel("two", 11_000)}
+    comparison = bench.compare({"bad": call, **good} if first else {**good, "bad": call}, gpu=card, seed=1).comparison
+    assert set(comparison.arms) == {"one", "two"}
+    assert set(comparison.failures) == {"bad"}
+    assert "'bad'" in comparison.failures["bad"]
+    assert said in comparison.failures["bad"]
+    assert comparison.ratios["two"].interval.estimate == pytest.approx(1.1, rel=0.02)
+    assert any("relative to one" in each for each in comparison.warnings) == first
+
+
+def test_an_arm_that_raises_only_later_is_taken_out(card):
+    kernel, left = card.kernel("late", 10_000), iter(range(70))
+
+    def late():
+        if next(left, None) is None:
+            raise ValueError("used up")
+        kernel()
+
+    comparison = bench.compare({"good": card.kernel("good", 10_000), "late": late}, gpu=card).comparison
+    assert "used up" in comparison.failures["late"]
+    assert comparison.rounds >= 30
+
+
+def test_a_varying_kernel_set_is_told_call_by_call(card):
+    kernel, extra, calls = card.kernel("main", 10_000), card.kernel("extra", 1_000), iter(range(10**6))
+
+    def varying():
+        kernel()
+        if next(calls) % 5 == 4:
+            extra()
+
+    comparison = bench.compare({"good": card.kernel("good", 10_000), "varying": varying}, gpu=card).comparison
+    why = comparison.failures["varying"]
+    assert "its kernels vary: 4 of 20 calls (rounds 3, 8, 13, 18)" in why
+    assert "extra, main instead of main" in why
+
+
+def test_wrong_results_are_found_before_anything_is_timed(card):
+    right, nan = np.arange(4.0), np.array([0.0, 1.0, np.nan, 3.0])
+    arms = {
+        "nan first": card.kernel("n", 10_000, result=nan),
+        "right": card.kernel("r", 10_000, result=right),
+        "close": card.kernel("c", 10_000, result=right + 1e-9),
+        "wrong": card.kernel("w", 10_000, result=right + 1),
+        "shape": card.kernel("s", 10_000, result=right[:2]),
+        "nan": card.kernel("m", 10_000, result=nan),
+        "none": card.kernel("o", 10_000),
+    }
+    comparison = bench.compare(arms, gpu=card, check=bench.allclose()).comparison
+    assert set(comparison.arms) == {"right", "close"}
+    assert "1 of 4 values are NaN" in comparison.failures["nan first"]
+    assert "held against 'right': 4 of 4 values differ, the worst by 1" in comparison.failures["wrong"]
+    assert "shape (2,) instead of (4,)" in comparison.failures["shape"]
+    assert "NaN" in comparison.failures["nan"]
+    assert "returned None" in comparison.failures["none"]
+
+
+def test_with_no_arm_left_there_is_no_report(card):
+    with pytest.raises(bench.BenchmarkError, match=r"no arm could be measured; arm 'bad'.*no such kernel"):
+        bench.compare({"bad": raises}, gpu=card)
+    with pytest.raises(bench.BenchmarkError, match=r"no arm could be measured; arm 'bad'.*no such kernel"):
+        bench.compare({"bad": raises}, gpu=card, check=bench.allclose())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"flops": float("nan")}, "flops is nan"),
+        ({"bytes": -1}, "bytes is -1"),
+        ({"precision": 0}, "precision"),
+        ({"min_rounds": 3}, "min_rounds"),
+        ({"max_seconds": float("nan")}, "max_seconds"),
+        ({"clock": "sundial"}, "clock"),
+        ({"cache": "warm"}, "cache"),
+        ({"graph_calls": 2, "clock": "wall"}, "graph"),
+    ],
+)
+def test_options_that_cannot_be(card, options, said):
+    with pytest.raises(ValueError, match=said):
+        bench.compare({"a": card.kernel("a", 1_000)}, gpu=card, **options)
+
+
+def test_without_arms():
+    with pytest.raises(ValueError, match="no arm"):
+        bench.compare({})
