@@ -12,6 +12,7 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError, Message
 
 from collector.errors import InvalidFileError
+from collector.protos import GraphDef
 
 M = TypeVar("M", bound=Message)
 
@@ -58,7 +59,12 @@ def parse(data: bytes, kind: type[M], name: str) -> M:
 
 
 def _is_foreign(message: Message) -> bool:
-    """Whether nothing in it was understood: wire format parses almost anything of another kind as unknown fields."""
+    """Whether it only seems to be of its kind: the wire format parses much of another kind, too.
+
+    Then nothing in it was understood, or a graph has nodes that are of no op.
+    """
+    if isinstance(message, GraphDef):
+        return not message.ListFields() or not all(node.op for node in message.node)
     return not message.ListFields()
 
 

@@ -64,7 +64,7 @@ def interact(prompt: Prompt) -> None:
     try:
         lines = _edited_lines()
     except ImportError:
-        _write_plain("For completion and history: pip install 'cupti-collector[prof]'\n")
+        _write_plain("For completion and history: pip install 'cupti-collector[prompt]'\n")
         lines = _plain_lines()
     prompt.run(lines, _write_colored if sys.stdout.isatty() else _write_plain)
 

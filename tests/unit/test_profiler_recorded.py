@@ -1,0 +1,184 @@
+"""Recorded steps without a graph: scopes, own times, advice."""
+
+from __future__ import annotations
+
+import pytest
+from google.protobuf import text_format
+
+from collector import profiler
+from collector.errors import InvalidFileError
+from collector.profiler.advice import registry
+from collector.profiler.columns import DeviceColumns, read_devices
+from collector.profiler.steps import read_step
+from collector.protos import RunMetadata
+
+SELECT = {"select": ["micros", "occurrence"], "account_type_regexes": [".*"], "start_name_regexes": [".*"]}
+OPTIONS = {**SELECT, "show_name_regexes": [".*"], "output": "none", "max_depth": 100}
+
+
+def _step(host=(), device=(), streams=()) -> RunMetadata:
+    """(name, start, duration, label, scheduled) in microseconds."""
+    metadata = RunMetadata()
+    for name, records in (("/cpu:0", host), ("/gpu:0/stream:all", device), *streams):
+        found = metadata.step_stats.dev_stats.add(device=name)
+        for node, start, duration, label, scheduled in records:
+            found.node_stats.add(
+                node_name=node,
+                all_start_micros=start,
+                op_end_rel_micros=duration,
+                all_end_rel_micros=duration,
+                timeline_label=label,
+                scheduled_micros=scheduled,
+                thread_id=1,
+            )
+    return metadata
+
+
+def _find(node, name):
+    return next(child for child in node.children if child.name == name)
+
+
+def test_kernels_hang_under_the_op_that_launched_them():
+    device = [("layer/conv:sgemm", 100, 30, "", 0), ("layer/conv:sgemm", 140, 20, "", 0), ("relu:relu", 170, 5, "", 0)]
+    p = profiler.Profiler()
+    p.add_recorded_step(0, _step(device=device))
+    root = p.profile_name_scope(OPTIONS)
+    kernel = _find(_find(_find(root, "layer"), "layer/conv"), "layer/conv/sgemm")
+    assert (kernel.accelerator_exec_micros, kernel.run_count, list(kernel.devices)) == (50, 2, ["/gpu:0"])
+    assert _find(root, "relu").accelerator_exec_micros == 5
+    assert root.total_exec_micros == 55
+    rows = p.profile_operations(OPTIONS)
+    assert rows.children[0].name == "relu"
+    assert rows.children[0].children[0].name == "sgemm"
+
+
+def test_host_time_counts_once():
+    host = [
+        ("layer", 100, 100, "layer = layer()", 0),
+        ("layer/conv", 110, 50, "layer/conv = conv()", 0),
+        ("cudaMemcpy", 120, 20, "", 0),
+        ("cuMemcpyHtoD", 125, 10, "", 0),
+        ("cudaDeviceSynchronize", 300, 7, "", 0),
+    ]
+    p = profiler.Profiler()
+    p.add_recorded_step(0, _step(host=host))
+    root = p.profile_name_scope(OPTIONS)
+    layer = _find(root, "layer")
+    conv = _find(layer, "layer/conv")
+    assert (layer.cpu_exec_micros, conv.cpu_exec_micros) == (50, 30)
+    assert _find(conv, "layer/conv/cudaMemcpy").cpu_exec_micros == 10
+    assert _find(conv, "layer/conv/cuMemcpyHtoD").cpu_exec_micros == 10
+    assert _find(root, "cudaDeviceSynchronize").cpu_exec_micros == 7
+    assert root.total_cpu_exec_micros == 107
+
+
+def test_copied_bytes_are_output_bytes():
+    copies = [("in:MEMCPYHtoD", 10, 4, "MEMCPYHtoD 4096 bytes (Pageable to Device)", 0)] * 2
+    p = profiler.Profiler()
+    p.add_recorded_step(0, _step(device=copies))
+    assert _find(_find(p.profile_name_scope(OPTIONS), "in"), "in/MEMCPYHtoD").output_bytes == 8192
+
+
+def test_round_trip_of_a_recorded_profile():
+    p = profiler.Profiler()
+    p.add_recorded_step(3, _step(host=[("a", 1, 9, "", 0)], device=[("a:k", 5, 2, "", 0), ("a:k", 8, 2, "", 0)]))
+    again = profiler.Profiler.from_profile(p.serialize_to_string())
+    assert again.profile_name_scope(OPTIONS) == p.profile_name_scope(OPTIONS)
+    assert again.serialize_to_string() == p.serialize_to_string()
+
+
+def test_columns_are_what_protobuf_reads():
+    metadata = _step(device=[(f"op{n}:k", 10**15 + n, n * 1000, "x" * n, n) for n in range(300)])
+    found = metadata.step_stats.dev_stats[1].node_stats
+    found[7].all_start_micros = -5
+    found[9].Clear()
+    (columns,) = read_devices(
+        memoryview(metadata.step_stats.SerializeToString()), lambda device: device.endswith("stream:all")
+    )
+    names, index = columns.names
+    assert [names[each] for each in index.tolist()] == [node.node_name for node in found]
+    labels, index = columns.labels
+    assert [labels[each] for each in index.tolist()] == [node.timeline_label for node in found]
+    assert columns.start_micros.tolist() == [node.all_start_micros for node in found]
+    assert columns.scheduled_ns.tolist() == [node.scheduled_micros * 1000 for node in found]
+
+
+@pytest.mark.parametrize("data", [b"\x0a\xff\x01abc", b"\xff" * 40, b"\x0a\x05\x12\x09\x0a\x01a"])
+def test_damaged_steps_are_refused(data):
+    with pytest.raises(InvalidFileError):
+        read_step(data).accelerators[0].names  # noqa: B018
+
+
+def test_a_device_cut_in_a_record_is_refused():
+    with pytest.raises(InvalidFileError):
+        DeviceColumns("/gpu:0/stream:all", memoryview(b"\x12\x7f\x0a\x01a"))
+
+
+def _advice(metadata, **options) -> dict[str, str]:
+    return {one.checker: one.line for one in registry.advise(read_step(metadata), options)}
+
+
+def _kernels(count, gap=0, late=False, name="op:relu", grid=1000):
+    records = []
+    for number in range(count):
+        start = 1000 + number * (100 + gap)
+        label = f"relu regs:8 shm:0 grid:{grid},1,1 block:256,1,1"
+        records.append((name, start, 100, label, start - 1 if late else 1))
+    return records
+
+
+COPY = "MEMCPYHtoD 4096 bytes (Pinned to Device)"
+SYNCS = [("cudaStreamSynchronize", 1050 + 200 * n, 100, "", 0) for n in range(10)]
+PLAIN = _step(device=[*_kernels(40), *_kernels(40, name="b:add"), *_kernels(40, name="c:mul")])
+
+PROVOKED = {
+    "launch_bound": _step(device=_kernels(20, gap=100, late=True)),
+    "draining_synchronizations": _step(host=SYNCS, device=_kernels(10, gap=100, late=True)),
+    "dominating_kernel": _step(device=[*_kernels(20), ("x:y", 9000, 1, "", 1)]),
+    "pageable_copies": _step(device=[("i:MEMCPYHtoD", 10, 500, COPY.replace("Pinned", "Pageable"), 1)]),
+    "copies_could_overlap": _step(device=[("i:MEMCPYHtoD", 10, 900, COPY, 1), *_kernels(2)]),
+    "small_copies": _step(device=[(f"o{n}:MEMCPYDtoH", 10 + 9 * n, 5, COPY, 1) for n in range(30)]),
+    "repeated_copies": _step(device=[("in:MEMCPYHtoD", 10 + 9 * n, 5, COPY, 1) for n in range(4)]),
+    "small_grids": _step(device=_kernels(5, grid=8)),
+    "tensor_core_free_matmuls": _step(device=_kernels(5, name="fc:ampere_sgemm_128x64")),
+    "default_stream": _step(
+        device=[*_kernels(10), ("i:MEMCPYHtoD", 9000, 5, COPY, 1)], streams=[("/gpu:0/stream:7", _kernels(11))]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(PROVOKED))
+def test_each_checker_finds_what_it_is_for_and_nothing_elsewhere(name):
+    assert name in _advice(PROVOKED[name])
+    assert name not in _advice(PLAIN)
+
+
+def test_losses_come_first_and_thresholds_count():
+    metadata = PROVOKED["small_grids"]
+    metadata.provenance.ledger["records_dropped"] = 3
+    found = registry.advise(read_step(metadata))
+    assert found[0].checker == "tracer_losses"
+    assert "records dropped: 3" in found[0].line
+    assert "small_grids" not in _advice(metadata, **{"small_grids.blocks": "4"})
+
+
+def test_evidence_is_shown_when_asked_for():
+    found = registry.advise(read_step(PROVOKED["small_grids"]))
+    assert registry.text(found, {"explain": "true"}).count("\n") > registry.text(found).count("\n")
+    assert registry.text([]) == "nothing to advise\n"
+
+
+def test_notes_give_graph_flops_and_stacks():
+    notes = profiler.Notes(stacks=True)
+    with notes.annotate("net"):
+        with notes.annotate("a", op="Input"):
+            pass
+        with notes.annotate("b", op="Conv", flops=12, inputs=["net/a"]):
+            pass
+    p = profiler.Profiler(notes.graph())
+    p.add_recorded_step(0, _step(device=[("net/b:k", 5, 2, "", 0)]))
+    p.model.add_op_log(notes.op_log())
+    assert [node.name for node in p.profile_graph(OPTIONS).children][:2] == ["net", "net/b"]
+    code = p.profile_python(OPTIONS)
+    assert code.total_float_ops == 12
+    assert ":test_notes_give_g..." in text_format.MessageToString(code)
