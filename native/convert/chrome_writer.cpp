@@ -62,12 +62,14 @@ void ChromeWriter::AppendMicros(int64_t ns) {
 }
 
 const Fragment& ChromeWriter::Place(uint32_t pid, uint32_t tid) {
-  if (pid != pid_ || tid != tid_ || place_.empty()) {
-    pid_ = pid;
-    tid_ = tid;
-    place_ = Fragment(",\"pid\":" + std::to_string(pid) + ",\"tid\":" + std::to_string(tid) + ",\"ts\":");
+  RememberedPlace& place = places_[tid % places_.size()];
+  if (pid != place.pid || tid != place.tid) {
+    place = {pid, tid, Fragment(",\"pid\":" + std::to_string(pid) + ",\"tid\":" + std::to_string(tid) + ",\"ts\":")};
   }
-  return place_;
+  pid_ = pid;
+  tid_ = tid;
+  place_ = &place.text;
+  return place.text;
 }
 
 void ChromeWriter::AppendMetadata(uint32_t pid, uint32_t tid, std::string_view event, std::string_view key) {
@@ -154,7 +156,7 @@ void ChromeWriter::AppendFlow(std::string_view start, uint64_t id, int64_t time_
   output_.Append(start);
   output_.AppendNumber(id);
   output_.Append(",\"name\":\"launch\",\"cat\":\"launch\"");
-  place_.AppendTo(output_);  // that of the slice just written
+  place_->AppendTo(output_);  // that of the slice just written
   AppendMicros(time_ns);
   output_.Append('}');
 }

@@ -3,6 +3,7 @@
 // Times are µs with three decimals, printed from whole ns, so that nothing is lost on the way through a double.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -45,7 +46,13 @@ class ChromeWriter : public TraceVisitor {
   bool any_event_ = false;
   uint32_t pid_ = 1;  // of place_
   uint32_t tid_ = 1000000;
-  Fragment place_;
+  const Fragment* place_ = nullptr;  // one of the remembered ones
+  struct RememberedPlace {
+    uint32_t pid = 0;
+    uint32_t tid = 0;
+    Fragment text;
+  };
+  std::array<RememberedPlace, 256> places_;  // by tid; threads and lanes are drawn by turns
 };
 
 }  // namespace collector::convert

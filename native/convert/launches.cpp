@@ -109,10 +109,16 @@ uint32_t Launches::NamedLaunchOf(const Activity& activity, const Span& span) con
   return after == first ? kNone : (after - 1)->launch;
 }
 
-void Launches::CountNamed(const Node& node, const Activity& activity, const Span& span, uint32_t rank) {
+void Launches::CountNamed(const Node& node, const Activity& activity, const Span& span, uint64_t ordinal,
+                          uint32_t rank) {
   if (node.correlation_id != 0 || KeyedLaunchOf(node, rank) != kNone) return;
   const uint32_t launch = NamedLaunchOf(activity, span);
-  if (launch != kNone) ++launches_[launch].num_activities;
+  if (launch == kNone) return;
+  ++launches_[launch].num_activities;
+  if (named_launch_.empty()) first_named_ = ordinal;
+  const uint64_t index = ordinal - first_named_;
+  if (named_launch_.size() <= index) named_launch_.resize(index + index / 2 + 64, kNone);
+  named_launch_[index] = launch;
 }
 
 Launches::Flows Launches::FlowsFrom(const Node& node, const Span& span, uint64_t ordinal, uint32_t rank,
@@ -141,9 +147,11 @@ Launches::Flows Launches::FlowsFrom(const Node& node, const Span& span, uint64_t
   return flows;
 }
 
-uint64_t Launches::FlowTo(const Node& node, const Activity& activity, const Span& span, uint32_t rank) {
+uint64_t Launches::FlowTo(const Node& node, uint64_t ordinal, uint32_t rank) {
   uint32_t index = KeyedLaunchOf(node, rank);
-  if (index == kNone && node.correlation_id == 0 && !calls_.empty()) index = NamedLaunchOf(activity, span);
+  if (index == kNone && ordinal >= first_named_ && ordinal - first_named_ < named_launch_.size()) {
+    index = named_launch_[ordinal - first_named_];
+  }
   if (index == kNone) return 0;
   Launch& launch = launches_[index];
   if (launch.first_flow == 0) return 0;  // its call is not drawn

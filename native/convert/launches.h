@@ -23,7 +23,7 @@ class Launches {
   void AddActivity(const Node& node, const Activity& activity, uint32_t rank);
   void AddCall(const Node& node, const Span& span, uint64_t ordinal, uint32_t rank);
   void Join();
-  void CountNamed(const Node& node, const Activity& activity, const Span& span, uint32_t rank);
+  void CountNamed(const Node& node, const Activity& activity, const Span& span, uint64_t ordinal, uint32_t rank);
 
   // Whether there are no activities at all.
   bool empty() const { return launches_.empty() && names_.size() == 0; }
@@ -37,7 +37,7 @@ class Launches {
   // The arrows that start at a call; takes their ids from next_flow_id.
   Flows FlowsFrom(const Node& node, const Span& span, uint64_t ordinal, uint32_t rank, uint64_t& next_flow_id);
   // The arrow that ends at an activity; 0: none.
-  uint64_t FlowTo(const Node& node, const Activity& activity, const Span& span, uint32_t rank);
+  uint64_t FlowTo(const Node& node, uint64_t ordinal, uint32_t rank);
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -73,8 +73,10 @@ class Launches {
   std::vector<bool> is_caller_;  // by ordinal
   std::vector<uint32_t> slots_;  // open addressing: index of a launch, or kNone
   std::vector<Launch> launches_;
-  NameTable names_;                   // of ops that activities without a key name
-  std::vector<NamedCall> calls_;      // of these names; after Join by name and start
+  NameTable names_;                     // of ops that activities without a key name
+  std::vector<NamedCall> calls_;        // of these names; after Join by name and start
+  std::vector<uint32_t> named_launch_;  // of activities found by name, by ordinal from first_named_ on
+  uint64_t first_named_ = 0;
   std::vector<uint32_t> first_call_;  // of each name, and the end
 };
 

@@ -99,7 +99,12 @@ class Tensors {
 
 std::vector<AllocatorChanges> FromTensors(const StepStats& step, const std::vector<const Device*>& devices,
                                           const std::function<bool(int64_t)>& is_plausible) {
+  struct Use {
+    std::string_view inputs;
+    int64_t end_ns;
+  };
   Tensors tensors;
+  std::vector<Use> uses;
   TensorDescription description;
   for (const Device* device : devices) {
     step.ForEachNode(*device, [&](const Node& node) {
@@ -112,14 +117,13 @@ std::vector<AllocatorChanges> FromTensors(const StepStats& step, const std::vect
         tensors.Add(node.name, i,
                     {span.start_ns, span.end_ns(), allocation.requested_bytes, allocation.allocator_name});
       }
+      const std::string_view inputs = ParseOpLabel(node.label).inputs;
+      if (!inputs.empty()) uses.push_back({inputs, span.end_ns()});
     });
   }
-  for (const Device* device : devices) {
-    step.ForEachNode(*device, [&](const Node& node) {
-      const Span span = SpanOf(node);
-      if (!span.valid() || !is_plausible(span.start_ns) || !is_plausible(span.end_ns())) return;
-      ForEachInput(ParseOpLabel(node.label).inputs, [&](std::string_view input) { tensors.Use(input, span.end_ns()); });
-    });
+  // Consumers may come before what they consume.
+  for (const Use& use : uses) {
+    ForEachInput(use.inputs, [&](std::string_view input) { tensors.Use(input, use.end_ns); });
   }
   Allocators allocators;
   for (const Tensors::Tensor& tensor : tensors.all()) {
@@ -133,9 +137,13 @@ std::vector<AllocatorChanges> FromTensors(const StepStats& step, const std::vect
 }  // namespace
 
 std::vector<AllocatorChanges> ReadMemoryChanges(const StepStats& step, const std::vector<const Device*>& devices,
+                                                bool may_have_records,
                                                 const std::function<bool(int64_t)>& is_plausible) {
-  std::vector<AllocatorChanges> recorded = FromRecords(step, devices, is_plausible);
-  return recorded.empty() ? FromTensors(step, devices, is_plausible) : recorded;
+  if (may_have_records) {
+    std::vector<AllocatorChanges> recorded = FromRecords(step, devices, is_plausible);
+    if (!recorded.empty()) return recorded;
+  }
+  return FromTensors(step, devices, is_plausible);
 }
 
 }  // namespace collector::convert

@@ -153,8 +153,9 @@ class Teller {
   int64_t middle_ns_ = 0;
   int64_t base_ns_ = 0;
   int64_t base_floor_ns_ = INT64_MIN;
-  bool has_memory_ = false;
-  Activity activity_;  // of the node at hand
+  bool has_memory_ = false;            // there is something to be said about allocators,
+  bool has_allocator_memory_ = false;  // perhaps by themselves
+  Activity activity_;                  // of the node at hand
 
   NameTable asked_names_;
   std::vector<bool> keep_name_;
@@ -275,6 +276,7 @@ void Teller::SurveyNodes(bool links) {
       group.in_order &= group.name.on_gpu ? span.start_ns >= last.start_ns : follows;
       last = {span.start_ns, span.end_ns()};
       has_memory_ |= !node.outputs.empty() || !node.memory.empty();
+      has_allocator_memory_ |= !node.memory.empty();
       if (links) NoteLaunch(group, node, span, ordinal);
     });
     summary_.untimed += num_nodes - num_drawable;
@@ -369,7 +371,7 @@ void Teller::LinkLaunches() {
     ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
       if (node.correlation_id != 0 || !IsSelected(group, node, span, ordinal)) return;
       ReadGpuActivity(node, activity_);
-      launches_.CountNamed(node, activity_, span, group.rank);
+      launches_.CountNamed(node, activity_, span, ordinal, group.rank);
     });
   }
 }
@@ -467,7 +469,7 @@ void Teller::DrawNode(const Group& group, const Node& node, const Span& span, ui
   slice.tid = TidFor(group.has_threads ? ThreadOf(group, node.thread_id) : rows_, interval);
   if (group.name.on_gpu) {
     ReadGpuActivity(node, activity_);
-    if (group.takes_arrows && !launches_.empty()) slice.flow_in = launches_.FlowTo(node, activity_, span, group.rank);
+    if (group.takes_arrows && !launches_.empty()) slice.flow_in = launches_.FlowTo(node, ordinal, group.rank);
     if (group.name.kind == ProcessKind::kStream) {
       std::vector<Interval>& busy = busy_.back();
       if (busy.empty() || busy.back().end_ns < interval.start_ns) busy.push_back(interval);
@@ -621,7 +623,7 @@ void Teller::DrawMemory() {
     return IsPlausible(wall_ns) && Shifted(wall_ns) >= base_floor_ns_;
   };
   uint32_t pid = 0;
-  for (AllocatorChanges& allocator : ReadMemoryChanges(step_, devices, is_drawable)) {
+  for (AllocatorChanges& allocator : ReadMemoryChanges(step_, devices, has_allocator_memory_, is_drawable)) {
     for (Delta& change : allocator.changes) change.time_ns = std::max<int64_t>(0, Relative(Shifted(change.time_ns)));
     const std::vector<Point> points = RunningTotal(allocator.changes);
     if (points.empty()) continue;
