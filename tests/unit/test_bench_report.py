@@ -1,0 +1,294 @@
+"""Reports: saved, loaded, refused, shown, compared with a baseline; benchmarks found in files."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+pytest.importorskip("scipy")
+
+from collector import bench
+from collector.bench.calls import activities_of_calls, call_name
+from collector.bench.discovery import discover
+from collector.bench.plot import page, save_plot
+from collector.bench.report import Arm, Comparison, Report, joined
+from collector.errors import InvalidFileError
+
+DESIGN = {"clock": "cupti", "cache": "cold", "graph_calls": 0, "precision": 0.005, "seed": 7, "same_within": 0.01}
+CARD = {"gpu": "Card & Co", "gpu_uuid": "GPU-1", "simulated": False, "driver_version": 13000}
+
+
+def arm(mean, seed=0, count=60, **more):
+    times = (mean * np.random.default_rng(seed).lognormal(0, 0.01, count)).tolist()
+    return Arm(times_ns=times, kernels=["k"], launches=1, kernel_ns={"k": times}, **more)
+
+
+def comparison(slower=1.0, **more):
+    values = {"name": "saxpy", "parameters": {"n": 256}, "design": DESIGN, "rounds": 60, "stopped_by": "precision"}
+    arms = {"a": arm(10_000), "b<2>": arm(10_000 * slower, seed=1)}
+    return Comparison(arms=arms, reference="a", **{**values, **more})
+
+
+def report(*comparisons, **environment):
+    return Report(list(comparisons) or [comparison()], {**CARD, **environment})
+
+
+def test_a_report_comes_back_from_its_file(tmp_path):
+    made = report(comparison(1.2, flops=1e6, bytes=1e4, failures={"c": "arm 'c': bad"}, warnings=["mind"]))
+    made.save(tmp_path / "r.json")
+    loaded = Report.load(tmp_path / "r.json")
+    loaded.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "r.json").read_bytes()
+    assert str(loaded) == str(made)
+    assert loaded.comparison.ratios == made.comparison.ratios
+    content = json.loads((tmp_path / "r.json").read_text())
+    assert (content["schema"], content["version"]) == ("collector-bench", 1)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda text: "", "cannot read"),
+        (lambda text: "[1]", "no schema"),
+        (lambda text: text.replace("collector-bench", "other"), "no schema"),
+        (lambda text: text.replace('"version": 1', '"version": 2'), "version 2"),
+        (lambda text: text.replace('"reference": "a"', '"reference": "z"'), "reference 'z'"),
+        (lambda text: re.sub(r'("times_ns": \[\s*)[\d.]+', r"\1NaN", text, count=1), "NaN is not a number"),
+        (lambda text: re.sub(r'("times_ns": \[\s*)[\d.]+', r"\1-5", text, count=1), "no positive number"),
+        (lambda text: re.sub(r'("times_ns": \[\s*)[\d.]+,', r"\1", text, count=1), "samples"),
+        (lambda text: text.replace('"arms"', '"legs"'), "damaged"),
+    ],
+    ids=["empty", "list", "schema", "version", "reference", "nan", "negative", "unequal", "no-arms"],
+)
+def test_a_file_that_is_no_report_is_refused(damage, said, tmp_path):
+    path = tmp_path / "r.json"
+    report().save(path)
+    text = path.read_text()
+    path.write_text(damage(text))
+    assert path.read_text() != text
+    with pytest.raises(InvalidFileError, match=said):
+        Report.load(path)
+
+
+def test_rates_and_the_share_of_the_roof():
+    one = Comparison(
+        arms={"a": Arm(times_ns=[1_000.0] * 9)},
+        reference="a",
+        flops=2e6,
+        bytes=1e6,
+        ceilings={"flop_per_s": 1e13, "bytes_per_s": 4e12},
+    )
+    assert one.flop_per_s("a") == pytest.approx(2e12)
+    assert one.bytes_per_s("a") == pytest.approx(1e12)
+    assert one.share_of_roof("a") == pytest.approx(0.25)
+
+
+def test_the_table_shows_figures_failures_warnings_and_how_it_was_measured():
+    text = str(report(comparison(1.2, failures={"c": "arm 'c': it raised"}, warnings=["mind the gap"])))
+    row = next(line for line in text.splitlines() if "b<2>" in line)
+    assert re.search(r"b<2>\s+1\d(?:\.\d+)? us\s+±0\.\d\d%\s+1\.\d{4}\s+1\.\d{4}\.\.1\.\d{4}\s+slower\s+1\s+0\s+0", row)
+    assert "saxpy[n=256]" in text
+    assert "arm 'c': it raised" in text
+    assert "mind the gap" in text
+    assert "CUPTI" in text
+    assert "seed 7" in text
+    assert "precision of 0.50% reached" in text
+
+
+def test_verdicts_are_corrected_over_all_comparisons_of_a_report():
+    many = report(*[comparison(1.3, name=str(index)) for index in range(3)], comparison(1.0))
+    assert [set(each.values()) for each in many.verdicts] == [{"slower"}] * 3 + [{"same"}]
+
+
+def test_samples_as_a_data_frame():
+    pytest.importorskip("pandas")
+    frame = report(comparison(), comparison(parameters={"n": 512})).to_pandas()
+    assert list(frame.columns) == ["benchmark", "n", "arm", "round", "time_ns"]
+    assert len(frame) == 4 * 60
+    assert frame.groupby(["n", "arm"]).time_ns.median().loc[(256, "a")] == pytest.approx(10_000, rel=0.01)
+
+
+def test_reports_of_two_cards_are_not_joined():
+    assert len(joined([report(), report()]).comparisons) == 2
+    with pytest.raises(bench.BenchmarkError, match="different cards"):
+        joined([report(), report(gpu_uuid="GPU-2")])
+
+
+def test_the_plot_is_one_page_that_needs_nothing_else(tmp_path):
+    made = report(comparison(), comparison(parameters={"n": 512}), comparison(parameters={"n": 1024}))
+    save_plot(made, tmp_path / "p.html")
+    text = (tmp_path / "p.html").read_text()
+    assert text == page(made)
+    assert not re.search(r"(?:src|href)\s*=|https?:|@import|url\(", text)
+    pictures = [ET.fromstring(each) for each in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
+    assert len(pictures) == 4
+    assert len(pictures[0].findall("polyline")) == 2
+    assert all(len(each.findall(".//circle")) == 120 for each in pictures[1:])
+    assert "b&lt;2&gt;" in text
+    assert "b<2>" not in text
+
+
+def test_a_slower_arm_is_a_regression_only_beyond_threshold_and_interval():
+    before = report(comparison())
+    (a, b), notes = bench.regressions(report(comparison(1.05)), before, fail_above=0.03)
+    assert (a.failed, b.failed, notes) == (False, True, [])
+    assert not any(each.failed for each in bench.regressions(report(comparison(1.05)), before, fail_above=0.08)[0])
+    assert not any(each.failed for each in bench.regressions(report(comparison(0.9)), before, fail_above=0.0)[0])
+
+
+def test_a_baseline_of_another_card_is_an_error_unless_allowed():
+    with pytest.raises(bench.BenchmarkError, match=r"another card.*GPU-2.*--allow-other-machine"):
+        bench.regressions(report(), report(gpu_uuid="GPU-2"))
+    assert len(bench.regressions(report(), report(gpu_uuid="GPU-2"), allow_other_machine=True)[0]) == 2
+
+
+def test_what_a_baseline_does_not_have_in_common_is_told():
+    hot = comparison(parameters={"n": 512}, design={**DESIGN, "cache": "hot"})
+    now = report(comparison(), comparison(parameters={"n": 512}), comparison(name="new"))
+    found, notes = bench.regressions(now, report(comparison(), hot, driver_version=12000))
+    assert len(found) == 2
+    assert notes == [
+        "saxpy[n=512]: cache is cold now and was hot",
+        "new[n=256] is not in the baseline",
+        "the baseline was measured with another driver",
+    ]
+    with pytest.raises(bench.BenchmarkError, match="nothing in common"):
+        bench.regressions(report(comparison(name="new")), report())
+
+
+BENCHES = """
+from collector import bench
+
+@bench.benchmark(precision=0.1)
+@bench.parametrize("n", [1, 2])
+@bench.parametrize("kind", ["x", "y"])
+def grid(n, kind):
+    return bench.case({"a": lambda: n}, seed=n)
+
+@bench.parametrize("n", [3])
+@bench.benchmark
+def single(n):
+    closed.append("set up")
+    try:
+        yield {"a": lambda: n}
+    finally:
+        closed.append("closed")
+
+@bench.benchmark
+def wrong():
+    return 5
+
+@bench.benchmark
+def broken():
+    raise KeyError("gone")
+
+closed = []
+def helper(): pass
+"""
+
+
+def test_benchmarks_are_found_with_every_point_of_their_axes(tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "bench_all.py").write_text(BENCHES)
+    (tmp_path / "other.py").write_text("raise SystemError('not to be imported')")
+    titles = [each.title for each in discover([tmp_path])]
+    grid = [f"grid[n={n},kind={kind}]" for n in (1, 2) for kind in "xy"]
+    assert titles == [*grid, "single[n=3]", "wrong", "broken"]
+    assert [each.title for each in discover([tmp_path], r"n=2|^single")] == [*grid[2:], "single[n=3]"]
+    first, *_, single, wrong, broken = discover([tmp_path])
+    with first.prepared() as case:
+        assert case.options == {"precision": 0.1, "seed": 1}
+        assert case.arms["a"]() == 1
+    closed = single.benchmark.function.__globals__["closed"]
+    with single.prepared() as case:
+        assert (case.arms["a"](), closed) == (3, ["set up"])
+    assert closed == ["set up", "closed"]
+    for instance, said in ((wrong, "wrong gives int"), (broken, "broken raised KeyError")):
+        with pytest.raises(bench.BenchmarkError, match=said), instance.prepared():
+            pass
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "said"),
+    [
+        ("x = 1", "", "no benchmarks"),
+        ("1 / 0", "", "ZeroDivisionError"),
+        (BENCHES, "nowhere", "none of 7"),
+        (BENCHES, "(", "not a regular expression"),
+    ],
+    ids=["none", "broken", "unmatched", "pattern"],
+)
+def test_what_cannot_be_found_is_told(text, pattern, said, tmp_path):
+    file = tmp_path / "bench_it.py"
+    file.write_text(text)
+    with pytest.raises(bench.BenchmarkError, match=said):
+        discover([file], pattern)
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(bench.BenchmarkError, match="there is no file"):
+        discover([tmp_path / "bench_missing.py"])
+
+
+def test_importing_the_package_or_its_fixture_is_light():
+    program = (
+        "import sys; import collector.bench, collector.bench.pytest_fixture;"
+        "sys.exit(str([m for m in ('numpy', 'scipy', 'rich', 'collector._native') if m in sys.modules] or '') or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_overlapping_activities_of_a_call_are_counted_once():
+    from collector.recording import Recording
+    from collector.schema import SCHEMA
+
+    def column(table, **values):
+        count = len(next(iter(values.values())))
+        return {name: np.asarray(values.get(name, np.zeros(count)), dtype=kind) for name, kind in SCHEMA[table].items()}
+
+    empty = {name: column(name, **{key: [] for key in columns}) for name, columns in SCHEMA.items()}
+    tables = {
+        **empty,
+        # Call 0: 100..200 and 150..300 overlap, 400..450 apart; call 1: 250..260 in between; the last outside any call.
+        "kernels": column(
+            "kernels",
+            start_ns=[100, 150, 400, 250, 500],
+            end_ns=[200, 300, 450, 260, 600],
+            correlation_id=[1, 2, 3, 4, 5],
+            name_id=[2, 2, 2, 2, 2],
+        ),
+        "external_correlations": column(
+            "external_correlations",
+            correlation_id=[1, 2, 3, 4],
+            external_id=[10, 10, 10, 11],
+            external_kind=[5, 5, 5, 5],
+        ),
+        "annotations": column(
+            "annotations", start_ns=[50, 240], end_ns=[460, 270], external_id=[10, 11], name_id=[0, 1]
+        ),
+    }
+    recording = Recording.from_capture(
+        {
+            "tables": tables,
+            "strings": [call_name(0), f"{call_name(1)}/inner", "k"],
+            "counters": {},
+            "clock": {
+                "cupti_start_ns": 1,
+                "cupti_stop_ns": 1000,
+                "wall_start_ns": 1,
+                "wall_stop_ns": 1000,
+                "uncertainty_ns": 1,
+            },
+            "environment": {},
+        }
+    )
+    first, second = activities_of_calls(recording, 2)
+    assert (first.busy_ns, first.span_ns, first.launches, first.kernel_ns) == (250, 350, 3, {"k": 300})
+    assert (second.busy_ns, second.span_ns, second.kernels) == (10, 10, ("k",))

@@ -1,0 +1,106 @@
+"""Intervals, ratios and verdicts, held against numbers that others computed or that follow from the definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("scipy")
+
+from collector.bench.statistics import (
+    Interval,
+    Ratio,
+    holm,
+    independent_ratio,
+    is_stationary,
+    median,
+    outliers,
+    paired_ratio,
+    verdicts,
+)
+
+
+def ratio(estimate, width, p_value):
+    return Ratio(Interval(estimate, estimate - width, estimate + width), p_value, 100)
+
+
+def test_the_medians_interval_is_that_of_the_order_statistics():
+    # Binomial(20, 1/2): ranks 6 and 15 hold the median with 95.9 %, the closest pair of ranks that reaches 95 %.
+    found = median(np.arange(1.0, 21.0))
+    assert (found.estimate, found.low, found.high) == (10.5, 6.0, 15.0)
+
+
+def test_five_samples_have_no_interval_and_six_have():
+    assert not np.isfinite(median(range(1, 6)).high)
+    assert (median(range(1, 7)).low, median(range(1, 7)).high) == (1.0, 6.0)
+
+
+@pytest.mark.parametrize("samples", [[], [1.0, float("nan")], [float("inf")]])
+def test_samples_that_are_no_numbers_are_refused(samples):
+    with pytest.raises(ValueError, match="sample"):
+        median(samples)
+
+
+def test_a_paired_ratio_ignores_what_moves_a_whole_round():
+    rounds = np.linspace(1, 5, 41)
+    found = paired_ratio(rounds * 1.25, rounds)
+    assert found.interval.estimate == pytest.approx(1.25)
+    assert found.interval.relative_half_width < 1e-12
+    assert found.p_value < 1e-10
+
+
+def test_a_ratio_and_its_inverse_agree():
+    random = np.random.default_rng(0)
+    a, b = random.lognormal(0, 0.1, 51), random.lognormal(0.05, 0.1, 51)
+    there, back = paired_ratio(a, b).interval, paired_ratio(b, a).interval
+    assert there.estimate == pytest.approx(1 / back.estimate)
+    assert there.low == pytest.approx(1 / back.high)
+
+
+@pytest.mark.parametrize(("a", "b"), [([1.0, 2.0], [1.0]), ([0.0], [1.0]), ([1.0], [-1.0])])
+def test_a_ratio_needs_pairs_of_positive_times(a, b):
+    with pytest.raises(ValueError, match=r"differ in number|positive"):
+        paired_ratio(a, b)
+
+
+def test_holm_against_its_definition():
+    # 0.01 <= 0.05/4, 0.012 <= 0.05/3, 0.03 > 0.05/2: there it stops, also for the 0.04 after it.
+    assert holm([0.03, 0.01, 0.04, 0.012], 0.05) == [False, True, False, True]
+    assert holm([], 0.05) == []
+
+
+def test_verdicts():
+    said = verdicts(
+        [ratio(0.9, 0.01, 1e-9), ratio(1.1, 0.01, 1e-9), ratio(1.001, 0.002, 0.5), ratio(1.02, 0.05, 0.4)], [0.01] * 4
+    )
+    assert said == ["faster", "slower", "same", "not enough data"]
+
+
+def test_a_difference_that_only_many_comparisons_make_likely_is_no_verdict():
+    one = ratio(1.1, 0.05, 0.02)
+    assert verdicts([one], [0.01]) == ["slower"]
+    assert verdicts([one] + [ratio(1.1, 0.2, 0.6)] * 9, [0.01] * 10)[0] == "not enough data"
+
+
+def test_outliers_are_those_far_out():
+    assert np.flatnonzero(outliers([10, 11, 10, 12, 11, 10, 40, 11])).tolist() == [6]
+
+
+def test_a_warm_up_ends_when_two_windows_agree():
+    falling = np.linspace(20, 10, 15)
+    assert not is_stationary(falling, 15)
+    assert not is_stationary([*falling, *[9.0] * 15], 15)
+    assert is_stationary([*falling, *[10.0, 10.1] * 15], 15)
+
+
+def test_runs_without_common_rounds_are_compared_by_bootstrap():
+    random = np.random.default_rng(0)
+    before = random.lognormal(0, 0.02, 60)
+    same = independent_ratio(random.lognormal(0, 0.02, 50), before)
+    slower = independent_ratio(1.1 * random.lognormal(0, 0.02, 50), before)
+    assert same.interval.low < 1 < same.interval.high
+    assert same.p_value > 0.05
+    assert slower.interval.low < 1.1 < slower.interval.high
+    assert slower.p_value < 1e-6
+    with pytest.raises(ValueError, match="two samples"):
+        independent_ratio([1.0], before)
