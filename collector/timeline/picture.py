@@ -211,6 +211,7 @@ class _Picture:
             "end_ns": max((item.end for item in drawable), default=self.base) - self.base,
         }
         self.has_memory = any(item.node.output or item.node.memory for item in drawable)
+        self.has_allocator_memory = any(item.node.memory for item in drawable)
 
     def _select(self) -> None:
         kept: list[Drawable] = []
@@ -397,7 +398,7 @@ class _Picture:
     def _memory(self) -> Iterator[str]:
         hosts = [part for group in self.groups if not group.name.on_gpu for part in group.parts]
         nodes = [node for part in hosts for node in part.node_stats]
-        recorded = _recorded_memory(nodes, self._is_plausible)
+        recorded = _recorded_memory(nodes, self._is_plausible) if self.has_allocator_memory else {}
         pid = None
         for allocator, changes in (recorded or _estimated_memory(nodes, self._is_plausible)).items():
             points = _running_total([(max(time - self.base, 0), num_bytes) for time, num_bytes in changes])
