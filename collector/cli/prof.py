@@ -39,12 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
     from collector.profiler import commands, prompt
+    from collector.profiler.options import Options
 
     words = list(arguments.words)
     steps = []
     while words and words[0] not in commands.COMMANDS and not words[0].startswith("-"):
         steps.append(words.pop(0))
-    command = commands.parse(words, commands.Options()) if words else None
+    command = commands.parse(words, Options()) if words else None
     if command is not None and command.name == "help":
         sys.stdout.write(commands.help_text(command.words))
         return 0
