@@ -17,7 +17,7 @@ from collector.bench.experiment import Progress, Run, failure_of, run
 from collector.bench.gpu import Gpu, Host, find_gpu
 from collector.bench.report import Arm, Comparison, Report
 from collector.bench.roofline import ceilings
-from collector.bench.statistics import median, outliers, paired_ratio
+from collector.bench.statistics import median, outliers, paired_interval
 from collector.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _CACHE_MATTERS = 1.1
 """A touch that misses the cache takes at least this times one that hits it."""
 _MANY_OUTLIERS = 0.05
+_EVENT_CONFIDENCE = 0.999  # one false warning in a thousand arms would do
 
 
 class Rotating:
@@ -225,7 +226,7 @@ def _warnings(found: Run, design: Design, asked_reference: str) -> list[str]:
         said += _arm_warnings(name, arm.times_ns, arm.span_ns, arm.event_ns)
     times = {name: arm.times_ns for name, arm in found.arms.items()}
     for name in list(times)[1:]:
-        ratio = paired_ratio(times[name], times[reference]).interval
+        ratio = paired_interval(times[name], times[reference])
         of_medians = median(times[name]).estimate / median(times[reference]).estimate
         if not ratio.low - design.precision <= of_medians <= ratio.high + design.precision:
             said.append(
@@ -243,7 +244,7 @@ def _arm_warnings(name: str, times: Sequence[float], spans: Sequence[float], eve
     if len(events) and len(spans):
         # Events are queued behind other work, which closes the gaps that launching leaves between an arm's kernels:
         # they have to lie between the time without any gaps and the time with all of them.
-        by_events, busy, span = median(events), median(times), median(spans)
+        by_events, busy, span = (median(each, _EVENT_CONFIDENCE) for each in (events, times, spans))
         if by_events.high < busy.low or by_events.low > span.high:
             said.append(
                 f"{name}: CUDA events say {by_events.estimate / 1e3:.3f} us and CUPTI {busy.estimate / 1e3:.3f} us "

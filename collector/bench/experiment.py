@@ -16,7 +16,7 @@ import collector
 from collector.bench.calls import NOTHING, CallActivity, activities_of_calls, call_name
 from collector.bench.design import Design
 from collector.bench.errors import ArmError, BenchmarkError
-from collector.bench.statistics import is_stationary, median, paired_ratio
+from collector.bench.statistics import is_stationary, median, paired_interval
 
 if TYPE_CHECKING:
     from collector.bench.gpu import CardState, Gpu
@@ -319,7 +319,7 @@ class _Experiment:
         reference = self.runs[names[0]].times_ns
         if len(names) == 1:
             return median(reference).relative_half_width
-        return max(paired_ratio(self.runs[name].times_ns, reference).interval.relative_half_width for name in names[1:])
+        return max(paired_interval(self.runs[name].times_ns, reference).relative_half_width for name in names[1:])
 
     def time_by_events(self) -> None:
         """Time every arm by CUDA events too, in random order."""

@@ -10,6 +10,7 @@ procedure is Holm, *A Simple Sequentially Rejective Multiple Test Procedure* (19
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -68,8 +69,12 @@ def median(samples: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
         ValueError: there are no samples, or one is not a finite number.
     """
     values = _finite(samples)
-    low, high, _ = _order_statistics(values, 0.0, confidence)
-    return Interval(float(np.median(values)), low, high)
+    estimate = float(np.median(values))
+    ranks = _ranks(len(values), confidence)
+    if ranks is None:
+        return Interval(estimate, float("-inf"), float("inf"))
+    ordered = np.sort(values)
+    return Interval(estimate, float(ordered[ranks[0]]), float(ordered[ranks[1]]))
 
 
 def paired_ratio(arm: npt.ArrayLike, reference: npt.ArrayLike, confidence: float = CONFIDENCE) -> Ratio:
@@ -78,15 +83,26 @@ def paired_ratio(arm: npt.ArrayLike, reference: npt.ArrayLike, confidence: float
     Raises:
         ValueError: the two differ in length, are empty, or hold a value that is not positive and finite.
     """
+    from scipy.stats import quantile_test
+
+    logarithms = _log_ratios(arm, reference)
+    result: Any = quantile_test(logarithms, q=0.0, p=0.5, alternative="two-sided")
+    return Ratio(paired_interval(arm, reference, confidence), float(result.pvalue), len(logarithms))
+
+
+def paired_interval(arm: npt.ArrayLike, reference: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """Return the median ratio with its interval, without a test; see `paired_ratio`."""
+    found = median(_log_ratios(arm, reference), confidence)
+    return Interval(*(float(np.exp(each)) for each in (found.estimate, found.low, found.high)))
+
+
+def _log_ratios(arm: npt.ArrayLike, reference: npt.ArrayLike) -> npt.NDArray[np.float64]:
     numerator, denominator = _finite(arm), _finite(reference)
     if len(numerator) != len(denominator):
         raise ValueError(f"paired samples differ in number: {len(numerator)} and {len(denominator)}")
     if (numerator <= 0).any() or (denominator <= 0).any():
         raise ValueError("a ratio needs positive times")
-    logarithms = np.log(numerator / denominator)
-    low, high, p_value = _order_statistics(logarithms, 0.0, confidence)
-    interval = Interval(float(np.exp(np.median(logarithms))), float(np.exp(low)), float(np.exp(high)))
-    return Ratio(interval, p_value, len(logarithms))
+    return np.asarray(np.log(numerator / denominator))
 
 
 def independent_ratio(
@@ -172,17 +188,16 @@ def _finite(samples: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return values
 
 
-def _order_statistics(
-    values: npt.NDArray[np.float64], hypothesis: float, confidence: float
-) -> tuple[float, float, float]:
-    """Interval of the median, and the p-value of its being ``hypothesis``."""
+@functools.cache
+def _ranks(count: int, confidence: float) -> tuple[int, int] | None:
+    """Which of ``count`` samples in order are the ends of the median's interval; None where there are too few."""
     from scipy.stats import quantile_test
 
-    result: Any = quantile_test(values, q=hypothesis, p=0.5, alternative="two-sided")
+    result: Any = quantile_test(np.arange(count), q=0, p=0.5)
     interval = result.confidence_interval(confidence_level=confidence)
-    low = float(interval.low) if np.isfinite(interval.low) else float("-inf")
-    high = float(interval.high) if np.isfinite(interval.high) else float("inf")
-    return low, high, float(result.pvalue)
+    if not np.isfinite(interval.low) or not np.isfinite(interval.high):
+        return None
+    return int(interval.low), int(interval.high)
 
 
 def holm(p_values: Sequence[float], error: float) -> list[bool]:
