@@ -418,6 +418,7 @@ std::optional<Capture> Subscriber::stop(bool synchronize, int64_t timeout_ns) {
       {"records_dropped", static_cast<int64_t>(dropped)},
       {"records_unknown_kind", static_cast<int64_t>(decoded.unknown_kinds)},
       {"decode_cpu_ns", decode_cpu_ns_},
+      {"callback_calls", static_cast<int64_t>(pool->requested() + pool->completed())},
   };
   return capture;
 }
