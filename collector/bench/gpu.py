@@ -165,8 +165,9 @@ class CudaGpu:
         return float(self._call("cuEventElapsedTime", begin, end)) * 1e6
 
     def graph(self, call: Callable[[], Any], calls: int) -> Callable[[], Any]:
-        """See `Gpu.graph`. With torch loaded its graphs are used; else ``call`` takes, if given, the stream
-        to launch on.
+        """See `Gpu.graph`.
+
+        With torch loaded its graphs are used; else ``call`` takes, if given, the stream to launch on.
         """
         torch: Any = sys.modules.get("torch")
         if torch is not None:
