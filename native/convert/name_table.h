@@ -52,7 +52,7 @@ class NameTable {
       hash ^= hash >> 29;
     }
     uint64_t word = 0;
-    std::memcpy(&word, at, left);
+    if (left > 0) std::memcpy(&word, at, left);  // an empty name may have no address
     hash = (hash ^ word) * kMultiplier;
     hash ^= hash >> 32;
     return hash * kMultiplier;
