@@ -24,7 +24,7 @@ class Output {
 
   void Append(std::string_view text) {
     char* const to = Reserve(text.size());
-    std::memcpy(to, text.data(), text.size());
+    if (!text.empty()) std::memcpy(to, text.data(), text.size());
     Commit(to + text.size());
   }
   void Append(char letter) {
