@@ -374,9 +374,7 @@ class _Picture:
             before = None
             for at, held in shown:
                 self.figures["counter_values"] += 1
-                yield (
-                    f'{{"ph":"C","name":{_json(name)},"pid":{pid},"ts":{_micros(at)},"args":{{"{unit}":{held}}}}}'
-                )
+                yield f'{{"ph":"C","name":{_json(name)},"pid":{pid},"ts":{_micros(at)},"args":{{"{unit}":{held}}}}}'
 
     def _counters(self, group: Group) -> Iterator[str]:
         busy = _count_busy(self.busy) if len(self.busy) > 1 else []
