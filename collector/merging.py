@@ -28,8 +28,8 @@ from collector.formats.perfetto import deflated
 from collector.loading import LoadedTrace, load
 from collector.protos.run_metadata_pb2 import RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
-from collector.timeline.own import remarks_of, wire_bytes
-from collector.timeline.wire import is_run_metadata, provenance_of
+from collector.timeline.own import remarks_of, wire_of
+from collector.timeline.wire import provenance_of
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -102,10 +102,10 @@ class _Source:
         """The step's bytes and what was said of them."""
         given = load(self.given) if isinstance(self.given, (str, os.PathLike)) else self.given
         skipped = given.skipped if isinstance(given, LoadedTrace) else {}
-        message = bytes(wire_bytes(given))
+        message, whole = wire_of(given)
         return _Read(
-            message,
-            is_run_metadata(message),
+            bytes(message),
+            whole,
             getattr(given, "rank", None),
             dict(skipped),
             given.warning if isinstance(given, LoadedTrace) else "",

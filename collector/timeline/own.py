@@ -134,8 +134,7 @@ def write_trace(step: Any, write: Write, view: View, *, perfetto: bool = False) 
 
     A piece is bytes or a memoryview that is valid during the call. Arguments and errors are those of `chrome_trace`.
     """
-    data = wire_bytes(step)
-    whole = is_run_metadata(data)
+    data, whole = wire_of(step)
     provenance = provenance_of(data) if whole else None
     options = PictureOptions(
         keep_device=_predicate(view.devices),
@@ -157,7 +156,7 @@ def write_trace(step: Any, write: Write, view: View, *, perfetto: bool = False) 
     if native is None:
         if perfetto:
             raise MissingDependencyError("Perfetto traces need the extension collector._convert", "Write .json instead")
-        message = parse_step(data)
+        message = parse_step(data, whole=whole)
         return Drawn(**draw(message.step_stats if whole else message, write, options, describe))
     if perfetto:
         from collector.formats.perfetto import deflated
@@ -174,10 +173,13 @@ def write_trace(step: Any, write: Write, view: View, *, perfetto: bool = False) 
     return Drawn(**figures)
 
 
-def wire_bytes(step: Any) -> bytes | bytearray | memoryview:
-    """The StepStats or RunMetadata of whatever holds one, as wire bytes."""
+def wire_of(step: Any) -> tuple[bytes | bytearray | memoryview, bool]:
+    """The wire bytes of whatever holds a step, and whether they are a RunMetadata rather than a StepStats.
+
+    A message knows what it is. Only bytes have to be looked at: a few StepStats read as RunMetadata too.
+    """
     if isinstance(step, (bytes, bytearray, memoryview)):
-        return step
+        return step, is_run_metadata(step)
     message = getattr(step, "run_metadata", step)
     if not hasattr(message, "SerializeToString"):
         from collector.recording import Recording
@@ -188,7 +190,7 @@ def wire_bytes(step: Any) -> bytes | bytearray | memoryview:
                 f"cannot draw a {type(step).__name__}: it is neither a step nor its StepStats or RunMetadata"
             )
         message = run_metadata(message)
-    return cast(bytes, message.SerializeToString())
+    return cast(bytes, message.SerializeToString()), hasattr(message, "step_stats")
 
 
 def _predicate(pattern: str | None) -> Callable[[str], bool] | None:

@@ -252,6 +252,7 @@ class _Picture:
 
     def _link(self) -> None:
         callers = [(group, item) for group in self.groups if not group.name.on_gpu for item in group.nodes]
+        callers.sort(key=lambda caller: caller[1].ordinal)  # the first in the message is the outer call
         caused = [(group, item) for group in self.groups if group.takes_arrows for item in group.nodes]
         for group, item in caused:
             self.launches.add_activity(item.node, gpu_activity(item.node), group.rank)

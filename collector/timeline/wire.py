@@ -39,13 +39,15 @@ def is_run_metadata(data: bytes | bytearray | memoryview) -> bool:
     return all(number in (1, 2, 3) and value is not None for number, value in _fields(name, limit=2))
 
 
-def parse_step(data: bytes | bytearray | memoryview, source: str = "") -> Any:
+def parse_step(data: bytes | bytearray | memoryview, source: str = "", *, whole: bool | None = None) -> Any:
     """Parses ``StepStats`` or ``RunMetadata`` bytes; ``source`` names them in the error.
+
+    ``whole`` says that they are a ``RunMetadata`` (True) or a ``StepStats`` (False); None: their first bytes decide.
 
     Raises:
         InvalidFileError: the bytes are neither, or end early.
     """
-    message = RunMetadata() if is_run_metadata(data) else StepStats()
+    message = RunMetadata() if (is_run_metadata(data) if whole is None else whole) else StepStats()
     try:
         message.ParseFromString(bytes(data))
     except DecodeError as error:

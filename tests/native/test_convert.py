@@ -175,6 +175,7 @@ views = st.fixed_dictionaries(
 @given(all_steps, views)
 @example(StepStats(), {})
 @example(StepStats(dev_stats=[{"device": "/gpu:0/stream:1", "node_stats": [{}]}]), {})
+@example(StepStats(dev_stats=[{"device": "\x120"}]), {})  # its bytes look like the beginning of a RunMetadata
 def test_own_face_is_the_same(step, view):
     text = chrome_trace(step, **view)
     assert text == without_native(lambda: chrome_trace(step, **view))

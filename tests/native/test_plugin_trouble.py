@@ -351,6 +351,8 @@ def test_a():
     (line,) = (line for line in result.stdout.lines if "IMPORTED" in line)
     assert set(re.sub(r".*IMPORTED ", "", line).split()) == {
         "collector.annotate",
+        "collector.bench",
+        "collector.bench.pytest_fixture",
         "collector.errors",
         "collector.testing",
         "collector.testing.plugin",
