@@ -15,6 +15,21 @@ int64_t as_time(uint64_t ns) { return static_cast<int64_t>(ns); }
 
 uint8_t small(uint32_t value) { return static_cast<uint8_t>(std::min<uint32_t>(value, 255)); }
 
+// What copies within a device and between devices have in common.
+template <typename Record>
+void read_copy(const Record& record, store::MemcpyRow& row) {
+  row.start_ns = as_time(record.start);
+  row.end_ns = as_time(record.end);
+  row.num_bytes = record.bytes;
+  row.graph_node_id = record.graphNodeId;
+  row.correlation_id = record.correlationId;
+  row.graph_id = record.graphId;
+  row.copy_kind = record.copyKind;
+  row.src_kind = record.srcKind;
+  row.dst_kind = record.dstKind;
+  row.is_async = record.flags & kAsyncFlag;
+}
+
 }  // namespace
 
 Decoder::Decoder(const cupti::Library& library, store::Store& store) : library_(library), store_(store) {
@@ -120,36 +135,18 @@ void Decoder::read_kernel(const cupti::Kernel& record) {
 
 void Decoder::read_memcpy(const cupti::Memcpy& record) {
   store::MemcpyRow& row = store_.stream({record.deviceId, record.contextId, record.streamId}).memcpys.append();
-  row.start_ns = as_time(record.start);
-  row.end_ns = as_time(record.end);
-  row.num_bytes = record.bytes;
-  row.graph_node_id = record.graphNodeId;
-  row.correlation_id = record.correlationId;
-  row.graph_id = record.graphId;
+  read_copy(record, row);
   row.src_device_id = row.dst_device_id = record.deviceId;
   row.src_context_id = row.dst_context_id = record.contextId;
-  row.copy_kind = record.copyKind;
-  row.src_kind = record.srcKind;
-  row.dst_kind = record.dstKind;
-  row.is_async = record.flags & kAsyncFlag;
 }
 
 void Decoder::read_memcpy_peer(const cupti::MemcpyPtoP& record) {
   store::MemcpyRow& row = store_.stream({record.deviceId, record.contextId, record.streamId}).memcpys.append();
-  row.start_ns = as_time(record.start);
-  row.end_ns = as_time(record.end);
-  row.num_bytes = record.bytes;
-  row.graph_node_id = record.graphNodeId;
-  row.correlation_id = record.correlationId;
-  row.graph_id = record.graphId;
+  read_copy(record, row);
   row.src_device_id = record.srcDeviceId;
   row.src_context_id = record.srcContextId;
   row.dst_device_id = record.dstDeviceId;
   row.dst_context_id = record.dstContextId;
-  row.copy_kind = record.copyKind;
-  row.src_kind = record.srcKind;
-  row.dst_kind = record.dstKind;
-  row.is_async = record.flags & kAsyncFlag;
 }
 
 void Decoder::read_memset(const cupti::Memset& record) {
