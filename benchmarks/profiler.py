@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collector.nodes import add_nodes, encode_nodes
+from collector.nodes import TextColumn, encode_nodes, text_column
 from collector.profiler.api import Profiler
 from collector.profiler.options import Options
 from collector.protos import RunMetadata
@@ -29,10 +29,11 @@ def write_step(path: Path, kernels: int) -> None:
     ops = [f"model/layer{layer}/op{number}" for layer in range(60) for number in range(12)]
     start = 1_700_000_000_000_000_000 + np.cumsum(random.integers(1500, 4000, kernels))
     duration = random.integers(800, 90_000, kernels)
-    chosen = zip(random.integers(0, len(ops), kernels), random.integers(0, len(KERNELS), kernels), strict=True)
-    names = [f"{ops[op]}:{KERNELS[kernel]}" for op, kernel in chosen]
+    chosen = random.integers(0, len(ops), kernels), random.integers(0, len(KERNELS), kernels)
     micros = np.maximum(duration // 1000, 1)
-    numbers = {
+    columns = {
+        "node_name": text_column(lambda op, kernel: f"{ops[op]}:{KERNELS[kernel]}", *chosen),
+        "timeline_label": TextColumn(["kernel regs:64 shm:0 grid:8,1,1 block:256,1,1"], np.zeros(kernels, np.int64)),
         "all_start_micros": start // 1000,
         "op_end_rel_micros": micros,
         "all_end_rel_micros": micros,
@@ -42,10 +43,10 @@ def write_step(path: Path, kernels: int) -> None:
         "op_end_rel_nanos": duration,
         "all_end_rel_nanos": duration,
     }
-    nodes = encode_nodes(names, ["kernel regs:64 shm:0 grid:8,1,1 block:256,1,1"] * kernels, numbers)
+    nodes = encode_nodes(columns)
     metadata = RunMetadata()
     for device in ("/gpu:0/stream:all", "/gpu:0/stream:7"):
-        add_nodes(metadata.step_stats.dev_stats.add(device=device), nodes)
+        metadata.step_stats.dev_stats.add(device=device).MergeFromString(nodes)
     path.write_bytes(metadata.SerializeToString())
 
 

@@ -30,8 +30,9 @@ import numpy as np
 import numpy.typing as npt
 from _plain_timeline import PlainTimeline
 
+from collector import backend
 from collector.protos import StepStats
-from collector.timeline import Timeline, View, backend, write_trace
+from collector.timeline import Timeline, View, write_trace
 
 BASE_US = 1_600_000_000_000_000
 MIB = 1 << 20

@@ -75,6 +75,10 @@ class LoadedTrace:
         """The step's devices and nodes."""
         return self.run_metadata.step_stats
 
+    def serialized(self) -> bytes:
+        """`run_metadata` in protobuf's wire format, as a ``.pb`` file holds it."""
+        return self.run_metadata.SerializeToString(deterministic=True)
+
     @property
     def warning(self) -> str:
         """One line that says what was left out and where; empty where nothing was."""

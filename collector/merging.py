@@ -236,7 +236,7 @@ def _packed(file: BinaryIO, target: Path) -> Iterator[BinaryIO]:
 
 
 def _converter() -> ModuleType:
-    from collector.timeline.backend import native
+    from collector.backend import native
 
     module = native()
     if module is None:

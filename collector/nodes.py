@@ -1,89 +1,149 @@
 """Many NodeExecStats at once.
 
-Making a message of each node from Python costs a microsecond and an object that the garbage collector then walks; a
-step can have millions. So nodes are put together as wire bytes, whose numbers numpy lays out for all nodes in one
-go, and protobuf parses them device by device. Numbers are padded to equal length per field, which every protobuf parser
-reads and none writes: these bytes are to be parsed, not to be kept.
+Making a message of each node from Python costs a microsecond or more and an object that the garbage collector then
+walks; a step can have millions. So nodes are given by columns, and become wire bytes without a message between.
 """
 
 from __future__ import annotations
 
-from itertools import islice
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector import backend
 from collector.protos import DeviceStepStats, NodeExecStats
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
-_VARINT, _LENGTH_DELIMITED = 0, 2
-_NODES_PARSED_AT_ONCE = 1 << 12  # their bytes stay in the cache
+
+@dataclass(frozen=True)
+class TextColumn:
+    """A text for each node, many of which are the same: node ``n`` has ``texts[index[n]]``."""
+
+    texts: Sequence[str]
+    index: npt.NDArray[np.int64]
+
+    def mapped(self, form: Callable[[str], str]) -> TextColumn:
+        """The column of what ``form`` makes of each text."""
+        return TextColumn([form(text) for text in self.texts], self.index)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> TextColumn:
+        """The column whose node ``n`` has the text of this one's ``rows[n]``."""
+        return TextColumn(self.texts, self.index[rows])
+
+    @staticmethod
+    def concatenated(columns: Sequence[TextColumn]) -> TextColumn:
+        """The nodes of all columns, one column after another."""
+        texts: list[str] = []
+        indices = [np.empty(0, np.int64)]
+        for column in columns:
+            indices.append(column.index + len(texts))
+            texts += column.texts
+        return TextColumn(texts, np.concatenate(indices))
 
 
-def encode_nodes(names: Sequence[str], labels: Sequence[str], numbers: Mapping[str, npt.NDArray[Any]]) -> list[bytes]:
-    """Return each node's wire bytes, as an element of ``DeviceStepStats.node_stats``.
+def text_column(make: Callable[..., str], *keys: npt.NDArray[Any]) -> TextColumn:
+    """The column whose node ``n`` has ``make(*(key[n] for key in keys))``; asked once for each distinct combination.
 
     Args:
-        names: ``node_name`` of each node.
-        labels: ``timeline_label`` of each node.
-        numbers: the other fields by name, all as long as ``names``; int64, or fit to become so.
+        make: makes a text of one Python integer per key.
+        keys: integers, all arrays equally long.
     """
-    if not names:
-        return []
+    firsts, index = _distinct(keys)
+    rows = zip(*(key[firsts].tolist() for key in keys), strict=True)
+    return TextColumn([make(*row) for row in rows], index)
+
+
+def encode_nodes(
+    columns: Mapping[str, TextColumn | npt.NDArray[Any]], rows: npt.NDArray[np.int64] | None = None
+) -> bytes:
+    """Return nodes in wire format, as the elements of ``DeviceStepStats.node_stats``, to the byte as protobuf does.
+
+    Args:
+        columns: fields of NodeExecStats by name, all equally long; integers fit into int64.
+        rows: the nodes that are wanted, in this order; None: all.
+
+    Raises:
+        IndexError: there is no such row, or no such text.
+    """
     fields = NodeExecStats.DESCRIPTOR.fields_by_name
-    matrix = np.concatenate([_varints(fields[name].number, values) for name, values in numbers.items()], axis=1)
-    width, packed = matrix.shape[1], matrix.tobytes()
-    heads = _Heads(width)
-    begins = range(0, len(packed), width)
-    return [
-        heads[texts] + packed[begin : begin + width]
-        for texts, begin in zip(zip(names, labels, strict=True), begins, strict=True)
+    ordered = sorted(columns.items(), key=lambda column: fields[column[0]].number)
+    if rows is None:
+        first = next(iter(columns.values()))
+        rows = np.arange(len(first.index if isinstance(first, TextColumn) else first))
+    native = backend.native()
+    if native is None:
+        return _encode_one_by_one(ordered, rows)
+    given = [
+        (fields[name].number, column.index, list(column.texts))
+        if isinstance(column, TextColumn)
+        else (fields[name].number, column.astype(np.int64, copy=False), None)
+        for name, column in ordered
     ]
+    encoded: bytes = native.encode_nodes(given, rows.astype(np.int64, copy=False))
+    return encoded
 
 
-def add_nodes(device: DeviceStepStats, nodes: Iterable[bytes]) -> None:
-    """Add the nodes that `encode_nodes` made to ``device``."""
-    rest = iter(nodes)
-    while chunk := b"".join(islice(rest, _NODES_PARSED_AT_ONCE)):
-        device.MergeFromString(chunk)
+def field_head(field: int, num_bytes: int) -> bytes:
+    """Return what stands before a message or text of ``num_bytes`` in the message whose field it is."""
+    length_delimited = 2
+    return encode_varint(field << 3 | length_delimited) + encode_varint(num_bytes)
 
 
-class _Heads(dict[tuple[str, str], bytes]):
-    """What stands before a node's numbers: its tag and length, its name and label. The same for many nodes."""
-
-    def __init__(self, numbers_width: int) -> None:
-        super().__init__()
-        self._numbers_width = numbers_width
-
-    def __missing__(self, texts: tuple[str, str]) -> bytes:
-        name, label = texts
-        body = NodeExecStats(node_name=name, timeline_label=label).SerializeToString()
-        tag = DeviceStepStats.NODE_STATS_FIELD_NUMBER << 3 | _LENGTH_DELIMITED
-        head = self[texts] = bytes([tag]) + _varint(len(body) + self._numbers_width) + body
-        return head
-
-
-def _varints(field: int, values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Tag and value of one field for every node: one row each, all rows equally long."""
-    tag = np.frombuffer(_varint(field << 3 | _VARINT), np.uint8)
-    unsigned = values.astype(np.int64).view(np.uint64)  # a negative int64 is its two's complement, in ten bytes
-    width = max(-(-int(unsigned.max()).bit_length() // 7), 1)
-    rows = np.empty((len(values), len(tag) + width), np.uint8)
-    rows[:, : len(tag)] = tag
-    for byte in range(width):
-        rows[:, len(tag) + byte] = (unsigned >> np.uint64(7 * byte)).astype(np.uint8) & 0x7F | 0x80
-    rows[:, -1] &= 0x7F
-    return rows
-
-
-def _varint(value: int) -> bytes:
+def encode_varint(value: int) -> bytes:
+    """Return a number of at least 0 as protobuf has it on the wire."""
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)
         value >>= 7
     encoded.append(value)
     return bytes(encoded)
+
+
+def _encode_one_by_one(
+    columns: Sequence[tuple[str, TextColumn | npt.NDArray[Any]]], rows: npt.NDArray[np.int64]
+) -> bytes:
+    names = [name for name, _ in columns]
+    values = (
+        map(column.texts.__getitem__, column.index[rows].tolist())
+        if isinstance(column, TextColumn)
+        else column[rows].tolist()
+        for _, column in columns
+    )
+    device = DeviceStepStats()
+    for node in zip(*values, strict=True):
+        device.node_stats.add(**dict(zip(names, node, strict=True)))
+    return device.SerializeToString()
+
+
+def _distinct(keys: Sequence[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """A row of each distinct combination of keys, and for each row the place of its combination among these."""
+    codes, count = np.zeros(len(keys[0]), np.int64), 1
+    for key in keys:
+        num_places, places = _places(key)
+        codes, count = codes * num_places + places, count * num_places
+        if count > len(codes):  # so that the codes never outgrow their type
+            count, codes = _places(codes)
+    count, places = _places(codes)
+    firsts = np.empty(count, np.int64)
+    firsts[places[::-1]] = np.arange(len(places))[::-1]
+    return firsts, places
+
+
+def _places(values: npt.NDArray[Any]) -> tuple[int, npt.NDArray[np.int64]]:
+    """How many distinct values there are, and for each value its place among them in order."""
+    if not len(values):
+        return 0, np.empty(0, np.int64)
+    lowest, highest = int(values.min()), int(values.max())
+    if highest - lowest > 4 * len(values):
+        distinct, places = np.unique(values, return_inverse=True)
+        return len(distinct), places.astype(np.int64, copy=False).reshape(-1)
+    shifted = (values - values.dtype.type(lowest)).astype(np.int64)  # few enough to mark each, which needs no sorting
+    is_there = np.zeros(highest - lowest + 1, bool)
+    is_there[shifted] = True
+    ranks = np.cumsum(is_there)
+    return int(ranks[-1]), (ranks - 1)[shifted]

@@ -28,15 +28,19 @@ class Step(Protocol):
         """The same as StepStats with its provenance."""
         ...
 
+    def serialized(self) -> bytes:
+        """``run_metadata`` in protobuf's wire format."""
+        ...
+
 
 def _draw(step: Step, path: Path) -> None:
     from collector.timeline import chrome_trace
 
-    chrome_trace(step.run_metadata, path)
+    chrome_trace(step.serialized(), path)
 
 
 def _write_binary(step: Step, path: Path) -> None:
-    data = step.run_metadata.SerializeToString(deterministic=True)
+    data = step.serialized()
     with atomic_write(path) as file:
         file.write(data)
 

@@ -68,7 +68,8 @@ def trace(
         strict: raise a `collector.CollectorError` instead of warning.
         source: ``auto``, ``native``, ``cupti-python``, or a `collector.sources.Source`.
         synchronize: wait at the end for what the devices have not finished, so that it is in the trace.
-        kinds: what to record, out of `collector.options.KINDS`.
+        kinds: what to record, out of `collector.options.KINDS` (all of them, unless said otherwise) and
+            `collector.options.KINDS_ON_REQUEST`.
         buffer_bytes: bytes of one activity buffer.
         max_buffers: how many buffers there may be at once.
         timeout_ms: how long the end waits for outstanding buffers.
@@ -243,6 +244,14 @@ class Session:
         from collector.stepstats import run_metadata
 
         return run_metadata(self.recording, self.options.device_prefix)
+
+    def serialized(self) -> bytes:
+        """`run_metadata` in protobuf's wire format, as a ``.pb`` file holds it; quicker than by way of the message."""
+        from collector.stepstats import serialized
+
+        if "run_metadata" in self.__dict__:  # the caller may have changed it
+            return cast("bytes", self.run_metadata.SerializeToString(deterministic=True))
+        return serialized(self.recording, self.options.device_prefix)
 
     def summary(self) -> str:
         """The step as a table for a terminal, coloured if this process's standard output is one."""

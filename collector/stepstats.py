@@ -33,11 +33,11 @@ import numpy as np
 
 from collector.about import version
 from collector.names import demangle, short_name
-from collector.nodes import add_nodes, encode_nodes
-from collector.protos import Provenance, RunMetadata, StepStats
+from collector.nodes import TextColumn, encode_nodes, field_head, text_column
+from collector.protos import DeviceStepStats, Provenance, RunMetadata, StepStats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterator, Mapping
 
     import numpy.typing as npt
 
@@ -71,46 +71,71 @@ def step_stats(recording: Recording, device_prefix: str = "") -> StepStats:
     return steps
 
 
+def serialized(recording: Recording, device_prefix: str = "") -> bytes:
+    """Return the bytes of `run_metadata`, as ``SerializeToString(deterministic=True)`` gives them.
+
+    No message is made on the way: for a large step that takes several times as long, and memory.
+    """
+    pieces = [piece for device in _devices(recording) for piece in _wire(device, device_prefix)]
+    head = field_head(RunMetadata.STEP_STATS_FIELD_NUMBER, sum(map(len, pieces))) if pieces else b""
+    return b"".join(
+        [head, *pieces, RunMetadata(provenance=_provenance(recording)).SerializeToString(deterministic=True)]
+    )
+
+
 def _fill(steps: StepStats, recording: Recording, device_prefix: str) -> None:
-    for found in (*_host(recording), *_gpus(recording)):
-        device = steps.dev_stats.add(device=device_prefix + found.name)
-        add_nodes(device, found.nodes)
-        for thread, name in found.thread_names.items():
-            device.thread_names[thread] = name
+    for device in _devices(recording):
+        steps.MergeFromString(b"".join(_wire(device, device_prefix)))
+
+
+def _devices(recording: Recording) -> Iterator[_Device]:
+    yield from _host(recording)
+    yield from _gpus(recording)
+
+
+def _wire(device: _Device, prefix: str) -> list[bytes]:
+    """The device as an element of ``StepStats.dev_stats``, in pieces."""
+    name = DeviceStepStats(device=prefix + device.name).SerializeToString()
+    threads = DeviceStepStats(thread_names=device.thread_names).SerializeToString(deterministic=True)
+    pieces = [name, device.nodes, threads]
+    return [field_head(StepStats.DEV_STATS_FIELD_NUMBER, sum(map(len, pieces))), *pieces]
 
 
 @dataclass(frozen=True)
 class _Device:
     name: str
-    nodes: Iterable[bytes]
+    nodes: bytes
     """As `collector.nodes.encode_nodes` makes them."""
     thread_names: dict[int, str] = field(default_factory=dict)
 
 
-def _host(recording: Recording) -> list[_Device]:
+def _host(recording: Recording) -> Iterator[_Device]:
     annotations, calls = recording.annotations, recording.api_calls
     if not len(annotations) and not len(calls):
-        return []
-    api_names = _Texts(lambda name_id: _api_name(recording.strings[name_id]))
-    names = annotations.recorded_names() + api_names.of(calls.name_id)
-    labels = _Texts(_host_label)
+        return
+    strings = recording.strings
+    names = TextColumn.concatenated(
+        [
+            text_column(lambda name_id: strings[name_id], annotations.name_id),
+            text_column(lambda name_id: _api_name(strings[name_id]), calls.name_id),
+        ]
+    )
     starts = np.concatenate([annotations.start_ns, calls.start_ns])
     ends = np.concatenate([annotations.end_ns, calls.end_ns])
     threads = np.concatenate([annotations.thread_id, calls.thread_id])
-    order = np.lexsort((-ends, starts))  # what encloses comes before what it encloses
-    ordered = [names[row] for row in order.tolist()]
     nodes = encode_nodes(
-        ordered,
-        [labels[(name,)] for name in ordered],
         {
-            "thread_id": threads[order],
-            "correlation_id": np.concatenate([np.zeros(len(annotations), np.uint32), calls.correlation_id])[order],
-            **_times(starts[order], ends[order], recording.clock.offset_ns),
+            "node_name": names,
+            "timeline_label": names.mapped(_host_label),
+            "thread_id": threads,
+            "correlation_id": np.concatenate([np.zeros(len(annotations), np.uint32), calls.correlation_id]),
+            **_times(starts, ends, recording.clock.offset_ns),
         },
+        np.lexsort((-ends, starts)),  # what encloses comes before what it encloses
     )
     known = {int(thread): str(name) for thread, name in recording.environment.get("thread_names", {}).items()}
     used = np.unique(threads).tolist()
-    return [_Device("/cpu:0", nodes, {thread: known.get(thread, f"thread {thread}") for thread in used})]
+    yield _Device("/cpu:0", nodes, {thread: known.get(thread, f"thread {thread}") for thread in used})
 
 
 @dataclass(frozen=True)
@@ -121,27 +146,25 @@ class _Activities:
     context_id: npt.NDArray[Any]
     stream_id: npt.NDArray[Any]
     is_copy: npt.NDArray[np.bool_]
-    nodes: list[bytes]
+    fields: Mapping[str, TextColumn | npt.NDArray[Any]]
 
 
 def _gpus(recording: Recording) -> Iterator[_Device]:
     activities = _activities(recording)
     for device_id in np.unique(activities.device_id).tolist():
-        rows = slice(*np.searchsorted(activities.device_id, [device_id, device_id + 1]).tolist())
-        nodes, is_copy = activities.nodes[rows], activities.is_copy[rows]
+        rows = np.arange(*np.searchsorted(activities.device_id, [device_id, device_id + 1]))
         contexts, streams = activities.context_id[rows], activities.stream_id[rows]
-        yield _Device(f"/gpu:{device_id}/stream:all", nodes)
+        yield _Device(f"/gpu:{device_id}/stream:all", encode_nodes(activities.fields, rows))
         seen: set[int] = set()
         keys = streams.astype(np.uint64) << np.uint64(32) | contexts
         for key in np.unique(keys).tolist():
             stream, context = divmod(key, 1 << 32)
             suffix = f"{stream}.{context}" if stream in seen else f"{stream}"
             seen.add(stream)
-            chosen = np.flatnonzero(keys == key).tolist()
-            yield _Device(f"/gpu:{device_id}/stream:{suffix}", map(nodes.__getitem__, chosen))
+            yield _Device(f"/gpu:{device_id}/stream:{suffix}", encode_nodes(activities.fields, rows[keys == key]))
+        is_copy = activities.is_copy[rows]
         if is_copy.any():
-            copies = np.flatnonzero(is_copy).tolist()
-            yield _Device(f"/gpu:{device_id}/memcpy", map(nodes.__getitem__, copies))
+            yield _Device(f"/gpu:{device_id}/memcpy", encode_nodes(activities.fields, rows[is_copy]))
 
 
 def _activities(recording: Recording) -> _Activities:
@@ -152,23 +175,22 @@ def _activities(recording: Recording) -> _Activities:
     }
     order = np.lexsort((column["end_ns"], column["start_ns"], column["device_id"]))
     column = {name: values[order] for name, values in column.items()}
-    names, labels = _names(recording, tables), _labels(recording)
-    offset = recording.clock.offset_ns
     scheduled_ns, thread_id = _launches(recording, recording.launch_rows(column["correlation_id"]))
-    rows = order.tolist()
-    nodes = encode_nodes(
-        [names[row] for row in rows],
-        [labels[row] for row in rows],
+    return _Activities(
+        column["device_id"],
+        column["context_id"],
+        column["stream_id"],
+        order >= len(recording.kernels),
         {
-            **_times(column["start_ns"], column["end_ns"], offset),
+            "node_name": _names(recording, tables).take(order),
+            "timeline_label": _labels(recording).take(order),
+            **_times(column["start_ns"], column["end_ns"], recording.clock.offset_ns),
             "scheduled_micros": scheduled_ns // 1000,
             "scheduled_nanos": scheduled_ns,
             "thread_id": thread_id,
             "correlation_id": column["correlation_id"],
         },
     )
-    is_copy = order >= len(recording.kernels)
-    return _Activities(column["device_id"], column["context_id"], column["stream_id"], is_copy, nodes)
 
 
 def _launches(recording: Recording, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -194,23 +216,7 @@ def _times(start_ns: npt.NDArray[Any], end_ns: npt.NDArray[Any], offset_ns: int)
     }
 
 
-class _Texts(dict[tuple[Any, ...], str]):
-    """Texts made once for each distinct key."""
-
-    def __init__(self, make: Callable[..., str]) -> None:
-        super().__init__()
-        self._make = make
-
-    def __missing__(self, key: tuple[Any, ...]) -> str:
-        text = self[key] = self._make(*key)
-        return text
-
-    def of(self, *columns: npt.NDArray[Any]) -> list[str]:
-        """The text of every row, made of the values that ``columns`` have there."""
-        return list(map(self.__getitem__, zip(*(values.tolist() for values in columns), strict=True)))
-
-
-def _names(recording: Recording, tables: tuple[Table, Table, Table]) -> list[str]:
+def _names(recording: Recording, tables: tuple[Table, Table, Table]) -> TextColumn:
     """``op:kernel`` of every activity, tables one after another."""
     kernels, memcpys, _ = tables
     strings = recording.strings
@@ -219,14 +225,16 @@ def _names(recording: Recording, tables: tuple[Table, Table, Table]) -> list[str
         return f"{_op(strings[op])}:{second}" if op >= 0 else f"{second}:{second}"
 
     ops = [recording.annotation_ids(table.correlation_id) for table in tables]
-    return [
-        *_Texts(lambda name_id, op: name(short_name(strings[name_id]), op)).of(kernels.name_id, ops[0]),
-        *_Texts(lambda kind, op: name("MEMCPY" + _copy_kind(kind), op)).of(memcpys.copy_kind, ops[1]),
-        *_Texts(lambda op: name("MEMSET", op)).of(ops[2]),
-    ]
+    return TextColumn.concatenated(
+        [
+            text_column(lambda name_id, op: name(short_name(strings[name_id]), op), kernels.name_id, ops[0]),
+            text_column(lambda kind, op: name("MEMCPY" + _copy_kind(kind), op), memcpys.copy_kind, ops[1]),
+            text_column(lambda op: name("MEMSET", op), ops[2]),
+        ]
+    )
 
 
-def _labels(recording: Recording) -> list[str]:
+def _labels(recording: Recording) -> TextColumn:
     """``timeline_label`` of every activity: kernels, copies, memsets."""
     kernels, memcpys, memsets = recording.kernels, recording.memcpys, recording.memsets
 
@@ -237,25 +245,30 @@ def _labels(recording: Recording) -> list[str]:
 
     shared = kernels.static_shared_bytes.astype(np.int64) + kernels.dynamic_shared_bytes
     shape = [getattr(kernels, f"{part}_{axis}") for part in ("grid", "block") for axis in "xyz"]
-    return [
-        *_Texts(kernel).of(kernels.name_id, kernels.registers_per_thread, shared, *shape),
-        *_Texts(_copy_label).of(
-            memcpys.copy_kind,
-            memcpys.num_bytes,
-            memcpys.src_kind,
-            memcpys.dst_kind,
-            memcpys.src_device_id,
-            memcpys.dst_device_id,
-        ),
-        *_Texts(lambda num_bytes, kind: f"MEMSET {num_bytes} bytes ({_memory_kind(kind)})").of(
-            memsets.num_bytes, memsets.memory_kind
-        ),
-    ]
+    return TextColumn.concatenated(
+        [
+            text_column(kernel, kernels.name_id, kernels.registers_per_thread, shared, *shape),
+            text_column(
+                _copy_label,
+                memcpys.copy_kind,
+                memcpys.num_bytes,
+                memcpys.src_kind,
+                memcpys.dst_kind,
+                memcpys.src_device_id,
+                memcpys.dst_device_id,
+            ),
+            text_column(_memset_label, memsets.num_bytes, memsets.memory_kind),
+        ]
+    )
 
 
 def _copy_label(kind: int, num_bytes: int, src: int, dst: int, src_device: int, dst_device: int) -> str:
     ends = f" gpu:{src_device} to gpu:{dst_device}" if _copy_kind(kind) == "PtoP" else ""
     return f"MEMCPY{_copy_kind(kind)} {num_bytes} bytes ({_memory_kind(src)} to {_memory_kind(dst)}){ends}"
+
+
+def _memset_label(num_bytes: int, kind: int) -> str:
+    return f"MEMSET {num_bytes} bytes ({_memory_kind(kind)})"
 
 
 def _copy_kind(kind: int) -> str:

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from collector.formats.salvage import encode_varint
+from collector.nodes import encode_varint
 
 Write = Callable[[Any], object]
 

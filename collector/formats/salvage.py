@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
+from collector.nodes import encode_varint
 from collector.protos.run_metadata_pb2 import RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats
 
@@ -230,13 +231,3 @@ def _key(item: Field) -> bytes:
 def _encode(item: Field) -> bytes:
     length = encode_varint(len(item.payload)) if item.wire_type == BYTES else b""
     return _key(item) + length + bytes(item.payload)
-
-
-def encode_varint(value: int) -> bytes:
-    """A number as protobuf has it on the wire."""
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)

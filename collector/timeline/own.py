@@ -13,9 +13,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
+from collector import backend
 from collector.errors import InvalidFileError, MissingDependencyError
 from collector.files import atomic_write
-from collector.timeline import backend
 from collector.timeline.picture import PictureOptions, draw
 from collector.timeline.wire import is_run_metadata, parse_step, provenance_of
 
@@ -180,17 +180,16 @@ def wire_of(step: Any) -> tuple[bytes | bytearray | memoryview, bool]:
     """
     if isinstance(step, (bytes, bytearray, memoryview)):
         return step, is_run_metadata(step)
-    message = getattr(step, "run_metadata", step)
-    if not hasattr(message, "SerializeToString"):
-        from collector.recording import Recording
-        from collector.stepstats import run_metadata
+    if hasattr(step, "SerializeToString"):
+        return cast(bytes, step.SerializeToString()), hasattr(step, "step_stats")
+    if hasattr(step, "serialized"):
+        return cast(bytes, step.serialized()), True
+    from collector.recording import Recording
+    from collector.stepstats import serialized
 
-        if not isinstance(message, Recording):
-            raise TypeError(
-                f"cannot draw a {type(step).__name__}: it is neither a step nor its StepStats or RunMetadata"
-            )
-        message = run_metadata(message)
-    return cast(bytes, message.SerializeToString()), hasattr(message, "step_stats")
+    if not isinstance(step, Recording):
+        raise TypeError(f"cannot draw a {type(step).__name__}: it is neither a step nor its StepStats or RunMetadata")
+    return serialized(step), True
 
 
 def _predicate(pattern: str | None) -> Callable[[str], bool] | None:

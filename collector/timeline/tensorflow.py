@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
+from collector import backend
 from collector.errors import InvalidFileError
 from collector.protos.types_pb2 import DataType
-from collector.timeline import backend
 from collector.timeline.compatible import AllocationMaximum, CompatibleConverter
 from collector.timeline.wire import is_run_metadata, parse_step
 

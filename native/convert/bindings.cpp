@@ -15,6 +15,7 @@
 #include "convert/chrome_writer.h"
 #include "convert/compatible_writer.h"
 #include "convert/merge_bindings.h"
+#include "convert/node_bindings.h"
 #include "convert/perfetto_writer.h"
 #include "convert/python_output.h"
 #include "convert/step_stats.h"
@@ -196,4 +197,5 @@ PYBIND11_MODULE(_convert, module) {
              "with the figures that are returned, for the JSON object about the whole file. Raises WireError(what, "
              "position).");
   BindMerge(module);
+  BindNodes(module);
 }

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from collector import backend
 from collector.protos import RunMetadata, StepStats
-from collector.timeline import Timeline, backend
+from collector.timeline import Timeline
 from collector.timeline.wire import is_run_metadata
 
 SHARED = Path(os.environ.get("COLLECTOR_SHARED") or Path(__file__).parents[2].parent / "shared")

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from collector import backend
 from collector.errors import InvalidFileError
 from collector.protos import NodeExecStats, RunMetadata, StepStats
-from collector.timeline import Timeline, backend, chrome_trace
+from collector.timeline import Timeline, chrome_trace
 from collector.timeline.compatible import CompatibleConverter
 
 pytestmark = pytest.mark.skipif(backend.native() is None, reason="THE EXTENSION collector._convert IS NOT BUILT")

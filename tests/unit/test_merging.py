@@ -14,11 +14,10 @@ from pathlib import Path
 import pytest
 
 import collector
-from collector import CollectorError, InvalidFileError, UnknownFormatError
+from collector import CollectorError, InvalidFileError, UnknownFormatError, backend
 from collector.cli import main
 from collector.formats.clocks import estimate_offsets
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
-from collector.timeline import backend
 
 if backend.native() is None:
     pytest.skip("MERGING NOT TESTED: the extension collector._convert is not built", allow_module_level=True)

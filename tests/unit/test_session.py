@@ -19,12 +19,12 @@ import pytest
 from google.protobuf import text_format
 
 import collector
+from collector import backend
 from collector.errors import error_of_kind
 from collector.options import KINDS, TraceOptions
 from collector.protos import RunMetadata
 from collector.recording import Recording
 from collector.sources.replay import ReplaySource
-from collector.timeline import backend
 
 UNAVAILABLE = {
     "driver-not-found": collector.DriverNotFoundError,
@@ -417,7 +417,7 @@ def read(path: Path) -> bytes:
 def converter(request, monkeypatch):
     """With the native converter and as if it could not be loaded."""
     if request.param == "plain":
-        monkeypatch.setattr("collector.timeline.backend.native", lambda: None)
+        monkeypatch.setattr("collector.backend.native", lambda: None)
     elif backend.native() is None:
         pytest.skip("the native converter is not built")
 
@@ -441,7 +441,7 @@ def test_a_perfetto_trace_needs_the_native_extension_and_says_so(source, tmp_pat
     if backend.native() is not None:
         step.save(tmp_path / "t.pftrace")
         assert (tmp_path / "t.pftrace").read_bytes()
-    monkeypatch.setattr("collector.timeline.backend.native", lambda: None)
+    monkeypatch.setattr("collector.backend.native", lambda: None)
     with pytest.raises(collector.MissingDependencyError, match="extension"):
         step.save(tmp_path / "u.pftrace")
     assert "u.pftrace" not in files_of(tmp_path)

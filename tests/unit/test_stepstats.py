@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from collector import backend
 from collector.ledger import Ledger
-from collector.nodes import add_nodes, encode_nodes
+from collector.nodes import TextColumn, encode_nodes, text_column
 from collector.protos import DeviceStepStats, NodeExecStats
 from collector.recording import Recording
-from collector.stepstats import run_metadata, step_stats
+from collector.stepstats import run_metadata, serialized, step_stats
 
 START_MICROS = 1_700_000_000_000_000
 
@@ -254,24 +256,76 @@ NODE = st.fixed_dictionaries(
         "correlation_id": st.integers(0, 2**32 - 1),
     }
 )
+NODE_FIELDS = (
+    "node_name",
+    "all_start_micros",
+    "timeline_label",
+    "thread_id",
+    "all_end_rel_nanos",
+    "scheduled_nanos",
+    "correlation_id",
+)
 
 
-@given(st.lists(NODE, min_size=1, max_size=12))
-def test_nodes_put_together_as_bytes_are_the_nodes_that_protobuf_makes(nodes):
-    import numpy as np
+@pytest.fixture(params=["native", "python"])
+def encoder(request, monkeypatch):
+    if request.param == "python":
+        monkeypatch.setattr(backend, "native", lambda: None)
+    elif backend.native() is None:
+        pytest.skip("THE EXTENSION collector._convert IS NOT BUILT")
 
-    numbers = [name for name in nodes[0] if name not in ("node_name", "timeline_label")]
-    encoded = encode_nodes(
-        [node["node_name"] for node in nodes],
-        [node["timeline_label"] for node in nodes],
-        {name: np.array([node[name] for node in nodes], np.int64) for name in numbers},
-    )
-    device = DeviceStepStats()
-    add_nodes(device, encoded)
+
+@pytest.mark.usefixtures("encoder")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(nodes=st.lists(NODE, max_size=12), data=st.data())
+def test_nodes_put_together_as_bytes_are_the_nodes_that_protobuf_makes(nodes, data):
+    def column(name):
+        values = [node[name] for node in nodes]
+        if name in ("node_name", "timeline_label"):
+            return TextColumn(values, np.arange(len(nodes)))
+        return np.array(values, np.int64)
+
+    columns = {name: column(name) for name in reversed(NODE_FIELDS)}
     expected = DeviceStepStats(node_stats=[NodeExecStats(**node) for node in nodes])
-    assert device == expected
-    assert device.SerializeToString() == expected.SerializeToString()
+    assert encode_nodes(columns) == expected.SerializeToString()
+    rows = data.draw(st.lists(st.integers(0, len(nodes) - 1), max_size=20)) if nodes else []
+    chosen = DeviceStepStats(node_stats=[NodeExecStats(**nodes[row]) for row in rows])
+    assert encode_nodes(columns, np.array(rows, np.int64)) == chosen.SerializeToString()
 
 
-def test_no_nodes_are_no_bytes():
-    assert encode_nodes([], [], {}) == []
+@pytest.mark.usefixtures("encoder")
+def test_a_row_or_text_that_is_not_there_is_refused():
+    texts = TextColumn(["a"], np.zeros(2, np.int64))
+    with pytest.raises(IndexError):
+        encode_nodes({"node_name": texts}, np.array([2]))
+    with pytest.raises(IndexError):
+        encode_nodes({"node_name": TextColumn(["a"], np.array([0, 1]))})
+
+
+KEYS = st.sampled_from([0, 1, 2, 255, 2**31, 2**32 - 1, 2**63, 2**64 - 1])
+
+
+@given(st.lists(st.tuples(KEYS, KEYS, KEYS), max_size=30))
+def test_a_text_is_made_once_for_each_combination(rows):
+    asked = []
+
+    def make(*key):
+        asked.append(key)
+        return str(key)
+
+    column = text_column(make, *(np.array([row[at] for row in rows], np.uint64) for at in range(3)))
+    assert [column.texts[place] for place in column.index] == list(map(str, rows))
+    assert sorted(asked) == sorted(set(rows))
+
+
+def test_the_bytes_of_a_step_are_those_of_its_message(build):
+    build.launch(5, 1500, thread_id=42).annotation("layer1/conv", 1000, 9000, 3, 5)
+    build.kernel("_Z3addIfEvPT_i", 7250, 3_999, correlation_id=5)
+    recording = build.recording()
+    for prefix in ("", "/job:worker/replica:0/task:3"):
+        assert serialized(recording, prefix) == run_metadata(recording, prefix).SerializeToString(deterministic=True)
+
+
+def test_the_bytes_of_an_empty_step_are_those_of_its_message(build):
+    recording = build.recording()
+    assert serialized(recording) == run_metadata(recording).SerializeToString(deterministic=True)

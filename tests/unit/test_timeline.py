@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from collector import backend
 from collector.errors import InvalidFileError, MissingDependencyError
 from collector.ledger import Ledger
 from collector.protos import (
@@ -20,7 +21,7 @@ from collector.protos import (
     TensorDescription,
     TensorShapeProto,
 )
-from collector.timeline import Timeline, View, backend, chrome_trace
+from collector.timeline import Timeline, View, chrome_trace
 from collector.timeline.activity import gpu_activity, host_activity, int64, parse_device_name
 from collector.timeline.compatible import assign_lanes, parse_kernel_name, parse_op_label
 from collector.timeline.description import tensor_description_text

@@ -1,4 +1,4 @@
-"""The native converter, where it can be loaded."""
+"""The native converters, where it can be loaded."""
 
 from __future__ import annotations
 
