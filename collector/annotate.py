@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping
     from types import TracebackType
 
+    from collector.details import Details
     from collector.sources import Source
 
     Function = TypeVar("Function", bound=Callable[..., Any])
@@ -30,25 +32,63 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
 
     A decorated generator or coroutine carries its name only while it runs, not while it waits. A ``with`` block that
     holds an ``await`` or a ``yield`` stays on its thread meanwhile, and names what others launch there.
+
+    What is said of the op besides its name is for `collector.profiler` and for timelines:
+
+    >>> with collector.annotate("layer1/matmul", op="MatMul", flops=2 * m * n * k, inputs=["embedding"]):
+    ...     launch()
+
+    Args:
+        name: of the op; ``/`` nests.
+        flops: float operations of this run, without those that annotations inside it state themselves.
+        bytes: bytes it reads and writes, in the same way.
+        op: its type, such as ``MatMul``; without one it is the last part of the name.
+        inputs: names of the annotations whose results it takes. A name means the nearest annotation of that name:
+            beside this one, else further out.
+        stack: remember the Python stack at every entry; ``collector.trace(stacks=True)`` does so for all annotations.
+
+    Raises:
+        TypeError: an argument is not of its kind.
+        ValueError: the name is empty, or a number is negative, not finite or beyond 64 bits.
     """
 
-    __slots__ = ("_recorder", "name")
+    __slots__ = ("_noted", "_recorder", "name")
 
-    def __init__(self, name: str) -> None:
-        """Take the op's name; ValueError if there is nothing in it, TypeError if it is not text."""
-        try:  # costs less than asking for the type first, and this runs also while nothing is traced
-            is_empty = not name.strip("/ ")
-        except (AttributeError, TypeError):
-            raise TypeError(f"an annotation's name is text, not {type(name).__name__}") from None
-        if is_empty:
-            raise ValueError("an annotation needs a name; this one is empty")
-        self.name = name
-        self._recorder: _Recorder | None = None
+    name: str
+    _recorder: _Recorder | None
+    _noted: _Noted | None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            name: str,
+            *,
+            flops: float | None = None,
+            bytes: float | None = None,  # noqa: A002 - the word that people look for
+            op: str | None = None,
+            inputs: Iterable[str] | None = None,
+            stack: bool = False,
+        ) -> None:
+            """Take the op's name and what else is said of it; see the class."""
+
+    else:
+        # This runs also while nothing is traced: five keywords with defaults would cost as much as a fifth of it all.
+        def __init__(self, name, **noted):  # noqa: ANN001, ANN003, ANN204
+            """Take the op's name and what else is said of it; see the class."""
+            try:
+                if not name > "0" and not name.strip("/ "):  # most names are good at the first glance, which costs less
+                    raise ValueError("an annotation needs a name; this one is empty")
+            except (AttributeError, TypeError):
+                raise TypeError(f"an annotation's name is text, not {type(name).__name__}") from None
+            self.name = name
+            self._recorder = None
+            self._noted = _note(**noted) if noted else None
 
     def __enter__(self) -> annotate:
         if _recorder is not None:
             self._recorder = _recorder
-            _recorder.enter(self, self.name)
+            _recorder.enter(self, self.name, self._noted)
         return self
 
     def __exit__(
@@ -62,24 +102,23 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
         """Decorate a function, coroutine function, generator function or asynchronous generator function."""
         import inspect  # takes longer to import than the rest of this package's surface
 
-        name = self.name
         if inspect.isasyncgenfunction(function):
 
             @functools.wraps(function)
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                return _AsyncGenerator(name, function(*args, **kwargs))
+                return _AsyncGenerator(_Runs(self), function(*args, **kwargs))
 
         elif inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
             async def wrapper(*args: Any, **kwargs: Any) -> Any:
-                return await _Awaitable(_resumed(name, function(*args, **kwargs)))
+                return await _Awaitable(_resumed(_Runs(self), function(*args, **kwargs)))
 
         elif inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                return (yield from _resumed(name, function(*args, **kwargs)))
+                return (yield from _resumed(_Runs(self), function(*args, **kwargs)))
 
         else:
 
@@ -87,27 +126,79 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
             def wrapper(*args: Any, **kwargs: Any) -> Any:
                 if _recorder is None:
                     return function(*args, **kwargs)
-                with annotate(name):
+                with _copy(self, self._noted):
                     return function(*args, **kwargs)
 
         return cast("Function", wrapper)
 
 
+class _Noted(NamedTuple):
+    """What is said of an op besides its name."""
+
+    details: Details
+    with_stack: bool
+
+
+def _note(
+    flops: Any = None,
+    bytes: Any = None,  # noqa: A002 - as annotate has it
+    op: Any = None,
+    inputs: Any = None,
+    stack: bool = False,
+) -> _Noted:
+    from collector.details import Details
+
+    return _Noted(Details.of(flops, bytes, op, inputs), bool(stack))
+
+
+_note.__qualname__ = "annotate"  # whom Python's own errors about keywords shall name
+
+
+def _copy(annotation: annotate, noted: _Noted | None) -> annotate:
+    """An annotation of the same name to be entered once: who leaves it is told by the object."""
+    copy = annotate.__new__(annotate)
+    copy.name, copy._noted, copy._recorder = annotation.name, noted, None
+    return copy
+
+
+class _Runs:
+    """The runs of one call of a generator or coroutine: each has the name, only the first one the numbers."""
+
+    __slots__ = ("_annotation", "_noted")
+
+    def __init__(self, annotation: annotate) -> None:
+        self._annotation = annotation
+        self._noted = annotation._noted
+
+    def next(self) -> annotate:
+        """To be entered for the next run."""
+        run = _copy(self._annotation, self._noted)
+        if self._noted is not None:
+            self._noted = self._noted._replace(details=self._noted.details.continued())
+        return run
+
+
 class _Frame(NamedTuple):
     owner: object
     path: str
+    number: int
+    """Of its details; 0: none."""
     outer: str
 
 
 class _Recorder:
     """Passes annotations on to one session's source; a new session begins with a new one."""
 
-    def __init__(self, source: Source) -> None:
-        self._push = source.push_annotation
+    def __init__(self, source: Source, stacks: bool) -> None:
+        self._push: Callable[..., None] = source.push_annotation
         self._pop = source.pop_annotation
+        self._stacks = stacks
         self._threads = threading.local()
+        self._lock = threading.Lock()
+        self.details: dict[Details, int] = {}
+        """What was said of annotations, each once -> its number, from 1 on."""
 
-    def enter(self, owner: object, name: str) -> None:
+    def enter(self, owner: object, name: str, noted: _Noted | None) -> None:
         recorder, outer = _place.get()
         if recorder is not self:  # what an earlier session left there
             outer = ""
@@ -116,9 +207,26 @@ class _Recorder:
             frames = self._threads.frames
         except AttributeError:
             frames = self._threads.frames = []
-        self._push(path)
-        frames.append(_Frame(owner, path, outer))
+        number = 0 if noted is None and not self._stacks else self._number(noted)
+        self._send(path, number)
+        frames.append(_Frame(owner, path, number, outer))
         _place.set((self, path))
+
+    def _send(self, path: str, number: int) -> None:
+        if number:
+            self._push(path, number)
+        else:
+            self._push(path)
+
+    def _number(self, noted: _Noted | None) -> int:
+        from collector.details import Details, stack_of
+
+        details, with_stack = noted or (Details(), False)
+        if with_stack or self._stacks:
+            frame = sys._getframe()
+            details = details._replace(stack=stack_of(frame, frame.f_code.co_filename))
+        with self._lock:
+            return self.details.setdefault(details, len(self.details) + 1)
 
     def leave(self, owner: object) -> None:
         frames: list[_Frame] = getattr(self._threads, "frames", [])
@@ -131,9 +239,17 @@ class _Recorder:
         for _ in frames[at:]:
             self._pop()
         for frame in above:  # tasks that share a thread do not leave in the order they entered
-            self._push(frame.path)
+            self._send(frame.path, self._continued(frame.number))
         _place.set((self, frames[at].outer))
         del frames[at]
+
+    def _continued(self, number: int) -> int:
+        """The number of the same details for an annotation that goes on, whose flops have been counted."""
+        if not number:
+            return 0
+        with self._lock:
+            details = next(each for each, known in self.details.items() if known == number)
+            return self.details.setdefault(details.continued(), len(self.details) + 1)
 
     def end(self) -> None:
         """Close what this thread still has open; what other threads have, they close when they leave it."""
@@ -148,7 +264,7 @@ class _Recorder:
         self._push, self._pop = _push_nowhere, _pop_nowhere
 
 
-def _push_nowhere(path: str) -> None:
+def _push_nowhere(path: str, details: int = 0) -> None:
     pass
 
 
@@ -161,12 +277,22 @@ _place: ContextVar[tuple[_Recorder | None, str]] = ContextVar("annotation", defa
 """Under which recorder's annotation path this thread or task is."""
 
 
-def send_annotations_to(source: Source | None) -> None:
-    """From now on pass annotations to ``source``; None: to nobody. For the session that owns the source."""
+def send_annotations_to(source: Source | None, *, stacks: bool = False) -> Mapping[Details, int]:
+    """From now on pass annotations to ``source``; None: to nobody. For the session that owns the source.
+
+    Args:
+        source: who records.
+        stacks: remember the Python stack of every annotation.
+
+    Returns:
+        What was said of annotations since the last call, in order of the numbers that the source was given, from 1 on.
+    """
     global _recorder
-    ended, _recorder = _recorder, None if source is None else _Recorder(source)
-    if ended is not None:
-        ended.end()
+    ended, _recorder = _recorder, None if source is None else _Recorder(source, stacks)
+    if ended is None:
+        return {}
+    ended.end()
+    return ended.details
 
 
 def forget_annotations() -> None:
@@ -177,13 +303,13 @@ def forget_annotations() -> None:
     _recorder = None
 
 
-def _resumed(name: str, generator: Any) -> Generator[Any, Any, Any]:
-    """Drive ``generator`` (or a coroutine) under ``name``, which it carries only while it runs."""
+def _resumed(runs: _Runs, generator: Any) -> Generator[Any, Any, Any]:
+    """Drive ``generator`` (or a coroutine) under a name, which it carries only while it runs."""
     resume: Callable[[Any], Any] = generator.send
     value: Any = None
     while True:
         try:
-            with annotate(name):
+            with runs.next():
                 produced = resume(value)
         except StopIteration as stop:
             return stop.value
@@ -191,7 +317,7 @@ def _resumed(name: str, generator: Any) -> Generator[Any, Any, Any]:
             value = yield produced
             resume = generator.send
         except GeneratorExit:
-            with annotate(name):
+            with runs.next():
                 generator.close()
             raise
         except BaseException as error:  # whatever is thrown in belongs to the generator
@@ -214,10 +340,10 @@ class _Awaitable:
 class _AsyncGenerator:
     """An asynchronous generator each of whose steps runs under a name."""
 
-    __slots__ = ("_generator", "_name")
+    __slots__ = ("_generator", "_runs")
 
-    def __init__(self, name: str, generator: AsyncGenerator[Any, Any]) -> None:
-        self._name = name
+    def __init__(self, runs: _Runs, generator: AsyncGenerator[Any, Any]) -> None:
+        self._runs = runs
         self._generator = generator
 
     def __aiter__(self) -> _AsyncGenerator:
@@ -236,4 +362,4 @@ class _AsyncGenerator:
         return self._step(self._generator.aclose())
 
     async def _step(self, awaitable: Any) -> Any:
-        return await _Awaitable(_resumed(self._name, awaitable))
+        return await _Awaitable(_resumed(self._runs, awaitable))

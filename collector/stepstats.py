@@ -2,7 +2,7 @@
 
 | device | nodes | node_name | timeline_label |
 | --- | --- | --- | --- |
-| ``/cpu:0`` | annotations | ``layer1/conv`` | ``layer1/conv = conv()`` |
+| ``/cpu:0`` | annotations | ``layer1/conv`` | ``layer1/conv = Conv2D(layer1/input)``, without more said ``= conv()`` |
 | ``/cpu:0`` | API calls | ``cudaLaunchKernel`` | ``cudaLaunchKernel = cudaLaunchKernel()`` |
 | ``/gpu:D/stream:all`` | all activities of device D, each once | as below | as below |
 | ``/gpu:D/stream:S`` | kernels | ``op:add`` | ``void add<float>(...) regs:64 shm:0 grid:8,1,1 block:256,1,1`` |
@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.about import version
+from collector.described import Described, label_of
 from collector.names import demangle, short_name
 from collector.nodes import TextColumn, encode_nodes, field_head, text_column
 from collector.protos import DeviceStepStats, Provenance, RunMetadata, StepStats
@@ -114,19 +115,16 @@ def _host(recording: Recording) -> Iterator[_Device]:
     if not len(annotations) and not len(calls):
         return
     strings = recording.strings
-    names = TextColumn.concatenated(
-        [
-            text_column(lambda name_id: strings[name_id], annotations.name_id),
-            text_column(lambda name_id: _api_name(strings[name_id]), calls.name_id),
-        ]
-    )
+    paths = text_column(lambda name_id: strings[name_id], annotations.name_id)
+    path_labels = text_column(Described(recording).label, annotations.name_id, annotations.details_id)
+    functions = text_column(lambda name_id: _api_name(strings[name_id]), calls.name_id)
     starts = np.concatenate([annotations.start_ns, calls.start_ns])
     ends = np.concatenate([annotations.end_ns, calls.end_ns])
     threads = np.concatenate([annotations.thread_id, calls.thread_id])
     nodes = encode_nodes(
         {
-            "node_name": names,
-            "timeline_label": names.mapped(_host_label),
+            "node_name": TextColumn.concatenated([paths, functions]),
+            "timeline_label": TextColumn.concatenated([path_labels, functions.mapped(label_of)]),
             "thread_id": threads,
             "correlation_id": np.concatenate([np.zeros(len(annotations), np.uint32), calls.correlation_id]),
             **_times(starts, ends, recording.clock.offset_ns),
@@ -292,11 +290,6 @@ def _api_name(name: str) -> str:
     return _API_VERSION.sub("", name) or name
 
 
-def _host_label(name: str) -> str:
-    """``name = Op()``, from which TensorFlow's timeline takes the op that it shows."""
-    return f"{name} = {name.rstrip('/').rpartition('/')[2] or name}()"
-
-
 def _provenance(recording: Recording) -> Provenance:
     clock, environment = recording.clock, recording.environment
     return Provenance(
@@ -308,6 +301,7 @@ def _provenance(recording: Recording) -> Provenance:
         clock_offset_nanos=clock.offset_ns,
         window_start_nanos=clock.cupti_start_ns + clock.offset_ns,
         window_end_nanos=clock.cupti_stop_ns + clock.offset_ns,
+        **Described(recording).fields(),
     )
 
 

@@ -15,7 +15,13 @@ from collector.protos.graph_pb2 import (
     VersionDef,
 )
 from collector.protos.pprof_pb2 import PprofProfile
-from collector.protos.run_metadata_pb2 import CostGraphDef, Provenance, RunMetadata
+from collector.protos.run_metadata_pb2 import (
+    AnnotationDetails,
+    CostGraphDef,
+    Provenance,
+    RunMetadata,
+    StackFrame,
+)
 from collector.protos.step_stats_pb2 import (
     AllocationRecord,
     AllocatorMemoryUsed,
@@ -57,6 +63,7 @@ __all__ = [
     "AllocationDescription",
     "AllocationRecord",
     "AllocatorMemoryUsed",
+    "AnnotationDetails",
     "AttrValue",
     "BundleEntryProto",
     "BundleHeaderProto",
@@ -86,6 +93,7 @@ __all__ = [
     "ProfileProto",
     "Provenance",
     "RunMetadata",
+    "StackFrame",
     "StepStats",
     "TFProfTensorProto",
     "TensorDescription",

@@ -77,8 +77,38 @@ class CostGraphDef(_message.Message):
     cost: _containers.RepeatedCompositeFieldContainer[CostGraphDef.AggregatedCost]
     def __init__(self, node: _Optional[_Iterable[_Union[CostGraphDef.Node, _Mapping]]] = ..., cost: _Optional[_Iterable[_Union[CostGraphDef.AggregatedCost, _Mapping]]] = ...) -> None: ...
 
+class StackFrame(_message.Message):
+    __slots__ = ("file", "line", "function", "first_line")
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    LINE_FIELD_NUMBER: _ClassVar[int]
+    FUNCTION_FIELD_NUMBER: _ClassVar[int]
+    FIRST_LINE_FIELD_NUMBER: _ClassVar[int]
+    file: str
+    line: int
+    function: str
+    first_line: int
+    def __init__(self, file: _Optional[str] = ..., line: _Optional[int] = ..., function: _Optional[str] = ..., first_line: _Optional[int] = ...) -> None: ...
+
+class AnnotationDetails(_message.Message):
+    __slots__ = ("path", "op", "flops", "num_bytes", "runs", "inputs", "stack")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    OP_FIELD_NUMBER: _ClassVar[int]
+    FLOPS_FIELD_NUMBER: _ClassVar[int]
+    NUM_BYTES_FIELD_NUMBER: _ClassVar[int]
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    INPUTS_FIELD_NUMBER: _ClassVar[int]
+    STACK_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    op: str
+    flops: int
+    num_bytes: int
+    runs: int
+    inputs: _containers.RepeatedScalarFieldContainer[str]
+    stack: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, path: _Optional[str] = ..., op: _Optional[str] = ..., flops: _Optional[int] = ..., num_bytes: _Optional[int] = ..., runs: _Optional[int] = ..., inputs: _Optional[_Iterable[str]] = ..., stack: _Optional[_Iterable[int]] = ...) -> None: ...
+
 class Provenance(_message.Message):
-    __slots__ = ("collector_version", "source", "simulated", "environment", "ledger", "clock_offset_nanos", "window_start_nanos", "window_end_nanos")
+    __slots__ = ("collector_version", "source", "simulated", "environment", "ledger", "clock_offset_nanos", "window_start_nanos", "window_end_nanos", "annotations", "frames")
     class EnvironmentEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -101,6 +131,8 @@ class Provenance(_message.Message):
     CLOCK_OFFSET_NANOS_FIELD_NUMBER: _ClassVar[int]
     WINDOW_START_NANOS_FIELD_NUMBER: _ClassVar[int]
     WINDOW_END_NANOS_FIELD_NUMBER: _ClassVar[int]
+    ANNOTATIONS_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
     collector_version: str
     source: str
     simulated: bool
@@ -109,7 +141,9 @@ class Provenance(_message.Message):
     clock_offset_nanos: int
     window_start_nanos: int
     window_end_nanos: int
-    def __init__(self, collector_version: _Optional[str] = ..., source: _Optional[str] = ..., simulated: bool = ..., environment: _Optional[_Mapping[str, str]] = ..., ledger: _Optional[_Mapping[str, int]] = ..., clock_offset_nanos: _Optional[int] = ..., window_start_nanos: _Optional[int] = ..., window_end_nanos: _Optional[int] = ...) -> None: ...
+    annotations: _containers.RepeatedCompositeFieldContainer[AnnotationDetails]
+    frames: _containers.RepeatedCompositeFieldContainer[StackFrame]
+    def __init__(self, collector_version: _Optional[str] = ..., source: _Optional[str] = ..., simulated: bool = ..., environment: _Optional[_Mapping[str, str]] = ..., ledger: _Optional[_Mapping[str, int]] = ..., clock_offset_nanos: _Optional[int] = ..., window_start_nanos: _Optional[int] = ..., window_end_nanos: _Optional[int] = ..., annotations: _Optional[_Iterable[_Union[AnnotationDetails, _Mapping]]] = ..., frames: _Optional[_Iterable[_Union[StackFrame, _Mapping]]] = ...) -> None: ...
 
 class RunMetadata(_message.Message):
     __slots__ = ("step_stats", "cost_graph", "partition_graphs", "function_graphs", "provenance")

@@ -15,10 +15,11 @@ void AnnotationLog::begin() {
   paths_.clear();
 }
 
-uint64_t AnnotationLog::open(std::string_view path, int64_t start_ns, uint32_t thread_id, uint16_t depth) {
+uint64_t AnnotationLog::open(std::string_view path, int64_t start_ns, uint32_t thread_id, uint16_t depth,
+                             uint32_t details_id) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const uint64_t external_id = session_ << kRowBits | (rows_.size() + 1);
-  rows_.push_back({start_ns, 0, external_id, static_cast<uint32_t>(paths_.size()), thread_id, depth});
+  rows_.push_back({start_ns, 0, external_id, static_cast<uint32_t>(paths_.size()), thread_id, depth, details_id});
   paths_.emplace_back(path);
   return external_id;
 }

@@ -17,6 +17,7 @@ struct AnnotationRow {
   uint32_t path_id;  // index into AnnotationLog::paths of the same session
   uint32_t thread_id;
   uint16_t depth;
+  uint32_t details_id;  // what else the program said of it, by the number that the program gave; 0: nothing
 };
 
 // Thread-safe. The lock is never held around a CUPTI call, and never taken in a CUPTI callback.
@@ -27,7 +28,7 @@ class AnnotationLog {
   void begin();
 
   // Opens an annotation; the id to push to CUPTI.
-  uint64_t open(std::string_view path, int64_t start_ns, uint32_t thread_id, uint16_t depth);
+  uint64_t open(std::string_view path, int64_t start_ns, uint32_t thread_id, uint16_t depth, uint32_t details_id);
 
   // Closes it; one of an earlier session is ignored.
   void close(uint64_t external_id, int64_t end_ns);

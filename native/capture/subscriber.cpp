@@ -432,7 +432,7 @@ void Subscriber::abort() {
 
 // --- Annotations -------------------------------------------------------------------------------------------------
 
-void Subscriber::push_annotation(std::string_view path) {
+void Subscriber::push_annotation(std::string_view path, uint32_t details_id) {
   if (!active()) {
     open_annotations.push_back(0);
     return;
@@ -440,7 +440,7 @@ void Subscriber::push_annotation(std::string_view path) {
   uint64_t now = 0;
   library().cupti().GetTimestamp(&now);
   const uint64_t id = annotations_.open(path, static_cast<int64_t>(now), this_thread_id(),
-                                        static_cast<uint16_t>(open_annotations.size()));
+                                        static_cast<uint16_t>(open_annotations.size()), details_id);
   const auto push = library().cupti().ActivityPushExternalCorrelationId;
   const bool pushed = push != nullptr && push(cupti::ExternalCorrelationKind::kCustom2, id) == Result::kSuccess;
   open_annotations.push_back(pushed ? id : 0);

@@ -84,7 +84,7 @@ class Subscriber {
   bool idle() const { return active() && pool_.load(std::memory_order_acquire)->requested() == 0; }
 
   // Puts `path` on every launch of this thread until the matching pop. No effect while no session is open.
-  void push_annotation(std::string_view path);
+  void push_annotation(std::string_view path, uint32_t details_id = 0);
   void pop_annotation();
 
  private:

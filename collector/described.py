@@ -1,0 +1,76 @@
+"""What a program said of a recording's annotations, by path: for labels, and for what travels in RunMetadata."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.details import Details, Frame, resolve
+from collector.protos import AnnotationDetails, StackFrame
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.recording import Recording
+
+_NOTHING = Details()
+_LARGEST = 2**63 - 1
+_NOT_IN_LABELS = (", ", "(", ")")
+"""Readers of labels take inputs apart at these: an input that has one in its name is left out of the label."""
+
+
+class Described:
+    """The annotations of one recording."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._strings = recording.strings
+        self._details = recording.details
+        table = recording.annotations
+        self._pairs, self._counts = np.unique(
+            np.stack([table.name_id, table.details_id], axis=1), axis=0, return_counts=True
+        )
+        self._paths = frozenset(self._strings[name_id] for name_id in self._pairs[:, 0].tolist())
+
+    def label(self, name_id: int, details_id: int) -> str:
+        """``timeline_label`` of an annotation, from its columns ``name_id`` and ``details_id``."""
+        details = self._of(details_id)
+        path = self._strings[name_id]
+        return label_of(path, details.op, resolve(path, details.inputs, self._paths))
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of ``Provenance`` that tell what was said, all runs of an annotation together; {} for nothing."""
+        if not self._details:
+            return {}
+        said: dict[str, AnnotationDetails] = {}
+        frames: dict[Frame, int] = {}
+        runs: dict[str, int] = {}
+        for (name_id, details_id), count in zip(self._pairs.tolist(), self._counts.tolist(), strict=True):
+            path = self._strings[name_id]
+            runs[path] = runs.get(path, 0) + count
+            if details_id:
+                self._add(said.setdefault(path, AnnotationDetails(path=path)), self._of(details_id), count, frames)
+        for path, message in said.items():
+            message.runs = runs[path]
+        return {
+            "annotations": [said[path] for path in sorted(said)],
+            "frames": [StackFrame(**frame._asdict()) for frame in frames],
+        }
+
+    def _add(self, message: AnnotationDetails, details: Details, count: int, frames: dict[Frame, int]) -> None:
+        message.flops = min(message.flops + count * details.flops, _LARGEST)
+        message.num_bytes = min(message.num_bytes + count * details.num_bytes, _LARGEST)
+        message.op = message.op or details.op
+        if not message.inputs:
+            message.inputs.extend(resolve(message.path, details.inputs, self._paths))
+        if not message.stack:
+            message.stack.extend(frames.setdefault(frame, len(frames)) for frame in details.stack)
+
+    def _of(self, details_id: int) -> Details:
+        return self._details[details_id - 1] if details_id else _NOTHING
+
+
+def label_of(path: str, op: str = "", inputs: Sequence[str] = ()) -> str:
+    """``path = Op(input, …)``, from which TensorFlow's timeline takes the op and the arrows that it shows."""
+    listed = [name for name in inputs if not any(mark in name for mark in _NOT_IN_LABELS)]
+    return f"{path} = {op or path.rstrip('/').rpartition('/')[2] or path}({', '.join(listed)})"
