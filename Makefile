@@ -44,7 +44,7 @@ demo: $(VENV)/.installed ## Set everything up, trace a demo step into demo.json,
 	$(BIN)/collector demo -o demo.json
 
 test: $(VENV)/.test ## Set everything up, run all tests (PYTEST_ARGS adds options)
-	$(BIN)/pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/pytest -n $(JOBS) --dist loadfile -m '' $(PYTEST_ARGS)
 
 # --- environments
 
@@ -154,7 +154,7 @@ asan: $(VENV)/.dev
 	$(INSTRUMENTED)/asan/site PYTHONMALLOC=malloc COLLECTOR_SANITIZED=address \
 	  ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $(LIBSTDCXX)" \
-	  $(PYTEST) -n $(JOBS) --dist loadfile -m 'not slow' $(SANITIZE_TESTS) $(PYTEST_ARGS)
+	  $(PYTEST) -n $(JOBS) --dist loadfile $(SANITIZE_TESTS) $(PYTEST_ARGS)
 
 # It knows no threads that are started in a forked child; the converters use one thread, and are slow to fuzz here.
 tsan: $(VENV)/.dev
@@ -162,12 +162,12 @@ tsan: $(VENV)/.dev
 	$(INSTRUMENTED)/tsan/site COLLECTOR_SANITIZED=thread \
 	  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$(CURDIR)/tests/native/sanitizers/tsan.supp \
 	  LD_PRELOAD="$$(g++ -print-file-name=libtsan.so) $(LIBSTDCXX)" \
-	  $(PYTEST) -n $(JOBS) --dist loadfile -m 'not slow' -k 'not forked_child' $(filter-out %/test_convert.py,$(SANITIZE_TESTS)) $(PYTEST_ARGS)
+	  $(PYTEST) -n $(JOBS) --dist loadfile -k 'not forked_child' $(filter-out %/test_convert.py,$(SANITIZE_TESTS)) $(PYTEST_ARGS)
 
 coverage: $(VENV)/.dev ## Line coverage of Python and C++, into out/coverage
 	$(call overlay,coverage,-DCOLLECTOR_COVERAGE=ON)
 	@mkdir -p out/coverage && find build/coverage -name '*.gcda' -delete
-	$(INSTRUMENTED)/coverage/site $(PYTEST) -m 'not slow' \
+	$(INSTRUMENTED)/coverage/site $(PYTEST) \
 	  --cov --cov-report=term --cov-report=html:out/coverage/python $(PYTEST_ARGS)
 	$(BIN)/gcovr --root . --filter native/ --object-directory build/coverage \
 	  --txt out/coverage/native.txt --html-details out/coverage/native.html

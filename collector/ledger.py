@@ -43,6 +43,7 @@ class Ledger:
     api_calls: int = 0
     synchronizations: int = 0
     overheads: int = 0
+    memory_operations: int = 0
     annotations: int = 0
     external_correlations: int = 0
     correlations_unmatched: int = 0

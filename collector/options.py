@@ -21,7 +21,10 @@ KINDS = (
     "synchronizations",
     "overheads",
 )
-"""Every kind of activity that can be recorded, and the default."""
+"""The kinds of activity that are recorded unless something else is asked for."""
+
+KINDS_ON_REQUEST = ("memory_operations",)
+"""Further kinds, which cost more than most steps are worth: they are recorded only where they are named."""
 
 _JOB_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
@@ -39,7 +42,7 @@ class TraceOptions:
     synchronize: bool = True
     """Wait for the devices' unfinished work at the end of the step, so that it is part of the trace."""
     kinds: tuple[str, ...] = KINDS
-    """Which activity to record, out of `KINDS`. Annotations need external_correlations and an API kind."""
+    """Which activity to record, out of `KINDS` and `KINDS_ON_REQUEST`. Annotations need external_correlations and an API kind."""
     buffer_bytes: int = 4 << 20
     """Bytes of one activity buffer, a multiple of 8."""
     max_buffers: int = 256
@@ -50,14 +53,17 @@ class TraceOptions:
     """This process's rank among many; the devices are then called ``/job:JOB/replica:0/task:RANK/gpu:0/...``."""
     job: str = "worker"
     """The job's name in that prefix; unused without a rank."""
+    stacks: bool = False
+    """Remember the Python stack at every annotation, for the profiler's code view."""
     share_subscription: bool = field(default=False, kw_only=True)
     """Collect even where another client in this process holds CUPTI's one subscription (set when torch's is idle)."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for values that no trace can have."""
-        unknown = [kind for kind in self.kinds if kind not in KINDS]
+        known = (*KINDS, *KINDS_ON_REQUEST)
+        unknown = [kind for kind in self.kinds if kind not in known]
         if unknown:
-            raise ValueError(f"unknown kind {unknown[0]!r}: choose from {', '.join(KINDS)}")
+            raise ValueError(f"unknown kind {unknown[0]!r}: choose from {', '.join(known)}")
         if not self.kinds:
             raise ValueError("kinds is empty: nothing would be recorded")
         for name, least in (("buffer_bytes", 4096), ("max_buffers", 1), ("timeout_ms", 0)):

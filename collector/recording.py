@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.details import Details
 from collector.ledger import Ledger, reconcile
-from collector.schema import ACTIVITY_TABLES, SCHEMA
+from collector.schema import ACTIVITY_TABLES, COLUMNS_ON_REQUEST, SCHEMA, TABLES_ON_REQUEST
 from collector.sources import ANNOTATION_EXTERNAL_KIND
 from collector.table import Table
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import numpy.typing as npt
     import pyarrow as pa
@@ -69,6 +70,7 @@ class Tables:
     external_correlations: Table
     synchronizations: Table
     overheads: Table
+    memory_operations: Table
     annotations: Table
 
     def __len__(self) -> int:
@@ -79,7 +81,7 @@ class Tables:
 class Recording:
     """What one session saw. Immutable; made by `from_capture`, `load` or a session.
 
-    The eight tables of `Tables` are attributes (``recording.kernels``) and hold what lies within the step, ordered by
+    The tables of `Tables` are attributes (``recording.kernels``) and hold what lies within the step, ordered by
     device, context, stream and time. Rows that do not are kept, in the same tables, under `invalid`, `early`
     and `late`; the ledger counts them.
     """
@@ -91,6 +93,7 @@ class Recording:
     external_correlations: Table
     synchronizations: Table
     overheads: Table
+    memory_operations: Table
     annotations: Table
 
     def __init__(
@@ -101,6 +104,7 @@ class Recording:
         ledger: Ledger,
         counters: Mapping[str, int],
         environment: Mapping[str, Any],
+        details: Iterable[Details] = (),
     ) -> None:
         """Hold the parts (kept, invalid, early, late) as they are; see `from_capture` for the way to make one."""
         self._tables, self.invalid, self.early, self.late = parts
@@ -114,6 +118,8 @@ class Recording:
         """What the source counted, as it said it."""
         self.environment = MappingProxyType(dict(environment))
         """Driver, libcupti, devices, simulated, source."""
+        self.details = tuple(details)
+        """What was said of annotations: ``annotations.details_id`` less 1 indexes this, 0 stands for nothing."""
         self._frozen = True
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -148,7 +154,10 @@ class Recording:
         kept, invalid, early, late = (Tables(*tables) for tables in zip(*split, strict=True))
         counters = {name: int(value) for name, value in capture["counters"].items()}
         ledger = _balance(columns, kept, (len(invalid), len(early), len(late)), counters, strings)
-        return cls((kept, invalid, early, late), strings, clock, ledger, counters, capture["environment"])
+        details = [Details.from_fields(each) for each in capture.get("details", ())]
+        if (columns["annotations"]["details_id"] > len(details)).any():
+            raise ValueError("an annotation's details_id points beyond the capture's details")
+        return cls((kept, invalid, early, late), strings, clock, ledger, counters, capture["environment"], details)
 
     def to_capture(self) -> Capture:
         """The recording as a source would hand it over: every row, those set apart included."""
@@ -159,6 +168,7 @@ class Recording:
             "counters": dict(self.counters),
             "clock": {item.name: getattr(self.clock, item.name) for item in fields(Clock)},
             "environment": dict(self.environment),
+            "details": self.details,
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -233,6 +243,14 @@ def _look_up(wanted: npt.NDArray[Any], keys: npt.NDArray[Any], values: npt.NDArr
 
 def _checked(name: str, columns: Mapping[str, npt.NDArray[Any]] | None) -> dict[str, npt.NDArray[Any]]:
     schema = SCHEMA[name]
+    if columns is None and name in TABLES_ON_REQUEST:
+        return {column: np.zeros(0, dtype) for column, dtype in schema.items()}
+    if columns is not None:
+        rows = len(columns.get("start_ns", ()))
+        columns = {
+            **{column: np.zeros(rows, schema[column]) for table, column in COLUMNS_ON_REQUEST if table == name},
+            **columns,
+        }
     if columns is None or set(columns) != set(schema):
         raise ValueError(f"the capture's table {name} has not the columns of the schema")
     arrays = {column: np.asarray(columns[column]) for column in schema}
@@ -261,7 +279,8 @@ def _split(
     table = Table(name, columns, strings)
     if "start_ns" not in columns:
         return table, table[:0], table[:0], table[:0]
-    start, end = columns["start_ns"], columns["end_ns"]
+    start = columns["start_ns"]
+    end = columns.get("end_ns", start)
     invalid = (start <= 0) | (end <= 0) | (end < start)
     early = ~invalid & (start < clock.cupti_start_ns)
     late = ~invalid & ~early & (end > clock.cupti_stop_ns)
@@ -274,6 +293,8 @@ def _split(
 def _order(columns: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64] | None:
     """The permutation that brings rows into the order of `_ORDER`, None if they are in it already."""
     keys = [columns[name] for name in _ORDER if name in columns]
+    if "start_ns" in columns and "end_ns" not in columns:
+        keys.insert(0, columns["start_ns"])  # of a moment, not of a stream: what was allocated here is freed there
     if "device_id" not in columns and "end_ns" in columns:
         keys[1] = -keys[1]  # of two calls that start together the longer one encloses the other
     order = np.lexsort(keys[::-1])

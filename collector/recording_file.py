@@ -2,7 +2,7 @@
 
 A zip archive of ``meta.json`` and one ``TABLE/COLUMN.npy`` per column, so that anything that reads zip and npy can read
 it. ``meta.json`` holds ``format`` (always "collector recording"), ``version``, and the capture's strings, counters,
-clock and environment. All rows are in the tables, also those that the recording sets apart: reading the file sorts them
+clock, environment, and what was said of annotations. All rows are in the tables, also those that the recording sets apart: reading the file sorts them
 out again. Equal recordings make equal bytes.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 from collector.errors import InvalidFileError
 from collector.files import atomic_write
 from collector.recording import Recording
-from collector.schema import SCHEMA
+from collector.schema import COLUMNS_ON_REQUEST, SCHEMA, TABLES_ON_REQUEST
 
 if TYPE_CHECKING:
     import os
@@ -43,7 +43,7 @@ _DAMAGE = (
     SyntaxError,
 )
 """What zip, npy and json raise, each in its own way, for bytes that make no sense."""
-_META_KEYS = ("strings", "counters", "clock", "environment")
+_META_KEYS = ("strings", "counters", "clock", "environment", "details")
 
 
 def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
@@ -80,10 +80,18 @@ def load_recording(path: str | os.PathLike[str]) -> Recording:
                     f"{name}: a recording of version {meta.get('version')}, this program reads version {VERSION}",
                     "Upgrade cupti-collector",
                 )
+            files = set(archive.namelist())
+            there = {name.partition("/")[0] for name in files}
             tables = {
-                table: {column: _read(archive, f"{table}/{column}.npy") for column in columns}
+                table: {
+                    column: _read(archive, f"{table}/{column}.npy")
+                    for column in columns
+                    if f"{table}/{column}.npy" in files or (table, column) not in COLUMNS_ON_REQUEST
+                }
                 for table, columns in SCHEMA.items()
+                if table in there or table not in TABLES_ON_REQUEST
             }
+        meta.setdefault("details", [])  # files of older programs have none
         return Recording.from_capture({"tables": tables, **{key: meta[key] for key in _META_KEYS}})  # type: ignore[typeddict-item]
     except OSError as error:
         raise InvalidFileError(f"{name}: {error.strerror or error}") from error

@@ -99,6 +99,23 @@ SCHEMA: dict[str, dict[str, str]] = {
         "stream_id": "u4",
         "correlation_id": "u4",
     },
+    "memory_operations": {
+        "start_ns": "i8",
+        "operation": "u1",
+        "memory_kind": "u1",
+        "address": "u8",
+        "num_bytes": "u8",
+        "device_id": "u4",
+        "context_id": "u4",
+        "stream_id": "u4",
+        "correlation_id": "u4",
+        "name_id": "u4",
+        "is_async": "u1",
+        "pool_type": "u1",
+        "pool_address": "u8",
+        "pool_bytes": "u8",
+        "pool_used_bytes": "u8",
+    },
     "annotations": {
         "start_ns": "i8",
         "end_ns": "i8",
@@ -106,9 +123,16 @@ SCHEMA: dict[str, dict[str, str]] = {
         "name_id": "u4",
         "thread_id": "u4",
         "depth": "u2",
+        "details_id": "u4",
     },
 }
 """Table -> column -> numpy dtype. Every source fills exactly these; times are CUPTI's own nanoseconds."""
+
+TABLES_ON_REQUEST = ("memory_operations",)
+"""Tables that a capture may lack: older files and sources have none, which says the same as no rows."""
+
+COLUMNS_ON_REQUEST = frozenset((("annotations", "details_id"),))
+"""(table, column) that a capture may lack, as older files and sources do: zeros say the same."""
 
 ACTIVITY_TABLES = ("kernels", "memcpys", "memsets")
 """The tables of work done by a device; their rows have device, context, stream and correlation id."""

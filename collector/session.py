@@ -47,6 +47,7 @@ def trace(
     timeout_ms: int = TraceOptions.timeout_ms,
     rank: int | None = None,
     job: str = TraceOptions.job,
+    stacks: bool = False,
 ) -> Session:
     """Return a session that traces what the GPU does in a block or a function.
 
@@ -75,6 +76,7 @@ def trace(
         timeout_ms: how long the end waits for outstanding buffers.
         rank: this process's rank, put before the device names together with ``job``.
         job: the job's name there.
+        stacks: remember the Python stack at every annotation, for the code view of `collector.profiler`.
 
     Raises:
         collector.UnknownFormatError: the suffix of ``path`` says no format.
@@ -97,6 +99,7 @@ def trace(
             timeout_ms=timeout_ms,
             rank=rank,
             job=job,
+            stacks=stacks,
         )
     )
 
@@ -291,14 +294,14 @@ class Session:
             self._source, self.unavailable = None, _in_words(error)
             self._trouble(error, f"GPU activity is not traced: {self.unavailable}")
             return
-        send_annotations_to(self._source)
+        send_annotations_to(self._source, stacks=options.stacks)
 
     def _stop(self) -> None:
         from collector.recording import Recording
         from collector.sources import empty_capture
 
         source, self._source = self._source, None
-        send_annotations_to(None)
+        details = send_annotations_to(None)
         if source is None:
             self._release()
             self._recording = Recording.from_capture(empty_capture())
@@ -306,6 +309,7 @@ class Session:
         try:
             capture = source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
             capture["environment"].setdefault("thread_names", process.thread_names())
+            capture.setdefault("details", tuple(details))
             self._recording = Recording.from_capture(capture)
         except Exception as error:
             source.abort()  # it may not have come as far as to let go of CUPTI

@@ -42,6 +42,7 @@ constexpr KindName kKinds[] = {
     {"memsets", "memset", ActivityKind::kMemset},
     {"synchronizations", "synchronization", ActivityKind::kSynchronization},
     {"overheads", "overhead", ActivityKind::kOverhead},
+    {"memory_operations", "memory_operation", ActivityKind::kMemory2},
 };
 
 // Raised as _native.CaptureError(kind, cause, remedy).
@@ -294,8 +295,10 @@ PYBIND11_MODULE(_native, m) {
   m.def("is_active", [] { return Subscriber::instance().active(); });
   m.def("is_idle", [] { return Subscriber::instance().idle(); });
   m.def(
-      "push_annotation", [](const std::string& path) { Subscriber::instance().push_annotation(path); }, py::arg("path"),
-      "Puts the path on every launch of this thread until the matching pop.");
+      "push_annotation",
+      [](const std::string& path, uint32_t details) { Subscriber::instance().push_annotation(path, details); },
+      py::arg("path"), py::arg("details") = 0,
+      "Puts the path on every launch of this thread until the matching pop. What else is said of it goes by a number.");
   m.def("pop_annotation", [] { Subscriber::instance().pop_annotation(); });
   m.def("demangle", &demangle, py::arg("name"));
   m.def("decode_buffer", &decode_buffer, py::arg("buffer"), py::arg("cuda_version") = cupti::kNewestKnownCuda,

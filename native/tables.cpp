@@ -172,6 +172,28 @@ py::dict overheads_of(const store::Store& store) {
   return table.build();
 }
 
+py::dict memory_operations_of(const store::Store& store) {
+  using Row = store::MemoryOperationRow;
+  TableBuilder<Row, Nothing> table;
+  table.column("start_ns", [](const Nothing&, const Row& r) { return r.start_ns; })
+      .column("operation", [](const Nothing&, const Row& r) { return r.operation; })
+      .column("memory_kind", [](const Nothing&, const Row& r) { return r.memory_kind; })
+      .column("address", [](const Nothing&, const Row& r) { return r.address; })
+      .column("num_bytes", [](const Nothing&, const Row& r) { return r.num_bytes; })
+      .column("device_id", [](const Nothing&, const Row& r) { return r.device_id; })
+      .column("context_id", [](const Nothing&, const Row& r) { return r.context_id; })
+      .column("stream_id", [](const Nothing&, const Row& r) { return r.stream_id; })
+      .column("correlation_id", [](const Nothing&, const Row& r) { return r.correlation_id; })
+      .column("name_id", [](const Nothing&, const Row& r) { return r.name_id; })
+      .column("is_async", [](const Nothing&, const Row& r) { return r.is_async; })
+      .column("pool_type", [](const Nothing&, const Row& r) { return r.pool_type; })
+      .column("pool_address", [](const Nothing&, const Row& r) { return r.pool_address; })
+      .column("pool_bytes", [](const Nothing&, const Row& r) { return r.pool_bytes; })
+      .column("pool_used_bytes", [](const Nothing&, const Row& r) { return r.pool_used_bytes; });
+  table.add({}, store.memory_operations);
+  return table.build();
+}
+
 py::dict annotations_of(store::StringTable& strings, const std::vector<capture::AnnotationRow>& annotations,
                         const std::vector<std::string>& paths) {
   using Row = capture::AnnotationRow;
@@ -187,7 +209,8 @@ py::dict annotations_of(store::StringTable& strings, const std::vector<capture::
       .column("external_id", [](const Nothing&, const Row& r) { return r.external_id; })
       .column("name_id", [](const Nothing&, const Row& r) { return r.path_id; })
       .column("thread_id", [](const Nothing&, const Row& r) { return r.thread_id; })
-      .column("depth", [](const Nothing&, const Row& r) { return r.depth; });
+      .column("depth", [](const Nothing&, const Row& r) { return r.depth; })
+      .column("details_id", [](const Nothing&, const Row& r) { return r.details_id; });
   table.add({}, rows);
   return table.build();
 }
@@ -217,6 +240,7 @@ py::dict tables_of(const cupti::Library& library, store::Store& store,
       external_correlations_of(without(store.external_correlations, calls.own_correlations));
   tables["synchronizations"] = synchronizations_of(without(store.synchronizations, calls.own_correlations));
   tables["overheads"] = overheads_of(store);
+  tables["memory_operations"] = memory_operations_of(store);
   tables["annotations"] = annotations_of(store.strings, annotations, annotation_paths);
   py::dict out;
   out["tables"] = tables;

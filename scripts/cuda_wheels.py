@@ -18,6 +18,7 @@ RELEASES = {
     "12.0": ("nvidia-cuda-cupti-cu12==12.0.146", "nvidia-cuda-runtime-cu12==12.0.146"),
     "12.3": ("nvidia-cuda-cupti-cu12==12.3.101", "nvidia-cuda-runtime-cu12==12.3.101"),
     "12.4": ("nvidia-cuda-cupti-cu12==12.4.127", "nvidia-cuda-runtime-cu12==12.4.127"),
+    "12.6": ("nvidia-cuda-cupti-cu12==12.6.80", "nvidia-cuda-runtime-cu12==12.6.77"),
     "12.8": ("nvidia-cuda-cupti-cu12==12.8.90", "nvidia-cuda-runtime-cu12==12.8.90"),
     "12.9": ("nvidia-cuda-cupti-cu12==12.9.79", "nvidia-cuda-runtime-cu12==12.9.79"),
     "13.0": ("nvidia-cuda-cupti==13.0.85", "nvidia-cuda-runtime==13.0.*"),

@@ -14,20 +14,28 @@ import importlib.util
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     import numpy.typing as npt
 
+    from collector.details import Details
     from collector.options import TraceOptions
 
 ANNOTATION_EXTERNAL_KIND = 5
 """CUPTI's external correlation kind CUSTOM2, ours: other profilers use UNKNOWN, CUSTOM0 and CUSTOM1."""
 
 
-class Capture(TypedDict):
+class _Details(TypedDict, total=False):
+    details: Sequence[Details]
+    """What was said of annotations, by ``details_id`` less 1; added by the session."""
+
+
+class Capture(_Details):
     """What a source hands over when it stops."""
 
     tables: dict[str, dict[str, npt.NDArray[np.generic]]]
-    """Table -> column -> values, exactly as `collector.recording.SCHEMA` says; every table is present."""
+    """Table -> column -> values, exactly as `collector.schema.SCHEMA` says; those on request may be missing."""
     strings: list[str]
     """What every ``name_id`` indexes: kernel names as recorded (mangled), API names, annotation paths."""
     counters: dict[str, int]
@@ -56,8 +64,11 @@ class Source(Protocol):
     def abort(self) -> None:
         """End without a result and without waiting, as when the interpreter exits. Never raises."""
 
-    def push_annotation(self, path: str) -> None:
-        """Put ``path`` (whole, such as ``layer1/conv``) on the launches this thread makes from now on."""
+    def push_annotation(self, path: str, details: int = 0) -> None:
+        """Put ``path`` (whole, such as ``layer1/conv``) on the launches this thread makes from now on.
+
+        ``details`` goes into the annotation's ``details_id``; 0 where nothing else is said of it.
+        """
 
     def pop_annotation(self) -> None:
         """Go back to the annotation this thread had before the last push."""

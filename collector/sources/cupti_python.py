@@ -172,14 +172,14 @@ class CuptiPythonSource:
         """Disable and unsubscribe; what was recorded is forgotten."""
         self._undo.close()
 
-    def push_annotation(self, path: str) -> None:
+    def push_annotation(self, path: str, details: int = 0) -> None:
         """See `collector.sources.Source.push_annotation`; nothing happens while nothing is recorded."""
         if self._rows is None:
             return
         stack = _pushed.__dict__.setdefault("stack", [])
         while stack and stack[-1].log is not self._annotations:  # left open when an earlier session ended
             self._pop(stack)
-        annotation = self._annotations.open(path, self._cupti.get_timestamp(), len(stack))
+        annotation = self._annotations.open(path, self._cupti.get_timestamp(), len(stack), details)
         self._cupti.activity_push_external_correlation_id(ANNOTATION_EXTERNAL_KIND, annotation.external_id)
         stack.append(annotation)
 
@@ -249,9 +249,9 @@ class CuptiPythonSource:
 class _Annotation:
     """One ``with annotate(...)`` block."""
 
-    __slots__ = ("depth", "end_ns", "external_id", "log", "path", "start_ns", "thread_id")
+    __slots__ = ("depth", "details_id", "end_ns", "external_id", "log", "path", "start_ns", "thread_id")
 
-    def __init__(self, log: _AnnotationLog, path: str, start_ns: int, depth: int) -> None:
+    def __init__(self, log: _AnnotationLog, path: str, start_ns: int, depth: int, details_id: int) -> None:
         self.log = log
         self.path = path
         self.start_ns = start_ns
@@ -259,6 +259,7 @@ class _Annotation:
         self.external_id = next(_external_ids)
         self.thread_id = threading.get_native_id()
         self.depth = depth
+        self.details_id = details_id
 
 
 class _AnnotationLog:
@@ -267,15 +268,23 @@ class _AnnotationLog:
     def __init__(self) -> None:
         self._all: list[_Annotation] = []
 
-    def open(self, path: str, now_ns: int, depth: int) -> _Annotation:
-        annotation = _Annotation(self, path, now_ns, depth)
+    def open(self, path: str, now_ns: int, depth: int, details_id: int) -> _Annotation:
+        annotation = _Annotation(self, path, now_ns, depth, details_id)
         self._all.append(annotation)
         return annotation
 
     def columns(self, strings: Strings, stop_ns: int) -> dict[str, np.ndarray[Any, Any]]:
         """Return the table, by time; what is still open ends with the session."""
         rows = [
-            (one.start_ns, one.end_ns or stop_ns, one.external_id, strings.id_of(one.path), one.thread_id, one.depth)
+            (
+                one.start_ns,
+                one.end_ns or stop_ns,
+                one.external_id,
+                strings.id_of(one.path),
+                one.thread_id,
+                one.depth,
+                one.details_id,
+            )
             for one in sorted(self._all, key=lambda one: (one.start_ns, one.external_id))
         ]
         table = np.array(rows, dtype=list(SCHEMA["annotations"].items()))

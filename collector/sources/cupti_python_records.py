@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # CUPTI's activity kinds, by the numbers that its C interface fixes.
 MEMCPY, MEMSET, DRIVER, RUNTIME, CONCURRENT_KERNEL = 1, 2, 4, 5, 10
-OVERHEAD, MEMCPY2, SYNCHRONIZATION, EXTERNAL_CORRELATION = 17, 22, 38, 39
+OVERHEAD, MEMCPY2, SYNCHRONIZATION, EXTERNAL_CORRELATION, MEMORY2 = 17, 22, 38, 39, 49
 
 KINDS_OF_OPTION = {
     "kernels": (CONCURRENT_KERNEL,),
@@ -35,8 +35,9 @@ KINDS_OF_OPTION = {
     "external_correlations": (EXTERNAL_CORRELATION,),
     "synchronizations": (SYNCHRONIZATION,),
     "overheads": (OVERHEAD,),
+    "memory_operations": (MEMORY2,),
 }
-"""`collector.options.KINDS` -> the activity kinds to enable."""
+"""`collector.options.KINDS` and ``KINDS_ON_REQUEST`` -> the activity kinds to enable."""
 
 _PLACE = {name: name for name in ("device_id", "context_id", "stream_id", "correlation_id")}
 _TIMES = {"start_ns": "start", "end_ns": "end"}
@@ -108,6 +109,20 @@ FIELDS: dict[int, dict[str, str]] = {
         "stream_id": "object_id.dcs.stream_id",
         "correlation_id": "correlation_id",
     },
+    # Without the name, which only variables have: NVIDIA's class follows its pointer whatever the memory is.
+    MEMORY2: {
+        **_PLACE,
+        "start_ns": "timestamp",
+        "operation": "memory_operation_type",
+        "memory_kind": "memory_kind",
+        "address": "address",
+        "num_bytes": "bytes",
+        "is_async": "is_async",
+        "pool_type": "memory_pool_config.memory_pool_type",
+        "pool_address": "memory_pool_config.address",
+        "pool_bytes": "memory_pool_config.pool.size_",
+        "pool_used_bytes": "memory_pool_config.utilized_size",
+    },
 }
 """Activity kind -> our column -> the record's attribute that fills it."""
 
@@ -119,12 +134,14 @@ _TABLES = {
     "external_correlations": (EXTERNAL_CORRELATION,),
     "synchronizations": (SYNCHRONIZATION,),
     "overheads": (OVERHEAD,),
+    "memory_operations": (MEMORY2,),
 }
 _DOMAIN_OF_KIND = {DRIVER: 1, RUNTIME: 2}  # CUPTI's callback domains
 _ASYNC_FLAG = 1  # of copies and of sets
 _PROCESS_OR_THREAD = (1, 2)  # object kinds whose union holds (process, thread), not (device, context, stream)
 _DEVICE_CONTEXT_STREAM = (3, 4, 5)
 _VERSION_SUFFIX = re.compile(r"(_ptsz|_ptds)?(_v\d+)?$")
+_LOCAL_POOL, _IMPORTED_POOL = 1, 2
 _STREAM_TABLES = ("kernels", "memcpys", "memsets")
 
 
@@ -193,11 +210,16 @@ class Rows:
             for end in ("src", "dst"):
                 values[f"{end}_device_id"] = values["device_id"]
                 values[f"{end}_context_id"] = values["context_id"]
+        elif kind == MEMORY2:
+            values["name_id"] = [strings.id_of("") for _ in rows]
+            values["is_async"] = [int(flag != 0) for flag in values["is_async"]]
         if "is_async" in values:
             values["is_async"] = [flags & _ASYNC_FLAG for flags in values["is_async"]]
         columns = {name: _column(values[name], dtype) for name, dtype in SCHEMA[table].items()}
         if kind == OVERHEAD:
             _keep_one_side_of_the_union(columns)
+        if kind == MEMORY2:
+            _keep_what_pools_tell(columns)
         return columns
 
 
@@ -255,3 +277,11 @@ def _keep_one_side_of_the_union(columns: dict[str, Column]) -> None:
     ):
         for name in names:
             columns[name] = np.where(np.isin(kind, kinds), columns[name], 0).astype(columns[name].dtype)
+
+
+def _keep_what_pools_tell(columns: dict[str, Column]) -> None:
+    # Only a pool of this process has sizes; what is not from a pool has no pool's address.
+    is_local = columns["pool_type"] == _LOCAL_POOL
+    is_pooled = is_local | (columns["pool_type"] == _IMPORTED_POOL)
+    for name, known in (("pool_address", is_pooled), ("pool_bytes", is_local), ("pool_used_bytes", is_local)):
+        columns[name] = np.where(known, columns[name], 0).astype(columns[name].dtype)

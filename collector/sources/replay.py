@@ -41,7 +41,7 @@ class ReplaySource:
     def abort(self) -> None:
         """Nothing to end."""
 
-    def push_annotation(self, path: str) -> None:
+    def push_annotation(self, path: str, details: int = 0) -> None:
         """Annotations of the replaying program are not part of what was recorded."""
 
     def pop_annotation(self) -> None:

@@ -412,25 +412,46 @@ class SimulatedGpu:
             raise CollectorError(f"the simulator knows no API call {runtime or driver!r}")
         return correlation
 
-    def malloc(self, num_bytes: int, *, device: int = 0) -> int:
-        """Allocate device memory; returns its address, behind which there is nothing.
+    def malloc(
+        self,
+        num_bytes: int,
+        *,
+        device: int = 0,
+        kind: Literal["device", "managed", "pinned"] = "device",
+        stream: int | None = None,
+        launch: Launch = "both",
+    ) -> int:
+        """Allocate memory; returns its address, behind which there is nothing.
+
+        Args:
+            num_bytes: How much.
+            device: The device's ordinal.
+            kind: Device memory, managed memory, which is the device's here too, or page-locked host memory.
+            stream: Allocate from the device's pool, in the order of this stream (``cudaMallocAsync``); None: at once.
+            launch: Through which API it is called.
 
         Raises:
-            CollectorError: the device has not so much left of its 80 GiB.
+            CollectorError: the device has not so much left of its 80 GiB, or only device memory comes from pools.
         """
         self._check_device(device)
-        address = int(self._library.sim_allocate(device, num_bytes))
+        if stream is not None and kind != "device":
+            raise CollectorError(f"{kind} memory is not allocated in the order of a stream")
+        number, where = number_of(MEMORY_KINDS, kind, "memory kind"), -1 if stream is None else stream
+        address = int(
+            self._library.sim_allocate(device, num_bytes, number, where, number_of(LAUNCHES, launch, "way to launch"))
+        )
         if address == 0:
             raise CollectorError(f"device {device} has no {num_bytes} bytes of memory left")
         return address
 
-    def free(self, address: int) -> None:
-        """Free what `malloc` allocated.
+    def free(self, address: int, *, stream: int | None = None, launch: Launch = "both") -> None:
+        """Free what `malloc` allocated; with a ``stream`` in its order (``cudaFreeAsync``).
 
         Raises:
             CollectorError: nothing is allocated at ``address``.
         """
-        if self._library.sim_free(address) != 0:
+        way = number_of(LAUNCHES, launch, "way to launch")
+        if self._library.sim_free(address, -1 if stream is None else stream, way) != 0:
             raise CollectorError(f"nothing is allocated at {address:#x}")
 
     def overhead(self, kind: int, duration_ns: int = 1_000) -> None:

@@ -103,6 +103,8 @@ void Decoder::read(uint32_t kind, const uint8_t* record) {
       return read_synchronization(*reinterpret_cast<const cupti::Synchronization*>(record));
     case ActivityKind::kOverhead:
       return read_overhead(*reinterpret_cast<const cupti::Overhead*>(record));
+    case ActivityKind::kMemory2:
+      return read_memory(*reinterpret_cast<const cupti::Memory*>(record));
     case ActivityKind::kInvalid:
       break;
   }
@@ -219,6 +221,30 @@ void Decoder::read_overhead(const cupti::Overhead& record) {
   row.correlation_id = has_overhead_correlation_ ? record.correlationId : 0;
   // From 12.4 the client owns this block, which only COMMAND_BUFFER_FULL fills.
   if (owns_overhead_data_) std::free(record.overheadData);
+}
+
+void Decoder::read_memory(const cupti::Memory& record) {
+  store::MemoryOperationRow& row = store_.memory_operations.append();
+  row.start_ns = as_time(record.timestamp);
+  row.address = record.address;
+  row.num_bytes = record.bytes;
+  row.device_id = record.deviceId;
+  row.context_id = record.contextId;
+  row.stream_id = record.streamId;
+  row.correlation_id = record.correlationId;
+  row.operation = small(record.memoryOperationType);
+  row.memory_kind = small(record.memoryKind);
+  row.is_async = record.isAsync != 0;
+  row.pool_type = small(record.poolType);
+  const auto pool = static_cast<cupti::MemoryPoolType>(record.poolType);
+  const bool is_local = pool == cupti::MemoryPoolType::kLocal;
+  row.pool_address = is_local || pool == cupti::MemoryPoolType::kImported ? record.poolAddress : 0;
+  row.pool_bytes = is_local ? record.poolSizeOrProcess : 0;
+  row.pool_used_bytes = is_local ? record.poolUtilizedSize : 0;
+  // Only a variable of the program has a name; of other memory the pointer is not looked at.
+  const auto kind = static_cast<cupti::MemoryKind>(row.memory_kind);
+  const bool is_variable = kind == cupti::MemoryKind::kDeviceStatic || kind == cupti::MemoryKind::kManagedStatic;
+  row.name_id = store_.strings.intern_address(is_variable ? record.name : nullptr);
 }
 
 }  // namespace collector::capture

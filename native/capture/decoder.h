@@ -41,6 +41,7 @@ class Decoder {
   void read_external_correlation(const cupti::ExternalCorrelation& record);
   void read_synchronization(const cupti::Synchronization& record);
   void read_overhead(const cupti::Overhead& record);
+  void read_memory(const cupti::Memory& record);
 
   const cupti::Library& library_;
   store::Store& store_;

@@ -52,6 +52,7 @@ enum class ActivityKind : uint32_t {
   kMemcpy2 = 22,
   kSynchronization = 38,
   kExternalCorrelation = 39,
+  kMemory2 = 49,
 };
 
 enum class Attribute : uint32_t {
@@ -85,6 +86,18 @@ enum class MemoryKind : uint8_t {
   kManaged = 5,
   kDeviceStatic = 6,
   kManagedStatic = 7,
+};
+
+enum class MemoryOperationType : uint32_t {
+  kInvalid = 0,
+  kAllocation = 1,
+  kRelease = 2,
+};
+
+enum class MemoryPoolType : uint32_t {
+  kInvalid = 0,
+  kLocal = 1,
+  kImported = 2,
 };
 
 enum class SynchronizationType : uint32_t {
@@ -313,6 +326,33 @@ struct ExternalCorrelation {
 };
 static_assert(sizeof(ExternalCorrelation) == 24);
 
+// MEMORY2 (49): memory allocated or released: 120 from 12.0, 128 from 12.6. The pool's fields are a struct of CUPTI's.
+struct Memory {
+  uint32_t kind;
+  uint32_t memoryOperationType;
+  uint32_t memoryKind;
+  uint32_t correlationId;
+  uint64_t address;
+  uint64_t bytes;
+  uint64_t timestamp;
+  uint64_t PC;
+  uint32_t processId;
+  uint32_t deviceId;
+  uint32_t contextId;
+  uint32_t streamId;
+  const char* name;
+  uint32_t isAsync;
+  uint8_t reserved0[4];
+  uint32_t poolType;
+  uint8_t reserved1[4];
+  uint64_t poolAddress;
+  uint64_t poolReleaseThreshold;
+  uint64_t poolSizeOrProcess;
+  uint64_t poolUtilizedSize;
+  const char* source;  // since 12.6
+};
+static_assert(sizeof(Memory) == 128);
+
 // One row: from this CUDA version on (major * 1000 + minor * 10), records of this kind are `bytes` long.
 struct Layout {
   ActivityKind kind;
@@ -339,6 +379,8 @@ inline constexpr Layout kLayouts[] = {
     {ActivityKind::kSynchronization, 12000, 40},
     {ActivityKind::kSynchronization, 12080, 56},
     {ActivityKind::kExternalCorrelation, 12000, 24},
+    {ActivityKind::kMemory2, 12000, 120},
+    {ActivityKind::kMemory2, 12060, 128},
 };
 
 // Fields whose bytes mean something only from a CUDA version on.
@@ -365,6 +407,7 @@ inline constexpr OptionalField kOptionalFields[] = {
     {ActivityKind::kOverhead, 12040, offsetof(Overhead, overheadData), 8},
     {ActivityKind::kSynchronization, 12080, offsetof(Synchronization, cudaEventSyncId), 8},
     {ActivityKind::kSynchronization, 12080, offsetof(Synchronization, returnValue), 4},
+    {ActivityKind::kMemory2, 12060, offsetof(Memory, source), 8},
 };
 
 }  // namespace collector::cupti

@@ -84,19 +84,15 @@ SIMULATOR_EXPORT uint32_t sim_api_call(const char* runtime_name, const char* dri
   return Simulator::current().plain_call(runtime_id, driver_id);
 }
 
-// The address of memory the program allocates; 0 where the device has not so much left.
-SIMULATOR_EXPORT uint64_t sim_allocate(uint32_t device, uint64_t bytes) {
-  Simulator& simulator = Simulator::current();
-  const uint64_t address = simulator.memory.allocate(device, bytes);
-  if (address != 0) simulator.plain_call(callback_id("cudaMalloc_v3020"), callback_id("cuMemAlloc_v2"));
-  return address;
+// The address of memory the program allocates, of a CUpti_ActivityMemoryKind; 0 where the device has not so much left.
+// In the order of a stream unless `stream` is negative.
+SIMULATOR_EXPORT uint64_t sim_allocate(uint32_t device, uint64_t bytes, uint32_t kind, int64_t stream,
+                                       uint32_t launch) {
+  return Simulator::current().allocate(device, bytes, static_cast<collector::cupti::MemoryKind>(kind), stream, launch);
 }
 
-SIMULATOR_EXPORT int sim_free(uint64_t address) {
-  Simulator& simulator = Simulator::current();
-  if (!simulator.memory.free(address)) return -1;
-  simulator.plain_call(callback_id("cudaFree_v3020"), callback_id("cuMemFree_v2"));
-  return 0;
+SIMULATOR_EXPORT int sim_free(uint64_t address, int64_t stream, uint32_t launch) {
+  return Simulator::current().free(address, stream, launch) ? 0 : -1;
 }
 
 SIMULATOR_EXPORT void sim_overhead(uint32_t overhead_kind, int64_t duration_ns) {

@@ -7,7 +7,6 @@
 
 namespace {
 
-using collector::simulator::callback_id;
 using collector::simulator::Context;
 using collector::simulator::driver_call;
 using collector::simulator::function_index;
@@ -205,18 +204,15 @@ SIMULATOR_EXPORT int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
     const auto& contexts = simulator.thread().contexts;
     if (contexts.empty()) return kInvalidContext;
     if (bytes == 0) return kInvalidValue;
-    *address = simulator.memory.allocate(contexts.back()->device, bytes);
-    if (*address == 0) return kOutOfMemory;
-    simulator.plain_call(0, callback_id("cuMemAlloc_v2"));
-    return kSuccess;
+    *address =
+        simulator.allocate(contexts.back()->device, bytes, collector::cupti::MemoryKind::kDevice, -1, kSimDriverCall);
+    return *address != 0 ? kSuccess : kOutOfMemory;
   });
 }
 
 SIMULATOR_EXPORT int cuMemFree_v2(uint64_t address) {
   return driver_call(function_index("cuMemFree_v2"), [&](Simulator& simulator) {
-    if (!simulator.memory.free(address)) return kInvalidValue;
-    simulator.plain_call(0, callback_id("cuMemFree_v2"));
-    return kSuccess;
+    return simulator.free(address, -1, kSimDriverCall) ? kSuccess : kInvalidValue;
   });
 }
 

@@ -1,36 +1,61 @@
-// What the simulated program has allocated on each device. There is nothing behind the addresses.
+// What the simulated program has allocated. There is nothing behind the addresses.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
+
+#include "cupti/abi.h"
 
 namespace collector::simulator {
 
 inline constexpr uint64_t kDeviceBytes = uint64_t{80} << 30;
 
-class DeviceMemory {
+// A device's pool, from which stream-ordered calls allocate.
+struct MemoryPool {
+  uint64_t address = 0;
+  uint64_t bytes = 0;  // taken from the device, in whole steps
+  uint64_t used = 0;
+};
+
+struct MemoryBlock {
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+  uint32_t device = 0;
+  cupti::MemoryKind kind = cupti::MemoryKind::kDevice;
+  bool is_pooled = false;
+  MemoryPool pool;  // as it was after the operation, where `is_pooled`
+};
+
+class AllocatedMemory {
  public:
-  // The address of new memory; 0 where the device has not so much left.
-  uint64_t allocate(uint32_t device, uint64_t bytes) {
+  // New memory; none where the device has not so much left. Pinned memory is the host's, which has enough.
+  std::optional<MemoryBlock> allocate(uint32_t device, uint64_t bytes, cupti::MemoryKind kind, bool is_pooled) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    uint64_t& used = used_[device];
-    if (bytes == 0 || bytes > kDeviceBytes - used) return 0;
-    used += bytes;
-    const uint64_t address = next_;
+    if (bytes == 0) return std::nullopt;
+    if (kind != cupti::MemoryKind::kPinned) {
+      uint64_t& used = used_[device];
+      if (bytes > kDeviceBytes - used) return std::nullopt;
+      used += bytes;
+    }
+    MemoryBlock block{next_, bytes, device, kind, is_pooled, {}};
     next_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    blocks_[address] = {device, bytes};
-    return address;
+    if (is_pooled) block.pool = resize_pool(device, pools_[device].used + bytes);
+    blocks_[block.address] = block;
+    return block;
   }
 
-  // False where nothing was allocated at the address.
-  bool free(uint64_t address) {
+  // The block that was there; none where nothing was allocated at the address.
+  std::optional<MemoryBlock> free(uint64_t address) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto block = blocks_.find(address);
-    if (block == blocks_.end()) return false;
-    used_[block->second.device] -= block->second.bytes;
-    blocks_.erase(block);
-    return true;
+    const auto found = blocks_.find(address);
+    if (found == blocks_.end()) return std::nullopt;
+    MemoryBlock block = found->second;
+    blocks_.erase(found);
+    if (block.kind != cupti::MemoryKind::kPinned) used_[block.device] -= block.bytes;
+    if (block.is_pooled) block.pool = resize_pool(block.device, pools_[block.device].used - block.bytes);
+    return block;
   }
 
   uint64_t used(uint32_t device) {
@@ -47,16 +72,19 @@ class DeviceMemory {
 
  private:
   static constexpr uint64_t kAlignment = 512;
+  static constexpr uint64_t kPoolStep = uint64_t{32} << 20;
 
-  struct Block {
-    uint32_t device;
-    uint64_t bytes;
-  };
+  MemoryPool resize_pool(uint32_t device, uint64_t used) {
+    MemoryPool& pool = pools_[device];
+    pool = {0x7E00'0000'0000 + (uint64_t{device} << 36), (used + kPoolStep - 1) / kPoolStep * kPoolStep, used};
+    return pool;
+  }
 
   std::mutex mutex_;
   uint64_t next_ = 0x7F00'0000'0000;
-  std::map<uint64_t, Block> blocks_;
+  std::map<uint64_t, MemoryBlock> blocks_;
   std::map<uint32_t, uint64_t> used_;
+  std::map<uint32_t, MemoryPool> pools_;
 };
 
 }  // namespace collector::simulator

@@ -21,6 +21,7 @@ void Simulator::prepare_templates() {
   std::memset(&memset_, kNoise, sizeof memset_);
   std::memset(&synchronization_, kNoise, sizeof synchronization_);
   std::memset(&overhead_, kNoise, sizeof overhead_);
+  std::memset(&memory_operation_, kNoise, sizeof memory_operation_);
 
   kernel_.kind = static_cast<uint32_t>(ActivityKind::kConcurrentKernel);
   kernel_.cacheConfig = 0;
@@ -50,6 +51,11 @@ void Simulator::prepare_templates() {
   memset_.channelType = 1;
   synchronization_.kind = static_cast<uint32_t>(ActivityKind::kSynchronization);
   overhead_.kind = static_cast<uint32_t>(ActivityKind::kOverhead);
+  memory_operation_.kind = static_cast<uint32_t>(ActivityKind::kMemory2);
+  memory_operation_.PC = 0;
+  memory_operation_.processId = static_cast<uint32_t>(pid);
+  memory_operation_.name = nullptr;
+  if (release.cuda >= 12060) memory_operation_.source = nullptr;
   if (release.cuda >= 12080) {
     memcpy_.copyCount = 1;
     synchronization_.cudaEventSyncId = 0;

@@ -80,7 +80,7 @@ class Simulator {
   MisuseCounters misuses;
   Buffers buffers;
   Names names;
-  DeviceMemory memory;
+  AllocatedMemory memory;
   ThreadState& thread();
   bool alive() const { return !closed_.load(std::memory_order_acquire); }
 
@@ -96,6 +96,10 @@ class Simulator {
   bool wait_event(uint32_t device, uint32_t stream, uint32_t event);
   bool synchronize_event(uint32_t event);
   uint32_t plain_call(uint32_t runtime_id, uint32_t driver_id);
+  // The address of new memory, 0 where there is none left; with a stream, from the device's pool in its order.
+  uint64_t allocate(uint32_t device, uint64_t bytes, cupti::MemoryKind kind, int64_t stream, uint32_t launch);
+  // False where nothing is allocated at the address.
+  bool free(uint64_t address, int64_t stream, uint32_t launch);
   void overhead(uint32_t overhead_kind, int64_t duration_ns);
   Context* context(uint32_t id);
   Context* primary_context(uint32_t device);
@@ -157,6 +161,8 @@ class Simulator {
   bool recorded(const SimActivity& activity) const;
   std::pair<uint32_t, uint32_t> callback_ids(const SimActivity& activity) const;
   void schedule(SimActivity& activity, int64_t earliest_ns, int64_t duration_ns);
+  void write_memory_operation(cupti::MemoryOperationType type, const MemoryBlock& block, const ApiCall& call,
+                              int64_t stream);
   void write_synchronization(cupti::SynchronizationType type, const ApiCall& call, uint32_t context_id,
                              uint32_t stream_id, uint32_t event_id);
   void write_activity(SimActivity activity, RecordBuffer& buffer);
@@ -217,6 +223,7 @@ class Simulator {
   cupti::Memset memset_;
   cupti::Synchronization synchronization_;
   cupti::Overhead overhead_;
+  cupti::Memory memory_operation_;
   std::array<uint32_t, 64> strides_{};
 
   std::mutex log_mutex_;

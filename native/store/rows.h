@@ -87,4 +87,19 @@ struct OverheadRow {
   uint8_t object_kind;
 };
 
+struct MemoryOperationRow {
+  int64_t start_ns;
+  uint64_t address;
+  uint64_t num_bytes;
+  uint64_t pool_address;
+  uint64_t pool_bytes, pool_used_bytes;  // of a pool of this process; another's sizes are not told
+  uint32_t device_id, context_id, stream_id;
+  uint32_t correlation_id;
+  uint32_t name_id;
+  uint8_t operation;  // cupti::MemoryOperationType
+  uint8_t memory_kind;
+  uint8_t is_async;
+  uint8_t pool_type;
+};
+
 }  // namespace collector::store

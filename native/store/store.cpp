@@ -50,6 +50,7 @@ void Store::clear() {
   external_correlations.clear();
   synchronizations.clear();
   overheads.clear();
+  memory_operations.clear();
   strings.clear();
 }
 

@@ -88,6 +88,7 @@ class Store {
   Chunks<ExternalCorrelationRow> external_correlations;
   Chunks<SynchronizationRow> synchronizations;
   Chunks<OverheadRow> overheads;
+  Chunks<MemoryOperationRow> memory_operations;
   StringTable strings;
 
  private:

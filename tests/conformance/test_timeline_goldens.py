@@ -54,8 +54,26 @@ def test_all_golden_cases_are_found():
     assert len(CASES) == EXPECTED_CASES
 
 
+def with_each_backend(cases):
+    """Every case with both; the readable implementation takes seconds for each of the large steps."""
+    return pytest.mark.parametrize(
+        ("timeline_backend", "case"),
+        [
+            pytest.param(
+                name,
+                case,
+                id=f"{name}-{case['id'].removeprefix('timeline/')}",
+                marks=[pytest.mark.slow] if name == "python" and "large" in case["id"] else [],
+            )
+            for name in ("native", "python")
+            for case in cases
+        ],
+        indirect=["timeline_backend"],
+    )
+
+
 @needs_goldens
-@pytest.mark.parametrize("case", CASES, ids=[case["id"].removeprefix("timeline/") for case in CASES])
+@with_each_backend(CASES)
 def test_equals_tensorflow(case, timeline_backend):
     data = read(case["inputs"]["step_stats"])
     message = parse(data)
@@ -80,11 +98,7 @@ def test_equals_tensorflow(case, timeline_backend):
 
 
 @needs_goldens
-@pytest.mark.parametrize(
-    "case",
-    [case for case in CASES if "allocator_maximums" in case],
-    ids=[case["id"].removeprefix("timeline/") for case in CASES if "allocator_maximums" in case],
-)
+@with_each_backend([case for case in CASES if "allocator_maximums" in case])
 def test_allocator_maximums_equal_tensorflow(case, timeline_backend):
     maximums = Timeline(read(case["inputs"]["step_stats"])).analyze_step_stats(**case["options"]).allocator_maximums
     if case["allocator_maximums"] is not None:

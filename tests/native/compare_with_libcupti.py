@@ -28,11 +28,11 @@ def walk(next_record, buffer, num_bytes):
 
 
 def rows_of(decoded):
-    """Our columns as counted rows, kernel names spelt out; API calls have no name in their records."""
+    """Our columns as counted rows, names spelt out; API calls have none in their records."""
     rows = Counter()
     for table, columns in decoded["tables"].items():
         values = {name: column.tolist() for name, column in columns.items()}
-        if table == "kernels":
+        if table in ("kernels", "memory_operations"):
             values["name"] = [decoded["strings"][index] for index in values.pop("name_id")]
         if table == "api_calls":
             del values["name_id"]

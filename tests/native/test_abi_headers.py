@@ -20,6 +20,8 @@ ENUM_PREFIXES = {
     "Attribute": "CUPTI_ACTIVITY_ATTR_",
     "MemcpyKind": "CUPTI_ACTIVITY_MEMCPY_KIND_",
     "MemoryKind": "CUPTI_ACTIVITY_MEMORY_KIND_",
+    "MemoryOperationType": "CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_",
+    "MemoryPoolType": "CUPTI_ACTIVITY_MEMORY_POOL_TYPE_",
     "SynchronizationType": "CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_",
     "ObjectKind": "CUPTI_ACTIVITY_OBJECT_",
     "ExternalCorrelationKind": "CUPTI_EXTERNAL_CORRELATION_KIND_",
@@ -34,14 +36,20 @@ STRUCT_KINDS = {
     "Overhead": "kOverhead",
     "Synchronization": "kSynchronization",
     "ExternalCorrelation": "kExternalCorrelation",
+    "Memory": "kMemory2",
 }
-# Where CUPTI nests a union of structs and we lay the words out flat.
+# Where CUPTI nests structs and unions and we lay the words out flat.
 RENAMED_FIELDS = {
     "Overhead.objectDeviceOrProcess": ["objectId.dcs.deviceId", "objectId.pt.processId"],
     "Overhead.objectContextOrThread": ["objectId.dcs.contextId", "objectId.pt.threadId"],
     "Overhead.objectStream": ["objectId.dcs.streamId"],
+    "Memory.poolType": ["memoryPoolConfig.memoryPoolType"],
+    "Memory.poolAddress": ["memoryPoolConfig.address"],
+    "Memory.poolReleaseThreshold": ["memoryPoolConfig.releaseThreshold"],
+    "Memory.poolSizeOrProcess": ["memoryPoolConfig.pool.size", "memoryPoolConfig.pool.processId"],
+    "Memory.poolUtilizedSize": ["memoryPoolConfig.utilizedSize"],
 }
-VERSIONS = ["12.0", "12.3", "12.4", "12.8", "12.9", "13.0", "13.1", "13.3", "13.4", "13.5"]
+VERSIONS = ["12.0", "12.3", "12.4", "12.6", "12.8", "12.9", "13.0", "13.1", "13.3", "13.4", "13.5"]
 NEWEST = VERSIONS[-1]
 
 

@@ -25,6 +25,7 @@ RECORDS = {
     "external_correlation": (39, "ExternalCorrelation", "external_correlations"),
     "synchronization": (38, "Synchronization", "synchronizations"),
     "overhead": (17, "Overhead", "overheads"),
+    "memory_operation": (49, "Memory", "memory_operations"),
 }
 """Record -> its activity kind, NVIDIA's name for it, our table."""
 
@@ -73,6 +74,10 @@ def test_every_field_is_read_alike(record):
         if record == "overhead":
             memory["overhead_data"] = 0  # whoever reads it frees it
             memory["object_kind"] = np.arange(COUNT) % 7
+        if record == "memory_operation":  # variables' names are read by ours alone
+            memory["memory_kind"] = np.arange(COUNT) % 6
+            memory["memory_operation_type"] = 1 + np.arange(COUNT) % 2
+            memory["memory_pool_config"]["memory_pool_type"] = np.arange(COUNT) % 3
         rows, strings = Rows(), Strings()
         rows.add(record_class.from_ptr(memory.ctypes.data + index * dtype.itemsize, True) for index in range(COUNT))
         theirs = rows_of(rows.columns(strings, lambda domain, callback_id: "")[table], strings.texts())

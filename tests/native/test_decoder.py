@@ -171,6 +171,28 @@ def overhead(cuda: int, *, object_kind: int = 2) -> bytes:
     return record(length, *fields)
 
 
+def memory_operation(cuda: int, *, memory_kind: int = 3, pool_type: int = 0) -> bytes:
+    return record(
+        strides(cuda)["memory_operation"],
+        (0, "I", 49),
+        (4, "I", 1),
+        (8, "I", memory_kind),
+        (12, "I", 15),
+        (16, "Q", 0x7F00_0000_0200),
+        (24, "Q", 1 << 33),
+        (32, "Q", 800),
+        (52, "I", 1),
+        (56, "I", 2),
+        (60, "I", 0xFFFFFFFF),
+        (64, "Q", ctypes.addressof(NAME) if memory_kind in (6, 7) else 0xDEAD0000),
+        (72, "I", 0),
+        (80, "I", pool_type),
+        (88, "Q", 0x7E00_0000_0000),
+        (104, "Q", 1 << 25),
+        (112, "Q", 4096),
+    )
+
+
 def row(decoded: dict[str, Any], table: str, index: int = 0) -> dict[str, int]:
     return {column: int(values[index]) for column, values in decoded["tables"][table].items()}
 
@@ -188,11 +210,12 @@ def test_every_kind_is_read_in_every_layout(cuda: int) -> None:
             api(4),
             synchronization(cuda),
             overhead(cuda),
+            memory_operation(cuda),
             kernel(cuda, start=900, end=950),
         ]
     )
     decoded = _native.decode_buffer(buffer, cuda)
-    assert decoded["counters"] == {"records_decoded": 10, "records_unknown_kind": 0, "bytes_unparsed": 0}
+    assert decoded["counters"] == {"records_decoded": 11, "records_unknown_kind": 0, "bytes_unparsed": 0}
     assert row(decoded, "kernels") == {
         "start_ns": 100,
         "end_ns": 250,
@@ -240,10 +263,43 @@ def test_every_kind_is_read_in_every_layout(cuda: int) -> None:
         "external_id": 1 << 40,
         "external_kind": 5,
     }
+    assert row(decoded, "memory_operations") == {
+        "start_ns": 800,
+        "operation": 1,
+        "memory_kind": 3,
+        "address": 0x7F00_0000_0200,
+        "num_bytes": 1 << 33,
+        "device_id": 1,
+        "context_id": 2,
+        "stream_id": 0xFFFFFFFF,
+        "correlation_id": 15,
+        "name_id": decoded["strings"].index(""),
+        "is_async": 0,
+        "pool_type": 0,
+        "pool_address": 0,
+        "pool_bytes": 0,
+        "pool_used_bytes": 0,
+    }
     assert row(decoded, "synchronizations")["sync_type"] == 3
     # Fields that the version does not have yet are 0, whatever bytes stand there.
     assert row(decoded, "synchronizations")["return_value"] == (600 if cuda >= 12080 else 0)
     assert row(decoded, "overheads")["correlation_id"] == (14 if cuda >= 12030 else 0)
+
+
+@pytest.mark.parametrize("cuda", [12050, 12060])
+@pytest.mark.parametrize(
+    ("pool_type", "told"), [(0, (0, 0, 0)), (1, (0x7E00_0000_0000, 1 << 25, 4096)), (2, (0x7E00_0000_0000, 0, 0))]
+)
+def test_only_a_pool_of_this_process_tells_its_sizes(cuda: int, pool_type: int, told: tuple[int, int, int]) -> None:
+    found = row(_native.decode_buffer(memory_operation(cuda, pool_type=pool_type), cuda), "memory_operations")
+    assert (found["pool_address"], found["pool_bytes"], found["pool_used_bytes"]) == told
+
+
+@pytest.mark.parametrize(("memory_kind", "name"), [(6, "_Z5sgemmPfi"), (7, "_Z5sgemmPfi"), (3, ""), (0, "")])
+def test_only_a_variable_s_name_is_followed(memory_kind: int, name: str) -> None:
+    """Other memory's pointer is none of ours, here one that cannot be read."""
+    decoded = _native.decode_buffer(memory_operation(13000, memory_kind=memory_kind), 13000)
+    assert decoded["strings"] == [name]
 
 
 @pytest.mark.parametrize(
@@ -312,10 +368,10 @@ def test_null_and_non_utf8_names_are_kept() -> None:
 @settings(max_examples=200, deadline=None)
 @given(data=st.binary(max_size=600), cuda=st.sampled_from(CUDA_VERSIONS))
 def test_any_bytes_are_survived_and_accounted_for(data: bytes, cuda: int) -> None:
-    # Kernel and overhead records carry pointers; everything else may hold any bytes.
+    # Kernel, overhead and variables' memory records carry pointers; everything else may hold any bytes.
     usable = bytearray(data)
     for at in range(0, len(usable) - 3, 8):
-        if struct.unpack_from("<I", usable, at)[0] in (3, 10, 17):
+        if struct.unpack_from("<I", usable, at)[0] in (3, 10, 17, 49):
             usable[at] = 0
     decoded = _native.decode_buffer(bytes(usable), cuda)
     rows = sum(len(table["correlation_id"]) for name, table in decoded["tables"].items() if name != "annotations")

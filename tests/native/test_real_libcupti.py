@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("collector._native", reason="the native extension is not built")
 
-WALKABLE = ["12.0", "12.3", "12.4", "12.8", "12.9", "13.0", "13.1"]
+WALKABLE = ["12.0", "12.3", "12.4", "12.6", "12.8", "12.9", "13.0", "13.1"]
 KINDS = [
     "CONCURRENT_KERNEL",
     "MEMCPY",
@@ -27,6 +27,7 @@ KINDS = [
     "EXTERNAL_CORRELATION",
     "SYNCHRONIZATION",
     "OVERHEAD",
+    "MEMORY2",
 ]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from collector import errors
-from collector.options import KINDS, TraceOptions
+from collector.options import KINDS, KINDS_ON_REQUEST, TraceOptions
 from collector.schema import SCHEMA
 from collector.sources import native, open_source
 from collector.sources.cupti_python import CuptiPythonSource
@@ -30,6 +30,7 @@ RECORD_CLASSES = {
     39: "ActivityExternalCorrelation",
     38: "ActivitySynchronization2",
     17: "ActivityOverhead3",
+    49: "ActivityMemory4",
 }
 """Activity kind -> the class of its records in cupti-python 13.0."""
 
@@ -231,6 +232,25 @@ def test_the_object_of_an_overhead_is_read_from_its_side_of_the_union(cupti):
     assert [stream[name] for name in ("process_id", "thread_id", "device_id", "stream_id")] == [0, 0, 11, 13]
 
 
+def test_memory_operations_and_the_pools_they_came_from(cupti):
+    def pool(kind):
+        sizes = SimpleNamespace(size_=1 << 25, process_id=1 << 25)
+        return SimpleNamespace(memory_pool_type=kind, address=512, utilized_size=64, pool=sizes)
+
+    for kind in range(3):
+        cupti.record(49, timestamp=20 + kind, memory_operation_type=1, memory_kind=3, address=1 << 40, bytes=4096,
+                     stream_id=2**32 - 1, is_async=2 * kind, memory_pool_config=pool(kind))  # fmt: skip
+    capture = capture_of(CuptiPythonSource())
+    none, local, imported = (row(capture, "memory_operations", index) for index in range(3))
+    assert [none[n] for n in ("start_ns", "operation", "memory_kind", "address", "num_bytes", "stream_id")] == [
+        20, 1, 3, 1 << 40, 4096, 2**32 - 1,
+    ]  # fmt: skip
+    assert [(one["is_async"], one["pool_type"]) for one in (none, local, imported)] == [(0, 0), (1, 1), (1, 2)]
+    sizes = [tuple(one[f"pool_{what}"] for what in ("address", "bytes", "used_bytes")) for one in (none, local, imported)]
+    assert sizes == [(0, 0, 0), (512, 1 << 25, 64), (512, 0, 0)]
+    assert capture["strings"][none["name_id"]] == ""
+
+
 def test_rows_come_by_stream_and_time_whatever_the_buffers_order(cupti):
     for stream, start in ((9, 30), (7, 40), (9, 10), (7, 20)):
         cupti.record(10, name="k", stream_id=stream, start=start, end=start + 1)
@@ -411,7 +431,7 @@ def test_probe_tells_kind_cause_and_remedy_and_starts_nothing(cupti):
 
 
 def test_every_option_has_its_kinds_and_every_kind_its_columns(cupti):
-    assert set(KINDS_OF_OPTION) == set(KINDS)
+    assert set(KINDS_OF_OPTION) == {*KINDS, *KINDS_ON_REQUEST}
     assert {kind for kinds in KINDS_OF_OPTION.values() for kind in kinds} == set(FIELDS) == set(RECORD_CLASSES)
 
 

@@ -83,6 +83,12 @@ T* append(uint8_t* buffer, size_t* used, Random* random, CUpti_ActivityKind kind
   return record;
 }
 
+// Only variables have names; what stands there for other memory is nobody's business.
+bool is_variable(const MEMORY2& record) {
+  return record.memoryKind == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC ||
+         record.memoryKind == CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC;
+}
+
 void copy_columns(Row* row, uint64_t bytes, uint8_t copy_kind, uint8_t src_kind, uint8_t dst_kind, uint8_t flags) {
   row->set("num_bytes", bytes)
       .set("copy_kind", copy_kind)
@@ -110,7 +116,7 @@ extern "C" size_t fill_records(uint8_t* buffer, uint64_t seed, size_t count, int
   Random random(seed);
   size_t used = 0;
   for (size_t index = 0; index < count; ++index) {
-    switch (random.below(foreign != 0 ? 10 : 9)) {
+    switch (random.below(foreign != 0 ? 11 : 10)) {
       case 0: {
         auto* record = append<KERNEL>(buffer, &used, &random, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
         record->name = kNames[random.below(4)];
@@ -147,6 +153,15 @@ extern "C" size_t fill_records(uint8_t* buffer, uint64_t seed, size_t count, int
         auto* record = append<OVERHEAD>(buffer, &used, &random, CUPTI_ACTIVITY_KIND_OVERHEAD);
         record->objectKind = static_cast<CUpti_ActivityObjectKind>(random.below(6));
         clear_overhead_data(*record, 0);
+        break;
+      }
+      case 9: {
+        auto* record = append<MEMORY2>(buffer, &used, &random, CUPTI_ACTIVITY_KIND_MEMORY2);
+        record->memoryOperationType = static_cast<CUpti_ActivityMemoryOperationType>(1 + random.below(2));
+        record->memoryKind = static_cast<CUpti_ActivityMemoryKind>(random.below(8));
+        record->memoryPoolConfig.memoryPoolType = static_cast<CUpti_ActivityMemoryPoolType>(random.below(3));
+        record->isAsync = random.below(2);
+        if (is_variable(*record)) record->name = kNames[random.below(4)];
         break;
       }
       default:
@@ -263,6 +278,29 @@ extern "C" void describe_record(const uint8_t* bytes, char* out, size_t capacity
           .set("context_id", device ? record.objectId.dcs.contextId : 0)
           .set("stream_id", device ? record.objectId.dcs.streamId : 0)
           .set("correlation_id", correlation(record, 0));
+      break;
+    }
+    case CUPTI_ACTIVITY_KIND_MEMORY2: {
+      const auto& record = *reinterpret_cast<const MEMORY2*>(bytes);
+      const auto& pool = record.memoryPoolConfig;
+      const bool local = pool.memoryPoolType == CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
+      const bool pooled = local || pool.memoryPoolType == CUPTI_ACTIVITY_MEMORY_POOL_TYPE_IMPORTED;
+      row = Row("memory_operations");
+      row.set("start_ns", static_cast<int64_t>(record.timestamp))
+          .set("operation", static_cast<int>(record.memoryOperationType))
+          .set("memory_kind", static_cast<int>(record.memoryKind))
+          .set("address", record.address)
+          .set("num_bytes", record.bytes)
+          .set("device_id", record.deviceId)
+          .set("context_id", record.contextId)
+          .set("stream_id", record.streamId)
+          .set("correlation_id", record.correlationId)
+          .set("name", is_variable(record) ? record.name : "")
+          .set("is_async", record.isAsync)
+          .set("pool_type", static_cast<int>(pool.memoryPoolType))
+          .set("pool_address", pooled ? pool.address : 0)
+          .set("pool_bytes", local ? pool.pool.size : 0)
+          .set("pool_used_bytes", local ? pool.utilizedSize : 0);
       break;
     }
     default:
