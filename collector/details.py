@@ -92,7 +92,8 @@ def resolve(path: str, inputs: Iterable[str], known: Mapping[str, Any] | frozens
 def _count(what: str, value: Any) -> int:
     if value is None:
         return 0
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number:
         raise TypeError(f"annotate({what}=) takes a number, not {type(value).__name__}")
     if not math.isfinite(value) or not 0 <= value <= _LARGEST:
         raise ValueError(f"annotate({what}=) takes a number from 0 to 2**63 - 1, not {value}")

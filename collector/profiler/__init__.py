@@ -25,8 +25,8 @@ if TYPE_CHECKING:
         ViewError,
     )
     from collector.profiler.hook import ProfilerHook
-    from collector.profiler.notes import Notes
     from collector.profiler.options import Options
+    from collector.profiler.said import graph, op_log
     from collector.protos import AdviceProto, GraphNodeProto, MultiGraphNodeProto, OpLogProto
 
 _LAZY = {
@@ -35,7 +35,6 @@ _LAZY = {
     "MissingStepError": "collector.profiler.errors",
     "MissingTracesError": "collector.profiler.errors",
     "MultiGraphNodeProto": "collector.protos",
-    "Notes": "collector.profiler.notes",
     "OpLogProto": "collector.protos",
     "OptionError": "collector.profiler.errors",
     "Options": "collector.profiler.options",
@@ -46,6 +45,8 @@ _LAZY = {
     "ProfilerHook": "collector.profiler.hook",
     "ViewError": "collector.profiler.errors",
     "advise": "collector.profiler.api",
+    "graph": "collector.profiler.said",
+    "op_log": "collector.profiler.said",
     "profile": "collector.profiler.api",
     "write_op_log": "collector.profiler.api",
 }
@@ -57,7 +58,6 @@ __all__ = [
     "MissingStepError",
     "MissingTracesError",
     "MultiGraphNodeProto",
-    "Notes",
     "OpLogProto",
     "OptionError",
     "Options",
@@ -68,6 +68,8 @@ __all__ = [
     "ProfilerHook",
     "ViewError",
     "advise",
+    "graph",
+    "op_log",
     "profile",
     "write_op_log",
 ]

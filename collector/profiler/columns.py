@@ -104,6 +104,12 @@ class DeviceColumns:
         """Distinct timeline labels, and each record's index into them."""
         return self._distinct(self._whole.texts[_LABEL])
 
+    def labels_at(self, rows: Ints) -> list[str]:
+        """The timeline labels of a few records."""
+        begins, ends = self._whole.texts[_LABEL]
+        slices = zip(begins[rows].tolist(), ends[rows].tolist(), strict=True)
+        return [self._data[begin:end].decode("utf-8", "replace") for begin, end in slices]
+
     def _distinct(self, slices: tuple[Ints, Ints]) -> tuple[list[str], Ints]:
         data, ids = self._data, _Ids()
         index = [ids[data[begin:end]] for begin, end in zip(slices[0].tolist(), slices[1].tolist(), strict=True)]

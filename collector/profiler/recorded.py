@@ -1,8 +1,9 @@
 """Recorded steps as models, without a graph.
 
-Annotation paths are the name scopes. A kernel or copy hangs under the op that launched it, as ``<op>/<kernel>``, and is
-of the op type ``<kernel>``; without an annotation it stands alone. Calls of the CUDA API hang under the annotation they
-were made in. An annotation's own time is what its nested annotations and calls leave of it: nothing counts twice.
+Annotation paths are the name scopes. A kernel or copy hangs under the op that launched it, as ``<op>/<kernel>``;
+without an annotation it stands alone. Its type is the op's, if the program gave it one, else ``<kernel>``. Calls of the
+CUDA API hang under the annotation they were made in. An annotation's own time is what its nested annotations and calls
+leave of it: nothing counts twice. In the graph an op consumes its inputs, and what it launched and called itself.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import numpy as np
 
 from collector.profiler.columns import DeviceColumns, Ints, read_devices, step_stats_of
 from collector.profiler.execution import Execution, Memory, is_accelerator_stream
-from collector.profiler.model import Model, Node
+from collector.profiler.model import Frame, Model, Node
+from collector.profiler.said import in_labels, in_provenance, node_path, stack_of
+from collector.protos import AnnotationDetails, Provenance
 
 _COPY_BYTES = re.compile(r"\b(\d+) bytes\b")
 _API_NAME = re.compile(r"(cu|cuda)[A-Z]\w*$")
@@ -31,6 +34,10 @@ class RecordedStep:
     """The ``stream:all`` devices: each activity once."""
     ledger: dict[str, int]
     """What the tracer counted; empty for steps of others."""
+    said: dict[str, AnnotationDetails]
+    """What is said of ops, by their paths."""
+    stacks: dict[str, list[Frame]]
+    """Where ops are in the program, as far as it was remembered, by their paths; outermost frame first."""
     data: memoryview = field(repr=False)
     """The serialized step."""
 
@@ -40,8 +47,8 @@ class RecordedStep:
         return read_devices(self.data, lambda device: "/stream:" in device and "/stream:all" not in device)
 
 
-def read(data: bytes | memoryview, ledger: dict[str, int] | None = None) -> RecordedStep:
-    """A step from serialized StepStats or RunMetadata.
+def read(data: bytes | memoryview, provenance: Provenance | None = None) -> RecordedStep:
+    """A step from serialized StepStats or RunMetadata, and its provenance, if it has one.
 
     Raises:
         InvalidFileError: these bytes are neither.
@@ -49,9 +56,14 @@ def read(data: bytes | memoryview, ledger: dict[str, int] | None = None) -> Reco
     stats = step_stats_of(memoryview(data))
     devices = read_devices(stats, lambda device: is_accelerator_stream(device.lower()) or _is_host(device.lower()))
     combined = [device for device in devices if is_accelerator_stream(device.device.lower())]
-    return RecordedStep(
-        [device for device in devices if _is_host(device.device.lower())], combined, ledger or {}, stats
-    )
+    host = [device for device in devices if _is_host(device.device.lower())]
+    said = in_provenance(provenance)
+    for device in host:
+        for details in in_labels(device):
+            said.setdefault(details.path, details)
+    provenance = provenance or Provenance()
+    stacks = {path: stack_of(details, provenance) for path, details in said.items() if details.stack}
+    return RecordedStep(host, combined, dict(provenance.ledger), said, stacks, stats)
 
 
 def _is_host(device: str) -> bool:
@@ -62,9 +74,42 @@ def add_step(model: Model, step: int, recorded: RecordedStep) -> None:
     """Adds a recorded step to ``model``; the same step again adds to it."""
     model.steps.add(step)
     for device in recorded.host:
-        _add_host(model, step, device)
+        _add_host(model, step, device, recorded)
     for device in recorded.accelerators:
-        _add_accelerator(model, step, device)
+        _add_accelerator(model, step, device, recorded)
+    for path, details in recorded.said.items():
+        if path in model.nodes:
+            _describe(model.nodes[path], step, details)
+
+
+def _describe(node: Node, step: int, details: AnnotationDetails) -> None:
+    """Its inputs, flops and bytes. Flops are of one run: the average over all runs so far, rounded."""
+    for name in details.inputs:
+        _consume(node, name)
+    if details.flops:
+        runs = max(sum(execution.run_count for execution in node.executions.values()), details.runs, 1)
+        before = node.static_float_ops * (runs - details.runs)
+        node.static_float_ops = (before + details.flops + runs // 2) // runs
+    if details.num_bytes:
+        _execution(node, step).memory.append(Memory(requested=details.num_bytes))
+
+
+def _consume(node: Node, name: str) -> None:
+    if name not in node.inputs.values() and name != node.name:
+        node.inputs[len(node.inputs)] = name
+
+
+def _belongs(model: Model, node: Node, op: str, recorded: RecordedStep) -> None:
+    """``op`` launched or called ``node``: that is where it is in the graph and in the program."""
+    if op in model.nodes:
+        _consume(model.nodes[op], node.name)
+    _place(model, node, op, recorded)
+
+
+def _place(model: Model, node: Node, op: str, recorded: RecordedStep) -> None:
+    if op in recorded.stacks and not node.stack:
+        node.stack = recorded.stacks[op]
+        model.has_traces = True
 
 
 def _node(model: Model, name: str, op: str, device: str) -> Node:
@@ -90,7 +135,7 @@ def _groups(index: Ints) -> list[tuple[int, Ints]]:
     return list(zip(values.tolist(), np.split(order, firsts[1:]), strict=True))
 
 
-def _add_accelerator(model: Model, step: int, device: DeviceColumns) -> None:
+def _add_accelerator(model: Model, step: int, device: DeviceColumns, recorded: RecordedStep) -> None:
     """Kernels, copies and memsets of one device; times in microseconds, none shorter than 1."""
     stream = device.device.lower()
     placed_on = stream.partition("/stream:")[0]
@@ -98,8 +143,14 @@ def _add_accelerator(model: Model, step: int, device: DeviceColumns) -> None:
     pairs = np.stack([device.start_micros, np.maximum(device.duration_micros, 1)], axis=1)
     for name_id, rows in _groups(index):
         op, _, kernel = names[name_id].partition(":")
+        if not kernel or kernel == op:
+            node = _node(model, op, op, placed_on)
+        else:
+            type_ = recorded.said[op].op if op in recorded.said else ""
+            node = _node(model, f"{op}/{kernel}", type_ or kernel, placed_on)
+            node.op_types.add(kernel)
+            _belongs(model, node, op, recorded)
         kernel = kernel or op
-        node = _node(model, kernel if kernel == op else f"{op}/{kernel}", kernel, placed_on)
         execution = _execution(node, step)
         execution.add_accelerator_times(stream, pairs[rows])
         if kernel.startswith(("MEMCPY", "MEMSET")):
@@ -118,7 +169,7 @@ def _label_bytes(label: str) -> int:
     return int(found[1]) if found else 0
 
 
-def _add_host(model: Model, step: int, device: DeviceColumns) -> None:
+def _add_host(model: Model, step: int, device: DeviceColumns, recorded: RecordedStep) -> None:
     """Annotations and API calls, each with its own time: its duration less that of what it encloses."""
     placed_on = device.device.lower()
     names, index = device.names
@@ -129,14 +180,23 @@ def _add_host(model: Model, step: int, device: DeviceColumns) -> None:
     for _, rows in _groups(device.thread_id):
         _nest(rows, is_call, starts, ends, own, scopes)
     where = np.where(is_call & (scopes >= 0), index[scopes], -1)
+    calls: list[tuple[Node, str]] = []
     for key, rows in _groups(index * (len(names) + 1) + where + 1):
         name_id, scope_id = divmod(key, len(names) + 1)
-        name = names[name_id].replace(":", ".")
-        path = f"{names[scope_id - 1]}/{name}" if scope_id else name
-        node = _node(model, path, name.rpartition("/")[2], placed_on)
+        name = node_path(names[name_id])
+        if scope_id:
+            scope = node_path(names[scope_id - 1])
+            node = _node(model, f"{scope}/{name}", name, placed_on)
+            calls.append((node, scope))
+        else:
+            type_ = recorded.said[name].op if name in recorded.said else ""
+            node = _node(model, name, type_ or name.rstrip("/").rpartition("/")[2] or name, placed_on)
+            _place(model, node, name, recorded)
         micros = np.maximum(own[rows], 0) // 1000
         begun = device.start_micros[rows]
         _execution(node, step).add_host_times(placed_on, np.stack([begun, np.maximum(micros, 1)], axis=1))
+    for node, scope in calls:
+        _belongs(model, node, scope, recorded)
 
 
 def _nest(rows: Ints, is_call: Any, starts: Ints, ends: Ints, own: Ints, scopes: Ints) -> None:

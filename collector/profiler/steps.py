@@ -36,8 +36,7 @@ def read_step(source: Any) -> RecordedStep:
 
 
 def _from_bytes(data: memoryview) -> RecordedStep:
-    provenance = provenance_of(data)
-    return read(data, dict(provenance.ledger) if provenance else {})
+    return read(data, provenance_of(data))
 
 
 def _from_file(path: Path) -> RecordedStep:

@@ -12,6 +12,7 @@ import pytest
 
 import collector
 from collector.annotate import annotate, forget_annotations, send_annotations_to
+from collector.details import Details, resolve
 
 
 class Log:
@@ -389,3 +390,160 @@ def test_a_decorated_asynchronous_generator_is_annotated_only_while_it_runs(log)
 
 def test_annotate_is_the_packages_own():
     assert collector.annotate is annotate
+
+
+class Described(Log):
+    """A source that also keeps the numbers of details."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pushed: list[tuple[str, int]] = []
+
+    def push_annotation(self, path: str, details: int = 0) -> None:
+        self.pushed.append((path, details))
+        super().push_annotation(path)
+
+
+def _said(source: Described, use, **options) -> list[tuple[str, Details | None]]:
+    """What reached the source of the annotations that ``use`` makes."""
+    send_annotations_to(source, **options)
+    use()
+    details = list(send_annotations_to(None))
+    return [(path, details[number - 1] if number else None) for path, number in source.pushed]
+
+
+def test_what_is_said_of_an_op_reaches_the_source_once_and_by_number():
+    def use() -> None:
+        for _ in range(2):
+            with annotate("a", flops=2e6, bytes=10, op="MatMul", inputs=["x", "y"]):
+                pass
+        with annotate("a"):
+            pass
+
+    said = Details(2_000_000, 10, "MatMul", ("x", "y"))
+    source = Described()
+    assert _said(source, use) == [("a", said), ("a", said), ("a", None)]
+    assert [number for _, number in source.pushed] == [1, 1, 0]
+
+
+def test_a_source_that_knows_no_details_serves_annotations_without_any():
+    source = Log()
+    source.push_annotation = lambda path: source.launch(path)  # the signature there was before
+    source.pop_annotation = lambda: None
+    send_annotations_to(source)
+    with annotate("a"):
+        pass
+    send_annotations_to(None)
+    assert source.launched == [("a", "")]
+
+
+def test_the_stack_is_that_of_the_block_without_our_own_frames():
+    def use() -> None:
+        with annotate("block", stack=True):
+            decorated()
+
+    @annotate("function", stack=True)
+    def decorated() -> None:
+        pass
+
+    (_, block), (_, function) = _said(Described(), use)
+    assert [frame.function for frame in block.stack[-2:]] == ["_said", "use"]
+    assert block.stack[-1].first_line == use.__code__.co_firstlineno
+    assert function.stack[-1].function == "use"
+    assert function.stack[-1].line == block.stack[-1].line + 1
+    assert not any(frame.file.endswith("collector/annotate.py") for frame in function.stack)
+
+
+def test_a_trace_can_ask_for_all_stacks():
+    def use() -> None:
+        with annotate("a"):
+            pass
+
+    ((_, details),) = _said(Described(), use, stacks=True)
+    assert details.stack[-1].function == "use"
+    assert _said(Described(), use) == [("a", None)]
+
+
+def test_flops_of_what_waits_and_goes_on_count_once():
+    @annotate("g", flops=5, op="Sum", inputs=["x"])
+    def g():
+        yield 1
+        yield 2
+
+    @annotate("c", bytes=7)
+    async def c() -> None:
+        await asyncio.sleep(0)
+
+    @annotate("s", flops=3)
+    async def s():
+        yield 1
+
+    async def main() -> None:
+        await c()
+        async for _ in s():
+            pass
+
+    def use() -> None:
+        assert list(g()) == [1, 2]
+        asyncio.run(main())
+
+    said = _said(Described(), use)
+    assert [details.flops for path, details in said if path == "g"] == [5, 0, 0]
+    assert {details.op for path, details in said if path == "g"} == {"Sum"}
+    assert [details.num_bytes for path, details in said if path == "c"] == [7, 0]
+    assert [details.flops for path, details in said if path == "s"] == [3, 0]
+
+
+def test_an_annotation_that_goes_on_after_another_was_left_is_not_counted_twice():
+    def use() -> None:
+        one, two = annotate("one"), annotate("two", flops=4)
+        one.__enter__()
+        two.__enter__()
+        one.__exit__(None, None, None)
+        two.__exit__(None, None, None)
+
+    assert [(path, details.flops if details else 0) for path, details in _said(Described(), use)] == [
+        ("one", 0),
+        ("one/two", 4),
+        ("one/two", 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"flops": -1}, ValueError, "flops=.* from 0"),
+        ({"flops": "many"}, TypeError, "flops=.* a number, not str"),
+        ({"flops": True}, TypeError, "flops=.* a number, not bool"),
+        ({"flops": float("nan")}, ValueError, "flops=.* not nan"),
+        ({"bytes": float("inf")}, ValueError, "bytes=.* not inf"),
+        ({"bytes": 2**63}, ValueError, "bytes=.* from 0"),
+        ({"op": ""}, ValueError, "op=.* is empty"),
+        ({"op": 3}, TypeError, "op=.* takes text"),
+        ({"inputs": "one"}, TypeError, "inputs=.*one"),
+        ({"inputs": [1]}, TypeError, "inputs=.* not int"),
+        ({"inputs": ["a", "/"]}, ValueError, "inputs=.* empty name"),
+        ({"inputs": 1}, TypeError, "inputs=.* not int"),
+        ({"flop": 1}, TypeError, "annotate.* unexpected keyword argument 'flop'"),
+    ],
+)
+def test_bad_details_are_refused_where_they_are_written(given, error, said):
+    with pytest.raises(error, match=said) as caught:
+        annotate("a", **given)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "meant"),
+    [
+        ("net/b", "a", "net/a"),
+        ("net/deep/b", "a", "net/a"),
+        ("net/deep/b", "c", "c"),
+        ("net/a", "a", "a"),
+        ("b", "net/a", "net/a"),
+        ("b", "unknown", "unknown"),
+    ],
+)
+def test_an_input_is_the_nearest_annotation_of_its_name(path, name, meant):
+    known = frozenset(["net", "net/a", "net/b", "net/deep", "net/deep/b", "a", "b", "c"])
+    assert resolve(path, [name], known) == [meant]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from google.protobuf import text_format
 
 from collector import profiler
 from collector.errors import InvalidFileError
@@ -166,19 +165,3 @@ def test_evidence_is_shown_when_asked_for():
     found = registry.advise(read_step(PROVOKED["small_grids"]))
     assert registry.text(found, {"explain": "true"}).count("\n") > registry.text(found).count("\n")
     assert registry.text([]) == "nothing to advise\n"
-
-
-def test_notes_give_graph_flops_and_stacks():
-    notes = profiler.Notes(stacks=True)
-    with notes.annotate("net"):
-        with notes.annotate("a", op="Input"):
-            pass
-        with notes.annotate("b", op="Conv", flops=12, inputs=["net/a"]):
-            pass
-    p = profiler.Profiler(notes.graph())
-    p.add_recorded_step(0, _step(device=[("net/b:k", 5, 2, "", 0)]))
-    p.model.add_op_log(notes.op_log())
-    assert [node.name for node in p.profile_graph(OPTIONS).children][:2] == ["net", "net/b"]
-    code = p.profile_python(OPTIONS)
-    assert code.total_float_ops == 12
-    assert ":test_notes_give_g..." in text_format.MessageToString(code)
