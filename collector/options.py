@@ -42,7 +42,9 @@ class TraceOptions:
     synchronize: bool = True
     """Wait for the devices' unfinished work at the end of the step, so that it is part of the trace."""
     kinds: tuple[str, ...] = KINDS
-    """Which activity to record, out of `KINDS` and `KINDS_ON_REQUEST`. Annotations need external_correlations and an API kind."""
+    """Which activity to record, out of `KINDS` and `KINDS_ON_REQUEST`.
+
+    Annotations need external_correlations and an API kind."""
     buffer_bytes: int = 4 << 20
     """Bytes of one activity buffer, a multiple of 8."""
     max_buffers: int = 256

@@ -9,7 +9,7 @@ from plugin_runs import INI, report_of, run
 pytest_plugins = ["pytester"]
 
 LEAKS = """
-import pytest
+import collector, pytest
 kept = []
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,8 @@ def buffer(simulated_gpu):
 
 @pytest.mark.gpu_leaks
 def test_leaks(simulated_gpu, buffer):
-    simulated_gpu.malloc(1000)
+    with collector.annotate("layer1"):
+        simulated_gpu.malloc(1000)
     address = simulated_gpu.malloc(24)
     simulated_gpu.free(address)
 
@@ -59,15 +60,23 @@ def test_a_leak_is_an_error_that_names_what_was_not_freed(pytester):
     result.stdout.fnmatch_lines(
         [
             "*ERROR at teardown of test_leaks*",
-            "test_step.py::test_leaks leaks GPU memory: the device's grew by 1,000 bytes, 1 more allocating than *",
+            "test_step.py::test_leaks leaks GPU memory: the device's grew by 1,000 bytes, and 1 allocation was not *",
             "Allocated in the test and not freed:",
-            "  1 x cudaMalloc at test_step.py:17",
-            "  1 x cudaMalloc at test_step.py:18",
-            "  less 1 freeing call",
+            "  address * bytes  device  call        annotation  line",
+            "  0x7f* 1,000       0  cudaMalloc  layer1      test_step.py:18",
         ]
     )
     _, tests = report_of(pytester)
-    assert tests["test_leaks"]["leak"] == {"device_bytes": 1000, "allocators": {}, "calls": 1}
+    (allocation,) = tests["test_leaks"]["leak"].pop("allocations")
+    assert allocation.pop("address") >= 0x7F0000000000
+    assert allocation == {
+        "call": "cudaMalloc",
+        "num_bytes": 1000,
+        "device_id": 0,
+        "annotation": "layer1",
+        "line": "test_step.py:18",
+    }
+    assert tests["test_leaks"]["leak"] == {"device_bytes": 1000, "allocators": {}, "unfreed": 1}
     assert tests["test_leaks"]["outcome"] == "error"
     assert tests["test_frees"]["leak"] is None
     # What the check itself asks of the driver is not the test's.

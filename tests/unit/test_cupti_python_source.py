@@ -246,8 +246,12 @@ def test_memory_operations_and_the_pools_they_came_from(cupti):
         20, 1, 3, 1 << 40, 4096, 2**32 - 1,
     ]  # fmt: skip
     assert [(one["is_async"], one["pool_type"]) for one in (none, local, imported)] == [(0, 0), (1, 1), (1, 2)]
-    sizes = [tuple(one[f"pool_{what}"] for what in ("address", "bytes", "used_bytes")) for one in (none, local, imported)]
-    assert sizes == [(0, 0, 0), (512, 1 << 25, 64), (512, 0, 0)]
+    told = ("pool_address", "pool_bytes", "pool_used_bytes")
+    assert [tuple(one[name] for name in told) for one in (none, local, imported)] == [
+        (0, 0, 0),
+        (512, 1 << 25, 64),
+        (512, 0, 0),
+    ]
     assert capture["strings"][none["name_id"]] == ""
 
 

@@ -142,7 +142,7 @@ def memory(device, **frameworks):
 
 
 @pytest.mark.parametrize(
-    ("over_call", "over_test", "calls", "frameworks", "leaks"),
+    ("over_call", "over_test", "unfreed", "frameworks", "leaks"),
     [
         (memory(100, torch=64), memory(200, torch=96), 0, True, True),
         (memory(100, torch=64), memory(200), 0, True, False),  # the allocator gave it back in the end
@@ -153,8 +153,8 @@ def memory(device, **frameworks):
         (memory(100), memory(0), 1, False, False),
     ],
 )
-def test_a_leak_needs_two_witnesses(over_call, over_test, calls, frameworks, leaks):
-    leak = judge_leak(over_call, over_test, calls, frameworks=frameworks)
+def test_a_leak_needs_two_witnesses(over_call, over_test, unfreed, frameworks, leaks):
+    leak = judge_leak(over_call, over_test, unfreed, frameworks=frameworks)
     assert (leak is not None) is leaks
 
 
@@ -216,7 +216,8 @@ def test_a_tensor_that_stays_is_a_leak_named_with_its_line(torch):
     check.before_call()
     torch.blocks[0x20] = 4096
     check.after_call()
-    leak, held = check.after_teardown(0)
+    check.after_teardown()
+    leak, held = check.judge(0)
     assert (leak.device, dict(leak.allocators)) == (4096, {"PyTorch": 4096})
     assert held == ["PyTorch: 4,096 bytes, model.py:31"]
     text = leak.message("test_x", held)
@@ -233,7 +234,8 @@ def test_what_the_fixtures_give_back_is_no_leak(torch):
     torch.blocks[0x20] = 4096
     check.after_call()
     torch.blocks.clear()
-    assert check.after_teardown(0) == (None, [])
+    check.after_teardown()
+    assert check.judge(0) == (None, [])
 
 
 def test_a_wider_fixture_made_for_this_test_is_no_leak(torch):
@@ -241,7 +243,8 @@ def test_a_wider_fixture_made_for_this_test_is_no_leak(torch):
     torch.blocks[0x10] = 512
     check.before_call()
     check.after_call()
-    assert check.after_teardown(0) == (None, [])
+    check.after_teardown()
+    assert check.judge(0) == (None, [])
 
 
 def test_cupys_pool_is_asked_on_every_device(monkeypatch):

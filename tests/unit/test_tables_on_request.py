@@ -54,7 +54,7 @@ def test_memory_is_recorded_only_where_it_is_named():
     assert set(KINDS_ON_REQUEST) == {"memory_operations"}
     assert not set(KINDS_ON_REQUEST) & set(TraceOptions().kinds)
     assert TraceOptions(kinds=(*KINDS, "memory_operations")).kinds[-1] == "memory_operations"
-    with pytest.raises(ValueError, match="unknown kind 'memory': choose from kernels, .*, memory_operations"):
+    with pytest.raises(ValueError, match=r"unknown kind 'memory': choose from kernels, .*, memory_operations"):
         TraceOptions(kinds=("memory",))
 
 

@@ -70,6 +70,14 @@ class TestTrace:
             first.provenance.window_end_nanos = other.provenance.window_end_nanos
         return first
 
+    def serialized(self) -> bytes:
+        """`run_metadata` in protobuf's wire format."""
+        from collector.stepstats import serialized
+
+        if len(self._recordings) == 1:
+            return serialized(self._recordings[0])
+        return bytes(self.run_metadata.SerializeToString(deterministic=True))
+
     def save(self, path: Path) -> None:
         """Write the trace, whole or not at all.
 

@@ -34,6 +34,12 @@ FREEING_CALLS = frozenset(
     }
 )
 
+ALLOCATION, RELEASE = 1, 2
+"""CUPTI's types of memory operations."""
+
+_DEVICE_MEMORY = (3, 4, 5)
+"""CUPTI's memory kinds that a program takes from a device: device, array, managed. Not a module's variables."""
+
 _HOST_WAITS = (1, 3, 4)
 """CUPTI's synchronization types that make the host wait: event, stream, context. 2 is a stream's wait for an event."""
 
@@ -116,8 +122,8 @@ def _of_one(recording: Recording) -> Figures:
         memsets=len(memsets),
         memset_bytes=int(memsets.num_bytes.sum()),
         synchronizations=int(np.isin(waits.sync_type, _HOST_WAITS).sum()),
-        allocations=len(calls_of(recording, ALLOCATING_CALLS)),
-        frees=len(calls_of(recording, FREEING_CALLS)),
+        allocations=_count(recording, ALLOCATING_CALLS, ALLOCATION),
+        frees=_count(recording, FREEING_CALLS, RELEASE),
         streams=len(keys),
         devices=len({device for device, _, _ in keys}),
         losses=tuple(recording.ledger.losses()),
@@ -135,6 +141,19 @@ def calls_of(recording: Recording, names: frozenset[str]) -> npt.NDArray[np.int6
     rows = np.flatnonzero(np.isin(calls.name_id, wanted) & (calls.return_value == 0))
     _, first = np.unique(calls.correlation_id[rows], return_index=True)
     return np.sort(rows[first])
+
+
+def device_memory_rows(recording: Recording, operation: int) -> npt.NDArray[np.int64]:
+    """The rows in ``memory_operations`` that allocate or release device memory; none where that was not recorded."""
+    table = recording.memory_operations
+    return np.flatnonzero((table.operation == operation) & np.isin(table.memory_kind, _DEVICE_MEMORY))
+
+
+def _count(recording: Recording, names: frozenset[str], operation: int) -> int:
+    """How many calls did it: those known by name, and those of which CUPTI recorded the memory operation."""
+    called = recording.api_calls.correlation_id[calls_of(recording, names)]
+    recorded = recording.memory_operations.correlation_id[device_memory_rows(recording, operation)]
+    return len(np.union1d(called, recorded))
 
 
 def _bytes_of(recording: Recording, *kinds: str) -> int:

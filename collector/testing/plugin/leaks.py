@@ -2,7 +2,7 @@
 
 One witness is not enough: another process may take memory, an allocator keeps some for later, libraries load kernels at
 their first use. A test fails only if the device's memory in use grew *and* a second witness says the same: the
-allocator of the framework that is loaded (PyTorch, CuPy) or, without one, the allocating calls that were recorded. Both
+allocator of the framework that is loaded (PyTorch, CuPy) or, without one, the allocations that were recorded. Both
 are asked after the garbage collector and the devices are done, and both must have grown over the test's call and over
 the whole test, so that what a fixture of a wider scope keeps is nobody's leak.
 """
@@ -39,14 +39,14 @@ class Leak:
     """Bytes by which the device's memory in use grew."""
     allocators: Mapping[str, int]
     """Bytes by which each framework's did, where it did."""
-    calls: int
-    """Allocating calls less freeing calls, where no framework was asked."""
+    unfreed: int
+    """How many recorded allocations were not freed."""
 
     def message(self, where: str, held: Sequence[str]) -> str:
         """The text of a failing test; ``held`` names what was not freed, a line each."""
         grown = [f"{name}'s allocator by {show(num_bytes, 'bytes')}" for name, num_bytes in self.allocators.items()]
         if not grown:
-            grown = [f"{self.calls} more allocating than freeing call{'s' * (self.calls != 1)}"]
+            grown = [f"and {self.unfreed} allocation{'s were' if self.unfreed != 1 else ' was'} not freed"]
         lines = [f"{where} leaks GPU memory: the device's grew by {show(self.device, 'bytes')}, {', '.join(grown)}"]
         if held:
             lines += ["", "Allocated in the test and not freed:", *(f"  {text}" for text in held)]
@@ -61,14 +61,14 @@ def grown(before: Memory, after: Memory) -> Memory:
     )
 
 
-def judge_leak(over_call: Memory, over_test: Memory, calls: int, *, frameworks: bool) -> Leak | None:
+def judge_leak(over_call: Memory, over_test: Memory, unfreed: int, *, frameworks: bool) -> Leak | None:
     """Return the leak that both witnesses speak of, None where one does not. Pure.
 
     Args:
         over_call: by how much memory grew over the test's call; see `grown`.
         over_test: the same over setup, call and teardown.
-        calls: allocating less freeing calls of the process, over the call or the test, whichever is less.
-        frameworks: whether a framework's allocator could be asked; then calls do not matter.
+        unfreed: how many of the call's recorded allocations were not freed until the test's end.
+        frameworks: whether a framework's allocator could be asked; then these do not matter.
     """
     device = min(over_call.device, over_test.device)
     allocators = {
@@ -76,8 +76,8 @@ def judge_leak(over_call: Memory, over_test: Memory, calls: int, *, frameworks: 
         for name, num_bytes in over_call.allocators.items()
         if name in over_test.allocators
     }
-    second = bool(allocators) if frameworks else calls > 0
-    return Leak(device, allocators, max(calls, 0)) if device > 0 and second else None
+    second = bool(allocators) if frameworks else unfreed > 0
+    return Leak(device, allocators, unfreed) if device > 0 and second else None
 
 
 class Allocator(Protocol):
@@ -172,13 +172,13 @@ def allocators() -> list[Allocator]:
 
 
 class LeakCheck:
-    """Measures around the parts of one test; each method is called once, in this order."""
+    """Measures around the parts of one test; each is called once, in this order."""
 
     def __init__(self) -> None:
         self._before_test = _measure(settled=True)
         self._before_call = Memory()
         self._live: set[int] = set()
-        self._over_call = Memory()
+        self._over_call = self._over_test = Memory()
 
     def before_call(self) -> None:
         """The fixtures are set up."""
@@ -191,17 +191,21 @@ class LeakCheck:
         if self._over_call != Memory():  # only garbage, perhaps
             self._over_call = grown(self._before_call, _measure(settled=True))
 
-    def after_teardown(self, calls: int) -> tuple[Leak | None, list[str]]:
-        """The fixtures are torn down: return the leak, if there is one, and what frameworks still hold.
+    def after_teardown(self) -> None:
+        """The fixtures are torn down."""
+        if self._over_call != Memory():
+            self._over_test = grown(self._before_test, _measure(settled=True))
+
+    def judge(self, unfreed: int) -> tuple[Leak | None, list[str]]:
+        """Return the leak, if there is one, and what frameworks still hold of it.
 
         Args:
-            calls: allocating less freeing calls that were recorded; see `judge_leak`.
+            unfreed: see `judge_leak`.
         """
-        if self._over_call == Memory():
-            return None, []
-        over_test = grown(self._before_test, _measure(settled=True))
         loaded = allocators()
-        leak = judge_leak(self._over_call, over_test, calls, frameworks=bool(loaded))
+        leak = judge_leak(self._over_call, self._over_test, unfreed, frameworks=bool(loaded))
+        if leak is None:
+            return None, []
         held = [text for a in loaded for address, text in a.live().items() if address not in self._live]
         return leak, held
 

@@ -41,10 +41,13 @@ LIMITS: dict[str, Kind] = {
     "device_time": Kind("time", "device_time_ns", "time in which a device did anything, summed over devices"),
     "kernel_time": Kind("time", "kernel_time_ns", "durations of all kernels together"),
     "synchronizations": Kind("count", "synchronizations", "waits of the host for an event, a stream or a device"),
-    "allocations": Kind("count", "allocations", "calls that allocate device memory"),
+    "allocations": Kind("count", "allocations", "allocations of device memory"),
     "streams": Kind("count", "streams", "streams on which anything ran"),
     "devices": Kind("count", "devices", "devices on which anything ran"),
 }
+
+MEMORY_LIMIT = "allocations"
+"""The limit that is judged by records of memory operations, which are not made for others."""
 
 _TIME_NS = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _BYTES = {"B": 1}

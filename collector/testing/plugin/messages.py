@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from collector.stepstats import COPY_KINDS
-from collector.testing.plugin.figures import ALLOCATING_CALLS, FREEING_CALLS, calls_of
+from collector.testing.plugin.figures import ALLOCATING_CALLS, ALLOCATION, calls_of, device_memory_rows
 from collector.testing.plugin.limits import show
 
 if TYPE_CHECKING:
@@ -65,7 +65,6 @@ def excess_message(where: str, excesses: Sequence[Excess], recordings: Sequence[
 
 def deeds_of(recording: Recording, lines: Lines | None = None) -> Iterator[Deed]:
     """Everything in ``recording`` that can be limited, in no order that matters."""
-    lines = _known(lines, recording)
     kernels, copies, memsets, waits = (
         getattr(recording, name) for name in ("kernels", "memcpys", "memsets", "synchronizations")
     )
@@ -77,21 +76,53 @@ def deeds_of(recording: Recording, lines: Lines | None = None) -> Iterator[Deed]
     yield from _deeds(recording, copies, copy_names, lines)
     yield from _deeds(recording, memsets, ["memset"] * len(memsets), lines)
     yield from _deeds(recording, waits, wait_names, lines)
-    calls = recording.api_calls[calls_of(recording, ALLOCATING_CALLS)]
-    yield from _deeds(recording, calls, calls.names(), lines)
+    yield from _allocations(recording, lines)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where an activity or a call came from; each ``""`` where it is not known."""
+
+    call: str
+    """The API call that caused it: ``cudaMalloc``."""
+    annotation: str
+    line: str
+
+
+def origins_of(recording: Recording, table: Table, lines: Lines | None) -> Iterator[Origin]:
+    """Where each row of ``table`` came from."""
+    if lines is not None and not lines.knows(recording.clock):
+        lines = None
+    calls = recording.api_calls
+    names = calls.names()
+    starts, threads, clock = calls.start_ns, calls.thread_id, recording.clock
+    rows = recording.launch_rows(table.correlation_id).tolist()
+    for row, annotation in zip(rows, recording.annotations_of(table), strict=True):
+        found = lines.at(int(threads[row]), int(starts[row]), clock) if lines is not None and row >= 0 else None
+        call = names[row].split("_", 1)[0] if row >= 0 else ""
+        yield Origin(call, annotation, "" if found is None else f"{found[0]}:{found[1]}")
 
 
 def _deeds(recording: Recording, table: Table, names: list[str], lines: Lines | None) -> Iterator[Deed]:
-    calls = recording.api_calls
     sizes = table.num_bytes.tolist() if "num_bytes" in table.columns else [0] * len(table)
-    rows = recording.launch_rows(table.correlation_id).tolist()
-    annotations = recording.annotations_of(table)
-    starts, threads, clock = calls.start_ns, calls.thread_id, recording.clock
-    for name, duration, size, annotation, row in zip(
-        names, table.duration_ns.tolist(), sizes, annotations, rows, strict=True
-    ):
-        found = lines.at(int(threads[row]), int(starts[row]), clock) if lines is not None and row >= 0 else None
-        yield Deed(name, duration, size, annotation, "" if found is None else f"{found[0]}:{found[1]}")
+    origins = origins_of(recording, table, lines)
+    for name, duration, size, origin in zip(names, table.duration_ns.tolist(), sizes, origins, strict=True):
+        yield Deed(name, duration, size, origin.annotation, origin.line)
+
+
+def _allocations(recording: Recording, lines: Lines | None) -> Iterator[Deed]:
+    """Allocating calls, with as many bytes as CUPTI recorded, and recorded allocations of other calls."""
+    operations = recording.memory_operations[device_memory_rows(recording, ALLOCATION)]
+    sizes = Counter[int]()
+    for correlation, num_bytes in zip(operations.correlation_id.tolist(), operations.num_bytes.tolist(), strict=True):
+        sizes[correlation] += num_bytes
+    calls = recording.api_calls[calls_of(recording, ALLOCATING_CALLS)]
+    names = [name.split("_", 1)[0] for name in calls.names()]
+    for deed, correlation in zip(_deeds(recording, calls, names, lines), calls.correlation_id, strict=True):
+        yield replace(deed, num_bytes=sizes.pop(int(correlation), 0))
+    others = operations[np.isin(operations.correlation_id, list(sizes))]
+    for origin, num_bytes in zip(origins_of(recording, others, lines), others.num_bytes.tolist(), strict=True):
+        yield Deed(origin.call or "allocation", 0, num_bytes, origin.annotation, origin.line)
 
 
 def what_ran(deeds: Iterable[Deed]) -> str:
@@ -145,23 +176,3 @@ def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequen
     if len(rows) > _MOST_ROWS:
         text.append(f"  ... and {len(rows) - _MOST_ROWS:,} more")
     return "\n".join(line.rstrip() for line in text)
-
-
-def allocation_lines(recordings: Sequence[Recording], lines: Lines | None) -> list[str]:
-    """The allocating calls of ``recordings`` by line and annotation, and how many freeing calls stand against them."""
-    made: Counter[str] = Counter()
-    freed = 0
-    for recording in recordings:
-        calls = recording.api_calls[calls_of(recording, ALLOCATING_CALLS)]
-        for deed in _deeds(recording, calls, calls.names(), _known(lines, recording)):
-            origin = " ".join(filter(None, [deed.line, f"({deed.annotation})" if deed.annotation else ""]))
-            made[f"{deed.what} at {origin or 'a line that is not known'}"] += 1
-        freed += len(calls_of(recording, FREEING_CALLS))
-    found = [f"{count} x {text}" for text, count in sorted(made.items())]
-    if found and freed:
-        found.append(f"less {freed} freeing call{'s' * (freed != 1)}")
-    return found
-
-
-def _known(lines: Lines | None, recording: Recording) -> Lines | None:
-    return lines if lines is not None and lines.knows(recording.clock) else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,16 +20,17 @@ from collector.testing.plugin.artifacts import SUFFIX, longest, safe_name, save_
 from collector.testing.plugin.devices import Found, find_devices, why_not
 from collector.testing.plugin.figures import Figures, figures_of
 from collector.testing.plugin.leaks import LeakCheck
-from collector.testing.plugin.limits import LimitError, judge, parse_limits
+from collector.testing.plugin.limits import MEMORY_LIMIT, LimitError, judge, parse_limits
 from collector.testing.plugin.lines import Lines
 from collector.testing.plugin.markers import MarkerError, Markers, read_markers, uses_gpu
+from collector.testing.plugin.matching import match_snapshot
 from collector.testing.plugin.running import Phase, Running
 from collector.testing.plugin.sticky import recorded_sticky_error, speaks_of_cuda, sticky_error
 from collector.testing.plugin.torch_profiler import TakeTurns
 from collector.testing.plugin.tracing import Tracing
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from collector.testing import SimulatedGpu
     from collector.testing.plugin.options import PluginOptions
@@ -129,8 +131,7 @@ class GpuRunner:
             self._add_to_failure(running)
             raise
         if running.leak_check is not None:
-            self._tracing.finish()
-            running.leak_check.after_call()
+            self._look_for_leaks(running, "call", running.leak_check.after_call)
         self._check_context(running, "call")
         message = running.limits_message()
         if message is not None:
@@ -216,7 +217,7 @@ class GpuRunner:
             yield
             return
         self._turns.arrange()
-        self._tracing.begin()
+        self._tracing.begin(memory=running.wants_memory)
         try:
             yield
         finally:
@@ -233,17 +234,32 @@ class GpuRunner:
         if running.markers.limits and losses:
             texts.append(f"GPU limits were not judged, because the trace is incomplete: {'; '.join(losses)}")
         if running.leak_check is not None:
-            self._tracing.finish()
-            leak, held = running.leak_check.after_teardown(running.unfreed_calls())
+            self._look_for_leaks(running, "teardown", running.leak_check.after_teardown)
+            unfreed = running.unfreed()
+            leak, held = running.leak_check.judge(unfreed.count)
             if leak is not None:
                 running.notes["leak"] = {
                     "device_bytes": leak.device,
                     "allocators": dict(leak.allocators),
-                    "calls": leak.calls,
+                    "unfreed": leak.unfreed,
+                    "allocations": [asdict(allocation) for allocation in unfreed.allocations],
                 }
-                texts.append(leak.message(running.item.nodeid, [*held, *_allocations(running)]))
+                texts.append(leak.message(running.item.nodeid, [*held, *unfreed.lines()]))
         if texts:
             pytest.fail("\n".join(texts), pytrace=False)
+
+    def _look_for_leaks(self, running: Running, when: str, measure: Callable[[], None]) -> None:
+        """Let the leak check measure. It collects garbage first: what that frees is noted, as not the test's deed."""
+        self._tracing.finish()
+        if not running.traced or running.untraced is not None:
+            measure()
+            return
+        self._tracing.begin(memory=True)
+        try:
+            measure()
+        finally:
+            running.collected[when] = self._tracing.end()[0]
+            self._tracing.finish()
 
     def _check_context(self, running: Running, when: str) -> None:
         """Fail where the test left CUDA unusable, though nothing else failed."""
@@ -332,7 +348,9 @@ class GpuRunner:
 
                 pytest.fail(excess_message(f"a step of {item.nodeid}", excesses, [step.recording], running.lines))
 
-        return Step(on_exit, lambda step, name: self._match_snapshot(running, step, name))
+        memory = running.wants_memory or MEMORY_LIMIT in limits
+        update = self._options.update_snapshots
+        return Step(on_exit, lambda step, name: match_snapshot(running, step, name, update=update), memory=memory)
 
     def devices_of(self, item: pytest.Item) -> tuple[int, ...]:
         """What ``gpu_devices`` gives."""
@@ -353,40 +371,6 @@ class GpuRunner:
             yield gpu
             self._tracing.rest()
 
-    def _match_snapshot(self, running: Running, step: Step, name: str | None) -> None:
-        __tracebackhide__ = True
-        from collector.errors import OutputError
-        from collector.testing.plugin import snapshots
-
-        item = running.item
-        running.snapshots += 1
-        plain = name or ("" if running.snapshots == 1 else str(running.snapshots))
-        test = item.nodeid.partition("::")[2] or item.name
-        path = (
-            item.path.parent
-            / snapshots.FOLDER
-            / item.path.stem
-            / f"{safe_name(f'{test}--{plain}' if plain else test)}.json"
-        )
-        if step.ledger.losses():
-            pytest.fail("a lossy trace is neither compared with a snapshot nor written to one; see the test's teardown")
-        now = snapshots.snapshot_of(step.recording)
-        try:
-            if self._options.update_snapshots:
-                snapshots.save_snapshot(now, path)
-                running.note("remarks", "snapshots were written, not compared")
-                return
-            difference, remark = snapshots.compare(snapshots.load_snapshot(path), now)
-        except (snapshots.SnapshotError, OutputError) as error:
-            pytest.fail(str(error))
-        except OSError as error:
-            pytest.fail(f"the snapshot {path} cannot be written: {error.strerror or error}")
-        if remark:
-            running.note("remarks", remark)
-        if difference:
-            head = f"the step does not match its snapshot {path}" + (f"\n{remark}" if remark else "")
-            pytest.fail(f"{head}\n{difference}\n--gpu-snapshot-update accepts what this run did")
-
 
 def _skip(reason: str) -> None:
     raise pytest.skip.Exception(reason, _use_item_location=True)
@@ -400,11 +384,3 @@ def _with_leaks(markers: Markers) -> Markers:
     from dataclasses import replace
 
     return replace(markers, leaks=True)
-
-
-def _allocations(running: Running) -> list[str]:
-    """The allocating calls recorded in the test's call: which, how many, from where."""
-    from collector.testing.plugin.messages import allocation_lines
-
-    phase = running.phases.get("call")
-    return [] if phase is None else allocation_lines(phase.recordings, running.lines)

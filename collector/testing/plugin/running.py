@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from collector.testing.plugin.limits import judge
+from collector.testing.plugin.limits import MEMORY_LIMIT, judge
 
 if TYPE_CHECKING:
     import pytest
 
     from collector.recording import Recording
     from collector.testing import SimulatedGpu
+    from collector.testing.plugin.allocations import Unfreed
     from collector.testing.plugin.figures import Figures
     from collector.testing.plugin.leaks import LeakCheck
     from collector.testing.plugin.lines import Lines
@@ -48,6 +49,8 @@ class Running:
     """Whether one of its reports so far is a failure."""
     steps: int = 0
     snapshots: int = 0
+    collected: dict[str, list[Recording]] = field(default_factory=lambda: {"call": [], "teardown": []})
+    """What happened while the leak check had garbage collected, after the call and after the teardown."""
     unjudged: list[str] = field(default_factory=list)
     """Why a limit or a step of this test could not be judged."""
     notes: dict[str, Any] = field(default_factory=dict)
@@ -73,10 +76,17 @@ class Running:
         """Everything recorded so far."""
         return [recording for phase in self.phases.values() for recording in phase.recordings]
 
-    def unfreed_calls(self) -> int:
-        """Allocating less freeing calls, in the call and in the whole test, whichever is less."""
-        balance = {when: p.figures.allocations - p.figures.frees for when, p in self.phases.items()}
-        return min(balance.get("call", 0), sum(balance.values()))
+    @property
+    def wants_memory(self) -> bool:
+        """Whether memory operations are to be recorded: where something depends on them, as they cost extra."""
+        return self.markers.leaks or any(limit.name == MEMORY_LIMIT for limit in self.markers.limits)
+
+    def unfreed(self) -> Unfreed:
+        """What the call allocated and nothing freed: not the call, nor the garbage collector, nor the teardown."""
+        from collector.testing.plugin.allocations import unfreed
+
+        call, teardown = (self.phases[when].recordings if when in self.phases else [] for when in ("call", "teardown"))
+        return unfreed(call, [*self.collected["call"], *teardown, *self.collected["teardown"]], self.lines)
 
     def limits_message(self) -> str | None:
         """The failure's text where the call exceeds the test's limits; None where it does not or cannot be judged."""

@@ -57,9 +57,11 @@ class Step(Session):
     It is not available before the block has ended, and it raises where nothing can be traced.
     """
 
-    def __init__(self, on_exit: Callable[[Step], None], match_snapshot: Callable[[Step, str | None], None]) -> None:
-        """Made by the fixture ``gpu_trace``."""
-        super().__init__(new_session().options)
+    def __init__(
+        self, on_exit: Callable[[Step], None], match_snapshot: Callable[[Step, str | None], None], *, memory: bool
+    ) -> None:
+        """Made by the fixture ``gpu_trace``; ``memory``: it also records memory operations."""
+        super().__init__(new_session(memory=memory).options)
         self._on_exit = on_exit
         self._match_snapshot = match_snapshot
 

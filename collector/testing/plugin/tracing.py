@@ -19,12 +19,10 @@ from collector.errors import (
     PermissionDeniedError,
     SessionActiveError,
 )
-from collector.options import KINDS, TraceOptions
+from collector.options import KINDS, KINDS_ON_REQUEST, TraceOptions
 from collector.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from collector.recording import Recording
 
 BUFFER_BYTES, MAX_BUFFERS = 512 << 10, 512
@@ -34,18 +32,19 @@ _LASTING = (DriverNotFoundError, CuptiNotFoundError, CuptiUnusableError, Permiss
 """Reasons that a next attempt in this process will meet again."""
 
 
-def new_session() -> Session:
-    """A session as the plugin uses it."""
-    return Session(TraceOptions(strict=True, buffer_bytes=BUFFER_BYTES, max_buffers=MAX_BUFFERS))
+def new_session(*, memory: bool) -> Session:
+    """A session as the plugin uses it; ``memory``: also of memory operations."""
+    kinds = (*KINDS, *KINDS_ON_REQUEST) if memory else KINDS
+    return Session(TraceOptions(strict=True, kinds=kinds, buffer_bytes=BUFFER_BYTES, max_buffers=MAX_BUFFERS))
 
 
 class Tracing:
     """Traces between `begin` and `end`; fits `collector.process.Background`."""
 
-    def __init__(self, make_session: Callable[[], Session] = new_session) -> None:
-        """``make_session`` makes the sessions."""
-        self._make_session = make_session
+    def __init__(self) -> None:
+        """Nothing is traced before `begin`."""
         self._session: Session | None = None
+        self._memory = False
         self._libraries = _libraries()
         self._wanted = False
         self._paused = False
@@ -55,8 +54,11 @@ class Tracing:
         self.unavailable: str | None = None
         """Why nothing can be traced in this process, once it is known."""
 
-    def begin(self) -> None:
-        """Trace from now on, if it can be done."""
+    def begin(self, *, memory: bool = False) -> None:
+        """Trace from now on, if it can be done; ``memory``: memory operations as well."""
+        if memory != self._memory:
+            self.finish()
+            self._memory = memory
         if self._libraries != _libraries():  # a simulated GPU came or went since the session was opened
             self.finish()
             self.restart()
@@ -132,7 +134,7 @@ class Tracing:
         if self.unavailable is not None:
             self._losses.append(self.unavailable)
             return
-        session = self._session = self._make_session()
+        session = self._session = new_session(memory=self._memory)
         try:
             session.__enter__()
         except SessionActiveError:

@@ -1,0 +1,146 @@
+"""Device memory that was allocated and not freed: where, how much, from which line. Pure functions.
+
+CUPTI's records of memory operations tell allocations apart by their addresses. A call of which there is no record (a
+trace of the test's own that recorded none; memory that is mapped by hand) can only be counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collector.testing.plugin.figures import (
+    ALLOCATING_CALLS,
+    ALLOCATION,
+    FREEING_CALLS,
+    RELEASE,
+    calls_of,
+    device_memory_rows,
+)
+from collector.testing.plugin.messages import columns, origins_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
+
+    from collector.recording import Recording
+    from collector.testing.plugin.lines import Lines
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """One allocation of device memory."""
+
+    call: str
+    """``cudaMalloc``; ``""`` where the call was not seen."""
+    address: int
+    num_bytes: int
+    device_id: int
+    annotation: str
+    line: str
+    """``tests/test_step.py:31``, or ``""`` where it is not known."""
+
+
+@dataclass(frozen=True)
+class Unfreed:
+    """What was allocated and not freed."""
+
+    allocations: tuple[Allocation, ...] = ()
+    """Those known by address, in order of time."""
+    calls: tuple[str, ...] = ()
+    """``2 x cudaMalloc at test_step.py:17``: allocating calls without a record."""
+    balance: int = 0
+    """How many such calls there are, less the freeing calls without a record; at least 0."""
+
+    @property
+    def count(self) -> int:
+        """How many allocations were not freed."""
+        return len(self.allocations) + self.balance
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the allocations known by address."""
+        return sum(allocation.num_bytes for allocation in self.allocations)
+
+    def lines(self) -> list[str]:
+        """A table of it as text, and the calls that could only be counted."""
+        rows = [
+            (
+                f"{one.address:#x}",
+                f"{one.num_bytes:,}",
+                str(one.device_id),
+                one.call or "-",
+                one.annotation or "-",
+                one.line or "not known",
+            )
+            for one in sorted(self.allocations, key=lambda one: -one.num_bytes)
+        ]
+        headers = ("address", "bytes", "device", "call", "annotation", "line")
+        table = columns(headers, rows, right=(1, 2)).splitlines() if rows else []
+        counted = [*self.calls, f"less what was freed: {self.balance}"] if self.balance else []
+        return [*(line[2:] for line in table), *counted]
+
+
+def unfreed(made: Sequence[Recording], afterwards: Iterable[Recording], lines: Lines | None) -> Unfreed:
+    """Return what was allocated in ``made`` and freed neither there nor ``afterwards``.
+
+    Args:
+        made: recordings in order of time.
+        afterwards: later ones, in order of time: what is freed in them counts, what is allocated does not.
+        lines: where Python was meanwhile, if that was noted.
+    """
+    live: dict[int, Allocation] = {}
+    calls: Counter[str] = Counter()
+    freed = 0
+    for recording in made:
+        _follow(recording, live, allocations_of(recording, lines))
+        calls.update(_counted_calls(recording, lines))
+        freed += len(_without_record(recording, FREEING_CALLS, RELEASE))
+    for recording in afterwards:
+        _follow(recording, live, {})
+        freed += len(_without_record(recording, FREEING_CALLS, RELEASE))
+    texts = tuple(f"{count} x {text}" for text, count in sorted(calls.items()))
+    return Unfreed(tuple(live.values()), texts, max(calls.total() - freed, 0))
+
+
+def allocations_of(recording: Recording, lines: Lines | None) -> dict[int, Allocation]:
+    """The recorded allocations of device memory: row in ``memory_operations`` -> allocation."""
+    rows = device_memory_rows(recording, ALLOCATION)
+    operations = recording.memory_operations[rows]
+    facts = zip(operations.address.tolist(), operations.num_bytes.tolist(), operations.device_id.tolist(), strict=True)
+    return {
+        row: Allocation(origin.call, address, num_bytes, device, origin.annotation, origin.line)
+        for row, (address, num_bytes, device), origin in zip(
+            rows.tolist(), facts, origins_of(recording, operations, lines), strict=True
+        )
+    }
+
+
+def _follow(recording: Recording, live: dict[int, Allocation], made: dict[int, Allocation]) -> None:
+    """Take what ``recording`` frees out of ``live``, address -> allocation, and put in what it allocates."""
+    operations = recording.memory_operations  # in order of time
+    addresses = operations.address.tolist()
+    released = set(np.flatnonzero(operations.operation == RELEASE).tolist())
+    for row in sorted(released | made.keys()):
+        if row in released:
+            live.pop(addresses[row], None)
+        else:
+            live[addresses[row]] = made[row]
+
+
+def _counted_calls(recording: Recording, lines: Lines | None) -> Iterable[str]:
+    calls = recording.api_calls[_without_record(recording, ALLOCATING_CALLS, ALLOCATION)]
+    for origin in origins_of(recording, calls, lines):
+        where = " ".join(filter(None, [origin.line, f"({origin.annotation})" if origin.annotation else ""]))
+        yield f"{origin.call} at {where or 'a line that is not known'}"
+
+
+def _without_record(recording: Recording, names: frozenset[str], operation: int) -> npt.NDArray[np.int64]:
+    """The rows in ``api_calls`` of calls of these names whose memory operation was not recorded."""
+    rows = calls_of(recording, names)
+    recorded = recording.memory_operations.correlation_id[device_memory_rows(recording, operation)]
+    return rows[~np.isin(recording.api_calls.correlation_id[rows], recorded)]

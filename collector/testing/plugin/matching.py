@@ -1,0 +1,51 @@
+"""A step of a test held against its snapshot, or written to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from collector.errors import OutputError
+from collector.testing.plugin import snapshots
+from collector.testing.plugin.artifacts import safe_name
+
+if TYPE_CHECKING:
+    from collector.testing.plugin.running import Running
+    from collector.testing.plugin.step import Step
+
+
+def match_snapshot(running: Running, step: Step, name: str | None, *, update: bool) -> None:
+    """Fail the test where ``step`` is not what its snapshot says; see `Step.assert_matches_snapshot`.
+
+    Args:
+        running: the test.
+        step: one of its steps.
+        name: the snapshot's name within the test; None: the test's own, numbered from its second snapshot on.
+        update: write the snapshot instead.
+    """
+    __tracebackhide__ = True
+    item = running.item
+    running.snapshots += 1
+    plain = name or ("" if running.snapshots == 1 else str(running.snapshots))
+    test = item.nodeid.partition("::")[2] or item.name
+    file = f"{safe_name(f'{test}--{plain}' if plain else test)}.json"
+    path = item.path.parent / snapshots.FOLDER / item.path.stem / file
+    if step.ledger.losses():
+        pytest.fail("a lossy trace is neither compared with a snapshot nor written to one; see the test's teardown")
+    now = snapshots.snapshot_of(step.recording)
+    try:
+        if update:
+            snapshots.save_snapshot(now, path)
+            running.note("remarks", "snapshots were written, not compared")
+            return
+        difference, remark = snapshots.compare(snapshots.load_snapshot(path), now)
+    except (snapshots.SnapshotError, OutputError) as error:
+        pytest.fail(str(error))
+    except OSError as error:
+        pytest.fail(f"the snapshot {path} cannot be written: {error.strerror or error}")
+    if remark:
+        running.note("remarks", remark)
+    if difference:
+        head = f"the step does not match its snapshot {path}" + (f"\n{remark}" if remark else "")
+        pytest.fail(f"{head}\n{difference}\n--gpu-snapshot-update accepts what this run did")
