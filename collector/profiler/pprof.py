@@ -1,9 +1,16 @@
-"""A profile for Google's pprof: one sample per graph node, located by the lines that created it."""
+"""A profile for Google's pprof: one sample per node, located by the lines that created it or by its name scopes.
+
+Of a TensorFlow graph it is tfprof's to the field: a location is a function and the line that calls it, so that the line
+which creates the node is in none, and nodes that lines further down share a stack with are left out. Without a graph, as
+for recorded steps, every line is a location, the innermost too, a sample's count is how often its node ran, and name
+scopes can take the place of lines.
+"""
 
 from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from collector.profiler.errors import ViewError
 from collector.profiler.views.code import CodeNode
@@ -25,6 +32,7 @@ MEASURES: dict[str, tuple[str, str, str]] = {
 """Attribute -> (counter, unit, comment)."""
 
 NODE_LABEL = "graph node:"
+_PROGRAM = "recorded step"
 
 
 def measure_of(select: frozenset[str]) -> str:
@@ -63,7 +71,7 @@ class ProfileBuilder:
         self._strings = _Table()
         self._functions: dict[tuple[bytes, bytes, int], tuple[int, int, int]] = {}
         self._locations: dict[tuple[bytes, bytes, int], tuple[int, int]] = {}
-        self._samples: dict[bytes, tuple[list[int], int, int]] = {}
+        self._samples: dict[bytes, tuple[list[int], list[int], int]] = {}
 
     def location(self, file: str, function: str, first_line: int, caller_file: str, line: int) -> int:
         """The id of ``function`` called from ``line`` of ``caller_file``.
@@ -80,35 +88,87 @@ class ProfileBuilder:
         known = self._functions.get(key)
         if known is None:
             stem = file.rpartition("/")[2].partition(".")[0]
-            known = (len(self._functions) + 1, self._strings[f"{stem}:{function}"], self._strings[file])
+            name = f"{stem}:{function}" if file else function
+            known = (len(self._functions) + 1, self._strings[name], self._strings[file])
             self._functions[key] = known
         return known[0]
 
-    def sample(self, member: TreeNode, locations: list[int]) -> None:
+    def sample(self, member: TreeNode, locations: list[int], count: int = 1) -> None:
         """One graph node, ``locations`` from the outermost to the line that created it."""
         label = (self._strings[NODE_LABEL], self._strings[member.name])[1]
-        self._samples[member.name.encode()] = (locations[::-1], getattr(member.own, self._counter), label)
+        value = getattr(member.own, self._counter)
+        self._samples[member.name.encode()] = (locations[::-1], [count, value], label)
 
-    def build(self) -> PprofProfile:
-        """The profile so far."""
+    def build(self, program: str = "") -> PprofProfile:
+        """The profile so far. Without the name of a ``program`` pprof complains that it has none."""
         strings = self._strings
         profile = PprofProfile()
         for type_, unit in (("count", "count"), (self._attribute, self._unit)):
             profile.sample_type.add(type=strings[type_], unit=strings[unit])
-        for _, (locations, value, name) in sorted(self._samples.items()):
-            sample = profile.sample.add(location_id=locations, value=[1, value])
+        for _, (locations, values, name) in sorted(self._samples.items()):
+            sample = profile.sample.add(location_id=locations, value=values)
             sample.label.add(key=strings[NODE_LABEL], str=name)
         for (_, _, line), (id_, function_id) in sorted(self._locations.items()):
-            profile.location.add(id=id_).line.add(function_id=function_id, line=line)
+            location = profile.location.add(id=id_, mapping_id=1 if program else 0)
+            location.line.add(function_id=function_id, line=line)
         for (_, _, first_line), (id_, name, file) in sorted(self._functions.items()):
             profile.function.add(id=id_, name=name, filename=file, start_line=first_line)
         profile.comment.append(strings[self._comment])
+        if program:  # all of it has names: pprof need not look for them
+            mapping = profile.mapping.add(id=1, filename=strings[program])
+            mapping.has_functions = mapping.has_filenames = mapping.has_line_numbers = True
         profile.string_table.extend(strings)
         return profile
 
 
+class _Place(NamedTuple):
+    """A location and those around it: a list for each would make deep trees quadratic."""
+
+    location: int
+    outer: _Place | None
+
+    def locations(self) -> list[int]:
+        """From the outermost to this one."""
+        found: list[int] = []
+        place: _Place | None = self
+        while place is not None:
+            found.append(place.location)
+            place = place.outer
+        return found[::-1]
+
+
+def from_lines(root: Group, attribute: str) -> PprofProfile:
+    """The displayed tree of the code view, weighted by ``attribute``: every line is a location."""
+    builder = ProfileBuilder(attribute)
+    pending: list[tuple[Group, _Place | None]] = [(child, None) for child in reversed(root.shown)]
+    while pending:
+        line, outer = pending.pop()
+        if not isinstance(line, CodeNode) or line.frame is None:
+            raise TypeError("only lines of code have locations")
+        frame = line.frame
+        function = frame.function + line.suffix
+        here = _Place(builder.location(frame.file, function, max(frame.first_line, 0), frame.file, frame.line), outer)
+        for member in line.members if line.shown else _members(line):
+            builder.sample(member, here.locations(), member.own.run_count)
+        pending.extend((callee, here) for callee in reversed(line.shown))
+    return builder.build(program=_PROGRAM)
+
+
+def from_scopes(root: TreeNode, attribute: str) -> PprofProfile:
+    """The displayed tree of the scope view, weighted by ``attribute``: every scope is a location."""
+    builder = ProfileBuilder(attribute)
+    pending: list[tuple[TreeNode, _Place | None]] = [(child, None) for child in reversed(root.shown)]
+    while pending:
+        node, outer = pending.pop()
+        here = _Place(builder.location("", node.name, 0, "", 0), outer)
+        if node.account:
+            builder.sample(node, here.locations(), node.own.run_count)
+        pending.extend((child, here) for child in reversed(node.shown))
+    return builder.build(program=_PROGRAM)
+
+
 def from_code(root: Group, attribute: str) -> PprofProfile:
-    """The displayed tree of the code view, weighted by ``attribute``."""
+    """The displayed tree of the code view, weighted by ``attribute``, as tfprof writes it."""
     builder = ProfileBuilder(attribute)
     pending: list[tuple[Group | None, Group, list[int]]] = [(None, child, []) for child in reversed(root.shown)]
     while pending:

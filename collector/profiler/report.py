@@ -18,7 +18,7 @@ from collector.profiler.views.code import CodeView
 from collector.profiler.views.graph import GraphView
 from collector.profiler.views.op import OpView
 from collector.profiler.views.scope import ScopeView
-from collector.protos import GraphNodeProto, MultiGraphNodeProto
+from collector.protos import GraphNodeProto, MultiGraphNodeProto, PprofProfile
 
 if TYPE_CHECKING:
     from collector.profiler.values import Variables
@@ -105,14 +105,24 @@ class Reporter:
         return group.to_proto(view.root), text
 
     def _pprof(self, view: str, options: Options) -> Report:
-        if view != "code":
+        if view != "code" and self.model.has_graph:
             raise ViewError("Only 'code' view supports pprof output now")
+        if view not in ("code", "scope"):
+            raise ViewError(f"the {view} view has no pprof output", "Ask for the code or the scope view")
         attribute = pprof.measure_of(options.select)
         message, _ = self._answer(view, options)
-        code = self.view("code")
         path = options.output.path
-        content = pprof.encode(pprof.from_code(code.root, attribute))  # type: ignore[arg-type]
+        content = pprof.encode(self._pprof_profile(view, attribute))
         return Report(message, "", ((path, content),), f"\nRun pprof -png --nodecount=100 --sample_index=1 <{path}>\n")
+
+    def _pprof_profile(self, view: str, attribute: str) -> PprofProfile:
+        """Of the view's last answer."""
+        shown = self.view(view)
+        if isinstance(shown, ScopeView):
+            return pprof.from_scopes(shown.root, attribute)
+        if not isinstance(shown, CodeView):
+            raise TypeError(shown)
+        return (pprof.from_code if self.model.has_graph else pprof.from_lines)(shown.root, attribute)
 
     def _timeline(self, view: str, options: Options) -> Report:
         if view == "op":

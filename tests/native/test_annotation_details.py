@@ -127,7 +127,7 @@ def test_dataflow_in_the_graph_view(step):
     root = _profiler(step[1] / "step.pb").profile_graph(OPTIONS)
     (loss,) = (node for node in root.children if node.name == "net/loss")
     nodes = _by_name(loss)
-    assert [child.name for child in nodes["net/fc"].children if "cuda" not in child.name.lower()][0] == "net/embed"
+    assert next(child.name for child in nodes["net/fc"].children if "cuda" not in child.name.lower()) == "net/embed"
     assert loss.total_accelerator_exec_micros == root.total_accelerator_exec_micros
     assert "net/fc/sgemm" in nodes
 
