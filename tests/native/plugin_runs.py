@@ -1,25 +1,41 @@
-"""Runs of pytest in a process of its own, with the plugin as an installed package brings it."""
+"""Runs of pytest inside a test, with the plugin as an installed package brings it."""
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 import re
 
+import collector.testing.plugin
+
+# Hypothesis is left out because its plugin imports all of it at the end of every run, which takes longer than the run.
 INI = """
 [pytest]
-addopts = --strict-markers --strict-config -p no:cacheprovider -p no:benchmark
+addopts = --strict-markers --strict-config -p no:cacheprovider -p no:benchmark -p no:hypothesispytest
 filterwarnings =
     error
     ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning
 """
 
+# A run in this process forgets what it imported, and numpy can be imported once: so all of it is imported before.
+for module in pkgutil.iter_modules(collector.testing.plugin.__path__):
+    importlib.import_module(f"collector.testing.plugin.{module.name}")
+for name in ("collector._native", "collector.testing", "collector.timeline", "rich.table", "rich.box"):
+    importlib.import_module(name)
 
-def run(pytester, source, *arguments, ini=INI, file="test_step.py"):
-    """Write ``source`` as a test file (none: leave the files as they are), run pytest, return its result."""
+
+def run(pytester, source, *arguments, ini=INI, file="test_step.py", apart=False):
+    """Write ``source`` as a test file (none: leave the files as they are), run pytest, return its result.
+
+    In this process, unless it is to be ``apart``: because it ends its process, changes it, or must find it fresh.
+    """
     if source is not None:
         (pytester.path / file).write_text(source)
     (pytester.path / "pytest.ini").write_text(ini)
-    return pytester.runpytest_subprocess(*arguments, timeout=120)
+    if apart:
+        return pytester.runpytest_subprocess(*arguments, timeout=120)
+    return pytester.runpytest_inprocess(*arguments)
 
 
 def report_of(pytester, name="out.json"):

@@ -161,7 +161,7 @@ import pytest
 @pytest.mark.parametrize("n", range(3))
 def test_good(simulated_gpu, n): simulated_gpu.launch("k")
 """
-    result = run(pytester, source, "--gpu-trace=traces", "--gpu-trace-keep=always", "--gpu-simulate")
+    result = run(pytester, source, "--gpu-trace=traces", "--gpu-trace-keep=always", "--gpu-simulate", apart=True)
     result.assert_outcomes(passed=3)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert result.stdout.str().count("No space left on device") == 1

@@ -314,7 +314,7 @@ def test_it_does_without_other_plugins(pytester, missing):
 
 def test_it_can_be_switched_off(pytester):
     source = "import pytest\n@pytest.mark.gpu\ndef test_a(): pass"
-    result = run(pytester, source, "-p", "no:collector")
+    result = run(pytester, source, "-p", "no:collector", apart=True)
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(["*'gpu' not found in `markers` configuration option"])
 
@@ -355,7 +355,7 @@ def test_a():
     print("IMPORTED", *ours)
     assert "numpy" not in sys.modules
 """
-    result = run(pytester, source, "-s", "-p", "no:hypothesispytest")
+    result = run(pytester, source, "-s", apart=True)
     result.assert_outcomes(passed=1)
     (line,) = (line for line in result.stdout.lines if "IMPORTED" in line)
     assert set(re.sub(r".*IMPORTED ", "", line).split()) == {

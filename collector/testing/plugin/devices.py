@@ -15,7 +15,7 @@ from collector.testing.plugin import driver
 from collector.testing.plugin.limits import show
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from collector.testing.plugin.markers import Requirement
 
@@ -46,22 +46,30 @@ class Found:
 
 
 def find_devices(simulated: bool) -> Found:
-    """Ask the driver, once; in another process unless the devices are simulated.
+    """Ask the driver; once and in another process unless the devices are simulated.
 
     Args:
         simulated: whether the devices are those of the simulated GPU that is open in this process.
     """
-    libraries = os.environ.get("COLLECTOR_LIBCUDA"), os.environ.get("CUDA_VISIBLE_DEVICES")
-    return _find(simulated, libraries)
+    if not simulated:
+        return _find_elsewhere(tuple(map(os.environ.get, _DECISIVE)))
+    return _found(lambda: driver.list_devices(driver.load_driver()), simulated=True)
+
+
+_DECISIVE = ("COLLECTOR_LIBCUDA", "CUDA_VISIBLE_DEVICES", "COLLECTOR_SIMULATED_DEVICES")
+"""Variables on which the answer depends."""
 
 
 @lru_cache
-def _find(simulated: bool, libraries: tuple[str | None, str | None]) -> Found:
+def _find_elsewhere(environment: tuple[str | None, ...]) -> Found:
+    return _found(_ask_elsewhere, simulated=False)
+
+
+def _found(ask: Callable[[], list[dict[str, Any]]], *, simulated: bool) -> Found:
     try:
-        rows = driver.list_devices(driver.load_driver()) if simulated else _ask_elsewhere()
+        return Found(tuple(map(_device, ask())), simulated=simulated)
     except driver.DriverError as error:
         return Found(reason=str(error), simulated=simulated)
-    return Found(tuple(_device(row) for row in rows), simulated=simulated)
 
 
 def _ask_elsewhere() -> list[dict[str, Any]]:
