@@ -38,6 +38,11 @@ if TYPE_CHECKING:
     from collector.testing.plugin.step import Step
 
 _RUNNING = pytest.StashKey[Running]()
+_MEASURES = {
+    "benchmark": "pytest-benchmark measures its call",
+    "gpu_benchmark": "gpu_benchmark measures its call, and traces it itself",
+}
+"""Fixtures of tests whose call our trace would slow down -> what the report then says."""
 _LEAVE_STATUS = 75
 """Exit status of a worker that makes room for one with a working CUDA context (EX_TEMPFAIL)."""
 
@@ -199,8 +204,8 @@ class GpuRunner:
             markers = _with_leaks(markers)
         asks = bool(markers.limits or markers.leaks or markers.traces_itself)
         untraced = markers.untraced
-        if untraced is None and not asks and "benchmark" in getattr(item, "fixturenames", ()):
-            untraced = "pytest-benchmark measures its call"
+        if untraced is None and not asks:
+            untraced = next((why for name, why in _MEASURES.items() if name in getattr(item, "fixturenames", ())), None)
         running = Running(item, markers, untraced, traced=self._options.trace or asks)
         if is_gpu_test and self._sharing is not None and self._shares:
             running.claimed = True
