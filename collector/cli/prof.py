@@ -75,9 +75,13 @@ def _profiler(arguments: argparse.Namespace, steps: list[str]) -> Profiler:
         raise InvalidFileError("nothing to profile", "Give a recorded step, --run_meta_path or --profile_path")
     profiler = Profiler(arguments.graph_path)
     for step, path in enumerate(filter(None, (arguments.run_meta_path or "").split(","))):
-        coverage = profiler.add_step(step, path)
-        if arguments.graph_path:
-            print(f"step {step}: {coverage:.1%} of the graph's nodes ran", file=sys.stderr)
+        of_graph = list(profiler.model.nodes.values()) if arguments.graph_path else []
+        profiler.add_step(step, path)
+        if of_graph:
+            ran = sum(step in node.executions for node in of_graph)
+            if not ran:
+                raise InvalidFileError(f"{path} does not belong to the graph: none of its nodes ran in that step")
+            print(f"step {step}: {ran / len(of_graph):.1%} of the graph's nodes ran", file=sys.stderr)
     for path in steps:
         profiler.add_recorded_step(len(profiler.model.steps), path)
     if arguments.op_log_path:

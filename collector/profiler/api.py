@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from collector.errors import OutputError
 from collector.profiler import oplog, persist
 from collector.profiler.errors import MissingStepError, MissingTracesError, OptionError, ViewError
 from collector.profiler.inputs import load
@@ -185,7 +186,7 @@ class Profiler:
             return message
         try:
             deliver(report, options)
-        except OSError as error:
+        except OutputError as error:
             log.error("%s", error)
         return report.message
 

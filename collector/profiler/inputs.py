@@ -12,7 +12,7 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError, Message
 
 from collector.errors import InvalidFileError
-from collector.protos import GraphDef
+from collector.protos import GraphDef, OpLogProto, ProfileProto, RunMetadata
 
 M = TypeVar("M", bound=Message)
 
@@ -34,6 +34,8 @@ def load(source: M | str | os.PathLike[str] | bytes, kind: type[M]) -> M:
         data = path.read_bytes()
     except OSError as error:
         raise InvalidFileError(f"{path} cannot be read: {error.strerror}") from error
+    if not data:
+        raise InvalidFileError(f"{path} is empty", f"Give a file with {_named(kind)}")
     return parse(data, kind, str(path))
 
 
@@ -61,11 +63,34 @@ def parse(data: bytes, kind: type[M], name: str) -> M:
 def _is_foreign(message: Message) -> bool:
     """Whether it only seems to be of its kind: the wire format parses much of another kind, too.
 
-    Then nothing in it was understood, or a graph has nodes that are of no op.
+    Then nothing in it was understood, or its names are no names, or it has fields that no version of it has ever had.
     """
+    if not message.ListFields():
+        return True
     if isinstance(message, GraphDef):
-        return not message.ListFields() or not all(node.op for node in message.node)
-    return not message.ListFields()
+        return not all(_is_name(node.name) and _is_name(node.op) for node in message.node)
+    if isinstance(message, RunMetadata):
+        return not message.step_stats.dev_stats and _has_unknown_fields(message.step_stats)
+    if isinstance(message, OpLogProto) and not all(_is_name(entry.name) for entry in message.log_entries):
+        return True
+    return isinstance(message, OpLogProto | ProfileProto) and _has_unknown_fields(message)
+
+
+def _is_name(text: str) -> bool:
+    """Messages of another kind, taken for a name, have tags and lengths in them."""
+    return bool(text) and text.isprintable()
+
+
+def _has_unknown_fields(message: Message) -> bool:
+    known = type(message)()
+    known.CopyFrom(message)
+    known.DiscardUnknownFields()
+    return known.ByteSize() < message.ByteSize()
+
+
+def _named(kind: type[Message]) -> str:
+    name = kind.DESCRIPTOR.name
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
 
 
 def _parse_text(data: bytes, kind: type[M], name: str) -> M:
@@ -75,8 +100,8 @@ def _parse_text(data: bytes, kind: type[M], name: str) -> M:
         message = text_format.Parse(data.decode("utf-8"), kind(), allow_unknown_field=True)
     except (UnicodeDecodeError, text_format.ParseError) as error:
         raise InvalidFileError(
-            f"{name} is no {wanted}, neither binary nor text", f"Give a file with a {wanted}"
+            f"{name} is no {wanted}, neither binary nor text", f"Give a file with {_named(kind)}"
         ) from error
     if _is_foreign(message):
-        raise InvalidFileError(f"{name} is no {wanted}: it has none of its fields", f"Give a file with a {wanted}")
+        raise InvalidFileError(f"{name} is no {wanted}: it has none of its fields", f"Give a file with {_named(kind)}")
     return message

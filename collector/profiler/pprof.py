@@ -1,7 +1,7 @@
 """A profile for Google's pprof: one sample per node, located by the lines that created it or by its name scopes.
 
 Of a TensorFlow graph it is tfprof's to the field: a location is a function and the line that calls it, so that the line
-which creates the node is in none, and nodes that lines further down share a stack with are left out. Without a graph, as
+which creates the node is in none, and nodes whose stack another stack goes on from are left out. Without a graph, as
 for recorded steps, every line is a location, the innermost too, a sample's count is how often its node ran, and name
 scopes can take the place of lines.
 """

@@ -36,8 +36,6 @@ class Prompt:
                 write(self.reply(line))
             except CollectorError as error:
                 write(f"{error}\n")
-            except OSError as error:
-                write(f"cannot write: {error}\n")
 
     def reply(self, line: str) -> str:
         """The answer to one line.

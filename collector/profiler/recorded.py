@@ -32,6 +32,8 @@ class RecordedStep:
     host: list[DeviceColumns]
     accelerators: list[DeviceColumns]
     """The ``stream:all`` devices: each activity once."""
+    device_names: tuple[str, ...]
+    """Of all devices in the step, also of those that are not read."""
     ledger: dict[str, int]
     """What the tracer counted; empty for steps of others."""
     said: dict[str, AnnotationDetails]
@@ -54,7 +56,13 @@ def read(data: bytes | memoryview, provenance: Provenance | None = None) -> Reco
         InvalidFileError: these bytes are neither.
     """
     stats = step_stats_of(memoryview(data))
-    devices = read_devices(stats, lambda device: is_accelerator_stream(device.lower()) or _is_host(device.lower()))
+    names: list[str] = []
+
+    def is_wanted(device: str) -> bool:
+        names.append(device)
+        return is_accelerator_stream(device.lower()) or _is_host(device.lower())
+
+    devices = read_devices(stats, is_wanted)
     combined = [device for device in devices if is_accelerator_stream(device.device.lower())]
     host = [device for device in devices if _is_host(device.device.lower())]
     said = in_provenance(provenance)
@@ -63,7 +71,7 @@ def read(data: bytes | memoryview, provenance: Provenance | None = None) -> Reco
             said.setdefault(details.path, details)
     provenance = provenance or Provenance()
     stacks = {path: stack_of(details, provenance) for path, details in said.items() if details.stack}
-    return RecordedStep(host, combined, dict(provenance.ledger), said, stacks, stats)
+    return RecordedStep(host, combined, tuple(names), dict(provenance.ledger), said, stacks, stats)
 
 
 def _is_host(device: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.errors import OutputError
 from collector.profiler import pprof, trace
 from collector.profiler.attributes import doc_block
 from collector.profiler.errors import MissingStepError, MissingTracesError, ViewError
@@ -16,8 +17,10 @@ from collector.profiler.options import Options
 from collector.profiler.views import group, tree
 from collector.profiler.views.code import CodeView
 from collector.profiler.views.graph import GraphView
+from collector.profiler.views.group import Group
 from collector.profiler.views.op import OpView
 from collector.profiler.views.scope import ScopeView
+from collector.profiler.views.tree import TreeNode
 from collector.protos import GraphNodeProto, MultiGraphNodeProto, PprofProfile
 
 if TYPE_CHECKING:
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 
 VIEWS = ("scope", "graph", "op", "code")
 """What a profile can be looked at by."""
+
+MAX_LEVELS = 10_000
+"""How deep a tree can be shown: with an indent for every level and every scope's whole name, more would be gigabytes."""
 
 View = ScopeView | GraphView | OpView | CodeView
 
@@ -92,12 +98,18 @@ class Reporter:
         """The tree of a view."""
         generation, view = self._views.get(name, (-1, None))
         if view is None or generation != self.model.generation:
+            if name == "scope":
+                _check_scopes(self.model)
             view = _VIEW_CLASSES[name](self.model)
             self._views[name] = (self.model.generation, view)
         return view
 
     def _answer(self, name: str, options: Options) -> tuple[Message, str]:
         view = self.view(name)
+        if name == "graph" and self.model.nodes and not view.root.children:
+            raise ViewError("every node of the graph is an input of another: it goes round in circles, without a start")
+        if options.max_depth > MAX_LEVELS and _is_too_deep(view.root):
+            raise ViewError(f"the {name} view is more than {MAX_LEVELS} levels deep", f"Show -max_depth {MAX_LEVELS}")
         if isinstance(view, ScopeView | GraphView):
             text = view.answer(options, self.variables).text
             return tree.to_proto(view.root), text
@@ -151,6 +163,26 @@ class Reporter:
         return Report(message, "", ((path, content),), f"generating trace file.\n{peaks}{_file_note(path)}")
 
 
+def _check_scopes(model: Model) -> None:
+    deepest = max((name.count("/") for name in model.nodes), default=0)
+    if deepest > MAX_LEVELS:
+        raise ViewError(f"a name is {deepest} scopes deep; the scope view takes {MAX_LEVELS} at most")
+
+
+def _is_too_deep(root: TreeNode | Group) -> bool:
+    """Whether a walk that comes to every node once, as display does, gets below ``MAX_LEVELS``."""
+    seen: set[int] = set()
+    path: list[Iterator[TreeNode | Group]] = [iter(root.children)]
+    while path and len(path) <= MAX_LEVELS:
+        child = next((child for child in path[-1] if id(child) not in seen), None)
+        if child is None:
+            path.pop()
+            continue
+        seen.add(id(child))
+        path.append(iter(child.children))
+    return bool(path)
+
+
 def _file_note(path: str) -> str:
     stars = "*" * 54
     return (
@@ -174,7 +206,7 @@ def deliver(report: Report, options: Options) -> None:
     """Writes the report's files and prints what the user is to see.
 
     Raises:
-        OSError: a file cannot be written.
+        OutputError: a file cannot be written.
     """
     write_files(report)
     if options.output.kind == "stdout":
@@ -188,7 +220,10 @@ def write_files(report: Report) -> None:
     """Writes the report's files.
 
     Raises:
-        OSError: one cannot be written.
+        OutputError: one cannot be written.
     """
     for path, content in report.files:
-        Path(path).write_bytes(content)
+        try:
+            Path(path).write_bytes(content)
+        except OSError as error:
+            raise OutputError(f"cannot write {path}: {error.strerror}") from error

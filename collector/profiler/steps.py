@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import mmap
 import os
 from pathlib import Path
@@ -15,11 +16,13 @@ from collector.recording import Recording
 from collector.stepstats import run_metadata
 from collector.timeline.wire import provenance_of
 
+log = logging.getLogger("collector.profiler")
+
 
 def read_step(source: Any) -> RecordedStep:
     """A step from a file, from bytes, or from what holds it in memory.
 
-    Large ``.pb`` files are mapped and read as columns; everything else goes through `collector.load`.
+    ``.pb`` files are mapped and read as columns; whatever else they hold, and everything else, is for `collector.load`.
 
     Raises:
         InvalidFileError: there is no step in it.
@@ -44,7 +47,16 @@ def _from_file(path: Path) -> RecordedStep:
         try:
             with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
                 if mapped[:2] != b"\x1f\x8b":
-                    return _from_bytes(memoryview(mapped[:]))
-        except (OSError, ValueError) as error:
-            raise InvalidFileError(f"{path} cannot be read: {error}") from error
-    return read_step(load(path))
+                    step = _from_bytes(memoryview(mapped[:]))
+                    if any(name.startswith("/") for name in step.device_names):
+                        return step
+        except OSError as error:
+            raise InvalidFileError(f"{path} cannot be read: {error.strerror}") from error
+        except (ValueError, InvalidFileError):
+            pass  # an empty file or none of ours; what it is, is known below
+    trace = load(path)
+    if trace.skipped and not any(device.device.startswith("/") for device in trace.step_stats.dev_stats):
+        raise InvalidFileError(f"{path} is no step: what can be read of it has no device", "Give a recorded step")
+    if trace.warning:
+        log.warning("%s", trace.warning)
+    return read_step(trace)

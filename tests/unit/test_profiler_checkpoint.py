@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector import profiler
+from collector.cli import main
 from collector.errors import InvalidFileError
 from collector.profiler import snappy
 from collector.profiler.checkpoint import Checkpoint, crc32c, unmask
@@ -144,3 +145,22 @@ def test_snappy_copies_may_run_into_themselves():
 def test_snappy_never_fails_otherwise(data):
     with contextlib.suppress(InvalidFileError):
         assert isinstance(snappy.decompress(data), bytes)
+
+
+def test_values_that_are_gone_are_said_at_the_question(tmp_path, capsys):
+    graph = GraphDef()
+    graph.node.add(name="v", op="VariableV2")
+    (tmp_path / "graph").write_bytes(graph.SerializeToString())
+    prefix = _write(tmp_path, {"v": WEIGHTS})
+    words = ["prof", f"--graph_path={tmp_path / 'graph'}", f"--checkpoint_path={prefix}", "scope"]
+    ask = [*words, "-select", "tensor_value"]
+    assert main(ask) == 0
+    assert "[0.75 1.00 1.25]" in capsys.readouterr().out
+    data = tmp_path / "model.ckpt.data-00000-of-00001"
+    data.write_bytes(bytes(24))
+    for said in ("checksum is wrong", "cannot be read"):
+        assert main(words) == 0
+        capsys.readouterr()
+        assert main(ask) == 2
+        assert said in capsys.readouterr().err
+        data.unlink(missing_ok=True)
