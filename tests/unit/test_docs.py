@@ -109,8 +109,10 @@ def test_commands_of_a_page_exist(page: Path) -> None:
     for block in blocks(page):
         if block.language not in ("console", "sh") or block.skipped:
             continue
-        for line in block.text.splitlines():
-            words = shlex.split(line.removeprefix("$ "), comments=True)
+        lines = block.text.splitlines()
+        typed = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]  # the others are what it prints
+        for line in typed or lines:
+            words = shlex.split(line, comments=True)
             if words[:1] == ["make"]:
                 targets = [word for word in words[1:] if "=" not in word]
                 assert set(targets) <= make_targets(), f"{page.name}: {line}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,6 +32,7 @@ def match_snapshot(running: Running, step: Step, name: str | None, *, update: bo
     test = item.nodeid.partition("::")[2] or item.name
     file = f"{safe_name(f'{test}--{plain}' if plain else test)}.json"
     path = item.path.parent / snapshots.FOLDER / item.path.stem / file
+    shown = os.path.relpath(path, item.config.invocation_params.dir)
     if step.ledger.losses():
         pytest.fail("a lossy trace is neither compared with a snapshot nor written to one; see the test's teardown")
     now = snapshots.snapshot_of(step.recording)
@@ -41,11 +43,11 @@ def match_snapshot(running: Running, step: Step, name: str | None, *, update: bo
             return
         difference, remark = snapshots.compare(snapshots.load_snapshot(path), now)
     except (snapshots.SnapshotError, OutputError) as error:
-        pytest.fail(str(error))
+        pytest.fail(str(error).replace(str(path), shown))
     except OSError as error:
-        pytest.fail(f"the snapshot {path} cannot be written: {error.strerror or error}")
+        pytest.fail(f"the snapshot {shown} cannot be written: {error.strerror or error}")
     if remark:
         running.note("remarks", remark)
     if difference:
-        head = f"the step does not match its snapshot {path}" + (f"\n{remark}" if remark else "")
+        head = f"the step does not match its snapshot {shown}" + (f"\n{remark}" if remark else "")
         pytest.fail(f"{head}\n{difference}\n--gpu-snapshot-update accepts what this run did")

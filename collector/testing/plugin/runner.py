@@ -354,8 +354,12 @@ class GpuRunner:
                 pytest.fail(excess_message(f"a step of {item.nodeid}", excesses, [step.recording], running.lines))
 
         memory = running.wants_memory or MEMORY_LIMIT in limits
-        update = self._options.update_snapshots
-        return Step(on_exit, lambda step, name: match_snapshot(running, step, name, update=update), memory=memory)
+
+        def match(step: Step, name: str | None) -> None:
+            __tracebackhide__ = True
+            match_snapshot(running, step, name, update=self._options.update_snapshots)
+
+        return Step(on_exit, match, memory=memory)
 
     def devices_of(self, item: pytest.Item) -> tuple[int, ...]:
         """What ``gpu_devices`` gives."""
