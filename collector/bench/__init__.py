@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collector.bench.discovery import Case, benchmark, case, parametrize
     from collector.bench.errors import ArmError, BenchmarkError
     from collector.bench.gpu import find_gpu
+    from collector.bench.processes import Missing, Process, compare_processes
     from collector.bench.report import Report
     from collector.bench.simulated import SimulatedCard
 
@@ -26,6 +27,8 @@ _LAZY = {
     "ArmError": "errors",
     "BenchmarkError": "errors",
     "Case": "discovery",
+    "Missing": "processes",
+    "Process": "processes",
     "Regression": "baseline",
     "Report": "report",
     "SimulatedCard": "simulated",
@@ -33,6 +36,7 @@ _LAZY = {
     "benchmark": "discovery",
     "case": "discovery",
     "compare": "comparing",
+    "compare_processes": "processes",
     "find_gpu": "gpu",
     "parametrize": "discovery",
     "regressions": "baseline",
@@ -44,6 +48,8 @@ __all__ = [
     "ArmError",
     "BenchmarkError",
     "Case",
+    "Missing",
+    "Process",
     "Regression",
     "Report",
     "SimulatedCard",
@@ -51,6 +57,7 @@ __all__ = [
     "benchmark",
     "case",
     "compare",
+    "compare_processes",
     "find_gpu",
     "parametrize",
     "regressions",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from collector.bench.errors import BenchmarkError
-from collector.bench.statistics import CONFIDENCE, Ratio, holm, independent_ratio
+from collector.bench.statistics import ASSUMED_RUN_SPREAD, CONFIDENCE, Ratio, holm, independent_ratio
 
 if TYPE_CHECKING:
     from collector.bench.report import Comparison, Report
@@ -41,7 +41,7 @@ def regressions(
 
     Args:
         now: what was measured.
-        before: the baseline.
+        before: the baseline. Where it or ``now`` holds several runs, how they differ is part of every interval.
         fail_above: by which share an arm may become slower.
         allow_other_machine: compare although the card is another one.
 
@@ -52,6 +52,7 @@ def regressions(
     past = {each.title: each for each in before.comparisons}
     pairs: list[tuple[str, str, Ratio]] = []
     notes: list[str] = []
+    one_each = False
     for each in now.comparisons:
         if each.title not in past:
             notes.append(f"{each.title or 'the comparison'} is not in the baseline")
@@ -59,13 +60,20 @@ def regressions(
         notes += _differences(each, past[each.title])
         if any(each.design.get(key) != past[each.title].design.get(key) for key in _SAME_DESIGN):
             continue
-        for name, arm in each.arms.items():
+        for name in each.arms:
             if name in past[each.title].arms:
-                pairs.append((each.title, name, independent_ratio(arm.times_ns, past[each.title].arms[name].times_ns)))
+                now_runs, past_runs = each.runs(name), past[each.title].runs(name)
+                one_each = one_each or len(now_runs) == len(past_runs) == 1
+                pairs.append((each.title, name, independent_ratio(now_runs, past_runs)))
     if not pairs:
         raise BenchmarkError(f"the baseline has nothing in common with this report: {'; '.join(notes)}")
     if now.environment.get("driver_version") != before.environment.get("driver_version"):
         notes.append("the baseline was measured with another driver")
+    if one_each:
+        notes.append(
+            f"one run each: how runs differ is not known and taken to be {ASSUMED_RUN_SPREAD:.0%}; "
+            "measure several (--runs)"
+        )
     differs = holm([ratio.p_value for _, _, ratio in pairs], 1 - CONFIDENCE)
     found = [
         Regression(title, arm, ratio, changed, fail_above)

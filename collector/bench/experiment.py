@@ -239,11 +239,12 @@ class _Experiment:
         self.gpu.synchronize()
         index = len(self.walls)
         self.walls.append(0.0)
-        if self.design.clock == "wall":
-            began = time.perf_counter_ns()
+        if self.design.clock != "cupti":
+            now = time.perf_counter_ns if self.design.clock == "wall" else time.process_time_ns
+            began = now()
             call()
             self.gpu.synchronize()
-            self.walls[index] = float(time.perf_counter_ns() - began)
+            self.walls[index] = float(max(1, now() - began))
             return index
         with collector.annotate(call_name(index)):
             call()

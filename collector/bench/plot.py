@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.bench.table import time_text, verdict_text
+from collector.bench.table import amount_text, time_text, verdict_text
 from collector.files import atomic_write
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ def _distributions(comparison: Comparison) -> str:
             f'<circle cx="{x_of(value)}" cy="{middle + offset:.1f}" r="2"/>'
             for value, offset in zip(times[::step].tolist(), spread[::step].tolist(), strict=True)
         )
-        interval = comparison.arms[name].median_ns
+        interval = comparison.interval(name)
         left, right, at = x_of(max(interval.low, low)), x_of(min(interval.high, high)), x_of(interval.estimate)
-        told = html.escape(f"{name}: {time_text(interval.estimate)}, {len(times)} samples")
+        told = html.escape(f"{name}: {amount_text(interval.estimate, comparison.unit)}, {len(times)} samples")
         marks.append(
             f"<g><title>{told}</title>"
             f'<text x="{_LEFT - 10}" y="{middle + 4}" text-anchor="end">{html.escape(name[:24])}</text>'
@@ -93,7 +93,8 @@ def _distributions(comparison: Comparison) -> str:
         )
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         value = low + share * (high - low)
-        marks.append(f'<text x="{x_of(value)}" y="{height - 6}" text-anchor="middle">{time_text(value)}</text>')
+        told = amount_text(value, comparison.unit)
+        marks.append(f'<text x="{x_of(value)}" y="{height - 6}" text-anchor="middle">{told}</text>')
     return "".join([*marks, "</svg>"])
 
 
@@ -112,9 +113,9 @@ def _scaling(family: list[Comparison], axis: str) -> str:
     lines: dict[str, list[tuple[float, float]]] = {}
     for each in family:
         others = ",".join(f"{name}={value}" for name, value in each.parameters.items() if name != axis)
-        for name, arm in each.arms.items():
+        for name in each.arms:
             label = f"{name} [{others}]" if others else name
-            lines.setdefault(label, []).append((float(each.parameters[axis]), arm.median_ns.estimate))
+            lines.setdefault(label, []).append((float(each.parameters[axis]), each.interval(name).estimate))
     points = [point for line in lines.values() for point in line]
     bounds = [(min(map(math.log, column)), max(map(math.log, column))) for column in zip(*points, strict=True)]
     height = 340

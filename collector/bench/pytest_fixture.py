@@ -4,12 +4,14 @@
 ...     report = gpu_benchmark({"torch": reference, "mine": mine}, check=bench.allclose(rtol=1e-2))
 ...     assert report.verdicts[0]["mine"] in ("faster", "same")
 
-``--gpu-benchmark-save=FOLDER`` stores a report for each test; ``--gpu-benchmark-baseline=FOLDER`` fails a test one of
-whose arms became slower than that by more than ``--gpu-benchmark-fail-above`` (3 %) and beyond the interval.
+``--gpu-benchmark-save=FOLDER`` stores a report for each test, and adds a run to it where one is there, so that a
+baseline comes to know how runs differ. ``--gpu-benchmark-baseline=FOLDER`` fails a test one of whose arms became slower
+than that by more than ``--gpu-benchmark-fail-above`` (3 %) and beyond the interval.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,10 +57,21 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> Callable[..., Report]:
         saved = request.config.getoption("--gpu-benchmark-save")
         if saved:
             Path(saved).mkdir(parents=True, exist_ok=True)
-            report.save(Path(saved) / file)
+            _with_earlier_runs(report, Path(saved) / file).save(Path(saved) / file)
         return report
 
     return measure
+
+
+def _with_earlier_runs(report: Report, file: Path) -> Report:
+    """The report with the runs that are stored, if they are of the same card and measured in the same way."""
+    from collector.bench.errors import BenchmarkError
+    from collector.bench.report import Report, runs_joined
+
+    if file.exists():
+        with contextlib.suppress(BenchmarkError):
+            return runs_joined([Report.load(file), report])
+    return report
 
 
 def _hold_against_baseline(report: Report, config: pytest.Config, file: str) -> None:

@@ -7,10 +7,14 @@ The file is JSON, version 1 of the schema ``collector-bench``:
   source, collector, python, platform, libraries {name: version}, git_revision (``+``: with changes), time, program
 * ``comparisons``, a list; of each
     * ``name``, ``parameters`` {axis: value}, ``reference`` (the arm that ratios are relative to)
-    * ``design``: the fields of `collector.bench.design.Design`, the seed among them
+    * ``design``: the fields of `collector.bench.design.Design`, the seed among them; where processes were compared,
+      ``clock`` is ``reported`` and the rest says how
+    * ``unit`` of the samples: ns, bytes, or another
     * ``flops``, ``bytes`` of one call, or null; ``ceilings`` {bytes_per_s, flop_per_s, measured_with} or null
     * ``arms`` {name: {times_ns, span_ns, kernel_ns {kernel: [ns]}, throttled_ns, event_ns, kernels, launches, copies,
-      memsets, synchronizations}}: raw samples in ns per call, one for each round, and counts of one sample
+      memsets, synchronizations, facts}}: raw samples in ns per call, one for each round, and counts of one sample;
+      ``facts`` {name: value}: what a process told of itself besides
+    * ``run_rounds``: how many of the rounds, in order, belong to each run; empty: all to one
     * ``failures`` {arm: what is wrong}, ``warnings``
     * ``rounds``, ``warm_up_rounds``, ``throttled_rounds``, ``seconds``, ``stopped_by`` (precision, time, rounds)
     * ``states``: what the card's sensors said before and after every round; fields of `collector.bench.gpu.CardState`
@@ -22,6 +26,7 @@ A field may be added within a version; a version that is not known is refused.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import math
 from dataclasses import asdict, dataclass, field, replace
@@ -29,7 +34,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.bench.errors import BenchmarkError
-from collector.bench.statistics import Interval, Ratio, Verdict, median, paired_ratio, verdicts
+from collector.bench.statistics import (
+    Interval,
+    Ratio,
+    Verdict,
+    mean_interval,
+    mean_ratio,
+    median,
+    paired_ratio_of_runs,
+    verdicts,
+)
 from collector.errors import InvalidFileError, MissingDependencyError
 from collector.files import atomic_write
 
@@ -57,6 +71,7 @@ class Arm:
     copies: int = 0
     memsets: int = 0
     synchronizations: int = 0
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @functools.cached_property
     def median_ns(self) -> Interval:
@@ -86,6 +101,10 @@ class Comparison:
     states: Sequence[Mapping[str, Any]] = ()
     probe_cold_ns: Sequence[float] = ()
     probe_hot_ns: Sequence[float] = ()
+    unit: str = "ns"
+    """What the samples are counted in."""
+    run_rounds: Sequence[int] = ()
+    """How many of the rounds belong to each run, in order; empty: all to one."""
 
     @property
     def title(self) -> str:
@@ -93,13 +112,32 @@ class Comparison:
         values = ",".join(f"{axis}={value}" for axis, value in self.parameters.items())
         return f"{self.name}[{values}]" if values else self.name
 
+    @property
+    def is_reported(self) -> bool:
+        """Whether each sample is what a process of its own reported: the median of many, and a run by itself."""
+        return self.design.get("clock") == "reported"
+
+    def interval(self, arm: str) -> Interval:
+        """What is typical of ``arm``, with its interval: the median of rounds, the mean of what processes reported."""
+        return mean_interval(self.arms[arm].times_ns) if self.is_reported else self.arms[arm].median_ns
+
+    def runs(self, arm: str) -> list[Sequence[float]]:
+        """The samples of ``arm``, run by run."""
+        times = self.arms[arm].times_ns
+        if self.is_reported:
+            return [[each] for each in times]
+        ends = list(itertools.accumulate(self.run_rounds or [len(times)]))
+        return [times[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+
     @functools.cached_property
     def ratios(self) -> dict[str, Ratio]:
         """Every other arm's time over the reference's, round by round."""
-        reference = self.arms[self.reference].times_ns
-        return {
-            name: paired_ratio(arm.times_ns, reference) for name, arm in self.arms.items() if name != self.reference
-        }
+        others = [name for name in self.arms if name != self.reference]
+        if self.is_reported:
+            reference = self.arms[self.reference].times_ns
+            return {name: mean_ratio(self.arms[name].times_ns, reference) for name in others}
+        references = self.runs(self.reference)
+        return {name: paired_ratio_of_runs(self.runs(name), references) for name in others}
 
     def flop_per_s(self, arm: str) -> float | None:
         """FLOP/s that ``arm`` achieved at its median; None without ``flops``."""
@@ -235,6 +273,69 @@ def joined(reports: Sequence[Report]) -> Report:
     return replace(reports[0], comparisons=[each for report in reports for each in report.comparisons])
 
 
+def runs_joined(reports: Sequence[Report]) -> Report:
+    """Put several runs of the same benchmarks on one machine into one report, in which each counts as a run.
+
+    A comparison keeps the arms that every run of it has; the others are failures of it.
+
+    Raises:
+        BenchmarkError: there are none, they are of different cards, or two runs of a benchmark differ in their design.
+    """
+    joined(reports)  # checks the machine
+    by_title: dict[str, list[Comparison]] = {}
+    for each in (each for report in reports for each in report.comparisons):
+        by_title.setdefault(each.title, []).append(each)
+    return replace(reports[0], comparisons=[_one_of_runs(each) for each in by_title.values()])
+
+
+def _one_of_runs(runs: Sequence[Comparison]) -> Comparison:
+    first = runs[0]
+    if len(runs) == 1:
+        return first
+    for each in runs[1:]:
+        for key in ("clock", "cache", "graph_calls"):
+            if each.design.get(key) != first.design.get(key):
+                raise BenchmarkError(
+                    f"{first.title or 'the comparison'}: runs differ in {key}: {first.design.get(key)} and "
+                    f"{each.design.get(key)}",
+                    "Measure all runs in the same way",
+                )
+    kept = [arm for arm in first.arms if all(arm in each.arms for each in runs)]
+    if not kept:
+        raise BenchmarkError(f"{first.title or 'the comparison'}: no arm could be measured in every run")
+    failures = {arm: f"arm {arm!r}: not measured in every run" for each in runs for arm in each.arms}
+    failures |= {arm: why for each in reversed(runs) for arm, why in each.failures.items()}
+    stopped = [each.stopped_by for each in runs]
+    return replace(
+        first,
+        arms={arm: _arm_of_runs([each.arms[arm] for each in runs]) for arm in kept},
+        reference=first.reference if first.reference in kept else kept[0],
+        failures={arm: why for arm, why in failures.items() if arm not in kept},
+        warnings=list(dict.fromkeys(warning for each in runs for warning in each.warnings)),
+        run_rounds=[rounds for each in runs for rounds in (each.run_rounds or [len(each.arms[kept[0]].times_ns)])],
+        stopped_by=next((each for each in stopped if each != "precision"), stopped[0]),
+        rounds=sum(each.rounds for each in runs),
+        warm_up_rounds=sum(each.warm_up_rounds for each in runs),
+        throttled_rounds=sum(each.throttled_rounds for each in runs),
+        seconds=sum(each.seconds for each in runs),
+        states=[state for each in runs for state in each.states],
+        probe_cold_ns=[ns for each in runs for ns in each.probe_cold_ns],
+        probe_hot_ns=[ns for each in runs for ns in each.probe_hot_ns],
+    )
+
+
+def _arm_of_runs(runs: Sequence[Arm]) -> Arm:
+    kernels = dict.fromkeys(kernel for each in runs for kernel in each.kernel_ns)
+    return replace(
+        runs[0],
+        times_ns=[ns for each in runs for ns in each.times_ns],
+        span_ns=[ns for each in runs for ns in each.span_ns],
+        kernel_ns={kernel: [ns for each in runs for ns in each.kernel_ns.get(kernel, ())] for kernel in kernels},
+        throttled_ns=[ns for each in runs for ns in each.throttled_ns],
+        event_ns=[ns for each in runs for ns in each.event_ns],
+    )
+
+
 def _comparison(content: Mapping[str, Any]) -> Comparison:
     known = Comparison.__dataclass_fields__
     arms = {
@@ -248,7 +349,10 @@ def _comparison(content: Mapping[str, Any]) -> Comparison:
             raise ValueError(f"arm {name!r} has {len(arm.times_ns)} samples")
         if any(not isinstance(each, (int, float)) or not 0 < each < math.inf for each in arm.times_ns):
             raise ValueError(f"arm {name!r} has a sample that is no positive number")
-    return Comparison(**{**{key: value for key, value in content.items() if key in known}, "arms": arms})
+    found = Comparison(**{**{key: value for key, value in content.items() if key in known}, "arms": arms})
+    if found.run_rounds and sum(found.run_rounds) != len(arms[found.reference].times_ns):
+        raise ValueError(f"runs of {list(found.run_rounds)} rounds, and {len(arms[found.reference].times_ns)} samples")
+    return found
 
 
 def _refuse_constant(text: str) -> float:

@@ -3,9 +3,15 @@
 Rounds are blocks: in each, every arm runs once, next to each other in time. What slows a whole round (a drifting clock,
 a warm card) slows all its arms alike and leaves their ratio alone, so arms are compared by the ratios within rounds.
 
+Runs are what is done anew as a whole, each in a process of its own. What differs from run to run and stays within one
+(where memory came to lie, how warm the card was) no number of rounds can tell, so where there are several runs an
+interval is as wide as the runs make it, if that is wider than what the rounds say.
+
 Sources: the interval of a median from order statistics, which assumes no distribution, is Hahn and Meeker, *Statistical
-Intervals* (1991), as `scipy.stats.quantile_test` computes it; its p-value is the sign test's. Holm's step-down
-procedure is Holm, *A Simple Sequentially Rejective Multiple Test Procedure* (1979).
+Intervals* (1991), as `scipy.stats.quantile_test` computes it; its p-value is the sign test's. Runs are few, which is
+where a bootstrap over them is too narrow, and the logarithm of a median of many samples is close to normal: their
+intervals are Student's, *The Probable Error of a Mean* (1908), by `scipy.stats.ttest_1samp` and `ttest_ind`. Holm's
+step-down procedure is Holm, *A Simple Sequentially Rejective Multiple Test Procedure* (1979).
 """
 
 from __future__ import annotations
@@ -26,6 +32,8 @@ Verdict = Literal["faster", "slower", "same", "not enough data"]
 
 CONFIDENCE = 0.95
 """Confidence of every interval, and 1 - the error rate of all verdicts of one report together."""
+ASSUMED_RUN_SPREAD = 0.01
+"""Relative standard deviation of medians from run to run, for want of a better figure where each side has one run."""
 _RESAMPLES = 2000
 _FENCE = 3.0  # interquartile ranges beyond the quartiles: what Tukey calls far out
 
@@ -56,7 +64,7 @@ class Ratio:
 
     interval: Interval
     p_value: float
-    """Probability of rounds at least this one-sided if the two took equally long; two-sided sign test."""
+    """Probability of samples at least this one-sided if the two took equally long; two-sided."""
     rounds: int
 
 
@@ -105,24 +113,68 @@ def _log_ratios(arm: npt.ArrayLike, reference: npt.ArrayLike) -> npt.NDArray[np.
     return np.asarray(np.log(numerator / denominator))
 
 
-def independent_ratio(
-    now: npt.ArrayLike, before: npt.ArrayLike, confidence: float = CONFIDENCE, seed: int = 0
-) -> Ratio:
-    """Return the ratio of the medians of two runs, which have no rounds in common.
+def mean_interval(samples: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """Return the geometric mean of positive ``samples``, each the median of many, and its interval (Student's).
 
-    The interval is the percentile bootstrap's (Efron and Tibshirani, *An Introduction to the Bootstrap*, 1993, chapter
-    13; `scipy.stats.bootstrap`), the p-value Mann and Whitney's. Both know only what varies within a run.
+    With one sample its ends are infinite.
 
     Raises:
-        ValueError: there are fewer than two samples of either, or one is not positive and finite.
+        ValueError: there are no samples, or one is not positive and finite.
+    """
+    values = _finite(samples)
+    return _mean_of_logarithms(_log_ratios(values, np.ones(len(values))), confidence).interval
+
+
+def mean_ratio(arm: npt.ArrayLike, reference: npt.ArrayLike, confidence: float = CONFIDENCE) -> Ratio:
+    """Return the geometric mean of the ratios of ``arm`` to ``reference``, paired by round; see `mean_interval`.
+
+    Raises:
+        ValueError: the two differ in length, are empty, or hold a value that is not positive and finite.
+    """
+    return _mean_of_logarithms(_log_ratios(arm, reference), confidence)
+
+
+def paired_ratio_of_runs(
+    arms: Sequence[npt.ArrayLike], references: Sequence[npt.ArrayLike], confidence: float = CONFIDENCE
+) -> Ratio:
+    """Return the ratio of several runs, paired by round within each: as wide as rounds or runs make it.
+
+    Raises:
+        ValueError: as `paired_ratio`, for any run.
+    """
+    pooled = paired_ratio(np.concatenate(list(arms)), np.concatenate(list(references)), confidence)
+    if len(arms) < 2:
+        return pooled
+    medians = [float(np.median(_log_ratios(*pair))) for pair in zip(arms, references, strict=True)]
+    return _wider(pooled, _mean_of_logarithms(np.asarray(medians), confidence))
+
+
+def independent_ratio(
+    now: Sequence[npt.ArrayLike], before: Sequence[npt.ArrayLike], confidence: float = CONFIDENCE, seed: int = 0
+) -> Ratio:
+    """Return the ratio of the medians of two measurements without common rounds; of each, the samples of every run.
+
+    What varies within runs is the percentile bootstrap's to tell (Efron and Tibshirani, *An Introduction to the
+    Bootstrap*, 1993, chapter 13; `scipy.stats.bootstrap`) with Mann and Whitney's p-value; what varies between runs is
+    Student's (`scipy.stats.ttest_ind` of the logarithms of the runs' medians, with one variance for both sides). The
+    wider interval and the greater p-value hold. With one run on each side `ASSUMED_RUN_SPREAD` stands for the latter.
+    Where every run is one sample, which is itself the median of many, there are only runs.
+
+    Raises:
+        ValueError: there is one sample of one side and several of the other, or one is not positive and finite.
     """
     from scipy.stats import bootstrap, mannwhitneyu
 
-    numerator, denominator = _finite(now), _finite(before)
-    if min(len(numerator), len(denominator)) < 2:
-        raise ValueError("a ratio of two runs needs two samples of each")
+    sides = [[np.asarray(run, np.float64) for run in runs] for runs in (now, before)]
+    numerator, denominator = (_finite(np.concatenate(runs)) for runs in sides)
     if (numerator <= 0).any() or (denominator <= 0).any():
         raise ValueError("a ratio needs positive times")
+    medians = [[float(np.log(np.median(run))) for run in runs] for runs in sides]
+    between = _between_runs(medians[0], medians[1], confidence)
+    if all(len(run) == 1 for runs in sides for run in runs):
+        return between
+    if min(len(numerator), len(denominator)) < 2:
+        raise ValueError("a ratio of two measurements needs two samples of each")
 
     def of_medians(one: Any, other: Any, axis: int = -1) -> Any:
         return np.median(one, axis=axis) / np.median(other, axis=axis)
@@ -136,10 +188,59 @@ def independent_ratio(
         vectorized=True,
         random_state=np.random.default_rng(seed),
     )
-    interval = result.confidence_interval
-    p_value = float(mannwhitneyu(numerator, denominator).pvalue)
-    estimate = float(of_medians(numerator, denominator))
-    return Ratio(Interval(estimate, float(interval.low), float(interval.high)), p_value, len(numerator))
+    found = result.confidence_interval
+    interval = Interval(float(of_medians(numerator, denominator)), float(found.low), float(found.high))
+    within = Ratio(interval, float(mannwhitneyu(numerator, denominator).pvalue), len(numerator))
+    return _wider(within, between)
+
+
+def _between_runs(now: list[float], before: list[float], confidence: float) -> Ratio:
+    """The ratio of two sets of runs, given the logarithms of their medians."""
+    from scipy.stats import norm, ttest_ind
+
+    difference = float(np.mean(now) - np.mean(before))
+    runs = len(now) + len(before)
+    if runs == 2:
+        spread = ASSUMED_RUN_SPREAD * 2**0.5
+        reach = float(norm.ppf((1 + confidence) / 2)) * spread
+        return _of_logarithms(
+            difference, difference - reach, difference + reach, 2 * float(norm.sf(abs(difference) / spread)), 1
+        )
+    if np.ptp(now) + np.ptp(before) == 0:  # no spread at all, which the test cannot divide by
+        return _of_logarithms(difference, difference, difference, float(difference == 0), runs)
+    result: Any = ttest_ind(now, before)
+    low, high = result.confidence_interval(confidence)
+    return _of_logarithms(difference, float(low), float(high), float(result.pvalue), runs)
+
+
+def _mean_of_logarithms(logarithms: npt.NDArray[np.float64], confidence: float) -> Ratio:
+    from scipy.stats import ttest_1samp
+
+    middle, count = float(logarithms.mean()), len(logarithms)
+    if count < 2:
+        return Ratio(Interval(float(np.exp(middle)), float("-inf"), float("inf")), 1.0, count)
+    if np.ptp(logarithms) == 0:  # no spread at all, which the test cannot divide by
+        return _of_logarithms(middle, middle, middle, float(middle == 0), count)
+    result: Any = ttest_1samp(logarithms, 0.0)
+    low, high = result.confidence_interval(confidence)
+    return _of_logarithms(middle, float(low), float(high), float(result.pvalue), count)
+
+
+def _of_logarithms(middle: float, low: float, high: float, p_value: float, count: int) -> Ratio:
+    with np.errstate(over="ignore"):
+        ends = [float(np.exp(each)) for each in (middle, low, high)]
+    return Ratio(Interval(*ends), p_value, count)
+
+
+def _wider(within: Ratio, between: Ratio) -> Ratio:
+    """The estimate of ``within`` with whichever interval is wider, laid around it, and the greater p-value."""
+    p_value = max(within.p_value, between.p_value)
+    reach = np.log(between.interval.high / between.interval.low)
+    if not within.interval.low > 0 or np.log(within.interval.high / within.interval.low) >= reach:
+        return Ratio(within.interval, p_value, within.rounds)
+    middle = within.interval.estimate
+    shift = middle / between.interval.estimate
+    return Ratio(Interval(middle, between.interval.low * shift, between.interval.high * shift), p_value, within.rounds)
 
 
 def verdicts(ratios: Sequence[Ratio], same_within: Sequence[float], error: float = 1 - CONFIDENCE) -> list[Verdict]:

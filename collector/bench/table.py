@@ -43,6 +43,18 @@ def time_text(ns: float) -> str:
     return f"{ns:.0f} ns"
 
 
+def amount_text(value: float, unit: str) -> str:
+    """``12.34 us``, ``1.2 MB``, or the figure as it is."""
+    if unit == "ns":
+        return time_text(value)
+    if unit == "bytes":
+        for name, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+            if value >= size:
+                return f"{value / size:.4g} {name}"
+        return f"{value:.4g} B"
+    return f"{value:.4g} {unit}".rstrip()
+
+
 def verdict_text(verdict: str, same_within: float) -> str:
     """The verdict, with what "the same" means."""
     return f"same within {100 * same_within:g} %" if verdict == "same" else verdict
@@ -63,15 +75,29 @@ def _print(console: Console, comparison: Comparison, verdicts: dict[str, Verdict
     console.print(f"[dim]{escape(_how(comparison))}[/dim]")
 
 
+_CLOCKS = {
+    "cupti": "CUPTI: time in which the call's own activities ran",
+    "wall": "wall clock",
+    "cpu": "processor time of this process",
+    "reported": "what each process reported of itself",
+}
+
+
 def _how(comparison: Comparison) -> str:
     design = comparison.design
-    clock = "CUPTI: time in which the call's own activities ran" if design["clock"] == "cupti" else "wall clock"
+    if comparison.is_reported:
+        return (
+            f"{_CLOCKS['reported']}; {comparison.rounds} rounds, each arm in a new process, in random order, "
+            f"{comparison.seconds:.0f} s; mean and interval of the rounds; seed {design['seed']}"
+        )
     cache = f", {design['cache']} L2" if design["clock"] == "cupti" else ""
     graph = f", graphs of {design['graph_calls']} calls" if design.get("graph_calls") else ""
     stop = {"precision": f"precision of {design['precision']:.2%} reached", "time": "out of time"}
+    runs = f" in {len(comparison.run_rounds)} runs" if len(comparison.run_rounds) > 1 else ""
     return (
-        f"{clock}{cache}{graph}; {comparison.rounds} rounds after {comparison.warm_up_rounds} to warm up, "
-        f"{comparison.seconds:.1f} s, {stop.get(comparison.stopped_by, 'all rounds made')}; seed {design['seed']}"
+        f"{_CLOCKS[design['clock']]}{cache}{graph}; {comparison.rounds} rounds{runs} after {comparison.warm_up_rounds} "
+        f"to warm up, {comparison.seconds:.1f} s, {stop.get(comparison.stopped_by, 'all rounds made')}; "
+        f"seed {design['seed']}"
     )
 
 
@@ -83,32 +109,36 @@ def _figures(comparison: Comparison, verdicts: dict[str, Verdict]) -> Table:
     table = Table(title=escape(comparison.title) or None, title_justify="left", title_style="bold", box=box.SIMPLE)
     names = list(comparison.arms)
     roofs = {name: comparison.share_of_roof(name) for name in names}
-    columns = ["arm", "median", "95 %", "ratio", "95 %", "verdict", "launches", "copies", "waits"]
+    on_gpu = comparison.design.get("clock") == "cupti"
+    columns = ["arm", "mean" if comparison.is_reported else "median", "95 %", "ratio", "95 %", "verdict"]
+    columns += ["launches", "copies", "waits"] * on_gpu
     columns += ["TFLOP/s"] * (comparison.flops is not None) + ["GB/s"] * (comparison.bytes is not None)
     columns += ["of roof"] * any(share is not None for share in roofs.values())
-    columns += ["outliers"]
+    columns += ["outliers"] * (not comparison.is_reported)
+    facts = list(dict.fromkeys(name for arm in comparison.arms.values() for name in arm.facts))
+    columns += facts
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index in (0, 5) else "right", no_wrap=index != 0)
     for name, arm in comparison.arms.items():
         verdict: str = verdicts.get(name, "reference")
         ratio = comparison.ratios[name].interval if name in comparison.ratios else None
         style = _STYLE[verdict]
+        middle = comparison.interval(name)
         cells = [
             escape(name),
-            time_text(arm.median_ns.estimate),
-            f"±{arm.median_ns.relative_half_width:.2%}",
+            amount_text(middle.estimate, comparison.unit),
+            f"±{middle.relative_half_width:.2%}" if middle.relative_half_width < float("inf") else "unknown",
             "1" if ratio is None else f"{ratio.estimate:.4f}",
-            "" if ratio is None else f"{ratio.low:.4f}..{ratio.high:.4f}",
+            "" if ratio is None or not ratio.low > 0 else f"{ratio.low:.4f}..{ratio.high:.4f}",
             f"[{style}]{verdict_text(verdict, float(comparison.design.get('same_within', 0)))}[/{style}]",
-            str(arm.launches),
-            str(arm.copies + arm.memsets),
-            str(arm.synchronizations),
         ]
+        cells += [str(each) for each in (arm.launches, arm.copies + arm.memsets, arm.synchronizations)] * on_gpu
         flops, moved, roof = comparison.flop_per_s(name), comparison.bytes_per_s(name), roofs[name]
         cells += [] if flops is None else [f"{flops / 1e12:.4g}"]
         cells += [] if moved is None else [f"{moved / 1e9:.4g}"]
         cells += [] if roof is None else [f"{roof:.1%}"]
-        cells += [str(int(outliers(arm.times_ns).sum()))]
+        cells += [] if comparison.is_reported else [str(int(outliers(arm.times_ns).sum()))]
+        cells += [escape(str(arm.facts.get(fact, ""))) for fact in facts]
         table.add_row(*cells)
     return table
 

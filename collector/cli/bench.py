@@ -8,8 +8,10 @@ collector bench bench_matmul.py --baseline main.json         exit 1 if an arm be
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 EXIT_REGRESSION = 1
 """Exit status when an arm became slower, or could not be measured."""
+STORED_RUNS = 3
+"""Runs of what is stored, or held against what is stored, where --runs does not say."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +43,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--precision", type=_share, metavar="PERCENT", help="half-width of a ratio's interval to reach")
     parser.add_argument("--max-seconds", type=float, metavar="S", help="time for one comparison")
     parser.add_argument("--seed", type=int, help="of the order of the arms")
+    parser.add_argument(
+        "--runs",
+        type=_count,
+        metavar="N",
+        help="measure everything N times, each time in a new process, to know how runs differ "
+        f"({STORED_RUNS} with --json or --baseline, else 1)",
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of runs")
+    return int(text)
 
 
 def _share(text: str) -> float:
@@ -61,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise MissingDependencyError("scipy is not installed", "pip install 'cupti-collector[bench]'") from error
     from collector.bench.discovery import discover
     from collector.bench.errors import BenchmarkError
-    from collector.bench.report import Report, joined
+    from collector.bench.report import Report
     from collector.files import check_writable
 
     before = Report.load(arguments.baseline) if arguments.baseline else None
@@ -69,6 +86,32 @@ def run(arguments: argparse.Namespace) -> int:
         if path is not None:
             check_writable(path)
     instances = discover(arguments.paths, arguments.pattern)
+    runs = arguments.runs or (STORED_RUNS if arguments.json or before else 1)
+    if runs > 1:
+        report, troubles = _measure_in_processes(arguments, runs)
+    else:
+        report, troubles = _measure_here(instances, arguments)
+    for trouble in troubles:
+        print(f"collector: {trouble}", file=sys.stderr)
+    if report is None:
+        raise BenchmarkError("nothing could be measured")
+    print(report)
+    if arguments.json:
+        report.save(arguments.json)
+    if arguments.plot:
+        from collector.bench.plot import save_plot
+
+        save_plot(report, arguments.plot)
+    status = EXIT_REGRESSION if troubles or report.failures else 0
+    if before is not None and _regressed(report, before, arguments):
+        status = EXIT_REGRESSION
+    return status
+
+
+def _measure_here(instances: Sequence[Instance], arguments: argparse.Namespace) -> tuple[Report | None, list[str]]:
+    """One run, in this process; also what could not be measured, and why."""
+    from collector.bench.report import joined
+
     options = {
         key: getattr(arguments, key)
         for key in ("precision", "max_seconds", "seed")
@@ -82,22 +125,36 @@ def run(arguments: argparse.Namespace) -> int:
                 reports.append(_measure(instance, options, partial(tell, index, instance)))
             except CollectorError as error:
                 troubles.append(f"{instance.title}: {error}")
-    for trouble in troubles:
-        print(f"collector: {trouble}", file=sys.stderr)
-    if not reports:
-        raise BenchmarkError("nothing could be measured")
-    report = joined(reports)
-    print(report)
-    if arguments.json:
-        report.save(arguments.json)
-    if arguments.plot:
-        from collector.bench.plot import save_plot
+    return joined(reports) if reports else None, troubles
 
-        save_plot(report, arguments.plot)
-    status = EXIT_REGRESSION if troubles or report.failures else 0
-    if before is not None and _regressed(report, before, arguments):
-        status = EXIT_REGRESSION
-    return status
+
+def _measure_in_processes(arguments: argparse.Namespace, runs: int) -> tuple[Report | None, list[str]]:
+    """Several runs, each in a process of its own: what differs between processes differs between them."""
+    from collector.bench.report import Report, runs_joined
+
+    reports: list[Report] = []
+    troubles: dict[str, None] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for index in range(runs):
+            file = Path(folder) / f"{index}.json"
+            command = [sys.executable, "-m", "collector", "bench", *map(str, arguments.paths), "--runs=1"]
+            command += [f"-k={arguments.pattern}", f"--json={file}"]
+            command += ["-q"] if arguments.quiet else []
+            command += [f"--precision={arguments.precision}"] if arguments.precision is not None else []
+            command += [f"--max-seconds={arguments.max_seconds}"] if arguments.max_seconds is not None else []
+            command += [f"--seed={arguments.seed + index}"] if arguments.seed is not None else []
+            bar = not arguments.quiet and sys.stderr.isatty()
+            done = subprocess.run(
+                command, stdout=subprocess.DEVNULL, stderr=None if bar else subprocess.PIPE, text=True, check=False
+            )
+            said = (done.stderr or "").strip().splitlines()
+            if file.exists():
+                reports.append(Report.load(file))
+            elif not said:
+                said = [f"run {index + 1} ended with status {done.returncode}"]
+            if done.returncode != 0:
+                troubles |= dict.fromkeys(line.removeprefix("collector: ") for line in said)
+    return runs_joined(reports) if reports else None, list(troubles)
 
 
 def _measure(instance: Instance, options: dict[str, Any], progress: Callable[[int, float], None]) -> Report:

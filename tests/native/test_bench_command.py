@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from collector.bench.report import Report
@@ -56,19 +57,56 @@ def test_the_example_runs_where_there_is_no_gpu(root, capsys, tmp_path):
 
 def test_a_regression_is_status_1_and_the_same_again_is_0(bench_file, capsys, tmp_path):
     baseline = str(tmp_path / "main.json")
-    assert main(["bench", bench_file(), "--json", baseline]) == 0
+    once = ("--baseline", baseline, "--runs=1")
+    assert main(["bench", bench_file(), "--json", baseline, "--runs=1"]) == 0
     assert [each.title for each in Report.load(baseline).comparisons] == ["scale[n=1]", "scale[n=2]"]
-    assert main(["bench", bench_file(), "--baseline", baseline]) == 0
+    assert main(["bench", bench_file(), *once]) == 0
     capsys.readouterr()
-    assert main(["bench", bench_file(12_000), "--baseline", baseline, "--fail-above", "3%", "-k", "n=2"]) == 1
+    assert main(["bench", bench_file(12_000), *once, "--fail-above", "3%", "-k", "n=2"]) == 1
     told = capsys.readouterr().out
     assert "scale[n=2] b: 1.14" in told
     assert told.count("REGRESSION") == 1
-    assert main(["bench", bench_file(12_000), "--baseline", baseline, "--fail-above", "20%"]) == 0
+    assert main(["bench", bench_file(12_000), *once, "--fail-above", "20%"]) == 0
 
 
-def test_what_cannot_be_measured_is_named_and_the_rest_reported(bench_file, capsys):
-    assert main(["bench", bench_file(more=BAD_ARM)]) == 1
+DRIFTING = """
+from pathlib import Path
+import numpy as np
+from collector import bench
+
+@bench.benchmark(precision=0.02, max_rounds=60)
+def drifting():
+    counter = Path(__file__).with_name("count")
+    number = int(counter.read_text()) if counter.exists() else 0
+    counter.write_text(str(number + 1))
+    card_is_slower = float(np.exp(np.random.default_rng(number).normal(0, 0.05)))
+    with bench.SimulatedCard(seed=number) as card:
+        yield bench.case({"a": card.kernel("a", 10_000 * card_is_slower, noise=0.001)}, gpu=card)
+"""
+
+
+def test_what_differs_from_run_to_run_is_no_regression(tmp_path, capsys):
+    path, baseline = tmp_path / "bench_it.py", str(tmp_path / "main.json")
+    path.write_text(DRIFTING)
+    assert main(["bench", str(path), "--json", baseline]) == 0
+    before = Report.load(baseline).comparison
+    medians = [float(np.median(run)) for run in before.runs("a")]
+    assert len(medians) == 3
+    assert max(medians) > 1.03 * min(medians)
+    assert main(["bench", str(path), "--baseline", baseline, "--runs=2", "--fail-above=0%"]) == 0
+    assert "no change seen" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("runs", ["0", "x", "-1"])
+def test_a_number_of_runs_that_is_none_is_refused(runs, bench_file, capsys):
+    with pytest.raises(SystemExit):
+        main(["bench", bench_file(), f"--runs={runs}"])
+    assert "is no number of runs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("runs", ["1", "2"])
+def test_what_cannot_be_measured_is_named_and_the_rest_reported(runs, bench_file, capsys):
+    assert main(["bench", bench_file(more=BAD_ARM), "--runs", runs]) == 1
     told = capsys.readouterr()
     assert "scale[n=2]" in told.out
     assert "arm 'idle': it launches nothing" in told.out
@@ -127,8 +165,10 @@ def test_the_fixture_holds_tests_against_stored_baselines(tmp_path):
     assert "1 failed, 1 passed" in told
     assert "arm 'idle': it launches nothing" in told
     assert [path.name for path in (tmp_path / "base").iterdir()] == ["test_it.py_test_kernel.json"]
+    run(10_050, "--gpu-benchmark-save=base", "-k", "test_kernel")
+    assert len(Report.load(tmp_path / "base" / "test_it.py_test_kernel.json").comparison.run_rounds) == 2
     assert "1 failed, 1 passed" in run(10_100, "--gpu-benchmark-baseline=base")[1]
     status, told = run(12_000, "--gpu-benchmark-baseline=base", "-k", "test_kernel")
     assert status == 1
-    assert "slower than the baseline: call: 1.2" in told
+    assert "slower than the baseline: call: 1.19" in told
     assert run(12_000, "--gpu-benchmark-baseline=base", "--gpu-benchmark-fail-above=0.3", "-k", "kernel")[0] == 0

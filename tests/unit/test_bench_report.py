@@ -63,8 +63,9 @@ def test_a_report_comes_back_from_its_file(tmp_path):
         (lambda text: re.sub(r'("times_ns": \[\s*)[\d.]+', r"\1-5", text, count=1), "no positive number"),
         (lambda text: re.sub(r'("times_ns": \[\s*)[\d.]+,', r"\1", text, count=1), "samples"),
         (lambda text: text.replace('"arms"', '"legs"'), "damaged"),
+        (lambda text: text.replace('"run_rounds": []', '"run_rounds": [1, 2]'), "runs of"),
     ],
-    ids=["empty", "list", "schema", "version", "reference", "nan", "negative", "unequal", "no-arms"],
+    ids=["empty", "list", "schema", "version", "reference", "nan", "negative", "unequal", "no-arms", "runs"],
 )
 def test_a_file_that_is_no_report_is_refused(damage, said, tmp_path):
     path = tmp_path / "r.json"
@@ -137,7 +138,8 @@ def test_the_plot_is_one_page_that_needs_nothing_else(tmp_path):
 def test_a_slower_arm_is_a_regression_only_beyond_threshold_and_interval():
     before = report(comparison())
     (a, b), notes = bench.regressions(report(comparison(1.05)), before, fail_above=0.03)
-    assert (a.failed, b.failed, notes) == (False, True, [])
+    assert (a.failed, b.failed) == (False, True)
+    assert notes == ["one run each: how runs differ is not known and taken to be 1%; measure several (--runs)"]
     assert not any(each.failed for each in bench.regressions(report(comparison(1.05)), before, fail_above=0.08)[0])
     assert not any(each.failed for each in bench.regressions(report(comparison(0.9)), before, fail_above=0.0)[0])
 
@@ -157,6 +159,7 @@ def test_what_a_baseline_does_not_have_in_common_is_told():
         "saxpy[n=512]: cache is cold now and was hot",
         "new[n=256] is not in the baseline",
         "the baseline was measured with another driver",
+        "one run each: how runs differ is not known and taken to be 1%; measure several (--runs)",
     ]
     with pytest.raises(bench.BenchmarkError, match="nothing in common"):
         bench.regressions(report(comparison(name="new")), report())

@@ -95,12 +95,12 @@ def test_a_warm_up_ends_when_two_windows_agree():
 
 def test_runs_without_common_rounds_are_compared_by_bootstrap():
     random = np.random.default_rng(0)
-    before = random.lognormal(0, 0.02, 60)
-    same = independent_ratio(random.lognormal(0, 0.02, 50), before)
-    slower = independent_ratio(1.1 * random.lognormal(0, 0.02, 50), before)
+    before = [random.lognormal(0, 0.02, 60)]
+    same = independent_ratio([random.lognormal(0, 0.02, 50)], before)
+    slower = independent_ratio([1.1 * random.lognormal(0, 0.02, 50)], before)
     assert same.interval.low < 1 < same.interval.high
     assert same.p_value > 0.05
     assert slower.interval.low < 1.1 < slower.interval.high
     assert slower.p_value < 1e-6
     with pytest.raises(ValueError, match="two samples"):
-        independent_ratio([1.0], before)
+        independent_ratio([[1.0]], before)

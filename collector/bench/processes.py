@@ -1,0 +1,226 @@
+"""Arms that need a process of their own: programs that report their own figures, compared round by round.
+
+Collectors are the reason: a process has one CUPTI subscriber, what a collector leaves behind slows whoever comes next,
+and peak memory belongs to a process as a whole. In every round each program is started anew, in random order; the last
+line of its output is a JSON object of figures. Those that were asked for are compared, all others are told beside them.
+
+>>> report = bench.compare_processes(
+...     {"plain": bench.Process([sys.executable, __file__, "--arm=plain"]), "other": bench.Missing("no torch")},
+...     {"one launch": "ns", "peak memory": "bytes"},
+... )
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.bench.environment import environment
+from collector.bench.errors import ArmError, BenchmarkError
+from collector.bench.gpu import Gpu, Host
+from collector.bench.report import Arm, Comparison, Report
+
+if TYPE_CHECKING:
+    from collector.bench.report import Report as _Report
+
+_SHOWN_OUTPUT = 300
+
+RoundDone = Callable[[int, "_Report"], None]
+"""Told of the rounds that are done, and the report so far."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """An arm that is a program. Its last line of output is a JSON object: figure -> number, or why it has none."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables besides those of this process."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """An arm that cannot run here. It is shown with the reason."""
+
+    why: str
+
+
+def compare_processes(
+    arms: Mapping[str, Process | Missing],
+    figures: Mapping[str, str],
+    *,
+    name: str = "",
+    rounds: int = 5,
+    max_seconds: float = 300.0,
+    timeout: float = 120.0,
+    same_within: float = 0.02,
+    seed: int | None = None,
+    gpu: Gpu | None = None,
+    environment_of_arms: Mapping[str, Any] | None = None,
+    progress: RoundDone | None = None,
+) -> Report:
+    """Start every program once in each round and compare what they report; one comparison for each figure.
+
+    The first arm that has a figure is what the others are relative to. Each reported number should be the median of
+    many: the report takes the mean of the rounds' logarithms, with Student's interval.
+
+    Args:
+        arms: name -> program, or why there is none.
+        figures: figure -> unit: ns, bytes, or any other word.
+        name: what is measured.
+        rounds: how often each program is started; an interval needs two.
+        max_seconds: begin no further round when this is likely to be exceeded. One round is made in any case.
+        timeout: seconds that one program may take; then it is killed, and its arm is out.
+        same_within: a ratio that lies wholly within 1 plus or minus this is called the same.
+        seed: of the order of the arms; None: a new one, which the report tells.
+        gpu: what is said of the card; None: the processor.
+        environment_of_arms: more to say of where it was measured, as a recording's environment.
+        progress: told of rounds as they are done.
+
+    Raises:
+        BenchmarkError: no arm reports any of the figures.
+        ValueError: there are no arms or figures, or a number is out of range.
+    """
+    if not arms or not figures:
+        raise ValueError("there is nothing to compare: at least one arm and one figure are needed")
+    if rounds < 1 or not max_seconds > 0 or not timeout > 0:
+        raise ValueError("rounds, max_seconds and timeout must be positive")
+    chosen_seed = secrets.randbits(32) if seed is None else seed
+    order = np.random.default_rng(chosen_seed)
+    failures: dict[str, ArmError] = {
+        arm: ArmError(arm, one.why) for arm, one in arms.items() if isinstance(one, Missing)
+    }
+    programs = {arm: one for arm, one in arms.items() if isinstance(one, Process)}
+    said: list[dict[str, dict[str, Any]]] = []
+    began = time.monotonic()
+    surroundings = environment(gpu or Host(), environment_of_arms or {})
+
+    def report_so_far(stopped_by: str) -> Report:
+        design = {"clock": "reported", "seed": chosen_seed, "same_within": same_within, "rounds": rounds}
+        kept = [arm for arm in programs if arm not in failures]
+        parts = {
+            "name": name,
+            "design": design,
+            "rounds": len(said),
+            "seconds": time.monotonic() - began,
+            "stopped_by": stopped_by,
+        }
+        found = [_comparison(figure, unit, list(arms), kept, said, failures, parts) for figure, unit in figures.items()]
+        return Report([each for each in found if each is not None], surroundings)
+
+    stopped_by = "rounds"
+    while len(said) < rounds:
+        spent = time.monotonic() - began
+        if said and spent + spent / len(said) > max_seconds:
+            stopped_by = "time"
+            break
+        one: dict[str, dict[str, Any]] = {}
+        names = [arm for arm in programs if arm not in failures]
+        for index in order.permutation(len(names)).tolist():
+            try:
+                one[names[index]] = _run(names[index], programs[names[index]], timeout)
+            except ArmError as error:
+                failures[names[index]] = error
+        if len(failures) == len(arms):
+            raise BenchmarkError(f"no arm could be measured; {'; '.join(map(str, failures.values()))}")
+        said.append(one)
+        if progress is not None:
+            progress(len(said), report_so_far("rounds"))
+    report = report_so_far(stopped_by)
+    if not report.comparisons:
+        raise BenchmarkError(f"no arm reports any of: {', '.join(figures)}")
+    return report
+
+
+def _comparison(
+    figure: str,
+    unit: str,
+    order: Sequence[str],
+    kept: Sequence[str],
+    said: Sequence[Mapping[str, Mapping[str, Any]]],
+    failures: Mapping[str, ArmError],
+    parts: Mapping[str, Any],
+) -> Comparison | None:
+    """One figure of all arms that have it; None where no arm has."""
+    told = {arm: str(error) for arm, error in failures.items()}
+    arms: dict[str, Arm] = {}
+    for name in kept:
+        values = [one[name].get(figure) for one in said]
+        reasons = [value for value in values if isinstance(value, str)]
+        numbers = [float(value) for value in values if isinstance(value, (int, float)) and 0 < value < math.inf]
+        if reasons:
+            told[name] = str(ArmError(name, reasons[0]))
+        elif len(numbers) < len(values):
+            missing = "it does not report this" if None in values else f"it reports {values}, no positive number"
+            told[name] = str(ArmError(name, missing))
+        else:
+            facts = {
+                key.removeprefix(f"{figure}: "): fact
+                for key, fact in said[-1][name].items()
+                if key.startswith(f"{figure}: ")
+            }
+            arms[name] = Arm(times_ns=numbers, facts=facts)
+    if not arms:
+        return None
+    in_order = {name: told[name] for name in order if name in told}
+    warnings = [] if len(said) > 1 else ["one round only: nothing is known of how rounds differ"]
+    return Comparison(
+        arms=arms,
+        reference=next(iter(arms)),
+        unit=unit,
+        failures=in_order,
+        warnings=warnings,
+        **{**parts, "name": f"{parts['name']}: {figure}" if parts["name"] else figure},
+    )
+
+
+def _run(arm: str, program: Process, timeout: float) -> dict[str, Any]:
+    """What one start of ``program`` reports.
+
+    Raises:
+        ArmError: it fails, takes too long, or reports nothing that can be read.
+    """
+    try:
+        process = subprocess.Popen(
+            list(program.command),
+            env={**os.environ, **program.environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ArmError(arm, f"it cannot be started: {error}") from error
+    try:
+        output, trouble = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired as error:
+        raise ArmError(arm, f"it took longer than {timeout:g} s") from error
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)  # with what it started
+            process.communicate()
+    lines = output.strip().splitlines()
+    if process.returncode != 0:
+        last = (trouble.strip().splitlines() or lines or ["without a word"])[-1]
+        ended = f"signal {-process.returncode}" if process.returncode < 0 else f"status {process.returncode}"
+        raise ArmError(arm, f"it ended with {ended}: {last[:_SHOWN_OUTPUT]}")
+    try:
+        found = json.loads(lines[-1])
+    except (IndexError, ValueError) as error:
+        last = lines[-1][:_SHOWN_OUTPUT] if lines else ""
+        raise ArmError(arm, f"its last line of output is no JSON object: {last!r}") from error
+    if not isinstance(found, dict):
+        raise ArmError(arm, f"its last line of output is no JSON object: {lines[-1][:_SHOWN_OUTPUT]!r}")
+    return found

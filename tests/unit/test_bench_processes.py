@@ -1,0 +1,136 @@
+"""Programs as arms: each started anew in every round, and compared by what they report."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+
+import pytest
+
+pytest.importorskip("scipy")
+
+from collector import bench
+from collector.bench.report import Report
+
+
+def program(text, **environment):
+    return bench.Process([sys.executable, "-c", text], environment)
+
+
+def says(**figures):
+    return program(f"print('noise'); print({json.dumps(json.dumps(figures))})")
+
+
+def test_each_figure_is_a_comparison_and_what_cannot_run_says_why(tmp_path):
+    arms = {
+        "none": says(launch=1_000.0, peak=4e6, **{"launch: p99": 17}),
+        "ours": says(launch=1_500.0, peak="it holds everything on the device"),
+        "theirs": bench.Missing("torch is not installed"),
+    }
+    report = bench.compare_processes(arms, {"launch": "ns", "peak": "bytes"}, name="cost", rounds=2, seed=3)
+    launch, peak = report.comparisons
+    assert (launch.title, launch.unit, peak.title, peak.unit) == ("cost: launch", "ns", "cost: peak", "bytes")
+    assert list(launch.arms["ours"].times_ns) == [1_500.0, 1_500.0]
+    assert launch.ratios["ours"].interval.estimate == pytest.approx(1.5)
+    assert dict(launch.arms["none"].facts) == {"p99": 17}
+    assert dict(launch.failures) == {"theirs": "arm 'theirs': torch is not installed"}
+    assert peak.failures["ours"] == "arm 'ours': it holds everything on the device"
+    report.save(tmp_path / "r.json")
+    text = str(Report.load(tmp_path / "r.json"))
+    for told in ("torch is not installed", "4 MB", "1.5 us", "2 rounds, each arm in a new process", "seed 3", "p99"):
+        assert told in text
+    assert report.environment["python"]
+
+
+def test_every_round_starts_every_program_anew_in_an_order_of_its_own(tmp_path):
+    log = tmp_path / "log"
+    text = f"import os; open({str(log)!r}, 'a').write(os.environ['ARM']); print('{{\"pid\": %d}}' % os.getpid())"
+    arms = {name: program(text, ARM=name) for name in "abcd"}
+    report = bench.compare_processes(arms, {"pid": "1"}, rounds=4, seed=1)
+    rounds = [log.read_text()[index : index + 4] for index in range(0, 16, 4)]
+    assert all(sorted(each) == list("abcd") for each in rounds)
+    assert len(set(rounds)) > 1
+    pids = [pid for arm in report.comparison.arms.values() for pid in arm.times_ns]
+    assert len(set(pids)) == 16
+    log.unlink()
+    bench.compare_processes(arms, {"pid": "1"}, rounds=4, seed=1)
+    assert log.read_text() == "".join(rounds)
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (program("import sys; sys.exit('no driver here')"), "it ended with status 1: no driver here"),
+        (program("import os; os.abort()"), "it ended with signal 6"),
+        (program("import time; print('begun', flush=True); time.sleep(600)"), "longer than 2 s"),
+        (program("print('hello')"), "no JSON object: 'hello'"),
+        (program("print('[1]')"), "no JSON object: '[1]'"),
+        (program("pass"), "no JSON object: ''"),
+        (bench.Process(["/no/such/program"]), "cannot be started"),
+        (says(other=1.0), "does not report this"),
+        (says(cost=-1.0), "no positive number"),
+        (says(cost=float("nan")), "no positive number"),
+    ],
+    ids=["status", "signal", "endless", "words", "list", "silent", "missing", "other", "negative", "nan"],
+)
+def test_a_program_that_fails_is_named_and_the_others_are_compared(bad, said):
+    arms = {"good": says(cost=2.0), "bad": bad, "better": says(cost=1.0)}
+    began = time.monotonic()
+    comparison = bench.compare_processes(arms, {"cost": "s"}, rounds=2, timeout=2).comparison
+    assert time.monotonic() - began < 60  # the endless one was killed
+    assert set(comparison.arms) == {"good", "better"}
+    assert comparison.failures["bad"].startswith("arm 'bad': ")
+    assert said in comparison.failures["bad"]
+
+
+def test_an_arm_that_fails_only_later_is_out_and_the_first_that_works_is_the_reference(tmp_path):
+    once = tmp_path / "once"
+    text = (
+        f"import pathlib, sys; once = pathlib.Path({str(once)!r}); once.exists() and sys.exit('again');"
+        "once.touch(); print('{\"t\": 1}')"
+    )
+    report = bench.compare_processes({"first": program(text), "second": says(t=3)}, {"t": "ns"}, rounds=3)
+    assert report.comparison.reference == "second"
+    assert len(report.comparison.arms["second"].times_ns) == 3
+    assert "again" in report.comparison.failures["first"]
+
+
+def test_no_further_round_begins_when_the_time_would_be_exceeded():
+    told = []
+    report = bench.compare_processes(
+        {"slow": program("import time; time.sleep(0.3); print('{\"t\": 1}')")},
+        {"t": "ns"}, rounds=50, max_seconds=0.5, progress=lambda rounds, report: told.append((rounds, str(report))),
+    )  # fmt: skip
+    assert report.comparison.rounds == len(report.comparison.arms["slow"].times_ns) == 1
+    assert report.comparison.stopped_by == "time"
+    assert report.comparison.warnings == ["one round only: nothing is known of how rounds differ"]
+    assert [rounds for rounds, _ in told] == [1]
+    assert re.search(r"slow +1 ns +unknown", told[0][1])
+
+
+def test_with_nothing_to_compare_there_is_an_error():
+    with pytest.raises(bench.BenchmarkError, match=r"no arm could be measured.*not here"):
+        bench.compare_processes({"a": bench.Missing("not here")}, {"t": "ns"})
+    with pytest.raises(bench.BenchmarkError, match="no arm reports any of: t"):
+        bench.compare_processes({"a": says(u=1.0)}, {"t": "ns"}, rounds=1)
+    for options in ({"rounds": 0}, {"max_seconds": 0}, {"timeout": -1}):
+        with pytest.raises(ValueError, match="must be positive"):
+            bench.compare_processes({"a": says(t=1.0)}, {"t": "ns"}, **options)
+    with pytest.raises(ValueError, match="nothing to compare"):
+        bench.compare_processes({}, {"t": "ns"})
+
+
+def test_reports_of_processes_serve_as_baselines_with_each_process_as_a_run():
+    def report(*times):
+        from collector.bench.report import Arm, Comparison
+
+        design = {"clock": "reported", "same_within": 0.02, "seed": 1}
+        comparison = Comparison(arms={"a": Arm(times_ns=list(times))}, reference="a", design=design)
+        return Report([comparison], {"gpu_uuid": "GPU-1"})
+
+    before = report(100, 103, 98)
+    (same,), notes = bench.regressions(report(101, 99, 102), before)
+    assert (same.failed, notes) == (False, [])
+    assert bench.regressions(report(121, 119, 124), before)[0][0].failed
