@@ -30,7 +30,7 @@ VIEWS = ("scope", "graph", "op", "code")
 """What a profile can be looked at by."""
 
 MAX_LEVELS = 10_000
-"""How deep a tree can be shown: with an indent for every level and every scope's whole name, more would be gigabytes."""
+"""How deep a tree can be shown: an indent for every level and every scope's whole name take gigabytes beyond it."""
 
 View = ScopeView | GraphView | OpView | CodeView
 

@@ -32,6 +32,7 @@ class Device:
         self.label_id = index[order]
         kinds = [name.partition(":")[2] or name for name in self.names]
         self.is_copy: Mask = np.array([kind.startswith("MEMCPY") for kind in kinds], bool)[self.name_id]
+        self.is_peer_copy: Mask = np.array([kind == "MEMCPYPtoP" for kind in kinds], bool)[self.name_id]
         not_kernel = np.array([kind.startswith(("MEMCPY", "MEMSET")) for kind in kinds], bool)
         self.is_kernel: Mask = ~not_kernel[self.name_id]
 
@@ -84,6 +85,15 @@ class Device:
                 before = totals.get(kind, (0, 0))
                 totals[kind] = (before[0] + times, before[1] + int(spent))
         return sorted(((kind, *total) for kind, total in totals.items()), key=lambda row: (-row[2], row[0]))
+
+    def busiest_op(self, rows: Mask, kind: str) -> tuple[str, float]:
+        """The op that launched most of ``kind`` among ``rows``, and its share of that time."""
+        time = np.bincount(self.name_id[rows], self.duration[rows], len(self.names)).tolist()
+        spent = [
+            (-time[each], name) for each, name in enumerate(self.names) if (name.partition(":")[2] or name) == kind
+        ]
+        most, name = min(spent)
+        return name.partition(":")[0], most / (sum(each for each, _ in spent) or -1)
 
     def op_of(self, row: int) -> str:
         """The activity's op and kernel, as ``op:kernel``."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from collector.profiler.advice.activity import Activity, Device
+from collector.profiler.advice.activity import Activity, Device, Mask
 from collector.profiler.advice.registry import Advice, Severity, checker
 
 Limits = Mapping[str, float]
@@ -17,6 +17,9 @@ _MATMUL = re.compile(r"gemm|matmul|gemv", re.IGNORECASE)
 _TENSOR_CORE = re.compile(r"tensorop|[hisb]mma|wgmma|xmma|_mma|16816|1688|884|_tc\b|tensor_?core", re.IGNORECASE)
 _DEFAULT_STREAM = re.compile(r"/stream:(0|7)$")
 """CUPTI numbers a context's default stream 7, some writers 0."""
+_PEERS = re.compile(r"gpu:\d+ to gpu:\d+")
+_COMMUNICATION = re.compile(r"nccl|rccl", re.IGNORECASE)
+"""Kernels that are small on purpose: they leave the multiprocessors to those that compute."""
 
 
 def _time(nanoseconds: float) -> str:
@@ -33,11 +36,18 @@ def _bytes(count: float) -> str:
     return f"{count:.0f} bytes"
 
 
-def _longest(device: Device, rows: np.ndarray) -> tuple[str, ...]:
+def _longest(device: Device, rows: Mask) -> tuple[str, ...]:
+    """Which kernels or copies, how often, how long, where."""
     return tuple(
-        f"{kind}: {times} times, {_time(spent)} on {device.name}"
+        f"{kind}: {times} times, {_time(spent)} on {device.name}{_mostly_in(device, rows, kind)}"
         for kind, times, spent in device.by_name(rows)[:_EVIDENCE]
     )
+
+
+def _mostly_in(device: Device, rows: Mask, kind: str) -> str:
+    """The op that launched most of it, where ops are known."""
+    op, share = device.busiest_op(rows, kind)
+    return "" if op == kind else f", {share:.0%} of it in {op}"
 
 
 @checker("tracer_losses")
@@ -68,12 +78,14 @@ _LOSSES = frozenset(
 """Counts of the ledger that mean a loss."""
 
 
-@checker("launch_bound", idle_share=0.2)
+@checker("launch_bound", idle_share=0.2, latency_micros=20)
 def launch_bound(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """The GPU idles because the host launches too late."""
     for device in activity.devices:
         rows, idle = device.gaps
-        late = device.scheduled[rows] > device.start[rows] - idle
+        scheduled, start = device.scheduled[rows], device.start[rows]
+        # Launched when the device was idle already, or so shortly before that it cannot have waited in a queue.
+        late = (scheduled > start - idle) | (scheduled > start - 1000 * limits["latency_micros"])
         waited = int(idle[late].sum())
         if device.span_ns and waited >= limits["idle_share"] * device.span_ns:
             share = waited / device.span_ns
@@ -142,13 +154,70 @@ def copies_could_overlap(activity: Activity, limits: Limits) -> Iterator[Advice]
     for device in activity.devices:
         if not device.is_kernel.any() or not device.is_copy.any():
             continue
-        alone = int(device.duration[device.is_copy].sum()) - device.covered_ns(device.is_copy, device.is_kernel)
+        copies = device.is_copy & ~device.is_peer_copy
+        alone = int(device.duration[copies].sum()) - device.covered_ns(copies, device.is_kernel)
         if device.span_ns and alone >= limits["share"] * device.span_ns:
             line = (
                 f"copies of {_time(alone)} on {device.name} run beside no kernel ({alone / device.span_ns:.0%} of the "
                 "step); put them on a stream of their own"
             )
-            yield Advice(Severity.MEDIUM, line, _longest(device, device.is_copy))
+            yield Advice(Severity.MEDIUM, line, _longest(device, copies))
+
+
+@checker("peer_copies", share=0.05)
+def peer_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
+    """Copies between devices run while no kernel does."""
+    for device in activity.devices:
+        peers = device.is_peer_copy
+        if not peers.any():
+            continue
+        alone = int(device.duration[peers].sum()) - device.covered_ns(peers, device.is_kernel)
+        if device.span_ns and alone >= limits["share"] * device.span_ns:
+            moved = _bytes(int(device.copied_bytes[peers].sum()))
+            line = (
+                f"copies between devices keep {device.name} from computing for {_time(alone)} "
+                f"({alone / device.span_ns:.0%} of the step, {moved}); send pieces while others are computed"
+            )
+            ways = sorted({found[0] for label in device.labels if (found := _PEERS.search(label))})
+            yield Advice(Severity.MEDIUM, line, (*_longest(device, peers), *ways))
+
+
+@checker("copies_through_host", count=3, from_bytes=4096)
+def copies_through_host(activity: Activity, limits: Limits) -> Iterator[Advice]:
+    """What one device hands to the host, the host hands to another."""
+    downs = [each for device in activity.devices for each in _copies(device, "MEMCPYDtoH", limits["from_bytes"])]
+    ups = [each for device in activity.devices for each in _copies(device, "MEMCPYHtoD", limits["from_bytes"])]
+    waiting: dict[int, list[tuple[str, str]]] = {}
+    pairs: list[tuple[str, str, int, str]] = []
+    timed = [(end, 0, num_bytes, device, op) for _, end, num_bytes, device, op in downs]
+    timed += [(start, 1, num_bytes, device, op) for start, _, num_bytes, device, op in ups]
+    for _, is_up, num_bytes, device, op in sorted(timed):
+        if not is_up:
+            waiting.setdefault(num_bytes, []).append((device, op))
+            continue
+        others = [each for each in waiting.get(num_bytes, ()) if each[0] != device]
+        if others:
+            waiting[num_bytes].remove(others[0])
+            pairs.append((others[0][0], device, num_bytes, op))
+    if len(pairs) >= max(limits["count"], 1):
+        moved = sum(num_bytes for _, _, num_bytes, _ in pairs)
+        line = f"{_bytes(moved)} go from device to device through the host; copy between them directly"
+        ways = sorted({(source, target) for source, target, _, _ in pairs})
+        evidence = (
+            f"{source} to {target}: {sum(pair[:2] == (source, target) for pair in pairs)} times"
+            for source, target in ways
+        )
+        yield Advice(Severity.MEDIUM, line, tuple(evidence))
+
+
+def _copies(device: Device, kind: str, from_bytes: float) -> list[tuple[int, int, int, str, str]]:
+    """(start, end, bytes, device, op) of the device's copies of a kind and size."""
+    of_kind = np.array([(name.partition(":")[2] or name) == kind for name in device.names], bool)[device.name_id]
+    rows = np.flatnonzero(of_kind & (device.copied_bytes >= from_bytes)).tolist()
+    return [
+        (int(device.start[row]), int(device.end[row]), int(device.copied_bytes[row]), device.name, device.op_of(row))
+        for row in rows
+    ]
 
 
 @checker("small_copies", count=20, below_bytes=65536)
@@ -189,7 +258,8 @@ def repeated_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
 def small_grids(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Kernels of too few blocks to give every multiprocessor work."""
     for device in activity.devices:
-        known = device.is_kernel & (device.grid_blocks > 0)
+        communicates = np.array([bool(_COMMUNICATION.search(name)) for name in device.names], bool)
+        known = device.is_kernel & (device.grid_blocks > 0) & ~communicates[device.name_id]
         small = known & (device.grid_blocks < limits["blocks"])
         spent, total = int(device.duration[small].sum()), int(device.duration[known].sum())
         if small.any() and spent >= limits["share"] * total:

@@ -1,0 +1,228 @@
+"""Every checker on traced steps: simulated programs that have its trouble, and the same programs without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import collector
+from collector.profiler import Profiler
+from collector.profiler.advice import registry
+from collector.profiler.advice.registry import Severity
+from collector.profiler.steps import read_step
+from collector.testing import SimulatedGpu
+
+GRID = (256, 1, 1)
+TENSOR_GEMM = "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_tn"
+
+
+def _kernels(gpu: SimulatedGpu, *names: str, times: int = 20, **how) -> None:
+    """Kernels that fill the card and keep it busy: each takes longer than its launch."""
+    for _ in range(times):
+        for name in names:
+            gpu.launch(name, **{"stream": 13, "duration_ns": 20_000, "grid": GRID, **how})
+
+
+def _good(gpu: SimulatedGpu) -> None:
+    """Nothing to advise: large kernels of three kinds, copies of pinned memory beside them."""
+    _kernels(gpu, "relu", "add", TENSOR_GEMM)
+    gpu.memcpy("HtoD", 1 << 20, stream=14, src="pinned", duration_ns=40_000)
+    gpu.synchronize()
+
+
+def _late_launches(gpu: SimulatedGpu) -> None:
+    for _ in range(20):
+        gpu.launch("relu", stream=13, duration_ns=1_000, grid=GRID)
+
+
+def _late_launches_in_a_graph(gpu: SimulatedGpu) -> None:
+    gpu.launch_graph([("relu", 1_000)] * 20, stream=13)
+
+
+def _draining(gpu: SimulatedGpu) -> None:
+    for _ in range(5):
+        gpu.launch("relu", stream=13, duration_ns=20_000, grid=GRID)
+        gpu.synchronize()
+
+
+def _draining_once(gpu: SimulatedGpu) -> None:
+    _kernels(gpu, "relu", times=5)
+    gpu.synchronize()
+
+
+def _dominated(gpu: SimulatedGpu) -> None:
+    _kernels(gpu, "relu", times=18)
+    _kernels(gpu, "add", times=2)
+
+
+def _balanced(gpu: SimulatedGpu) -> None:
+    _kernels(gpu, "relu", "add", "mul", times=7)
+
+
+def _upload(memory: str, **how) -> Callable[[SimulatedGpu], None]:
+    def run(gpu: SimulatedGpu) -> None:
+        with collector.annotate("input"):
+            gpu.memcpy("HtoD", 1 << 20, src=memory, **{"stream": 14, "duration_ns": 300_000, **how})
+        _kernels(gpu, "relu", "add", "mul", times=10)
+
+    return run
+
+
+def _small_copies(count: int) -> Callable[[SimulatedGpu], None]:
+    def run(gpu: SimulatedGpu) -> None:
+        _kernels(gpu, "relu", "add", "mul", times=10)
+        for number in range(count):
+            gpu.memcpy("DtoH", 4 * number + 4, stream=14, dst="pinned", duration_ns=1_000)
+
+    return run
+
+
+def _uploads(sizes: list[int]) -> Callable[[SimulatedGpu], None]:
+    def run(gpu: SimulatedGpu) -> None:
+        _kernels(gpu, "relu", "add", "mul", times=10)
+        with collector.annotate("weights"):
+            for size in sizes:
+                gpu.memcpy("HtoD", size, stream=14, src="pinned", duration_ns=1_000)
+
+    return run
+
+
+def _grids(blocks: int) -> Callable[[SimulatedGpu], None]:
+    return lambda gpu: _kernels(gpu, "relu", "add", "mul", grid=(blocks, 1, 1))
+
+
+def _products(kernel: str) -> Callable[[SimulatedGpu], None]:
+    return lambda gpu: _kernels(gpu, kernel, "add", "mul")
+
+
+def _streams(copies: int, kernels: int) -> Callable[[SimulatedGpu], None]:
+    def run(gpu: SimulatedGpu) -> None:
+        _kernels(gpu, "relu", "add", "mul", stream=kernels)
+        gpu.memcpy("HtoD", 1 << 20, stream=copies, src="pinned", duration_ns=30_000)
+
+    return run
+
+
+def _peer(beside_kernels: bool) -> Callable[[SimulatedGpu], None]:
+    def run(gpu: SimulatedGpu) -> None:
+        gpu.launch("relu", stream=13, duration_ns=200_000, grid=GRID)
+        if not beside_kernels:
+            gpu.synchronize()
+        gpu.memcpy_peer(0, 1, 1 << 20, stream=14, duration_ns=100_000)
+
+    return run
+
+
+def _through_host(direct: bool) -> Callable[[SimulatedGpu], None]:
+    def run(gpu: SimulatedGpu) -> None:
+        for _ in range(4):
+            if direct:
+                gpu.memcpy_peer(0, 1, 1 << 16)
+            else:
+                gpu.memcpy("DtoH", 1 << 16, device=0, dst="pinned")
+                gpu.synchronize()
+                gpu.memcpy("HtoD", 1 << 16, device=1, src="pinned")
+
+    return run
+
+
+CASES: dict[str, tuple[Callable[[SimulatedGpu], None], Callable[[SimulatedGpu], None]]] = {
+    "launch_bound": (_late_launches, _late_launches_in_a_graph),
+    "draining_synchronizations": (_draining, _draining_once),
+    "dominating_kernel": (_dominated, _balanced),
+    "pageable_copies": (_upload("pageable"), _upload("pinned")),
+    "copies_could_overlap": (_upload("pinned", stream=13), _upload("pinned")),
+    "small_copies": (_small_copies(25), _small_copies(5)),
+    "repeated_copies": (_uploads([8192] * 4), _uploads([4096, 8192, 12288, 16384])),
+    "small_grids": (_grids(8), _grids(256)),
+    "tensor_core_free_matmuls": (_products("ampere_sgemm_128x64_nn"), _products(TENSOR_GEMM)),
+    "default_stream": (_streams(7, 7), _streams(14, 13)),
+    "peer_copies": (_peer(beside_kernels=False), _peer(beside_kernels=True)),
+    "copies_through_host": (_through_host(direct=False), _through_host(direct=True)),
+}
+"""Checker -> a program that has its trouble, and one that has it not."""
+
+
+def _traced(program: Callable[[SimulatedGpu], None], **options):
+    with SimulatedGpu(cuda="12.4", devices=2, start_ns=10**18) as gpu, collector.trace(**options) as step:
+        program(gpu)
+    return step
+
+
+def _advice(program: Callable[[SimulatedGpu], None], **options: str) -> dict[str, registry.Advice]:
+    return {one.checker: one for one in registry.advise(read_step(_traced(program).recording), options)}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_checker_finds_its_trouble_with_evidence(name):
+    found = _advice(CASES[name][0])[name]
+    assert "\n" not in found.line
+    assert found.evidence
+    assert all("\n" not in line for line in found.evidence)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_checker_is_silent_where_its_trouble_is_mended(name):
+    assert name not in _advice(CASES[name][1])
+
+
+def test_every_checker_has_a_case():
+    assert set(CASES) | {"tracer_losses"} == set(registry._load())
+
+
+def test_a_good_step_gets_no_advice():
+    assert _advice(_good) == {}
+
+
+def test_losses_come_first():
+    def program(gpu: SimulatedGpu) -> None:
+        gpu.inject("dropped_record", count=3)
+        _kernels(gpu, "relu")
+
+    found = registry.advise(read_step(_traced(program).recording))
+    assert (found[0].checker, found[0].severity) == ("tracer_losses", Severity.WRONG)
+    assert "records dropped: 3" in found[0].line
+    assert [one.severity for one in found] == sorted(one.severity for one in found)
+
+
+def test_evidence_names_kernels_times_and_ops():
+    (evidence,) = _advice(CASES["pageable_copies"][0])["pageable_copies"].evidence
+    assert evidence == "MEMCPYHtoD: 1 times, 300 us on /gpu:0, 100% of it in input"
+    assert "gpu:0 to gpu:1" in _advice(CASES["peer_copies"][0])["peer_copies"].evidence
+
+
+@pytest.mark.parametrize(
+    ("name", "threshold", "value"),
+    [
+        ("launch_bound", "idle_share", "1.1"),
+        ("draining_synchronizations", "count", "99"),
+        ("dominating_kernel", "share", "0.95"),
+        ("pageable_copies", "micros", "1e6"),
+        ("copies_could_overlap", "share", "1"),
+        ("small_copies", "count", "26"),
+        ("repeated_copies", "count", "5"),
+        ("small_grids", "blocks", "4"),
+        ("tensor_core_free_matmuls", "share", "0.9"),
+        ("default_stream", "activities", "1000"),
+        ("peer_copies", "share", "1"),
+        ("copies_through_host", "count", "9"),
+    ],
+)
+def test_every_threshold_counts(name, threshold, value):
+    assert name not in _advice(CASES[name][0], **{f"{name}.{threshold}": value})
+
+
+def test_one_line_each_and_more_on_demand():
+    profiler = Profiler()
+    profiler.add_recorded_step(0, _traced(_draining).recording)
+    brief, explained = profiler.advice_text(), profiler.advice_text({"explain": "true"})
+    assert all(not line.startswith(" ") for line in brief.splitlines())
+    assert [line for line in explained.splitlines() if not line.startswith(" ")] == brief.splitlines()
+    assert any("Synchronize: " in line for line in explained.splitlines() if line.startswith(" "))
+
+
+def test_communication_kernels_may_be_small():
+    assert "small_grids" not in _advice(
+        lambda gpu: _kernels(gpu, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", grid=(24, 1, 1))
+    )
