@@ -91,7 +91,7 @@ def compare(
         parameters: axis -> value, of a benchmark that is run over axes.
         gpu: the card; None: the current CUDA device, or none with the wall clock on a machine without.
         clock: ``cupti``: time in which the call's own activities ran. ``wall``: host time until the GPU is idle.
-            ``cpu``: processor time of this process until then.
+            ``cpu``: processor time of this process until then. ``returned``: the ns that a call returns.
         cache: ``cold``: L2 emptied before every call. ``hot``: the call made once, untimed, right before.
         graph_calls: replay a CUDA graph of that many calls, for kernels too small to be timed by themselves.
         precision: stop when half the interval of every ratio is at most this share of it.

@@ -28,6 +28,7 @@ Progress = Callable[[int, float], None]
 
 _KINDS = ("kernels", "memcpys", "memsets", "runtime_api", "driver_api", "external_correlations", "synchronizations")
 _BATCH = 20  # rounds in one trace; whether to stop is asked once in each
+_BATCH_SHARE = 0.1  # of the time there is, after which a batch of long calls ends early
 _WARM_UP_WINDOW = 15
 _LOSSY_BATCHES = 3
 _EVENT_ROUNDS = 15
@@ -166,8 +167,7 @@ class _Experiment:
         done = 0
         history: dict[str, list[float]] = {name: [] for name in self.arms}
         while done < self.design.max_warm_up_rounds and self.elapsed < self.design.max_seconds / 3:
-            self.batch(keep=False, history=history)
-            done += _BATCH
+            done += self.batch(keep=False, history=history)
             if all(is_stationary(history[name], _WARM_UP_WINDOW) for name in self.left()):
                 break
         return done
@@ -188,14 +188,15 @@ class _Experiment:
         except Exception as error:
             self.failures[name] = failure_of(name, error)
 
-    def batch(self, *, keep: bool, history: dict[str, list[float]] | None = None) -> None:
-        """Measure some rounds in one trace, and the cache with them."""
+    def batch(self, *, keep: bool, history: dict[str, list[float]] | None = None) -> int:
+        """Measure some rounds in one trace, and the cache with them; return how many."""
         self.walls = []
         traced = self.design.clock == "cupti"
         rounds: list[_Round] = []
         probes: dict[str, int] = {}
         with collector.trace(kinds=_KINDS, strict=True) if traced else contextlib.nullcontext() as step:
-            for _ in range(_BATCH):
+            begun = time.monotonic()
+            while len(rounds) < _BATCH and time.monotonic() - begun <= self.design.max_seconds * _BATCH_SHARE:
                 rounds.append(self.round())
             if traced:
                 probes = self.probe()
@@ -205,7 +206,7 @@ class _Experiment:
                 self.lossy += 1
                 if self.lossy == _LOSSY_BATCHES:
                     raise BenchmarkError(f"the traces lose records: {step.ledger.losses()[0]}")
-                return
+                return len(rounds)
             activities = activities_of_calls(step.recording, len(self.walls))
             self.recorded = dict(step.recording.environment)
             self.check_activities(rounds, activities)
@@ -216,6 +217,7 @@ class _Experiment:
         for one in rounds:
             if set(self.left()) <= set(one.calls):  # else an arm failed in it
                 self.keep(one, activities, keep, history)
+        return len(rounds)
 
     def round(self) -> _Round:
         """Call every arm once, in random order, and ask the card before and after."""
@@ -239,6 +241,9 @@ class _Experiment:
         self.gpu.synchronize()
         index = len(self.walls)
         self.walls.append(0.0)
+        if self.design.clock == "returned":
+            self.walls[index] = _returned_ns(call())
+            return index
         if self.design.clock != "cupti":
             now = time.perf_counter_ns if self.design.clock == "wall" else time.process_time_ns
             began = now()
@@ -333,6 +338,17 @@ class _Experiment:
                     taken = self.gpu.event_ns(call, before=partial(self.prepare, call))
                     self.runs[names[index]].event_ns.append(taken / share)
         self.check_arms_left()
+
+
+def _returned_ns(value: Any) -> float:
+    """The time that a call returned.
+
+    Raises:
+        ValueError: it is no positive number.
+    """
+    if not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+        raise ValueError(f"with clock='returned' a call returns its ns, and not {value!r}")
+    return float(value)
 
 
 def failure_of(name: str, error: Exception) -> ArmError:

@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from collector.errors import UnavailableError
@@ -61,6 +62,15 @@ class Gpu(Protocol):
         """The card's clocks, temperature, power and throttling; None where that cannot be asked."""
 
 
+def processor_name() -> str:
+    """The processor's name, as Linux tells it."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
 class Host:
     """No GPU at all: for comparing work on the host by the wall clock."""
 
@@ -70,7 +80,7 @@ class Host:
 
     def __init__(self) -> None:
         """Name the machine."""
-        self.name = platform.processor() or platform.machine()
+        self.name = processor_name()
 
     def synchronize(self) -> None:
         """Nothing runs anywhere else."""

@@ -27,7 +27,7 @@ import numpy as np
 
 from collector.bench.environment import environment
 from collector.bench.errors import ArmError, BenchmarkError
-from collector.bench.gpu import Gpu, Host
+from collector.bench.gpu import Host
 from collector.bench.report import Arm, Comparison, Report
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ def compare_processes(
     timeout: float = 120.0,
     same_within: float = 0.02,
     seed: int | None = None,
-    gpu: Gpu | None = None,
-    environment_of_arms: Mapping[str, Any] | None = None,
+    surroundings: Mapping[str, Any] | None = None,
     progress: RoundDone | None = None,
 ) -> Report:
     """Start every program once in each round and compare what they report; one comparison for each figure.
@@ -83,8 +82,8 @@ def compare_processes(
         timeout: seconds that one program may take; then it is killed, and its arm is out.
         same_within: a ratio that lies wholly within 1 plus or minus this is called the same.
         seed: of the order of the arms; None: a new one, which the report tells.
-        gpu: what is said of the card; None: the processor.
-        environment_of_arms: more to say of where it was measured, as a recording's environment.
+        surroundings: what to say of where it was measured besides the processor and the libraries: ``gpu``,
+            ``gpu_uuid``, ``simulated``, ``driver_version`` and so on.
         progress: told of rounds as they are done.
 
     Raises:
@@ -103,7 +102,7 @@ def compare_processes(
     programs = {arm: one for arm, one in arms.items() if isinstance(one, Process)}
     said: list[dict[str, dict[str, Any]]] = []
     began = time.monotonic()
-    surroundings = environment(gpu or Host(), environment_of_arms or {})
+    told = {**environment(Host(), {}), **(surroundings or {})}
 
     def report_so_far(stopped_by: str) -> Report:
         design = {"clock": "reported", "seed": chosen_seed, "same_within": same_within, "rounds": rounds}
@@ -116,7 +115,7 @@ def compare_processes(
             "stopped_by": stopped_by,
         }
         found = [_comparison(figure, unit, list(arms), kept, said, failures, parts) for figure, unit in figures.items()]
-        return Report([each for each in found if each is not None], surroundings)
+        return Report([each for each in found if each is not None], told)
 
     stopped_by = "rounds"
     while len(said) < rounds:
