@@ -167,8 +167,10 @@ tsan: $(VENV)/.dev
 coverage: $(VENV)/.dev ## Line coverage of Python and C++, into out/coverage
 	$(call overlay,coverage,-DCOLLECTOR_COVERAGE=ON)
 	@mkdir -p out/coverage && find build/coverage -name '*.gcda' -delete
-	$(INSTRUMENTED)/coverage/site $(PYTEST) \
-	  --cov --cov-report=term --cov-report=html:out/coverage/python $(PYTEST_ARGS)
+	$(INSTRUMENTED)/coverage/site $(BIN)/coverage run -m pytest -p no:cacheprovider --capture=sys -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage html --quiet -d out/coverage/python
+	$(BIN)/coverage report --sort=cover
 	$(BIN)/gcovr --root . --filter native/ --object-directory build/coverage \
 	  --txt out/coverage/native.txt --html-details out/coverage/native.html
 	@cat out/coverage/native.txt

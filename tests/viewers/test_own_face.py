@@ -12,7 +12,7 @@ import pytest
 
 from collector.loading import load
 from collector.merging import merge
-from collector.protos import DeviceStepStats, NodeExecStats, StepStats
+from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
 
 FORMATS = ("json", "pftrace")
 EPOCH_NS = 1_700_000_000_000_001_245
@@ -214,12 +214,12 @@ def test_t6_a_file_is_whole_or_not_there(tmp_path, suffix):
         def __init__(self):
             self.reads = 0
 
-        @property
-        def run_metadata(self):
+        def serialized(self):
             self.reads += 1
             if self.reads > 1:
                 raise KeyboardInterrupt
-            return StepStats(dev_stats=[DeviceStepStats(device="/gpu:0/stream:7", node_stats=[node("a:a", 0, 9)])])
+            device = DeviceStepStats(device="/gpu:0/stream:7", node_stats=[node("a:a", 0, 9)])
+            return RunMetadata(step_stats=StepStats(dev_stats=[device])).SerializeToString()
 
     target = tmp_path / f"trace.{suffix}"
     target.write_bytes(b"what was there before")
