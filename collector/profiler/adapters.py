@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
@@ -38,7 +39,12 @@ class Optimizer(Protocol):
 
 
 def on_optimizer(optimizer: Optimizer, hook: ProfilerHook, first_step: int = 0) -> Any:
-    """Torch: a step ends with ``optimizer.step()``. Gives torch's handle; its ``remove()`` ends it."""
+    """Torch: a step ends with ``optimizer.step()``. Gives torch's handle, whose ``remove()`` ends it.
+
+    >>> with hook:  # ends what is under way, too  # doctest: +SKIP
+    ...     on_optimizer(optimizer, hook)
+    ...     train()
+    """
     step = first_step - 1
 
     def after(*_: Any) -> None:
@@ -49,8 +55,19 @@ def on_optimizer(optimizer: Optimizer, hook: ProfilerHook, first_step: int = 0) 
     return optimizer.register_step_post_hook(after)
 
 
-class KerasCallback:
-    """Keras and what resembles it: a step is a training batch, counted over all epochs.
+class _Callback:
+    """What Keras and what resembles it asks of a callback: the events that are not said otherwise do nothing."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_implements_"):  # Keras 2 asks which events are worth calling
+            return lambda: True
+        if not name.startswith(("on_", "set_")):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: None
+
+
+class KerasCallback(_Callback):
+    """A hook for Keras: a step is a training batch, counted over all epochs.
 
     >>> model.fit(data, callbacks=[KerasCallback(hook)])  # doctest: +SKIP
     """
@@ -68,8 +85,36 @@ class KerasCallback:
         """Ends what is under way."""
         self._hook.close()
 
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        """The other events of a callback, and ``set_model`` and ``set_params``: nothing to do."""
-        if not name.startswith(("on_", "set_")):
-            raise AttributeError(name)
-        return lambda *args, **kwargs: None
+
+class KerasSteps(_Callback):
+    """A context for Keras: every batch is a step of its kind, ``train``, ``test`` or ``predict``.
+
+    >>> with ProfileContext("/tmp/profiles") as pctx:  # doctest: +SKIP
+    ...     model.fit(data, callbacks=[KerasSteps(pctx)])
+    """
+
+    def __init__(self, context: ProfileContext) -> None:
+        self._context = context
+        self._open = contextlib.ExitStack()
+
+    def _begin(self, kind: str) -> None:
+        self._open.close()  # a batch that failed had no end
+        self._open.enter_context(self._context.step(kind))
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Begins a step of training."""
+        self._begin("train")
+
+    def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Begins a step of evaluation."""
+        self._begin("test")
+
+    def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Begins a step of prediction."""
+        self._begin("predict")
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Ends the step."""
+        self._open.close()
+
+    on_test_batch_end = on_predict_batch_end = on_train_batch_end

@@ -75,7 +75,7 @@ class ProfileContext:
         open_trace: makes the session that traces a step; `collector.trace` by default.
 
     Raises:
-        ValueError: no folder, or too many steps.
+        ValueError: no folder, or too many steps; not if it is not enabled.
     """
 
     def __init__(
@@ -88,10 +88,10 @@ class ProfileContext:
         *,
         open_trace: Callable[[], TracedStep] = _trace,
     ) -> None:
-        if not str(profile_dir):
-            raise ValueError("a folder for the profiles is needed")
         self._trace_steps = None if trace_steps is None else set(trace_steps)
-        if self._trace_steps is not None and len(self._trace_steps) > MAX_TRACED_STEPS:
+        if enabled and not str(profile_dir):
+            raise ValueError("a folder for the profiles is needed")
+        if enabled and self._trace_steps is not None and len(self._trace_steps) > MAX_TRACED_STEPS:
             raise ValueError(f"{len(self._trace_steps)} steps to trace; at most {MAX_TRACED_STEPS} can be")
         self._folder = Path(profile_dir)
         self._dump_steps = {100} if dump_steps is None else set(dump_steps)
@@ -104,7 +104,7 @@ class ProfileContext:
         self._seen: set[str] = set()
         self._traced: set[int] = set()
         self._force_trace = self._force_dump = False
-        self._automatic: dict[str, tuple[Any, set[int]]] = {}
+        self._automatic: list[tuple[str, Any, set[int]]] = []
         self._profiles: dict[str, dict[int, Message]] = {}
         self._lock = threading.Lock()
         self._count_lock = threading.Lock()
@@ -122,8 +122,12 @@ class ProfileContext:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         global _active
-        if _active is self:
-            _active = None
+        if _active is not self:
+            return
+        _active = None
+        missed = sorted(step for step in self._dump_steps if step >= self._next_step)
+        if missed and self._traced:
+            log.warning("not written: profile_%d; the program made %d steps", missed[0], self._next_step)
 
     def trace_next_step(self) -> None:
         """Trace the next step, whatever was chosen."""
@@ -141,7 +145,7 @@ class ProfileContext:
         """
         if cmd not in VIEWS:
             raise ValueError(f"no view {cmd!r}; there are {', '.join(VIEWS)}")
-        self._automatic[cmd] = (options, set(profile_steps))
+        self._automatic.append((cmd, options, set(profile_steps)))
 
     def get_profiles(self, cmd: str) -> Mapping[int, Message]:
         """Step -> answer of ``cmd``.
@@ -161,7 +165,12 @@ class ProfileContext:
 
         Args:
             kind: what the step does, such as ``train`` or ``eval``: automatic tracing traces each kind at least once.
+
+        Raises:
+            ProfilerError: the context is not open.
         """
+        if self._enabled and _active is not self:
+            raise ProfilerError("this ProfileContext is not open", "Write: with ProfileContext(…) as pctx")
         with self._count_lock:
             number = self._next_step
             self._next_step += 1
@@ -180,7 +189,7 @@ class ProfileContext:
             self._lock.release()
 
     def _is_to_trace(self, step: int, kind: str) -> bool:
-        if self._force_trace or any(step in steps for _, steps in self._automatic.values()):
+        if self._force_trace or any(step in steps for _, _, steps in self._automatic):
             return True
         if len(self._traced) >= MAX_TRACED_STEPS:
             return False
@@ -204,7 +213,7 @@ class ProfileContext:
         if self._debug:
             log.warning("traced step %d", step)
             self._write(f"run_meta_{step}", text_format.MessageToString(metadata).encode())
-        for view, (options, steps) in self._automatic.items():
+        for view, options, steps in self._automatic:
             if step in steps:
                 self._profiles.setdefault(view, {})[step] = self.profiler.answer(view, options)
 

@@ -22,7 +22,8 @@ log = logging.getLogger("collector.profiler")
 class ProfilerHook:
     """Writes ``<output_dir>/timeline-<step>.json`` every so many steps or seconds.
 
-    The first step is never traced, it sets the clock. Each file holds one step.
+    The first step is never traced, it sets the clock: with ``save_steps=3`` the third, sixth, ninth step are. Each file
+    holds one step.
 
     Args:
         save_steps: steps between files.
@@ -60,7 +61,7 @@ class ProfilerHook:
         self._open_trace = open_trace
         self._clock = clock
         self._last: tuple[int, float] | None = None
-        """Step and time of the last file, or of the first step."""
+        """Step and time of the last file, or those before and after the first step."""
         self._session: TracedStep | None = None
 
     def after_step(self, step: int) -> Path | None:
@@ -68,9 +69,13 @@ class ProfilerHook:
 
         A step that is to be traced is traced from here to the next call.
         """
-        written = self._finish(step) if self._session is not None else None
-        if self._last is None or written is not None:
+        session = self._session
+        self.close()
+        if self._last is None:
+            self._last = (step - 1, self._clock())
+        elif session is not None:
             self._last = (step, self._clock())
+        written = self._write(step, session) if session is not None and not session.unavailable else None
         if self._is_due(step + 1):
             self._session = self._open_trace()
             self._session.__enter__()
@@ -98,13 +103,9 @@ class ProfilerHook:
             return step >= last_step + self._save_steps
         return self._save_secs is not None and self._clock() >= last_time + self._save_secs
 
-    def _finish(self, step: int) -> Path | None:
+    def _write(self, step: int, session: TracedStep) -> Path:
         from collector.timeline import Timeline
 
-        session = self._session
-        self.close()
-        if session is None or session.unavailable:
-            return None
         timeline = Timeline(session.run_metadata.step_stats)
         text = timeline.generate_chrome_trace_format(show_dataflow=self._show_dataflow, show_memory=self._show_memory)
         path = self._folder / f"timeline-{step}.json"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
+import threading
 
 import pytest
 
 from collector import profiler
 from collector.profiler import adapters
 from collector.profiler.context import WARMUP_STEPS
-from collector.protos import ProfileProto, RunMetadata
+from collector.protos import GraphDef, ProfileProto, RunMetadata
 
 OPTIONS = profiler.ProfileOptionBuilder().with_empty_output().build()
 
@@ -106,12 +108,12 @@ def test_contexts_do_not_nest_and_need_a_folder(tmp_path, trace):
         profiler.ProfileContext(tmp_path, trace_steps=range(101))
 
 
-def test_hook_by_steps_never_traces_the_first(tmp_path, trace):
+def test_hook_by_steps_never_traces_the_first_but_counts_it(tmp_path, trace):
     hook = profiler.ProfilerHook(save_steps=3, output_dir=tmp_path, open_trace=trace)
     for _ in adapters.after_each(range(10), hook):
         pass
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"timeline-{step}.json" for step in (3, 6, 9)]
-    assert json.loads((tmp_path / "timeline-3.json").read_text())["traceEvents"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"timeline-{step}.json" for step in (2, 5, 8)]
+    assert json.loads((tmp_path / "timeline-2.json").read_text())["traceEvents"]
 
 
 def test_hook_by_seconds(tmp_path, trace):
@@ -157,3 +159,150 @@ def test_plain_loop(tmp_path, trace):
     with profiler.ProfileContext(tmp_path, trace_steps=[1], dump_steps=[], open_trace=trace) as context:
         assert list(adapters.steps("abc", context)) == ["a", "b", "c"]
     assert trace.opened == 1
+
+
+# --- TensorFlow's semantics, point by point ----------------------------------------------------------------------
+
+
+def test_steps_of_the_hook_are_those_of_tensorflows(tmp_path, trace):
+    """Its number is the global step after the run: 1, 2, 3, …; with N steps between files the Nth run is the first."""
+    for every, files in ((1, [2, 3, 4, 5]), (2, [2, 4]), (4, [4])):
+        folder = tmp_path / str(every)
+        hook = profiler.ProfilerHook(save_steps=every, output_dir=folder, open_trace=trace)
+        written = [hook.after_step(step) for step in range(1, 6)]
+        hook.close()
+        assert sorted(path.name for path in folder.iterdir()) == [f"timeline-{step}.json" for step in files]
+        assert [path for path in written if path] == [folder / f"timeline-{step}.json" for step in files]
+
+
+def test_the_hooks_clock_starts_with_the_first_step_and_again_with_each_file(tmp_path, trace):
+    now = [100.0]
+    hook = profiler.ProfilerHook(save_secs=10, output_dir=tmp_path, open_trace=trace, clock=lambda: now[0])
+    times = {
+        1: 100,
+        2: 109,
+        3: 110,
+        4: 111,
+        5: 120,
+        6: 121,
+        7: 122,
+    }  # traced: what begins 10 s after 100, and after 111
+    for step, at in times.items():
+        now[0] = at
+        hook.after_step(step)
+    hook.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["timeline-4.json", "timeline-7.json"]
+
+
+def test_the_hook_waits_for_its_turn_also_where_nothing_can_be_traced(tmp_path, trace):
+    trace.unavailable = "no driver"
+    hook = profiler.ProfilerHook(save_steps=3, output_dir=tmp_path, open_trace=trace)
+    assert [hook.after_step(step) for step in range(1, 8)] == [None] * 7
+    assert trace.opened == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_automatic_tracing_of_a_graph_draws_two_of_eleven_until_half_is_covered(tmp_path, trace):
+    context = profiler.ProfileContext(tmp_path, dump_steps=[], open_trace=trace)
+    graph = GraphDef()
+    for number in range(10):
+        graph.node.add(name=f"n{number}", op="Op")
+    context.profiler.model.add_graph(graph)
+    with context:
+        _run(context, 150, "train")
+    draws = random.Random(111)
+    expected = [11, *(step for step in range(12, 100) if draws.randint(0, 10) < 2)]
+    assert sorted(context._traced) == expected
+
+
+def test_no_more_than_a_hundred_steps_are_traced(tmp_path, trace):
+    with profiler.ProfileContext(tmp_path, dump_steps=[], open_trace=trace) as context:
+        for number in range(130):
+            _run(context, 1, f"kind {number}")
+    assert trace.opened == 100
+
+
+def test_several_automatic_profiles_of_one_view(tmp_path, trace):
+    context = profiler.ProfileContext(tmp_path, trace_steps=[], dump_steps=[], open_trace=trace)
+    context.add_auto_profiling("op", OPTIONS, [1])
+    context.add_auto_profiling("op", OPTIONS, [3])
+    context.add_auto_profiling("scope", OPTIONS, [3])
+    with context:
+        _run(context, 5)
+    assert sorted(context.get_profiles("op")) == [1, 3]
+    assert sorted(context.get_profiles("scope")) == [3]
+    assert trace.opened == 2
+
+
+def test_a_dump_holds_all_steps_so_far_and_one_that_never_came_is_said(tmp_path, trace, caplog):
+    with profiler.ProfileContext(tmp_path, trace_steps=[0, 2, 4], dump_steps=[1, 3, 50], open_trace=trace) as context:
+        _run(context, 6)
+    steps = [list(ProfileProto.FromString((tmp_path / f"profile_{n}").read_bytes()).steps) for n in (1, 3)]
+    assert steps == [[0], [0, 2]]
+    assert "not written: profile_50; the program made 6 steps" in caplog.text
+
+
+def test_steps_of_other_threads_run_untraced_meanwhile_and_are_counted(tmp_path, trace):
+    numbers: list[int] = []
+
+    def work(context: profiler.ProfileContext) -> None:
+        with context.step() as number:
+            numbers.append(number)
+
+    with (
+        profiler.ProfileContext(tmp_path, trace_steps=range(5), dump_steps=[], open_trace=trace) as context,
+        context.step(),
+    ):
+        thread = threading.Thread(target=work, args=(context,))
+        thread.start()
+        thread.join(10)
+        work(context)  # nor is a step within a step
+    assert (numbers, trace.opened) == ([1, 2], 1)
+
+
+def test_an_exception_of_the_program_passes_and_the_next_step_is_traced(tmp_path, trace):
+    with profiler.ProfileContext(tmp_path, trace_steps=[0, 1], dump_steps=[], open_trace=trace) as context:
+        with pytest.raises(KeyError), context.step():
+            raise KeyError
+        _run(context, 1)
+    assert context._traced == {1}
+
+
+def test_a_disabled_context_checks_nothing_and_nests(trace):
+    with profiler.ProfileContext("", trace_steps=range(200), enabled=False, open_trace=trace) as outer:
+        with profiler.ProfileContext("", enabled=False) as inner:
+            _run(inner, 1)
+        outer.trace_next_step()
+        outer.dump_next_step()
+        outer.add_auto_profiling("op", OPTIONS, [0])
+        _run(outer, 2)
+        with pytest.raises(ValueError, match="never profiled"):
+            outer.get_profiles("op")
+    assert trace.opened == 0
+
+
+def test_a_context_that_is_not_open_says_so(tmp_path, trace):
+    context = profiler.ProfileContext(tmp_path, open_trace=trace)
+    with pytest.raises(profiler.ProfilerError, match="not open"), context.step():
+        pass
+    with context:
+        _run(context, 1)
+    with pytest.raises(profiler.ProfilerError, match="not open"), context.step():
+        pass
+
+
+def test_keras_batches_are_steps_of_their_kind(tmp_path, trace):
+    with profiler.ProfileContext(tmp_path, trace_steps=[0, 2], dump_steps=[], open_trace=trace) as context:
+        callback = adapters.KerasSteps(context)
+        callback.set_params({})
+        assert callback._implements_train_batch_hooks()
+        callback.on_train_begin()
+        callback.on_train_batch_begin(0)
+        callback.on_train_batch_end(0, {"loss": 1.0})
+        callback.on_train_batch_begin(1)  # failed: no end
+        callback.on_test_batch_begin(0)
+        callback.on_test_batch_end(0)
+        callback.on_predict_batch_begin(0)
+        callback.on_predict_batch_end(0)
+    assert context._traced == {0, 2}
+    assert context._seen == {"train", "test"}
