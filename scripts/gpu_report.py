@@ -204,7 +204,8 @@ def test(report: Report) -> None:
     # Other plugins and other packages' warnings are not what is tested here.
     report.environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     command = [
-        report.python, "-m", "pytest", "-p", "pytest_timeout", "-p", "no:cacheprovider", "-W", "default",
+        report.python, "-m", "pytest", "-p", "pytest_timeout", "-p", "collector.testing.plugin",
+        "-p", "no:cacheprovider", "-W", "default",
         "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "--durations=10", "--tb=short", "-v",
         str(ROOT / "tests" / "gpu"),
     ]  # fmt: skip

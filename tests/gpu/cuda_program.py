@@ -21,6 +21,8 @@ extern "C" __global__ void spin(long long nanoseconds) {
   } while (now - start < nanoseconds);
 }
 
+extern "C" __global__ void write_to(int* address) { *address = 1; }
+
 __global__ void axpy_pair(float* x, int n) {
   __shared__ float tile[256];
   extern __shared__ float more[];
@@ -44,6 +46,7 @@ template __global__ void scale<float>(float*, float, int);
 MANGLED = {
     "empty_kernel": "empty_kernel",
     "spin": "spin",
+    "write_to": "write_to",
     "axpy_pair": "_Z9axpy_pairPfi",
     "scale": "_ZN5house5scaleIfEEvPT_S1_i",
 }
@@ -160,6 +163,14 @@ class CudaProgram:
     def free(self, address: int) -> None:
         """Give device memory back."""
         checked(self.driver.cuMemFree(address))
+
+    def allocate_in_order(self, num_bytes: int, stream: Any) -> int:
+        """Return the address of memory of the device's pool, allocated in the stream's order."""
+        return int(checked(self.driver.cuMemAllocAsync(num_bytes, stream)))
+
+    def free_in_order(self, address: int, stream: Any) -> None:
+        """Give memory back to the device's pool in the stream's order."""
+        checked(self.driver.cuMemFreeAsync(address, stream))
 
     @contextlib.contextmanager
     def pinned(self, num_bytes: int) -> Iterator[int]:

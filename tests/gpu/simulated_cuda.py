@@ -35,8 +35,7 @@ class _Driver:
 
     def __init__(self, gpu: SimulatedGpu) -> None:
         self._gpu = gpu
-        self._addresses = itertools.count(0x7000_0000_0000, 1 << 24)
-        self._pinned: dict[int, Any] = {}
+        self._pinned: dict[int, tuple[Any, int]] = {}
         self._streams = itertools.count(13)
         self._graphs = itertools.count(1)
         self._events: dict[int, int] = {}
@@ -85,6 +84,8 @@ class _Driver:
         if isinstance(stream, _Stream) and stream.captured is not None:
             stream.captured.append((name, duration_ns))
             return (_OK,)
+        if name == "write_to":  # to an address that is nobody's
+            self._gpu.inject("error", target="cuCtxSynchronize", value=700, count=-1)
         static_shared_bytes = 1024 if "axpy_pair" in name else 0
         self._gpu.launch(
             name, stream=stream or 7, duration_ns=duration_ns, grid=(gx, gy, gz), block=(bx, by, bz),
@@ -93,19 +94,28 @@ class _Driver:
         return (_OK,)
 
     def cuMemAlloc(self, num_bytes):
-        return _OK, next(self._addresses)
+        return _OK, self._gpu.malloc(num_bytes, launch="driver")
 
     def cuMemFree(self, address):
+        self._gpu.free(address, launch="driver")
+        return (_OK,)
+
+    def cuMemAllocAsync(self, num_bytes, stream):
+        return _OK, self._gpu.malloc(num_bytes, stream=stream, launch="driver")
+
+    def cuMemFreeAsync(self, address, stream):
+        self._gpu.free(address, stream=stream, launch="driver")
         return (_OK,)
 
     def cuMemHostAlloc(self, num_bytes, flags):
         memory = (ctypes.c_char * num_bytes)()
         address = ctypes.addressof(memory)
-        self._pinned[address] = memory
+        self._pinned[address] = memory, self._gpu.malloc(num_bytes, kind="pinned", launch="driver")
         return _OK, address
 
     def cuMemFreeHost(self, address):
-        del self._pinned[address]
+        _, simulated = self._pinned.pop(address)
+        self._gpu.free(simulated, launch="driver")
         return (_OK,)
 
     def cuMemcpyHtoDAsync(self, device, host, num_bytes, stream):

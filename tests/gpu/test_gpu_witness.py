@@ -10,7 +10,7 @@ _native = pytest.importorskip("collector._native", reason="the native extension 
 
 BUFFER_BYTES = 1 << 20
 MAX_LIMIT_REACHED = 12
-KINDS = {10: "kernel", 1: "memcpy", 2: "memset", 4: "driver_api"}
+KINDS = {10: "kernel", 1: "memcpy", 2: "memset", 4: "driver_api", 49: "memory_operation"}
 
 
 def gathered_buffers(work):
@@ -50,9 +50,7 @@ def nvidias_records(library, data):
     ctypes.memmove(memory, data, len(data))
     nvidias_records.memory.append(memory)
     named = _native.probe()["strides"]
-    strides = {
-        kind: named[record] for record, kind in zip(("kernel", "memcpy", "memset", "driver_api"), KINDS, strict=True)
-    }
+    strides = {kind: named[record] for kind, record in KINDS.items()}
     record = ctypes.c_void_p()
     while True:
         result = library.cuptiActivityGetNextRecord(memory, ctypes.c_size_t(len(data)), ctypes.byref(record))
@@ -68,7 +66,7 @@ nvidias_records.memory = []
 
 def class_of(kind, stride):
     """The record class of cupti-python whose layout is exactly this long."""
-    stem = {10: "Kernel", 1: "Memcpy", 2: "Memset", 4: "API"}[kind]
+    stem = {10: "Kernel", 1: "Memcpy", 2: "Memset", 4: "API", 49: "Memory"}[kind]
     for name in dir(cupti):
         if name.startswith("Activity" + stem) and name[len("Activity" + stem) :].isdigit() | (stem == "API"):
             dtype = getattr(cupti, f"activity_{name.removeprefix('Activity').lower()}_dtype", None)
@@ -109,7 +107,13 @@ def test_every_field_of_every_record_is_read_alike(cuda):
     strings = Strings()
     theirs = rows.columns(strings, lambda domain, callback_id: "")
     names = strings.texts()
-    for table, columns in (("kernels", 500 + 200), ("memcpys", 500), ("memsets", 500), ("api_calls", 1)):
+    for table, columns in (
+        ("kernels", 500 + 200),
+        ("memcpys", 500),
+        ("memsets", 500),
+        ("api_calls", 1),
+        ("memory_operations", 4),
+    ):
         assert len(theirs[table]["start_ns"]) >= columns
         expected = sorted(as_rows(theirs[table], names))
         found = sorted(row for part in ours for row in as_rows(part["tables"][table], part["strings"]))
