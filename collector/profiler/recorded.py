@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from collector.profiler.columns import DeviceColumns, Ints, read_devices, step_stats_of
+from collector.profiler.columns import DeviceColumns, read_devices, step_stats_of
 from collector.profiler.execution import Execution, Memory, is_accelerator_stream
 from collector.profiler.model import Frame, Model, Node
+from collector.profiler.node_fields import Ints
 from collector.profiler.said import in_labels, in_provenance, node_path, stack_of
 from collector.protos import AnnotationDetails, Provenance
 

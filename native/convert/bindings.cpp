@@ -20,6 +20,7 @@
 #include "convert/python_output.h"
 #include "convert/step_stats.h"
 #include "convert/step_teller.h"
+#include "profile/bindings.h"
 
 namespace py = pybind11;
 
@@ -198,4 +199,5 @@ PYBIND11_MODULE(_convert, module) {
              "position).");
   BindMerge(module);
   BindNodes(module);
+  collector::profile::BindProfile(module);
 }

@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from collector.profiler.columns import DeviceColumns, Ints
+from collector.profiler.columns import DeviceColumns
+from collector.profiler.node_fields import Ints
 from collector.profiler.recorded import RecordedStep
 
 Mask = NDArray[np.bool_]

@@ -1,0 +1,10 @@
+// What collector._convert offers to the profiler.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace collector::profile {
+
+void BindProfile(pybind11::module_& module);
+
+}  // namespace collector::profile
