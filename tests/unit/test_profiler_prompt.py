@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 import sys
 
 import pytest
@@ -123,33 +125,153 @@ def test_the_prompt_survives_trouble():
     assert "-max_depth                  3" in written[6]
 
 
-def test_at_a_terminal(step, tmp_path):
-    pexpect = pytest.importorskip("pexpect")
-    pytest.importorskip("prompt_toolkit")
-    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
-    child = pexpect.spawn(
-        sys.executable, ["-m", "collector", "prof", str(step)], env=environment, encoding="utf-8", dimensions=(60, 200)
+class Terminal:
+    """``collector prof`` at a terminal of its own, typed at as a person would."""
+
+    PROMPT = "prof>"
+
+    def __init__(self, step, home) -> None:
+        pexpect = pytest.importorskip("pexpect", reason="THE PROMPT WAS NOT TRIED AT A TERMINAL: pexpect is missing")
+        pytest.importorskip("prompt_toolkit", reason="THE PROMPT WAS NOT TRIED AT A TERMINAL: no prompt_toolkit")
+        environment = {
+            **os.environ,
+            "XDG_STATE_HOME": str(home),
+            "TERM": "xterm-256color",
+            "PROMPT_TOOLKIT_NO_CPR": "1",
+        }
+        environment.pop("NO_COLOR", None)
+        self._child = pexpect.spawn(
+            sys.executable,
+            ["-m", "collector", "prof", str(step)],
+            env=environment,
+            encoding="utf-8",
+            dimensions=(60, 200),
+            timeout=20,
+        )
+        self._eof = pexpect.EOF
+        self.see(self.PROMPT)
+
+    def see(self, pattern: str) -> str:
+        """Waits for ``pattern``; what was printed up to its end."""
+        self._child.expect(pattern)
+        return self._child.before + self._child.after
+
+    def type(self, keys: str) -> None:
+        self._child.send(keys)
+
+    def ask(self, line: str, answer: str) -> str:
+        """Types a line; its answer up to the next prompt."""
+        self.type(f"{line}\r")
+        seen = self.see(answer)
+        return seen + self.see(self.PROMPT)
+
+    def leave(self) -> int:
+        """Ends with control-D; the exit status."""
+        self._child.sendeof()
+        self._child.expect(self._eof)
+        self._child.close()
+        return self._child.exitstatus
+
+
+def test_every_feature_of_the_prompt_at_a_terminal(step, tmp_path):
+    terminal = Terminal(step, tmp_path)
+
+    # Answers, in colours: a bold legend, names that stand out.
+    seen = terminal.ask("scope -select micros,occurrence", "net/b/relu")
+    assert re.search(r"\x1b\[[\d;]*m", seen)
+    assert re.search(r"\x1b\[1m(?:node name)", seen)
+    assert re.search(r"\x1b\[36m *net/a", seen)
+
+    # Trouble is one line, and the prompt lives on.
+    terminal.ask("nonsense", "no command 'nonsense'")
+    terminal.ask("scope -order_by depth", "knows no 'depth'")
+    terminal.ask("scope -show_name_regexes (", "not a regular expression")
+    terminal.ask("code", "No code trace")
+
+    # Help: all of it, a command, an option; nothing on nonsense.
+    terminal.ask("help", "account_displayed_op_only")
+    terminal.ask("help op", "by op type")
+    terminal.ask("help -min_bytes", "requested at least")
+    terminal.ask("help nonsense", "no help on")
+
+    # What is set stays; what a line says is for this line; an empty line shows what is in force.
+    terminal.ask("set -select occurrence -max_depth 7", "")
+    terminal.ask("op", "op occurrence")
+    terminal.ask("op -select micros", "total execution time")
+    terminal.ask("", "-max_depth +7[\\s\\S]*-select +occurrence")
+
+    # Advice, with evidence on demand.
+    terminal.ask("advise", "dominating_kernel: ")
+    terminal.ask("advise -explain", "times, .* of ")
+    assert "dominating_kernel: " not in terminal.ask("advise -dominating_kernel.share 1", "tensor_core_free_matmuls: ")
+
+    # An answer to a file, from where the next line is read only when it is written.
+    terminal.ask(f"scope -output file:outfile={tmp_path / 'report.txt'}", "")
+    terminal.ask("help op", "by op type")
+    assert "net/b/relu" in (tmp_path / "report.txt").read_text()
+
+    # Completion: of commands, options, values; with the tab key.
+    terminal.type("gra")
+    terminal.see("graph")  # offered below the line
+    terminal.type("\t -sel")
+    terminal.see("-select")
+    terminal.type("\t mic")
+    terminal.see("micros")
+    terminal.type("\t\r")
+    terminal.see("_TFProfRoot")
+    terminal.see(Terminal.PROMPT)
+
+    # Control-C drops the line, not the prompt.
+    terminal.type("half a line\x03")
+    terminal.see(Terminal.PROMPT)
+    terminal.ask("op -max_depth 1", "sgemm|relu")
+    assert terminal.leave() == 0
+
+    # The next session remembers: arrow up brings the last line back.
+    assert "graph -select micros" in (tmp_path / "collector" / "prof_history").read_text()
+    terminal = Terminal(step, tmp_path)
+    terminal.type("\x1b[A")
+    terminal.see("op -max_depth 1")
+    terminal.type("\r")
+    terminal.see("sgemm|relu")
+    terminal.see(Terminal.PROMPT)
+    assert terminal.leave() == 0
+
+
+def test_piped_it_is_plain_and_ends_with_its_input(step):
+    lines = "help op\nnonsense\nset -max_depth 1\nscope\n\nop -select micros\n"
+    done = subprocess.run(
+        [sys.executable, "-m", "collector", "prof", str(step)],
+        input=lines,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, "FORCE_COLOR": "1"},
     )
-    child.expect("prof>", timeout=60)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert "\x1b" not in done.stdout
+    assert Terminal.PROMPT not in done.stdout
+    parts = ("op: by op type", "no command 'nonsense'", "_TFProfRoot", "-max_depth                  1", "relu")
+    places = [done.stdout.index(part) for part in parts]
+    assert places == sorted(places)
 
-    def ask(line: str, answer: str) -> None:
-        child.send(line)
-        child.send("\r")
-        child.expect(answer, timeout=60)
 
-    ask("scope", "net/b/relu")
-    ask("nonsense", "no command")
-    ask("help op", "by op type")
-    ask("set -select occurrence", "prof>")
-    ask("op", "op occurrence")
-    ask("", "-max_depth")
-    ask("advise -explain", "small_|launch_|dominating_|tensor_")
-    child.expect("prof>", timeout=60)
-    child.send("gra")
-    child.expect("graph", timeout=60)  # offered below the line
-    child.send("\t\r")
-    child.expect("_TFProfRoot", timeout=60)
-    child.expect("prof>", timeout=60)
-    child.sendeof()
-    child.expect(pexpect.EOF, timeout=60)
-    assert "help op" in (tmp_path / "collector" / "prof_history").read_text()
+def test_without_prompt_toolkit_lines_are_read_plainly(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "prompt_toolkit", None)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    lines = iter(["help op"])
+
+    def read(shown: str) -> str:
+        assert shown == prompt.PROMPT
+        try:
+            return next(lines)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr("builtins.input", read)
+    prompt.interact(prompt.Prompt(lambda command: ""))
+    said = capsys.readouterr().out
+    assert "pip install 'cupti-collector[prompt]'" in said
+    assert "by op type" in said
