@@ -3,9 +3,9 @@
 Claims: decoding costs about what a plain ``memcpy`` of the same bytes costs; callbacks allocate nothing and return at
 once.
 
-Decoding runs on one core, by turns with the memcpy, into warm memory both; the figures are medians. Input comes from
-memory (64 MiB, more than most caches hold) or is one buffer of the default size (4 MiB), which the cache may hold.
-No GPU is needed: the records are laid out as each CUDA version does, and callbacks are driven by the simulator.
+Decoding and copying run on one core, one after the other, into warm memory both; of each the processor time. Input
+comes from memory (64 MiB, more than most caches hold) or is one buffer of the default size (4 MiB), which the cache may
+hold. No GPU is needed: the records are laid out as each CUDA version does, and callbacks are driven by the simulator.
 """
 
 from __future__ import annotations
@@ -14,19 +14,21 @@ import argparse
 import ctypes
 import json
 import os
-import platform
-import statistics
 import subprocess
 import sys
+from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from collector import _native
+from collector import _native, bench
+from collector.bench.report import Report, joined
 
 VERSIONS = {"12.4": 12040, "13.0": 13000, "13.5": 13050}
 STREAMS = 8
+TURNS = 10
 NAMES = [ctypes.create_string_buffer(f"_ZN5house{len(f'kernel{i}')}kernel{i}EPfi".encode()) for i in range(64)]
 
 KERNEL = {"kind": (0, "u4"), "start": (16, "u8"), "end": (24, "u8"), "context": (44, "u4"), "stream": (48, "u4"),
@@ -83,25 +85,32 @@ def records(mix: list[str], cuda_version: int, num_bytes: int) -> bytes:
     return memory.tobytes()
 
 
-def decode(cuda: str, mix: str, mebibytes: int, repeats: int) -> dict[str, Any]:
-    """Measure one row of the table."""
+def decode(cuda: str, mix: str, mebibytes: int, seconds: float) -> Report:
+    """Compare decoding with a plain copy of the same bytes; each says what its processor time was."""
     data = records(MIXES[mix], VERSIONS[cuda], mebibytes << 20)
-    found = _native.benchmark_decode(data, VERSIONS[cuda], repeats)
-    ns_decode, ns_memcpy = (statistics.median(found[name]) for name in ("ns_decode", "ns_memcpy"))
-    return {
-        "cuda": cuda,
-        "mix": mix,
-        "input_mib": mebibytes,
-        "records": found["records"],
-        "bytes_per_record": found["bytes"] / found["records"],
-        "ns_per_record": ns_decode / found["records"],
-        "memcpy_ns_per_record": ns_memcpy / found["records"],
-        # Of neighbouring turns: what else runs on the machine slows both.
-        "ratio_to_memcpy": statistics.median(
-            one / other for one, other in zip(found["ns_decode"], found["ns_memcpy"], strict=True)
-        ),
-        "million_records_per_second": 1e3 * found["records"] / ns_decode,
-    }
+    turns: dict[str, deque[float]] = {"ns_memcpy": deque(), "ns_decode": deque()}
+
+    def ns_of(which: str) -> Callable[[], float]:
+        def call() -> float:
+            if not turns[which]:  # several turns at once: laying out their memory takes longer than they do
+                found = _native.benchmark_decode(data, VERSIONS[cuda], TURNS)
+                for each, waiting in turns.items():
+                    waiting.extend(map(float, found[each]))
+            return turns[which].popleft()
+
+        return call
+
+    return bench.compare(
+        {"memcpy": ns_of("ns_memcpy"), "decode": ns_of("ns_decode")},
+        name="decode", parameters={"CUDA": cuda, "records": mix, "MiB": mebibytes}, bytes=len(data),
+        gpu=bench.Host(), clock="returned", precision=0.02, min_rounds=20, max_seconds=seconds, seed=1,
+    )  # fmt: skip
+
+
+def record_count(mix: str, cuda: str, num_bytes: float) -> float:
+    """How many records of the mix are that many bytes."""
+    strides = _native.decode_buffer(b"", VERSIONS[cuda])["strides"]
+    return num_bytes / sum(strides[record] for record in MIXES[mix]) * len(MIXES[mix])
 
 
 def callbacks_here(launches: int, cuda: str) -> dict[str, Any]:
@@ -150,28 +159,22 @@ def callbacks(launches: int, cuda: str) -> dict[str, Any]:
     return answer
 
 
-def processor() -> str:
-    """Return the processor's name."""
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
-
-
-def print_tables(results: dict[str, Any]) -> None:
+def print_tables(report: Report, of_callbacks: list[dict[str, Any]]) -> None:
     """Print what was measured."""
-    print(f"{results['processor']}, load {results['load']:.1f} on {results['cores']} cores\n")
-    print("| CUDA | records | input | bytes/record | decode ns | memcpy ns | decode / memcpy | M records/s |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for row in results["decode"]:
+    print(f"{report.environment['gpu']}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
+    print("| CUDA | records | input | decode / memcpy | 95 % | verdict | decode ns per record | M records/s | rounds |")
+    print("| --- " * 9 + "|")
+    for each, verdict in zip(report.comparisons, report.verdicts, strict=True):
+        cuda, mix, mebibytes = each.parameters.values()
+        ns = each.interval("decode").estimate / record_count(mix, cuda, each.bytes or 0)
+        ratio = each.ratios["decode"].interval
         print(
-            f"| {row['cuda']} | {row['mix']} | {row['input_mib']} MiB | {row['bytes_per_record']:.0f} "
-            f"| {row['ns_per_record']:.1f} | {row['memcpy_ns_per_record']:.1f} | {row['ratio_to_memcpy']:.2f} "
-            f"| {row['million_records_per_second']:.1f} |"
+            f"| {cuda} | {mix} | {mebibytes} MiB | {ratio.estimate:.2f} | {ratio.low:.2f}..{ratio.high:.2f} "
+            f"| {verdict['decode']} | {ns:.1f} | {1e3 / ns:.1f} | {each.rounds} |"
         )
     print("\n| CUDA | callback | calls | p50 ns | p99 ns | p99.99 ns | max ns | heap calls |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for row in results["callbacks"]:
+    for row in of_callbacks:
         heap = "not counted" if row["allocations"] is None else row["allocations"] + row["releases"]
         for which in ("request", "complete"):
             one = row[which]
@@ -184,26 +187,19 @@ def print_tables(results: dict[str, Any]) -> None:
 def main() -> None:
     """Measure, print, and write JSON where asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=3.0, help="for each row of the first table")
     parser.add_argument("--launches", type=int, default=1_000_000, help="for the callbacks")
-    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--json", type=Path, help="also write the report here, with every sample")
     parser.add_argument("--callbacks-here", metavar="CUDA", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.callbacks_here:
         print(json.dumps(callbacks_here(options.launches, options.callbacks_here)))
         return
-    results = {
-        "processor": processor(),
-        "cores": os.cpu_count(),
-        "load": os.getloadavg()[0],
-        "decode": [
-            decode(cuda, mix, mebibytes, options.repeats) for mebibytes in (64, 4) for mix in MIXES for cuda in VERSIONS
-        ],
-        "callbacks": [callbacks(options.launches, cuda) for cuda in ("12.4", "13.0")],
-    }
-    print_tables(results)
+    rows = [(cuda, mix, mebibytes) for mebibytes in (64, 4) for mix in MIXES for cuda in VERSIONS]
+    report = joined([decode(*row, options.seconds) for row in rows])
+    print_tables(report, [callbacks(options.launches, cuda) for cuda in ("12.4", "13.0")])
     if options.json:
-        options.json.write_text(json.dumps(results, indent=2) + "\n")
+        report.save(options.json)
 
 
 if __name__ == "__main__":

@@ -3,24 +3,23 @@
 Claims: while nothing is traced an annotation costs about what ``contextlib.nullcontext`` costs; a step becomes
 StepStats, names and labels and order included, in the time that making the protobuf messages alone takes one by one.
 
-Each figure is processor time, the best of several rounds, annotations by turns. No GPU is needed: annotations go to the
-simulated CUPTI, the step is made up.
+All of it is processor time, arms by turns in random order. No GPU is needed: annotations go to the simulated CUPTI, the
+step is made up.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
-import json
-import resource
-import time
-import timeit
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import collector
+from collector import bench
+from collector.bench.report import Report, joined
 from collector.protos import NodeExecStats, StepStats
 from collector.recording import Recording
 from collector.schema import SCHEMA
@@ -31,27 +30,21 @@ from collector.testing import SimulatedGpu
 START_NS = 1_700_000_000_000_000_000
 NAMES = 100
 STREAMS = 4
+BLOCKS = 1_000
 
 
 def annotated() -> None:
-    """A block under a name."""
-    with collector.annotate("layer1/conv"):
-        pass
+    """Blocks under a name."""
+    for _ in range(BLOCKS):
+        with collector.annotate("layer1/conv"):
+            pass
 
 
-def empty_block() -> None:
+def empty_blocks() -> None:
     """The same, under nothing."""
-    with contextlib.nullcontext("layer1/conv"):
-        pass
-
-
-def best_ns(functions: dict[str, Any], calls: int, rounds: int) -> dict[str, float]:
-    """The least ns per call of each function, by turns."""
-    best = dict.fromkeys(functions, float("inf"))
-    for _ in range(rounds):
-        for name, function in functions.items():
-            best[name] = min(best[name], timeit.timeit(function, number=calls, timer=time.process_time) / calls * 1e9)
-    return best
+    for _ in range(BLOCKS):
+        with contextlib.nullcontext("layer1/conv"):
+            pass
 
 
 def made_up_step(kernels: int) -> Recording:
@@ -114,48 +107,45 @@ def node_by_node(devices: list[list[dict[str, Any]]]) -> StepStats:
     return steps
 
 
-def seconds(function: Any, rounds: int) -> float:
-    """The least processor seconds of some calls."""
-    gc.collect()
-    return min(timeit.repeat(function, number=1, repeat=rounds, timer=time.process_time))
-
-
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kernels", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    arguments = parser.parse_args()
+    parser.add_argument("--kernels", type=int, default=200_000)
+    parser.add_argument("--seconds", type=float, default=20, help="for each comparison")
+    parser.add_argument("--json", type=Path, help="also write the report here, with every sample")
+    options = parser.parse_args()
 
-    off = best_ns({"annotate": annotated, "nullcontext": empty_block}, 100_000, 5 * arguments.rounds)
-    with SimulatedGpu(), collector.trace():
-        on = best_ns({"annotate": annotated}, 10_000, arguments.rounds)
+    def compare(name: str, arms: dict[str, Callable[[], Any]], **more: Any) -> Report:
+        return bench.compare(
+            arms, name=name, gpu=bench.Host(), clock="cpu", max_seconds=options.seconds, seed=1, **more
+        )
 
-    recording = made_up_step(arguments.kernels)
-    steps = step_stats(recording)
-    nodes = sum(len(device.node_stats) for device in steps.dev_stats)
-    ours = seconds(lambda: step_stats(recording), arguments.rounds)
-    devices = fields_of(steps)
-    del steps
-    plain = seconds(lambda: node_by_node(devices), arguments.rounds)
-    figures = {
-        "annotate_off_ns": off["annotate"],
-        "nullcontext_ns": off["nullcontext"],
-        "annotate_off_to_nullcontext": off["annotate"] / off["nullcontext"],
-        "annotate_on_ns": on["annotate"],
-        "kernels": arguments.kernels,
-        "nodes": nodes,
-        "step_stats_s": ours,
-        "node_by_node_s": plain,
-        "node_by_node_to_step_stats": plain / ours,
-        "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    }
-    if arguments.json:
-        print(json.dumps(figures))
-        return
-    for name, value in figures.items():
-        print(f"{name:28} {value:,.2f}" if isinstance(value, float) else f"{name:28} {value:,}")
+    off = compare(f"{BLOCKS} blocks, nothing traced", {"nullcontext": empty_blocks, "annotate": annotated})
+    with SimulatedGpu():
+        # A session of its own for each call, so that what a session keeps does not grow; both arms open one.
+        def traced(blocks: Callable[[], None]) -> Callable[[], None]:
+            def call() -> None:
+                with collector.trace():
+                    blocks()
+
+            return call
+
+        on = compare(
+            f"a session of {BLOCKS} blocks", {"nullcontext": traced(empty_blocks), "annotate": traced(annotated)}
+        )
+    recording = made_up_step(options.kernels)
+    devices = fields_of(step_stats(recording))
+    step = compare(
+        "StepStats",
+        {"message by message": lambda: node_by_node(devices), "step_stats": lambda: step_stats(recording)},
+        parameters={"kernels": options.kernels},
+        precision=0.02,
+        min_rounds=6,
+    )
+    report = joined([off, on, step])
+    print(report)
+    if options.json:
+        report.save(options.json)
 
 
 if __name__ == "__main__":

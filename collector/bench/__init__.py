@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collector.bench.comparing import compare, rotating
     from collector.bench.discovery import Case, benchmark, case, parametrize
     from collector.bench.errors import ArmError, BenchmarkError
-    from collector.bench.gpu import find_gpu
+    from collector.bench.gpu import Host, find_gpu
     from collector.bench.processes import Missing, Process, compare_processes
     from collector.bench.report import Report
     from collector.bench.simulated import SimulatedCard
@@ -27,6 +27,7 @@ _LAZY = {
     "ArmError": "errors",
     "BenchmarkError": "errors",
     "Case": "discovery",
+    "Host": "gpu",
     "Missing": "processes",
     "Process": "processes",
     "Regression": "baseline",
@@ -48,6 +49,7 @@ __all__ = [
     "ArmError",
     "BenchmarkError",
     "Case",
+    "Host",
     "Missing",
     "Process",
     "Regression",

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from collector.bench.statistics import median, outliers
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import Console
     from rich.table import Table
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 140
 _SHOWN_KERNELS = 8
+_WIDEST = 10.0  # relative half-width of an interval that is still worth a figure
 _STYLE = {"faster": "green", "slower": "red", "same": "cyan", "not enough data": "yellow", "reference": "dim"}
 
 
@@ -28,10 +31,18 @@ def as_text(report: Report, *, color: bool | None = None) -> str:
     in_color = sys.stdout.isatty() if color is None else color
     console = Console(file=text, force_terminal=in_color, no_color=not in_color, width=_WIDTH, highlight=False)
     told = report.environment
-    note = ", simulated: the times are made up" if told.get("simulated") else ""
+    note = ""
+    if told.get("simulated"):
+        on_gpu = any(each.design.get("clock") == "cupti" for each in report.comparisons)
+        note = ", simulated: the times are made up" if on_gpu else ", with a simulated GPU: the host's times are real"
     console.print(f"[bold]{told.get('gpu', '')}[/bold]{note}")
+    everywhere = _failures_of_all(report)
     for comparison, verdicts in zip(report.comparisons, report.verdicts, strict=True):
-        _print(console, comparison, verdicts)
+        _print(console, comparison, verdicts, everywhere)
+    if everywhere:
+        console.print()
+    for arm, why in everywhere.items():
+        _print_failure(console, arm, why)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
@@ -60,7 +71,23 @@ def verdict_text(verdict: str, same_within: float) -> str:
     return f"same within {100 * same_within:g} %" if verdict == "same" else verdict
 
 
-def _print(console: Console, comparison: Comparison, verdicts: dict[str, Verdict]) -> None:
+def _failures_of_all(report: Report) -> dict[str, str]:
+    """What none of several comparisons could measure, for the same reason: told once, at the end."""
+    first, *others = report.comparisons or [None]
+    if first is None or not others:
+        return {}
+    return {arm: why for arm, why in first.failures.items() if all(each.failures.get(arm) == why for each in others)}
+
+
+def _print_failure(console: Console, arm: str, why: str) -> None:
+    from rich.markup import escape
+
+    console.print(f"[red]not measured[/red] {escape(why if why.startswith('arm ') else f'{arm}: {why}')}")
+
+
+def _print(
+    console: Console, comparison: Comparison, verdicts: dict[str, Verdict], told_elsewhere: Mapping[str, str]
+) -> None:
     from rich.markup import escape
 
     console.print()
@@ -69,7 +96,8 @@ def _print(console: Console, comparison: Comparison, verdicts: dict[str, Verdict
         if any(len(arm.kernel_ns) > 1 for arm in comparison.arms.values()):
             console.print(_kernels(comparison))
     for arm, why in comparison.failures.items():
-        console.print(f"[red]not measured[/red] {escape(why if why.startswith('arm ') else f'{arm}: {why}')}")
+        if arm not in told_elsewhere:
+            _print_failure(console, arm, why)
     for warning in comparison.warnings:
         console.print(f"[yellow]warning[/yellow] {escape(warning)}")
     console.print(f"[dim]{escape(_how(comparison))}[/dim]")
@@ -128,7 +156,7 @@ def _figures(comparison: Comparison, verdicts: dict[str, Verdict]) -> Table:
         cells = [
             escape(name),
             amount_text(middle.estimate, comparison.unit),
-            f"±{middle.relative_half_width:.2%}" if middle.relative_half_width < float("inf") else "unknown",
+            _width_text(middle.relative_half_width),
             "1" if ratio is None else f"{ratio.estimate:.4f}",
             "" if ratio is None or not ratio.low > 0 else f"{ratio.low:.4f}..{ratio.high:.4f}",
             f"[{style}]{verdict_text(verdict, float(comparison.design.get('same_within', 0)))}[/{style}]",
@@ -142,6 +170,12 @@ def _figures(comparison: Comparison, verdicts: dict[str, Verdict]) -> Table:
         cells += [escape(str(arm.facts.get(fact, ""))) for fact in facts]
         table.add_row(*cells)
     return table
+
+
+def _width_text(half_width: float) -> str:
+    if half_width > _WIDEST:
+        return "unknown" if half_width == float("inf") else f"over ±{_WIDEST:.0%}"
+    return f"±{half_width:.2%}"
 
 
 def _kernels(comparison: Comparison) -> Table:
