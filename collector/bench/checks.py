@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 Check = Callable[[Any, Any], str | None]
-"""Takes the reference arm's result and another arm's; returns what differs, or None."""
+"""Takes the reference arm's result and another arm's; returns what differs, or None. Where it has a method ``kept``, the
+reference's result is what that makes of it, which should be a copy: arms may write into the same memory."""
 
 
 def allclose(rtol: float = 1e-5, atol: float = 1e-8, *, equal_nan: bool = False) -> Check:
@@ -17,8 +19,20 @@ def allclose(rtol: float = 1e-5, atol: float = 1e-8, *, equal_nan: bool = False)
     NaN is an error unless ``equal_nan`` lets it equal itself. Results may be
     numpy, torch, CuPy or other arrays that give themselves to numpy, numbers, or sequences of these.
     """
+    return _AllClose(rtol, atol, equal_nan)
 
-    def check(reference: Any, result: Any) -> str | None:
+
+@dataclass(frozen=True)
+class _AllClose:
+    rtol: float
+    atol: float
+    equal_nan: bool
+
+    def kept(self, result: Any) -> list[Any]:
+        """A copy on the host."""
+        return as_arrays(result)
+
+    def __call__(self, reference: Any, result: Any) -> str | None:
         expected, found = as_arrays(reference), as_arrays(result)
         if len(expected) != len(found):
             return f"{len(found)} results instead of {len(expected)}"
@@ -26,15 +40,13 @@ def allclose(rtol: float = 1e-5, atol: float = 1e-8, *, equal_nan: bool = False)
             which = f"result {index}: " if len(expected) > 1 else ""
             if wanted.shape != got.shape:
                 return f"{which}shape {got.shape} instead of {wanted.shape}"
-            if np.isnan(got).any() and not equal_nan:
+            if np.isnan(got).any() and not self.equal_nan:
                 return f"{which}{int(np.isnan(got).sum())} of {got.size} values are NaN"
-            close = np.isclose(got, wanted, rtol=rtol, atol=atol, equal_nan=equal_nan)
+            close = np.isclose(got, wanted, rtol=self.rtol, atol=self.atol, equal_nan=self.equal_nan)
             if not close.all():
                 worst = float(np.nanmax(np.abs(got - wanted)))
                 return f"{which}{int((~close).sum())} of {got.size} values differ, the worst by {worst:.3g}"
         return None
-
-    return check
 
 
 def as_arrays(result: Any) -> list[Any]:

@@ -180,7 +180,8 @@ def _same_work(
             failures[name] = ArmError(name, f"{than}: {difference}")
             continue
         if not usable:
-            reference, reference_name = result, name
+            kept = getattr(check, "kept", None)
+            reference, reference_name = result if kept is None else kept(result), name
         usable[name] = call
     if not usable:
         raise BenchmarkError(f"no arm could be measured; {next(iter(failures.values()))}")

@@ -26,7 +26,7 @@ def environment(gpu: Gpu, recorded: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "gpu": gpu.name,
         "gpu_uuid": gpu.uuid,
-        "simulated": gpu.simulated,
+        "simulated": gpu.simulated or bool(recorded.get("simulated")),
         "l2_bytes": gpu.l2_bytes,
         **{name: recorded[name] for name in _FROM_RECORDING if name in recorded},
         "collector": version(),

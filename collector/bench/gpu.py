@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import os
 import platform
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,8 +20,8 @@ if TYPE_CHECKING:
 
     from collector.bench.roofline import Ceilings
 
-_L2_BYTES = 38  # CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
 _FLUSHES = 2  # times the cache's size; one would do if replacement were perfect
+_PROCESSES_EVERY_S = 1.0  # asking who else computes takes longer than all sensors together
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,36 @@ def find_gpu() -> Gpu:
     Raises:
         collector.UnavailableError: there is none, or cuda-python is not installed.
     """
-    return CudaGpu()
+    try:
+        from cuda.bindings import driver
+    except ImportError as error:
+        raise UnavailableError("cuda-python is not installed", "pip install 'cupti-collector[gpu]'") from error
+    try:
+        call = functools.partial(_checked, driver)
+        call("cuInit", 0)
+        if int(call("cuCtxGetCurrent")) == 0:
+            call("cuCtxSetCurrent", call("cuDevicePrimaryCtxRetain", call("cuDeviceGet", 0)))
+        context = int(call("cuCtxGetCurrent"))
+    except UnavailableError:
+        raise
+    except Exception as error:  # the bindings raise errors of their own where there is no driver
+        raise UnavailableError(f"no GPU can be used ({error})", "Check that nvidia-smi works") from error
+    return _gpu_of_context(context)
+
+
+@functools.cache  # its memory to empty the cache with is allocated once
+def _gpu_of_context(context: int) -> CudaGpu:
+    from cuda.bindings import driver
+
+    return CudaGpu(driver)
+
+
+def _checked(driver: Any, function: str, *arguments: Any) -> Any:
+    """Call a function of cuda-python's driver bindings; return what it gives besides its result."""
+    code, *values = getattr(driver, function)(*arguments)
+    if int(code) != 0:
+        raise UnavailableError(f"{function} failed with CUDA error {int(code)} ({code!r})")
+    return values[0] if values else None
 
 
 class CudaGpu:
@@ -118,26 +150,14 @@ class CudaGpu:
 
     simulated = False
 
-    def __init__(self) -> None:
-        """Take the current context, or the first device's primary one."""
-        try:
-            from cuda.bindings import driver
-        except ImportError as error:
-            raise UnavailableError("cuda-python is not installed", "pip install 'cupti-collector[gpu]'") from error
+    def __init__(self, driver: Any) -> None:
+        """Take the device of the current context; ``driver`` is `cuda.bindings.driver`."""
         self._driver = driver
-        try:
-            self._call("cuInit", 0)
-            if int(self._call("cuCtxGetCurrent")) == 0:
-                self._call("cuCtxSetCurrent", self._call("cuDevicePrimaryCtxRetain", self._call("cuDeviceGet", 0)))
-        except UnavailableError:
-            raise
-        except Exception as error:  # the bindings raise errors of their own where there is no driver
-            raise UnavailableError(f"no GPU can be used ({error})", "Check that nvidia-smi works") from error
         device = self._call("cuCtxGetDevice")
         self.name = bytes(self._call("cuDeviceGetName", 256, device)).split(b"\0")[0].decode()
         raw = bytes(self._call("cuDeviceGetUuid", device).bytes).hex()
         self.uuid = f"GPU-{raw[:8]}-{raw[8:12]}-{raw[12:16]}-{raw[16:20]}-{raw[20:]}"
-        attribute = driver.CUdevice_attribute(_L2_BYTES)
+        attribute = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
         self.l2_bytes = int(self._call("cuDeviceGetAttribute", attribute, device)) or 4 << 20
         self._flush_bytes = _FLUSHES * self.l2_bytes
         self._flush_memory = self._call("cuMemAlloc", self._flush_bytes)
@@ -186,15 +206,24 @@ class CudaGpu:
                 for _ in range(calls):
                     call()
             return lambda: graph.replay()
-        stream = self._call("cuStreamCreate", 1)  # CU_STREAM_NON_BLOCKING
+        try:
+            inspect.signature(call).bind(0)
+        except (TypeError, ValueError) as error:
+            raise TypeError("a call in a graph takes the stream to launch on (or use torch, whose graphs need none)") from error
         launch: Any = call
-        self._call("cuStreamBeginCapture", stream, self._driver.CUstreamCaptureMode(1))  # thread-local
+        stream = self._call("cuStreamCreate", 1)  # CU_STREAM_NON_BLOCKING
+        mode = self._driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        self._call("cuStreamBeginCapture", stream, mode)
         try:
             for _ in range(calls):
                 launch(int(stream))
-        finally:
-            captured = self._call("cuStreamEndCapture", stream)
+        except BaseException:
+            self._driver.cuStreamEndCapture(stream)  # may fail after what the call did; that is what is told
+            raise
+        captured = self._call("cuStreamEndCapture", stream)
         executable = self._call("cuGraphInstantiate", captured, 0)
+        self._call("cuGraphDestroy", captured)
+        self._call("cuStreamDestroy", stream)
         return lambda: self._call("cuGraphLaunch", executable, 0)
 
     def state(self) -> CardState | None:
@@ -217,10 +246,7 @@ class CudaGpu:
         return Ceilings(bytes_per_s=2 * num_bytes / best * 1e9, flop_per_s=flop_per_s, measured_with=library)
 
     def _call(self, function: str, *arguments: Any) -> Any:
-        code, *values = getattr(self._driver, function)(*arguments)
-        if int(code) != 0:
-            raise UnavailableError(f"{function} failed with CUDA error {int(code)} ({code})")
-        return values[0] if values else None
+        return _checked(self._driver, function, *arguments)
 
 
 class _Nvml:
@@ -231,6 +257,8 @@ class _Nvml:
     def __init__(self, module: Any, handle: Any) -> None:
         self._nvml = module
         self._handle = handle
+        self._others: tuple[int, ...] = ()
+        self._asked_for_others = float("-inf")
 
     @classmethod
     def open(cls, uuid: str) -> _Nvml | None:
@@ -248,20 +276,27 @@ class _Nvml:
         nvml, handle = self._nvml, self._handle
         try:
             reasons = nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
-            others: tuple[int, ...] = ()
-            with contextlib.suppress(Exception):  # not permitted in some containers
-                running = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
-                others = tuple(sorted(process.pid for process in running if process.pid != os.getpid()))
             return CardState(
                 sm_clock_mhz=nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM),
                 memory_clock_mhz=nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM),
                 temperature_c=nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),
                 power_w=nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
                 throttled_by=tuple(name for name in self._THROTTLING if reasons & self._reason(name)),
-                other_processes=others,
+                other_processes=self._other_processes(),
             )
         except Exception:
             return None
+
+    def _other_processes(self) -> tuple[int, ...]:
+        now = time.monotonic()
+        if now - self._asked_for_others >= _PROCESSES_EVERY_S:
+            self._asked_for_others = now
+            with contextlib.suppress(Exception):  # not permitted in some containers
+                running = {each.pid for each in self._nvml.nvmlDeviceGetComputeRunningProcesses(self._handle)}
+                # In a container the driver may know this process by another number; a single one is this one then.
+                alone = len(running) == 1
+                self._others = () if alone else tuple(sorted(running - {os.getpid()}))
+        return self._others
 
     def _reason(self, name: str) -> int:
         return int(getattr(self._nvml, f"nvmlClocksThrottleReason{name}", 0))

@@ -44,7 +44,9 @@ def ceilings(gpu: Gpu) -> Ceilings | None:
         return gpu.measure_ceilings()
     file = _cache_file(gpu.uuid)
     with contextlib.suppress(OSError, ValueError, TypeError):
-        return Ceilings(**json.loads(file.read_text(encoding="utf-8")))
+        known = Ceilings(**json.loads(file.read_text(encoding="utf-8")))
+        if known.flop_per_s is not None or "torch" not in sys.modules:  # else it can be measured now
+            return known
     found = gpu.measure_ceilings()
     with contextlib.suppress(OSError, OutputError):  # measured again next time
         file.parent.mkdir(parents=True, exist_ok=True)

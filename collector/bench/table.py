@@ -73,9 +73,9 @@ def verdict_text(verdict: str, same_within: float) -> str:
 
 def _failures_of_all(report: Report) -> dict[str, str]:
     """What none of several comparisons could measure, for the same reason: told once, at the end."""
-    first, *others = report.comparisons or [None]
-    if first is None or not others:
+    if len(report.comparisons) < 2:
         return {}
+    first, *others = report.comparisons
     return {arm: why for arm, why in first.failures.items() if all(each.failures.get(arm) == why for each in others)}
 
 

@@ -17,19 +17,19 @@ from typing import Any
 from collector.testing import SimulatedGpu
 
 VARIABLE = "COLLECTOR_GPU_TESTS_SIMULATED"
-_OK = 0
+_OK, _OUT_OF_MEMORY, _NOT_CAPTURING = 0, 2, 901
+_MEMORY_BYTES = 1 << 37
 _DURATION_NS = 1_000
-
-
-class _Stream(int):
-    captured: list[tuple[str, int]] | None = None
+_DEFAULT_STREAM = 7
 
 
 class _Driver:
     """The driver functions; stream 0 is CUPTI's stream 7."""
 
     CUdevice_attribute = SimpleNamespace(
-        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR=75, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR=76
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR=75,
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR=76,
+        CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE=38,
     )
     CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL=1)
 
@@ -39,6 +39,8 @@ class _Driver:
         self._streams = itertools.count(13)
         self._graphs = itertools.count(1)
         self._events: dict[int, int] = {}
+        self._current = 0
+        self._captured: dict[int, list[tuple[str, int]]] = {}
 
     def cuInit(self, flags):
         return (_OK,)
@@ -56,12 +58,22 @@ class _Driver:
         return _OK, b"Simulated GPU".ljust(length, b"\0")
 
     def cuDeviceGetAttribute(self, attribute, device):
-        return _OK, {75: 9, 76: 0}[attribute]
+        return _OK, {75: 9, 76: 0, 38: 50 << 20}[attribute]
+
+    def cuDeviceGetUuid(self, device):
+        return _OK, SimpleNamespace(bytes=bytes(range(16)))
+
+    def cuCtxGetCurrent(self):
+        return _OK, self._current
+
+    def cuCtxGetDevice(self):
+        return _OK, 0
 
     def cuDevicePrimaryCtxRetain(self, device):
         return _OK, 1
 
     def cuCtxSetCurrent(self, context):
+        self._current = context
         return (_OK,)
 
     def cuCtxSynchronize(self):
@@ -75,25 +87,27 @@ class _Driver:
         return _OK, name.decode()
 
     def cuStreamCreate(self, flags):
-        return _OK, _Stream(next(self._streams))
+        return _OK, next(self._streams)
 
     def cuLaunchKernel(self, name, gx, gy, gz, bx, by, bz, shared_bytes, stream, arguments, extra):
         duration_ns = _DURATION_NS
         if name == "spin":
             duration_ns = ctypes.c_longlong.from_address(ctypes.c_uint64.from_address(arguments).value).value
-        if isinstance(stream, _Stream) and stream.captured is not None:
-            stream.captured.append((name, duration_ns))
+        if int(stream) in self._captured:
+            self._captured[int(stream)].append((name, duration_ns))
             return (_OK,)
         if name == "write_to":  # to an address that is nobody's
             self._gpu.inject("error", target="cuCtxSynchronize", value=700, count=-1)
         static_shared_bytes = 1024 if "axpy_pair" in name else 0
         self._gpu.launch(
-            name, stream=stream or 7, duration_ns=duration_ns, grid=(gx, gy, gz), block=(bx, by, bz),
+            name, stream=stream or _DEFAULT_STREAM, duration_ns=duration_ns, grid=(gx, gy, gz), block=(bx, by, bz),
             static_shared_bytes=static_shared_bytes, dynamic_shared_bytes=shared_bytes, launch="driver",
         )  # fmt: skip
         return (_OK,)
 
     def cuMemAlloc(self, num_bytes):
+        if num_bytes > _MEMORY_BYTES:
+            return _OUT_OF_MEMORY, None
         return _OK, self._gpu.malloc(num_bytes, launch="driver")
 
     def cuMemFree(self, address):
@@ -127,18 +141,26 @@ class _Driver:
         return (_OK,)
 
     def cuMemcpyDtoDAsync(self, target, source, num_bytes, stream):
-        self._gpu.memcpy("DtoD", num_bytes, stream=stream, launch="driver")
+        self._gpu.memcpy("DtoD", num_bytes, stream=stream or _DEFAULT_STREAM, launch="driver")
+        return (_OK,)
+
+    def cuMemcpyHtoD(self, device, host, num_bytes):
+        self._gpu.memcpy("HtoD", num_bytes, stream=_DEFAULT_STREAM, launch="driver")
+        return (_OK,)
+
+    def cuMemcpyDtoH(self, host, device, num_bytes):
+        self._gpu.memcpy("DtoH", num_bytes, stream=_DEFAULT_STREAM, launch="driver")
         return (_OK,)
 
     def _kind(self, host):
         return "pinned" if host in self._pinned else "pageable"
 
     def cuMemsetD8Async(self, device, value, num_bytes, stream):
-        self._gpu.memset(num_bytes, value=value, stream=stream, launch="driver")
+        self._gpu.memset(num_bytes, value=value, stream=stream or _DEFAULT_STREAM, launch="driver")
         return (_OK,)
 
     def cuMemGetInfo(self):
-        return _OK, 1 << 37, 1 << 37
+        return _OK, _MEMORY_BYTES, _MEMORY_BYTES
 
     def cuEventCreate(self, flags):
         event = len(self._events) + 1
@@ -160,12 +182,16 @@ class _Driver:
         return (_OK,)
 
     def cuStreamBeginCapture(self, stream, mode):
-        stream.captured = []
+        self._captured[int(stream)] = []
+        return (_OK,)
+
+    def cuStreamDestroy(self, stream):
         return (_OK,)
 
     def cuStreamEndCapture(self, stream):
-        nodes, stream.captured = stream.captured, None
-        return _OK, nodes
+        if int(stream) not in self._captured:
+            return _NOT_CAPTURING, None
+        return _OK, self._captured.pop(int(stream))
 
     def cuGraphInstantiate(self, graph, flags):
         return _OK, (next(self._graphs), tuple(graph))
@@ -175,7 +201,7 @@ class _Driver:
 
     def cuGraphLaunch(self, executable, stream):
         graph_id, nodes = executable
-        self._gpu.launch_graph(nodes, stream=stream, graph_id=graph_id, launch="driver")
+        self._gpu.launch_graph(nodes, stream=stream or _DEFAULT_STREAM, graph_id=graph_id, launch="driver")
         return (_OK,)
 
 
