@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,48 @@ def is_on_accelerator(device: str) -> bool:
 
 Times = list[tuple[int, int]] | NDArray[np.int64]
 """(start, duration) in microseconds, in the order recorded; an array of two columns where there are many."""
+
+
+class Runs(NamedTuple):
+    """Some runs of a node on one device, and what they come to; in microseconds."""
+
+    times: NDArray[np.int64]
+    """(start, duration), in the order recorded."""
+    first_start: int
+    last_end: int
+    total: int
+    """Of the durations."""
+
+
+def runs_by(
+    key: NDArray[np.int64], starts: NDArray[np.int64], durations: NDArray[np.int64]
+) -> list[tuple[int, NDArray[np.int64], Runs]]:
+    """(key, rows with it, their runs) for each distinct key, ascending; rows keep their order.
+
+    All are summed up together: a step of a million kernels may have thousands of names.
+    """
+    order, firsts = grouped(key)
+    if not len(order):
+        return []
+    times = np.stack([starts, durations], axis=1)[order]
+    rows, parts = (np.split(array, firsts[1:]) for array in (order, times))
+    begun = np.minimum.reduceat(times[:, 0], firsts).tolist()
+    ended = np.maximum.reduceat(times.sum(axis=1), firsts).tolist()
+    spent = np.add.reduceat(times[:, 1], firsts).tolist()
+    return list(zip(key[order[firsts]].tolist(), rows, map(Runs, parts, begun, ended, spent), strict=True))
+
+
+def grouped(key: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows ordered by key and then as they were, and where in that order each distinct key begins."""
+    if not len(key):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    lowest = int(key.min())
+    # What fits into 16 bits numpy sorts without comparing.
+    narrow = (key - lowest).astype(np.uint16) if int(key.max()) - lowest < 1 << 16 else key
+    order = np.argsort(narrow, kind="stable")
+    ordered = narrow[order]
+    firsts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    return order, np.concatenate([[0], firsts])
 
 
 def pairs_of(times: Times) -> list[tuple[int, int]]:
@@ -159,24 +202,24 @@ class Execution:
             self.cpu_micros += duration
             self.run_count += 1
 
-    def add_accelerator_times(self, device: str, times: NDArray[np.int64]) -> None:
-        """Takes in many activities of an accelerator's stream; here each is a run."""
-        self._add_many(self.accelerator, device, times)
-        self.accelerator_micros += int(times[:, 1].sum())
+    def add_accelerator_runs(self, device: str, runs: Runs) -> None:
+        """Takes in activities of an accelerator's stream; here each is a run."""
+        self._add_runs(self.accelerator, device, runs)
+        self.accelerator_micros += runs.total
 
-    def add_host_times(self, device: str, times: NDArray[np.int64]) -> None:
-        """Takes in many runs on the host."""
-        self._add_many(self.cpu, device, times)
-        self.cpu_micros += int(times[:, 1].sum())
+    def add_host_runs(self, device: str, runs: Runs) -> None:
+        """Takes in runs on the host."""
+        self._add_runs(self.cpu, device, runs)
+        self.cpu_micros += runs.total
 
-    def _add_many(self, kept: dict[str, Times], device: str, times: NDArray[np.int64]) -> None:
+    def _add_runs(self, kept: dict[str, Times], device: str, runs: Runs) -> None:
         self.devices.add(device)
-        first, last = int(times[:, 0].min()), int(times.sum(axis=1).max())
+        first = runs.first_start
         self.start_micros = min(self.start_micros, first) if self.start_micros > 0 else first
-        self.last_end_micros = max(self.last_end_micros, last)
+        self.last_end_micros = max(self.last_end_micros, runs.last_end)
         known = kept.get(device)
-        kept[device] = times if known is None else np.concatenate([np.array(known, np.int64), times])
-        self.run_count += len(times)
+        kept[device] = runs.times if known is None else np.concatenate([np.array(known, np.int64), runs.times])
+        self.run_count += len(runs.times)
 
     def add_memory(self, device: str, stats: NodeExecStats) -> None:
         """Takes in the memory of one record of the node's own device."""

@@ -9,6 +9,7 @@ leave of it: nothing counts twice. In the graph an op consumes its inputs, and w
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from collector.profiler.columns import DeviceColumns, read_devices, step_stats_of
-from collector.profiler.execution import Execution, Memory, is_accelerator_stream
+from collector.profiler.execution import Execution, Memory, grouped, is_accelerator_stream, runs_by
 from collector.profiler.model import Frame, Model, Node
 from collector.profiler.node_fields import Ints
 from collector.profiler.said import in_labels, in_provenance, node_path, stack_of
@@ -82,6 +83,7 @@ def _is_host(device: str) -> bool:
 def add_step(model: Model, step: int, recorded: RecordedStep) -> None:
     """Adds a recorded step to ``model``; the same step again adds to it."""
     model.steps.add(step)
+    model.generation += 1
     for device in recorded.host:
         _add_host(model, step, device, recorded)
     for device in recorded.accelerators:
@@ -139,9 +141,8 @@ def _groups(index: Ints) -> list[tuple[int, Ints]]:
     """(value, rows with it) for each value in ``index``, rows in order."""
     if not len(index):
         return []
-    order = np.argsort(index, kind="stable")
-    values, firsts = np.unique(index[order], return_index=True)
-    return list(zip(values.tolist(), np.split(order, firsts[1:]), strict=True))
+    order, firsts = grouped(index)
+    return list(zip(index[order[firsts]].tolist(), np.split(order, firsts[1:]), strict=True))
 
 
 def _add_accelerator(model: Model, step: int, device: DeviceColumns, recorded: RecordedStep) -> None:
@@ -149,8 +150,7 @@ def _add_accelerator(model: Model, step: int, device: DeviceColumns, recorded: R
     stream = device.device.lower()
     placed_on = stream.partition("/stream:")[0]
     names, index = device.names
-    pairs = np.stack([device.start_micros, np.maximum(device.duration_micros, 1)], axis=1)
-    for name_id, rows in _groups(index):
+    for name_id, rows, runs in runs_by(index, device.start_micros, np.maximum(device.duration_micros, 1)):
         op, _, kernel = names[name_id].partition(":")
         if not kernel or kernel == op:
             node = _node(model, op, op, placed_on)
@@ -161,16 +161,13 @@ def _add_accelerator(model: Model, step: int, device: DeviceColumns, recorded: R
             _belongs(model, node, op, recorded)
         kernel = kernel or op
         execution = _execution(node, step)
-        execution.add_accelerator_times(stream, pairs[rows])
+        execution.add_accelerator_runs(stream, runs)
         if kernel.startswith(("MEMCPY", "MEMSET")):
-            moved = _moved_bytes(device, rows)
-            execution.memory.append(Memory(at_micros=int(pairs[rows].sum(axis=1).max()), output=moved))
+            execution.memory.append(Memory(at_micros=runs.last_end, output=_moved_bytes(device, rows)))
 
 
 def _moved_bytes(device: DeviceColumns, rows: Ints) -> int:
-    labels, index = device.labels
-    counts = np.bincount(index[rows], minlength=len(labels))
-    return sum(int(count) * _label_bytes(label) for label, count in zip(labels, counts.tolist(), strict=True) if count)
+    return sum(count * _label_bytes(label) for label, count in Counter(device.labels_at(rows)).items())
 
 
 def _label_bytes(label: str) -> int:
@@ -190,7 +187,8 @@ def _add_host(model: Model, step: int, device: DeviceColumns, recorded: Recorded
         _nest(rows, is_call, starts, ends, own, scopes)
     where = np.where(is_call & (scopes >= 0), index[scopes], -1)
     calls: list[tuple[Node, str]] = []
-    for key, rows in _groups(index * (len(names) + 1) + where + 1):
+    micros = np.maximum(np.maximum(own, 0) // 1000, 1)
+    for key, _, runs in runs_by(index * (len(names) + 1) + where + 1, device.start_micros, micros):
         name_id, scope_id = divmod(key, len(names) + 1)
         name = node_path(names[name_id])
         if scope_id:
@@ -201,9 +199,7 @@ def _add_host(model: Model, step: int, device: DeviceColumns, recorded: Recorded
             type_ = recorded.said[name].op if name in recorded.said else ""
             node = _node(model, name, type_ or name.rstrip("/").rpartition("/")[2] or name, placed_on)
             _place(model, node, name, recorded)
-        micros = np.maximum(own[rows], 0) // 1000
-        begun = device.start_micros[rows]
-        _execution(node, step).add_host_times(placed_on, np.stack([begun, np.maximum(micros, 1)], axis=1))
+        _execution(node, step).add_host_runs(placed_on, runs)
     for node, scope in calls:
         _belongs(model, node, scope, recorded)
 

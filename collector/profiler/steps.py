@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import mmap
 import os
 from pathlib import Path
 from typing import Any
@@ -45,15 +44,15 @@ def _from_bytes(data: memoryview) -> RecordedStep:
 def _from_file(path: Path) -> RecordedStep:
     if path.suffix == ".pb":
         try:
-            with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-                if mapped[:2] != b"\x1f\x8b":
-                    step = _from_bytes(memoryview(mapped[:]))
-                    if any(name.startswith("/") for name in step.device_names):
-                        return step
+            data = path.read_bytes()  # not mapped: whoever records the step anew would cut it off under the reader
+            if data[:2] != b"\x1f\x8b":
+                step = _from_bytes(memoryview(data))
+                if any(name.startswith("/") for name in step.device_names):
+                    return step
         except OSError as error:
             raise InvalidFileError(f"{path} cannot be read: {error.strerror}") from error
-        except (ValueError, InvalidFileError):
-            pass  # an empty file or none of ours; what it is, is known below
+        except InvalidFileError:
+            pass  # none of ours; what it is, is known below
     trace = load(path)
     if trace.skipped and not any(device.device.startswith("/") for device in trace.step_stats.dev_stats):
         raise InvalidFileError(f"{path} is no step: what can be read of it has no device", "Give a recorded step")
