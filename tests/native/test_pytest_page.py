@@ -84,6 +84,7 @@ class Reader:
         text = HEADER.sub("", f"{out.strip(chr(10))}\n{error}").strip("\n")
         text = text.replace(str(self._folder), "/project").replace(str(Path("/project").resolve()), "/project")
         text = re.sub(r"\d+\.\d+s\b", "0.12s", text)
+        text = re.sub(r"^\[gw\d+\] \w+ -- Python .*\n", "", text, flags=re.MULTILINE)
         text = re.sub(r'time="\d+\.\d+"', 'time="0.012"', text)
         text = re.sub(r" at 0x[0-9a-f]+", " at 0x7f0123456789", text)
         text = re.sub(r"\(time in \w+\)", "(time in us)", text)
