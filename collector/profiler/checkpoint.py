@@ -2,11 +2,12 @@
 
 The index is a table of blocks as LevelDB writes them: entries share prefixes with the one before, blocks end with a
 list of restarts, each is followed by its compression (0 none, 1 snappy) and a masked CRC-32C. The entry of the empty
-name is the header.
+name is the header. A variable saved in slices has an entry that lists them, and each slice one of its own.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import struct
 from collections.abc import Iterator
@@ -18,7 +19,8 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from collector.errors import InvalidFileError
-from collector.profiler import snappy
+from collector.profiler import slices, snappy
+from collector.profiler.crc32c import crc32c, unmask
 from collector.protos import BundleEntryProto, BundleHeaderProto, DataType
 
 Order = Literal["<", ">"]
@@ -69,6 +71,7 @@ class Checkpoint:
         except OSError as error:
             raise InvalidFileError(f"{path} cannot be read: {error.strerror}", "Give PREFIX of PREFIX.index") from error
         self._entries: dict[str, BundleEntryProto] = {}
+        self._slices: dict[tuple[str, slices.Extents], BundleEntryProto] = {}
         try:
             self._read_index(table)
         except (InvalidFileError, DecodeError, IndexError, struct.error, UnicodeDecodeError) as error:
@@ -79,6 +82,8 @@ class Checkpoint:
         for key, value in read_table(table):
             if key == b"":
                 header = BundleHeaderProto.FromString(value)
+            elif slices.is_slice(key):
+                self._slices[slices.decode(key)] = BundleEntryProto.FromString(value)
             else:
                 self._entries[key.decode()] = BundleEntryProto.FromString(value)
         if header is None:
@@ -108,41 +113,70 @@ class Checkpoint:
             InvalidFileError: its data file is missing, too short or corrupt, or its type is not known.
         """
         entry = self._entries[name]
-        if entry.slices:
-            raise InvalidFileError(f"{name} is saved in slices, which are not put together here")
+        return self._whole(name, entry) if entry.slices else self._part(name, entry)
+
+    def _whole(self, name: str, entry: BundleEntryProto) -> NDArray[np.generic]:
+        """A variable put together from its slices."""
+        shape = self.shape(name)
+        parts = []
+        for listed in entry.slices:
+            extents = slices.extents_of(listed)
+            if (name, extents) not in self._slices:
+                raise InvalidFileError(f"a slice of {name} is missing in {self._prefix}.index")
+            where = tuple(slice(start, None if length < 0 else start + length) for start, length in extents)
+            parts.append((where, self._part(name, self._slices[name, extents])))
+        if sum(part.size for _, part in parts) != math.prod(shape):
+            raise InvalidFileError(f"the slices of {name} do not make up the shape {shape}")
+        value = np.empty(shape, parts[0][1].dtype)
+        is_filled = np.zeros(shape, bool)
+        for where, part in parts:
+            if len(where) != value.ndim or value[where].shape != part.shape or is_filled[where].any():
+                raise InvalidFileError(f"a slice of {name} does not fit into the shape {shape}")
+            value[where] = part
+            is_filled[where] = True
+        return value
+
+    def _part(self, name: str, entry: BundleEntryProto) -> NDArray[np.generic]:
+        """What lies in one place: a variable or a slice of one."""
         path = Path(f"{self._prefix}.data-{entry.shard_id:05d}-of-{self._shards:05d}")
+        shape = tuple(dim.size for dim in entry.shape.dim)
         try:
             with path.open("rb") as file:
+                if not 0 <= entry.offset <= entry.offset + entry.size <= os.fstat(file.fileno()).st_size:
+                    raise InvalidFileError(f"{path} ends before the value of {name}")
                 file.seek(entry.offset)
                 data = file.read(entry.size)
         except OSError as error:
             raise InvalidFileError(f"{path} cannot be read: {error.strerror}") from error
-        if len(data) != entry.size:
-            raise InvalidFileError(f"{path} ends before the value of {name}")
         kind = entry.dtype % _REFERENCE
+        value: NDArray[np.generic]
         if kind == _STRING:
-            return _strings(data, self.shape(name), name)
-        if entry.crc32c and unmask(entry.crc32c) != crc32c(data):
+            value, checked = _strings(data, self._order, shape, name)
+        else:
+            value, checked = _numbers(data, kind, self._order, shape, name), data
+        if entry.crc32c and unmask(entry.crc32c) != crc32c(checked):
             raise InvalidFileError(f"{path}: the value of {name} is corrupt (its checksum is wrong)")
-        return _numbers(data, kind, self._order, self.shape(name), name)
+        return value
 
 
 def _numbers(data: bytes, kind: int, order: Order, shape: tuple[int, ...], name: str) -> NDArray[np.generic]:
-    if kind == _BFLOAT16:
-        upper = np.frombuffer(data, f"{order}u2").astype(np.uint32) << 16
-        flat: NDArray[np.generic] = upper.view(np.float32)
-    elif kind in DTYPES:
-        flat = np.frombuffer(data, np.dtype(DTYPES[kind]).newbyteorder(order))
-    else:
+    if kind != _BFLOAT16 and kind not in DTYPES:
         raise InvalidFileError(f"{name} is of type {kind}, which is not known here")
-    if flat.size != int(np.prod(shape, dtype=np.int64)):
-        raise InvalidFileError(f"{name} has {flat.size} elements, which do not make the shape {shape}")
+    dtype = np.dtype(DTYPES.get(kind, "u2")).newbyteorder(order)
+    if len(data) != math.prod(shape) * dtype.itemsize or min(shape, default=0) < 0:
+        raise InvalidFileError(f"{name} has {len(data)} bytes, which do not make the shape {shape}")
+    flat: NDArray[np.generic] = np.frombuffer(data, dtype)
+    if kind == _BFLOAT16:
+        flat = (flat.astype(np.uint32) << 16).view(np.float32)
     return flat.reshape(shape)
 
 
-def _strings(data: bytes, shape: tuple[int, ...], name: str) -> NDArray[np.generic]:
-    """All lengths, a checksum of them, then all texts."""
-    count = int(np.prod(shape, dtype=np.int64))
+def _strings(data: bytes, order: Order, shape: tuple[int, ...], name: str) -> tuple[NDArray[np.generic], bytes]:
+    """The texts, and what their checksum is of: lengths as numbers, the checksum of these, and the texts.
+
+    Stored are all lengths in as many bytes as they need, a checksum of them, then all texts.
+    """
+    count = math.prod(shape)
     position, lengths = 0, []
     try:
         for _ in range(count):
@@ -150,6 +184,8 @@ def _strings(data: bytes, shape: tuple[int, ...], name: str) -> NDArray[np.gener
             lengths.append(length)
     except IndexError:
         raise InvalidFileError(f"the value of {name} is too short") from None
+    checked = b"".join(struct.pack(f"{order}{'I' if length < 1 << 32 else 'Q'}", length) for length in lengths)
+    checked += data[position:]
     position += 4 if count else 0
     values = np.empty(count, object)
     for index, length in enumerate(lengths):
@@ -157,7 +193,7 @@ def _strings(data: bytes, shape: tuple[int, ...], name: str) -> NDArray[np.gener
         position += length
     if position > len(data):
         raise InvalidFileError(f"the value of {name} is too short")
-    return values.reshape(shape)
+    return values.reshape(shape), checked
 
 
 def read_table(table: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -217,29 +253,3 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, position
         shift += 7
-
-
-def unmask(masked: int) -> int:
-    """A stored checksum as it was computed: they are rotated and shifted, lest data hold its own checksum."""
-    rotated = (masked - 0xA282EAD8) & 0xFFFFFFFF
-    return (rotated >> 17 | rotated << 15) & 0xFFFFFFFF
-
-
-def _crc_table() -> list[int]:
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    return table
-
-
-_CRC = _crc_table()
-
-
-def crc32c(data: bytes) -> int:
-    """CRC-32C (Castagnoli) of ``data``."""
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = _CRC[(crc ^ byte) & 0xFF] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from collector import profiler
 from collector.cli import main
 from collector.errors import InvalidFileError
-from collector.profiler import snappy
-from collector.profiler.checkpoint import Checkpoint, crc32c, unmask
+from collector.profiler import slices, snappy
+from collector.profiler.checkpoint import Checkpoint
+from collector.profiler.crc32c import crc32c, unmask
 from collector.protos import BundleEntryProto, BundleHeaderProto, DataType, GraphDef
 
 WEIGHTS = np.arange(6, dtype=np.float32).reshape(2, 3) / 4
@@ -60,23 +61,64 @@ def _table(entries: list[tuple[bytes, bytes]], *, compress: bool) -> bytes:
     return data + index + footer.ljust(40, b"\0") + struct.pack("<Q", 0xDB4775248B80FB57)
 
 
-def _write(folder, values: dict[str, np.ndarray], *, compress: bool = False) -> str:
+def _raw(value: np.ndarray) -> tuple[DataType, bytes, bytes]:
+    """Type, what is stored, and what its checksum is of."""
+    if value.dtype == object:
+        texts = [bytes(text) for text in value.reshape(-1)]
+        counted = b"".join(struct.pack("<I", len(text)) for text in texts)
+        rest = struct.pack("<I", _mask(crc32c(counted))) + b"".join(texts)
+        return DataType.DT_STRING, b"".join(_varint(len(text)) for text in texts) + rest, counted + rest
+    dtype = {"f": DataType.DT_FLOAT, "i": DataType.DT_INT64}[value.dtype.kind]
+    return dtype, value.tobytes(), value.tobytes()
+
+
+def _signed(value: int) -> bytes:
+    """A number as slices' keys have it, for the lengths 1 and 2."""
+    if -64 <= value < 64:
+        return bytes([value & 0xFF ^ 0x80])
+    return struct.pack(">H", value & 0xFFFF ^ 0xC000)
+
+
+def _slice_key(name: str, extents: list[tuple[int, int]]) -> bytes:
+    numbers = b"".join(_signed(start) + _signed(length) for start, length in extents)
+    return b"\0" + name.encode() + b"\0\1" + bytes([1, len(extents)]) + numbers
+
+
+def _write(
+    folder,
+    values: dict[str, np.ndarray],
+    *,
+    compress: bool = False,
+    sliced: dict[str, list[list[tuple[int, int]]]] | None = None,
+) -> str:
+    """Writes a checkpoint; ``sliced``: variable -> its parts, each (start, length) per dimension, -1 for all of it."""
     prefix = str(folder / "model.ckpt")
     entries, data = [(b"", BundleHeaderProto(num_shards=1).SerializeToString())], b""
-    for name, value in sorted(values.items()):
-        if value.dtype == object:
-            texts = [bytes(text) for text in value.reshape(-1)]
-            raw = b"".join(_varint(len(text)) for text in texts) + b"\0\0\0\0" + b"".join(texts)
-            dtype = DataType.DT_STRING
-        else:
-            raw = value.tobytes()
-            dtype = {"f": DataType.DT_FLOAT, "i": DataType.DT_INT64}[value.dtype.kind]
-        entry = BundleEntryProto(dtype=dtype, offset=len(data), size=len(raw), crc32c=_mask(crc32c(raw)))
+
+    def add(key: bytes, value: np.ndarray) -> None:
+        nonlocal data
+        dtype, raw, checked = _raw(value)
+        entry = BundleEntryProto(dtype=dtype, offset=len(data), size=len(raw), crc32c=_mask(crc32c(checked)))
         for size in value.shape:
             entry.shape.dim.add(size=size)
-        entries.append((name.encode(), entry.SerializeToString()))
+        entries.append((key, entry.SerializeToString()))
         data += raw
-    (folder / "model.ckpt.index").write_bytes(_table(entries, compress=compress))
+
+    for name, value in values.items():
+        if name not in (sliced or {}):
+            add(name.encode(), value)
+            continue
+        whole = BundleEntryProto(dtype=_raw(value)[0])
+        for size in value.shape:
+            whole.shape.dim.add(size=size)
+        for extents in sliced[name]:
+            listed = whole.slices.add()
+            for start, length in extents:
+                listed.extent.add(**({} if length < 0 else {"start": start, "length": length}))
+            part = value[tuple(slice(start, None if length < 0 else start + length) for start, length in extents)]
+            add(_slice_key(name, extents), np.ascontiguousarray(part))
+        entries.append((name.encode(), whole.SerializeToString()))
+    (folder / "model.ckpt.index").write_bytes(_table(sorted(entries), compress=compress))
     (folder / "model.ckpt.data-00000-of-00001").write_bytes(data)
     return prefix
 
@@ -92,6 +134,97 @@ def test_names_shapes_and_values(tmp_path, compress):
         assert (checkpoint.read(name) == value).all()
 
 
+TALL = np.arange(200 * 3, dtype=np.float32).reshape(200, 3)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [[(0, 63), (0, -1)], [(63, 1), (0, -1)], [(64, 136), (0, -1)]],
+        [[(0, 200), (0, 1)], [(0, 200), (1, 2)]],
+        [[(0, -1), (0, -1)]],
+    ],
+)
+def test_a_variable_in_slices_is_put_together(tmp_path, parts):
+    checkpoint = Checkpoint(_write(tmp_path, {"tall": TALL, "v": WEIGHTS}, sliced={"tall": parts}))
+    assert checkpoint.names() == ["tall", "v"]
+    assert checkpoint.shape("tall") == (200, 3)
+    assert (checkpoint.read("tall") == TALL).all()
+    assert (checkpoint.read("v") == WEIGHTS).all()
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ([[(0, 100), (0, -1)]], "do not make up the shape"),
+        ([[(0, 100), (0, -1)], [(0, 50), (0, -1)], [(50, 50), (0, -1)]], "does not fit"),
+    ],
+)
+def test_slices_that_do_not_fit(tmp_path, parts, said):
+    checkpoint = Checkpoint(_write(tmp_path, {"tall": TALL}, sliced={"tall": parts}))
+    with pytest.raises(InvalidFileError, match=said):
+        checkpoint.read("tall")
+
+
+def test_a_slice_of_another_shape_than_its_place(tmp_path):
+    checkpoint = Checkpoint(_write(tmp_path, {"tall": TALL}, sliced={"tall": [[(0, -1), (0, -1)]]}))
+    (entry,) = checkpoint._slices.values()
+    entry.shape.dim[0].size, entry.shape.dim[1].size = 3, 200
+    with pytest.raises(InvalidFileError, match="does not fit"):
+        checkpoint.read("tall")
+
+
+def test_a_slice_that_is_missing(tmp_path):
+    prefix = _write(tmp_path, {"tall": TALL}, sliced={"tall": [[(0, -1), (0, -1)]]})
+    checkpoint = Checkpoint(prefix)
+    checkpoint._slices.clear()
+    with pytest.raises(InvalidFileError, match="a slice of tall is missing"):
+        checkpoint.read("tall")
+
+
+@pytest.mark.parametrize(
+    ("number", "stored"),
+    [
+        (0, "80"),
+        (-1, "7f"),
+        (63, "bf"),
+        (64, "c040"),
+        (-64, "40"),
+        (-0x800, "3800"),
+        (0x424242, "f0424242"),
+        (2**62, "ffc04000000000000000"),
+        (-(2**63), "003f8000000000000000"),
+    ],
+)
+def test_numbers_in_the_keys_of_slices(number, stored):
+    data = bytes.fromhex(stored)
+    assert slices._signed(data, 0) == (number, len(data))
+
+
+@given(st.binary(max_size=40))
+def test_keys_of_slices_are_read_or_refused(key):
+    with contextlib.suppress(InvalidFileError):
+        name, extents = slices.decode(b"\0" + key)
+        assert isinstance(name, str)
+        assert all(len(extent) == 2 for extent in extents)
+
+
+def test_names_with_odd_bytes_in_the_keys_of_slices():
+    key = b"\0" + b"a\0\xffb" + b"\0\1" + b"\1\1" + _signed(3) + _signed(4)
+    assert slices.decode(key) == ("a\0b", ((3, 4),))
+
+
+@pytest.mark.parametrize("length", [0, 1, 65535, 65536, 65537, (1 << 17) + 3, (1 << 18) + (1 << 16) + 9])
+def test_checksums_of_any_length(length):
+    data = np.random.default_rng(length).bytes(length)
+    state = 0xFFFFFFFF
+    for byte in data:
+        state ^= byte
+        for _ in range(8):
+            state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
+    assert crc32c(data) == state ^ 0xFFFFFFFF
+
+
 def test_known_checksum():
     assert crc32c(b"123456789") == 0xE3069283
     assert unmask(_mask(0x12345678)) == 0x12345678
@@ -104,6 +237,25 @@ def test_corrupt_index(tmp_path, damage):
     index.write_bytes(damage(index.read_bytes()))
     with pytest.raises(InvalidFileError, match="no checkpoint index"):
         Checkpoint(prefix)
+
+
+def test_a_value_that_lies_beyond_its_file_or_does_not_make_its_shape(tmp_path):
+    checkpoint = Checkpoint(_write(tmp_path, {"v": WEIGHTS}))
+    entry = checkpoint._entries["v"]
+    for field, value, said in (("size", 1 << 60, "ends before"), ("offset", -5, "ends before"), ("size", 23, "bytes")):
+        before = getattr(entry, field)
+        setattr(entry, field, value)
+        with pytest.raises(InvalidFileError, match=said):
+            checkpoint.read("v")
+        setattr(entry, field, before)
+
+
+def test_corrupt_text(tmp_path):
+    prefix = _write(tmp_path, {"words": np.array([b"one", b"three"], object)})
+    data = tmp_path / "model.ckpt.data-00000-of-00001"
+    data.write_bytes(data.read_bytes().replace(b"three", b"throe"))
+    with pytest.raises(InvalidFileError, match="checksum"):
+        Checkpoint(prefix).read("words")
 
 
 def test_corrupt_value(tmp_path):
