@@ -1,12 +1,14 @@
-"""Three ways to compute y = a x + y, compared: ``collector bench examples/bench_saxpy.py``.
+"""Three ways to compute z = a x + y, compared: ``collector bench examples/bench_saxpy.py``.
 
 With an NVIDIA GPU and cuda-python the kernels are compiled by NVRTC and run; else they are simulated, and the report
-says so.
+says so. `saxpy` compares them one call at a time, `tiny` by replaying a graph of a hundred calls, which is how kernels
+of a microsecond are timed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ctypes
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,85 +17,168 @@ from collector import bench
 from collector.errors import UnavailableError
 
 SOURCE = r"""
-extern "C" __global__ void saxpy(float a, const float* x, float* y, unsigned long long n) {
+extern "C" __global__ void saxpy(float a, const float* x, const float* y, float* z, unsigned long long n) {
   const unsigned long long i = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x;
-  if (i < n) y[i] = a * x[i] + y[i];
+  if (i < n) z[i] = a * x[i] + y[i];
 }
-extern "C" __global__ void saxpy4(float a, const float4* x, float4* y, unsigned long long n) {
+extern "C" __global__ void saxpy4(float a, const float4* x, const float4* y, float4* z, unsigned long long n) {
   const unsigned long long i = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x;
   if (i < n / 4) {
-    const float4 u = x[i];
-    float4 v = y[i];
-    v.x += a * u.x; v.y += a * u.y; v.z += a * u.z; v.w += a * u.w;
-    y[i] = v;
+    const float4 u = x[i], v = y[i];
+    z[i] = make_float4(a * u.x + v.x, a * u.y + v.y, a * u.z + v.z, a * u.w + v.w);
   }
 }
-extern "C" __global__ void scale(float a, const float* x, float* t, unsigned long long n) {
+extern "C" __global__ void scale(float a, const float* x, float* z, unsigned long long n) {
   const unsigned long long i = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x;
-  if (i < n) t[i] = a * x[i];
+  if (i < n) z[i] = a * x[i];
 }
-extern "C" __global__ void add(const float* t, float* y, unsigned long long n) {
+extern "C" __global__ void add(const float* y, float* z, unsigned long long n) {
   const unsigned long long i = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x;
-  if (i < n) y[i] = t[i] + y[i];
+  if (i < n) z[i] = z[i] + y[i];
 }
 """
 BLOCK = 256
+A = 2.0
 
 
 @bench.benchmark
 @bench.parametrize("n", [1 << 16, 1 << 20, 1 << 24])
 def saxpy(n: int) -> Iterator[bench.Case]:
     """One kernel an element, one for four elements at once, and two kernels."""
+    yield from compared(n, flops=2 * n, bytes=12 * n)
+
+
+@bench.benchmark(graph_calls=100, cache="hot")
+def tiny() -> Iterator[bench.Case]:
+    """The same for so few elements that a launch takes longer than a kernel."""
+    yield from compared(4096)
+
+
+def compared(n: int, **options: Any) -> Iterator[bench.Case]:
+    """The arms, on the GPU if there is one."""
     try:
         gpu = bench.find_gpu()
     except UnavailableError:
-        yield from simulated(n)
+        yield from simulated(n, options)
         return
-    yield from on_gpu(n, gpu)
+    cuda = Cuda()
+    x, y = (np.random.default_rng(seed).random(n, np.float32) for seed in (0, 1))
+    on_gpu = [cuda.put(x), cuda.put(y), cuda.allocate(x.nbytes)]
+    try:
+        yield bench.case(arms(cuda, n, *on_gpu), gpu=gpu, check=bench.allclose(rtol=1e-5), **options)
+    finally:
+        gpu.synchronize()
+        for address in on_gpu:
+            cuda.free(address)
 
 
-def simulated(n: int) -> Iterator[bench.Case]:
+def simulated(n: int, options: dict[str, Any]) -> Iterator[bench.Case]:
     """Durations as 4 TB/s and 2 us of latency would have them."""
     with bench.SimulatedCard(seed=n) as card:
         time_ns = 2_000 + 12 * n / 4_000
         scale, add = card.kernel("scale", time_ns * 0.7), card.kernel("add", time_ns * 0.95)
-        arms = {
+        calls = {
             "one kernel": card.kernel("saxpy", time_ns),
             "float4": card.kernel("saxpy4", time_ns * 0.97),
             "two kernels": lambda: (scale(), add()),
         }
-        yield bench.case(arms, gpu=card, flops=2 * n, bytes=12 * n)
+        yield bench.case(calls, gpu=card, **options)
 
 
-def on_gpu(n: int, gpu: Any) -> Iterator[bench.Case]:
-    """The real kernels. Every call begins with the same y only in its first round: values grow, times do not mind."""
-    from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
+def arms(cuda: Cuda, n: int, x: int, y: int, z: int) -> dict[str, Callable[..., Any]]:
+    """Calls that launch on the stream they are given, and return what they computed once somebody looks at it."""
+    a, count = ctypes.c_float(A), ctypes.c_ulonglong(n)
+    at_x, at_y, at_z = (ctypes.c_void_p(address) for address in (x, y, z))
+    result = OnGpu(cuda, z, n)
 
-    device = Device()
-    device.set_current()
-    stream = device.default_stream  # where CUDA events, which check the figures, are recorded
-    architecture = "".join(map(str, device.compute_capability))
-    code = Program(SOURCE, code_type="c++", options=ProgramOptions(arch=f"sm_{architecture}")).compile("cubin")
-    kernels = {name: code.get_kernel(name) for name in ("saxpy", "saxpy4", "scale", "add")}
-    buffers = [device.allocate(4 * n, stream=stream) for _ in range(3)]
-    x, y, t = buffers
-    count, a = np.uint64(n), np.float32(2.0)
+    def one_kernel(stream: int = 0) -> OnGpu:
+        cuda.launch("saxpy", n, stream, a, at_x, at_y, at_z, count)
+        return result
 
-    def start(kernel: str, threads: int, *arguments: Any) -> None:
-        launch(stream, LaunchConfig(grid=-(-threads // BLOCK), block=BLOCK), kernels[kernel], *arguments)
+    def float4(stream: int = 0) -> OnGpu:
+        cuda.launch("saxpy4", n // 4, stream, a, at_x, at_y, at_z, count)
+        return result
 
-    def two_kernels() -> None:
-        start("scale", n, a, x, t, count)
-        start("add", n, t, y, count)
+    def two_kernels(stream: int = 0) -> OnGpu:
+        cuda.launch("scale", n, stream, a, at_x, at_z, count)
+        cuda.launch("add", n, stream, at_y, at_z, count)
+        return result
 
-    arms = {
-        "one kernel": lambda: start("saxpy", n, a, x, y, count),
-        "float4": lambda: start("saxpy4", n // 4, a, x, y, count),
-        "two kernels": two_kernels,
-    }
-    try:
-        yield bench.case(arms, gpu=gpu, flops=2 * n, bytes=12 * n)
-    finally:
-        gpu.synchronize()
-        for buffer in buffers:
-            buffer.close(stream)
+    return {"one kernel": one_kernel, "float4": float4, "two kernels": two_kernels}
+
+
+class Cuda:
+    """As much of the driver as this takes, in the current context."""
+
+    def __init__(self) -> None:
+        """Compile the kernels."""
+        from cuda.bindings import driver, nvrtc
+
+        self.driver = driver
+        device = checked(driver.cuCtxGetDevice())
+        version = [
+            checked(driver.cuDeviceGetAttribute(which, device))
+            for which in (
+                driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+            )
+        ]
+        program = checked(nvrtc.nvrtcCreateProgram(SOURCE.encode(), b"saxpy.cu", 0, [], []))
+        options = [f"--gpu-architecture=sm_{version[0]}{version[1]}".encode()]
+        checked(nvrtc.nvrtcCompileProgram(program, len(options), options))
+        cubin = b" " * checked(nvrtc.nvrtcGetCUBINSize(program))
+        checked(nvrtc.nvrtcGetCUBIN(program, cubin))
+        module = checked(driver.cuModuleLoadData(cubin))
+        self.kernels = {
+            name: checked(driver.cuModuleGetFunction(module, name.encode()))
+            for name in ("saxpy", "saxpy4", "scale", "add")
+        }
+
+    def allocate(self, num_bytes: int) -> int:
+        """The address of new memory on the GPU."""
+        return int(checked(self.driver.cuMemAlloc(num_bytes)))
+
+    def put(self, array: np.ndarray[Any, Any]) -> int:
+        """Copy to new memory on the GPU."""
+        address = self.allocate(array.nbytes)
+        checked(self.driver.cuMemcpyHtoD(address, array.ctypes.data, array.nbytes))
+        return address
+
+    def get(self, address: int, array: np.ndarray[Any, Any]) -> None:
+        """Copy back."""
+        checked(self.driver.cuMemcpyDtoH(array.ctypes.data, address, array.nbytes))
+
+    def free(self, address: int) -> None:
+        """Give memory back."""
+        checked(self.driver.cuMemFree(address))
+
+    def launch(self, kernel: str, threads: int, stream: int, *arguments: Any) -> None:
+        """Launch with ``arguments``, ctypes values."""
+        pointers = (ctypes.c_void_p * len(arguments))(*(ctypes.addressof(each) for each in arguments))
+        checked(
+            self.driver.cuLaunchKernel(
+                self.kernels[kernel], -(-threads // BLOCK), 1, 1, BLOCK, 1, 1, 0, stream, ctypes.addressof(pointers), 0
+            )
+        )
+
+
+class OnGpu:
+    """Floats on the GPU, copied to the host when numpy asks for them."""
+
+    def __init__(self, cuda: Cuda, address: int, n: int) -> None:
+        """Remember where they are."""
+        self.cuda, self.address, self.n = cuda, address, n
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """What numpy calls."""
+        found = np.zeros(self.n, np.float32)
+        self.cuda.get(self.address, found)
+        return found if dtype is None else found.astype(dtype)
+
+
+def checked(answer: tuple[Any, ...]) -> Any:
+    """What a call of cuda-python gave besides its result, which has to be success."""
+    code, *values = answer
+    if int(code) != 0:
+        raise RuntimeError(f"CUDA says {code!r}")
+    return values[0] if values else None

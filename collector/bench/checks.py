@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 Check = Callable[[Any, Any], str | None]
-"""Takes the reference arm's result and another arm's; returns what differs, or None. Where it has a method ``kept``, the
-reference's result is what that makes of it, which should be a copy: arms may write into the same memory."""
+"""Takes the reference arm's result and another arm's; returns what differs, or None.
+
+Where it has a method ``kept``, what that makes of the reference's result is handed to it, which should be a copy: arms
+may write into the same memory."""
 
 
 def allclose(rtol: float = 1e-5, atol: float = 1e-8, *, equal_nan: bool = False) -> Check:

@@ -6,7 +6,7 @@ import itertools
 import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from collector.bench.checks import Check
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _CACHE_MATTERS = 1.1
 """A touch that misses the cache takes at least this times one that hits it."""
 _MANY_OUTLIERS = 0.05
+_ABOVE_THE_ROOF = 1.05
 _EVENT_CONFIDENCE = 0.999  # one false warning in a thousand arms would do
 
 
@@ -148,7 +149,12 @@ def compare(
         states=[asdict(state) for state in found.states],
         probe_cold_ns=found.probe_cold_ns,
         probe_hot_ns=found.probe_hot_ns,
+        event_overhead_ns=found.event_overhead_ns,
     )
+    above = [arm for arm in comparison.arms if (comparison.share_of_roof(arm) or 0) > _ABOVE_THE_ROOF]
+    if above:
+        said = "more than the measured ceilings allow: flops and bytes may be wrong, or the data stays in the cache"
+        comparison = replace(comparison, warnings=[*comparison.warnings, f"{', '.join(above)}: {said}"])
     return Report([comparison], environment(gpu, found.recorded))
 
 
@@ -225,7 +231,8 @@ def _warnings(found: Run, design: Design, asked_reference: str) -> list[str]:
         said.append(f"other processes compute on this card: {', '.join(map(str, others))}")
     said += _cache_warnings(found, design)
     for name, arm in found.arms.items():
-        said += _arm_warnings(name, arm.times_ns, arm.span_ns, arm.event_ns)
+        overhead = found.event_overhead_ns / (design.graph_calls or 1)
+        said += _arm_warnings(name, arm.times_ns, arm.span_ns, arm.event_ns, overhead)
     times = {name: arm.times_ns for name, arm in found.arms.items()}
     for name in list(times)[1:]:
         ratio = paired_interval(times[name], times[reference])
@@ -238,19 +245,23 @@ def _warnings(found: Run, design: Design, asked_reference: str) -> list[str]:
     return said
 
 
-def _arm_warnings(name: str, times: Sequence[float], spans: Sequence[float], events: Sequence[float]) -> list[str]:
+def _arm_warnings(
+    name: str, times: Sequence[float], spans: Sequence[float], events: Sequence[float], event_overhead: float
+) -> list[str]:
     said = []
     far_out = int(outliers(times).sum())
     if far_out > _MANY_OUTLIERS * len(times):
         said.append(f"{name}: {far_out} of {len(times)} samples are outliers; they are kept")
     if len(events) and len(spans):
         # Events are queued behind other work, which closes the gaps that launching leaves between an arm's kernels:
-        # they have to lie between the time without any gaps and the time with all of them.
+        # they have to lie between the time without any gaps and the time with all of them. Around that they add what
+        # they say of next to nothing.
         by_events, busy, span = (median(each, _EVENT_CONFIDENCE) for each in (events, times, spans))
-        if by_events.high < busy.low or by_events.low > span.high:
+        if by_events.high < busy.low or by_events.low - event_overhead > span.high:
             said.append(
                 f"{name}: CUDA events say {by_events.estimate / 1e3:.3f} us and CUPTI {busy.estimate / 1e3:.3f} us "
-                f"({span.estimate / 1e3:.3f} us with the gaps), which is beyond their intervals"
+                f"({span.estimate / 1e3:.3f} us with the gaps), which is beyond their intervals and the "
+                f"{event_overhead / 1e3:.3f} us that events say of nothing"
             )
     return said
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -68,6 +69,8 @@ class Run:
     """Times of `Gpu.touch` after the cache was emptied."""
     probe_hot_ns: list[float]
     """Times of `Gpu.touch` straight after itself."""
+    event_overhead_ns: float = 0.0
+    """What CUDA events say of next to nothing."""
     throttled_throughout: bool = False
     """Too few rounds were free of throttling, so that the throttled ones had to serve."""
     recorded: dict[str, Any] = field(default_factory=dict)
@@ -101,10 +104,12 @@ class _Experiment:
         self.failures: dict[str, ArmError] = {}
         self.runs = {name: ArmRun() for name in arms}
         self.states: list[CardState] = []
+        self.state_before: CardState | None = None
         self.walls: list[float] = []
         self.probes: dict[str, list[float]] = {"cold": [], "hot": []}
         self.recorded: dict[str, Any] = {}
         self.kept = self.throttled = self.lossy = 0
+        self.event_overhead_ns = 0.0
         self.began = time.monotonic()
 
     @property
@@ -149,6 +154,7 @@ class _Experiment:
             probe_cold_ns=self.probes["cold"],
             probe_hot_ns=self.probes["hot"],
             throttled_throughout=throughout,
+            event_overhead_ns=self.event_overhead_ns,
             recorded=self.recorded,
         )
 
@@ -195,7 +201,7 @@ class _Experiment:
         rounds: list[_Round] = []
         probes: dict[str, int] = {}
         with collector.trace(kinds=_KINDS, strict=True) if traced else contextlib.nullcontext() as step:
-            begun = time.monotonic()
+            begun, self.state_before = time.monotonic(), self.gpu.state()
             while len(rounds) < _BATCH and time.monotonic() - begun <= self.design.max_seconds * _BATCH_SHARE:
                 rounds.append(self.round())
             if traced:
@@ -220,8 +226,7 @@ class _Experiment:
         return len(rounds)
 
     def round(self) -> _Round:
-        """Call every arm once, in random order, and ask the card before and after."""
-        before = self.gpu.state()
+        """Call every arm once, in random order, and ask the card afterwards, as it was asked before."""
         names = self.left()
         calls: dict[str, int] = {}
         for name in names:
@@ -231,8 +236,9 @@ class _Experiment:
         for index in self.random.permutation(len(names)).tolist():
             with self.blaming(names[index]):
                 calls[names[index]] = self.measure(self.arms[names[index]])
-        states = [state for state in (before, self.gpu.state()) if state is not None]
-        self.states += states
+        before, self.state_before = self.state_before, self.gpu.state()
+        states = [state for state in (before, self.state_before) if state is not None]
+        self.states += states[1:]
         return _Round(calls, any(state.throttled_by for state in states))
 
     def measure(self, call: Call) -> int:
@@ -330,6 +336,7 @@ class _Experiment:
     def time_by_events(self) -> None:
         """Time every arm by CUDA events too, in random order."""
         share = self.design.graph_calls or 1
+        self.event_overhead_ns = self.gpu.event_overhead_ns()
         for _ in range(_EVENT_ROUNDS):
             names = self.left()
             for index in self.random.permutation(len(names)).tolist():
@@ -353,7 +360,9 @@ def _returned_ns(value: Any) -> float:
 
 def failure_of(name: str, error: Exception) -> ArmError:
     """The error of the arm that raised ``error``; running out of memory is told apart."""
-    if isinstance(error, MemoryError) or "out of memory" in str(error).lower() or "OutOfMemory" in type(error).__name__:
+    # torch says "out of memory", CuPy's error is named OutOfMemoryError, CUDA's is CUDA_ERROR_OUT_OF_MEMORY.
+    told = f"{type(error).__name__} {error}"
+    if isinstance(error, MemoryError) or re.search(r"out[ _]?of[ _]?memory", told, re.IGNORECASE):
         failure = ArmError(name, f"it needs more memory than there is ({error})", "Make its inputs smaller")
     else:
         failure = ArmError(name, f"it raised {type(error).__name__}: {error}")

@@ -7,6 +7,7 @@ import functools
 import inspect
 import os
 import platform
+import statistics
 import sys
 import time
 from dataclasses import dataclass
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from collector.bench.roofline import Ceilings
 
 _FLUSHES = 2  # times the cache's size; one would do if replacement were perfect
-_PROCESSES_EVERY_S = 1.0  # asking who else computes takes longer than all sensors together
+_OVERHEAD_ROUNDS = 11
+_SENSORS_EVERY_S = 0.05  # some take milliseconds to answer; whether the card is throttled is asked every time
+_PROCESSES_EVERY_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,9 @@ class Gpu(Protocol):
 
     def event_ns(self, call: Callable[[], Any], before: Callable[[], Any] | None = None) -> float:
         """Time of ``call`` between two CUDA events on the default stream, after ``before``; ns."""
+
+    def event_overhead_ns(self) -> float:
+        """What lies between two events around next to nothing: the part of `event_ns` that is not the call's; ns."""
 
     def graph(self, call: Callable[[], Any], calls: int) -> Callable[[], Any]:
         """Return a function that replays a CUDA graph of ``calls`` calls of ``call``."""
@@ -95,6 +101,10 @@ class Host:
         """There is no GPU's memory."""
 
     def event_ns(self, call: Callable[[], Any], before: Callable[[], Any] | None = None) -> float:
+        """Not without a GPU."""
+        raise UnavailableError("CUDA events need a GPU")
+
+    def event_overhead_ns(self) -> float:
         """Not without a GPU."""
         raise UnavailableError("CUDA events need a GPU")
 
@@ -194,6 +204,14 @@ class CudaGpu:
         self._call("cuEventSynchronize", end)
         return float(self._call("cuEventElapsedTime", begin, end)) * 1e6
 
+    def event_overhead_ns(self) -> float:
+        """See `Gpu.event_overhead_ns`."""
+
+        def next_to_nothing() -> None:
+            self._call("cuMemsetD8Async", self._touch_memory, 0, 4, 0)
+
+        return statistics.median(self.event_ns(next_to_nothing, before=self.flush_l2) for _ in range(_OVERHEAD_ROUNDS))
+
     def graph(self, call: Callable[[], Any], calls: int) -> Callable[[], Any]:
         """See `Gpu.graph`.
 
@@ -209,7 +227,9 @@ class CudaGpu:
         try:
             inspect.signature(call).bind(0)
         except (TypeError, ValueError) as error:
-            raise TypeError("a call in a graph takes the stream to launch on (or use torch, whose graphs need none)") from error
+            raise TypeError(
+                "a call in a graph takes the stream to launch on (or use torch, whose graphs need none)"
+            ) from error
         launch: Any = call
         stream = self._call("cuStreamCreate", 1)  # CU_STREAM_NON_BLOCKING
         mode = self._driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
@@ -257,8 +277,9 @@ class _Nvml:
     def __init__(self, module: Any, handle: Any) -> None:
         self._nvml = module
         self._handle = handle
+        self._sensors: dict[str, Any] = {}
         self._others: tuple[int, ...] = ()
-        self._asked_for_others = float("-inf")
+        self._asked_sensors = self._asked_for_others = float("-inf")
 
     @classmethod
     def open(cls, uuid: str) -> _Nvml | None:
@@ -276,19 +297,24 @@ class _Nvml:
         nvml, handle = self._nvml, self._handle
         try:
             reasons = nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
+            now = time.monotonic()
+            if now - self._asked_sensors >= _SENSORS_EVERY_S:
+                self._asked_sensors = now
+                self._sensors = {
+                    "sm_clock_mhz": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM),
+                    "memory_clock_mhz": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM),
+                    "temperature_c": nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),
+                    "power_w": nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
+                }
             return CardState(
-                sm_clock_mhz=nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM),
-                memory_clock_mhz=nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM),
-                temperature_c=nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),
-                power_w=nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
+                **self._sensors,
                 throttled_by=tuple(name for name in self._THROTTLING if reasons & self._reason(name)),
-                other_processes=self._other_processes(),
+                other_processes=self._other_processes(now),
             )
         except Exception:
             return None
 
-    def _other_processes(self) -> tuple[int, ...]:
-        now = time.monotonic()
+    def _other_processes(self, now: float) -> tuple[int, ...]:
         if now - self._asked_for_others >= _PROCESSES_EVERY_S:
             self._asked_for_others = now
             with contextlib.suppress(Exception):  # not permitted in some containers

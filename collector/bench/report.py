@@ -17,8 +17,9 @@ The file is JSON, version 1 of the schema ``collector-bench``:
     * ``run_rounds``: how many of the rounds, in order, belong to each run; empty: all to one
     * ``failures`` {arm: what is wrong}, ``warnings``
     * ``rounds``, ``warm_up_rounds``, ``throttled_rounds``, ``seconds``, ``stopped_by`` (precision, time, rounds)
-    * ``states``: what the card's sensors said before and after every round; fields of `collector.bench.gpu.CardState`
+    * ``states``: what the card's sensors said after every round; fields of `collector.bench.gpu.CardState`
     * ``probe_cold_ns``, ``probe_hot_ns``: a touch of memory with the cache emptied, and straight after itself
+    * ``event_overhead_ns``: what CUDA events say of next to nothing
 
 A field may be added within a version; a version that is not known is refused.
 """
@@ -101,6 +102,8 @@ class Comparison:
     states: Sequence[Mapping[str, Any]] = ()
     probe_cold_ns: Sequence[float] = ()
     probe_hot_ns: Sequence[float] = ()
+    event_overhead_ns: float = 0.0
+    """What CUDA events say of next to nothing."""
     unit: str = "ns"
     """What the samples are counted in."""
     run_rounds: Sequence[int] = ()

@@ -56,6 +56,7 @@ class SimulatedCard:
         flush_works: bool = True,
         reports_state: bool = True,
         event_error: float = 0.0,
+        event_overhead_ns: float = 0.0,
     ) -> None:
         """Make a card.
 
@@ -67,6 +68,7 @@ class SimulatedCard:
             flush_works: whether `flush_l2` empties the cache; a harness has to notice when it does not.
             reports_state: whether its sensors answer.
             event_error: relative error of its CUDA events.
+            event_overhead_ns: what its events add to whatever they time.
         """
         self._random = np.random.default_rng(seed)
         self._drift = drift
@@ -75,6 +77,7 @@ class SimulatedCard:
         self._flush_works = flush_works
         self._reports_state = reports_state
         self._event_error = event_error
+        self._event_overhead_ns = event_overhead_ns
         self._gpu = SimulatedGpu(name=self.name, gap_ns=_GAP_NS)
         self._kernels_ns = self._kernels = 0
         self._captured: list[str | tuple[str, int]] | None = None
@@ -153,7 +156,11 @@ class SimulatedCard:
         call()
         taken = self._kernels_ns - begin + _GAP_NS * max(0, self._kernels - launched - 1)
         self._gpu.synchronize()
-        return taken * (1 + self._event_error)
+        return taken * (1 + self._event_error) + self._event_overhead_ns
+
+    def event_overhead_ns(self) -> float:
+        """See `collector.bench.gpu.Gpu.event_overhead_ns`."""
+        return self._event_overhead_ns
 
     def graph(self, call: Callable[[], Any], calls: int) -> Callable[[], Any]:
         """See `collector.bench.gpu.Gpu.graph`. Every replay draws its durations anew."""

@@ -8,6 +8,7 @@ It answers as the bindings do: a tuple of the result and what else there is to s
 from __future__ import annotations
 
 import ctypes
+import enum
 import itertools
 import os
 import sys
@@ -17,7 +18,17 @@ from typing import Any
 from collector.testing import SimulatedGpu
 
 VARIABLE = "COLLECTOR_GPU_TESTS_SIMULATED"
-_OK, _OUT_OF_MEMORY, _NOT_CAPTURING = 0, 2, 901
+
+
+class CUresult(enum.IntEnum):
+    """Results, which print as the bindings' do."""
+
+    CUDA_SUCCESS = 0
+    CUDA_ERROR_OUT_OF_MEMORY = 2
+    CUDA_ERROR_ILLEGAL_STATE = 401
+
+
+_OK = CUresult.CUDA_SUCCESS
 _MEMORY_BYTES = 1 << 37
 _DURATION_NS = 1_000
 _DEFAULT_STREAM = 7
@@ -107,7 +118,7 @@ class _Driver:
 
     def cuMemAlloc(self, num_bytes):
         if num_bytes > _MEMORY_BYTES:
-            return _OUT_OF_MEMORY, None
+            return CUresult.CUDA_ERROR_OUT_OF_MEMORY, None
         return _OK, self._gpu.malloc(num_bytes, launch="driver")
 
     def cuMemFree(self, address):
@@ -190,7 +201,7 @@ class _Driver:
 
     def cuStreamEndCapture(self, stream):
         if int(stream) not in self._captured:
-            return _NOT_CAPTURING, None
+            return CUresult.CUDA_ERROR_ILLEGAL_STATE, None
         return _OK, self._captured.pop(int(stream))
 
     def cuGraphInstantiate(self, graph, flags):

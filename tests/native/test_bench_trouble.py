@@ -24,14 +24,33 @@ def needs_too_much():
     raise RuntimeError("CUDA out of memory: tried to allocate 1 TiB")
 
 
+class OutOfMemoryError(Exception):
+    """As CuPy's."""
+
+
+def has_no_memory():
+    raise OutOfMemoryError("Error allocating 512 bytes")
+
+
+def cuda_has_no_memory():
+    raise RuntimeError("cuMemAlloc failed with <CUresult.CUDA_ERROR_OUT_OF_MEMORY: 2>")
+
+
+def host_has_no_memory():
+    raise MemoryError
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
+        (has_no_memory, "needs more memory than there is"),
+        (cuda_has_no_memory, "needs more memory than there is"),
+        (host_has_no_memory, "needs more memory than there is"),
         (lambda: None, "launches nothing"),
         (raises, "raised RuntimeError: no such kernel"),
         (needs_too_much, "needs more memory than there is"),
     ],
-    ids=["nothing", "raises", "memory"],
+    ids=["memory-cupy", "memory-cuda", "memory-host", "nothing", "raises", "memory-torch"],
 )
 @pytest.mark.parametrize("first", [False, True], ids=["as-arm", "as-reference"])
 def test_the_arm_is_named_and_the_others_are_measured(card, call, said, first):
@@ -90,6 +109,45 @@ def test_wrong_results_are_found_before_anything_is_timed(card):
     assert "shape (2,) instead of (4,)" in comparison.failures["shape"]
     assert "NaN" in comparison.failures["nan"]
     assert "returned None" in comparison.failures["none"]
+
+
+def test_arms_that_write_into_the_same_memory_are_compared_all_the_same(card):
+    shared = np.zeros(4)
+
+    def arm(name, value):
+        kernel = card.kernel(name, 10_000)
+
+        def call():
+            kernel()
+            shared[:] = value
+            return shared
+
+        return call
+
+    arms = {"right": arm("r", 1.0), "wrong": arm("w", 2.0)}
+    comparison = bench.compare(arms, gpu=card, check=bench.allclose(), max_rounds=40).comparison
+    assert "4 of 4 values differ, the worst by 1" in comparison.failures["wrong"]
+
+
+def test_processes_of_others_are_named(card, monkeypatch):
+    from collector.bench.gpu import CardState
+
+    monkeypatch.setattr(card, "state", lambda: CardState(1980, 3201, 50, 300.0, (), (4242, 17)))
+    comparison = bench.compare({"a": card.kernel("a", 10_000)}, gpu=card, max_rounds=40).comparison
+    assert "other processes compute on this card: 17, 4242" in comparison.warnings
+
+
+def test_a_rate_above_the_roof_is_told(card):
+    comparison = bench.compare({"a": card.kernel("a", 10_000)}, gpu=card, bytes=1e9, max_rounds=40).comparison
+    assert any(each.startswith("a: more than the measured ceilings allow") for each in comparison.warnings)
+
+
+@pytest.mark.parametrize("value", [None, -1.0, float("nan"), "5"])
+def test_a_call_that_returns_no_time_is_told(value):
+    arms = {"good": lambda: 5.0, "bad": lambda: value}
+    comparison = bench.compare(arms, gpu=bench.Host(), clock="returned", max_rounds=40).comparison
+    assert "returns its ns" in comparison.failures["bad"]
+    assert comparison.arms["good"].median_ns.estimate == 5.0
 
 
 def test_with_no_arm_left_there_is_no_report(card):

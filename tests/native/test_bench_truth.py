@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -114,6 +115,16 @@ def test_events_that_disagree_are_told_and_those_that_agree_are_not():
     assert len(warnings(0.2)) == 2
 
 
+def test_what_events_add_to_anything_is_not_held_against_them():
+    def warnings(**options):
+        with bench.SimulatedCard(seed=1, **options) as card:
+            comparison = compare(card)
+            return comparison.event_overhead_ns, [each for each in comparison.warnings if "CUDA events" in each]
+
+    assert warnings(event_overhead_ns=2_500) == (2_500, [])
+    assert len(warnings(event_overhead_ns=500, event_error=0.2)[1]) == 2
+
+
 def test_a_graph_replay_is_timed_per_call():
     with bench.SimulatedCard(seed=1) as card:
         comparison = compare(card, 2_000, graph_calls=10, cache="hot")
@@ -178,6 +189,33 @@ def test_the_wall_clock_needs_no_gpu(monkeypatch):
     comparison = bench.compare({"sum": lambda: sum(range(2_000))}, clock="wall", max_seconds=1.0).comparison
     assert comparison.arms["sum"].median_ns.estimate > 1_000
     assert comparison.design["clock"] == "wall"
+
+
+def test_processor_time_is_what_this_process_spent(monkeypatch):
+    spent = [0]
+    monkeypatch.setattr("collector.bench.comparing.find_gpu", unavailable)
+    monkeypatch.setattr("collector.bench.experiment.time.process_time_ns", lambda: spent[0])
+
+    def working(ns):
+        def call():
+            spent[0] += ns
+
+        return call
+
+    comparison = bench.compare({"one": working(1_000), "two": working(2_000)}, clock="cpu", max_rounds=40).comparison
+    assert comparison.arms["one"].median_ns.estimate == 1_000
+    assert comparison.ratios["two"].interval.estimate == 2.0
+    assert comparison.design["clock"] == "cpu"
+
+
+def test_a_batch_of_long_calls_ends_early():
+    calls = []
+    comparison = bench.compare(
+        {"slow": lambda: (calls.append(1), time.sleep(0.02))}, gpu=bench.Host(), clock="wall", max_seconds=0.2
+    ).comparison
+    assert comparison.stopped_by == "time"
+    assert comparison.rounds < 30
+    assert len(calls) < 60
 
 
 def unavailable():

@@ -1,0 +1,319 @@
+"""What the harness asks of a real card, held against the interfaces it asks through, and played by stand-ins."""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import inspect
+import json
+import os
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from collector.bench import gpu as bench_gpu
+from collector.bench import roofline
+from collector.bench.gpu import CardState, CudaGpu, _Nvml
+from collector.bench.roofline import Ceilings
+from collector.errors import UnavailableError
+
+CALLERS = {"_call": 0, "call": 0}
+"""Names under which `collector.bench.gpu` calls a driver function, whose name is the first argument."""
+
+
+def driver_calls(source):
+    """(function, number of arguments) of every driver or NVRTC call in a file."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or any(isinstance(argument, ast.Starred) for argument in node.args):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        first = node.args[0] if node.args else None
+        if name in CALLERS and isinstance(first, ast.Constant) and str(first.value).startswith("cu"):
+            found.add((first.value, len(node.args) - 1))
+        elif name.startswith(("cu", "nvrtc")) and name != "cuda" and isinstance(node.func, ast.Attribute):
+            found.add((name, len(node.args)))
+    return found
+
+
+@pytest.mark.parametrize("file", ["collector/bench/gpu.py", "examples/bench_saxpy.py", "tests/gpu/cuda_program.py"])
+def test_every_driver_call_fits_cuda_python(root, file):
+    driver = pytest.importorskip("cuda.bindings.driver", exc_type=ImportError)
+    from cuda.bindings import nvrtc
+
+    calls = driver_calls((root / file).read_text())
+    assert len(calls) >= 10
+    for name, arguments in calls:
+        function = getattr(nvrtc if name.startswith("nvrtc") else driver, name)
+        inspect.signature(function).bind(*range(arguments))
+
+
+def test_the_enumerators_are_there():
+    driver = pytest.importorskip("cuda.bindings.driver", exc_type=ImportError)
+    assert int(driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE) == 38
+    assert int(driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) == 1
+    assert int(driver.CUstream_flags.CU_STREAM_NON_BLOCKING) == 1
+    assert int(driver.CUdeviceptr(7)) == 7
+    assert int(driver.CUcontext()) == 0
+    assert len(driver.CUuuid().bytes) == 16
+
+
+def test_the_stand_in_takes_what_cuda_python_takes(root, monkeypatch):
+    driver = pytest.importorskip("cuda.bindings.driver", exc_type=ImportError)
+    monkeypatch.syspath_prepend(root / "tests" / "gpu")
+    import simulated_cuda
+
+    ours = [(name, each) for name, each in vars(simulated_cuda._Driver).items() if name.startswith("cu")]
+    assert len(ours) > 25
+    for name, function in ours:
+        stand_in = len(inspect.signature(function).parameters) - 1
+        assert stand_in == len(inspect.signature(getattr(driver, name)).parameters), name
+
+
+class FakeNvml:
+    """The C library behind nvidia-ml-py: fills what it is handed by reference."""
+
+    def __init__(self, reasons=0, pids=()):
+        self.reasons, self.pids, self.asked = reasons, list(pids), []
+
+    def function(self, name):
+        def call(*arguments):
+            self.asked.append(name)
+            references = [each._obj for each in arguments if hasattr(each, "_obj")]
+            if name == "nvmlDeviceGetComputeRunningProcesses_v3":
+                (count,) = references
+                if arguments[2] is None or count.value < len(self.pids):
+                    count.value = len(self.pids)
+                    return 7 if self.pids else 0  # insufficient size
+                for slot, pid in zip(arguments[2], self.pids, strict=False):
+                    slot.pid = pid
+                count.value = len(self.pids)
+                return 0
+            values = {
+                "nvmlDeviceGetCurrentClocksThrottleReasons": self.reasons,
+                "nvmlDeviceGetTemperature": 55,
+                "nvmlDeviceGetPowerUsage": 345_600,
+                "nvmlDeviceGetClockInfo": 1_980,
+            }
+            for each in references:
+                if name in values:
+                    each.value = values[name]
+            if name == "nvmlDeviceGetHandleByUUID":
+                assert ctypes.cast(arguments[0], ctypes.c_char_p).value == b"GPU-1"
+            return 0
+
+        return call
+
+
+@pytest.fixture
+def nvml(monkeypatch):
+    """Makes nvidia-ml-py talk to a `FakeNvml`, and opens a card with it."""
+    module = pytest.importorskip("pynvml")
+
+    def make(**options):
+        library = FakeNvml(**options)
+        monkeypatch.setattr(module, "_nvmlGetFunctionPointer", library.function)
+        monkeypatch.setattr(module, "nvmlInitWithFlags", lambda flags: None)
+        return library, _Nvml.open("GPU-1")
+
+    return make
+
+
+def test_sensors_are_read_through_nvidia_ml_py(nvml):
+    _, card = nvml(reasons=0x4 | 0x20 | 0x1)  # a power cap, a thermal slowdown, and idle, which is no throttling
+    assert card.state() == CardState(1980, 1980, 55, 345.6, ("SwPowerCap", "SwThermalSlowdown"))
+
+
+def test_slow_sensors_are_asked_now_and_then_and_throttling_every_time(nvml, monkeypatch):
+    library, card = nvml()
+    now = [100.0]
+    monkeypatch.setattr(bench_gpu.time, "monotonic", lambda: now[0])
+    assert card.state().throttled_by == ()
+    library.reasons = 0x40
+    assert card.state().throttled_by == ("HwThermalSlowdown",)
+    assert library.asked.count("nvmlDeviceGetPowerUsage") == 1
+    now[0] += 0.06
+    card.state()
+    assert library.asked.count("nvmlDeviceGetPowerUsage") == 2
+    assert library.asked.count("nvmlDeviceGetCurrentClocksThrottleReasons") == 3
+
+
+@pytest.mark.parametrize(
+    ("pids", "others"),
+    [((), ()), (("me",), ()), (("me", 7, 5), (5, 7)), ((41,), ()), ((41, 42), (41, 42))],
+    ids=["none", "alone", "others", "alone-by-another-number", "several-by-other-numbers"],
+)
+def test_other_processes_are_those_that_are_not_this_one(nvml, pids, others):
+    _, card = nvml(pids=[os.getpid() if pid == "me" else pid for pid in pids])
+    assert card.state().other_processes == others
+
+
+def test_a_card_whose_sensors_do_not_answer_has_no_state(nvml, monkeypatch):
+    _, card = nvml()
+    monkeypatch.setattr(sys.modules["pynvml"], "nvmlDeviceGetCurrentClocksThrottleReasons", lambda handle: 1 / 0)
+    assert card.state() is None
+
+
+def test_without_nvml_nothing_is_known(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert _Nvml.open("GPU-1") is None
+
+
+@pytest.fixture
+def cuda(root, monkeypatch, tmp_path):
+    """`find_gpu` on the driver's stand-in."""
+    monkeypatch.syspath_prepend(root / "tests" / "gpu")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    import simulated_cuda
+
+    from collector.testing import SimulatedGpu
+
+    bench_gpu._gpu_of_context.cache_clear()
+    with SimulatedGpu(real_time=True, api_call_ns=500) as simulated:
+        bindings = ModuleType("cuda.bindings")
+        bindings.driver = simulated_cuda._Driver(simulated)
+        package = ModuleType("cuda")
+        package.bindings = bindings
+        monkeypatch.setitem(sys.modules, "cuda", package)
+        monkeypatch.setitem(sys.modules, "cuda.bindings", bindings)
+        monkeypatch.setitem(sys.modules, "pynvml", None)
+        yield SimpleNamespace(driver=bindings.driver, gpu=bench_gpu.find_gpu(), simulated=simulated)
+    bench_gpu._gpu_of_context.cache_clear()
+
+
+def launcher(cuda, name, stream=0):
+    return lambda stream=stream: cuda.driver.cuLaunchKernel(name, 1, 1, 1, 1, 1, 1, 0, stream, 0, 0)
+
+
+def test_the_card_is_the_current_contexts_and_is_made_once(cuda):
+    assert (cuda.gpu.name, cuda.gpu.l2_bytes) == ("Simulated GPU", 50 << 20)
+    assert cuda.gpu.uuid == "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"
+    assert bench_gpu.find_gpu() is cuda.gpu
+    assert cuda.driver.cuCtxGetCurrent() == (0, 1)  # the primary one, made current
+    assert cuda.gpu.state() is None
+
+
+def test_arms_are_measured_on_it_call_by_call_and_by_graphs(cuda):
+    pytest.importorskip("scipy")
+    from collector import bench
+
+    arms = {"one": launcher(cuda, "k"), "two": lambda stream=0: [launcher(cuda, "k")(stream) for _ in range(2)]}
+    for graph_calls in (0, 20):
+        report = bench.compare(arms, gpu=cuda.gpu, graph_calls=graph_calls, max_rounds=40, cache="hot")
+        comparison = report.comparison
+        assert not comparison.failures
+        assert comparison.ratios["two"].interval.estimate == pytest.approx(2.0)
+        assert comparison.arms["two"].launches == (1 if graph_calls else 2)
+        assert report.environment["simulated"] is True
+
+
+def test_a_call_that_takes_no_stream_cannot_go_into_a_graph(cuda):
+    pytest.importorskip("scipy")
+    from collector import bench
+
+    arms = {"good": launcher(cuda, "k"), "bad": lambda: launcher(cuda, "k")()}
+    comparison = bench.compare(arms, gpu=cuda.gpu, graph_calls=5, max_rounds=40).comparison
+    assert "takes the stream to launch on" in comparison.failures["bad"]
+    assert set(comparison.arms) == {"good"}
+
+
+def test_what_a_call_raises_while_it_is_captured_is_what_is_told(cuda):
+    def bad(stream=0):
+        if stream:
+            raise KeyError("only while captured")
+
+    with pytest.raises(KeyError, match="only while captured"):
+        cuda.gpu.graph(bad, 3)
+    replay = cuda.gpu.graph(launcher(cuda, "k"), 3)  # and the capture has ended
+    replay()
+
+
+def test_with_torch_its_graphs_are_used(cuda, monkeypatch):
+    log = []
+
+    class Graph:
+        def replay(self):
+            log.append("replay")
+
+    class Capture:
+        def __init__(self, graph):
+            assert isinstance(graph, Graph)
+
+        def __enter__(self):
+            log.append("begin")
+
+        def __exit__(self, *exc):
+            log.append("end")
+
+    torch = SimpleNamespace(cuda=SimpleNamespace(CUDAGraph=Graph, graph=Capture))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    cuda.gpu.graph(lambda: log.append("call"), 2)()
+    assert log == ["begin", "call", "call", "end", "replay"]
+
+
+def test_memory_that_is_not_there_is_told_as_such(cuda):
+    pytest.importorskip("scipy")
+    from collector import bench
+
+    def greedy():
+        cuda.gpu._call("cuMemAlloc", 1 << 50)
+
+    comparison = bench.compare({"good": launcher(cuda, "k"), "greedy": greedy}, gpu=cuda.gpu, max_rounds=40).comparison
+    assert "needs more memory than there is" in comparison.failures["greedy"]
+    assert set(comparison.arms) == {"good"}
+
+
+def test_ceilings_are_measured_once_and_again_when_a_product_can_be(cuda, monkeypatch, tmp_path):
+    first = roofline.ceilings(cuda.gpu)
+    assert first.bytes_per_s > 0
+    assert first.flop_per_s is None
+    stored = json.loads((tmp_path / "cupti-collector" / f"ceilings-{cuda.gpu.uuid}.json").read_text())
+    assert Ceilings(**stored) == first
+    monkeypatch.setattr(CudaGpu, "measure_ceilings", lambda self: Ceilings(1e12, 2e14, "torch 9"))
+    assert roofline.ceilings(cuda.gpu) == first
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())
+    assert roofline.ceilings(cuda.gpu).flop_per_s == 2e14
+    monkeypatch.delitem(sys.modules, "torch")
+    assert roofline.ceilings(cuda.gpu).flop_per_s == 2e14
+
+
+def test_a_product_is_timed_by_events_with_torch(monkeypatch):
+    made = []
+
+    def matmul(a, b, out):
+        made.append(out)
+
+    torch = SimpleNamespace(
+        bfloat16="bf16", __version__="9", matmul=matmul,
+        randn=lambda *size, device, dtype: size, empty=lambda *size, device, dtype: size,
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "torch", torch)
+
+    class Gpu:
+        times = iter(range(2_000_000, 1_000_000, -10_000))
+
+        def event_ns(self, call, before=None):
+            call()
+            return next(self.times)
+
+    rate, told = roofline.matrix_product_rate(Gpu(), size=1024, repeats=3)
+    assert told == "torch 9"
+    assert len(made) == 6
+    assert rate == pytest.approx(2 * 1024**3 / 1_950_000 * 1e9)
+
+
+def test_a_driver_that_says_no_is_no_gpu(cuda, monkeypatch):
+    monkeypatch.setattr(cuda.driver, "cuInit", lambda flags: (100,))
+    with pytest.raises(UnavailableError, match="cuInit failed with CUDA error 100"):
+        bench_gpu.find_gpu()
+
+    def raises(flags):
+        raise RuntimeError("libcuda.so.1 is missing")
+
+    monkeypatch.setattr(cuda.driver, "cuInit", raises)
+    with pytest.raises(UnavailableError, match="no GPU can be used"):
+        bench_gpu.find_gpu()
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    with pytest.raises(UnavailableError, match="cuda-python is not installed"):
+        bench_gpu.find_gpu()
