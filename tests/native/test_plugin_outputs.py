@@ -1,6 +1,8 @@
 """What the plugin leaves behind: reports, traces, snapshots, JUnit properties; and what happens where it cannot."""
 
 import json
+import shlex
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -167,6 +169,42 @@ def test_good(simulated_gpu, n): simulated_gpu.launch("k")
     assert result.stdout.str().count("No space left on device") == 1
     result.stdout.fnmatch_lines(["traces could not be kept in *traces: No space left on device (3 times)"])
     assert list((pytester.path / "traces").iterdir()) == []
+
+
+FULL = """
+def test_good(simulated_gpu, gpu_trace):
+    with gpu_trace() as step:
+        simulated_gpu.launch("k", count=50)
+    if SNAPSHOT:
+        step.assert_matches_snapshot()
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "snapshot", "said"),
+    [
+        (["--gpu-trace=disk", "--gpu-trace-keep=always"], False, "traces could not be kept in */disk: No space left *"),
+        (["--gpu-report=disk/out.json"], False, "the GPU report was not written: cannot write */out.json: No space *"),
+        (["--gpu-snapshot-update"], True, "E *Failed: cannot write *__gpu_snapshots__/*.json: No space left on device"),
+    ],
+    ids=["traces", "report", "snapshot"],
+)
+def test_a_disk_that_is_really_full_is_one_clear_error(pytester, arguments, snapshot, said):
+    in_a_namespace = "mount -t tmpfs -o size=4k tmpfs disk && (cat /dev/zero > disk/ballast 2>&-; true)"
+    (pytester.path / "disk").mkdir()
+    if pytester.run("unshare", "-rm", "sh", "-c", in_a_namespace).ret != 0:
+        pytest.skip("a disk of its own cannot be mounted here")
+    (pytester.path / "test_step.py").write_text(FULL.replace("SNAPSHOT", str(snapshot)))
+    (pytester.path / "pytest.ini").write_text(INI)
+    (pytester.path / "__gpu_snapshots__").symlink_to("disk")
+    (pytester.path / "disk" / "test_step").mkdir()
+    command = shlex.join([sys.executable, "-m", "pytest", "--gpu-simulate", *arguments])
+    making = in_a_namespace.replace("&& (", "&& mkdir disk/test_step && (")
+    result = pytester.run("unshare", "-rm", "sh", "-c", f"{making}; {command}")
+    result.assert_outcomes(passed=not snapshot, failed=snapshot)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines([said])
+    assert result.stdout.str().count("No space left on device") == 1
 
 
 SNAPSHOT = """

@@ -279,6 +279,8 @@ def test_marker_arguments_are_checked_at_collection(pytester):
 import pytest
 @pytest.mark.gpu_limits(kernel=1)
 def test_unknown_limit(): pass
+@pytest.mark.gpu_limits(kernels=-1)
+def test_negative(): pass
 @pytest.mark.gpu_limits(device_time="250")
 def test_no_unit(): pass
 @pytest.mark.gpu(count=0)
@@ -297,6 +299,7 @@ def test_good(): pass
 """
     said = [
         "test_step.py::test_unknown_limit: marker gpu_limits: unknown limit 'kernel': choose from kernels, *",
+        "test_step.py::test_negative: marker gpu_limits: kernels=-1: it must not be negative",
         "test_step.py::test_no_unit: marker gpu_limits: device_time='250' has no unit: use one of ns, us, ms, s",
         "test_step.py::test_no_count: marker gpu: count=0 must be a whole number of 1 or more",
         "test_step.py::test_unknown_unit: marker gpu: memory='16 gigs': unknown unit 'gigs'*",
@@ -307,11 +310,11 @@ def test_good(): pass
     ]
     result = run(pytester, source)
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    result.assert_outcomes(errors=8)
+    result.assert_outcomes(errors=9)
     result.stdout.fnmatch_lines(said)
     result = run(pytester, None, "--continue-on-collection-errors")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.assert_outcomes(errors=8, passed=1)
+    result.assert_outcomes(errors=9, passed=1)
 
 
 def test_markers_and_fixtures_document_themselves(pytester):

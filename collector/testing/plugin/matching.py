@@ -36,16 +36,20 @@ def match_snapshot(running: Running, step: Step, name: str | None, *, update: bo
     if step.ledger.losses():
         pytest.fail("a lossy trace is neither compared with a snapshot nor written to one; see the test's teardown")
     now = snapshots.snapshot_of(step.recording)
+    problem, golden = "", now
     try:
         if update:
             snapshots.save_snapshot(now, path)
             running.note("remarks", "snapshots were written, not compared")
-            return
-        difference, remark = snapshots.compare(snapshots.load_snapshot(path), now)
+        else:
+            golden = snapshots.load_snapshot(path)
     except (snapshots.SnapshotError, OutputError) as error:
-        pytest.fail(str(error).replace(str(path), shown))
+        problem = str(error).replace(str(path), shown)
     except OSError as error:
-        pytest.fail(f"the snapshot {shown} cannot be written: {error.strerror or error}")
+        problem = f"the snapshot {shown} cannot be written: {error.strerror or error}"
+    if problem:  # here, so that the failure is the message, and not how it came to it
+        pytest.fail(problem)
+    difference, remark = snapshots.compare(golden, now)
     if remark:
         running.note("remarks", remark)
     if difference:
