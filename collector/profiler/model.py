@@ -147,7 +147,10 @@ class Model:
         """The op log's string table, kept for ``ProfileProto``."""
         self._covered: set[str] = set()
         self.generation = 0
-        """Changes whenever the nodes change: a tree built from them is then out of date."""
+        """Changes whenever nodes, or what they did, change: a tree built from them is then out of date."""
+        self._figures: dict[int, dict[Node, Stats]] = {}
+        self._figures_of = 0
+        """The generation whose figures these are."""
 
     def sorted_nodes(self) -> list[Node]:
         """All nodes in order of the bytes of their names, as every view builds its tree."""
@@ -179,6 +182,7 @@ class Model:
             log.error("invalid RunMetadata for step %d: it has no step_stats", step)
             return
         self.steps.add(step)
+        self.generation += 1
         devices = [device.device.lower() for device in run_metadata.step_stats.dev_stats]
         on_accelerator = [device for device in devices if is_on_accelerator(device)]
         if on_accelerator and not any(map(is_accelerator_stream, on_accelerator)):
@@ -226,6 +230,16 @@ class Model:
     def notice(self) -> str:
         """What every report must be preceded by, or ``""``."""
         return MISSING_STREAM_NOTICE if self.misses_stream else ""
+
+    def figures(self, node: Node, step: int) -> Stats:
+        """``node.stats(step)``, worked out once for all views until the model changes. Nobody may add to it."""
+        if self._figures_of != self.generation:
+            self._figures, self._figures_of = {}, self.generation
+        of_step = self._figures.setdefault(step, {})
+        stats = of_step.get(node)
+        if stats is None:
+            stats = of_step[node] = node.stats(step)
+        return stats
 
     def input_shapes(self, node: Node) -> dict[int, list[int]]:
         """Input index -> shape coming in; empty where it is not known.

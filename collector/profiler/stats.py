@@ -49,6 +49,15 @@ class Stats:
         self.run_count += other.run_count
         self.definition_count += other.definition_count
 
+    def plus(self, parts: Iterable[Stats]) -> Stats:
+        """The sum of itself and ``parts``; itself where there are none."""
+        sum_ = self
+        for part in parts:
+            if sum_ is self:
+                sum_ = Stats.total((self,))
+            sum_.add(part)
+        return sum_
+
     @classmethod
     def total(cls, parts: Iterable[Stats]) -> Stats:
         """The sum of ``parts``."""

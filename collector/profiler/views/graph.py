@@ -42,7 +42,7 @@ class GraphView:
 
 
 def _build(model: Model) -> TreeNode:
-    graph = {node.name: TreeNode(node) for node in model.sorted_nodes()}
+    graph = {node.name: TreeNode(node, model.input_shapes(node)) for node in model.sorted_nodes()}
     consumed: set[str] = set()
     for shown in graph.values():
         for _, name in sorted(shown.node.inputs.items()):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from collector.profiler.attributes import COUNTERS, ORDER_COUNTERS
+from collector.profiler.attributes import ORDER_COUNTERS
 from collector.profiler.model import ROOT_NAME, Model, Node
 from collector.profiler.options import Filters, Options
 from collector.profiler.stats import Stats
-from collector.profiler.views.tree import TreeNode, fill
+from collector.profiler.views.tree import TreeNode, fill, fill_figures
 from collector.protos import MultiGraphNodeProto
 
 
@@ -16,6 +16,7 @@ class Group:
     """Some graph nodes under one name, and how the question being answered sees them."""
 
     __slots__ = (
+        "_leaves",
         "account",
         "children",
         "devices",
@@ -43,13 +44,18 @@ class Group:
         """Of the members; ``""`` for those that never ran."""
         self.shown: list[Group] = []
         self.text = ""
+        self._leaves: list[TreeNode] | None = None
+
+    def leaves(self, model: Model) -> list[TreeNode]:
+        """The nodes in name order, as a tree has them; made at first use."""
+        if self._leaves is None:
+            nodes = sorted(self.nodes.values(), key=lambda node: node.name.encode())
+            self._leaves = [TreeNode(node, model.input_shapes(node)) for node in nodes]
+        return self._leaves
 
     def restart_total(self, parts: Sequence[Group]) -> None:
         """Makes the total the group's own figures and the totals of ``parts``."""
-        self.total = Stats()
-        self.total.add(self.own)
-        for part in parts:
-            self.total.add(part.total)
+        self.total = self.own.plus(part.total for part in parts)
 
 
 class GroupQuestion:
@@ -67,27 +73,22 @@ class GroupQuestion:
         A group without nodes (a line that only calls others) counts only when every type does.
         """
         patterns = self.filters.account
-        picked = [node for _, node in sorted(group.nodes.items(), key=lambda item: item[0].encode())]
+        picked = group.leaves(self.model)
         if not patterns.everything:
-            picked = [node for node in picked if any(map(patterns.match, node.op_types))]
+            picked = [leaf for leaf in picked if any(map(patterns.match, leaf.node.op_types))]
         group.account = bool(picked) or patterns.everything
-        group.members = [self._member(node) for node in picked]
-        group.own = Stats.total(member.own for member in group.members for _ in range(self._weight(member.node)))
-        group.op_types = sorted({type_ for node in picked for type_ in node.op_types})
-        group.devices = sorted({node.device for node in picked})
+        group.members = picked
+        for member in picked:
+            member.own = self.model.figures(member.node, self.options.step)
+            member.restart_total(())
+        group.own = Stats.total(member.own for member in picked for _ in range(self._weight(member.node)))
+        group.op_types = sorted(set().union(*(member.node.op_types for member in picked)))
+        group.devices = sorted({member.node.device for member in picked})
 
     def _weight(self, node: Node) -> int:
         """How often the node's figures count: as in tfprof, once per expression that matches one of its types."""
         patterns = self.filters.account
         return 1 if patterns.everything else patterns.count(node.op_types)
-
-    def _member(self, node: Node) -> TreeNode:
-        member = TreeNode(node)
-        member.own = node.stats(self.options.step)
-        member.devices = [node.device] if node.device else []
-        member.input_shapes = self.model.input_shapes(node)
-        member.restart_total(())
-        return member
 
     def shows(self, group: Group, depth: int) -> bool:
         """Whether the group is displayed, ``min_occurrence`` aside. The root always is."""
@@ -129,9 +130,7 @@ def to_proto(root: Group) -> MultiGraphNodeProto:
     while pending:
         group, proto = pending.pop()
         proto.name = group.name
-        for counter in COUNTERS:
-            setattr(proto, counter, getattr(group.own, counter))
-            setattr(proto, f"total_{counter}", getattr(group.total, counter))
+        fill_figures(proto, group.own, group.total)
         for member in group.members:
             fill(proto.graph_nodes.add(), member)
         pending.extend((child, proto.children.add()) for child in group.shown)

@@ -38,7 +38,7 @@ class ScopeView:
 def _build(model: Model) -> TreeNode:
     tree: dict[str, TreeNode] = {}
     for node in model.sorted_nodes():
-        tree[node.name] = TreeNode(node)
+        tree[node.name] = TreeNode(node, model.input_shapes(node))
     for name in list(tree):
         parent, slash, _ = name.rpartition("/")
         while slash and parent not in tree:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from collector.profiler import formatting
 from collector.profiler.attributes import COUNTERS, ORDER_COUNTERS, selected_sizes, selected_times
 from collector.profiler.model import ROOT_NAME, Model, Node
 from collector.profiler.options import Filters, Options
 from collector.profiler.stats import Stats
-from collector.protos import GraphNodeProto, TFProfTensorProto
+from collector.protos import GraphNodeProto, MultiGraphNodeProto, TFProfTensorProto
 
 
 class TreeNode:
@@ -30,7 +31,7 @@ class TreeNode:
         "total",
     )
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, input_shapes: dict[int, list[int]] | None = None) -> None:
         self.node = node
         self.name = node.name
         self.children: list[TreeNode] = []
@@ -42,15 +43,12 @@ class TreeNode:
         """Children that take part: after accounting the kept ones, after display the printed ones."""
         self.text = ""
         self.tensor: TFProfTensorProto | None = None
-        self.devices: list[str] = []
-        self.input_shapes: dict[int, list[int]] = {}
+        self.devices = [node.device] if node.device else []
+        self.input_shapes = input_shapes or {}
 
     def restart_total(self, parts: Sequence[TreeNode]) -> None:
         """Makes the total the node's own figures and the totals of ``parts``."""
-        self.total = Stats()
-        self.total.add(self.own)
-        for part in parts:
-            self.total.add(part.total)
+        self.total = self.own.plus(part.total for part in parts)
 
 
 @dataclass
@@ -70,16 +68,14 @@ class Question:
         self.model = model
         self.options = options
         self.filters = Filters(options)
-        self._sizes = selected_sizes(options.select)
-        self._times = selected_times(options.select)
+        measured = (*selected_sizes(options.select), *selected_times(options.select))
+        self._measured = [(counter, formatting.UNITS.get(counter, formatting.memory)) for counter, _ in measured]
         self._order = ORDER_COUNTERS.get(options.order_by)
 
     def account(self, shown: TreeNode) -> None:
         """Works out the node's own figures and whether they count."""
         node = shown.node
-        shown.own = node.stats(self.options.step)
-        shown.devices = [node.device] if node.device else []
-        shown.input_shapes = self.model.input_shapes(node)
+        shown.own = self.model.figures(node, self.options.step)
         shown.tensor = None
         patterns = self.filters.account
         shown.account = patterns.everything or any(map(patterns.match, node.op_types))
@@ -136,9 +132,10 @@ class Question:
             columns.append(part(formatting.number(own.parameters), f"{formatting.number(total.parameters)} params"))
         if "float_ops" in select:
             columns.append(part(formatting.number(own.float_ops), f"{formatting.number(total.float_ops)} flops"))
-        for counter, _ in (*self._sizes, *self._times):
-            mine, all_ = (formatting.measure(counter, getattr(stats, counter)) for stats in (own, total))
-            columns.append(part(mine, all_))
+        for counter, text in self._measured:
+            mine, all_ = getattr(own, counter), getattr(total, counter)
+            of = text(all_)
+            columns.append(part(of if mine == all_ else text(mine), of))
         if "device" in select and shown.devices:
             columns.append("|".join(shown.devices))
         if "op_types" in select:
@@ -171,13 +168,23 @@ def to_proto(root: TreeNode) -> GraphNodeProto:
     return answer
 
 
+_figures = attrgetter(*COUNTERS)
+_TOTALS = tuple(f"total_{counter}" for counter in COUNTERS)
+
+
+def fill_figures(proto: GraphNodeProto | MultiGraphNodeProto, own: Stats, total: Stats) -> None:
+    """Writes both figures of each counter into a new message. Most are 0, which it has already."""
+    for names, stats in ((COUNTERS, own), (_TOTALS, total)):
+        for name, value in zip(names, _figures(stats), strict=True):
+            if value:
+                setattr(proto, name, value)
+
+
 def fill(proto: GraphNodeProto, shown: TreeNode) -> None:
     """Writes the node's own fields, children excepted."""
     proto.name = shown.name
     proto.devices.extend(shown.devices)
-    for counter in COUNTERS:
-        setattr(proto, counter, getattr(shown.own, counter))
-        setattr(proto, f"total_{counter}", getattr(shown.total, counter))
+    fill_figures(proto, shown.own, shown.total)
     proto.run_count = shown.own.run_count
     proto.total_run_count = shown.total.run_count
     proto.total_definition_count = shown.total.definition_count
