@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PYTEST_ARGS ?=
 # What the sanitized builds run: all that drives the native code. Left out is what costs minutes there and is Python
 # for the most part: the plugin, the report, the recorded traces; and what compiles.
-SANITIZE_SKIPPED := bench plugin gpu_report replay_recorded_traces abi_headers real_libcupti
+SANITIZE_SKIPPED := bench plugin pytest_page gpu_report replay_recorded_traces abi_headers real_libcupti
 SANITIZE_TESTS ?= $(filter-out $(SANITIZE_SKIPPED:%=tests/native/test_%%),$(wildcard tests/native/test_*.py))
 # A folder of wheels for a machine without network (made by `make wheels`). Empty: use the package index.
 WHEELS ?=

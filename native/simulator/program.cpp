@@ -366,8 +366,7 @@ bool Simulator::synchronize_event(uint32_t event) {
   return true;
 }
 
-uint64_t Simulator::allocate(uint32_t device, uint64_t bytes, cupti::MemoryKind kind, int64_t stream,
-                             uint32_t launch) {
+uint64_t Simulator::allocate(uint32_t device, uint64_t bytes, cupti::MemoryKind kind, int64_t stream, uint32_t launch) {
   const auto block = memory.allocate(device, bytes, kind, stream >= 0);
   if (!block) return 0;
   const bool managed = kind == cupti::MemoryKind::kManaged;

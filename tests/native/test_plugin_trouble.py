@@ -83,6 +83,82 @@ def test_a_leak_is_an_error_that_names_what_was_not_freed(pytester):
     assert tests["test_frees"]["phases"]["call"]["figures"]["synchronizations"] == 0
 
 
+GARBAGE = """
+import pytest
+
+class Tensor:
+    def __init__(self, gpu, num_bytes):
+        self.itself = self  # only the garbage collector finds it
+        self.gpu, self.address = gpu, gpu.malloc(num_bytes)
+    def __del__(self):
+        self.gpu.free(self.address)
+
+kept = []
+
+@pytest.mark.gpu_leaks
+def test_garbage_is_no_leak(simulated_gpu):
+    Tensor(simulated_gpu, 1000)
+
+@pytest.mark.gpu_leaks
+def test_only_what_is_kept_is_named(simulated_gpu):
+    Tensor(simulated_gpu, 1000)
+    kept.append(Tensor(simulated_gpu, 2000))
+    pooled = simulated_gpu.malloc(512, stream=7)
+    simulated_gpu.free(pooled, stream=9)
+    simulated_gpu.malloc(64, kind="pinned")  # the host's
+"""
+
+
+def test_garbage_and_host_memory_are_no_leaks(pytester):
+    result = run(pytester, GARBAGE, "--gpu-simulate", "--gpu-report=out.json", apart=True)
+    result.assert_outcomes(passed=2, errors=1)
+    _, tests = report_of(pytester)
+    leak = tests["test_only_what_is_kept_is_named"]["leak"]
+    assert (leak["device_bytes"], leak["unfreed"]) == (2000, 1)
+    assert [(one["num_bytes"], one["line"]) for one in leak["allocations"]] == [(2000, "test_step.py:7")]
+    result.stdout.no_fnmatch_line("*1,000*")
+
+
+def test_memory_is_recorded_only_for_tests_that_are_judged_by_it(pytester):
+    source = """
+import pytest
+RECORD = 49
+
+def recorded(gpu):
+    before = gpu.statistics().records.get(RECORD, 0)
+    gpu.free(gpu.malloc(8))
+    return gpu.statistics().records.get(RECORD, 0) - before
+
+def test_plain(simulated_gpu):
+    assert recorded(simulated_gpu) == 0
+
+@pytest.mark.gpu_limits(allocations=1)
+def test_limited(simulated_gpu):
+    assert recorded(simulated_gpu) == 2
+
+@pytest.mark.gpu_limits(kernels=1)
+def test_limited_otherwise(simulated_gpu):
+    assert recorded(simulated_gpu) == 0
+
+@pytest.mark.gpu_leaks
+def test_leaks(simulated_gpu):
+    assert recorded(simulated_gpu) == 2
+
+def test_step(simulated_gpu, gpu_trace):
+    with gpu_trace(allocations=1) as step:
+        assert recorded(simulated_gpu) == 2
+    assert step.recording.memory_operations.num_bytes.tolist() == [8, 8]
+    assert recorded(simulated_gpu) == 0
+"""
+    run(pytester, source, "--gpu-trace", "--gpu-simulate", "--gpu-report=out.json").assert_outcomes(passed=5)
+    _, tests = report_of(pytester)
+    figures = {name: test["phases"]["call"]["figures"] for name, test in tests.items()}
+    assert {name: (each["allocations"], each["frees"]) for name, each in figures.items()} == {
+        **dict.fromkeys(("test_plain", "test_limited", "test_limited_otherwise", "test_leaks"), (1, 1)),
+        "test_step": (2, 2),
+    }
+
+
 def test_every_gpu_test_is_looked_at_when_asked(pytester):
     result = run(pytester, LEAKS, "--gpu-simulate", "--gpu-leaks")
     result.assert_outcomes(passed=6, errors=2)
