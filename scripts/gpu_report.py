@@ -1,12 +1,16 @@
 """Everything that needs a GPU, in one command: build, test, measure, record, and write a report.
 
-    gpu_report.py [FOLDER]       on a machine with a GPU; logs and recordings go to FOLDER ($OUT, else out/gpu)
-    gpu_report.py --simulated    tries every step out on the simulator
+    gpu_report.py [FOLDER]              on a machine with a GPU; logs and recordings go to FOLDER ($OUT, else out/gpu)
+    gpu_report.py --steps harness,memory    only these, with the package as it was built; they join the earlier report
+    gpu_report.py --simulated           tries every step out on the simulator
+
+Steps are done in the order of their importance, each within a time of its own, and the report is written after each of
+them. What there is no time left for is named in it.
 
 Needs no network where this Python has the build tools (scikit-build-core, pybind11, cmake, ninja) and what the tests
 use (pytest, pytest-timeout, numpy, protobuf, rich, cuda-bindings), or where wheels of the missing ones lie in
 $COLLECTOR_WHEELS or ./.whl. Nothing is installed into this Python. Otherwise pip fetches them into .venv-gpu.
-Ends within nine minutes; the exit status says whether the build and all tests passed.
+Ends within nine minutes (--seconds); the exit status says whether all steps passed.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,6 +42,8 @@ NEEDED = {
 """Module -> the distribution that has it."""
 SECONDS = 525
 """For all steps together."""
+WORTHWHILE = 10
+"""Seconds below which no step is begun."""
 
 DESCRIBE = """
 import importlib.metadata as metadata, json
@@ -108,6 +115,10 @@ print(step.summary())
 """
 
 
+Step = Callable[["Report", float], None]
+"""Does something within so many seconds, and tells the report."""
+
+
 @dataclass
 class Report:
     """What is done, in order, and what came of it."""
@@ -119,10 +130,15 @@ class Report:
     started: float = field(default_factory=time.monotonic)
     failed: list[str] = field(default_factory=list)
     sections: list[tuple[str, str]] = field(default_factory=list)
+    seconds: float = SECONDS
 
     def left(self) -> float:
         """Return the seconds that are left for all that is still to do."""
-        return SECONDS - (time.monotonic() - self.started)
+        return self.seconds - (time.monotonic() - self.started)
+
+    def tell(self, title: str, body: str) -> None:
+        """Add a section, in the place of an earlier one of that title."""
+        self.sections = [each for each in self.sections if each[0] != title] + [(title, body)]
 
     def run(self, title: str, command: list[str], seconds: float, *, required: bool = True) -> str:
         """Run a step in ``RUN``; print and return its output. A failure is remembered, and the next step runs."""
@@ -187,65 +203,101 @@ def prepare() -> str:
     return str(python)
 
 
-def build(report: Report) -> bool:
-    """Build the package into ``SITE``; returns whether that went well."""
+def build(report: Report, seconds: float) -> None:
+    """Build the package into ``SITE``."""
     shutil.rmtree(SITE, ignore_errors=True)
     command = [
         report.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps",
         "--no-build-isolation", f"-Cbuild-dir={BUILD / 'cmake'}", "-Ccmake.define.COLLECTOR_TEST_SUPPORT=ON",
         "--target", str(SITE), str(ROOT),
     ]  # fmt: skip
-    report.run("build", command, 240)
-    return not report.failed
+    report.run("build", command, seconds)
 
 
-def test(report: Report) -> None:
+def test(report: Report, seconds: float) -> None:
     """Run tests/gpu, where a missing GPU is an error."""
     # Other plugins and other packages' warnings are not what is tested here.
     report.environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    plugins = ["-p", "pytest_timeout", "-p", "collector.testing.plugin", "-p", "no:cacheprovider"]
     command = [
-        report.python, "-m", "pytest", "-p", "pytest_timeout", "-p", "collector.testing.plugin",
-        "-p", "no:cacheprovider", "-W", "default",
-        "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "--durations=10", "--tb=short", "-v",
-        str(ROOT / "tests" / "gpu"),
+        report.python, "-m", "pytest", *plugins, "-W", "default", "-c", str(ROOT / "pyproject.toml"),
+        "--rootdir", str(ROOT), "--durations=10", "--tb=short", "-v", str(ROOT / "tests" / "gpu"),
     ]  # fmt: skip
-    output = report.run("GPU tests", command, 270)
+    output = report.run("GPU tests", command, seconds)
     (report.folder / "tests.log").write_text(output)
     lines = output.splitlines()
     told = [line for line in lines if re.match(r"(FAILED|ERROR|SKIPPED) ", line)]
     last = next(
         (line for line in reversed(lines) if re.search(r"\d+ (passed|failed|error|skipped)", line)), "did not end"
     )
-    report.sections.append(("Tests", "\n".join([last.strip("= "), "", *(f"- {line}" for line in told)])))
+    report.tell("Tests", "\n".join([last.strip("= "), "", *(f"- {line}" for line in told)]))
 
 
-def measure(report: Report) -> None:
-    """Run the two benchmarks."""
-    benchmarks = ROOT / "benchmarks"
-    decode = [report.python, str(benchmarks / "decode.py"), "--json", str(report.folder / "decode.json")]
-    overhead = [report.python, str(benchmarks / "overhead.py"), "--json", str(report.folder / "overhead.json")]
-    if report.simulated:
-        decode += ["--repeats", "3", "--launches", "20000"]
-        overhead += ["--simulated", "--launches", "2000", "--rounds", "1"]
-    report.sections.append(("Decoding and callbacks", report.run("decode", decode, 60)))
-    seconds = max(20.0, report.left() - 70)
-    overhead += ["--seconds", str(int(seconds * 0.6))]
-    report.sections.append(("What tracing costs", report.run("overhead", overhead, seconds)))
+def compare_kernels(report: Report, seconds: float) -> None:
+    """Compare the example's kernels."""
+    options = [
+        "bench", str(ROOT / "examples" / "bench_saxpy.py"), "-q", "--json", str(report.folder / "saxpy.json"),
+        "--plot", str(report.folder / "saxpy.html"), "--max-seconds", str(round(max(1.0, seconds / 30), 1)),
+    ]  # fmt: skip
+    start = f"import sys; sys.path.insert(0, {str(ROOT / 'tests' / 'gpu')!r}); " if report.simulated else "import sys; "
+    install = "import simulated_cuda; simulated_cuda.install(); " if report.simulated else ""
+    call = f"{start}{install}from collector.cli import main; sys.exit(main(sys.argv[1:]))"
+    runs = "1" if report.simulated else "3"  # what is installed in this process is not in those of several runs
+    text = report.run("comparing kernels", [report.python, "-c", call, *options, "--runs", runs], seconds)
+    report.tell("Comparing kernels", f"```text\n{text.strip()}\n```")
 
 
-def record(report: Report) -> None:
+def benchmark(script: str, title: str, *simulated: str, takes_seconds: bool = True) -> Step:
+    """Return the step that runs a script of ``benchmarks``; on the simulator with the options ``simulated``."""
+
+    def run(report: Report, seconds: float) -> None:
+        command = [report.python, str(ROOT / "benchmarks" / f"{script}.py")]
+        command += ["--json", str(report.folder / f"{script}.json")]
+        if report.simulated:
+            command += simulated
+        elif takes_seconds:
+            command += ["--seconds", str(int(seconds * 0.7))]  # the last round may be a long one
+        text = report.run(script, command, seconds)
+        report.tell(title, f"```text\n{text.strip()}\n```" if takes_seconds and script != "harness" else text)
+
+    return run
+
+
+def record(report: Report, seconds: float) -> None:
     """Save small recordings of known programs."""
     folder, gpu_tests = str(report.folder), str(ROOT / "tests" / "gpu")
     text = report.run(
-        "recording", [report.python, "-c", RECORD, folder, gpu_tests, "01"[report.simulated]], 40
+        "recording", [report.python, "-c", RECORD, folder, gpu_tests, "01"[report.simulated]], seconds
     )  # fmt: skip
-    report.sections.append(("A recorded step", f"```\n{text.strip()}\n```"))
+    report.tell("A recorded step", f"```\n{text.strip()}\n```")
     demo = ["-c", "import sys; from collector.cli import main; sys.exit(main(sys.argv[1:]))", "demo", "-o"]
-    report.run("demo", [report.python, *demo, str(report.folder / "demo.json")], 60)
+    report.run("demo", [report.python, *demo, str(report.folder / "demo.json")], seconds)
     if not report.simulated and importable("torch"):
         torch_step = [report.python, "-c", RECORD_TORCH, folder]
-        text = report.run("PyTorch step", torch_step, 60, required=False)
-        report.sections.append(("Three steps of a small PyTorch model", f"```\n{text.strip()}\n```"))
+        text = report.run("PyTorch step", torch_step, seconds, required=False)
+        report.tell("Three steps of a small PyTorch model", f"```\n{text.strip()}\n```")
+
+
+SMALL = ("--simulated", "--launches", "2000", "--rounds", "2")
+STEPS: dict[str, tuple[Step, float]] = {
+    "build": (build, 240),
+    "tests": (test, 240),
+    "overhead": (benchmark("overhead", "What tracing costs", *SMALL), 150),
+    "kernels": (compare_kernels, 75),
+    "record": (record, 40),
+    "completeness": (benchmark("completeness", "What is recorded of all launches", *SMALL), 45),
+    "harness": (
+        benchmark("harness", "The harness against do_bench", "--simulated", "--runs", "2", "--seconds", "5"), 100,
+    ),
+    "stop_to_file": (benchmark("stop_to_file", "From the end of a step to its file", *SMALL), 60),
+    "memory": (benchmark("memory", "Memory", *SMALL), 45),
+    "decode": (
+        benchmark(
+            "decode", "Decoding and callbacks", "--seconds", "0.2", "--launches", "20000", takes_seconds=False
+        ), 90,
+    ),
+}  # fmt: skip
+"""Name -> what it does, and the seconds it may take; in the order of their importance."""
 
 
 def machine(report: Report) -> tuple[str, str]:
@@ -296,11 +348,39 @@ def write(report: Report, card: str, table: str) -> Path:
     return path
 
 
+def remember(report: Report, card: str, table: str) -> None:
+    """Keep what there is, for a later call with --steps."""
+    kept = {"card": card, "table": table, "sections": report.sections, "failed": report.failed}
+    (BUILD / "report.json").write_text(json.dumps({**kept, "simulated": report.simulated}))
+
+
+def recalled(report: Report) -> tuple[str, str]:
+    """Take up what an earlier call found; returns the card's name and the table of the machine, if there are any."""
+    try:
+        kept = json.loads((BUILD / "report.json").read_text())
+    except (OSError, ValueError):
+        return "", ""
+    if kept["simulated"] != report.simulated:
+        return "", ""
+    report.sections = [(title, body) for title, body in kept["sections"]]
+    return kept["card"], kept["table"]
+
+
+def chosen_steps(text: str) -> list[str]:
+    """The steps of ``--steps``, in the order of `STEPS`."""
+    chosen = text.split(",")
+    if unknown := [name for name in chosen if name not in STEPS]:
+        raise argparse.ArgumentTypeError(f"no step {', '.join(unknown)}; there are {', '.join(STEPS)}")
+    return [name for name in STEPS if name in chosen]
+
+
 def main() -> int:
     """Do everything; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", default=Path(os.environ.get("OUT") or ROOT / "out" / "gpu"))
     parser.add_argument("--simulated", action="store_true", help="try every step out on the simulator")
+    parser.add_argument("--steps", type=chosen_steps, default=list(STEPS), help=f"some of: {','.join(STEPS)}")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for all steps together")
     options = parser.parse_args()
     folder = options.folder.resolve()
     for made in (folder, BUILD, RUN):
@@ -314,14 +394,30 @@ def main() -> int:
     ]
     environment |= {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
     environment["COLLECTOR_GPU_TESTS_SIMULATED" if options.simulated else "COLLECTOR_REQUIRE_GPU"] = "1"
-    report = Report(folder, environment, python, options.simulated)
-    card, table = "no GPU", ""
-    if build(report):
-        card, table = machine(report)
-        test(report)
-        record(report)
-        measure(report)
-    print(f"\nWrote {write(report, card, table)}; more is in {folder}")
+    if options.simulated:
+        environment["XDG_CACHE_HOME"] = str(BUILD / "cache")  # the simulated card's ceilings are nobody else's business
+    report = Report(folder, environment, python, options.simulated, seconds=options.seconds)
+    steps = list(options.steps)
+    card = table = ""
+    if "build" not in steps:
+        card, table = recalled(report)
+        steps = steps if SITE.is_dir() else ["build", *steps]
+    more = max(1.0, options.seconds / sum(STEPS[name][1] for name in steps))  # for each, where there are few
+    path = folder
+    for name in steps:
+        step, seconds = STEPS[name]
+        if report.left() < WORTHWHILE:
+            report.tell(name, f"Not run: no time left. `scripts/gpu_report.py --steps {name}` does it.")
+        else:
+            step(report, seconds * more)
+        built = name != "build" or not report.failed
+        if built and not table:
+            card, table = machine(report)
+        path = write(report, card or "no GPU", table)
+        remember(report, card, table)
+        if not built:
+            break
+    print(f"\nWrote {path}; more is in {folder}")
     print(f"Failed: {', '.join(report.failed)}" if report.failed else "Everything passed")
     return 1 if report.failed else 0
 

@@ -1,11 +1,12 @@
 """`make gpu` with nothing but its build left out: every step, tried out on the simulator."""
 
-import json
 import subprocess
 import sys
 import zipfile
 
 import pytest
+
+from collector.bench.report import Report
 
 
 @pytest.fixture
@@ -26,22 +27,78 @@ def report(gpu_report, tmp_path):
 def test_every_step_runs_on_the_simulator(gpu_report, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "out"
     monkeypatch.setattr(gpu_report, "NEEDED", {})
-    monkeypatch.setattr(gpu_report, "build", lambda report: True)
+    monkeypatch.setitem(gpu_report.STEPS, "build", (lambda report, seconds: None, 240))
     monkeypatch.setattr(sys, "argv", ["gpu_report.py", str(folder), "--simulated"])
     status = gpu_report.main()
     printed = capsys.readouterr().out
     assert status == 0, printed
+    figures = ("saxpy", "overhead", "completeness", "harness", "stop_to_file", "memory", "decode")
     assert {path.name for path in folder.iterdir()} == {
-        "report.md", "tests.log", "step.gpurec", "step.pb", "demo.json", "decode.json", "overhead.json",
+        "report.md", "tests.log", "step.gpurec", "step.pb", "demo.json", "saxpy.html",
+        *(f"{name}.json" for name in figures),
     }  # fmt: skip
     text = (folder / "report.md").read_text()
     assert "Everything passed." in text
-    for title in ("Tests", "Decoding and callbacks", "What tracing costs", "A recorded step"):
+    assert "Not run" not in text
+    for title in (
+        "Tests", "What tracing costs", "Comparing kernels", "A recorded step", "What is recorded of all launches",
+        "The harness against do_bench", "From the end of a step to its file", "Memory", "Decoding and callbacks",
+    ):  # fmt: skip
         assert f"## {title}" in text
     assert "passed" in (folder / "tests.log").read_text()
-    rows = json.loads((folder / "overhead.json").read_text())
-    assert not [row for row in rows if "failed" in row]
-    assert {row["kernels"] for row in rows if row["name"].startswith("collector")} == {2000}
+    overhead = Report.load(folder / "overhead.json")
+    launch = overhead.comparisons[0]
+    assert set(launch.arms) == {"none", "floor, kernels", "floor, all", "collector, kernels", "collector, all"}
+    assert any("kineto" in arm for arm in launch.failures)
+    assert {arm.facts["lost"] for arm in launch.arms.values()} == {"nothing said"}
+    for comparison in Report.load(folder / "completeness.json").comparisons:
+        assert all(set(arm.times_ns) == {1.0} for arm in comparison.arms.values()), comparison.title
+    saxpy = Report.load(folder / "saxpy.json")
+    assert [each.title for each in saxpy.comparisons][-1] == "tiny"
+    assert not saxpy.failures
+
+
+def test_some_steps_join_the_report_of_an_earlier_call(gpu_report, tmp_path, monkeypatch):
+    def step(title):
+        return lambda report, seconds: report.tell(title, f"{seconds:.0f} s")
+
+    done = []
+    steps = {"build": (lambda report, seconds: done.append("build"), 100), "one": (step("One"), 100)}
+    steps |= {"two": (step("Two"), 50), "three": (step("Three"), 50)}
+    monkeypatch.setattr(gpu_report, "STEPS", steps)
+    monkeypatch.setattr(gpu_report, "NEEDED", {})
+    monkeypatch.setattr(gpu_report, "machine", lambda report: ("Simulated GPU", "| it |"))
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["gpu_report.py", str(tmp_path / "out"), "--simulated", *arguments])
+        assert gpu_report.main() == 0
+        return (tmp_path / "out" / "report.md").read_text()
+
+    first = run("--steps", "build,one,two", "--seconds", "200")
+    assert first.index("## One\n\n100 s") < first.index("## Two\n\n50 s")
+    gpu_report.SITE.mkdir()
+    text = run("--steps", "two,three", "--seconds", "200")
+    assert done == ["build"]
+    assert "## One\n\n100 s" in text
+    assert "## Two\n\n100 s" in text  # fewer steps have more time
+    assert "## Three\n\n100 s" in text
+    assert "| it |" in text
+    late = run("--steps", "one", "--seconds", "5")
+    assert "## one\n\nNot run: no time left. `scripts/gpu_report.py --steps one` does it." in late
+    with pytest.raises(SystemExit):
+        run("--steps", "four")
+
+
+def test_nothing_follows_a_build_that_fails(gpu_report, tmp_path, monkeypatch):
+    def broken(report, seconds):
+        report.failed.append("build")
+
+    steps = {"build": (broken, 1), "tests": (lambda report, seconds: pytest.fail("ran"), 1)}
+    monkeypatch.setattr(gpu_report, "STEPS", steps)
+    monkeypatch.setattr(gpu_report, "NEEDED", {})
+    monkeypatch.setattr(sys, "argv", ["gpu_report.py", str(tmp_path / "out"), "--steps", "build,tests"])
+    assert gpu_report.main() == 1
+    assert "Failed: build." in (tmp_path / "out" / "report.md").read_text()
 
 
 def test_a_step_that_fails_is_remembered_and_named(gpu_report, report, capsys):
