@@ -3,7 +3,8 @@
 Annotation paths are the name scopes. A kernel or copy hangs under the op that launched it, as ``<op>/<kernel>``;
 without an annotation it stands alone. Its type is the op's, if the program gave it one, else ``<kernel>``. Calls of the
 CUDA API hang under the annotation they were made in. An annotation's own time is what its nested annotations and calls
-leave of it: nothing counts twice. In the graph an op consumes its inputs, and what it launched and called itself.
+leave of it: nothing counts twice. In the graph an op consumes its inputs, what it launched and called itself, and those
+of the ops inside it that no other op consumes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from collector.profiler.node_fields import Ints
 from collector.profiler.said import in_labels, in_provenance, node_path, stack_of
 from collector.protos import AnnotationDetails, Provenance
 
-_COPY_BYTES = re.compile(r"\b(\d+) bytes\b")
+_COPY_BYTES = re.compile(r"\b(\d{1,18}) bytes\b")
 _API_NAME = re.compile(r"(cu|cuda)[A-Z]\w*$")
 
 
@@ -84,13 +85,17 @@ def add_step(model: Model, step: int, recorded: RecordedStep) -> None:
     """Adds a recorded step to ``model``; the same step again adds to it."""
     model.steps.add(step)
     model.generation += 1
-    for device in recorded.host:
-        _add_host(model, step, device, recorded)
+    ops = {path for device in recorded.host for path in _add_host(model, step, device, recorded)}
     for device in recorded.accelerators:
         _add_accelerator(model, step, device, recorded)
     for path, details in recorded.said.items():
         if path in model.nodes:
             _describe(model.nodes[path], step, details)
+    consumed = {name for details in recorded.said.values() for name in details.inputs}
+    for path in sorted(ops - consumed):
+        around = _around(path, ops)
+        if around:
+            _consume(model.nodes[around], path)
 
 
 def _describe(node: Node, step: int, details: AnnotationDetails) -> None:
@@ -103,6 +108,15 @@ def _describe(node: Node, step: int, details: AnnotationDetails) -> None:
         node.static_float_ops = (before + details.flops + runs // 2) // runs
     if details.num_bytes:
         _execution(node, step).memory.append(Memory(requested=details.num_bytes))
+
+
+def _around(path: str, ops: set[str]) -> str:
+    """The nearest op that ``path`` is inside of, or ``""``."""
+    while path:
+        path = path.rpartition("/")[0]
+        if path in ops:
+            return path
+    return ""
 
 
 def _consume(node: Node, name: str) -> None:
@@ -175,8 +189,12 @@ def _label_bytes(label: str) -> int:
     return int(found[1]) if found else 0
 
 
-def _add_host(model: Model, step: int, device: DeviceColumns, recorded: RecordedStep) -> None:
-    """Annotations and API calls, each with its own time: its duration less that of what it encloses."""
+def _add_host(model: Model, step: int, device: DeviceColumns, recorded: RecordedStep) -> set[str]:
+    """Annotations and API calls, each with its own time: its duration less that of what it encloses.
+
+    Returns:
+        The paths of the annotations.
+    """
     placed_on = device.device.lower()
     names, index = device.names
     is_call = np.array([_API_NAME.match(name) is not None for name in names], bool)[index] if names else index == 1
@@ -187,6 +205,7 @@ def _add_host(model: Model, step: int, device: DeviceColumns, recorded: Recorded
         _nest(rows, is_call, starts, ends, own, scopes)
     where = np.where(is_call & (scopes >= 0), index[scopes], -1)
     calls: list[tuple[Node, str]] = []
+    ops: set[str] = set()
     micros = np.maximum(np.maximum(own, 0) // 1000, 1)
     for key, _, runs in runs_by(index * (len(names) + 1) + where + 1, device.start_micros, micros):
         name_id, scope_id = divmod(key, len(names) + 1)
@@ -199,9 +218,11 @@ def _add_host(model: Model, step: int, device: DeviceColumns, recorded: Recorded
             type_ = recorded.said[name].op if name in recorded.said else ""
             node = _node(model, name, type_ or name.rstrip("/").rpartition("/")[2] or name, placed_on)
             _place(model, node, name, recorded)
+            ops.add(name)
         _execution(node, step).add_host_runs(placed_on, runs)
     for node, scope in calls:
         _belongs(model, node, scope, recorded)
+    return ops
 
 
 def _nest(rows: Ints, is_call: Any, starts: Ints, ends: Ints, own: Ints, scopes: Ints) -> None:

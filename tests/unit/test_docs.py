@@ -1,7 +1,8 @@
 """What README and docs tell the reader to type, typed: Python runs, printed results are compared, commands exist.
 
 Every page is run from top to bottom as one reader would, in one interpreter, on a simulated GPU. A block that needs
-what this machine has not says so in the comment above it: `<!-- not run: needs PyTorch -->`.
+what this machine has not says so in the comment above it: `<!-- not run: needs PyTorch -->`. Python that is a file of
+the reader's says its name, `<!-- file: train.py -->`; commands whose output is compared have `<!-- checked -->` above.
 """
 
 from __future__ import annotations
@@ -21,7 +22,21 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 
 # What a page takes for granted: a program that uses a GPU.
 PROLOGUE = """
+import contextlib
+import shlex
+import sys
+from collector.cli import main
 from collector.testing import SimulatedGpu
+
+def shell(line):
+    words, _, questions = line.partition(" < ")
+    with contextlib.ExitStack() as stack:
+        if questions:
+            before, sys.stdin = sys.stdin, stack.enter_context(open(questions))
+            stack.callback(setattr, sys, "stdin", before)
+        status = main(shlex.split(words)[1:])
+        if status:
+            print("exit status", status)
 
 def launch_some_kernels():
     gpu.memcpy("HtoD", 1 << 20, stream=7)
@@ -39,28 +54,47 @@ class Block(NamedTuple):
     text: str
     line: int
     skipped: str
+    file: str = ""
+    is_checked: bool = False
 
 
 def blocks(page: Path) -> list[Block]:
     """The fenced blocks of a page, in order."""
     found = []
     text = page.read_text(encoding="utf-8")
-    pattern = r"(?:<!-- not run: ([^\n]*?) -->\n+)?^```(\w+)\n(.*?)^```$"
+    pattern = r"(?:<!-- (not run|file|checked)(?:: ([^\n]*?))? -->\n+)?^```(\w+)\n(.*?)^```$"
     for match in re.finditer(pattern, text, re.MULTILINE | re.DOTALL):
-        found.append(Block(match[2], match[3], text[: match.start(3)].count("\n") + 1, match[1] or ""))
+        said = {match[1]: match[2] or ""} if match[1] else {}
+        line = text[: match.start(4)].count("\n") + 1
+        skipped, file, is_checked = said.get("not run", ""), said.get("file", ""), "checked" in said
+        found.append(Block(match[3], match[4], line, skipped, file, is_checked))
     return found
+
+
+def session_of(console: str) -> str:
+    """Commands and what they print, as a Python session. A leading ``...`` stands for the first lines."""
+    lines = []
+    for line in console.splitlines():
+        if line.startswith("$ "):
+            lines.append(f">>> shell({line[2:]!r})")
+        elif line == "..." and lines[-1].startswith(">>>"):
+            lines += ["<BLANKLINE>", "..."]
+        else:
+            lines.append(line or "<BLANKLINE>")
+    return "\n".join(lines) + "\n"
 
 
 def script_of(page: Path) -> str:
     """The page's Python as one program; sessions with >>> are compared with what they print."""
     lines = [PROLOGUE, "import doctest", "names = globals()"]
     for block in blocks(page):
-        if block.skipped or block.language not in ("python", "pycon"):
+        if block.skipped or not (block.language in ("python", "pycon") or block.is_checked):
             continue
-        where = f"{page.name}, line {block.line}"
-        if block.language == "pycon":
+        where = block.file or f"{page.name}, line {block.line}"
+        if block.language != "python":
+            text = session_of(block.text) if block.language == "console" else block.text
             lines.append(
-                f"test = doctest.DocTestParser().get_doctest({block.text!r}, names, {where!r}, {str(page)!r}, 0)\n"
+                f"test = doctest.DocTestParser().get_doctest({text!r}, names, {where!r}, {str(page)!r}, 0)\n"
                 "runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)\n"
                 "assert runner.run(test, clear_globs=False).failed == 0\n"
                 "names.update(test.globs)"
@@ -96,6 +130,14 @@ def test_a_page_that_lies_is_caught(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "Expected:\n    3\nGot:\n    2" in done.stdout
+
+
+def test_a_command_that_prints_something_else_is_caught(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- checked -->\n```console\n$ collector prof help op\nyesterday\n```\n")
+    done = subprocess.run([sys.executable, "-c", script_of(page)], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "Expected:\n    yesterday\nGot:\n    op: by op type" in done.stdout
 
 
 def make_targets() -> set[str]:
