@@ -5,7 +5,8 @@ Devices that nobody asks for are skipped, not read; of the others only the field
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -13,10 +14,14 @@ import numpy as np
 from collector.profiler.node_fields import Fields, Ints, distinct_texts, read_fields, submessages
 from collector.timeline.wire import is_run_metadata
 
+log = logging.getLogger("collector.profiler")
+
 _NAME, _LABEL = 1, 8
 _START_MICROS, _DURATION_MICROS = 2, 4
 _SCHEDULED_MICROS, _THREAD_ID = 9, 10
 _START_NANOS, _DURATION_NANOS, _SCHEDULED_NANOS = 13, 15, 17
+_LATEST_MICROS, _LONGEST_MICROS = 9 * 10**15, 10**12
+"""The year 287,396, and 11 days: so that no sum of a step's times leaves 64 bits."""
 
 
 class DeviceColumns:
@@ -33,6 +38,7 @@ class DeviceColumns:
         self.device = device
         self._data = body
         self._front = read_fields(body, (_START_MICROS, _DURATION_MICROS), (_NAME,))
+        self._drop_impossible(self._front, {_START_MICROS: _LATEST_MICROS, _DURATION_MICROS: _LONGEST_MICROS})
 
     def __len__(self) -> int:
         return self._front.count
@@ -40,7 +46,12 @@ class DeviceColumns:
     @cached_property
     def _rest(self) -> Fields:
         numbers = (_SCHEDULED_MICROS, _THREAD_ID, _START_NANOS, _DURATION_NANOS, _SCHEDULED_NANOS)
-        return read_fields(self._data, numbers, (_LABEL,))
+        fields = read_fields(self._data, numbers, (_LABEL,))
+        limits = dict.fromkeys((_START_NANOS, _SCHEDULED_NANOS), 1000 * _LATEST_MICROS)
+        self._drop_impossible(
+            fields, {**limits, _SCHEDULED_MICROS: _LATEST_MICROS, _DURATION_NANOS: 1000 * _LONGEST_MICROS}
+        )
+        return fields
 
     @property
     def start_micros(self) -> Ints:
@@ -92,6 +103,15 @@ class DeviceColumns:
         begins, ends = self._rest.texts[_LABEL]
         texts, index = distinct_texts(self._data, begins[rows], ends[rows])
         return [texts[place] for place in index.tolist()]
+
+    def _drop_impossible(self, fields: Fields, limits: Mapping[int, int]) -> None:
+        """Makes 0 of times that no clock shows: a damaged step has such."""
+        for number, latest in limits.items():
+            values = fields.numbers[number]
+            impossible = (values < 0) | (values > latest)
+            if impossible.any():
+                log.warning("%s: %d times that cannot be are taken for 0", self.device, np.count_nonzero(impossible))
+                values[impossible] = 0
 
 
 def _nanos(nanos: Ints, micros: Ints) -> Ints:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from collector.profiler.stats import int64
 from collector.protos import AllocationRecord, ExecMemory, ExecProfile, NodeExecStats
 
 log = logging.getLogger("collector.profiler")
@@ -127,7 +128,8 @@ class Memory:
 
     def to_proto(self) -> ExecMemory:
         """As ``ExecMemory``."""
-        proto = ExecMemory(**{name: getattr(self, attribute) for name, attribute in _MEMORY_FIELDS})
+        figures: dict[str, Any] = {name: int64(getattr(self, attribute)) for name, attribute in _MEMORY_FIELDS}
+        proto = ExecMemory(**figures)
         for slot, (num_bytes, address) in self.outputs.items():
             proto.output_memory[slot].bytes = num_bytes
             proto.output_memory[slot].ptr = address
@@ -250,8 +252,8 @@ class Execution:
         """As ``ExecProfile``."""
         proto = ExecProfile(
             run_count=self.run_count,
-            all_start_micros=self.start_micros,
-            latest_end_micros=self.last_end_micros,
+            all_start_micros=int64(self.start_micros),
+            latest_end_micros=int64(self.last_end_micros),
             devices=sorted(self.devices),
             memory_execs=[run.to_proto() for run in self.memory],
             allocations=[AllocationRecord(alloc_micros=at, alloc_bytes=size) for at, size in self.allocations],

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from collector.profiler.collecting import without_collecting
 from collector.profiler.execution import Execution, is_accelerator_stream, is_canonical, is_on_accelerator
 from collector.profiler.stats import Stats
 from collector.protos import GraphDef, NodeExecStats, OpLogProto, RunMetadata, TensorShapeProto
@@ -115,17 +116,18 @@ class Node:
         stats.parameters = self.parameters
         stats.definition_count = 1
         executions = self.steps(step)
-        if executions:
-            count = len(executions)
-            stats.run_count = sum(e.run_count for e in executions) // count
-            stats.exec_micros = sum(e.exec_micros for e in executions) // count
-            stats.accelerator_exec_micros = sum(e.accelerator_micros for e in executions) // count
-            stats.cpu_exec_micros = sum(e.cpu_micros for e in executions) // count
-            memory = [run for e in executions for run in e.memory]
-            stats.requested_bytes = sum(run.requested for run in memory) // count
-            stats.peak_bytes = sum(run.peak for run in memory) // count
-            stats.residual_bytes = sum(run.residual for run in memory) // count
-            stats.output_bytes = sum(run.output for run in memory) // count
+        for execution in executions:
+            stats.run_count += execution.run_count
+            stats.exec_micros += execution.exec_micros
+            stats.accelerator_exec_micros += execution.accelerator_micros
+            stats.cpu_exec_micros += execution.cpu_micros
+            for run in execution.memory:
+                stats.requested_bytes += run.requested
+                stats.peak_bytes += run.peak
+                stats.residual_bytes += run.residual
+                stats.output_bytes += run.output
+        if len(executions) > 1:
+            stats.divide(len(executions))
         if self.static_float_ops:
             stats.float_ops = self.static_float_ops * (stats.run_count if self.executions else 1)
         return stats
@@ -156,6 +158,7 @@ class Model:
         """All nodes in order of the bytes of their names, as every view builds its tree."""
         return [node for _, node in sorted(self.nodes.items(), key=lambda item: item[0].encode())]
 
+    @without_collecting()
     def add_graph(self, graph: GraphDef) -> None:
         """Adds the nodes that are not there yet."""
         self.has_graph = True
@@ -176,6 +179,7 @@ class Model:
         self.generation += 1
         return node
 
+    @without_collecting()
     def add_step(self, step: int, run_metadata: RunMetadata) -> None:
         """Adds what ran; the same step again adds to it. Names the graph lacks become nodes of their own."""
         if not run_metadata.HasField("step_stats"):
@@ -199,6 +203,7 @@ class Model:
                     self._covered.add(name)
                 node.add_record(step, device.device, stats)
 
+    @without_collecting()
     def add_op_log(self, op_log: OpLogProto) -> None:
         """Adds types, flops and stacks to the nodes it names; other names are ignored."""
         for id_, text in op_log.id_to_string.items():

@@ -39,8 +39,8 @@ class Patterns:
 
     def match(self, name: str) -> bool:
         """Whether one expression matches all of ``name``."""
-        if self.everything:
-            return True
+        if self.everything or not self._compiled:
+            return self.everything
         known = self._known.get(name)
         if known is None:
             known = self._known[name] = any(pattern.fullmatch(name) for pattern in self._compiled)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from collector.errors import OutputError
 from collector.profiler import pprof, trace
 from collector.profiler.attributes import doc_block
+from collector.profiler.collecting import without_collecting
 from collector.profiler.errors import MissingStepError, MissingTracesError, ViewError
 from collector.profiler.model import Model
 from collector.profiler.options import Options
@@ -70,6 +71,7 @@ class Reporter:
         self.variables = variables
         self._views: dict[str, tuple[int, View | None]] = {}
 
+    @without_collecting()
     def ask(self, view: str, options: Options) -> Report:
         """Answers. Nothing is written or printed yet.
 

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
+
+
+def int64(value: int) -> int:
+    """``value`` as 64 bits hold it: sums of a damaged step's figures wrap around, as tfprof's do."""
+    return (value + 2**63) % 2**64 - 2**63
 
 
 class Stats:
@@ -49,19 +55,41 @@ class Stats:
         self.run_count += other.run_count
         self.definition_count += other.definition_count
 
+    def divide(self, steps: int) -> None:
+        """Makes times, bytes and runs of several steps averages, rounded down."""
+        for figure in _OF_A_STEP:
+            setattr(self, figure, getattr(self, figure) // steps)
+
     def plus(self, parts: Iterable[Stats]) -> Stats:
         """The sum of itself and ``parts``; itself where there are none."""
-        sum_ = self
-        for part in parts:
-            if sum_ is self:
-                sum_ = Stats.total((self,))
-            sum_.add(part)
-        return sum_
+        return self.total(chain((self,), parts))
 
     @classmethod
     def total(cls, parts: Iterable[Stats]) -> Stats:
-        """The sum of ``parts``."""
-        sum_ = cls()
-        for part in parts:
+        """The sum of ``parts``; the part itself where there is but one, so nobody may add to what this answers."""
+        pending = iter(parts)
+        sum_ = next(pending, NOTHING)
+        second = next(pending, None)
+        if second is None:
+            return sum_
+        first, sum_ = sum_, cls()
+        sum_.add(first)
+        sum_.add(second)
+        for part in pending:
             sum_.add(part)
         return sum_
+
+
+_OF_A_STEP = (
+    "accelerator_exec_micros",
+    "cpu_exec_micros",
+    "exec_micros",
+    "output_bytes",
+    "peak_bytes",
+    "requested_bytes",
+    "residual_bytes",
+    "run_count",
+)
+
+NOTHING = Stats()
+"""All figures are 0, and stay so."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from collector import profiler
 from collector.errors import InvalidFileError
 from collector.profiler.advice import registry
+from collector.profiler.collecting import without_collecting
 from collector.profiler.columns import DeviceColumns, read_devices
 from collector.profiler.steps import read_step
 from collector.protos import RunMetadata
@@ -98,6 +101,7 @@ def test_columns_are_what_protobuf_reads():
     assert [names[each] for each in index.tolist()] == [node.node_name for node in found]
     labels, index = columns.labels
     assert [labels[each] for each in index.tolist()] == [node.timeline_label for node in found]
+    found[7].all_start_micros = 0  # what cannot be
     assert columns.start_micros.tolist() == [node.all_start_micros for node in found]
     assert columns.scheduled_ns.tolist() == [node.scheduled_micros * 1000 for node in found]
 
@@ -165,3 +169,48 @@ def test_evidence_is_shown_when_asked_for():
     found = registry.advise(read_step(PROVOKED["small_grids"]))
     assert registry.text(found, {"explain": "true"}).count("\n") > registry.text(found).count("\n")
     assert registry.text([]) == "nothing to advise\n"
+
+
+def test_times_and_bytes_that_cannot_be(caplog):
+    """Sums of what a damaged step says must not leave the 64 bits of a message."""
+    most, least = 2**63 - 1, -(2**63)
+    label = f"MEMCPYHtoD {10**30} bytes (Pageable to Device)"
+    device = [("a:k", 2**62, most, "", 0), ("a:k", least, most, "", most), ("a:MEMCPYHtoD", 5, most, label, least)]
+    host = [("a", least, most, "", 0), ("a/b", most, most, "", least), ("cudaFree", most, least, "", 0)]
+    p = profiler.Profiler()
+    p.add_recorded_step(0, _step(host=host, device=device * 3))
+    root = p.profile_name_scope({**OPTIONS, "select": ["micros", "output_bytes"]})
+    assert root.total_accelerator_exec_micros == 9
+    assert p.profile_graph(OPTIONS).total_accelerator_exec_micros == 9
+    assert p.profile_operations(OPTIONS).total_accelerator_exec_micros == 9
+    assert "times that cannot be are taken for 0" in caplog.text
+    assert profiler.Profiler.from_profile(p.serialize_to_string()).profile_name_scope(OPTIONS).total_exec_micros > 0
+    assert p.advice_text({"explain": "true"})
+
+
+def test_figures_beyond_64_bits_wrap_around():
+    """As in tfprof; only TensorFlow's steps get there."""
+    metadata = RunMetadata()
+    device = metadata.step_stats.dev_stats.add(device="/device:GPU:0/stream:all")
+    for node in "ab":
+        device.node_stats.add(node_name=node, all_start_micros=1, op_end_rel_micros=2**63 - 1)
+    p = profiler.Profiler()
+    p.add_step(0, metadata)
+    for ask in (p.profile_name_scope, p.profile_graph, p.profile_operations):
+        assert ask(OPTIONS).total_exec_micros == -2
+    again = profiler.Profiler.from_profile(p.serialize_to_string())
+    assert again.profile_name_scope({**OPTIONS, "step": 0}).total_exec_micros == -2
+
+
+def test_the_garbage_collector_is_left_as_it_was():
+    for was_on in (True, False):
+        (gc.enable if was_on else gc.disable)()
+        try:
+            with without_collecting():
+                assert not gc.isenabled()
+                with pytest.raises(KeyError), without_collecting():
+                    raise KeyError
+                assert not gc.isenabled()
+            assert gc.isenabled() == was_on
+        finally:
+            gc.enable()

@@ -14,7 +14,7 @@ from collector.profiler.recorded import RecordedStep
 
 Mask = NDArray[np.bool_]
 
-_BYTES = re.compile(r"\b(\d+) bytes\b")
+_BYTES = re.compile(r"\b(\d{1,18}) bytes\b")
 _GRID = re.compile(r"\bgrid:(\d+),(\d+),(\d+)")
 
 

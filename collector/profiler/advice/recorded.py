@@ -130,7 +130,7 @@ def dominating_kernel(activity: Activity, limits: Limits) -> Iterator[Advice]:
     for device in activity.devices:
         ranked = device.by_name(device.is_kernel)
         total = sum(spent for _, _, spent in ranked)
-        if len(ranked) > 1 and ranked[0][2] >= limits["share"] * total:
+        if len(ranked) > 1 and total and ranked[0][2] >= limits["share"] * total:
             kernel, times, spent = ranked[0]
             line = f"{kernel} takes {spent / total:.0%} of the kernel time of {device.name}; look there first"
             yield Advice(Severity.MEDIUM, line, (f"{times} times, {_time(spent)} of {_time(total)}",))

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 
 from collector.profiler import formatting
-from collector.profiler.attributes import legend, selected_sizes, selected_times
+from collector.profiler.attributes import legend
 from collector.profiler.errors import ViewError
 from collector.profiler.model import ROOT_NAME, Frame, Model, Node
 from collector.profiler.options import Options
@@ -155,22 +155,23 @@ def _display(root: Group, question: GroupQuestion) -> bool:
             return below
         question.sort(below)
         node.shown = below
-        node.text = _line(node, question.options, indent)
+        node.text = _line(node, question, indent)
         return [node]
 
     return bool(fold([root], enter, leave))
 
 
-def _line(node: Group, options: Options, indent: int) -> str:
-    select, own, total = options.select, node.own, node.total
+def _line(node: Group, question: GroupQuestion, indent: int) -> str:
+    select, own, total = question.options.select, node.own, node.total
 
     def part(text: str, of: str) -> str:
         return f"{text if node.account else '--'}/{of}"
 
     columns = []
-    for counter, _ in (*selected_sizes(select), *selected_times(select)):
-        mine, all_ = (formatting.measure(counter, getattr(stats, counter)) for stats in (own, total))
-        columns.append(part(mine, all_))
+    for counter, text in question.measured:
+        mine, all_ = getattr(own, counter), getattr(total, counter)
+        of = text(all_)
+        columns.append(part(of if mine == all_ else text(mine), of))
     if "params" in select:
         columns.append(part(formatting.number(own.parameters), f"{formatting.number(total.parameters)} params"))
     if "float_ops" in select:

@@ -50,7 +50,7 @@ def _build(model: Model) -> TreeNode:
             if name in graph:
                 shown.children.append(graph[name])
     root = TreeNode(Node(ROOT_NAME, GRAPH_PARENT))
-    root.own.definition_count = 1
+    root.own = root.node.stats(-1)
     root.children = [shown for name, shown in graph.items() if name not in consumed]
     return root
 

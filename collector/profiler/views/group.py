@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from collector.profiler.attributes import ORDER_COUNTERS
 from collector.profiler.model import ROOT_NAME, Model, Node
 from collector.profiler.options import Filters, Options
-from collector.profiler.stats import Stats
-from collector.profiler.views.tree import TreeNode, fill, fill_figures
+from collector.profiler.stats import NOTHING, Stats
+from collector.profiler.views.tree import TreeNode, fill, fill_figures, measured
 from collector.protos import MultiGraphNodeProto
 
 
@@ -35,8 +35,7 @@ class Group:
         self.nodes: dict[str, Node] = {}
         self.children: list[Group] = []
         self.account = False
-        self.own = Stats()
-        self.total = Stats()
+        self.own = self.total = NOTHING
         self.members: list[TreeNode] = []
         """The nodes that count, in name order."""
         self.op_types: list[str] = []
@@ -65,6 +64,7 @@ class GroupQuestion:
         self.model = model
         self.options = options
         self.filters = Filters(options)
+        self.measured = measured(options)
         self._order = ORDER_COUNTERS.get(options.order_by)
 
     def account(self, group: Group) -> None:

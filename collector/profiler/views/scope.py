@@ -45,7 +45,7 @@ def _build(model: Model) -> TreeNode:
             tree[parent] = TreeNode(Node(parent, SCOPE_PARENT))
             parent, slash, _ = parent.rpartition("/")
     root = TreeNode(Node(ROOT_NAME, SCOPE_PARENT))
-    root.own.definition_count = 1
+    root.own = root.node.stats(-1)
     for name in sorted(tree, key=str.encode):
         parent, slash, _ = name.rpartition("/")
         (tree[parent] if slash else root).children.append(tree[name])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -10,7 +10,7 @@ from collector.profiler import formatting
 from collector.profiler.attributes import COUNTERS, ORDER_COUNTERS, selected_sizes, selected_times
 from collector.profiler.model import ROOT_NAME, Model, Node
 from collector.profiler.options import Filters, Options
-from collector.profiler.stats import Stats
+from collector.profiler.stats import NOTHING, Stats, int64
 from collector.protos import GraphNodeProto, MultiGraphNodeProto, TFProfTensorProto
 
 
@@ -37,8 +37,7 @@ class TreeNode:
         self.children: list[TreeNode] = []
         self.account = False
         """Whether its own figures count (its type is accounted)."""
-        self.own = Stats()
-        self.total = Stats()
+        self.own = self.total = NOTHING
         self.shown: list[TreeNode] = []
         """Children that take part: after accounting the kept ones, after display the printed ones."""
         self.text = ""
@@ -68,8 +67,7 @@ class Question:
         self.model = model
         self.options = options
         self.filters = Filters(options)
-        measured = (*selected_sizes(options.select), *selected_times(options.select))
-        self._measured = [(counter, formatting.UNITS.get(counter, formatting.memory)) for counter, _ in measured]
+        self._measured = measured(options)
         self._order = ORDER_COUNTERS.get(options.order_by)
 
     def account(self, shown: TreeNode) -> None:
@@ -168,6 +166,12 @@ def to_proto(root: TreeNode) -> GraphNodeProto:
     return answer
 
 
+def measured(options: Options) -> list[tuple[str, Callable[[int], str]]]:
+    """(counter, how its figure is written) of the memory and time columns that are selected."""
+    counters = (*selected_sizes(options.select), *selected_times(options.select))
+    return [(counter, formatting.UNITS.get(counter, formatting.memory)) for counter, _ in counters]
+
+
 _figures = attrgetter(*COUNTERS)
 _TOTALS = tuple(f"total_{counter}" for counter in COUNTERS)
 
@@ -177,7 +181,7 @@ def fill_figures(proto: GraphNodeProto | MultiGraphNodeProto, own: Stats, total:
     for names, stats in ((COUNTERS, own), (_TOTALS, total)):
         for name, value in zip(names, _figures(stats), strict=True):
             if value:
-                setattr(proto, name, value)
+                setattr(proto, name, value if -(2**63) <= value < 2**63 else int64(value))
 
 
 def fill(proto: GraphNodeProto, shown: TreeNode) -> None:
