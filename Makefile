@@ -175,15 +175,20 @@ coverage: $(VENV)/.dev ## Line coverage of Python and C++, into out/coverage
 	  --txt out/coverage/native.txt --html-details out/coverage/native.html
 	@cat out/coverage/native.txt
 
-bench: $(VENV)/.installed ## Run every benchmark: one ratio per claim
-	@set -e; for script in benchmarks/[!_]*.py; do echo "== $$script"; $(BIN)/python $$script; done
+# With what comparing takes: scipy and NVML's bindings, and what single benchmarks hold us against.
+$(VENV)/.bench: $(BUILD_INPUTS) | $(BIN)/python
+	$(BIN)/$(PIP_INSTALL) -C build-dir=build/editable -e '.[bench]' orjson pytest
+	@touch $@ $(VENV)/.installed
+
+bench: $(VENV)/.bench ## Run every benchmark, write benchmarks/results/<card or processor>.md (BENCH=names: some of them)
+	$(BIN)/python scripts/bench_report.py $(BENCH)
 
 # --- hardware
 
 wheels: $(BIN)/python ## Collect the wheels `make gpu WHEELS=wheels` needs where there is no network
-	$(BIN)/python -m pip download --quiet -d wheels '.[test,gpu]' pip scikit-build-core pybind11 cmake ninja
+	$(BIN)/python -m pip download --quiet -d wheels '.[test,gpu,bench]' orjson pip scikit-build-core pybind11 cmake ninja
 
-gpu: ## On a machine with a GPU: build, test, measure, write benchmarks/results/CARD.md (WHEELS=folder: no network)
+gpu: ## On a machine with a GPU: build, test, measure, write benchmarks/results/CARD-gpu.md (WHEELS=folder: no network)
 	$(if $(WHEELS),COLLECTOR_WHEELS=$(abspath $(WHEELS))) $(PYTHON) scripts/gpu_report.py
 
 # --- pages

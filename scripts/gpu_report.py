@@ -343,7 +343,7 @@ def write(report: Report, card: str, table: str) -> Path:
     if not report.simulated and card != "no GPU":
         results = ROOT / "benchmarks" / "results"
         results.mkdir(exist_ok=True)
-        path = results / (re.sub(r"[^A-Za-z0-9]+", "-", card).strip("-").lower() + ".md")
+        path = results / (re.sub(r"[^A-Za-z0-9]+", "-", card).strip("-").lower() + "-gpu.md")
         path.write_text(text)
     return path
 

@@ -122,7 +122,7 @@ def test_a_real_cards_report_goes_into_the_repository_by_its_name(gpu_report, re
     monkeypatch.setattr(gpu_report, "ROOT", tmp_path)
     report.simulated = False
     path = gpu_report.write(report, "NVIDIA H200 (141 GB)", "")
-    assert path == tmp_path / "benchmarks" / "results" / "nvidia-h200-141-gb.md"
+    assert path == tmp_path / "benchmarks" / "results" / "nvidia-h200-141-gb-gpu.md"
     assert path.read_text() == (tmp_path / "report.md").read_text()
 
 

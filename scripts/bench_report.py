@@ -1,0 +1,150 @@
+"""Run every benchmark and write benchmarks/results/<card or processor>.md: where it was, and every table.
+
+    bench_report.py [SCRIPT ...]     all of benchmarks/, or some by name; about eight minutes on two cores
+
+What needs a GPU runs on the simulator where there is none, and says so. A script that takes longer than its time is
+ended, and what it had printed by then is kept. The exit status says whether all of them came to their end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+BENCHMARKS = ROOT / "benchmarks"
+SECONDS = 570
+"""For all of them together."""
+DEFAULT_SECONDS = 60
+CHOICES: dict[str, tuple[tuple[str, ...], int]] = {
+    "overhead": (("--launches=50000", "--rounds=5", "--seconds=60"), 90),
+    "completeness": (("--launches=20000", "--rounds=3", "--seconds=30"), 60),
+    "memory": (("--launches=100000", "--rounds=5", "--seconds=40"), 60),
+    "stop_to_file": (("--launches=50000", "--rounds=5", "--seconds=60"), 90),
+    "decode": (("--seconds=2", "--launches=300000"), 100),
+    "session": (("--seconds=8",), 60),
+    "timeline": (("--quick",), 120),
+    "profiler": (("--kernels=100000",), 60),
+    "pytest_plugin": (("--rounds=3",), 60),
+    "harness": (("--seconds=90",), 120),
+}
+"""Script -> its options here, and the seconds after which it is ended; others: none, and `DEFAULT_SECONDS`."""
+
+
+def scripts(chosen: list[str]) -> list[Path]:
+    """The scripts to run: those of `CHOICES` first, in that order.
+
+    Raises:
+        SystemExit: there is no such script.
+    """
+    found = {path.stem: path for path in sorted(BENCHMARKS.glob("[!_]*.py"))}
+    names = [name for name in CHOICES if name in found] + [name for name in found if name not in CHOICES]
+    if unknown := [name for name in chosen if name not in found]:
+        raise SystemExit(f"no benchmark {', '.join(unknown)}; there are {', '.join(names)}")
+    return [found[name] for name in names if not chosen or name in chosen]
+
+
+def run(command: list[str], seconds: float) -> tuple[str, str]:
+    """Run a command, passing on what it prints as it does; return its output and how it ended, empty if well."""
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1", "COLUMNS": "140"},
+    )  # fmt: skip
+    output = {process.stdout: b"", process.stderr: b""}
+    deadline = time.monotonic() + seconds
+    with selectors.DefaultSelector() as ready:
+        for pipe in output:
+            ready.register(pipe, selectors.EVENT_READ)
+        while ready.get_map() and time.monotonic() < deadline:
+            for key, _ in ready.select(timeout=1.0):
+                data = os.read(key.fd, 1 << 16)
+                if not data:
+                    ready.unregister(key.fileobj)
+                output[key.fileobj] += data
+                sys.stdout.write(data.decode(errors="replace"))
+                sys.stdout.flush()
+        late = bool(ready.get_map())
+    if late:
+        os.killpg(process.pid, signal.SIGKILL)
+    status = process.wait()
+    ended = f"ended after {seconds:.0f} s" if late else f"exit status {status}" if status else ""
+    if ended:
+        last = output[process.stderr].decode(errors="replace").strip().splitlines()
+        ended += f": {last[-1]}" if last else ""
+    return output[process.stdout].decode(errors="replace"), ended
+
+
+def machine() -> tuple[str, dict[str, Any]]:
+    """The card's name, or the processor's, and what else there is to say of the machine."""
+    from collector import _native
+    from collector.bench.environment import environment
+    from collector.bench.gpu import Host
+
+    told = environment(Host(), {})
+    probe = _native.probe()
+    devices = [device["name"] for device in probe.get("devices", [])]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    rows = {
+        "processor": f"{told['gpu']}, {os.cpu_count()} cores, {memory / 1e9:.0f} GB, load {os.getloadavg()[0]:.1f}",
+        "card": ", ".join(devices) or f"none: {probe.get('cause', '')}",
+        "driver, libcupti": f"{probe['driver_version']}, {probe['cupti_path']}" if devices else "none",
+        "Python": f"{told['python']} on {platform.platform()}",
+        "packages": ", ".join(f"{name} {version}" for name, version in told["libraries"].items()),
+        "commit": told["git_revision"] or "unknown",
+        "time": told["time"],
+    }
+    return devices[0] if devices else str(told["gpu"]), rows
+
+
+def page(title: str, rows: dict[str, Any], results: dict[str, tuple[str, str, float]]) -> str:
+    """The report."""
+    lines = [f"# {title}", "", "Made by `make bench`.", "", "| | |", "| --- | --- |"]
+    lines += [f"| {name} | {value} |" for name, value in rows.items()]
+    for name, (output, ended, seconds) in results.items():
+        lines += ["", f"## {name}", "", f"{seconds:.0f} s{f'; {ended}' if ended else ''}", "", "```text"]
+        lines += [*(line.rstrip() for line in output.strip().splitlines()), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Run, and write the report after each script."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scripts", nargs="*", metavar="SCRIPT", help="names of files in benchmarks/, without .py")
+    parser.add_argument("--results", type=Path, default=BENCHMARKS / "results", help="the folder of the report")
+    options = parser.parse_args()
+    chosen = scripts(options.scripts)
+    title, rows = machine()
+    path = options.results / f"{re.sub(r'[^A-Za-z0-9]+', '-', title).strip('-').lower()}.md"
+    options.results.mkdir(parents=True, exist_ok=True)
+    results: dict[str, tuple[str, str, float]] = {}
+    began = time.monotonic()
+    for number, script in enumerate(chosen, 1):
+        arguments, limit = CHOICES.get(script.stem, ((), DEFAULT_SECONDS))
+        seconds = min(limit, SECONDS - (time.monotonic() - began))
+        before = time.monotonic()
+        if seconds < 1:
+            results[script.stem] = ("", "not run: no time left", 0.0)
+        else:
+            print(f"\n== {number} of {len(chosen)}: {script.stem} (at most {seconds:.0f} s)", flush=True)
+            output, ended = run([sys.executable, str(script), *arguments], seconds)
+            results[script.stem] = (output, ended, time.monotonic() - before)
+        path.write_text(page(title, rows, results))
+    troubles = {name: ended for name, (_, ended, _) in results.items() if ended}
+    print(f"\nWrote {path} in {time.monotonic() - began:.0f} s")
+    if troubles:
+        print(json.dumps(troubles, indent=1))
+    return 1 if troubles else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
