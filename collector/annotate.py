@@ -133,9 +133,12 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
 
 
 class _Noted(NamedTuple):
-    """What is said of an op besides its name."""
+    """What is said of an op besides its name, as it was said, but checked; None: not said."""
 
-    details: Details
+    flops: float | None
+    num_bytes: float | None
+    op: str | None
+    inputs: tuple[str, ...] | None
     with_stack: bool
 
 
@@ -146,12 +149,26 @@ def _note(
     inputs: Any = None,
     stack: bool = False,
 ) -> _Noted:
-    from collector.details import Details
+    """What was said, checked. It runs while nothing is traced, too: what is good at the first glance costs little."""
+    if inputs is not None and inputs.__class__ in (list, tuple):
+        inputs = tuple(inputs)
+    good = (
+        (flops is None or (flops.__class__ in _PLAIN_NUMBERS and 0 <= flops < _LIMIT))
+        and (bytes is None or (bytes.__class__ in _PLAIN_NUMBERS and 0 <= bytes < _LIMIT))
+        and (op is None or (op.__class__ is str and op > "0"))
+        and (inputs is None or (inputs.__class__ is tuple and all(x.__class__ is str and x > "0" for x in inputs)))
+    )
+    if not good:
+        from collector.details import Details
 
-    return _Noted(Details.of(flops, bytes, op, inputs), bool(stack))
+        details = Details.of(flops, bytes, op, inputs)
+        flops, bytes, inputs = details.flops, details.num_bytes, details.inputs  # noqa: A001
+    return tuple.__new__(_Noted, (flops, bytes, op, inputs, stack))  # half of what _Noted(…) costs
 
 
 _note.__qualname__ = "annotate"  # whom Python's own errors about keywords shall name
+_PLAIN_NUMBERS: frozenset[Any] = frozenset((int, float))
+_LIMIT = 2**63
 
 
 def _copy(annotation: annotate, noted: _Noted | None) -> annotate:
@@ -174,7 +191,7 @@ class _Runs:
         """To be entered for the next run."""
         run = _copy(self._annotation, self._noted)
         if self._noted is not None:
-            self._noted = self._noted._replace(details=self._noted.details.continued())
+            self._noted = self._noted._replace(flops=None, num_bytes=None)
         return run
 
 
@@ -195,6 +212,7 @@ class _Recorder:
         self._stacks = stacks
         self._threads = threading.local()
         self._lock = threading.Lock()
+        self._numbers: dict[_Noted, int] = {}
         self.details: dict[Details, int] = {}
         """What was said of annotations, each once -> its number, from 1 on."""
 
@@ -219,14 +237,20 @@ class _Recorder:
             self._push(path)
 
     def _number(self, noted: _Noted | None) -> int:
+        """The number of what is said, which is new if it was not said before."""
+        if noted is not None and noted in self._numbers:
+            return self._numbers[noted]
         from collector.details import Details, stack_of
 
-        details, with_stack = noted or (Details(), False)
-        if with_stack or self._stacks:
+        details = Details() if noted is None else Details.of(*noted[:4])
+        if self._stacks or (noted is not None and noted.with_stack):
             frame = sys._getframe()
             details = details._replace(stack=stack_of(frame, frame.f_code.co_filename))
         with self._lock:
-            return self.details.setdefault(details, len(self.details) + 1)
+            number = self.details.setdefault(details, len(self.details) + 1)
+        if noted is not None and not details.stack:
+            self._numbers[noted] = number
+        return number
 
     def leave(self, owner: object) -> None:
         frames: list[_Frame] = getattr(self._threads, "frames", [])
