@@ -14,7 +14,7 @@ import numpy as np
 from collector.names import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -54,10 +54,16 @@ NOTHING = CallActivity(0, 0, (), {}, 0, 0, 0, 0)
 def activities_of_calls(recording: Recording, count: int) -> list[CallActivity]:
     """Return what each of the calls 0 to ``count`` - 1 did; see `call_name`."""
     kernels, memcpys, memsets = recording.kernels, recording.memcpys, recording.memsets
-    kernel_calls = _calls_of(recording, kernels.correlation_id)
+    call_of_string = _call_of_string(recording.strings)
+
+    def calls_of(correlation_ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+        """For each correlation id the number of the call it was made in, -1 outside all calls."""
+        return call_of_string[recording.annotation_ids(correlation_ids)]
+
+    kernel_calls = calls_of(kernels.correlation_id)
     parts = [
         (kernel_calls, kernels.start_ns, kernels.end_ns),
-        *((_calls_of(recording, table.correlation_id), table.start_ns, table.end_ns) for table in (memcpys, memsets)),
+        *((calls_of(table.correlation_id), table.start_ns, table.end_ns) for table in (memcpys, memsets)),
     ]
     calls, starts, ends = (np.concatenate([part[column] for part in parts]) for column in range(3))
     busy, span = _busy_and_span(calls, starts, ends, count)
@@ -65,8 +71,9 @@ def activities_of_calls(recording: Recording, count: int) -> list[CallActivity]:
     by_call = _by_call(kernel_calls, kernels.start_ns, count)
     copies = np.bincount(parts[1][0][parts[1][0] >= 0], minlength=count)
     sets = np.bincount(parts[2][0][parts[2][0] >= 0], minlength=count)
-    launches = _launches(recording, count)
-    waits = _calls_of(recording, recording.synchronizations.correlation_id)
+    of_launches = calls_of(np.unique(kernels.correlation_id))
+    launches = np.bincount(of_launches[of_launches >= 0], minlength=count)
+    waits = calls_of(recording.synchronizations.correlation_id)
     synchronizations = np.bincount(waits[waits >= 0], minlength=count)
     durations, name_ids = kernels.duration_ns, kernels.name_id
     result = []
@@ -91,19 +98,13 @@ def activities_of_calls(recording: Recording, count: int) -> list[CallActivity]:
     return result
 
 
-def _calls_of(recording: Recording, correlation_ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
-    """For each correlation id the number of the call it was made in, -1 outside all calls."""
-    call_of_string = np.full(len(recording.strings) + 1, -1, np.int64)  # the last one stands for no annotation
-    for index, text in enumerate(recording.strings):
-        head = text.split("/", 1)[0]
-        if head.startswith(_PREFIX):
-            call_of_string[index] = int(head[len(_PREFIX) :])
-    return call_of_string[recording.annotation_ids(correlation_ids)]
-
-
-def _launches(recording: Recording, count: int) -> npt.NDArray[np.int64]:
-    calls = _calls_of(recording, np.unique(recording.kernels.correlation_id))
-    return np.bincount(calls[calls >= 0], minlength=count)
+def _call_of_string(strings: Sequence[str]) -> npt.NDArray[np.int64]:
+    """For each string the number of the call whose annotation it is or begins with; -1 for others, and at the end."""
+    found = np.full(len(strings) + 1, -1, np.int64)  # the last one stands for no annotation
+    for index, text in enumerate(strings):
+        if text.startswith(_PREFIX):
+            found[index] = int(text.split("/", 1)[0][len(_PREFIX) :])
+    return found
 
 
 def _by_call(calls: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], count: int) -> list[npt.NDArray[np.int64]]:

@@ -146,7 +146,7 @@ def compare(
         throttled_rounds=found.throttled_rounds,
         seconds=found.seconds,
         stopped_by=found.stopped_by,
-        states=[asdict(state) for state in found.states],
+        states=[dict(vars(state)) for state in found.states],
         probe_cold_ns=found.probe_cold_ns,
         probe_hot_ns=found.probe_hot_ns,
         event_overhead_ns=found.event_overhead_ns,

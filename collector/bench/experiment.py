@@ -29,6 +29,8 @@ Progress = Callable[[int, float], None]
 
 _KINDS = ("kernels", "memcpys", "memsets", "runtime_api", "driver_api", "external_correlations", "synchronizations")
 _BATCH = 20  # rounds in one trace; whether to stop is asked once in each
+_BUFFER_BYTES = 256 << 10  # holds a batch of usual arms, and is prepared in a fraction of the time of a whole step's
+_MAX_BUFFERS = 4096
 _BATCH_SHARE = 0.1  # of the time there is, after which a batch of long calls ends early
 _WARM_UP_WINDOW = 15
 _LOSSY_BATCHES = 3
@@ -200,7 +202,10 @@ class _Experiment:
         traced = self.design.clock == "cupti"
         rounds: list[_Round] = []
         probes: dict[str, int] = {}
-        with collector.trace(kinds=_KINDS, strict=True) if traced else contextlib.nullcontext() as step:
+        tracing = partial(
+            collector.trace, kinds=_KINDS, strict=True, buffer_bytes=_BUFFER_BYTES, max_buffers=_MAX_BUFFERS
+        )
+        with tracing() if traced else contextlib.nullcontext() as step:
             begun, self.state_before = time.monotonic(), self.gpu.state()
             while len(rounds) < _BATCH and time.monotonic() - begun <= self.design.max_seconds * _BATCH_SHARE:
                 rounds.append(self.round())

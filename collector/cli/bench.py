@@ -191,6 +191,7 @@ def _progress(*, shown: bool, of: int) -> Iterator[Callable[[int, Instance, int,
         yield lambda index, instance, rounds, width: None
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -198,6 +199,7 @@ def _progress(*, shown: bool, of: int) -> Iterator[Callable[[int, Instance, int,
         task = bar.add_task("benchmarks", total=of)
 
         def tell(index: int, instance: Instance, rounds: int, width: float) -> None:
-            bar.update(task, completed=index, description=f"{instance.title[-50:]}: {rounds} rounds, ±{width:.2%}")
+            title = escape(instance.title[-50:])  # else [n=256] would be taken for markup
+            bar.update(task, completed=index, description=f"{title}: {rounds} rounds, ±{width:.2%}")
 
         yield tell

@@ -194,6 +194,19 @@ def test_the_card_is_the_current_contexts_and_is_made_once(cuda):
     assert cuda.gpu.state() is None
 
 
+def test_the_cache_is_emptied_by_twice_its_size_and_probed_with_half(cuda, monkeypatch):
+    sets, copies = [], []
+    monkeypatch.setattr(cuda.driver, "cuMemsetD8Async", lambda *given: (sets.append(given), (0,))[1])
+    monkeypatch.setattr(cuda.driver, "cuMemcpyDtoDAsync", lambda *given: (copies.append(given), (0,))[1])
+    cuda.gpu.flush_l2()
+    cuda.gpu.touch()
+    ((_, _, num_bytes, stream),) = sets
+    ((target, source, copied, _),) = copies
+    assert (num_bytes, stream) == (2 * cuda.gpu.l2_bytes, 0)
+    assert 2 * copied == cuda.gpu.l2_bytes // 2  # read and written
+    assert target == source + copied
+
+
 def test_arms_are_measured_on_it_call_by_call_and_by_graphs(cuda):
     pytest.importorskip("scipy")
     from collector import bench

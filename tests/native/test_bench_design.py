@@ -1,0 +1,125 @@
+"""How a run is laid out: warm-up, stopping, replaced rounds, what the report tells, progress, the card left alone."""
+
+from __future__ import annotations
+
+import ast
+import io
+import itertools
+
+import numpy as np
+import pytest
+
+from collector import bench
+from collector.bench.gpu import CardState
+
+pytest.importorskip("scipy")
+
+
+@pytest.fixture
+def card():
+    with bench.SimulatedCard(seed=1) as made:
+        yield made
+
+
+def test_a_start_that_is_slower_is_warmed_up_and_not_measured(card):
+    slow, fast, calls = card.kernel("k", 20_000), card.kernel("k", 10_000), itertools.count()
+
+    def warming():
+        (slow if next(calls) < 30 else fast)()
+
+    comparison = bench.compare({"warming": warming}, gpu=card, precision=0.01).comparison
+    assert comparison.warm_up_rounds > 40
+    assert max(comparison.arms["warming"].times_ns) < 12_000
+
+
+def test_what_stopped_a_run_too_early_is_a_warning(card):
+    def warnings(**options):
+        comparison = bench.compare({"k": card.kernel("k", 10_000, noise=0.1)}, gpu=card, **options).comparison
+        return [warning for warning in comparison.warnings if warning.startswith("stopped by")]
+
+    assert warnings(precision=0.2) == []
+    said = "before the precision of 0.01% was reached"
+    assert warnings(precision=0.0001, max_rounds=60) == [f"stopped by rounds, {said}"]
+    assert warnings(precision=0.0001, max_seconds=0.3) == [f"stopped by time, {said}"]
+
+
+def test_throttled_rounds_are_replaced_until_there_are_enough(card, monkeypatch):
+    asked = itertools.count()
+    monkeypatch.setattr(
+        card, "state", lambda: CardState(1200, 3200, 90, 700.0, ("HwSlowdown",) if next(asked) % 3 == 0 else ())
+    )
+    comparison = bench.compare({"k": card.kernel("k", 10_000)}, gpu=card, precision=0.2).comparison
+    assert comparison.throttled_rounds > 0
+    assert comparison.rounds == len(comparison.arms["k"].times_ns) >= 30
+    assert len(comparison.arms["k"].throttled_ns) == comparison.throttled_rounds
+    said = f"{comparison.throttled_rounds} rounds were thrown away and replaced: throttled by HwSlowdown"
+    assert said in comparison.warnings
+
+
+def test_launches_copies_sets_and_waits_of_a_call_are_counted(card):
+    kernel = card.kernel("k", 10_000)
+
+    def busy():
+        kernel()
+        kernel()
+        card.gpu.memcpy("HtoD", 4096, stream=7)
+        card.gpu.memset(4096, stream=7)
+        card.gpu.synchronize(stream=7)
+
+    comparison = bench.compare({"plain": kernel, "busy": busy}, gpu=card, max_rounds=40).comparison
+    plain, counted = comparison.arms["plain"], comparison.arms["busy"]
+    assert (plain.launches, plain.copies, plain.memsets, plain.synchronizations) == (1, 0, 0, 0)
+    assert (counted.launches, counted.copies, counted.memsets, counted.synchronizations) == (2, 1, 1, 1)
+    report = bench.Report([comparison], {})
+    assert "  2        2       1 " in str(report)
+
+
+def test_the_report_says_where_it_was_made_and_how(card):
+    report = bench.compare({"k": card.kernel("k", 10_000)}, gpu=card, max_rounds=40)
+    told = report.environment
+    assert told["gpu"] == card.name
+    assert told["gpu_uuid"] == card.uuid
+    assert told["simulated"] is True
+    assert told["driver_version"] == told["cuda_version"] == 13000
+    assert told["cupti_path"].endswith(".so")
+    assert told["libraries"]["numpy"] == np.__version__
+    assert {"git_revision", "collector", "python", "platform", "time", "l2_bytes"} <= set(told)
+    seed = report.comparison.design["seed"]
+    again = bench.compare({"k": card.kernel("k", 10_000)}, gpu=card, max_rounds=40)
+    assert again.comparison.design["seed"] != seed  # drawn anew, and told
+
+
+def test_progress_is_told_and_drawn(card, monkeypatch):
+    told = []
+    bench.compare(
+        {"k": card.kernel("k", 10_000, noise=0.1)}, gpu=card, precision=0.0001, max_rounds=60,
+        progress=lambda rounds, width: told.append((rounds, width)),
+    )  # fmt: skip
+    assert [rounds for rounds, _ in told] == [20, 40, 60]
+    assert told[-1][1] < told[0][1] < 1
+
+    from collector.bench.discovery import Benchmark, Instance
+    from collector.cli.bench import _progress
+
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    with _progress(shown=True, of=2) as tell:
+        tell(1, Instance(Benchmark(test_progress_is_told_and_drawn, (), {}), {"n": 5}), 40, 0.0123)
+    assert "[n=5]: 40 rounds, ±1.23%" in terminal.getvalue()
+    assert "1/2" in terminal.getvalue()
+
+
+def test_the_cards_settings_are_never_touched(root):
+    """Of NVML only questions are asked; of the driver nothing that sets a limit or a clock."""
+    names = {
+        node.attr
+        for file in (root / "collector" / "bench").glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Attribute)
+    }
+    asked = {name for name in names if name.startswith("nvml")}
+    assert len(asked) > 5
+    assert all(name in ("nvmlInit", "nvmlDeviceGetHandleByUUID") or name.startswith("nvmlDeviceGet") for name in asked)
+    assert not any(word in name for name in names for word in ("SetLimit", "LockedClocks", "SetPower"))
