@@ -63,6 +63,7 @@ class Node:
         """Outermost frame first."""
         self.executions: dict[int, Execution] = {}
         """By step."""
+        self._consumed: set[str] = set()
 
     def add_record(self, step: int, device: str, stats: NodeExecStats) -> None:
         """Takes in what one device (any case) recorded in one step."""
@@ -75,6 +76,14 @@ class Node:
         execution.add_times(device, stats.all_start_micros, stats.op_end_rel_micros)
         if device == self.device:
             execution.add_memory(device, stats)
+
+    def consume(self, name: str) -> None:
+        """Adds an input after those there are, unless ``name`` is one. An op may launch very many kernels."""
+        if len(self._consumed) != len(self.inputs):
+            self._consumed = set(self.inputs.values())
+        if name not in self._consumed:
+            self._consumed.add(name)
+            self.inputs[len(self.inputs)] = name
 
     def _place(self, device: str) -> bool:
         """Whether the node runs on ``device``: the first device seen is its own, records of another are not counted."""
@@ -222,6 +231,7 @@ class Model:
 
     def mark_checkpointed(self, names: Iterable[str]) -> None:
         """Gives the variables of a checkpoint their type."""
+        self.generation += 1
         for name in names:
             if name in self.nodes:
                 self.nodes[name].op_types.add(CHECKPOINTED)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from collector.profiler.collecting import without_collecting
 from collector.profiler.columns import DeviceColumns, read_devices, step_stats_of
 from collector.profiler.execution import Execution, Memory, grouped, is_accelerator_stream, runs_by
 from collector.profiler.model import Frame, Model, Node
@@ -81,6 +82,7 @@ def _is_host(device: str) -> bool:
     return device.endswith(("/cpu:0", "/device:cpu:0"))
 
 
+@without_collecting()
 def add_step(model: Model, step: int, recorded: RecordedStep) -> None:
     """Adds a recorded step to ``model``; the same step again adds to it."""
     model.steps.add(step)
@@ -120,8 +122,8 @@ def _around(path: str, ops: set[str]) -> str:
 
 
 def _consume(node: Node, name: str) -> None:
-    if name not in node.inputs.values() and name != node.name:
-        node.inputs[len(node.inputs)] = name
+    if name != node.name:
+        node.consume(name)
 
 
 def _belongs(model: Model, node: Node, op: str, recorded: RecordedStep) -> None:

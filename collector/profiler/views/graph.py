@@ -10,7 +10,7 @@ from collector.profiler.model import GRAPH_PARENT, ROOT_NAME, Model, Node
 from collector.profiler.options import Options
 from collector.profiler.patterns import Patterns
 from collector.profiler.stats import Stats
-from collector.profiler.views.tree import Answer, Question, TreeNode, lines_of
+from collector.profiler.views.tree import Accounting, Answer, Question, TreeNode, lines_of
 from collector.profiler.walk import fold
 
 if TYPE_CHECKING:
@@ -25,14 +25,12 @@ class GraphView:
         self.root = _build(model)
         self.starts: list[TreeNode] = []
         """Where the last answer's display started."""
-        self.accounted: list[TreeNode] = []
-        """The last answer's accounted nodes, in the order they were accounted."""
+        self._accounting = Accounting()
 
     def answer(self, options: Options, variables: Variables | None = None) -> Answer:
         """Accounts, filters and sorts the graph by ``options``."""
         question = Question(self._model, options)
-        self.accounted = []
-        kept = _account(self.root.children, question, self.accounted)
+        kept = self._accounting.top(question, lambda nodes: _account(self.root.children, question, nodes))
         self.root.total = Stats.total(node.total for node in kept)
         self.starts = kept if question.filters.start.everything else _find_starts(kept, question.filters.start)
         self.root.shown = self.starts
@@ -69,7 +67,7 @@ def _account(roots: Iterable[TreeNode], question: Question, accounted: list[Tree
         question.account(node)
         if not node.account:
             return inputs
-        node.shown = inputs
+        node.kept = node.shown = inputs
         node.restart_total(inputs)
         accounted.append(node)
         return [node]

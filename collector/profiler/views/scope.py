@@ -10,7 +10,7 @@ from collector.profiler.model import ROOT_NAME, SCOPE_PARENT, Model, Node
 from collector.profiler.options import Options
 from collector.profiler.patterns import Patterns
 from collector.profiler.stats import Stats
-from collector.profiler.views.tree import Answer, Question, TreeNode, lines_of
+from collector.profiler.views.tree import Accounting, Answer, Question, TreeNode, lines_of
 from collector.profiler.walk import fold
 
 if TYPE_CHECKING:
@@ -23,11 +23,12 @@ class ScopeView:
     def __init__(self, model: Model) -> None:
         self._model = model
         self.root = _build(model)
+        self._accounting = Accounting()
 
     def answer(self, options: Options, variables: Variables | None = None) -> Answer:
         """Accounts, filters and sorts the tree by ``options``."""
         question = Question(self._model, options)
-        kept = _account(self.root.children, question)
+        kept = self._accounting.top(question, lambda nodes: _account(self.root.children, question, nodes))
         self.root.total = Stats.total(node.total for node in kept)
         self.root.shown = kept if question.filters.start.everything else find_starts(kept, question.filters.start)
         _display(self.root, question, variables)
@@ -52,15 +53,16 @@ def _build(model: Model) -> TreeNode:
     return root
 
 
-def _account(roots: Iterable[TreeNode], question: Question) -> list[TreeNode]:
+def _account(roots: Iterable[TreeNode], question: Question, accounted: list[TreeNode]) -> list[TreeNode]:
     """Own figures and totals, children first. Kept is what is accounted or has something accounted below."""
 
     def leave(node: TreeNode, kept: list[TreeNode], _: int) -> list[TreeNode]:
         question.account(node)
         if not node.account and not kept:
             return []
-        node.shown = kept
+        node.kept = node.shown = kept
         node.restart_total(kept)
+        accounted.append(node)
         return [node]
 
     return fold(roots, lambda node, depth, indent: (node.children, indent), leave)

@@ -20,8 +20,10 @@ class TreeNode:
     __slots__ = (
         "account",
         "children",
+        "columns",
         "devices",
         "input_shapes",
+        "kept",
         "name",
         "node",
         "own",
@@ -38,8 +40,12 @@ class TreeNode:
         self.account = False
         """Whether its own figures count (its type is accounted)."""
         self.own = self.total = NOTHING
+        self.kept: list[TreeNode] = []
+        """Children that accounting left."""
         self.shown: list[TreeNode] = []
         """Children that take part: after accounting the kept ones, after display the printed ones."""
+        self.columns: tuple[frozenset[str], bool, Stats, str] | None = None
+        """Of the last line: what was selected, whether the node counted, its total, and the figures as text."""
         self.text = ""
         self.tensor: TFProfTensorProto | None = None
         self.devices = [node.device] if node.device else []
@@ -118,6 +124,13 @@ class Question:
 
     def line(self, shown: TreeNode, indent: int) -> str:
         """The node's line of the report."""
+        select, account, total = self.options.select, shown.account, shown.total
+        last = shown.columns
+        if last is None or last[2] is not total or last[1] != account or last[0] != select:
+            last = shown.columns = (select, account, total, self._columns(shown))
+        return f"{' ' * indent}{shown.name} ({last[3]})\n"
+
+    def _columns(self, shown: TreeNode) -> str:
         select, node, own, total = self.options.select, shown.node, shown.own, shown.total
 
         def part(text: str, of: str) -> str:
@@ -143,7 +156,35 @@ class Question:
             columns.append(f"{runs}|{part('1', formatting.number(total.definition_count))}")
         if "input_shapes" in select:
             columns.append("|".join(formatting.input_shapes(shown.input_shapes)))
-        return f"{' ' * indent}{shown.name} ({', '.join(columns)})\n"
+        return ", ".join(columns)
+
+
+class Accounting:
+    """What a view's last question counted, for the next one: a user asks on about the same types and the same step."""
+
+    def __init__(self) -> None:
+        self._of: tuple[object, ...] | None = None
+        self._top: list[TreeNode] = []
+        self._nodes: list[TreeNode] = []
+
+    def top(self, question: Question, account: Callable[[list[TreeNode]], list[TreeNode]]) -> list[TreeNode]:
+        """The topmost nodes that are left, all below in the state that ``account`` leaves them in.
+
+        Args:
+            question: what is asked.
+            account: asked if that was not counted last; puts all that are left into the list it is given, and answers
+                the topmost.
+        """
+        options = question.options
+        of = (options.step, options.account_type_regexes)
+        if self._of == of:
+            for node in self._nodes:
+                node.shown, node.tensor = node.kept, None
+        else:
+            self._nodes = []
+            self._top = account(self._nodes)
+        self._of = None if options.account_displayed_op_only else of  # which changes totals
+        return self._top
 
 
 def lines_of(root: TreeNode) -> Iterable[str]:
