@@ -7,15 +7,15 @@ walks; a step can have millions. So nodes are given by columns, and become wire 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
 from collector import backend
-from collector.protos import DeviceStepStats, NodeExecStats
+from collector.protos import AllocatorMemoryUsed, DeviceStepStats, NodeExecStats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -46,6 +46,17 @@ class TextColumn:
         return TextColumn(texts, np.concatenate(indices))
 
 
+@dataclass(frozen=True)
+class MemoryColumn:
+    """For node ``n`` the ``memory`` that ``messages[index[n]]`` is in wire format; ``b""`` for none."""
+
+    messages: Sequence[bytes]
+    index: npt.NDArray[np.int64]
+
+
+Column: TypeAlias = "TextColumn | MemoryColumn | npt.NDArray[Any]"
+
+
 def text_column(make: Callable[..., str], *keys: npt.NDArray[Any]) -> TextColumn:
     """The column whose node ``n`` has ``make(*(key[n] for key in keys))``; asked once for each distinct combination.
 
@@ -58,9 +69,7 @@ def text_column(make: Callable[..., str], *keys: npt.NDArray[Any]) -> TextColumn
     return TextColumn([make(*row) for row in rows], index)
 
 
-def encode_nodes(
-    columns: Mapping[str, TextColumn | npt.NDArray[Any]], rows: npt.NDArray[np.int64] | None = None
-) -> bytes:
+def encode_nodes(columns: Mapping[str, Column], rows: npt.NDArray[np.int64] | None = None) -> bytes:
     """Return nodes in wire format, as the elements of ``DeviceStepStats.node_stats``, to the byte as protobuf does.
 
     Args:
@@ -74,16 +83,11 @@ def encode_nodes(
     ordered = sorted(columns.items(), key=lambda column: fields[column[0]].number)
     if rows is None:
         first = next(iter(columns.values()))
-        rows = np.arange(len(first.index if isinstance(first, TextColumn) else first))
+        rows = np.arange(len(first.index if isinstance(first, (TextColumn, MemoryColumn)) else first))
     native = backend.native()
     if native is None:
         return _encode_one_by_one(ordered, rows)
-    given = [
-        (fields[name].number, column.index, list(column.texts))
-        if isinstance(column, TextColumn)
-        else (fields[name].number, column.astype(np.int64, copy=False), None)
-        for name, column in ordered
-    ]
+    given = [(fields[name].number, *_indexed(column)) for name, column in ordered]
     encoded: bytes = native.encode_nodes(given, rows.astype(np.int64, copy=False))
     return encoded
 
@@ -104,16 +108,27 @@ def encode_varint(value: int) -> bytes:
     return bytes(encoded)
 
 
-def _encode_one_by_one(
-    columns: Sequence[tuple[str, TextColumn | npt.NDArray[Any]]], rows: npt.NDArray[np.int64]
-) -> bytes:
+def _indexed(column: Column) -> tuple[npt.NDArray[np.int64], list[str] | list[bytes] | None]:
+    """Values; or places and what is there: a text and a message look the same on the wire."""
+    if isinstance(column, TextColumn):
+        return column.index, list(column.texts)
+    if isinstance(column, MemoryColumn):
+        return column.index, list(column.messages)
+    return column.astype(np.int64, copy=False), None
+
+
+def _encode_one_by_one(columns: Sequence[tuple[str, Column]], rows: npt.NDArray[np.int64]) -> bytes:
     names = [name for name, _ in columns]
-    values = (
-        map(column.texts.__getitem__, column.index[rows].tolist())
-        if isinstance(column, TextColumn)
-        else column[rows].tolist()
-        for _, column in columns
-    )
+
+    def values_of(column: Column) -> Iterable[Any]:
+        if isinstance(column, TextColumn):
+            return map(column.texts.__getitem__, column.index[rows].tolist())
+        if isinstance(column, MemoryColumn):
+            parsed = [[AllocatorMemoryUsed.FromString(message)] if message else [] for message in column.messages]
+            return map(parsed.__getitem__, column.index[rows].tolist())
+        return cast("list[int]", column[rows].tolist())
+
+    values = (values_of(column) for _, column in columns)
     device = DeviceStepStats()
     for node in zip(*values, strict=True):
         device.node_stats.add(**dict(zip(names, node, strict=True)))

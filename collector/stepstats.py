@@ -18,8 +18,9 @@ API names lose their version: ``cudaMemcpy_v3020`` is ``cudaMemcpy``.
 
 ``all_start_micros`` is wall time; start and relative end are truncated to µs and no activity is shorter than 1 µs, as
 TensorFlow does it; ``*_nanos`` are exact. ``scheduled_*`` and ``thread_id`` of a device's activity are those of the
-call that launched it, if that was seen. Devices are in the order of the table, by number; nodes by start, end, and
-the recording's own order.
+call that launched it, if that was seen. A call that allocates or frees device memory has it in ``memory``, allocator
+``gpu:D``, where memory operations were recorded. Devices are in the order of the table, by number; nodes by start, end,
+and the recording's own order.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ import numpy as np
 from collector.about import version
 from collector.described import Described, label_of
 from collector.names import demangle, short_name
-from collector.nodes import TextColumn, encode_nodes, field_head, text_column
-from collector.protos import DeviceStepStats, Provenance, RunMetadata, StepStats
+from collector.nodes import MemoryColumn, TextColumn, encode_nodes, field_head, text_column
+from collector.protos import AllocatorMemoryUsed, DeviceStepStats, Provenance, RunMetadata, StepStats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,6 +50,10 @@ COPY_KINDS = ("<unknown>", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA
 """CUPTI's copy kinds by number."""
 MEMORY_KINDS = ("Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "DeviceStatic", "ManagedStatic")
 """CUPTI's memory kinds by number."""
+DEVICE_MEMORY = (3, 4, 5)
+"""Memory kinds that a program takes from a device and gives back; not a module's variables."""
+ALLOCATION, RELEASE = 1, 2
+"""CUPTI's types of memory operations."""
 
 _API_VERSION = re.compile(r"(?:_ptsz|_ptds)?_v\d+(?:_ptsz|_ptds)?$|_ptsz$|_ptds$")
 
@@ -121,8 +126,10 @@ def _host(recording: Recording) -> Iterator[_Device]:
     starts = np.concatenate([annotations.start_ns, calls.start_ns])
     ends = np.concatenate([annotations.end_ns, calls.end_ns])
     threads = np.concatenate([annotations.thread_id, calls.thread_id])
+    memory = _memory(recording, len(annotations))
     nodes = encode_nodes(
         {
+            **({"memory": memory} if memory is not None else {}),
             "node_name": TextColumn.concatenated([paths, functions]),
             "timeline_label": TextColumn.concatenated([path_labels, functions.mapped(label_of)]),
             "thread_id": threads,
@@ -134,6 +141,34 @@ def _host(recording: Recording) -> Iterator[_Device]:
     known = {int(thread): str(name) for thread, name in recording.environment.get("thread_names", {}).items()}
     used = np.unique(threads).tolist()
     yield _Device("/cpu:0", nodes, {thread: known.get(thread, f"thread {thread}") for thread in used})
+
+
+def _memory(recording: Recording, skipped: int) -> MemoryColumn | None:
+    """For each API call, after ``skipped`` other nodes, the device memory that it took or gave back."""
+    operations = recording.memory_operations
+    operations = operations[np.isin(operations.memory_kind, DEVICE_MEMORY)]
+    if not len(operations):
+        return None
+    messages: dict[int, AllocatorMemoryUsed] = {}
+    sizes: dict[int, int] = {}  # of a release CUPTI may tell the address only
+    micros = ((operations.start_ns + recording.clock.offset_ns) // 1000).tolist()
+    for row, time, one in zip(
+        recording.launch_rows(operations.correlation_id).tolist(), micros, operations, strict=True
+    ):
+        is_release = one.operation == RELEASE
+        num_bytes = one.num_bytes or sizes.get(one.address, 0)
+        sizes[one.address] = num_bytes
+        if row < 0 or num_bytes == 0:
+            continue
+        used = messages.setdefault(row, AllocatorMemoryUsed(allocator_name=f"gpu:{one.device_id}"))
+        used.allocation_records.add(alloc_micros=time, alloc_bytes=-num_bytes if is_release else num_bytes)
+        if not is_release:
+            used.total_bytes += num_bytes
+            used.peak_bytes += num_bytes
+            used.live_bytes += num_bytes
+    index = np.zeros(skipped + len(recording.api_calls), np.int64)
+    index[[skipped + row for row in messages]] = np.arange(1, len(messages) + 1)
+    return MemoryColumn([b"", *(used.SerializeToString(deterministic=True) for used in messages.values())], index)
 
 
 @dataclass(frozen=True)

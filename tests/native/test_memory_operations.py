@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import collector
+from collector import backend
 from collector.errors import CollectorError
 from collector.options import KINDS
 from collector.testing import SimulatedGpu
@@ -120,3 +123,72 @@ def test_a_program_s_driver_calls_are_recorded_too() -> None:
         (1, address.value, 4096),
         (2, address.value, 4096),
     ]
+
+
+@pytest.fixture
+def step(tmp_path):
+    """A step that allocates on two devices, and frees also what was there before."""
+    with SimulatedGpu(devices=2, cuda="13.0") as gpu:
+        before = gpu.malloc(100)
+        gpu.launch("sgemm")
+        with collector.trace(tmp_path / "step.json", kinds=WITH_MEMORY, strict=True) as step:
+            first = gpu.malloc(1000)
+            gpu.malloc(5000, stream=7)
+            gpu.malloc(64, kind="pinned")
+            gpu.malloc(77, device=1)
+            gpu.launch("sgemm")
+            gpu.free(first)
+            gpu.free(before)
+            gpu.synchronize()
+    return step
+
+
+def test_a_call_s_node_has_the_memory_that_it_took_or_gave_back(step) -> None:
+    host = step.step_stats.dev_stats[0]
+    assert host.device == "/cpu:0"
+    told = [
+        (node.node_name, used.allocator_name, [record.alloc_bytes for record in used.allocation_records])
+        for node in host.node_stats
+        for used in node.memory
+    ]
+    assert told == [
+        ("cudaMalloc", "gpu:0", [1000]),
+        ("cudaMallocAsync", "gpu:0", [5000]),
+        ("cudaMalloc", "gpu:1", [77]),
+        ("cudaFree", "gpu:0", [-1000]),
+        ("cudaFree", "gpu:0", [-100]),
+    ]
+    (used,) = host.node_stats[0].memory
+    assert (used.total_bytes, used.peak_bytes, used.live_bytes) == (1000, 1000, 1000)
+    operations = step.recording.memory_operations
+    assert used.allocation_records[0].alloc_micros * 1000 <= operations.start_ns[0] + step.recording.clock.offset_ns
+
+
+def test_without_the_extension_the_bytes_are_the_same(step, monkeypatch) -> None:
+    from collector.stepstats import serialized
+
+    native = serialized(step.recording)
+    monkeypatch.setattr(backend, "native", lambda: None)
+    assert serialized(step.recording) == native
+
+
+def test_the_trace_counts_each_device_s_memory(step) -> None:
+    events = json.loads(step.options.path.read_text())["traceEvents"]
+    levels: dict[str, list[int]] = {}
+    for event in events:
+        if event["ph"] == "C" and event["name"].startswith("memory "):
+            levels.setdefault(event["name"], []).append(event["args"]["bytes"])
+    assert levels == {"memory gpu:0": [1000, 6000, 5000, 4900], "memory gpu:1": [77]}
+
+
+def test_a_release_that_tells_no_size_gives_back_what_was_allocated_there(step) -> None:
+    from collector.recording import Recording
+    from collector.stepstats import step_stats
+
+    capture = step.recording.to_capture()
+    columns = capture["tables"]["memory_operations"]
+    columns["num_bytes"] = columns["num_bytes"] * (columns["operation"] == 1)
+    nodes = step_stats(Recording.from_capture(capture)).dev_stats[0].node_stats
+    memory = [used for node in nodes for used in node.memory]
+    freed = [record.alloc_bytes for used in memory for record in used.allocation_records if not used.total_bytes]
+    assert freed == [-1000]  # of the other nothing is known

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collector.stepstats import ALLOCATION, RELEASE
 from collector.testing.plugin.figures import (
     ALLOCATING_CALLS,
-    ALLOCATION,
     FREEING_CALLS,
-    RELEASE,
     calls_of,
     device_memory_rows,
 )

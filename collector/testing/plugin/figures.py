@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.stepstats import COPY_KINDS
+from collector.stepstats import ALLOCATION, COPY_KINDS, DEVICE_MEMORY, RELEASE
 from collector.summary import busy_ns
 
 if TYPE_CHECKING:
@@ -33,12 +33,6 @@ FREEING_CALLS = frozenset(
         *("cuMemFree", "cuMemFreeAsync", "cuArrayDestroy", "cuMipmappedArrayDestroy", "cuMemRelease"),
     }
 )
-
-ALLOCATION, RELEASE = 1, 2
-"""CUPTI's types of memory operations."""
-
-_DEVICE_MEMORY = (3, 4, 5)
-"""CUPTI's memory kinds that a program takes from a device: device, array, managed. Not a module's variables."""
 
 _HOST_WAITS = (1, 3, 4)
 """CUPTI's synchronization types that make the host wait: event, stream, context. 2 is a stream's wait for an event."""
@@ -146,7 +140,7 @@ def calls_of(recording: Recording, names: frozenset[str]) -> npt.NDArray[np.int6
 def device_memory_rows(recording: Recording, operation: int) -> npt.NDArray[np.int64]:
     """The rows in ``memory_operations`` that allocate or release device memory; none where that was not recorded."""
     table = recording.memory_operations
-    return np.flatnonzero((table.operation == operation) & np.isin(table.memory_kind, _DEVICE_MEMORY))
+    return np.flatnonzero((table.operation == operation) & np.isin(table.memory_kind, DEVICE_MEMORY))
 
 
 def _count(recording: Recording, names: frozenset[str], operation: int) -> int:

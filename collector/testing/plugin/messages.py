@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.stepstats import COPY_KINDS
-from collector.testing.plugin.figures import ALLOCATING_CALLS, ALLOCATION, calls_of, device_memory_rows
+from collector.stepstats import ALLOCATION, COPY_KINDS
+from collector.testing.plugin.figures import ALLOCATING_CALLS, calls_of, device_memory_rows
 from collector.testing.plugin.limits import show
 
 if TYPE_CHECKING:
