@@ -96,8 +96,8 @@ def machine() -> tuple[str, dict[str, Any]]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     rows = {
         "processor": f"{told['gpu']}, {os.cpu_count()} cores, {memory / 1e9:.0f} GB, load {os.getloadavg()[0]:.1f}",
-        "card": ", ".join(devices) or f"none: {probe.get('cause', '')}",
-        "driver, libcupti": f"{probe['driver_version']}, {probe['cupti_path']}" if devices else "none",
+        "card": ", ".join(devices) or "none",
+        "driver, libcupti": f"{probe['driver_version']}, {Path(probe['cupti_path']).name}" if devices else "none",
         "Python": f"{told['python']} on {platform.platform()}",
         "packages": ", ".join(f"{name} {version}" for name, version in told["libraries"].items()),
         "commit": told["git_revision"] or "unknown",
