@@ -118,8 +118,8 @@ def distinct_texts_with_python(data: memoryview, begins: Ints, ends: Ints) -> tu
     """What ``distinct_texts`` answers without the extension."""
     if ((begins < 0) | (ends < begins) | (ends > len(data))).any():
         raise IndexError("a text beyond the end of the bytes")
-    whole, ids = bytes(data), _Ids()
-    index = [ids[whole[begin:end]] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+    ids = _Ids()
+    index = [ids[data[begin:end].tobytes()] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
     return [text.decode("utf-8", "replace") for text in ids], np.array(index, np.int64)
 
 
