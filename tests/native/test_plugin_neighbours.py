@@ -49,6 +49,7 @@ def test_gpu_benchmark_measures_and_traces_by_itself_in_a_traced_run(pytester):
     assert tests["test_plain"]["phases"]["call"]["figures"]["kernels"] == 1
 
 
+@pytest.mark.slow
 def test_a_limit_on_what_gpu_benchmark_traces_is_an_error_that_says_why(pytester, driver_with):
     pytest.importorskip("scipy")
     driver_with(1)
@@ -177,6 +178,7 @@ def test_each_worker_begins_with_another_device(pytester, driver_with):
     assert seen_by(pytester) == {"gw0": "0,1,2", "gw1": "1,2,0"}
 
 
+@pytest.mark.slow
 def test_workers_share_out_only_the_devices_that_were_visible(pytester, driver_with, monkeypatch):
     driver_with(2)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-aa,GPU-bb")

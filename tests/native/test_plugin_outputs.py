@@ -180,6 +180,7 @@ def test_good(simulated_gpu, gpu_trace):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "snapshot", "said"),
     [
