@@ -20,21 +20,28 @@ MEGABYTE = 1 << 20
 # -- Used here
 
 
+@pytest.fixture
+def memory(cuda):
+    """The addresses of a megabyte on the device and of one of the host's, page-locked: no test's own deed."""
+    device = cuda.allocate(MEGABYTE)
+    with cuda.pinned(MEGABYTE) as host:
+        yield device, host
+    cuda.free(device)
+
+
 @pytest.mark.gpu(memory="1GiB", compute_capability=(7, 0))
 @pytest.mark.gpu_limits(
     kernels=3, launches=3, memcpys=2, memcpy_htod_bytes=4096, memcpy_dtoh_bytes="8KiB", memcpy_dtod_bytes=0, memsets=1,
-    memset_bytes=1000, kernel_time="5s", synchronizations=1, allocations=1, streams=2, devices=1,
+    memset_bytes=1000, kernel_time="5s", synchronizations=1, allocations=0, streams=2, devices=1,
 )  # fmt: skip
-def test_limits_hold_to_the_last_kernel_and_byte(cuda):
-    one, other, device = cuda.stream(), cuda.stream(), cuda.allocate(MEGABYTE)
-    with cuda.pinned(MEGABYTE) as host:
-        cuda.copy_to_device(device, host, 4096, one)
-        cuda.launch_empty(2, one)
-        cuda.launch("spin", ctypes.c_longlong(1000), stream=other)
-        cuda.fill(device, 7, 1000, other)
-        cuda.copy_to_host(host, device, 8192, one)
-        cuda.synchronize()
-    cuda.free(device)
+def test_limits_hold_to_the_last_kernel_and_byte(cuda, memory):
+    one, other, (device, host) = cuda.stream(), cuda.stream(), memory
+    cuda.copy_to_device(device, host, 4096, one)
+    cuda.launch_empty(2, one)
+    cuda.launch("spin", ctypes.c_longlong(1000), stream=other)
+    cuda.fill(device, 7, 1000, other)
+    cuda.copy_to_host(host, device, 8192, one)
+    cuda.synchronize()
 
 
 def test_a_step_s_figures_are_what_was_asked_for(cuda, gpu_trace):
@@ -59,7 +66,7 @@ def test_a_copy_that_runs_beside_a_kernel_is_hidden_by_it(cuda, gpu_trace):
         with gpu_trace() as step:
             cuda.launch("spin", ctypes.c_longlong(1_000_000), stream=compute)
             cuda.copy_to_device(device, host, 16 * MEGABYTE, compute)
-        assert step.kernels.overlap("copy") == 0
+        assert step.kernels.overlap("copy") < 0.01
     cuda.free(device)
 
 
