@@ -9,6 +9,7 @@ ended, and what it had printed by then is kept. The exit status says whether all
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -56,27 +57,29 @@ def scripts(chosen: list[str]) -> list[Path]:
 
 def run(command: list[str], seconds: float) -> tuple[str, str]:
     """Run a command, passing on what it prints as it does; return its output and how it ended, empty if well."""
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1", "COLUMNS": "140"},
-    )  # fmt: skip
-    output = {process.stdout: b"", process.stderr: b""}
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     deadline = time.monotonic() + seconds
-    with selectors.DefaultSelector() as ready:
-        for pipe in output:
-            ready.register(pipe, selectors.EVENT_READ)
-        while ready.get_map() and time.monotonic() < deadline:
-            for key, _ in ready.select(timeout=1.0):
-                data = os.read(key.fd, 1 << 16)
-                if not data:
-                    ready.unregister(key.fileobj)
-                output[key.fileobj] += data
-                sys.stdout.write(data.decode(errors="replace"))
-                sys.stdout.flush()
-        late = bool(ready.get_map())
-    if late:
-        os.killpg(process.pid, signal.SIGKILL)
-    status = process.wait()
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, start_new_session=True
+    ) as process, selectors.DefaultSelector() as ready:  # fmt: skip
+        try:
+            output = {process.stdout: b"", process.stderr: b""}
+            for pipe in output:
+                ready.register(pipe, selectors.EVENT_READ)
+            while ready.get_map() and time.monotonic() < deadline:
+                for key, _ in ready.select(timeout=1.0):
+                    data = os.read(key.fd, 1 << 16)
+                    if not data:
+                        ready.unregister(key.fileobj)
+                    output[key.fileobj] += data
+                    sys.stdout.write(data.decode(errors="replace"))
+                    sys.stdout.flush()
+            late = bool(ready.get_map())
+        finally:
+            if ready.get_map():
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)  # with what it started
+        status = process.wait()
     ended = f"ended after {seconds:.0f} s" if late else f"exit status {status}" if status else ""
     if ended:
         last = output[process.stderr].decode(errors="replace").strip().splitlines()
