@@ -503,7 +503,7 @@ def _count_busy(streams: list[list[list[int]]]) -> list[tuple[int, int]]:
 def _running_total(changes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     points: list[tuple[int, int]] = []
     total = 0
-    for time, amount in sorted(changes, key=lambda change: change[0]):
+    for time, amount in sorted(changes):
         total += amount
         if not -INT64_MAX - 1 <= total <= INT64_MAX:
             break  # no machine holds as much: the rest is not to be trusted

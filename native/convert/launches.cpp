@@ -26,12 +26,15 @@ std::string_view Launches::CallName(const Activity& activity) {
   return activity.op.empty() ? activity.name : activity.op;
 }
 
-size_t Launches::Slot(uint64_t key) const {
+size_t Launches::HomeSlot(uint64_t key) const {
   // Ids mostly come one after the other: sixteen in a row share a cache line.
-  const size_t mask = slots_.size() - 1;
   const uint64_t mixed = (key >> 4) * 0x9E3779B97F4A7C15u;
-  size_t at = ((mixed ^ mixed >> 32) << 4 | (key & 15)) & mask;
-  while (slots_[at] != kNone && launches_[slots_[at]].key != key) at = (at + 1) & mask;
+  return ((mixed ^ mixed >> 32) << 4 | (key & 15)) & (slots_.size() - 1);
+}
+
+size_t Launches::Slot(uint64_t key) const {
+  size_t at = HomeSlot(key);
+  while (slots_[at] != kNone && launches_[slots_[at]].key != key) at = (at + 1) & (slots_.size() - 1);
   return at;
 }
 
@@ -57,18 +60,28 @@ void Launches::AddActivity(const Node& node, const Activity& activity, uint32_t 
 }
 
 void Launches::AddCall(const Node& node, const Span& span, uint64_t ordinal, uint32_t rank) {
-  // Of calls with one correlation id, as a runtime call and the driver call inside it have, the first that starts.
-  for (const uint64_t key : {CorrelationKey(node, rank), TimeKey(node.thread_id, span.start_ns, rank)}) {
-    const uint32_t launch = Find(key);
-    if (launch == kNone || launches_[launch].caller != 0) continue;
-    launches_[launch].caller = ordinal + 1;
-    NoteCaller(ordinal);
+  const Call call{{CorrelationKey(node, rank), TimeKey(node.thread_id, span.start_ns, rank)}, span.start_ns, ordinal};
+  if (!slots_.empty()) {
+    for (const uint64_t key : call.keys) __builtin_prefetch(&slots_[HomeSlot(key)]);
   }
-  if (names_.size() == 0) return;
-  const uint32_t name = names_.Find(node.name);
-  if (name == NameTable::kNone) return;
-  calls_.push_back({name, span.start_ns, ordinal, kNone});
-  NoteCaller(ordinal);
+  if (waiting_.Push(node.name, call)) SettleCalls();
+}
+
+void Launches::SettleCalls() {
+  waiting_.Drain([this](const auto& item) {
+    const Call& call = item.payload;
+    // Of calls with one correlation id, as a runtime call and the driver call inside it have, the first that starts.
+    for (const uint64_t key : call.keys) {
+      const uint32_t launch = Find(key);
+      if (launch == kNone || launches_[launch].caller != 0) continue;
+      launches_[launch].caller = call.ordinal + 1;
+      NoteCaller(call.ordinal);
+    }
+    const uint32_t name = names_.Find(item.name, item.hash);
+    if (name == NameTable::kNone) return;
+    calls_.push_back({name, call.start_ns, call.ordinal, kNone});
+    NoteCaller(call.ordinal);
+  });
 }
 
 void Launches::NoteCaller(uint64_t ordinal) {
@@ -77,6 +90,7 @@ void Launches::NoteCaller(uint64_t ordinal) {
 }
 
 void Launches::Join() {
+  SettleCalls();
   first_call_.assign(names_.size() + 1, 0);
   for (const NamedCall& call : calls_) ++first_call_[call.name + 1];
   for (size_t name = 0; name < names_.size(); ++name) first_call_[name + 1] += first_call_[name];

@@ -8,6 +8,7 @@
 #include "convert/activity.h"
 #include "convert/name_table.h"
 #include "convert/step_stats.h"
+#include "convert/waiting_names.h"
 
 namespace collector::convert {
 
@@ -62,7 +63,15 @@ class Launches {
   static uint64_t KeyOfActivity(const Node& node, uint32_t rank);
   static std::string_view CallName(const Activity& activity);
 
+  struct Call {
+    uint64_t keys[2];
+    int64_t start_ns;
+    uint64_t ordinal;
+  };
+
+  void SettleCalls();
   void NoteCaller(uint64_t ordinal);
+  size_t HomeSlot(uint64_t key) const;
   size_t Slot(uint64_t key) const;
   uint32_t Find(uint64_t key) const;
   Launch& Insert(uint64_t key);
@@ -74,6 +83,7 @@ class Launches {
   std::vector<uint32_t> slots_;  // open addressing: index of a launch, or kNone
   std::vector<Launch> launches_;
   NameTable names_;                     // of ops that activities without a key name
+  WaitingNames<Call> waiting_{names_};  // of AddCall
   std::vector<NamedCall> calls_;        // of these names; after Join by name and start
   std::vector<uint32_t> named_launch_;  // of activities found by name, by ordinal from first_named_ on
   uint64_t first_named_ = 0;

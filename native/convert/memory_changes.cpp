@@ -3,21 +3,24 @@
 #include <algorithm>
 #include <deque>
 #include <string>
+#include <utility>
 
 #include "convert/activity.h"
 #include "convert/labels.h"
 #include "convert/name_table.h"
+#include "convert/waiting_names.h"
 
 namespace collector::convert {
 namespace {
 
 class Allocators {
  public:
-  std::vector<Delta>& operator[](std::string_view name) {
+  uint32_t Number(std::string_view name) {
     const auto [number, is_new] = names_.Insert(name);
     if (is_new) changes_.emplace_back();
-    return changes_[number];
+    return number;
   }
+  std::vector<Delta>& operator[](uint32_t number) { return changes_[number]; }
 
   std::vector<AllocatorChanges> Take(bool estimated) {
     std::vector<AllocatorChanges> all;
@@ -44,7 +47,7 @@ std::vector<AllocatorChanges> FromRecords(const StepStats& step, const std::vect
         for (const AllocationRecord& record : memory.records) {
           int64_t wall_ns;
           if (__builtin_mul_overflow(record.time_us, int64_t{1000}, &wall_ns) || !is_plausible(wall_ns)) continue;
-          allocators[memory.allocator_name].push_back({wall_ns, record.num_bytes});
+          allocators[allocators.Number(memory.allocator_name)].push_back({wall_ns, record.num_bytes});
         }
       }
     });
@@ -52,49 +55,86 @@ std::vector<AllocatorChanges> FromRecords(const StepStats& step, const std::vect
   return allocators.Take(false);
 }
 
-// Names as TensorFlow gives them: an op's first output has the op's name, others have their number behind a colon.
+// What tensors hold from their op's start to their last use. An op's first output has the op's name, others have their
+// number behind a colon, as TensorFlow names them.
 class Tensors {
  public:
-  struct Tensor {
-    int64_t start_ns;
-    int64_t end_ns;
-    int64_t num_bytes;
-    std::string_view allocator;
-  };
-
-  void Add(std::string_view op, size_t output, const Tensor& tensor) {
-    std::string_view name = op;
-    if (output > 0) {
-      std::string made = std::string(op) + ":" + std::to_string(output);
-      const uint32_t known = names_.Find(made);
-      name = known == NameTable::kNone ? std::string_view(made_names_.emplace_back(made)) : names_[known];
-    }
-    // Of outputs with one name, as loops make them, inputs mean the last; each counts on its own.
-    const uint32_t number = names_.Insert(name).number;
-    last_of_.resize(names_.size());
-    last_of_[number] = static_cast<uint32_t>(tensors_.size());
-    tensors_.push_back(tensor);
+  void Add(std::string_view op, size_t output, std::string_view allocator, const Span& span, int64_t num_bytes) {
+    const uint32_t number = allocators_.Number(allocator);
+    std::vector<Delta>& changes = allocators_[number];
+    changes.push_back({span.start_ns, num_bytes});
+    changes.push_back({span.end_ns(), -num_bytes});
+    const Place end{number, changes.size() - 1};
+    if (added_.Push(output == 0 ? op : NameOfLater(op, output), end)) SettleAdded();
   }
 
+  // To be called when all have been added: consumers may come before what they consume.
   void Use(std::string_view input, int64_t end_ns) {
-    uint32_t number = names_.Find(input);
-    if (number == NameTable::kNone) {
-      const size_t cut = input.rfind("/_");  // what sending between devices adds
-      if (cut == 0 || cut == std::string_view::npos) return;
-      number = names_.Find(input.substr(0, cut));
-      if (number == NameTable::kNone) return;
-    }
-    Tensor& tensor = tensors_[last_of_[number]];
-    tensor.end_ns = std::max(tensor.end_ns, end_ns);
+    SettleAdded();
+    if (used_.Push(input, end_ns)) SettleUsed();
   }
 
-  const std::vector<Tensor>& all() const { return tensors_; }
+  std::vector<AllocatorChanges> Take() {
+    SettleUsed();
+    return allocators_.Take(true);
+  }
 
  private:
+  // Of a tensor's end among the changes.
+  struct Place {
+    uint32_t allocator;
+    size_t change;
+  };
+
+  std::string_view NameOfLater(std::string_view op, size_t output) {
+    std::string made = std::string(op) + ":" + std::to_string(output);
+    const uint32_t known = names_.Find(made);
+    return known == NameTable::kNone ? std::string_view(made_names_.emplace_back(std::move(made))) : names_[known];
+  }
+
+  void SettleAdded() {
+    // Of outputs with one name, as loops make them, inputs mean the last; each counts on its own.
+    added_.Drain([this](const auto& item) {
+      const uint32_t number = names_.Insert(item.name, item.hash).number;
+      last_of_.resize(names_.size());
+      last_of_[number] = item.payload;
+    });
+  }
+
+  void SettleUsed() {
+    struct Found {
+      uint32_t number;
+      int64_t end_ns;
+    };
+    Found found[WaitingNames<int64_t>::kMost];
+    size_t count = 0;
+    used_.Drain([&](const auto& item) {
+      uint32_t number = names_.Find(item.name, item.hash);
+      if (number == NameTable::kNone) {
+        const size_t cut = item.name.rfind("/_");  // what sending between devices adds
+        if (cut == 0 || cut == std::string_view::npos) return;
+        number = names_.Find(item.name.substr(0, cut));
+        if (number == NameTable::kNone) return;
+      }
+      __builtin_prefetch(&last_of_[number]);
+      found[count++] = {number, item.payload};
+    });
+    for (size_t i = 0; i < count; ++i) __builtin_prefetch(&End(found[i].number));
+    for (size_t i = 0; i < count; ++i) End(found[i].number) = std::max(End(found[i].number), found[i].end_ns);
+  }
+
+  // When the last tensor of that name ends.
+  int64_t& End(uint32_t number) {
+    const Place& place = last_of_[number];
+    return allocators_[place.allocator][place.change].time_ns;
+  }
+
   NameTable names_;
   std::deque<std::string> made_names_;
-  std::vector<uint32_t> last_of_;
-  std::vector<Tensor> tensors_;
+  std::vector<Place> last_of_;
+  Allocators allocators_;
+  WaitingNames<Place> added_{names_};
+  WaitingNames<int64_t> used_{names_};
 };
 
 std::vector<AllocatorChanges> FromTensors(const StepStats& step, const std::vector<const Device*>& devices,
@@ -114,24 +154,16 @@ std::vector<AllocatorChanges> FromTensors(const StepStats& step, const std::vect
         step.ReadOutput(node.outputs[i], description);
         const Allocation& allocation = description.allocation;
         if (allocation.requested_bytes <= 0) continue;
-        tensors.Add(node.name, i,
-                    {span.start_ns, span.end_ns(), allocation.requested_bytes, allocation.allocator_name});
+        tensors.Add(node.name, i, allocation.allocator_name, span, allocation.requested_bytes);
       }
       const std::string_view inputs = ParseOpLabel(node.label).inputs;
       if (!inputs.empty()) uses.push_back({inputs, span.end_ns()});
     });
   }
-  // Consumers may come before what they consume.
   for (const Use& use : uses) {
     ForEachInput(use.inputs, [&](std::string_view input) { tensors.Use(input, use.end_ns); });
   }
-  Allocators allocators;
-  for (const Tensors::Tensor& tensor : tensors.all()) {
-    std::vector<Delta>& changes = allocators[tensor.allocator];
-    changes.push_back({tensor.start_ns, tensor.num_bytes});
-    changes.push_back({tensor.end_ns, -tensor.num_bytes});
-  }
-  return allocators.Take(true);
+  return tensors.Take();
 }
 
 }  // namespace

@@ -9,38 +9,14 @@
 namespace collector::convert {
 
 // Open addressing over hashes; the names themselves stay where they are and must outlive the table.
+//
+// A large table is slow for one reason: every look-up waits for memory. Who has many names to look up can ask for what
+// the look-ups will need while it is busy with something else: hash a name, Prefetch, and Insert or Find it later.
 class NameTable {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  // The number of `name`, and whether it is new.
-  struct Entry {
-    uint32_t number;
-    bool is_new;
-  };
-  Entry Insert(std::string_view name) {
-    if (2 * (names_.size() + 1) > slots_.size()) Grow();
-    const uint64_t hash = Hash(name);
-    size_t at = Find(name, hash);
-    if (slots_[at].number != kNone) return {slots_[at].number, false};
-    const auto number = static_cast<uint32_t>(names_.size());
-    slots_[at] = {hash, number};
-    names_.push_back(name);
-    return {number, true};
-  }
-
-  uint32_t Find(std::string_view name) const { return slots_.empty() ? kNone : slots_[Find(name, Hash(name))].number; }
-
-  std::string_view operator[](uint32_t number) const { return names_[number]; }
-  size_t size() const { return names_.size(); }
-
- private:
-  struct Slot {
-    uint64_t hash;
-    uint32_t number;
-  };
-
-  static uint64_t Hash(std::string_view name) {
+  static uint32_t Hash(std::string_view name) {
     constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15u;
     const char* at = name.data();
     size_t left = name.size();
@@ -55,12 +31,60 @@ class NameTable {
     if (left > 0) std::memcpy(&word, at, left);  // an empty name may have no address
     hash = (hash ^ word) * kMultiplier;
     hash ^= hash >> 32;
-    return hash * kMultiplier;
+    return static_cast<uint32_t>(hash * kMultiplier >> 32);
   }
 
-  size_t Find(std::string_view name, uint64_t hash) const {
+  // Three steps, each of which reads what the one before has asked for: to be taken for many names one after the other.
+  void PrefetchSlot(uint32_t hash) const {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
+  }
+  void PrefetchName(uint32_t hash) const {
+    if (const uint32_t number = Guess(hash); number != kNone) __builtin_prefetch(&names_[number]);
+  }
+  void PrefetchText(uint32_t hash) const {
+    if (const uint32_t number = Guess(hash); number != kNone) __builtin_prefetch(names_[number].data());
+  }
+
+  // The number of `name`, and whether it is new.
+  struct Entry {
+    uint32_t number;
+    bool is_new;
+  };
+  Entry Insert(std::string_view name) { return Insert(name, Hash(name)); }
+  Entry Insert(std::string_view name, uint32_t hash) {
+    if (2 * (names_.size() + 1) > slots_.size()) Grow();
+    const size_t at = SlotOf(name, hash);
+    if (slots_[at].number != kNone) return {slots_[at].number, false};
+    const auto number = static_cast<uint32_t>(names_.size());
+    slots_[at] = {hash, number};
+    names_.push_back(name);
+    return {number, true};
+  }
+
+  uint32_t Find(std::string_view name) const { return Find(name, Hash(name)); }
+  uint32_t Find(std::string_view name, uint32_t hash) const {
+    return slots_.empty() ? kNone : slots_[SlotOf(name, hash)].number;
+  }
+
+  std::string_view operator[](uint32_t number) const { return names_[number]; }
+  size_t size() const { return names_.size(); }
+
+ private:
+  struct Slot {
+    uint32_t hash;
+    uint32_t number;
+  };
+
+  // What the first slot says, which is mostly the right one.
+  uint32_t Guess(uint32_t hash) const {
+    if (slots_.empty()) return kNone;
+    const Slot& slot = slots_[hash & (slots_.size() - 1)];
+    return slot.hash == hash ? slot.number : kNone;
+  }
+
+  size_t SlotOf(std::string_view name, uint32_t hash) const {
     const size_t mask = slots_.size() - 1;
-    size_t at = (hash ^ hash >> 32) & mask;
+    size_t at = hash & mask;
     while (slots_[at].number != kNone && (slots_[at].hash != hash || names_[slots_[at].number] != name)) {
       at = (at + 1) & mask;
     }
@@ -73,7 +97,7 @@ class NameTable {
     const size_t mask = slots_.size() - 1;
     for (const Slot& slot : old) {
       if (slot.number == kNone) continue;
-      size_t at = (slot.hash ^ slot.hash >> 32) & mask;
+      size_t at = slot.hash & mask;
       while (slots_[at].number != kNone) at = (at + 1) & mask;
       slots_[at] = slot;
     }

@@ -24,7 +24,8 @@ class NodeEncoder {
   // Bytes that `Write` writes.
   size_t num_bytes() const { return num_bytes_; }
 
-  // Each row's node as an element of DeviceStepStats.node_stats. A field that holds 0 or "" is left out, as proto3 does.
+  // Each row's node as an element of DeviceStepStats.node_stats. A field that holds 0 or "" is left out, as proto3
+  // does.
   char* Write(char* to) const;
 
  private:

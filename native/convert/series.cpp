@@ -41,7 +41,9 @@ std::vector<Point> CountBusy(const std::vector<std::vector<Interval>>& streams) 
 }
 
 std::vector<Point> RunningTotal(std::vector<Delta>& deltas) {
-  std::stable_sort(deltas.begin(), deltas.end(), [](const Delta& a, const Delta& b) { return a.time_ns < b.time_ns; });
+  std::sort(deltas.begin(), deltas.end(), [](const Delta& a, const Delta& b) {
+    return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.amount < b.amount;
+  });
   std::vector<Point> points;
   int64_t total = 0;
   for (const Delta& delta : deltas) {
