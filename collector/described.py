@@ -30,7 +30,16 @@ class Described:
         self._pairs, self._counts = np.unique(
             np.stack([table.name_id, table.details_id], axis=1), axis=0, return_counts=True
         )
-        self._paths = frozenset(self._strings[name_id] for name_id in self._pairs[:, 0].tolist())
+        by_path = {self._strings[name_id]: name_id for name_id in self._pairs[:, 0].tolist()}
+        self._paths = frozenset(by_path)
+        inputs = (
+            name
+            for name_id, details_id in self._pairs.tolist()
+            if details_id
+            for name in resolve(self._strings[name_id], self._of(details_id).inputs, self._paths)
+        )
+        self.consumed = frozenset(by_path[name] for name in inputs if name in by_path)
+        """``name_id`` of the annotations whose results others take."""
 
     def label(self, name_id: int, details_id: int) -> str:
         """``timeline_label`` of an annotation, from its columns ``name_id`` and ``details_id``."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 
 from collector import backend
-from collector.protos import AllocatorMemoryUsed, DeviceStepStats, NodeExecStats
+from collector.protos import DeviceStepStats, NodeExecStats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,14 +47,14 @@ class TextColumn:
 
 
 @dataclass(frozen=True)
-class MemoryColumn:
-    """For node ``n`` the ``memory`` that ``messages[index[n]]`` is in wire format; ``b""`` for none."""
+class MessageColumn:
+    """For node ``n`` the one message that ``messages[index[n]]`` is in wire format; ``b""`` for none."""
 
     messages: Sequence[bytes]
     index: npt.NDArray[np.int64]
 
 
-Column: TypeAlias = "TextColumn | MemoryColumn | npt.NDArray[Any]"
+Column: TypeAlias = "TextColumn | MessageColumn | npt.NDArray[Any]"
 
 
 def text_column(make: Callable[..., str], *keys: npt.NDArray[Any]) -> TextColumn:
@@ -83,7 +83,7 @@ def encode_nodes(columns: Mapping[str, Column], rows: npt.NDArray[np.int64] | No
     ordered = sorted(columns.items(), key=lambda column: fields[column[0]].number)
     if rows is None:
         first = next(iter(columns.values()))
-        rows = np.arange(len(first.index if isinstance(first, (TextColumn, MemoryColumn)) else first))
+        rows = np.arange(len(first.index if isinstance(first, (TextColumn, MessageColumn)) else first))
     native = backend.native()
     if native is None:
         return _encode_one_by_one(ordered, rows)
@@ -112,7 +112,7 @@ def _indexed(column: Column) -> tuple[npt.NDArray[np.int64], list[str] | list[by
     """Values; or places and what is there: a text and a message look the same on the wire."""
     if isinstance(column, TextColumn):
         return column.index, list(column.texts)
-    if isinstance(column, MemoryColumn):
+    if isinstance(column, MessageColumn):
         return column.index, list(column.messages)
     return column.astype(np.int64, copy=False), None
 
@@ -120,15 +120,17 @@ def _indexed(column: Column) -> tuple[npt.NDArray[np.int64], list[str] | list[by
 def _encode_one_by_one(columns: Sequence[tuple[str, Column]], rows: npt.NDArray[np.int64]) -> bytes:
     names = [name for name, _ in columns]
 
-    def values_of(column: Column) -> Iterable[Any]:
+    def values_of(name: str, column: Column) -> Iterable[Any]:
         if isinstance(column, TextColumn):
             return map(column.texts.__getitem__, column.index[rows].tolist())
-        if isinstance(column, MemoryColumn):
-            parsed = [[AllocatorMemoryUsed.FromString(message)] if message else [] for message in column.messages]
+        if isinstance(column, MessageColumn):
+            number = NodeExecStats.DESCRIPTOR.fields_by_name[name].number
+            wires = (field_head(number, len(message)) + message if message else b"" for message in column.messages)
+            parsed = [getattr(NodeExecStats.FromString(wire), name) for wire in wires]
             return map(parsed.__getitem__, column.index[rows].tolist())
         return cast("list[int]", column[rows].tolist())
 
-    values = (values_of(column) for _, column in columns)
+    values = (values_of(name, column) for name, column in columns)
     device = DeviceStepStats()
     for node in zip(*values, strict=True):
         device.node_stats.add(**dict(zip(names, node, strict=True)))

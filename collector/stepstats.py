@@ -19,8 +19,9 @@ API names lose their version: ``cudaMemcpy_v3020`` is ``cudaMemcpy``.
 ``all_start_micros`` is wall time; start and relative end are truncated to µs and no activity is shorter than 1 µs, as
 TensorFlow does it; ``*_nanos`` are exact. ``scheduled_*`` and ``thread_id`` of a device's activity are those of the
 call that launched it, if that was seen. A call that allocates or frees device memory has it in ``memory``, allocator
-``gpu:D``, where memory operations were recorded. Devices are in the order of the table, by number; nodes by start, end,
-and the recording's own order.
+``gpu:D``, where memory operations were recorded. An annotation that others name as their input has an ``output`` of
+which nothing is known, so that readers draw arrows from it. Devices are in the order of the table, by number; nodes by
+start, end, and the recording's own order.
 """
 
 from __future__ import annotations
@@ -35,8 +36,16 @@ import numpy as np
 from collector.about import version
 from collector.described import Described, label_of
 from collector.names import demangle, short_name
-from collector.nodes import MemoryColumn, TextColumn, encode_nodes, field_head, text_column
-from collector.protos import AllocatorMemoryUsed, DeviceStepStats, Provenance, RunMetadata, StepStats
+from collector.nodes import MessageColumn, TextColumn, encode_nodes, field_head, text_column
+from collector.protos import (
+    AllocatorMemoryUsed,
+    DeviceStepStats,
+    NodeOutput,
+    Provenance,
+    RunMetadata,
+    StepStats,
+    TensorDescription,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -121,7 +130,8 @@ def _host(recording: Recording) -> Iterator[_Device]:
         return
     strings = recording.strings
     paths = text_column(lambda name_id: strings[name_id], annotations.name_id)
-    path_labels = text_column(Described(recording).label, annotations.name_id, annotations.details_id)
+    described = Described(recording)
+    path_labels = text_column(described.label, annotations.name_id, annotations.details_id)
     functions = text_column(lambda name_id: _api_name(strings[name_id]), calls.name_id)
     starts = np.concatenate([annotations.start_ns, calls.start_ns])
     ends = np.concatenate([annotations.end_ns, calls.end_ns])
@@ -130,6 +140,7 @@ def _host(recording: Recording) -> Iterator[_Device]:
     nodes = encode_nodes(
         {
             **({"memory": memory} if memory is not None else {}),
+            **_outputs(described, annotations, len(calls)),
             "node_name": TextColumn.concatenated([paths, functions]),
             "timeline_label": TextColumn.concatenated([path_labels, functions.mapped(label_of)]),
             "thread_id": threads,
@@ -143,7 +154,19 @@ def _host(recording: Recording) -> Iterator[_Device]:
     yield _Device("/cpu:0", nodes, {thread: known.get(thread, f"thread {thread}") for thread in used})
 
 
-def _memory(recording: Recording, skipped: int) -> MemoryColumn | None:
+def _outputs(described: Described, annotations: Table, others: int) -> dict[str, MessageColumn]:
+    """An output for each annotation that another one consumes: readers draw arrows from what has one."""
+    if not described.consumed:
+        return {}
+    is_consumed = np.isin(annotations.name_id, list(described.consumed)).astype(np.int64)
+    return {"output": MessageColumn([b"", _AN_OUTPUT], np.concatenate([is_consumed, np.zeros(others, np.int64)]))}
+
+
+_AN_OUTPUT = NodeOutput(tensor_description=TensorDescription()).SerializeToString()
+"""Of nothing that is known."""
+
+
+def _memory(recording: Recording, skipped: int) -> MessageColumn | None:
     """For each API call, after ``skipped`` other nodes, the device memory that it took or gave back."""
     operations = recording.memory_operations
     operations = operations[np.isin(operations.memory_kind, DEVICE_MEMORY)]
@@ -168,7 +191,7 @@ def _memory(recording: Recording, skipped: int) -> MemoryColumn | None:
             used.live_bytes += num_bytes
     index = np.zeros(skipped + len(recording.api_calls), np.int64)
     index[[skipped + row for row in messages]] = np.arange(1, len(messages) + 1)
-    return MemoryColumn([b"", *(used.SerializeToString(deterministic=True) for used in messages.values())], index)
+    return MessageColumn([b"", *(used.SerializeToString(deterministic=True) for used in messages.values())], index)
 
 
 @dataclass(frozen=True)

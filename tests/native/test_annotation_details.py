@@ -13,7 +13,9 @@ from collector import profiler
 from collector.details import Details
 from collector.protos import OpLogProto, RunMetadata
 from collector.recording import Recording
+from collector.stepstats import step_stats
 from collector.testing import SimulatedGpu
+from collector.timeline import Timeline
 
 OPTIONS = profiler.ProfileOptionBuilder().with_empty_output().build()
 SUFFIXES = (".pb", ".pbtxt", ".gpurec")
@@ -145,6 +147,10 @@ def test_labels_and_arrows(step):
     assert nodes["net/fc"] == "net/fc = MatMul(net/embed)"
     assert nodes["net/loss"] == "net/loss = Softmax(net/fc, net/embed)"
     assert nodes["net"] == "net = net()"
+    trace = Timeline(step[0].step_stats).generate_chrome_trace_format(show_dataflow=True)
+    flows = [event for event in json.loads(trace)["traceEvents"] if event.get("cat") == "DataFlow"]
+    assert {event["name"] for event in flows} == {"net/embed", "net/fc"}
+    assert {event["ph"] for event in flows} == {"s", "t"}
     events = json.loads((step[1] / "step.json").read_text())["traceEvents"]
     assert any(event.get("args", {}).get("inputs") == "net/fc, net/embed" for event in events)
 
@@ -188,8 +194,15 @@ def test_op_log_and_graph_for_tensorflows_tools(step):
     assert _by_name(p.profile_name_scope(OPTIONS))["net/fc"].accelerator_exec_micros == 24
 
 
+def test_the_same_without_the_extension(step, monkeypatch):
+    fast = step_stats(step[0].recording)
+    monkeypatch.setattr("collector.backend.native", lambda: None)
+    assert step_stats(step[0].recording) == fast
+
+
 def test_nothing_said_leaves_the_message_as_it_was():
     with SimulatedGpu(cuda="12.4") as gpu, collector.trace() as step, collector.annotate("a"):
         gpu.launch("relu", stream=7)
+    assert not any(node.output for device in step.step_stats.dev_stats for node in device.node_stats)
     assert not step.run_metadata.provenance.annotations
     assert not step.run_metadata.provenance.frames
