@@ -4,8 +4,8 @@
 ...     fast, slow = card.kernel("fast", mean_ns=10_000), card.kernel("slow", mean_ns=10_500, noise=0.02)
 ...     report = bench.compare({"fast": fast, "slow": slow}, gpu=card)
 
-Everything that happens to time on a real card can be switched on: noise, outliers, two modes, drift, throttling, and a
-cache that makes the first call after a flush slower.
+Everything that happens to time on a real card can be switched on: noise, outliers, two modes, drift, throttling, runs
+that differ, and a cache that makes the first call after a flush slower.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class SimulatedCard:
         self,
         seed: int = 0,
         *,
+        run_spread: float = 0.0,
         drift: float = 0.0,
         throttling: Throttling | None = None,
         cold_slowdown: float = 1.5,
@@ -62,6 +63,7 @@ class SimulatedCard:
 
         Args:
             seed: of everything random.
+            run_spread: relative standard deviation of all times from card to card, as real runs differ.
             drift: relative slowdown over 1000 calls, linear.
             throttling: when it is held down, if ever.
             cold_slowdown: what a call takes with a cold cache over what it takes with a warm one.
@@ -71,6 +73,7 @@ class SimulatedCard:
             event_overhead_ns: what its events add to whatever they time.
         """
         self._random = np.random.default_rng(seed)
+        self._run_factor = math.exp(np.random.default_rng([seed, 1]).normal(0.0, run_spread))
         self._drift = drift
         self._throttling = throttling
         self._cold_slowdown = cold_slowdown
@@ -201,7 +204,7 @@ class SimulatedCard:
         return episode is not None and 0 <= self._calls - episode.first_call < episode.calls
 
     def _slowdown(self, memory_bound: bool) -> float:
-        slowdown = 1 + self._drift * self._calls / 1000
+        slowdown = self._run_factor * (1 + self._drift * self._calls / 1000)
         if self._is_throttled() and self._throttling is not None:
             slowdown *= self._throttling.slowdown
         if memory_bound and self._is_cold:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from collector import bench
+from collector.bench.report import runs_joined
 from collector.bench.simulated import Throttling
 
 pytest.importorskip("scipy")
@@ -48,6 +49,22 @@ def test_equal_kernels_are_called_different_in_at_most_5_percent():
             arms = {name: card.kernel(name, 10_000, noise=0.02) for name in "abc"}
             report = bench.compare(arms, gpu=card, seed=seed, precision=0.01, same_within=0.0)
         wrong += bool({"faster", "slower"} & set(report.verdicts[0].values()))
+    assert wrong <= 10
+
+
+def test_runs_that_differ_are_called_a_regression_in_at_most_5_percent():
+    reports = []
+    for seed in range(60):
+        with bench.SimulatedCard(seed=seed, run_spread=0.03) as card:
+            kernel = card.kernel("a", 10_000, noise=0.01)
+            reports.append(bench.compare({"a": kernel}, gpu=card, seed=seed, precision=0.02))
+    medians = [report.comparison.arms["a"].median_ns.estimate for report in reports]
+    assert np.std(np.log(medians)) == pytest.approx(0.03, rel=0.3)
+    random, wrong = np.random.default_rng(1), 0
+    for _ in range(200):
+        drawn = [reports[index] for index in random.permutation(len(reports))[:6]]
+        found, _ = bench.regressions(runs_joined(drawn[:3]), runs_joined(drawn[3:]), fail_above=0.0)
+        wrong += found[0].failed
     assert wrong <= 10
 
 
