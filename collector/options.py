@@ -24,7 +24,7 @@ KINDS = (
 """The kinds of activity that are recorded unless something else is asked for."""
 
 KINDS_ON_REQUEST = ("memory_operations",)
-"""Further kinds, which cost more than most steps are worth: they are recorded only where they are named."""
+"""Further kinds, recorded only where they are named: CUPTI has to follow every allocation of the program for them."""
 
 _JOB_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
