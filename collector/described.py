@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,26 +27,32 @@ class Described:
     def __init__(self, recording: Recording) -> None:
         self._strings = recording.strings
         self._details = recording.details
-        table = recording.annotations
-        self._pairs, self._counts = np.unique(
-            np.stack([table.name_id, table.details_id], axis=1), axis=0, return_counts=True
-        )
-        by_path = {self._strings[name_id]: name_id for name_id in self._pairs[:, 0].tolist()}
-        self._paths = frozenset(by_path)
+        self._pairs: list[tuple[int, int, int]] = []
+        """(name_id, details_id, how often both come together)."""
+        if self._details:
+            table = recording.annotations
+            keys = table.name_id.astype(np.uint64) << np.uint64(32) | table.details_id
+            found, counts = np.unique(keys, return_counts=True)
+            self._pairs = [
+                (*divmod(key, 1 << 32), count) for key, count in zip(found.tolist(), counts.tolist(), strict=True)
+            ]
+        self._by_path = {self._strings[name_id]: name_id for name_id, _, _ in self._pairs}
+
+    @cached_property
+    def consumed(self) -> frozenset[int]:
+        """``name_id`` of the annotations whose results others take."""
         inputs = (
             name
-            for name_id, details_id in self._pairs.tolist()
-            if details_id
-            for name in resolve(self._strings[name_id], self._of(details_id).inputs, self._paths)
+            for name_id, details_id, _ in self._pairs
+            for name in resolve(self._strings[name_id], self._of(details_id).inputs, self._by_path)
         )
-        self.consumed = frozenset(by_path[name] for name in inputs if name in by_path)
-        """``name_id`` of the annotations whose results others take."""
+        return frozenset(self._by_path[name] for name in inputs if name in self._by_path)
 
     def label(self, name_id: int, details_id: int) -> str:
         """``timeline_label`` of an annotation, from its columns ``name_id`` and ``details_id``."""
         details = self._of(details_id)
         path = self._strings[name_id]
-        return label_of(path, details.op, resolve(path, details.inputs, self._paths))
+        return label_of(path, details.op, resolve(path, details.inputs, self._by_path))
 
     def fields(self) -> dict[str, Any]:
         """The fields of ``Provenance`` that tell what was said, all runs of an annotation together; {} for nothing."""
@@ -54,7 +61,7 @@ class Described:
         said: dict[str, AnnotationDetails] = {}
         frames: dict[Frame, int] = {}
         runs: dict[str, int] = {}
-        for (name_id, details_id), count in zip(self._pairs.tolist(), self._counts.tolist(), strict=True):
+        for name_id, details_id, count in self._pairs:
             path = self._strings[name_id]
             runs[path] = runs.get(path, 0) + count
             if details_id:
@@ -71,7 +78,7 @@ class Described:
         message.num_bytes = min(message.num_bytes + count * details.num_bytes, _LARGEST)
         message.op = message.op or details.op
         if not message.inputs:
-            message.inputs.extend(resolve(message.path, details.inputs, self._paths))
+            message.inputs.extend(resolve(message.path, details.inputs, self._by_path))
         if not message.stack:
             message.stack.extend(frames.setdefault(frame, len(frames)) for frame in details.stack)
 
