@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError, Message
 
 from collector.errors import InvalidFileError
 from collector.protos import GraphDef, OpLogProto, ProfileProto, RunMetadata
+from collector.timeline.wire import fields_of
 
 M = TypeVar("M", bound=Message)
 
@@ -51,6 +52,8 @@ def parse(data: bytes, kind: type[M], name: str) -> M:
         except (OSError, EOFError, zlib.error) as error:
             raise InvalidFileError(f"{name} is a broken gzip file: {error}") from error
     message = kind()
+    if kind is ProfileProto and not _has_map_entries(data):
+        return _parse_text(data, kind, name)
     try:
         message.ParseFromString(data)
     except DecodeError:
@@ -58,6 +61,20 @@ def parse(data: bytes, kind: type[M], name: str) -> M:
     if data and _is_foreign(message):
         return _parse_text(data, kind, name)
     return message
+
+
+def _has_map_entries(data: bytes) -> bool:
+    """Whether what a profile has its nodes in is made of keys and values; protobuf 4.21 crashes where it is not."""
+    entries = (
+        content
+        for number, content in fields_of(memoryview(data))
+        if number == ProfileProto.NODES_FIELD_NUMBER and content is not None
+    )
+    return all(
+        (number, content is None) in ((1, True), (2, False))
+        for entry in entries
+        for number, content in fields_of(entry)
+    )
 
 
 def _is_foreign(message: Message) -> bool:

@@ -25,7 +25,8 @@ def in_provenance(provenance: Provenance | None) -> dict[str, AnnotationDetails]
         details = AnnotationDetails()
         details.CopyFrom(given)
         details.path = node_path(given.path)
-        details.inputs[:] = map(node_path, given.inputs)
+        del details.inputs[:]
+        details.inputs.extend(map(node_path, given.inputs))
         said[details.path] = details
     return said
 

@@ -22,11 +22,11 @@ def is_run_metadata(data: bytes | bytearray | memoryview) -> bool:
     ``StepStats`` holds nothing but devices (field 1), each with a name and nodes; ``RunMetadata`` holds one
     ``StepStats`` (field 1) and other fields. The first device or step decides, so the cost does not grow with the file.
     """
-    top = _fields(memoryview(data))
+    top = fields_of(memoryview(data))
     number, first = next(top, (_END, None))
     if number != 1 or first is None:
         return number > 1
-    fields = _fields(first)
+    fields = fields_of(first)
     number, name = next(fields, (_END, None))
     if number == _END:  # an empty step, or an unnamed device without nodes among others
         return next(top, (_END, None))[0] != 1
@@ -36,7 +36,7 @@ def is_run_metadata(data: bytes | bytearray | memoryview) -> bool:
     if following != _END:  # a second device, or the nodes of the first
         return following == 1
     # A lone name is text where it names a device, and a device message where it is the only device of a step.
-    return all(number in (1, 2, 3) and value is not None for number, value in _fields(name, limit=2))
+    return all(number in (1, 2, 3) and value is not None for number, value in fields_of(name, limit=2))
 
 
 def parse_step(data: bytes | bytearray | memoryview, source: str = "", *, whole: bool | None = None) -> Any:
@@ -63,7 +63,7 @@ def provenance_of(data: bytes | bytearray | memoryview) -> Provenance | None:
         InvalidFileError: it cannot be read.
     """
     found = None
-    for number, payload in _fields(memoryview(data)):
+    for number, payload in fields_of(memoryview(data)):
         if number == RunMetadata.PROVENANCE_FIELD_NUMBER and payload is not None:
             found = found or Provenance()
             try:
@@ -75,7 +75,7 @@ def provenance_of(data: bytes | bytearray | memoryview) -> Provenance | None:
     return found
 
 
-def _fields(data: memoryview, limit: int | None = None) -> Iterator[tuple[int, memoryview | None]]:
+def fields_of(data: memoryview, limit: int | None = None) -> Iterator[tuple[int, memoryview | None]]:
     """Field number and, where it has a length, payload (as far as it is there) of each field; ends at rubbish."""
     position = 0
     while position < len(data) and limit != 0:
