@@ -162,8 +162,8 @@ def cpu_seconds(arm: Arm) -> dict[str, float]:
     return found
 
 
-def measure_tensorflow(nodes: int, repeats: int) -> bool:
-    """Prints the table beside TensorFlow's profiler; whether the goal is met, as far as that can be known here."""
+def measure_tensorflow(nodes: int, repeats: int) -> bool | None:
+    """Prints the table beside TensorFlow's profiler; whether the goal is met, None where that cannot be known."""
     model = tensorflow_model(nodes)
     has_tensorflow = importlib.util.find_spec("tensorflow") is not None
     arms = {"ours": ours(*model)} | ({"TensorFlow's": tensorflows(*model)} if has_tensorflow else {})
@@ -178,7 +178,7 @@ def measure_tensorflow(nodes: int, repeats: int) -> bool:
     print(_beside("all", sums))
     if not has_tensorflow:
         print("\nTENSORFLOW IS NOT INSTALLED: ITS OWN PROFILER WAS NOT MEASURED")
-        return True
+        return None
     return sums["ours"] <= GOAL_RATIO * sums["TensorFlow's"]
 
 
@@ -214,11 +214,11 @@ def main() -> int:
         return 0
     print(f"{processor()}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     met = measure_steps(options.kernels, options.repeats)
-    met = measure_tensorflow(options.nodes, options.repeats) and met
-    print(
-        f"\ngoals: {GOAL_SECONDS:.0f} s from the file, {GOAL_MILLISECONDS} ms afterwards: {'met' if met else 'MISSED'}"
-    )
-    return 0 if met else 1
+    beside = measure_tensorflow(options.nodes, options.repeats)
+    print(f"\n{GOAL_SECONDS:.0f} s from the file, {GOAL_MILLISECONDS} ms afterwards: {'met' if met else 'MISSED'}")
+    if beside is not None:
+        print(f"not slower than TensorFlow's profiler: {'met' if beside else 'MISSED'}")
+    return 0 if met and beside is not False else 1
 
 
 if __name__ == "__main__":
