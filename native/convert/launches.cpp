@@ -56,11 +56,14 @@ Launches::Launch& Launches::Insert(uint64_t key) {
 void Launches::AddActivity(const Node& node, const Activity& activity, uint32_t rank) {
   const uint64_t key = KeyOfActivity(node, rank);
   if (key != 0) ++Insert(key).num_activities;
-  if (node.correlation_id == 0) names_.Insert(CallName(activity));
+  if (node.correlation_id != 0) return;
+  has_time_keys_ = has_time_keys_ || key != 0;
+  names_.Insert(CallName(activity));
 }
 
 void Launches::AddCall(const Node& node, const Span& span, uint64_t ordinal, uint32_t rank) {
-  const Call call{{CorrelationKey(node, rank), TimeKey(node.thread_id, span.start_ns, rank)}, span.start_ns, ordinal};
+  const uint64_t time_key = has_time_keys_ ? TimeKey(node.thread_id, span.start_ns, rank) : 0;
+  const Call call{{CorrelationKey(node, rank), time_key}, span.start_ns, ordinal};
   if (!slots_.empty()) {
     for (const uint64_t key : call.keys) __builtin_prefetch(&slots_[HomeSlot(key)]);
   }
@@ -75,18 +78,20 @@ void Launches::SettleCalls() {
       const uint32_t launch = Find(key);
       if (launch == kNone || launches_[launch].caller != 0) continue;
       launches_[launch].caller = call.ordinal + 1;
-      NoteCaller(call.ordinal);
+      NoteCaller(call.ordinal, launch);
     }
     const uint32_t name = names_.Find(item.name, item.hash);
-    if (name == NameTable::kNone) return;
-    calls_.push_back({name, call.start_ns, call.ordinal, kNone});
-    NoteCaller(call.ordinal);
+    if (name != NameTable::kNone) calls_.push_back({name, call.start_ns, call.ordinal, kNone});
   });
 }
 
-void Launches::NoteCaller(uint64_t ordinal) {
-  if (is_caller_.size() <= ordinal) is_caller_.resize(ordinal + ordinal / 2 + 64);
-  is_caller_[ordinal] = true;
+void Launches::NoteCaller(uint64_t ordinal, uint32_t launch) {
+  if (launch_of_.size() <= ordinal) launch_of_.resize(ordinal + ordinal / 2 + 64, kNone);
+  if (launch_of_[ordinal] == kNone) {
+    launch_of_[ordinal] = launch;
+  } else {
+    more_launches_.emplace_back(ordinal, launch);
+  }
 }
 
 void Launches::Join() {
@@ -107,7 +112,10 @@ void Launches::Join() {
   for (NamedCall& call : calls_) {
     call.launch = static_cast<uint32_t>(launches_.size());
     launches_.emplace_back().caller = call.ordinal + 1;
+    NoteCaller(call.ordinal, call.launch);
   }
+  std::stable_sort(more_launches_.begin(), more_launches_.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
 }
 
 uint32_t Launches::KeyedLaunchOf(const Node& node, uint32_t rank) const {
@@ -135,29 +143,18 @@ void Launches::CountNamed(const Node& node, const Activity& activity, const Span
   named_launch_[index] = launch;
 }
 
-Launches::Flows Launches::FlowsFrom(const Node& node, const Span& span, uint64_t ordinal, uint32_t rank,
-                                    uint64_t& next_flow_id) {
+Launches::Flows Launches::FlowsFrom(uint64_t ordinal, uint64_t& next_flow_id) {
   Flows flows{next_flow_id, 0};
-  if (ordinal >= is_caller_.size() || !is_caller_[ordinal]) return flows;
-  const auto take = [&](uint32_t index) {
-    if (index == kNone) return;
-    Launch& launch = launches_[index];
-    if (launch.caller != ordinal + 1 || launch.first_flow != 0) return;
+  if (ordinal >= launch_of_.size() || launch_of_[ordinal] == kNone) return flows;
+  const auto take = [&](Launch& launch) {
     launch.first_flow = next_flow_id;
     next_flow_id += launch.num_activities;
     flows.number += launch.num_activities;
   };
-  take(Find(CorrelationKey(node, rank)));
-  take(Find(TimeKey(node.thread_id, span.start_ns, rank)));
-  if (calls_.empty()) return flows;
-  const uint32_t name = names_.Find(node.name);
-  if (name == NameTable::kNone) return flows;
-  const auto last = calls_.begin() + first_call_[name + 1];
-  const auto found = std::lower_bound(calls_.begin() + first_call_[name], last, std::make_pair(span.start_ns, ordinal),
-                                      [](const NamedCall& call, const std::pair<int64_t, uint64_t>& wanted) {
-                                        return std::make_pair(call.start_ns, call.ordinal) < wanted;
-                                      });
-  if (found != last && found->ordinal == ordinal) take(found->launch);
+  take(launches_[launch_of_[ordinal]]);
+  auto more = std::lower_bound(more_launches_.begin(), more_launches_.end(), ordinal,
+                               [](const auto& pair, uint64_t wanted) { return pair.first < wanted; });
+  for (; more != more_launches_.end() && more->first == ordinal; ++more) take(launches_[more->second]);
   return flows;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "convert/activity.h"
@@ -36,7 +37,7 @@ class Launches {
     uint64_t number = 0;
   };
   // The arrows that start at a call; takes their ids from next_flow_id.
-  Flows FlowsFrom(const Node& node, const Span& span, uint64_t ordinal, uint32_t rank, uint64_t& next_flow_id);
+  Flows FlowsFrom(uint64_t ordinal, uint64_t& next_flow_id);
   // The arrow that ends at an activity; 0: none.
   uint64_t FlowTo(const Node& node, uint64_t ordinal, uint32_t rank);
 
@@ -70,7 +71,7 @@ class Launches {
   };
 
   void SettleCalls();
-  void NoteCaller(uint64_t ordinal);
+  void NoteCaller(uint64_t ordinal, uint32_t launch);
   size_t HomeSlot(uint64_t key) const;
   size_t Slot(uint64_t key) const;
   uint32_t Find(uint64_t key) const;
@@ -79,7 +80,9 @@ class Launches {
   uint32_t KeyedLaunchOf(const Node& node, uint32_t rank) const;
   uint32_t NamedLaunchOf(const Activity& activity, const Span& span) const;
 
-  std::vector<bool> is_caller_;  // by ordinal
+  std::vector<uint32_t> launch_of_;                           // of calls, by ordinal
+  std::vector<std::pair<uint64_t, uint32_t>> more_launches_;  // of calls with several; after Join by ordinal
+  bool has_time_keys_ = false;
   std::vector<uint32_t> slots_;  // open addressing: index of a launch, or kNone
   std::vector<Launch> launches_;
   NameTable names_;                     // of ops that activities without a key name

@@ -481,7 +481,7 @@ void Teller::DrawNode(const Group& group, const Node& node, const Span& span, ui
   } else {
     ReadHostActivity(node, activity_);
     if (!launches_.empty()) {
-      const Launches::Flows flows = launches_.FlowsFrom(node, span, ordinal, group.rank, next_flow_id_);
+      const Launches::Flows flows = launches_.FlowsFrom(ordinal, next_flow_id_);
       slice.first_flow_out = flows.first;
       slice.num_flows_out = flows.number;
       summary_.flows += flows.number;
