@@ -330,3 +330,22 @@ def test_a_driver_that_says_no_is_no_gpu(cuda, monkeypatch):
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     with pytest.raises(UnavailableError, match="cuda-python is not installed"):
         bench_gpu.find_gpu()
+
+
+def test_the_examples_kernels_are_compiled_checked_and_compared(cuda, root, monkeypatch):
+    pytest.importorskip("scipy")
+    import simulated_cuda
+
+    from collector import bench
+    from collector.bench.discovery import discover
+
+    sys.modules["cuda.bindings"].nvrtc = simulated_cuda._Nvrtc()
+    freed = []
+    monkeypatch.setattr(cuda.driver, "cuMemFree", lambda address: (freed.append(address), (0,))[1])
+    for instance in discover([root / "examples" / "bench_saxpy.py"], "65536|tiny"):
+        with instance.prepared() as case:
+            assert case.options["gpu"] is cuda.gpu
+            comparison = bench.compare(case.arms, **{**case.options, "max_rounds": 40}).comparison
+        assert not comparison.failures
+        assert comparison.ratios["two kernels"].interval.estimate == pytest.approx(2.0)
+    assert len(freed) >= 6
