@@ -28,7 +28,8 @@ for name in ("collector._native", "collector.testing", "collector.timeline", "ri
 def run(pytester, source, *arguments, ini=INI, file="test_step.py", apart=False):
     """Write ``source`` as a test file (none: leave the files as they are), run pytest, return its result.
 
-    In this process, unless it is to be ``apart``: because it ends its process, changes it, or must find it fresh.
+    In this process, unless it is to be ``apart``: because it ends its process, changes it, or must find it fresh. (The
+    simulator stays the one that was last opened in a process, also for a run that opens none.)
     """
     if source is not None:
         (pytester.path / file).write_text(source)

@@ -365,7 +365,7 @@ def test_a_required_gpu_that_is_missing_fails_the_run_at_once(pytester, no_gpu, 
 
 def test_a_required_gpu_that_is_there_changes_nothing(pytester, no_gpu, monkeypatch):
     monkeypatch.setenv("COLLECTOR_SIMULATED_DEVICES", "1")
-    run(pytester, NEEDY, "--require-gpu").assert_outcomes(passed=3)
+    run(pytester, NEEDY, "--require-gpu", apart=True).assert_outcomes(passed=3)
 
 
 def test_x_and_lf_see_our_failures_as_any_other(pytester):
