@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from collector import profiler
 from collector.cli import main
 from collector.errors import InvalidFileError
-from collector.profiler import slices, snappy
+from collector.profiler import prompt, slices, snappy
 from collector.profiler.checkpoint import Checkpoint
 from collector.profiler.crc32c import crc32c, unmask
 from collector.protos import BundleEntryProto, BundleHeaderProto, DataType, GraphDef
@@ -297,6 +297,20 @@ def test_snappy_copies_may_run_into_themselves():
 def test_snappy_never_fails_otherwise(data):
     with contextlib.suppress(InvalidFileError):
         assert isinstance(snappy.decompress(data), bytes)
+
+
+def test_the_prompt_survives_a_corrupt_value(tmp_path):
+    graph = GraphDef()
+    graph.node.add(name="v", op="VariableV2")
+    p = profiler.Profiler(graph)
+    p.add_checkpoint(_write(tmp_path, {"v": WEIGHTS}))
+    (tmp_path / "model.ckpt.data-00000-of-00001").write_bytes(bytes(24))
+    written: list[str] = []
+    asked = prompt.Prompt(lambda command: p.reporter.ask(command.name, command.options).text)
+    asked.run(["scope -select tensor_value", "scope -select params"], written.append)
+    assert "the value of v is corrupt (its checksum is wrong)\n" in written[0]
+    assert written[0].count("\n") == 1
+    assert "# parameters" in written[1]
 
 
 def test_values_that_are_gone_are_said_at_the_question(tmp_path, capsys):
