@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from collector import profiler
-from collector.errors import InvalidFileError
+from collector.errors import CollectorError, InvalidFileError
 from collector.profiler.advice import registry
 from collector.profiler.collecting import without_collecting
 from collector.profiler.columns import DeviceColumns, read_devices
@@ -214,3 +216,24 @@ def test_the_garbage_collector_is_left_as_it_was():
             assert gc.isenabled() == was_on
         finally:
             gc.enable()
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), min_size=1, max_size=3), st.integers(0, 400))
+def test_a_damaged_step_is_profiled_or_refused(changes, end):
+    device = [("a:k", 100, 5, "kernel grid:1,1,1", 90), ("a:MEMCPYHtoD", 110, 5, "MEMCPYHtoD 64 bytes (x)", 95)]
+    host = [("a", 80, 60, "a = A(b)", 0), ("cudaLaunchKernel", 90, 2, "", 0)]
+    metadata = _step(host=host, device=device)
+    metadata.provenance.frames.add(file="train.py", line=3, function="step")
+    metadata.provenance.annotations.add(path="a", op="A", inputs=["b"], flops=10, runs=1, stack=[0])
+    data = bytearray(metadata.SerializeToString())
+    for at, byte in changes:
+        data[at % len(data)] = byte
+    p = profiler.Profiler()
+    try:
+        p.add_recorded_step(0, bytes(data[: end or None]))
+    except CollectorError:
+        return
+    for ask in (p.profile_name_scope, p.profile_graph, p.profile_operations, p.profile_python):
+        assert ask(OPTIONS).name in ("_TFProfRoot", "")
+    assert p.advice_text({"explain": "true"})

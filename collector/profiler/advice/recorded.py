@@ -262,7 +262,7 @@ def small_grids(activity: Activity, limits: Limits) -> Iterator[Advice]:
         known = device.is_kernel & (device.grid_blocks > 0) & ~communicates[device.name_id]
         small = known & (device.grid_blocks < limits["blocks"])
         spent, total = int(device.duration[small].sum()), int(device.duration[known].sum())
-        if small.any() and spent >= limits["share"] * total:
+        if spent and spent >= limits["share"] * total:
             line = (
                 f"kernels of fewer than {limits['blocks']:.0f} blocks take {spent / total:.0%} of the kernel time of "
                 f"{device.name}; give them more work or run some at once"
@@ -278,7 +278,7 @@ def tensor_core_free_matmuls(activity: Activity, limits: Limits) -> Iterator[Adv
         plain = np.array([bool(_MATMUL.search(kind)) and not _TENSOR_CORE.search(kind) for kind in kinds], bool)
         rows = plain[device.name_id] & device.is_kernel
         spent, total = int(device.duration[rows].sum()), int(device.duration[device.is_kernel].sum())
-        if rows.any() and spent >= limits["share"] * total:
+        if spent and spent >= limits["share"] * total:
             line = (
                 f"matrix products without tensor cores take {spent / total:.0%} of the kernel time of {device.name}; "
                 "use TF32, half precision, or sizes that are multiples of 8"
