@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -120,6 +120,33 @@ _LOSSES = {
 """Field -> the line that explains it. A field that is not here is no loss whatever its value."""
 
 
+class LaunchFates(NamedTuple):
+    """What became of each launch of a step: one row for each correlation id."""
+
+    launched_at: npt.NDArray[np.int64]
+    """When it was called, CUPTI's ns."""
+    matched: npt.NDArray[np.bool_]
+    failed: npt.NDArray[np.bool_]
+    captured: npt.NDArray[np.bool_]
+
+    @property
+    def without_activity(self) -> npt.NDArray[np.bool_]:
+        """Those that succeeded, and of which nothing was recorded."""
+        return ~(self.matched | self.failed | self.captured)
+
+    @classmethod
+    def of(cls, activities: Sequence[Columns], api_calls: Columns, strings: Sequence[str]) -> LaunchFates:
+        """Hold launches against activities; for the arguments see `reconcile`."""
+        launching = _ids_starting_with(strings, _LAUNCH_PREFIXES, but_not=_NOT_LAUNCHES)
+        is_launch = np.isin(api_calls["name_id"], launching)
+        launches, first = np.unique(api_calls["correlation_id"][is_launch], return_index=True)
+        launched_at = api_calls["start_ns"][is_launch][first]
+        matched = np.isin(launches, np.concatenate([columns["correlation_id"] for columns in activities]))
+        failed = ~matched & np.isin(launches, api_calls["correlation_id"][is_launch & (api_calls["return_value"] != 0)])
+        captured = ~matched & ~failed & _inside_capture(launched_at, api_calls, strings)
+        return cls(launched_at, matched, failed, captured)
+
+
 def reconcile(
     activities: Sequence[Columns], kernels: Columns, api_calls: Columns, strings: Sequence[str]
 ) -> dict[str, int]:
@@ -131,21 +158,15 @@ def reconcile(
         api_calls: every API call, with the rows that were set apart.
         strings: what ``name_id`` indexes.
     """
-    ids = api_calls["name_id"]
-    launching = _ids_starting_with(strings, _LAUNCH_PREFIXES, but_not=_NOT_LAUNCHES)
-    is_launch = np.isin(ids, launching)
-    launches, first = np.unique(api_calls["correlation_id"][is_launch], return_index=True)
-    launched_at = api_calls["start_ns"][is_launch][first]
-    matched = np.isin(launches, np.concatenate([columns["correlation_id"] for columns in activities]))
-    failed = ~matched & np.isin(launches, api_calls["correlation_id"][is_launch & (api_calls["return_value"] != 0)])
-    captured = ~matched & ~failed & _inside_capture(launched_at, api_calls, strings)
-    orphans = ~np.isin(kernels["correlation_id"], api_calls["correlation_id"]) if len(ids) else np.zeros(0, bool)
+    fates = LaunchFates.of(activities, api_calls, strings)
+    known = api_calls["correlation_id"]
+    orphans = ~np.isin(kernels["correlation_id"], known) if len(known) else np.zeros(0, bool)
     return {
-        "launches_seen": len(launches),
-        "launches_matched": int(matched.sum()),
-        "launches_failed": int(failed.sum()),
-        "launches_captured": int(captured.sum()),
-        "launches_without_kernel": int((~(matched | failed | captured)).sum()),
+        "launches_seen": len(fates.launched_at),
+        "launches_matched": int(fates.matched.sum()),
+        "launches_failed": int(fates.failed.sum()),
+        "launches_captured": int(fates.captured.sum()),
+        "launches_without_kernel": int(fates.without_activity.sum()),
         "kernels_without_launch": int(orphans.sum()),
     }
 

@@ -35,11 +35,13 @@ import numpy as np
 
 from collector.about import version
 from collector.described import Described, label_of
+from collector.losses import times_of_losses
 from collector.names import demangle, short_name
 from collector.nodes import MessageColumn, TextColumn, encode_nodes, field_head, text_column
 from collector.protos import (
     AllocatorMemoryUsed,
     DeviceStepStats,
+    LossTimes,
     NodeOutput,
     Provenance,
     RunMetadata,
@@ -359,8 +361,16 @@ def _provenance(recording: Recording) -> Provenance:
         clock_offset_nanos=clock.offset_ns,
         window_start_nanos=clock.cupti_start_ns + clock.offset_ns,
         window_end_nanos=clock.cupti_stop_ns + clock.offset_ns,
+        losses=[
+            LossTimes(figure=figure, at_nanos=[time + clock.offset_ns for time in times])
+            for figure, times in _loss_times(recording).items()
+        ],
         **Described(recording).fields(),
     )
+
+
+def _loss_times(recording: Recording) -> dict[str, list[int]]:
+    return {} if recording.ledger.complete else times_of_losses(recording)
 
 
 def _text(value: object) -> str:

@@ -18,6 +18,7 @@ from collector.protos.pprof_pb2 import PprofProfile
 from collector.protos.run_metadata_pb2 import (
     AnnotationDetails,
     CostGraphDef,
+    LossTimes,
     Provenance,
     RunMetadata,
     StackFrame,
@@ -78,6 +79,7 @@ __all__ = [
     "FunctionDefLibrary",
     "GraphDef",
     "GraphNodeProto",
+    "LossTimes",
     "MemoryStats",
     "MultiGraphNodeProto",
     "NameAttrList",

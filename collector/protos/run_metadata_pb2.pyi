@@ -107,8 +107,16 @@ class AnnotationDetails(_message.Message):
     stack: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, path: _Optional[str] = ..., op: _Optional[str] = ..., flops: _Optional[int] = ..., num_bytes: _Optional[int] = ..., runs: _Optional[int] = ..., inputs: _Optional[_Iterable[str]] = ..., stack: _Optional[_Iterable[int]] = ...) -> None: ...
 
+class LossTimes(_message.Message):
+    __slots__ = ("figure", "at_nanos")
+    FIGURE_FIELD_NUMBER: _ClassVar[int]
+    AT_NANOS_FIELD_NUMBER: _ClassVar[int]
+    figure: str
+    at_nanos: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, figure: _Optional[str] = ..., at_nanos: _Optional[_Iterable[int]] = ...) -> None: ...
+
 class Provenance(_message.Message):
-    __slots__ = ("collector_version", "source", "simulated", "environment", "ledger", "clock_offset_nanos", "window_start_nanos", "window_end_nanos", "annotations", "frames")
+    __slots__ = ("collector_version", "source", "simulated", "environment", "ledger", "clock_offset_nanos", "window_start_nanos", "window_end_nanos", "annotations", "frames", "losses")
     class EnvironmentEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -133,6 +141,7 @@ class Provenance(_message.Message):
     WINDOW_END_NANOS_FIELD_NUMBER: _ClassVar[int]
     ANNOTATIONS_FIELD_NUMBER: _ClassVar[int]
     FRAMES_FIELD_NUMBER: _ClassVar[int]
+    LOSSES_FIELD_NUMBER: _ClassVar[int]
     collector_version: str
     source: str
     simulated: bool
@@ -143,7 +152,8 @@ class Provenance(_message.Message):
     window_end_nanos: int
     annotations: _containers.RepeatedCompositeFieldContainer[AnnotationDetails]
     frames: _containers.RepeatedCompositeFieldContainer[StackFrame]
-    def __init__(self, collector_version: _Optional[str] = ..., source: _Optional[str] = ..., simulated: bool = ..., environment: _Optional[_Mapping[str, str]] = ..., ledger: _Optional[_Mapping[str, int]] = ..., clock_offset_nanos: _Optional[int] = ..., window_start_nanos: _Optional[int] = ..., window_end_nanos: _Optional[int] = ..., annotations: _Optional[_Iterable[_Union[AnnotationDetails, _Mapping]]] = ..., frames: _Optional[_Iterable[_Union[StackFrame, _Mapping]]] = ...) -> None: ...
+    losses: _containers.RepeatedCompositeFieldContainer[LossTimes]
+    def __init__(self, collector_version: _Optional[str] = ..., source: _Optional[str] = ..., simulated: bool = ..., environment: _Optional[_Mapping[str, str]] = ..., ledger: _Optional[_Mapping[str, int]] = ..., clock_offset_nanos: _Optional[int] = ..., window_start_nanos: _Optional[int] = ..., window_end_nanos: _Optional[int] = ..., annotations: _Optional[_Iterable[_Union[AnnotationDetails, _Mapping]]] = ..., frames: _Optional[_Iterable[_Union[StackFrame, _Mapping]]] = ..., losses: _Optional[_Iterable[_Union[LossTimes, _Mapping]]] = ...) -> None: ...
 
 class RunMetadata(_message.Message):
     __slots__ = ("step_stats", "cost_graph", "partition_graphs", "function_graphs", "provenance")

@@ -26,7 +26,7 @@ Write = Callable[[Any], object]
 
 _WINDOW_START, _WINDOW_END = "start", "end"
 _WHERE_LOST = {"early": _WINDOW_START}
-"""Where in time a loss happened, if not at the end: known for few."""
+"""Where in time a loss happened of which no single times are told."""
 
 
 @dataclass(frozen=True)
@@ -207,13 +207,20 @@ def remarks_of(provenance: Provenance | None) -> list[tuple[str, str, int | None
 
     ledger = Ledger.from_dict(provenance.ledger)
     ends = {_WINDOW_START: provenance.window_start_nanos or None, _WINDOW_END: provenance.window_end_nanos or None}
+    known = {losses.figure: losses.at_nanos for losses in provenance.losses}
     remarks = []
     for field in fields(Ledger):
         if field.name == "source_counters":
             continue
         for line in Ledger.from_dict({field.name: getattr(ledger, field.name)}).losses():
             name = "lost: " + line.partition(":")[0]
-            remarks.append((name, line, ends[_WHERE_LOST.get(field.name, _WINDOW_END)]))
+            where = _WHERE_LOST.get(field.name)
+            if field.name in known:
+                remarks += [(name, line, at_ns) for at_ns in known[field.name]]
+            elif where is not None:
+                remarks.append((name, line, ends[where]))
+            else:
+                remarks.append((name, f"{line} (when is not known)", ends[_WINDOW_END]))
     return remarks
 
 

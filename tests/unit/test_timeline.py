@@ -410,15 +410,19 @@ def test_nodes_without_a_possible_time_are_counted():
 
 def test_losses_are_to_be_seen():
     step = launched_step()
-    ledger = Ledger(records_dropped=12, early=3)
+    ledger = Ledger(records_dropped=12, early=3, launches_without_kernel=2)
     step.provenance.ledger.update(ledger.as_dict())
     step.provenance.window_start_nanos = BASE_NS - 50
     step.provenance.window_end_nanos = BASE_NS + 20_000
+    step.provenance.losses.add(figure="launches_without_kernel", at_nanos=[BASE_NS + 3_000, BASE_NS + 7_000])
     text = chrome_trace(step)
-    assert [(e["name"], e["ts"], e["s"]) for e in events(text, "i")] == [
-        ("lost: 3 activities start before the step and are kept apart", 0.0, "g"),
-        ("lost: CUPTI dropped 12 records", 20.0, "g"),
+    assert sorted((e["ts"], e["name"], e["s"]) for e in events(text, "i")) == [
+        (0.0, "lost: 3 activities start before the step and are kept apart", "g"),
+        (3.0, "lost: 2 launches succeeded but no activity of theirs was recorded", "g"),
+        (7.0, "lost: 2 launches succeeded but no activity of theirs was recorded", "g"),
+        (20.0, "lost: CUPTI dropped 12 records", "g"),
     ]
+    assert "when is not known" in next(e for e in events(text, "i") if e["ts"] == 20.0)["args"]["details"]
     other = json.loads(text)["otherData"]
     assert other["losses"] == ledger.losses()
     assert other["ledger"]["records_dropped"] == 12

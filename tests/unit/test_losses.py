@@ -1,0 +1,61 @@
+"""When something was lost: told as far as it is known, and drawn there."""
+
+from __future__ import annotations
+
+import json
+
+from collector.losses import PLACES, times_of_losses
+from collector.stepstats import run_metadata
+from collector.timeline import chrome_trace
+
+
+def test_nothing_lost_has_no_times(build):
+    build.launch(5, 1500).kernel("add", 7250, 100, correlation_id=5)
+    recording = build.recording()
+    assert times_of_losses(recording) == {}
+    assert not run_metadata(recording).provenance.losses
+
+
+def test_a_launch_without_activity_is_lost_when_it_was_called(build, start_ns):
+    build.launch(5, 1500).launch(6, 2500).kernel("add", 7250, 100, correlation_id=5)
+    assert times_of_losses(build.recording()) == {"launches_without_kernel": [start_ns + 2500]}
+
+
+def test_an_activity_without_a_time_is_lost_when_it_was_launched(build, start_ns):
+    build.launch(5, 1500).kernel("add", 7250, -8000, correlation_id=5)
+    assert times_of_losses(build.recording()) == {"invalid_timestamps": [start_ns + 1500]}
+
+
+def test_an_activity_that_ends_too_late_is_lost_where_it_starts(build, start_ns):
+    build.launch(5, 1500).kernel("add", 7250, 10**12, correlation_id=5)
+    assert times_of_losses(build.recording()) == {"late": [start_ns + 7250]}
+
+
+def test_a_kernel_without_a_launch_is_where_it_is(build, start_ns):
+    build.launch(5, 1500).kernel("add", 7250, 100, correlation_id=5).kernel("mul", 8000, 100, correlation_id=9)
+    assert times_of_losses(build.recording()) == {"kernels_without_launch": [start_ns + 8000]}
+
+
+def test_a_launch_under_an_unknown_annotation_is_when_it_was_called(build, start_ns):
+    build.launch(5, 1500).kernel("add", 7250, 100, correlation_id=5)
+    build.raw("external_correlations", correlation_id=5, external_id=77, external_kind=5)
+    assert times_of_losses(build.recording()) == {"correlations_unmatched": [start_ns + 1500]}
+
+
+def test_of_many_losses_the_first_of_each_part_of_the_step_is_told(build):
+    for number in range(1, 10 * PLACES):
+        build.launch(number, 20 * number)
+    found = times_of_losses(build.recording())["launches_without_kernel"]
+    assert found == sorted(found)
+    assert 1 < len(found) <= PLACES
+
+
+def test_they_are_drawn_where_they_happened(build, start_ns):
+    build.launch(5, 1500).launch(6, 2500).kernel("add", 7250, 100, correlation_id=5)
+    trace = json.loads(chrome_trace(build.recording()))
+    instants = [event for event in trace["traceEvents"] if event["ph"] == "i"]
+    calls = [event for event in trace["traceEvents"] if event["ph"] == "X" and event["name"] == "cudaLaunchKernel"]
+    assert [event["name"] for event in instants] == [
+        "lost: 1 launches succeeded but no activity of theirs was recorded"
+    ]
+    assert instants[0]["ts"] == max(call["ts"] for call in calls)
