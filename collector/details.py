@@ -66,7 +66,8 @@ def stack_of(frame: FrameType | None, own_file: str) -> tuple[Frame, ...]:
     while frame is not None:
         code = frame.f_code
         if code.co_filename != own_file:
-            frames.append(Frame(code.co_filename, frame.f_lineno, code.co_name, code.co_firstlineno))
+            line = frame.f_lineno or code.co_firstlineno  # some instructions are of no line
+            frames.append(Frame(_text(code.co_filename), line, _text(code.co_name), code.co_firstlineno))
         frame = frame.f_back
     return tuple(reversed(frames))
 
@@ -107,7 +108,7 @@ def _op(value: Any) -> str:
         raise TypeError(f"annotate(op=) takes text, not {type(value).__name__}")
     if not value.strip():
         raise ValueError("annotate(op=) is empty; leave it out where there is no type to give")
-    return value
+    return _text(value)
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -124,4 +125,9 @@ def _names(value: Any) -> tuple[str, ...]:
             raise TypeError(f"annotate(inputs=) takes names of annotations, not {type(name).__name__}")
         if not name.strip("/ "):
             raise ValueError("annotate(inputs=) has an empty name in it")
-    return names
+    return tuple(map(_text, names))
+
+
+def _text(text: str) -> str:
+    """As files can hold it: names of files that are not UTF-8 have halves of characters in them."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -166,6 +166,16 @@ def test_an_input_that_no_label_can_hold_is_left_out_of_it_alone():
     assert "f(x, y)" in _by_name(_profiler(step.recording).profile_graph(OPTIONS).children[-1])
 
 
+def test_files_whose_names_are_not_utf8_are_saved(tmp_path):
+    code = compile("with annotate('a', op='Op\\udcff', stack=True): launch()", "dir\udcff/train.py", "exec")
+    with SimulatedGpu(cuda="12.4") as gpu, collector.trace(strict=True) as step:
+        exec(code, {"annotate": collector.annotate, "launch": lambda: gpu.launch("relu", stream=7)})
+    step.save(tmp_path / "step.pb")
+    (details,) = step.recording.details
+    assert details.stack[-1].file == "dir\\udcff/train.py"
+    assert "Op\\udcff" in _by_name(_profiler(tmp_path / "step.pb").profile_operations(OPTIONS))
+
+
 def test_types_and_inputs_survive_where_only_step_stats_are_left(step, tmp_path):
     bare = RunMetadata(step_stats=step[0].step_stats)
     root = _profiler(bare).profile_graph(OPTIONS)
