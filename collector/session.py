@@ -253,7 +253,8 @@ class Session:
         from collector.stepstats import serialized
 
         if "run_metadata" in self.__dict__:  # the caller may have changed it
-            return cast("bytes", self.run_metadata.SerializeToString(deterministic=True))
+            wire: bytes = self.run_metadata.SerializeToString(deterministic=True)
+            return wire
         return serialized(self.recording, self.options.device_prefix)
 
     def summary(self) -> str:
