@@ -85,6 +85,7 @@ class Reader:
         text = text.replace(str(self._folder), "/project").replace(str(Path("/project").resolve()), "/project")
         text = re.sub(r"\d+\.\d+s\b", "0.12s", text)
         text = re.sub(r"^\[gw\d+\] \w+ -- Python .*\n", "", text, flags=re.MULTILINE)
+        text = re.sub(r"^-+ (generated xml file: .*) -+$", r"--- \1 ---", text, flags=re.MULTILINE)
         text = re.sub(r'time="\d+\.\d+"', 'time="0.012"', text)
         text = re.sub(r" at 0x[0-9a-f]+", " at 0x7f0123456789", text)
         text = re.sub(r"\(time in \w+\)", "(time in us)", text)
