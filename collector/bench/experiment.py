@@ -28,7 +28,7 @@ Progress = Callable[[int, float], None]
 """Told of the rounds kept so far and the widest half-width that is left, after every batch."""
 
 _KINDS = ("kernels", "memcpys", "memsets", "runtime_api", "driver_api", "external_correlations", "synchronizations")
-_BATCH = 20  # rounds in one trace; whether to stop is asked once in each
+_BATCH = 30  # rounds in one trace; whether to stop is asked once in each
 _BUFFER_BYTES = 256 << 10  # holds a batch of usual arms, and is prepared in a fraction of the time of a whole step's
 _MAX_BUFFERS = 4096
 _BATCH_SHARE = 0.1  # of the time there is, after which a batch of long calls ends early
@@ -207,7 +207,8 @@ class _Experiment:
         )
         with tracing() if traced else contextlib.nullcontext() as step:
             begun, self.state_before = time.monotonic(), self.gpu.state()
-            while len(rounds) < _BATCH and time.monotonic() - begun <= self.design.max_seconds * _BATCH_SHARE:
+            count = min(_BATCH, self.design.max_rounds - self.kept) if keep else _BATCH
+            while len(rounds) < count and time.monotonic() - begun <= self.design.max_seconds * _BATCH_SHARE:
                 rounds.append(self.round())
             if traced:
                 probes = self.probe()
