@@ -78,7 +78,7 @@ def drifting():
     counter = Path(__file__).with_name("count")
     number = int(counter.read_text()) if counter.exists() else 0
     counter.write_text(str(number + 1))
-    card_is_slower = [1.0, 1.06, 0.97, 1.02, 1.08][number]
+    card_is_slower = [1.0, 1.06, 0.97, 1.04][number]
     with bench.SimulatedCard(seed=number) as card:
         yield bench.case({"a": card.kernel("a", 10_000 * card_is_slower, noise=0.001)}, gpu=card)
 """
@@ -92,7 +92,7 @@ def test_what_differs_from_run_to_run_is_no_regression(tmp_path, capsys):
     medians = [float(np.median(run)) for run in before.runs("a")]
     assert len(medians) == 3
     assert max(medians) > 1.03 * min(medians)
-    assert main(["bench", str(path), "--baseline", baseline, "--runs=2", "--fail-above=0%"]) == 0
+    assert main(["bench", str(path), "--baseline", baseline, "--runs=1", "--fail-above=0%"]) == 0
     assert "no change seen" in capsys.readouterr().out
 
 
