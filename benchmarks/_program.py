@@ -181,7 +181,8 @@ def main(
 
         report = bench.compare_processes(
             arms, figures, name=Path(script).stem, rounds=options.rounds, max_seconds=options.seconds,
-            timeout=max(20.0, options.seconds / 3), seed=options.seed, surroundings=surroundings(bool(reason)), progress=progress,
+            timeout=max(20.0, options.seconds / 3), seed=options.seed, surroundings=surroundings(bool(reason)),
+            progress=progress,
         )  # fmt: skip
     print(report)
     if after:

@@ -124,6 +124,22 @@ def test_trouble_is_one_line_and_status_2_before_anything_is_measured(options, b
     assert told.err.count("\n") == 1
 
 
+def test_a_baseline_of_another_card_or_schema_is_refused_unless_the_card_is_allowed(bench_file, capsys, tmp_path):
+    path = tmp_path / "main.json"
+    file = bench_file()
+    assert main(["bench", file, "--json", str(path), "--runs=1", "-k", "n=1"]) == 0
+    text = path.read_text()
+    path.write_text(text.replace("GPU-00000000", "GPU-11111111"))
+    now = ["bench", file, "--baseline", str(path), "--runs=1", "-k", "n=1"]
+    assert main(now) == 2
+    assert "the baseline is of another card" in capsys.readouterr().err
+    assert main([*now, "--allow-other-machine"]) == 0
+    path.write_text(text.replace('"version": 1', '"version": 7'))
+    capsys.readouterr()
+    assert main(now) == 2
+    assert "version 7 of the schema, this program reads 1" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("share", ["x", "-1%", "200%"])
 def test_a_threshold_that_is_no_share_is_refused(share, bench_file, capsys):
     with pytest.raises(SystemExit):
