@@ -28,6 +28,9 @@ RUN_METADATA_FIELDS = dict.fromkeys((1, 2, 3, 4, 5, 100001), BYTES)
 NODES_CHECKED = 64
 """How many nodes of a file `foreign` looks into: other messages give themselves away at once."""
 
+MENDED_TEXTS = "texts that are not UTF-8 (mended)"
+"""Their reason in `Salvaged.skipped`."""
+
 _AnyMessage = TypeVar("_AnyMessage", bound=Message)
 
 
@@ -145,7 +148,7 @@ def salvage(data: bytes, is_run_metadata: bool) -> Salvaged:
         for item in _readable(view, 0, saved):
             if item.number == 1 and item.wire_type == BYTES:
                 _salvage_step(item, saved)
-            elif item.whole and not _merge(saved.run_metadata, _encode(item)):
+            elif item.whole and not _merge(saved.run_metadata, encode_field(item)):
                 saved.skipped["unreadable parts beside the step"] += 1
     else:
         _salvage_step(Field(1, BYTES, 0, view, True), saved)
@@ -172,7 +175,7 @@ def _salvage_device(data: Field, device: DeviceStepStats, saved: Salvaged) -> No
                 saved.skipped["unreadable nodes"] += 1
             else:
                 device.node_stats.append(node)
-        elif item.number == 3 and not _merge(device, _encode(item)):
+        elif item.number == 3 and not _merge(device, encode_field(item)):
             saved.skipped["unreadable thread names"] += 1
 
 
@@ -185,7 +188,7 @@ def _mend_node(data: Field, saved: Salvaged) -> NodeExecStats | None:
                 text = _text(item.payload, saved).encode()
                 mended += _key(item) + encode_varint(len(text)) + text
             else:
-                mended += _encode(item)
+                mended += encode_field(item)
     except WireError as error:
         saved.error = saved.error or error
         return None
@@ -208,7 +211,7 @@ def _text(payload: memoryview, saved: Salvaged) -> str:
     try:
         return str(payload, "utf-8")
     except UnicodeDecodeError:
-        saved.skipped["texts that are not UTF-8 (mended)"] += 1
+        saved.skipped[MENDED_TEXTS] += 1
         return str(payload, "utf-8", "replace")
 
 
@@ -228,6 +231,7 @@ def _key(item: Field) -> bytes:
     return encode_varint(item.number << 3 | item.wire_type)
 
 
-def _encode(item: Field) -> bytes:
+def encode_field(item: Field) -> bytes:
+    """The field as it is on the wire, with the length that its payload now has."""
     length = encode_varint(len(item.payload)) if item.wire_type == BYTES else b""
     return _key(item) + length + bytes(item.payload)

@@ -156,7 +156,7 @@ def write_trace(step: Any, write: Write, view: View, *, perfetto: bool = False) 
     if native is None:
         if perfetto:
             raise MissingDependencyError("Perfetto traces need the extension collector._convert", "Write .json instead")
-        message = parse_step(data, whole=whole)
+        message = _readable(data, whole)
         return Drawn(**draw(message.step_stats if whole else message, write, options, describe))
     if perfetto:
         from collector.formats.perfetto import deflated
@@ -190,6 +190,19 @@ def wire_of(step: Any) -> tuple[bytes | bytearray | memoryview, bool]:
     if not isinstance(step, Recording):
         raise TypeError(f"cannot draw a {type(step).__name__}: it is neither a step nor its StepStats or RunMetadata")
     return serialized(step), True
+
+
+def _readable(data: bytes | bytearray | memoryview, whole: bool) -> Any:
+    """The message; one with texts that are not UTF-8 has them as viewers show such texts, as the extension does."""
+    try:
+        return parse_step(data, whole=whole)
+    except InvalidFileError:
+        from collector.formats.salvage import MENDED_TEXTS, salvage
+
+        saved = salvage(bytes(data), whole)
+        if saved.error is not None or set(saved.skipped) != {MENDED_TEXTS}:
+            raise
+        return saved.run_metadata if whole else saved.run_metadata.step_stats
 
 
 def _predicate(pattern: str | None) -> Callable[[str], bool] | None:

@@ -86,7 +86,7 @@ const char* PutText(char*& to, const char* from, const char* const end, BadText 
           const std::string_view shown = length == 0 ? kReplacement : std::string_view(from, length);
           std::memcpy(to, shown.data(), shown.size());
           to += shown.size();
-          from += length == 0 ? 1 : length;
+          from += length == 0 ? BrokenUtf8Length(bytes, static_cast<size_t>(end - from)) : length;
           continue;
         }
         if (length == 0) return from;

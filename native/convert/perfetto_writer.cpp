@@ -76,7 +76,7 @@ void PutBytes(std::string& to, uint32_t number, std::string_view bytes) {
   to.append(bytes);
 }
 
-// Text as protobuf wants it: each byte that is not UTF-8 becomes U+FFFD.
+// Text as protobuf wants it: what is not UTF-8 becomes U+FFFD.
 void PutText(std::string& to, uint32_t number, std::string_view text) {
   if (std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) >= 0; })) {
     PutBytes(to, number, text);
@@ -88,7 +88,7 @@ void PutText(std::string& to, uint32_t number, std::string_view text) {
     uint32_t code_point = 0;
     const size_t length = bytes[at] < 0x80 ? 1 : DecodeUtf8(bytes + at, text.size() - at, code_point);
     mended.append(length == 0 ? "\xEF\xBF\xBD" : text.substr(at, length));
-    at += std::max<size_t>(length, 1);
+    at += length == 0 ? BrokenUtf8Length(bytes + at, text.size() - at) : length;
   }
   PutBytes(to, number, mended);
 }

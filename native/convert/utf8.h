@@ -22,4 +22,15 @@ inline size_t DecodeUtf8(const unsigned char* from, size_t available, uint32_t& 
   return code_point < kSmallest[length] || code_point > 0x10FFFF || surrogate ? 0 : length;
 }
 
+// How many bytes at `from`, where DecodeUtf8 finds no sequence, are shown as one U+FFFD: as far as they could have
+// begun one, as Unicode recommends and Python does.
+inline size_t BrokenUtf8Length(const unsigned char* from, size_t available) {
+  const uint32_t first = from[0];
+  if (first < 0xC2 || first > 0xF4) return 1;
+  const uint32_t low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+  const uint32_t high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+  if (first < 0xE0 || available < 2 || from[1] < low || from[1] > high) return 1;
+  return first >= 0xF0 && available > 2 && (from[2] & 0xC0) == 0x80 ? 3 : 2;
+}
+
 }  // namespace collector::convert

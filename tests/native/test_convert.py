@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from collector import backend
 from collector.errors import InvalidFileError
-from collector.protos import NodeExecStats, RunMetadata, StepStats
+from collector.nodes import field_head
+from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
 from collector.timeline import Timeline, chrome_trace
 from collector.timeline.compatible import CompatibleConverter
 
@@ -252,6 +253,24 @@ def test_names_that_are_not_utf8_are_mended_in_our_own_face():
         e for e in json.loads(chrome_trace(wire.replace(b"abc", b"\xffb\xed")))["traceEvents"] if e["ph"] == "X"
     ]
     assert event["name"] == "\ufffdb\ufffd"
+
+
+NOT_UTF8 = st.binary(min_size=1, max_size=12).filter(lambda data: data.decode(errors="replace").encode() != data)
+
+
+@quick
+@given(NOT_UTF8, NOT_UTF8, st.booleans())
+def test_texts_that_are_not_utf8_are_drawn_alike_by_both(name, label, whole):
+    times = NodeExecStats(all_start_micros=BASE_US, all_end_rel_micros=5).SerializeToString()
+    node = field_head(1, len(name)) + name + times + field_head(8, len(label)) + label
+    device = DeviceStepStats(device="/cpu:0").SerializeToString() + field_head(2, len(node)) + node
+    data = field_head(1, len(device)) + device
+    if whole:
+        data = field_head(1, len(data)) + data
+    drawn = chrome_trace(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(backend, "native", lambda: None)
+        assert json.loads(chrome_trace(data)) == json.loads(drawn)
 
 
 @pytest.mark.parametrize(
