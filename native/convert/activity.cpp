@@ -78,7 +78,10 @@ std::string_view TakeDetails(std::string_view label, Activity& activity) {
 }
 
 void Clear(Activity& activity) {
-  activity.full_name = activity.op = activity.inputs = activity.copy_kind = activity.from = activity.to = {};
+  for (std::string_view Activity::* text :
+       {&Activity::full_name, &Activity::op, &Activity::inputs, &Activity::copy_kind, &Activity::from, &Activity::to}) {
+    activity.*text = {};
+  }
   activity.num_bytes = -1;
   activity.num_details = 0;
 }

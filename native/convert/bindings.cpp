@@ -1,4 +1,6 @@
 // collector._convert: the converters, apart from everything that knows CUDA.
+#include "profile/bindings.h"
+
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -20,7 +22,6 @@
 #include "convert/python_output.h"
 #include "convert/step_stats.h"
 #include "convert/step_teller.h"
-#include "profile/bindings.h"
 
 namespace py = pybind11;
 

@@ -1,7 +1,6 @@
 #include "convert/chrome_writer.h"
 
 #include <array>
-#include <charconv>
 
 #include "convert/json.h"
 
@@ -30,6 +29,7 @@ std::string_view CategoryName(Category category) {
 }
 
 void ChromeWriter::Begin(const Summary&) {
+  for (RememberedSlice& slice : alike_) slice.alike = 0;
   if (begun_) return;
   begun_ = true;
   output_.Append("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
@@ -50,9 +50,8 @@ void ChromeWriter::NextEvent() {
 void ChromeWriter::AppendString(std::string_view text) { AppendJsonString(output_, text); }
 
 void ChromeWriter::AppendMicros(int64_t ns) {
-  constexpr size_t kRoom = 24;
-  char* at = output_.Reserve(kRoom);
-  at = std::to_chars(at, at + kRoom, ns / 1000).ptr;
+  char* at = output_.Reserve(kDecimalRoom + 4);
+  at = PutDecimal(at, ns / 1000);
   const auto rest = static_cast<int>(ns % 1000);
   *at++ = '.';
   *at++ = static_cast<char>('0' + rest / 100);
@@ -112,43 +111,67 @@ void ChromeWriter::OnTrack(const Track& track) {
 
 void ChromeWriter::OnSlice(const Slice& slice) {
   NextEvent();
-  output_.Append("{\"ph\":\"X\",\"name\":");
-  AppendString(slice.name);
-  output_.Append(kCategoryText[static_cast<size_t>(slice.category)]);
+  const RememberedSlice* const alike = slice.alike != 0 ? &Remembered(slice) : nullptr;
+  if (alike != nullptr) {
+    alike->start.AppendTo(output_);
+  } else {
+    AppendStart(output_, slice);
+  }
   Place(slice.pid, slice.tid).AppendTo(output_);
   AppendMicros(slice.start_ns);
   output_.Append(",\"dur\":");
   AppendMicros(slice.duration_ns);
-  if (slice.num_arguments > 0) AppendArguments(slice);
-  output_.Append('}');
+  size_t num_written = 0;
+  if (alike != nullptr) {
+    alike->arguments.AppendTo(output_);
+    num_written = slice.num_alike_arguments;
+  }
+  AppendArguments(output_, slice, num_written, slice.num_arguments);
+  output_.Append(slice.num_arguments > 0 ? std::string_view("}}") : "}");
   for (uint64_t i = 0; i < slice.num_flows_out; ++i) {
     AppendFlow("{\"ph\":\"s\",\"id\":", slice.first_flow_out + i, slice.start_ns);
   }
   if (slice.flow_in != 0) AppendFlow("{\"ph\":\"f\",\"bp\":\"e\",\"id\":", slice.flow_in, slice.start_ns);
 }
 
-void ChromeWriter::AppendArguments(const Slice& slice) {
-  output_.Append(",\"args\":{");
-  for (size_t i = 0; i < slice.num_arguments; ++i) {
+const ChromeWriter::RememberedSlice& ChromeWriter::Remembered(const Slice& slice) {
+  RememberedSlice& remembered = alike_[slice.alike % alike_.size()];
+  if (remembered.alike != slice.alike) {
+    TextOutput start;
+    AppendStart(start, slice);
+    TextOutput arguments;
+    AppendArguments(arguments, slice, 0, slice.num_alike_arguments);
+    remembered = {slice.alike, Fragment(start.text()), Fragment(arguments.text())};
+  }
+  return remembered;
+}
+
+void ChromeWriter::AppendStart(Output& output, const Slice& slice) {
+  output.Append("{\"ph\":\"X\",\"name\":");
+  AppendJsonString(output, slice.name);
+  output.Append(kCategoryText[static_cast<size_t>(slice.category)]);
+}
+
+void ChromeWriter::AppendArguments(Output& output, const Slice& slice, size_t first, size_t end) {
+  for (size_t i = first; i < end; ++i) {
     const Argument& argument = slice.arguments[i];
-    output_.Append(i == 0 ? "\"" : ",\"");
-    output_.Append(argument.key);
-    output_.Append("\":");
+    output.Append(i == 0 ? ",\"args\":{\"" : ",\"");
+    output.Append(argument.key);
+    output.Append("\":");
     switch (argument.kind) {
       case Argument::Kind::kNumber:
-        output_.AppendNumber(argument.number);
+        output.AppendNumber(argument.number);
         break;
       case Argument::Kind::kText:
-        AppendString(argument.text);
+        AppendJsonString(output, argument.text);
         break;
       case Argument::Kind::kNumbers:
-        output_.Append('[');
-        output_.Append(argument.text);
-        output_.Append(']');
+        output.Append('[');
+        output.Append(argument.text);
+        output.Append(']');
         break;
     }
   }
-  output_.Append('}');
 }
 
 void ChromeWriter::AppendFlow(std::string_view start, uint64_t id, int64_t time_ns) {

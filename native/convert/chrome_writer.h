@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "convert/events.h"
 #include "convert/fragment.h"
@@ -35,7 +36,9 @@ class ChromeWriter : public TraceVisitor {
   void NextEvent();
   void AppendString(std::string_view text);
   void AppendMicros(int64_t ns);
-  void AppendArguments(const Slice& slice);
+  // A slice's arguments from the `first` on.
+  static void AppendArguments(Output& output, const Slice& slice, size_t first, size_t end);
+  static void AppendStart(Output& output, const Slice& slice);
   void AppendFlow(std::string_view start, uint64_t id, int64_t time_ns);
   // `,"pid":1,"tid":2,"ts":`
   const Fragment& Place(uint32_t pid, uint32_t tid);
@@ -53,6 +56,16 @@ class ChromeWriter : public TraceVisitor {
     Fragment text;
   };
   std::array<RememberedPlace, 256> places_;  // by tid; threads and lanes are drawn by turns
+
+  // What slices that are alike have in common.
+  struct RememberedSlice {
+    uint32_t alike = 0;
+    Fragment start;      // up to the category
+    Fragment arguments;  // the first of them
+  };
+  const RememberedSlice& Remembered(const Slice& slice);
+  static constexpr size_t kRememberedSlices = 1024;
+  std::vector<RememberedSlice> alike_ = std::vector<RememberedSlice>(kRememberedSlices);  // by Slice::alike
 };
 
 }  // namespace collector::convert

@@ -74,6 +74,10 @@ struct Slice {
   Category category;
   const Argument* arguments;
   size_t num_arguments;
+  // Slices of one step with the same number other than 0 have the same name and category and begin with the same
+  // `num_alike_arguments` arguments. A visitor may write them once and copy.
+  uint32_t alike;
+  size_t num_alike_arguments;
   // Arrows. Each has an id of its own (from 1 on) that exactly two slices of the file carry: the call that launched, in
   // [first_flow_out, first_flow_out + num_flows_out), and the activity it caused, as flow_in. 0: none.
   uint64_t first_flow_out;

@@ -84,6 +84,7 @@ void MergeVisitor::OnSlice(const Slice& slice) {
   Slice moved = slice;
   moved.pid = pid_of_.at(slice.pid);
   moved.tid = last_track_->id;
+  moved.alike = 0;  // numbers mean something within one step alone
   last_track_->last_end_ns = std::max(last_track_->last_end_ns, slice.start_ns + slice.duration_ns);
   writer_.OnSlice(moved);
 }

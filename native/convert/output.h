@@ -1,11 +1,13 @@
 // Where a writer's bytes go: a piece of memory that is handed on or enlarged when it is full.
 #pragma once
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
+
+#include "convert/digits.h"
 
 namespace collector::convert {
 
@@ -32,9 +34,9 @@ class Output {
     *to = letter;
     Commit(to + 1);
   }
-  void AppendNumber(int64_t number) { AppendInteger(number); }
-  void AppendNumber(uint64_t number) { AppendInteger(number); }
-  void AppendNumber(uint32_t number) { AppendInteger(number); }
+  void AppendNumber(int64_t number) { Commit(PutDecimal(Reserve(kDecimalRoom), number)); }
+  void AppendNumber(uint64_t number) { Commit(PutDecimal(Reserve(kDecimalRoom), number)); }
+  void AppendNumber(uint32_t number) { AppendNumber(uint64_t{number}); }
 
  protected:
   Output() = default;
@@ -43,14 +45,26 @@ class Output {
 
   char* next_ = nullptr;
   char* limit_ = nullptr;
+};
+
+// Collects a text in memory.
+class TextOutput : public Output {
+ public:
+  std::string_view text() const {
+    return next_ == nullptr ? std::string_view()
+                            : std::string_view(text_.data(), static_cast<size_t>(next_ - text_.data()));
+  }
+
+ protected:
+  void MakeRoom(size_t num_bytes) override {
+    const size_t used = text().size();
+    text_.resize(used + used / 2 + num_bytes);
+    next_ = text_.data() + used;
+    limit_ = text_.data() + text_.size();
+  }
 
  private:
-  template <typename Integer>
-  void AppendInteger(Integer number) {
-    constexpr size_t kDigits = 20;  // of a 64-bit number, with its sign
-    char* const to = Reserve(kDigits);
-    Commit(std::to_chars(to, to + kDigits, number).ptr);
-  }
+  std::string text_;
 };
 
 }  // namespace collector::convert

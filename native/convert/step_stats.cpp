@@ -42,7 +42,7 @@ void StepStats::ReadDevice(std::string_view message) {
         device.name = reader.ReadBytes();
         break;
       case kNodeTag:
-        reader.ReadBytes();
+        __builtin_prefetch(reader.ReadBytes().data() + 2 * kReadAhead);
         ++device.num_nodes;
         break;
       case Tag(3, kBytes): {
@@ -68,7 +68,8 @@ void StepStats::ReadDevice(std::string_view message) {
 }
 
 void StepStats::ReadNode(std::string_view message, Node& node) const {
-  node.name = node.label = {};
+  node.name = {};  // one by one: a chain of assignments would read what was just written, in other pieces, and wait
+  node.label = {};
   node.start_us = node.end_rel_us = node.scheduled_us = 0;
   node.start_ns = node.end_rel_ns = node.scheduled_ns = 0;
   node.thread_id = node.correlation_id = 0;

@@ -13,6 +13,7 @@
 #include "convert/launches.h"
 #include "convert/memory_changes.h"
 #include "convert/name_table.h"
+#include "convert/repeated_labels.h"
 #include "convert/series.h"
 
 namespace collector::convert {
@@ -137,7 +138,9 @@ class Teller {
   void DrawNode(const Group& group, const Node& node, const Span& span, uint64_t ordinal);
   Rows& ThreadOf(const Group& group, uint32_t thread_id);
   uint32_t TidFor(Rows& rows, const Interval& interval);
-  void CollectArguments(const Node& node, const Span& span);
+  Description& Describe(const Node& node, bool on_gpu);
+  static void AddLabelArguments(const Activity& activity, std::vector<Argument>& arguments);
+  void AddOwnArguments(const Node& node, const Span& span, std::vector<Argument>& arguments) const;
   static std::string_view ReadableKey(std::string_view key);
   void DrawSeries(uint32_t pid, std::string_view name, std::string_view unit, const std::vector<Point>& points);
   void DrawMemory();
@@ -175,7 +178,7 @@ class Teller {
   std::unordered_map<uint32_t, Rows> threads_;  // of a group with threads
   Rows* last_thread_ = nullptr;
   uint32_t last_thread_id_ = 0;
-  std::vector<Argument> arguments_;
+  RepeatedLabels labels_;
 
   std::vector<std::vector<Interval>> busy_;  // of the streams of the processor at hand
   std::vector<Copy> copies_;                 // of the processor at hand
@@ -467,19 +470,19 @@ void Teller::DrawNode(const Group& group, const Node& node, const Span& span, ui
   slice.duration_ns = span.duration_ns;
   const Interval interval{slice.start_ns, slice.start_ns + slice.duration_ns};
   slice.tid = TidFor(group.has_threads ? ThreadOf(group, node.thread_id) : rows_, interval);
+  Description& description = Describe(node, group.name.on_gpu);
+  const Activity& activity = description.activity;
   if (group.name.on_gpu) {
-    ReadGpuActivity(node, activity_);
     if (group.takes_arrows && !launches_.empty()) slice.flow_in = launches_.FlowTo(node, ordinal, group.rank);
     if (group.name.kind == ProcessKind::kStream) {
       std::vector<Interval>& busy = busy_.back();
       if (busy.empty() || busy.back().end_ns < interval.start_ns) busy.push_back(interval);
       busy.back().end_ns = std::max(busy.back().end_ns, interval.end_ns);
     }
-    if (group.counts_copies && activity_.category == Category::kMemcpy && activity_.num_bytes > 0) {
-      copies_.push_back({activity_.copy_kind, interval, activity_.num_bytes});
+    if (group.counts_copies && activity.category == Category::kMemcpy && activity.num_bytes > 0) {
+      copies_.push_back({activity.copy_kind, interval, activity.num_bytes});
     }
   } else {
-    ReadHostActivity(node, activity_);
     if (!launches_.empty()) {
       const Launches::Flows flows = launches_.FlowsFrom(ordinal, next_flow_id_);
       slice.first_flow_out = flows.first;
@@ -487,11 +490,13 @@ void Teller::DrawNode(const Group& group, const Node& node, const Span& span, ui
       summary_.flows += flows.number;
     }
   }
-  slice.name = activity_.name.empty() ? std::string_view("(no name)") : activity_.name;
-  slice.category = activity_.category;
-  CollectArguments(node, span);
-  slice.arguments = arguments_.data();
-  slice.num_arguments = arguments_.size();
+  slice.name = activity.name.empty() ? std::string_view("(no name)") : activity.name;
+  slice.category = activity.category;
+  slice.alike = description.alike;
+  slice.num_alike_arguments = description.num_label_arguments;
+  AddOwnArguments(node, span, description.arguments);
+  slice.arguments = description.arguments.data();
+  slice.num_arguments = description.arguments.size();
   visitor_->OnSlice(slice);
   ++summary_.slices;
 }
@@ -554,24 +559,30 @@ std::string_view Teller::ReadableKey(std::string_view key) {
   return key;
 }
 
-void Teller::CollectArguments(const Node& node, const Span& span) {
-  arguments_.clear();
-  const auto add_number = [this](std::string_view key, int64_t number) {
-    arguments_.push_back({key, Argument::Kind::kNumber, number, {}});
+Description& Teller::Describe(const Node& node, bool on_gpu) {
+  return labels_.Find(node, on_gpu, [&](Description& description) {
+    on_gpu ? ReadGpuActivity(node, description.activity) : ReadHostActivity(node, description.activity);
+    AddLabelArguments(description.activity, description.arguments);
+  });
+}
+
+void Teller::AddLabelArguments(const Activity& activity, std::vector<Argument>& arguments) {
+  const auto add_number = [&arguments](std::string_view key, int64_t number) {
+    arguments.push_back({key, Argument::Kind::kNumber, number, {}});
   };
-  const auto add_text = [this](std::string_view key, std::string_view text) {
-    if (!text.empty()) arguments_.push_back({key, Argument::Kind::kText, 0, text});
+  const auto add_text = [&arguments](std::string_view key, std::string_view text) {
+    if (!text.empty()) arguments.push_back({key, Argument::Kind::kText, 0, text});
   };
-  add_text("kernel", activity_.full_name);
-  add_text("op", activity_.op);
-  add_text("inputs", activity_.inputs);
-  if (activity_.num_bytes >= 0) add_number("bytes", activity_.num_bytes);
-  add_text("from", activity_.from);
-  add_text("to", activity_.to);
-  for (size_t i = 0; i < activity_.num_details; ++i) {
-    const Detail& detail = activity_.details[i];
+  add_text("kernel", activity.full_name);
+  add_text("op", activity.op);
+  add_text("inputs", activity.inputs);
+  if (activity.num_bytes >= 0) add_number("bytes", activity.num_bytes);
+  add_text("from", activity.from);
+  add_text("to", activity.to);
+  for (size_t i = 0; i < activity.num_details; ++i) {
+    const Detail& detail = activity.details[i];
     const auto has_key = [&](const Argument& argument) { return argument.key == ReadableKey(detail.key); };
-    if (std::any_of(arguments_.begin(), arguments_.end(), has_key)) continue;
+    if (std::any_of(arguments.begin(), arguments.end(), has_key)) continue;
     Argument argument{ReadableKey(detail.key), Argument::Kind::kText, 0, detail.value};
     const char* const end = detail.value.data() + detail.value.size();
     const auto [stop, error] = std::from_chars(detail.value.data(), end, argument.number);
@@ -579,8 +590,16 @@ void Teller::CollectArguments(const Node& node, const Span& span) {
       argument.kind = Argument::Kind::kNumber;
     else if (IsNumberList(detail.value))
       argument.kind = Argument::Kind::kNumbers;
-    arguments_.push_back(argument);
+    arguments.push_back(argument);
   }
+}
+
+void Teller::AddOwnArguments(const Node& node, const Span& span, std::vector<Argument>& arguments) const {
+  const auto add_number = [&arguments](std::string_view key, int64_t number) {
+    Argument& argument = arguments.emplace_back();  // in place: there is one or two of these for each slice
+    argument.key = key;
+    argument.number = number;
+  };
   if (node.correlation_id != 0) add_number("correlation", node.correlation_id);
   // A call is asked for when it starts, or never; an activity waits for the stream from its launch on.
   const int64_t scheduled_ns = ScheduledNs(node);

@@ -37,6 +37,12 @@ class WireReader {
 
   uint32_t ReadTag() {
     const char* const start = next_;
+    if (end_ - next_ >= 2 && (start[0] & 0x80) != 0 && (start[1] & 0x80) == 0) {  // fields 16 to 2047
+      next_ += 2;
+      const uint32_t short_tag = (start[0] & 0x7Fu) | static_cast<uint32_t>(start[1]) << 7;
+      if (short_tag >> 3 == 0) Fail("a field number that cannot be", start);
+      return short_tag;
+    }
     const uint64_t tag = ReadVarint();
     if (tag >> 3 == 0 || tag > UINT32_MAX) Fail("a field number that cannot be", start);
     return static_cast<uint32_t>(tag);

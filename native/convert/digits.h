@@ -1,0 +1,52 @@
+// Numbers as decimal text, eight digits at a time.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace collector::convert {
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "eight digits are made as one number below");
+
+// Room that PutDecimal may write to, whatever the number.
+inline constexpr int kDecimalRoom = 32;
+
+// The eight decimal digits of a number below 10^8, the highest in the lowest byte, as values from 0 to 9: four digits
+// in each half, two in each quarter, one in each byte. The divisions are multiplications that are exact in their range.
+inline uint64_t EightDigits(uint32_t number) {
+  const uint64_t fours = number / 10000 | static_cast<uint64_t>(number % 10000) << 32;
+  const uint64_t hundreds = fours * 10486 >> 20 & 0x0000007F0000007Fu;
+  const uint64_t twos = hundreds | (fours - hundreds * 100) << 16;
+  const uint64_t tens = twos * 103 >> 10 & 0x000F000F000F000Fu;
+  return tens | (twos - tens * 10) << 8;
+}
+
+inline constexpr uint64_t kEightZeros = 0x3030303030303030u;
+
+inline char* PutEightDigits(char* to, uint32_t number) {
+  const uint64_t text = EightDigits(number) | kEightZeros;
+  std::memcpy(to, &text, 8);
+  return to + 8;
+}
+
+// Without leading zeros. Returns the end of the text; bytes behind it may have been written to.
+inline char* PutDecimal(char* to, uint64_t number) {
+  constexpr uint64_t kEightDigits = 100'000'000;
+  if (number >= kEightDigits) {
+    to = PutDecimal(to, number / kEightDigits);
+    return PutEightDigits(to, static_cast<uint32_t>(number % kEightDigits));
+  }
+  const uint64_t digits = EightDigits(static_cast<uint32_t>(number));
+  const int leading_zeros = __builtin_ctzll(digits | uint64_t{1} << 56) / 8;  // the last digit stays
+  const uint64_t text = (digits | kEightZeros) >> 8 * leading_zeros;
+  std::memcpy(to, &text, 8);
+  return to + 8 - leading_zeros;
+}
+
+inline char* PutDecimal(char* to, int64_t number) {
+  if (number >= 0) return PutDecimal(to, static_cast<uint64_t>(number));
+  *to = '-';
+  return PutDecimal(to + 1, uint64_t{0} - static_cast<uint64_t>(number));
+}
+
+}  // namespace collector::convert
