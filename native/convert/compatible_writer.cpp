@@ -115,7 +115,7 @@ class CompatibleWriter {
     layout_.trace_open.AppendTo(*output_);
     if (options_.op_time != OpTime::kSchedule) ApplyOpTime();
     AllocatePids();
-    AddTensors();
+    if (options_.show_memory) AddTensors();  // these are the first to be shown
     AddCompute();
     if (options_.show_memory) AddMemory();
     layout_.trace_close.AppendTo(*output_);
@@ -221,6 +221,7 @@ class CompatibleWriter {
   uint32_t next_pid_ = 0;
   uint64_t next_flow_id_ = 0;
 
+  bool has_tensors_ = false;
   NameTable tensor_names_;
   std::vector<Tensor> tensors_;
   std::deque<std::string> made_names_;  // those that are no part of the input: "node:1"
@@ -295,8 +296,10 @@ void CompatibleWriter::AddProcess(std::string_view device, std::string_view what
   layout_.event_close.AppendTo(*output_);
 }
 
+// All must be known before the first is looked for. Of many recordings none is, so they are collected when a node is met
+// that makes or takes one.
 void CompatibleWriter::AddTensors() {
-  if (!options_.show_dataflow && !options_.show_memory) return;
+  has_tensors_ = true;
   const std::vector<Device>& devices = step_.devices();
   for (size_t d = 0; d < devices.size(); ++d) {
     std::vector<uint32_t>& lanes_of = lanes_of_[d];
@@ -364,9 +367,12 @@ void CompatibleWriter::AddCompute() {
         op.end = op.start + op.duration;  // was checked when the lane was found
       }
       ++index;
+      if (follow_inputs && !has_tensors_ && !node.outputs.empty()) AddTensors();
       std::string_view inputs;
       AddRegion(node, op, pid, from_tracer, inputs);
-      if (follow_inputs) ForEachInput(inputs, [&](std::string_view name) { Consume(name, op, pid); });
+      if (!follow_inputs || inputs.empty()) return;
+      if (!has_tensors_) AddTensors();
+      ForEachInput(inputs, [&](std::string_view name) { Consume(name, op, pid); });
     });
   }
 }
