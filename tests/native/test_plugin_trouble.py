@@ -414,7 +414,7 @@ def test_plain(simulated_gpu):
     # Before its version 5 the plugin itself uses what Python 3.12 deprecates.
     ini = f"{INI.replace('-p no:benchmark', '')}    ignore:datetime.datetime.utcnow:DeprecationWarning\n"
     arguments = ["--gpu-trace", "--gpu-simulate", "--gpu-report=out.json", "--benchmark-json=bench.json"]
-    run(pytester, source, *arguments, ini=ini).assert_outcomes(passed=3)
+    run(pytester, source, *arguments, ini=ini, apart=True).assert_outcomes(passed=3)
     rounds = {
         b["name"]: b["stats"]["rounds"] for b in json.loads((pytester.path / "bench.json").read_text())["benchmarks"]
     }
