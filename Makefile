@@ -102,7 +102,8 @@ protos: $(PROTOS)/.installed ## Regenerate collector/protos from protos/*.proto
 	$(PROTOS)/bin/python scripts/generate_protos.py collector/protos
 
 # The oldest and the newest protobuf we allow; messages and what is built on them must work with both.
-PROTOBUF_TESTS := tests/unit/test_protos.py tests/unit/test_stepstats.py tests/conformance/test_timeline_goldens.py
+PROTOBUF_TESTS := tests/unit/test_protos.py tests/unit/test_stepstats.py tests/conformance/test_timeline_goldens.py \
+  $(filter-out %_prompt.py,$(wildcard tests/unit/test_profiler_*.py))
 
 protobuf-ends: .venv-protobuf-4.21.6/.installed .venv-protobuf-7/.installed ## Message tests with the oldest and newest protobuf
 	PYTHONPATH=. .venv-protobuf-4.21.6/bin/python -m pytest -q -p no:cacheprovider $(PROTOBUF_TESTS)
