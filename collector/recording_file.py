@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import json
 import struct
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -41,6 +42,7 @@ _DAMAGE = (
     RuntimeError,
     MemoryError,
     SyntaxError,
+    tokenize.TokenError,
 )
 """What zip, npy and json raise, each in its own way, for bytes that make no sense."""
 _META_KEYS = ("strings", "counters", "clock", "environment", "details")

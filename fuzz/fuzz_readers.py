@@ -10,6 +10,9 @@ its command line, if any.
 from __future__ import annotations
 
 import gzip
+import io
+import json
+import random
 import sys
 import tempfile
 from collections.abc import Callable
@@ -18,6 +21,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
+
+INSTRUMENTED = ["collector", "google.protobuf.text_format", "zipfile", "numpy.lib.format", "numpy.lib._format_impl"]
+"""Modules in Python whose branches guide the fuzzer; what is compiled shows only in what they do with its answers."""
 
 READERS = ("messages", "text", "chrome", "gzip", "recording")
 
@@ -34,23 +40,105 @@ def _empty_recording() -> bytes:
 
 
 def _damaged_recording(damage: bytes) -> bytes:
-    """A whole recording with `damage` written over it, at the place that its first two bytes say."""
+    """A whole recording with damage in one of its members, or written over it, as the first bytes say.
+
+    The first byte chooses a member, whose checksum then fits its damaged content; beyond the members it is the file
+    itself that is damaged. The next two say where, the fourth whether the rest is put in, cut off or written over.
+    """
+    import zipfile
+
+    which, at, how, rest = damage[:1], int.from_bytes(damage[1:3], "big"), damage[3:4], damage[4:]
     whole = _empty_recording()
-    at = int.from_bytes(damage[:2], "big") % len(whole)
-    return whole[:at] + damage[2:] + whole[at + len(damage[2:]) :]
+    with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    names = sorted(members, key=lambda name: (name != "meta.json", name))
+    number = which[0] if which else 0
+    if number % 8 == 7:
+        return _damaged(whole, at, how, rest)
+    name = names[0] if number % 2 == 0 else names[number // 2 % len(names)]
+    members[name] = _damaged(members[name], at, how, rest)
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        for member, content in members.items():
+            archive.writestr(zipfile.ZipInfo(member), content)
+    return written.getvalue()
+
+
+def _damaged(content: bytes, at: int, how: bytes, rest: bytes) -> bytes:
+    at %= len(content) + 1
+    behind = {0: at, 1: len(content)}.get(how[0] % 3 if how else 2, at + len(rest))
+    return content[:at] + rest + content[behind:]
+
+
+def _damaged_gzip(data: bytes) -> bytes:
+    """The third byte on packed, in two streams where the second is odd, and then damaged as the first two say."""
+    head, content = data[:2].ljust(2, b"\0"), data[2:]
+    half = len(content) // 2 if head[1] & 1 else len(content)
+    packed = b"".join(gzip.compress(part, mtime=0) for part in (content[:half], content[half:]) if part)
+    at = head[0] * len(packed) // 256
+    damages = (packed, packed[:at], packed[:at] + bytes([head[1]]) + packed[at + 1 :], packed + content[:8])
+    return damages[head[1] >> 1 & 3]
+
+
+def _as_text(data: bytes) -> bytes:
+    """Bytes that are taken for proto text."""
+    return data if data.lstrip().startswith((b"dev_stats", b"step_stats")) else b"dev_stats {" + data
 
 
 WRAPPED: dict[str, Callable[[bytes], bytes]] = {
-    "gzip": lambda data: gzip.compress(data[:-1], mtime=0) + data[-1:],
+    "gzip": _damaged_gzip,
     "recording": _damaged_recording,
+    "text": _as_text,
 }
 """What is done to the fuzzer's bytes first, where they would hardly ever get past the outermost format."""
 
+TOKENS = {
+    "text": r"""dev_stats { |device: |node_stats { |node_name: |all_start_micros: |thread_names { |key: |value: |} |-1|#
+        |timeline_label: |output { |tensor_description { |dtype: DT_FLOAT|1e400|memory { |allocation_records { |\u00e9
+        |\377|nan|inf|[type.googleapis.com/x] {|step_stats {""",
+    "chrome": r"""{"traceEvents":[|"ph":"X"|"ph":"M"|"ph":"s"|"ph":"C"|"ts":|"dur":|NaN|1e999|"cat":"kernel"|"cat":"Op"
+        |"args":{|"otherData":{"base_time_ns":"1"|]}|-0.0|"\ud800"|"name":"process_name"| Compute|"stream":
+        |"External id":|"correlation":|[[[[[[[[|99999999999999999999""",
+    "recording": """"strings"|"clock"|"counters"|"version"|"environment"|"details"|null|-1|1e999|'descr': '<i8'|[[[[
+        |'shape': (1,)|'shape': (99999999999,)|'fortran_order': True|object|<f8""",
+}
+"""What a format's files are made of, by reader: libFuzzer puts these in."""
+
+
+def mutated_message(data: bytes, max_length: int, seed: int) -> bytes:
+    """Wire bytes with one field changed, doubled, moved or taken out, at any depth; the lengths around it still fit."""
+    import atheris
+
+    from collector.formats.salvage import BYTES, WireError, encode_field, fields
+
+    chance = random.Random(seed)
+    try:
+        found = list(fields(memoryview(data)))
+    except WireError:
+        found = []
+    if not found or chance.random() < 0.2:
+        return bytes(atheris.Mutate(data, max_length))
+    at = chance.randrange(len(found))
+    parts = [encode_field(item) for item in found]
+    item = found[at]
+    action = chance.randrange(6)
+    if action == 0:
+        parts.insert(chance.randrange(len(parts) + 1), parts[at])
+    elif action == 1:
+        del parts[at]
+    elif item.wire_type == BYTES:
+        changed = mutated_message(bytes(item.payload), max(max_length - len(data) + len(item.payload), 1), seed + 1)
+        parts[at] = encode_field(item._replace(payload=memoryview(changed)))
+    else:
+        parts[at] = bytes(atheris.Mutate(parts[at], 12))
+    return b"".join(parts)[:max_length]
+
 
 def check(reader: str, data: bytes, folder: Path) -> None:
-    """Read `data` as a file; raise anything but the one error that a reader may raise."""
+    """Read `data` as a file and draw what is in it; raise anything but the one error that a reader may raise."""
     from collector.errors import InvalidFileError
     from collector.loading import load
+    from collector.timeline import chrome_trace
 
     path = folder / "fuzzed.bin"
     path.write_bytes(WRAPPED.get(reader, bytes)(data))
@@ -64,6 +152,11 @@ def check(reader: str, data: bytes, folder: Path) -> None:
     trace.run_metadata.SerializeToString()
     if bool(trace.warning) != bool(trace.skipped or trace.cut_at is not None):
         raise AssertionError(f"skipped {trace.skipped}, but the warning is {trace.warning!r}")
+    json.loads(chrome_trace(trace.run_metadata), parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
 
 
 def seeds() -> dict[str, list[bytes]]:
@@ -86,8 +179,8 @@ def seeds() -> dict[str, list[bytes]]:
         "messages": [step.SerializeToString(), metadata.SerializeToString()],
         "text": [text_format.MessageToString(step).encode(), text_format.MessageToString(metadata).encode()],
         "chrome": [kineto, timeline],
-        "gzip": [step.SerializeToString(), kineto],
-        "recording": [b"\0\0"],
+        "gzip": [b"\0\0" + step.SerializeToString(), b"\x80\2" + kineto, b"\x80\5" + kineto, b"\xff\7" + kineto],
+        "recording": [b"", b"\0\0\1\2", b"\1\0\x40\2", b"\3\0\0\1", b"\7\0\0\2PK"],
     }
 
 
@@ -107,21 +200,29 @@ def fuzz(reader: str, options: list[str]) -> None:
     """Never returns: libFuzzer ends the process."""
     import atheris
 
-    with atheris.instrument_imports(include=["collector"]):
+    with atheris.instrument_imports(include=INSTRUMENTED):
         import collector.formats.chrome_events
+        import collector.formats.own_timeline
         import collector.formats.profiler_timeline
         import collector.formats.salvage
         import collector.formats.tensorflow_timeline
         import collector.loading
-        import collector.recording_file  # noqa: F401
+        import collector.recording_file
+        import collector.timeline  # noqa: F401
     start = Path(tempfile.mkdtemp())
     for number, data in enumerate(seeds()[reader]):
         (start / f"seed{number}").write_bytes(data)
+    tokens = start.with_suffix(".tokens")
+    tokens.write_text(
+        "".join(f"{json.dumps(token.strip())}\n" for token in TOKENS.get(reader, "").split("|") if token.strip())
+    )
     kept = HERE / "corpus" / reader
     with tempfile.TemporaryDirectory() as folder:
+        mutator = {"custom_mutator": mutated_message} if reader == "messages" else {}
         atheris.Setup(
-            [sys.argv[0], *options, str(start), *([str(kept)] if kept.is_dir() else [])],
+            [sys.argv[0], f"-dict={tokens}", *options, str(start), *([str(kept)] if kept.is_dir() else [])],
             lambda data: check(reader, data, Path(folder)),
+            **mutator,
         )
         atheris.Fuzz()
 
