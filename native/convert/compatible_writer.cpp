@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "convert/compatible_layout.h"
+#include "convert/description_text.h"
 #include "convert/fragment.h"
 #include "convert/json.h"
 #include "convert/labels.h"
@@ -26,58 +28,6 @@ int64_t Subtract(int64_t a, int64_t b) {
   if (__builtin_sub_overflow(a, b, &difference)) throw BeyondInt64();
   return difference;
 }
-
-// The pieces of text between the values of the events: all that differs between pretty and compact.
-struct Layout {
-  explicit Layout(bool is_pretty)
-      : pretty(is_pretty),
-        trace_open(pretty ? "{\n    \"traceEvents\": [\n        " : "{\"traceEvents\":["),
-        trace_close(pretty ? "\n    ]\n}" : "]}"),
-        next_event(pretty ? ",\n        " : ","),
-        event_close(Close(2)),
-        process(Open() + Key(3, "name", true) + "\"process_name\"" + Key(3, "ph") + "\"M\"" + Key(3, "pid")),
-        region(Start("X", "Op")),
-        created(Start("N", "Tensor")),
-        snapshot(Start("O", "Tensor")),
-        deleted(Start("D", "Tensor")),
-        flow_start(Start("s", "DataFlow")),
-        flow_end(Start("t", "DataFlow")),
-        counter(Start("C", "Memory")),
-        pid(Key(3, "pid")),
-        tid(Key(3, "tid")),
-        ts(Key(3, "ts")),
-        dur(Key(3, "dur")),
-        id(Key(3, "id")),
-        args_name(Key(3, "args") + "{" + Key(4, "name", true)),
-        args_op(Key(4, "op")),
-        args_input(KeyStart(4) + "input"),
-        args_input_end(pretty ? "\": " : "\":"),
-        args_close(Close(3)),
-        args_snapshot(Key(3, "args") + "{" + Key(4, "snapshot", true) + "{" + Key(5, "tensor_description", true)),
-        args_snapshot_close(Close(4) + Close(3)),
-        args_counter(Key(3, "args") + "{" + Indent(4)),
-        args_counter_value(pretty ? ": " : ":") {}
-
-  bool pretty;
-  Fragment trace_open, trace_close, next_event, event_close;
-  Fragment process, region, created, snapshot, deleted, flow_start, flow_end, counter;
-  std::string pid, tid, ts;
-  Fragment dur, id;
-  Fragment args_name, args_op, args_input, args_input_end, args_close;
-  Fragment args_snapshot, args_snapshot_close, args_counter, args_counter_value;
-
- private:
-  static std::string Open() { return "{"; }
-  std::string Indent(int depth) const { return pretty ? "\n" + std::string(4 * static_cast<size_t>(depth), ' ') : ""; }
-  std::string Close(int depth) const { return Indent(depth) + "}"; }
-  std::string KeyStart(int depth, bool first = false) const { return (first ? "" : ",") + Indent(depth) + "\""; }
-  std::string Key(int depth, const char* key, bool first = false) const {
-    return KeyStart(depth, first) + key + (pretty ? "\": " : "\":");
-  }
-  std::string Start(const char* phase, const char* category) const {
-    return Open() + Key(3, "ph", true) + "\"" + phase + "\"" + Key(3, "cat") + "\"" + category + "\"" + Key(3, "name");
-  }
-};
 
 struct Op {
   int64_t start;
@@ -206,11 +156,10 @@ class CompatibleWriter {
   }
   void AddProcess(std::string_view device, std::string_view what);
   void AddSnapshot(const TensorDescription& description);
-  std::string DescriptionText(const TensorDescription& description) const;
 
   const StepStats& step_;
   const CompatibleOptions& options_;
-  const Layout layout_;
+  const CompatibleLayout layout_;
   Output* output_;
   bool any_event_ = false;
 
@@ -296,8 +245,8 @@ void CompatibleWriter::AddProcess(std::string_view device, std::string_view what
   layout_.event_close.AppendTo(*output_);
 }
 
-// All must be known before the first is looked for. Of many recordings none is, so they are collected when a node is met
-// that makes or takes one.
+// All must be known before the first is looked for. Of many recordings none is, so they are collected when a node is
+// met that makes or takes one.
 void CompatibleWriter::AddTensors() {
   has_tensors_ = true;
   const std::vector<Device>& devices = step_.devices();
@@ -517,82 +466,8 @@ std::vector<AllocatorMaximum> CompatibleWriter::Maximums() {
 
 void CompatibleWriter::AddSnapshot(const TensorDescription& description) {
   layout_.args_snapshot.AppendTo(*output_);
-  Text(DescriptionText(description));
+  Text(DescriptionText(description, options_.data_type_names));
   layout_.args_snapshot_close.AppendTo(*output_);
-}
-
-// Protobuf's text format without the double quotes, which TensorFlow takes away.
-std::string CompatibleWriter::DescriptionText(const TensorDescription& description) const {
-  std::string text;
-  const auto number = [&text](const char* indent, const char* key, auto value) {
-    if (value != 0) text.append(indent).append(key).append(": ").append(std::to_string(value)).append("\n");
-  };
-  const auto flag = [&text](const char* indent, const char* key, bool value) {
-    if (value) text.append(indent).append(key).append(": true\n");
-  };
-  const auto string = [&text](const char* indent, const char* key, std::string_view value) {
-    if (value.empty()) return;
-    text.append(indent).append(key).append(": ");
-    for (const char letter : value) {
-      const auto byte = static_cast<unsigned char>(letter);
-      switch (letter) {
-        case '\n':
-          text += "\\n";
-          break;
-        case '\r':
-          text += "\\r";
-          break;
-        case '\t':
-          text += "\\t";
-          break;
-        case '"':
-          text += '\\';
-          break;
-        case '\'':
-          text += "\\'";
-          break;
-        case '\\':
-          text += "\\\\";
-          break;
-        default:
-          if (byte < 0x20 || byte == 0x7F) {
-            text += '\\';
-            for (const int shift : {6, 3, 0}) text += static_cast<char>('0' + (byte >> shift & 7));
-          } else {
-            text += letter;
-          }
-      }
-    }
-    text += '\n';
-  };
-  if (description.dtype != 0) {
-    const auto found = options_.data_type_names.find(description.dtype);
-    const bool known = found != options_.data_type_names.end();
-    text.append("dtype: ").append(known ? found->second : std::to_string(description.dtype)).append("\n");
-  }
-  if (description.has_shape) {
-    text += "shape {\n";
-    for (const Dimension& dim : description.dims) {
-      text += "  dim {\n";
-      number("    ", "size", dim.size);
-      string("    ", "name", dim.name);
-      text += "  }\n";
-    }
-    flag("  ", "unknown_rank", description.unknown_rank);
-    text += "}\n";
-  }
-  if (description.has_allocation) {
-    const Allocation& allocation = description.allocation;
-    text += "allocation_description {\n";
-    number("  ", "requested_bytes", allocation.requested_bytes);
-    number("  ", "allocated_bytes", allocation.allocated_bytes);
-    string("  ", "allocator_name", allocation.allocator_name);
-    number("  ", "allocation_id", allocation.allocation_id);
-    flag("  ", "has_single_reference", allocation.has_single_reference);
-    number("  ", "ptr", allocation.ptr);
-    text += "}\n";
-  }
-  return text;
 }
 
 }  // namespace

@@ -1,13 +1,12 @@
 #include "convert/step_teller.h"
 
 #include <algorithm>
-#include <charconv>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "convert/activity.h"
-#include "convert/devices.h"
+#include "convert/groups.h"
+#include "convert/label_arguments.h"
 #include "convert/labels.h"
 #include "convert/lanes.h"
 #include "convert/launches.h"
@@ -25,48 +24,17 @@ constexpr int64_t kLargestTimeNs = int64_t{1} << 53;
 constexpr int64_t kFarNs = kLargestTimeNs / 4;
 constexpr size_t kSamples = 1001;
 
-// The devices of one name, of which well-made messages have one.
-struct Group {
-  std::string_view device;
-  DeviceName name;
-  std::vector<const Device*> parts;
-  uint64_t first_ordinal = 0;  // of its nodes, over all groups
-  uint32_t rank = 0;           // number of the prefix
-  bool takes_arrows = false;
-  bool counts_copies = false;
-  bool has_threads = false;  // nodes say on which thread they ran
-  bool in_order = true;      // of time
-};
-
 struct Copy {
   std::string_view kind;
   Interval interval;
   int64_t num_bytes;
 };
 
-// Whether a text is numbers with commas between as JSON has them, without leading zeros.
-bool IsNumberList(std::string_view text) {
-  size_t digits = 0;
-  bool leading_zero = false;
-  for (const char letter : text) {
-    if (letter >= '0' && letter <= '9') {
-      if (digits == 1 && leading_zero) return false;
-      leading_zero = digits == 0 && letter == '0';
-      ++digits;
-    } else if (letter == ',' && digits > 0) {
-      digits = 0;
-    } else {
-      return false;
-    }
-  }
-  return digits > 0;
-}
-
 class Teller {
  public:
   // One that `draws` tells the step, once; otherwise it only surveys it.
-  Teller(const StepStats& step, const TellerOptions& options, bool draws) : step_(step), options_(options) {
-    MakeGroups();
+  Teller(const StepStats& step, const TellerOptions& options, bool draws)
+      : step_(step), options_(options), groups_(MakeGroups(step, options.keep_device)) {
     FindMiddle();
     SurveyNodes(draws && options.arrows && !Selects());
     if (Selects()) SelectNodes();
@@ -87,7 +55,6 @@ class Teller {
   };
 
   // --- what there is to draw ---
-  void MakeGroups();
   void FindMiddle();
   void SurveyNodes(bool links);
   void SelectNodes();
@@ -139,9 +106,7 @@ class Teller {
   Rows& ThreadOf(const Group& group, uint32_t thread_id);
   uint32_t TidFor(Rows& rows, const Interval& interval);
   Description& Describe(const Node& node, bool on_gpu);
-  static void AddLabelArguments(const Activity& activity, std::vector<Argument>& arguments);
   void AddOwnArguments(const Node& node, const Span& span, std::vector<Argument>& arguments) const;
-  static std::string_view ReadableKey(std::string_view key);
   void DrawSeries(uint32_t pid, std::string_view name, std::string_view unit, const std::vector<Point>& points);
   void DrawMemory();
   void DrawCounters(const Group& group);
@@ -183,56 +148,6 @@ class Teller {
   std::vector<std::vector<Interval>> busy_;  // of the streams of the processor at hand
   std::vector<Copy> copies_;                 // of the processor at hand
 };
-
-void Teller::MakeGroups() {
-  NameTable names;
-  for (const Device& device : step_.devices()) {
-    const auto [number, is_new] = names.Insert(device.name);
-    if (is_new) groups_.emplace_back().device = device.name;
-    groups_[number].parts.push_back(&device);
-  }
-  NameTable prefixes;
-  NameTable units_with_streams;
-  NameTable units_with_copies;
-  for (Group& group : groups_) {
-    group.name = ParseDeviceName(group.device);
-    group.rank = prefixes.Insert(group.name.prefix).number;
-    size_t num_nodes = 0;
-    for (const Device* device : group.parts) num_nodes += device->num_nodes;
-    if (num_nodes == 0) continue;
-    if (group.name.kind == ProcessKind::kStream) units_with_streams.Insert(group.name.unit);
-    if (group.name.kind == ProcessKind::kCopies) units_with_copies.Insert(group.name.unit);
-  }
-  const auto has = [](const NameTable& units, const Group& group) {
-    return units.Find(group.name.unit) != NameTable::kNone;
-  };
-  groups_.erase(std::remove_if(groups_.begin(), groups_.end(),
-                               [&](const Group& group) {
-                                 const bool repeats =
-                                     group.name.kind == ProcessKind::kStreamAll && has(units_with_streams, group);
-                                 return repeats || (options_.keep_device && !options_.keep_device(group.device));
-                               }),
-                groups_.end());
-  // Hosts before what they launched; then each processor's streams, by number, and its copies.
-  const auto key = [](const Group& group) {
-    const DeviceName& name = group.name;
-    return std::make_tuple(name.on_gpu, name.prefix, name.unit.size(), name.unit, name.kind, name.stream.size(),
-                           name.stream);
-  };
-  std::stable_sort(groups_.begin(), groups_.end(), [&](const Group& a, const Group& b) { return key(a) < key(b); });
-  uint64_t ordinal = 0;
-  for (Group& group : groups_) {
-    group.first_ordinal = ordinal;
-    for (const Device* device : group.parts) {
-      ordinal += device->num_nodes;
-      group.has_threads |= !device->thread_names.empty();
-    }
-    group.has_threads &= !group.name.on_gpu;
-    const bool is_copies = group.name.kind == ProcessKind::kCopies;
-    group.takes_arrows = group.name.on_gpu && !(is_copies && has(units_with_streams, group));
-    group.counts_copies = group.name.on_gpu && (is_copies || !has(units_with_copies, group));
-  }
-}
 
 // The middle of a sample of all starts: robust against nodes without a time and times that wrapped around.
 void Teller::FindMiddle() {
@@ -544,54 +459,11 @@ uint32_t Teller::TidFor(Rows& rows, const Interval& interval) {
   return rows.tids[row];
 }
 
-// The words that viewers show beside a slice. Keys of a label that are not listed keep their own name.
-std::string_view Teller::ReadableKey(std::string_view key) {
-  constexpr std::pair<std::string_view, std::string_view> kKeys[] = {
-      {"regs", "registers"},
-      {"shm", "shared_bytes"},
-      {"static_shared", "static_shared_bytes"},
-      {"dynamic_shared", "dynamic_shared_bytes"},
-      {"occ_pct", "occupancy_percent"},
-  };
-  for (const auto& [written, readable] : kKeys) {
-    if (key == written) return readable;
-  }
-  return key;
-}
-
 Description& Teller::Describe(const Node& node, bool on_gpu) {
   return labels_.Find(node, on_gpu, [&](Description& description) {
     on_gpu ? ReadGpuActivity(node, description.activity) : ReadHostActivity(node, description.activity);
     AddLabelArguments(description.activity, description.arguments);
   });
-}
-
-void Teller::AddLabelArguments(const Activity& activity, std::vector<Argument>& arguments) {
-  const auto add_number = [&arguments](std::string_view key, int64_t number) {
-    arguments.push_back({key, Argument::Kind::kNumber, number, {}});
-  };
-  const auto add_text = [&arguments](std::string_view key, std::string_view text) {
-    if (!text.empty()) arguments.push_back({key, Argument::Kind::kText, 0, text});
-  };
-  add_text("kernel", activity.full_name);
-  add_text("op", activity.op);
-  add_text("inputs", activity.inputs);
-  if (activity.num_bytes >= 0) add_number("bytes", activity.num_bytes);
-  add_text("from", activity.from);
-  add_text("to", activity.to);
-  for (size_t i = 0; i < activity.num_details; ++i) {
-    const Detail& detail = activity.details[i];
-    const auto has_key = [&](const Argument& argument) { return argument.key == ReadableKey(detail.key); };
-    if (std::any_of(arguments.begin(), arguments.end(), has_key)) continue;
-    Argument argument{ReadableKey(detail.key), Argument::Kind::kText, 0, detail.value};
-    const char* const end = detail.value.data() + detail.value.size();
-    const auto [stop, error] = std::from_chars(detail.value.data(), end, argument.number);
-    if (error == std::errc() && stop == end)
-      argument.kind = Argument::Kind::kNumber;
-    else if (IsNumberList(detail.value))
-      argument.kind = Argument::Kind::kNumbers;
-    arguments.push_back(argument);
-  }
 }
 
 void Teller::AddOwnArguments(const Node& node, const Span& span, std::vector<Argument>& arguments) const {
