@@ -13,6 +13,7 @@
 #include "convert/labels.h"
 #include "convert/lanes.h"
 #include "convert/name_table.h"
+#include "convert/repeated_regions.h"
 
 namespace collector::convert {
 namespace {
@@ -78,6 +79,11 @@ class CompatibleWriter {
     int64_t start;
     int64_t duration;
   };
+  struct RegionLabel {
+    std::string_view name;
+    std::string_view op;
+    std::string_view inputs;
+  };
   static constexpr uint32_t kLanesRemembered = 1024;
 
   // --- pipeline, in TensorFlow's order ---
@@ -89,6 +95,9 @@ class CompatibleWriter {
 
   void AddOutputs(const Node& node, const Op& op, uint32_t compute_pid, uint32_t tensors_pid);
   void AddRegion(const Node& node, const Op& op, uint32_t pid, bool from_tracer, std::string_view& inputs);
+  static RegionLabel ReadRegionLabel(const Node& node, bool from_tracer);
+  void AppendRegionStart(Output& output, const RegionLabel& label) const;
+  void AppendRegionEnd(Output& output, const RegionLabel& label) const;
   void Consume(std::string_view name, const Op& op, uint32_t pid);
   std::vector<std::vector<Change>> SortedChanges() const;
 
@@ -133,6 +142,9 @@ class CompatibleWriter {
     NextEvent();
     start.AppendTo(*output_);
     Text(name);
+    PlaceAndTime(pid, tid, ts);
+  }
+  void PlaceAndTime(uint32_t pid, uint32_t tid, int64_t ts) {
     if (tid < kLanesRemembered) {
       Place(pid, tid).AppendTo(*output_);
     } else {
@@ -169,6 +181,8 @@ class CompatibleWriter {
   std::vector<uint32_t> compute_pids_;           // by device; of a repeated name all have the last one
   uint32_t next_pid_ = 0;
   uint64_t next_flow_id_ = 0;
+
+  RepeatedRegions regions_;
 
   bool has_tensors_ = false;
   NameTable tensor_names_;
@@ -328,35 +342,53 @@ void CompatibleWriter::AddCompute() {
 
 void CompatibleWriter::AddRegion(const Node& node, const Op& op, uint32_t pid, bool from_tracer,
                                  std::string_view& inputs) {
-  std::string_view name = node.name;
-  std::string_view kind;
+  const Region* const again = regions_.Find(node, from_tracer, [&](Region& region) {
+    const RegionLabel label = ReadRegionLabel(node, from_tracer);
+    TextOutput start;
+    AppendRegionStart(start, label);
+    TextOutput end;
+    AppendRegionEnd(end, label);
+    region = {Fragment(start.text()), Fragment(end.text()), label.inputs};
+  });
+  const RegionLabel label = again != nullptr ? RegionLabel{{}, {}, again->inputs} : ReadRegionLabel(node, from_tracer);
+  inputs = label.inputs;
+  if (output_ == nullptr) return;
+  NextEvent();
+  again != nullptr ? again->start.AppendTo(*output_) : AppendRegionStart(*output_, label);
+  PlaceAndTime(pid, op.lane, op.start);
+  Number(layout_.dur, op.duration);
+  again != nullptr ? again->end.AppendTo(*output_) : AppendRegionEnd(*output_, label);
+}
+
+CompatibleWriter::RegionLabel CompatibleWriter::ReadRegionLabel(const Node& node, bool from_tracer) {
   if (from_tracer) {
     const KernelName kernel = ParseKernelName(node.label, node.name);
-    name = kernel.name;
-    kind = kernel.op;
-  } else if (node.name == "RecvTensor") {
-    kind = "RecvTensor";
-  } else {
-    const OpLabel label = ParseOpLabel(node.label);
-    kind = label.op;
-    inputs = label.inputs;
+    return {kernel.name, kernel.op, {}};
   }
-  if (output_ == nullptr) return;
-  Start(layout_.region, kind, pid, op.lane, op.start);
-  Number(layout_.dur, op.duration);
-  layout_.args_name.AppendTo(*output_);
-  Text(name);
-  layout_.args_op.AppendTo(*output_);
-  Text(kind);
+  if (node.name == "RecvTensor") return {node.name, "RecvTensor", {}};
+  const OpLabel label = ParseOpLabel(node.label);
+  return {node.name, label.op, label.inputs};
+}
+
+void CompatibleWriter::AppendRegionStart(Output& output, const RegionLabel& label) const {
+  layout_.region.AppendTo(output);
+  Check(AppendJsonString(output, label.op, BadText::kRefuse));
+}
+
+void CompatibleWriter::AppendRegionEnd(Output& output, const RegionLabel& label) const {
+  layout_.args_name.AppendTo(output);
+  Check(AppendJsonString(output, label.name, BadText::kRefuse));
+  layout_.args_op.AppendTo(output);
+  Check(AppendJsonString(output, label.op, BadText::kRefuse));
   uint64_t input = 0;
-  ForEachInput(inputs, [&](std::string_view text) {
-    layout_.args_input.AppendTo(*output_);
-    output_->AppendNumber(input++);
-    layout_.args_input_end.AppendTo(*output_);
-    Text(text);
+  ForEachInput(label.inputs, [&](std::string_view text) {
+    layout_.args_input.AppendTo(output);
+    output.AppendNumber(input++);
+    layout_.args_input_end.AppendTo(output);
+    Check(AppendJsonString(output, text, BadText::kRefuse));
   });
-  layout_.args_close.AppendTo(*output_);
-  layout_.event_close.AppendTo(*output_);
+  layout_.args_close.AppendTo(output);
+  layout_.event_close.AppendTo(output);
 }
 
 void CompatibleWriter::Consume(std::string_view name, const Op& op, uint32_t pid) {

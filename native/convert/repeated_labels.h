@@ -3,13 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 #include "convert/activity.h"
 #include "convert/events.h"
+#include "convert/sampled_hash.h"
 
 namespace collector::convert {
 
@@ -29,7 +29,7 @@ class RepeatedLabels {
   // The description of a node: a remembered one, or one that describe(description) has filled in.
   template <typename Describe>
   Description& Find(const Node& node, bool on_gpu, Describe describe) {
-    Place& place = places_[Hash(node.name, node.label) % kPlaces];
+    Place& place = places_[SampledHash(node.name, node.label) % kPlaces];
     const bool again = place.on_gpu == on_gpu && place.name == node.name && place.label == node.label;
     if (!again) {
       place.name = node.name;
@@ -65,34 +65,6 @@ class RepeatedLabels {
     description.arguments.clear();
     describe(description);
     description.num_label_arguments = description.arguments.size();
-  }
-
-  // Of the lengths, the ends and a few places between: labels that differ elsewhere only take each other's place.
-  static uint32_t Hash(std::string_view name, std::string_view label) {
-    constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15u;
-    uint64_t hash = (name.size() << 16 ^ label.size()) * kMultiplier;
-    const auto mix = [&hash](std::string_view text, size_t at) {
-      uint64_t word;
-      std::memcpy(&word, text.data() + at, 8);
-      hash = (hash ^ hash >> 32 ^ word) * kMultiplier;
-    };
-    for (const std::string_view text : {name, label}) {
-      if (text.size() < 8) {
-        uint64_t word = 0;
-        if (!text.empty()) std::memcpy(&word, text.data(), text.size());
-        hash = (hash ^ hash >> 32 ^ word) * kMultiplier;
-        continue;
-      }
-      const size_t last = text.size() - 8;
-      mix(text, 0);
-      mix(text, last);
-      if (text.size() >= 32) {
-        mix(text, last / 4);
-        mix(text, last / 2);
-        mix(text, last / 4 * 3);
-      }
-    }
-    return static_cast<uint32_t>(hash >> 32);
   }
 
   std::vector<Place> places_ = std::vector<Place>(kPlaces);
