@@ -143,6 +143,12 @@ void Launches::CountNamed(const Node& node, const Activity& activity, const Span
   named_launch_[index] = launch;
 }
 
+void Launches::ForgetNames() {
+  names_ = NameTable();
+  calls_ = {};
+  first_call_ = {};
+}
+
 Launches::Flows Launches::FlowsFrom(uint64_t ordinal, uint64_t& next_flow_id) {
   Flows flows{next_flow_id, 0};
   if (ordinal >= launch_of_.size() || launch_of_[ordinal] == kNone) return flows;

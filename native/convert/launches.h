@@ -31,6 +31,8 @@ class Launches {
   bool empty() const { return launches_.empty() && names_.size() == 0; }
   // Whether calls are to be found by name.
   bool has_named() const { return !calls_.empty(); }
+  // Gives back the memory that only finding by name needs: after the last CountNamed.
+  void ForgetNames();
 
   struct Flows {
     uint64_t first = 0;

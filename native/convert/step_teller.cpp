@@ -292,6 +292,7 @@ void Teller::LinkLaunches() {
       launches_.CountNamed(node, activity_, span, ordinal, group.rank);
     });
   }
+  launches_.ForgetNames();
 }
 
 Summary Teller::Tell(TraceVisitor& visitor) {
