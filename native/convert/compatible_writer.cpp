@@ -13,7 +13,7 @@
 #include "convert/labels.h"
 #include "convert/lanes.h"
 #include "convert/name_table.h"
-#include "convert/repeated_regions.h"
+#include "convert/repeated_nodes.h"
 
 namespace collector::convert {
 namespace {
@@ -29,6 +29,13 @@ int64_t Subtract(int64_t a, int64_t b) {
   if (__builtin_sub_overflow(a, b, &difference)) throw BeyondInt64();
   return difference;
 }
+
+// Ops, kernels and copies that come again: what their events have in common, which is all but where and when.
+struct Region {
+  Fragment start;           // up to the op
+  Fragment end;             // from the arguments on
+  std::string_view inputs;  // as OpLabel::inputs
+};
 
 struct Op {
   int64_t start;
@@ -182,7 +189,7 @@ class CompatibleWriter {
   uint32_t next_pid_ = 0;
   uint64_t next_flow_id_ = 0;
 
-  RepeatedRegions regions_;
+  RepeatedNodes<Region> regions_;
 
   bool has_tensors_ = false;
   NameTable tensor_names_;
