@@ -212,15 +212,16 @@ def fuzz(reader: str, options: list[str]) -> None:
     start = Path(tempfile.mkdtemp())
     for number, data in enumerate(seeds()[reader]):
         (start / f"seed{number}").write_bytes(data)
-    tokens = start.with_suffix(".tokens")
-    tokens.write_text(
-        "".join(f"{json.dumps(token.strip())}\n" for token in TOKENS.get(reader, "").split("|") if token.strip())
-    )
+    known = [token.strip() for token in TOKENS.get(reader, "").split("|") if token.strip()]
+    if known:  # libFuzzer refuses an empty file
+        tokens = start.with_suffix(".tokens")
+        tokens.write_text("".join(f"{json.dumps(token)}\n" for token in known))
+        options = [f"-dict={tokens}", *options]
     kept = HERE / "corpus" / reader
     with tempfile.TemporaryDirectory() as folder:
         mutator = {"custom_mutator": mutated_message} if reader == "messages" else {}
         atheris.Setup(
-            [sys.argv[0], f"-dict={tokens}", *options, str(start), *([str(kept)] if kept.is_dir() else [])],
+            [sys.argv[0], *options, str(start), *([str(kept)] if kept.is_dir() else [])],
             lambda data: check(reader, data, Path(folder)),
             **mutator,
         )

@@ -99,9 +99,9 @@ def _print(report: MergeReport) -> None:
     print(f"{report.output}: {len(report.inputs)} inputs, {slices} slices")
     for rank, clock in report.clock_offsets.items():
         if clock.source == "estimated":
-            print(
-                f"rank {rank}: clock {clock.offset_ns} ns ahead, ±{clock.error_ns} ns ({clock.markers} common moments)"
-            )
+            error = "error unknown" if clock.error_ns is None else f"±{clock.error_ns} ns"
+            beside = f", {clock.disagreeing} others disagree" if clock.disagreeing else ""
+            print(f"rank {rank}: clock {clock.offset_ns} ns ahead, {error} ({clock.markers} common moments{beside})")
         elif clock.source == "none":
             print(f"rank {rank}: clock left as it is: nothing in common with the reference")
 

@@ -29,7 +29,7 @@ _DRAWN = (*_TEXT, ".pftrace", ".pftrace.gz")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
-    parser.add_argument("input", type=Path, metavar="FILE", help="the step")
+    parser.add_argument("input", type=Path, metavar="FILE", help="the step, or the trace of another tool")
     parser.add_argument(
         "-o",
         "--output",
@@ -52,7 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only what overlaps this part of the trace, counted from its beginning; either end may be left open",
     )
     view.add_argument(
-        "--max-events", metavar="N", type=_count, help="at most this many slices, the longest; says what it left out"
+        "--max-events",
+        metavar="N",
+        type=_count,
+        help="at most this many slices, the longest; says what it left out, which then is the counters too",
     )
     view.add_argument("--no-arrows", action="store_true", help="without arrows from calls to what they caused")
     view.add_argument("--no-counters", action="store_true", help="without counters of memory, copies and busy streams")

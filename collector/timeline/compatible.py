@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from collector.timeline.description import tensor_description_text
+from collector.timeline.lanes import Lanes
 
 Event = dict[str, Any]
 
@@ -225,12 +226,9 @@ def is_tracer_device(device: str) -> bool:
 
 def assign_lanes(ops: Iterable[Op]) -> None:
     """Gives each op the first lane whose last op ended before this one starts."""
-    lane_ends = [0]
+    lanes = Lanes([0])
     for op in ops:
-        op.lane = next((lane for lane, end in enumerate(lane_ends) if end < op.start), len(lane_ends))
-        if op.lane == len(lane_ends):
-            lane_ends.append(0)
-        lane_ends[op.lane] = op.end
+        op.lane = lanes.place(op.start, op.end)
 
 
 def parse_op_label(label: str) -> tuple[str, list[str]]:

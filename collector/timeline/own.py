@@ -221,7 +221,7 @@ def remarks_of(provenance: Provenance | None) -> list[tuple[str, str, int | None
     ledger = Ledger.from_dict(provenance.ledger)
     ends = {_WINDOW_START: provenance.window_start_nanos or None, _WINDOW_END: provenance.window_end_nanos or None}
     known = {losses.figure: losses.at_nanos for losses in provenance.losses}
-    remarks = []
+    remarks: list[tuple[str, str, int | None]] = []
     for field in fields(Ledger):
         if field.name == "source_counters":
             continue

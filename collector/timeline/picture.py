@@ -27,6 +27,7 @@ from collector.timeline.activity import (
     span_ns,
 )
 from collector.timeline.compatible import parse_op_label
+from collector.timeline.lanes import Lanes
 from collector.timeline.launches import Launches
 
 LARGEST_TIME_NS = 1 << 53
@@ -103,7 +104,7 @@ class Rows:
     os_thread: bool = False
     open: list[int] = field(default_factory=list)
     """Of a thread: ends of what is open in its first row, where slices lie inside each other."""
-    lanes: list[int] = field(default_factory=list)
+    lanes: Lanes = field(default_factory=Lanes)
     tids: dict[int, int] = field(default_factory=dict)
 
 
@@ -422,10 +423,7 @@ def _row(rows: Rows, start: int, end: int) -> int:
         if not rows.open or end <= rows.open[-1]:
             rows.open.append(end)
             return 0
-    lanes = rows.lanes
-    lane = next((lane for lane, last in enumerate(lanes) if last <= start), len(lanes))
-    lanes[lane : lane + 1] = [end]
-    return lane + rows.os_thread
+    return rows.lanes.place(start + 1, end) + rows.os_thread
 
 
 def _thread_name(group: Group, thread: int) -> str:

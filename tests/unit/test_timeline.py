@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gzip
 import json
+import random
 from types import SimpleNamespace
 
 import pytest
@@ -25,6 +26,7 @@ from collector.timeline import Timeline, View, chrome_trace
 from collector.timeline.activity import gpu_activity, host_activity, int64, parse_device_name
 from collector.timeline.compatible import assign_lanes, parse_kernel_name, parse_op_label
 from collector.timeline.description import tensor_description_text
+from collector.timeline.lanes import Lanes
 from collector.timeline.wire import is_run_metadata, parse_step, provenance_of
 
 BASE_NS = 1_700_000_000_000_000_123
@@ -130,6 +132,17 @@ def test_lanes_are_free_strictly_after_their_last_op():
     ops = [SimpleNamespace(start=start, end=end, lane=-1) for start, end in [(0, 5), (5, 9), (6, 7), (8, 9), (10, 11)]]
     assign_lanes(ops)
     assert [op.lane for op in ops] == [1, 0, 1, 1, 0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_lanes_are_the_first_that_are_free(seed):
+    chance, lanes, ends = random.Random(seed), Lanes(), []
+    for _ in range(300):
+        before = chance.choice([chance.randrange(1000), 2**70])
+        end = before + chance.randrange(200)
+        first = next((lane for lane, last in enumerate(ends) if last < before), len(ends))
+        ends[first : first + 1] = [end]
+        assert lanes.place(before, end) == first
 
 
 @pytest.mark.parametrize(
