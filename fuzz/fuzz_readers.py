@@ -200,6 +200,8 @@ def fuzz(reader: str, options: list[str]) -> None:
     """Never returns: libFuzzer ends the process."""
     import atheris
 
+    # What an editable install finds in its own way, atheris cannot instrument: let the path be asked first.
+    sys.meta_path.sort(key=lambda finder: "ScikitBuild" in type(finder).__name__)
     with atheris.instrument_imports(include=INSTRUMENTED):
         import collector.formats.chrome_events
         import collector.formats.own_timeline
