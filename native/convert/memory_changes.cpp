@@ -144,7 +144,7 @@ std::vector<AllocatorChanges> FromTensors(const StepStats& step, const std::vect
     int64_t end_ns;
   };
   Tensors tensors;
-  std::vector<Use> uses;
+  std::deque<Use> uses;  // many; a vector would hold twice as much while it grows
   TensorDescription description;
   for (const Device* device : devices) {
     step.ForEachNode(*device, [&](const Node& node) {
