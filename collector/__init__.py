@@ -40,12 +40,13 @@ if TYPE_CHECKING:
     from collector.options import TraceOptions
     from collector.recording import Recording
     from collector.session import Session, trace
-    from collector.timeline import chrome_trace
+    from collector.timeline import Timeline, chrome_trace
 
 _LAZY = {
     "Ledger": "collector.ledger",
     "Recording": "collector.recording",
     "Session": "collector.session",
+    "Timeline": "collector.timeline",
     "TraceOptions": "collector.options",
     "chrome_trace": "collector.timeline",
     "load": "collector.loading",
@@ -71,6 +72,7 @@ __all__ = [
     "Session",
     "SessionActiveError",
     "SubscriberConflictError",
+    "Timeline",
     "TraceOptions",
     "UnavailableError",
     "UnknownFormatError",
