@@ -1,6 +1,6 @@
 #include "convert/node_encoder.h"
 
-#include <cstring>
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -30,10 +30,7 @@ std::string Varint(uint64_t value) {
   return std::string(bytes, static_cast<size_t>(WriteVarint(value, bytes) - bytes));
 }
 
-char* WriteBytes(const std::string& bytes, char* to) {
-  std::memcpy(to, bytes.data(), bytes.size());
-  return to + bytes.size();
-}
+char* WriteBytes(const std::string& bytes, char* to) { return std::copy(bytes.begin(), bytes.end(), to); }
 
 }  // namespace
 
