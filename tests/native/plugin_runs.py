@@ -6,6 +6,9 @@ import importlib
 import json
 import pkgutil
 import re
+import sys
+
+import pytest
 
 import collector.testing.plugin
 
@@ -17,6 +20,8 @@ filterwarnings =
     error
     ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning
 """
+
+needs_lines = pytest.mark.skipif(sys.gettrace() is not None, reason="beside a coverage tool the plugin notes no lines")
 
 # A run in this process forgets what it imported, and numpy can be imported once: so all of it is imported before.
 for module in pkgutil.iter_modules(collector.testing.plugin.__path__):

@@ -1,7 +1,7 @@
 """What the plugin sees of each test, and how it judges it, in whole pytest runs on the simulated GPU."""
 
 import pytest
-from plugin_runs import report_of, run
+from plugin_runs import needs_lines, report_of, run
 
 pytest_plugins = ["pytester"]
 
@@ -183,6 +183,7 @@ def test_step_unit(simulated_gpu, gpu_trace):
 """
 
 
+@needs_lines
 def test_limits_pass_and_fail_with_what_ran_and_where_from(pytester):
     result = run(pytester, LIMITS, "--gpu-simulate", "--gpu-report=out.json")
     result.assert_outcomes(passed=3, failed=5, xfailed=1)

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from plugin_runs import INI, report_of, run
+from plugin_runs import INI, needs_lines, report_of, run
 
 pytest_plugins = ["pytester"]
 
@@ -54,6 +54,7 @@ def test_cpu():
 """
 
 
+@needs_lines
 def test_a_leak_is_an_error_that_names_what_was_not_freed(pytester):
     result = run(pytester, LEAKS, "--gpu-simulate", "--gpu-report=out.json")
     result.assert_outcomes(passed=6, errors=1)

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from plugin_runs import run
+from plugin_runs import needs_lines, run
 
 from collector.testing.plugin import _OPTIONS, FIXTURE_NAMES, MARKER_NAMES
 from collector.testing.plugin.limits import LIMITS
@@ -110,6 +110,7 @@ def outputs(text, reader):
     return BLOCK.sub(fresh, text)
 
 
+@needs_lines
 def test_the_page_shows_what_happens(page, reader):
     for package in ("xdist", "pytest_benchmark"):
         pytest.importorskip(package)
