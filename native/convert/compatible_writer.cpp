@@ -91,6 +91,10 @@ class CompatibleWriter {
     std::string_view op;
     std::string_view inputs;
   };
+  struct Input {
+    std::string_view name;
+    uint32_t hash;
+  };
   static constexpr uint32_t kLanesRemembered = 1024;
 
   // --- pipeline, in TensorFlow's order ---
@@ -101,11 +105,12 @@ class CompatibleWriter {
   void AddMemory();
 
   void AddOutputs(const Node& node, const Op& op, uint32_t compute_pid, uint32_t tensors_pid);
-  void AddRegion(const Node& node, const Op& op, uint32_t pid, bool from_tracer, std::string_view& inputs);
+  void AddRegion(const Node& node, const Op& op, uint32_t pid, bool from_tracer, bool follow_inputs);
+  void AskForInputs(std::string_view inputs);
   static RegionLabel ReadRegionLabel(const Node& node, bool from_tracer);
   void AppendRegionStart(Output& output, const RegionLabel& label) const;
   void AppendRegionEnd(Output& output, const RegionLabel& label) const;
-  void Consume(std::string_view name, const Op& op, uint32_t pid);
+  void Consume(const Input& input, const Op& op, uint32_t pid);
   std::vector<std::vector<Change>> SortedChanges() const;
 
   // The op of the device's `index`-th node. Lanes are to be asked for in order.
@@ -193,6 +198,7 @@ class CompatibleWriter {
 
   bool has_tensors_ = false;
   NameTable tensor_names_;
+  std::vector<Input> inputs_;  // of the node at hand
   std::vector<Tensor> tensors_;
   std::deque<std::string> made_names_;  // those that are no part of the input: "node:1"
   NameTable allocators_;
@@ -338,17 +344,16 @@ void CompatibleWriter::AddCompute() {
       }
       ++index;
       if (follow_inputs && !has_tensors_ && !node.outputs.empty()) AddTensors();
-      std::string_view inputs;
-      AddRegion(node, op, pid, from_tracer, inputs);
-      if (!follow_inputs || inputs.empty()) return;
+      inputs_.clear();
+      AddRegion(node, op, pid, from_tracer, follow_inputs);
+      if (inputs_.empty()) return;
       if (!has_tensors_) AddTensors();
-      ForEachInput(inputs, [&](std::string_view name) { Consume(name, op, pid); });
+      for (const Input& input : inputs_) Consume(input, op, pid);
     });
   }
 }
 
-void CompatibleWriter::AddRegion(const Node& node, const Op& op, uint32_t pid, bool from_tracer,
-                                 std::string_view& inputs) {
+void CompatibleWriter::AddRegion(const Node& node, const Op& op, uint32_t pid, bool from_tracer, bool follow_inputs) {
   const Region* const again = regions_.Find(node, from_tracer, [&](Region& region) {
     const RegionLabel label = ReadRegionLabel(node, from_tracer);
     TextOutput start;
@@ -358,7 +363,7 @@ void CompatibleWriter::AddRegion(const Node& node, const Op& op, uint32_t pid, b
     region = {Fragment(start.text()), Fragment(end.text()), label.inputs};
   });
   const RegionLabel label = again != nullptr ? RegionLabel{{}, {}, again->inputs} : ReadRegionLabel(node, from_tracer);
-  inputs = label.inputs;
+  if (follow_inputs) AskForInputs(label.inputs);
   if (output_ == nullptr) return;
   NextEvent();
   again != nullptr ? again->start.AppendTo(*output_) : AppendRegionStart(*output_, label);
@@ -398,8 +403,17 @@ void CompatibleWriter::AppendRegionEnd(Output& output, const RegionLabel& label)
   layout_.event_close.AppendTo(output);
 }
 
-void CompatibleWriter::Consume(std::string_view name, const Op& op, uint32_t pid) {
-  uint32_t number = tensor_names_.Find(name);
+// Where the inputs stand in the table is fetched from memory while the node is written.
+void CompatibleWriter::AskForInputs(std::string_view inputs) {
+  ForEachInput(inputs, [&](std::string_view name) {
+    inputs_.push_back({name, NameTable::Hash(name)});
+    tensor_names_.PrefetchSlot(inputs_.back().hash);
+  });
+}
+
+void CompatibleWriter::Consume(const Input& input, const Op& op, uint32_t pid) {
+  std::string_view name = input.name;
+  uint32_t number = tensor_names_.Find(name, input.hash);
   if (number == NameTable::kNone) {
     // A tensor sent between devices goes by another name there: the producer's, "/_" and a number.
     const size_t cut = name.rfind("/_");
