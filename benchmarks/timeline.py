@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import importlib.util
 import json
 import os
 import platform
@@ -292,6 +293,10 @@ def seconds(work: Callable[[], object], repeats: int) -> float:
     return statistics.median(spent)
 
 
+STEPS: dict[str, Callable[[int], bytes]] = {"TensorFlow's": tensorflow_step, "our own": recorded_step}
+FACES: dict[str, Callable[[bytes], int]] = {"compatible": compatible, "own": own}
+
+
 # --- claims ---
 
 
@@ -300,10 +305,13 @@ def against_plain_python(sizes: Sequence[int]) -> None:
     name, timeline = plain_timeline()
     print(f"\n| step | nodes | {name} s | compatible s | ratio | {name} with memory s | own s | ratio |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for kind, make in (("TensorFlow's", tensorflow_step), ("our own", recorded_step)):
+    for kind, make in STEPS.items():
         for size in sizes:
             data = make(size)
             repeats = 5 if size <= 100_000 else 3
+            # Ours first: what the plain arm leaves of its memory makes every page after it dearer.
+            ours = seconds(lambda: compatible(data), repeats)  # noqa: B023
+            drawn = seconds(lambda: own(data), repeats)  # noqa: B023
             spent: dict[bool, float] = {}
             for show_memory in (False, True):
                 step = StepStats.FromString(data)
@@ -314,8 +322,6 @@ def against_plain_python(sizes: Sequence[int]) -> None:
                     same = Timeline(data).generate_chrome_trace_format(show_memory=show_memory)
                     assert same == plain, "the arms do not do the same work"
                 del plain, step
-            ours = seconds(lambda: compatible(data), repeats)  # noqa: B023
-            drawn = seconds(lambda: own(data), repeats)  # noqa: B023
             print(
                 f"| {kind} | {size:,} | {spent[False]:.2f} | {ours:.3f} | {spent[False] / ours:.0f} "
                 f"| {spent[True]:.2f} | {drawn:.3f} | {spent[True] / drawn:.0f} |",
@@ -325,28 +331,34 @@ def against_plain_python(sizes: Sequence[int]) -> None:
 
 def against_orjson(size: int) -> None:
     """Reading, laying out and writing against writing alone."""
-    try:
-        import orjson
-    except ImportError:
+    if importlib.util.find_spec("orjson") is None:
         print("\norjson is not installed: not compared with it")
         return
     print("\n| step | file | events | orjson.dumps of the ready events s | ours, from wire bytes s | ratio |")
     print("| --- | --- | --- | --- | --- | --- |")
-    for kind, make in (("TensorFlow's", tensorflow_step), ("our own", recorded_step)):
-        data = make(size)
-        pieces: list[str] = []
-        write_trace(data, lambda piece: pieces.append(str(piece, "utf-8")), View())  # noqa: B023
-        files = {
-            "compatible": (Timeline(data).generate_chrome_trace_format(), lambda: compatible(data)),  # noqa: B023
-            "own": ("".join(pieces), lambda: own(data)),  # noqa: B023
-        }
-        for name, (whole, work) in files.items():
-            events = orjson.loads(whole)["traceEvents"]
-            turns = [(seconds(lambda: orjson.dumps(events), 1), seconds(work, 1)) for _ in range(9)]  # noqa: B023
-            theirs, ours = (statistics.median(times) for times in zip(*turns, strict=True))
+    for kind in STEPS:
+        for face in FACES:
+            row = in_own_process("beside_orjson", kind, face, size)
+            theirs, ours = row["theirs"], row["ours"]
             print(
-                f"| {kind} | {name} | {len(events):,} | {theirs:.4f} | {ours:.4f} | {theirs / ours:.1f} |", flush=True
+                f"| {kind} | {face} | {row['events']:,} | {theirs:.4f} | {ours:.4f} | {theirs / ours:.1f} |", flush=True
             )
+
+
+def beside_orjson(kind: str, face: str, size: str) -> dict[str, float]:
+    """One row of `against_orjson`."""
+    import orjson
+
+    data, work = STEPS[kind](int(size)), FACES[face]
+    pieces: list[str] = []
+    if face == "own":
+        write_trace(data, lambda piece: pieces.append(str(piece, "utf-8")), View())
+    else:
+        pieces.append(Timeline(data).generate_chrome_trace_format())
+    events = orjson.loads("".join(pieces))["traceEvents"]
+    turns = [(seconds(lambda: orjson.dumps(events), 1), seconds(lambda: work(data), 1)) for _ in range(9)]
+    theirs, ours = (statistics.median(times) for times in zip(*turns, strict=True))
+    return {"events": len(events), "theirs": theirs, "ours": ours}
 
 
 def hard_shapes(size: int) -> None:
@@ -381,11 +393,9 @@ def flatness(sizes: Sequence[int]) -> None:
     """The cost of an event of our own face by the number of events."""
     print("\n| step | events | own ns/event | peak memory over the input MiB | .pftrace / compact JSON bytes |")
     print("| --- | --- | --- | --- | --- |")
-    for kind, events_a_node in (("tensorflow", 2.4), ("recorded", 1.9)):
+    for kind, events_a_node in (("TensorFlow's", 2.4), ("our own", 1.9)):
         for size in sizes:
-            asked = [sys.executable, __file__, "--one", kind, str(round(size / events_a_node))]
-            done = subprocess.run(asked, capture_output=True, text=True, check=True)
-            row = json.loads(done.stdout)
+            row = in_own_process("flat", kind, round(size / events_a_node))
             print(
                 f"| {kind} | {row['events']:,} | {row['ns_per_event']:.0f} | {row['peak_bytes'] / MIB:.0f} "
                 f"| {row['pftrace_ratio']:.2f} |",
@@ -393,13 +403,13 @@ def flatness(sizes: Sequence[int]) -> None:
             )
 
 
-def one(kind: str, size: int) -> dict[str, float]:
-    """One row of `flatness`, in a process of its own. Memory is read before anything else has used any."""
-    make = tensorflow_step if kind == "tensorflow" else recorded_step
+def flat(kind: str, size: str) -> dict[str, float]:
+    """One row of `flatness`. Memory is read before anything else has used any."""
+    make = STEPS[kind]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "step.pb"
         if os.fork() == 0:  # making the step takes more memory than drawing it
-            path.write_bytes(make(size))
+            path.write_bytes(make(int(size)))
             os._exit(0)
         os.wait()
         data = path.read_bytes()
@@ -412,13 +422,25 @@ def one(kind: str, size: int) -> dict[str, float]:
     peak = memory_kib("VmHWM") - before
     drawn = write_trace(data, lambda _: None, View())
     events = drawn.slices + 2 * drawn.arrows + drawn.counter_values
-    spent = first if size > 1_000_000 else seconds(lambda: own(data), 5)
+    spent = first if int(size) > 1_000_000 else seconds(lambda: own(data), 5)
     return {
         "events": events,
         "ns_per_event": spent / events * 1e9,
         "peak_bytes": peak * 1024,
         "pftrace_ratio": own(data, perfetto=True) / json_bytes,
     }
+
+
+ROWS = {"beside_orjson": beside_orjson, "flat": flat}
+"""Rows of tables that a process of its own measures, so that none begins with what another has left of the memory."""
+
+
+def in_own_process(row: str, *arguments: object) -> dict[str, Any]:
+    """What one of `ROWS` gives for these arguments."""
+    asked = [sys.executable, __file__, "--row", row, *map(str, arguments)]
+    done = subprocess.run(asked, stdout=subprocess.PIPE, text=True, check=True)
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
 
 
 def memory_kib(what: str) -> int:
@@ -440,12 +462,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="up to 100,000 nodes")
     parser.add_argument("--full", action="store_true", help="and 10 million events; takes minutes")
-    parser.add_argument("--one", nargs=2, metavar=("KIND", "NODES"), help=argparse.SUPPRESS)
+    parser.add_argument("--row", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if backend.native() is None:
         sys.exit("the extension collector._convert is not built: there is nothing to measure")
-    if options.one:
-        print(json.dumps(one(options.one[0], int(options.one[1]))))
+    if options.row:
+        print(json.dumps(ROWS[options.row[0]](*options.row[1:])))
         return
     print(f"{processor()}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     large = [] if options.quick else [1_000_000]
