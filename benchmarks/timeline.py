@@ -347,7 +347,7 @@ def against_orjson(size: int) -> None:
 
 def beside_orjson(kind: str, face: str, size: str) -> dict[str, float]:
     """One row of `against_orjson`."""
-    import orjson
+    import orjson  # type: ignore[import-not-found,unused-ignore]
 
     data, work = STEPS[kind](int(size)), FACES[face]
     pieces: list[str] = []
@@ -431,7 +431,7 @@ def flat(kind: str, size: str) -> dict[str, float]:
     }
 
 
-ROWS = {"beside_orjson": beside_orjson, "flat": flat}
+ROWS: dict[str, Callable[..., dict[str, float]]] = {"beside_orjson": beside_orjson, "flat": flat}
 """Rows of tables that a process of its own measures, so that none begins with what another has left of the memory."""
 
 
