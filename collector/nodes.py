@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from collector import backend
+from collector import backend, varint
 from collector.protos import DeviceStepStats, NodeExecStats
 
 if TYPE_CHECKING:
@@ -95,17 +95,7 @@ def encode_nodes(columns: Mapping[str, Column], rows: npt.NDArray[np.int64] | No
 def field_head(field: int, num_bytes: int) -> bytes:
     """Return what stands before a message or text of ``num_bytes`` in the message whose field it is."""
     length_delimited = 2
-    return encode_varint(field << 3 | length_delimited) + encode_varint(num_bytes)
-
-
-def encode_varint(value: int) -> bytes:
-    """Return a number of at least 0 as protobuf has it on the wire."""
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
+    return varint.encode(field << 3 | length_delimited) + varint.encode(num_bytes)
 
 
 def _indexed(column: Column) -> tuple[npt.NDArray[np.int64], list[str] | list[bytes] | None]:

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from collector.nodes import encode_varint
+from collector import varint
 
 Write = Callable[[Any], object]
 
@@ -25,7 +25,7 @@ def deflated(write: Write) -> Write:
 
     def write_deflated(packets: Any) -> None:
         packed = zlib.compress(packets, _COMPRESSION_LEVEL)
-        packet = encode_varint(_COMPRESSED_PACKETS) + encode_varint(len(packed)) + packed
-        write(encode_varint(_TRACE_PACKET) + encode_varint(len(packet)) + packet)
+        packet = varint.encode(_COMPRESSED_PACKETS) + varint.encode(len(packed)) + packed
+        write(varint.encode(_TRACE_PACKET) + varint.encode(len(packet)) + packet)
 
     return write_deflated

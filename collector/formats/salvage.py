@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
-from collector.nodes import encode_varint
+from collector import varint
 from collector.protos.run_metadata_pb2 import RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats
 
@@ -77,15 +77,10 @@ def fields(data: memoryview, start: int = 0) -> Iterator[Field]:
 
 
 def _varint(data: memoryview, at: int, start: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(data):
-            raise WireError(start + at, "ends inside a number")
-        value |= (data[at] & 0x7F) << shift
-        at += 1
-        if data[at - 1] < 0x80:
-            return value, at
-    raise WireError(start + at, "a number longer than ten bytes")
+    try:
+        return varint.decode(data, at)
+    except varint.VarintError as error:
+        raise WireError(start + error.position, str(error)) from None
 
 
 def foreign(data: bytes, is_run_metadata: bool) -> WireError | None:
@@ -186,7 +181,7 @@ def _mend_node(data: Field, saved: Salvaged) -> NodeExecStats | None:
         for item in fields(data.payload, data.start):
             if item.number in (1, 8) and item.wire_type == BYTES:
                 text = _text(item.payload, saved).encode()
-                mended += _key(item) + encode_varint(len(text)) + text
+                mended += _key(item) + varint.encode(len(text)) + text
             else:
                 mended += encode_field(item)
     except WireError as error:
@@ -228,10 +223,10 @@ def _merge(message: Message, data: bytes) -> bool:
 
 
 def _key(item: Field) -> bytes:
-    return encode_varint(item.number << 3 | item.wire_type)
+    return varint.encode(item.number << 3 | item.wire_type)
 
 
 def encode_field(item: Field) -> bytes:
     """The field as it is on the wire, with the length that its payload now has."""
-    length = encode_varint(len(item.payload)) if item.wire_type == BYTES else b""
+    length = varint.encode(len(item.payload)) if item.wire_type == BYTES else b""
     return _key(item) + length + bytes(item.payload)

@@ -18,6 +18,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
+from collector import varint
 from collector.errors import InvalidFileError
 from collector.profiler import slices, snappy
 from collector.profiler.crc32c import crc32c, unmask
@@ -74,7 +75,14 @@ class Checkpoint:
         self._slices: dict[tuple[str, slices.Extents], BundleEntryProto] = {}
         try:
             self._read_index(table)
-        except (InvalidFileError, DecodeError, IndexError, struct.error, UnicodeDecodeError) as error:
+        except (
+            InvalidFileError,
+            DecodeError,
+            IndexError,
+            varint.VarintError,
+            struct.error,
+            UnicodeDecodeError,
+        ) as error:
             raise InvalidFileError(f"{path} is no checkpoint index, or a corrupt one: {error}") from error
 
     def _read_index(self, table: bytes) -> None:
@@ -180,9 +188,9 @@ def _strings(data: bytes, order: Order, shape: tuple[int, ...], name: str) -> tu
     position, lengths = 0, []
     try:
         for _ in range(count):
-            length, position = _varint(data, position)
+            length, position = varint.decode(data, position)
             lengths.append(length)
-    except IndexError:
+    except varint.VarintError:
         raise InvalidFileError(f"the value of {name} is too short") from None
     checked = b"".join(struct.pack(f"{order}{'I' if length < 1 << 32 else 'Q'}", length) for length in lengths)
     checked += data[position:]
@@ -205,13 +213,13 @@ def read_table(table: bytes) -> Iterator[tuple[bytes, bytes]]:
     if len(table) < _FOOTER_BYTES or struct.unpack("<Q", table[-8:])[0] != _MAGIC:
         raise InvalidFileError("it does not end like a table")
     footer = table[-_FOOTER_BYTES:]
-    _, position = _varint(footer, 0)
-    _, position = _varint(footer, position)
-    offset, position = _varint(footer, position)
-    size, _ = _varint(footer, position)
+    _, position = varint.decode(footer, 0)
+    _, position = varint.decode(footer, position)
+    offset, position = varint.decode(footer, position)
+    size, _ = varint.decode(footer, position)
     for _, handle in _entries(_block(table, offset, size)):
-        begin, position = _varint(handle, 0)
-        length, _ = _varint(handle, position)
+        begin, position = varint.decode(handle, 0)
+        length, _ = varint.decode(handle, position)
         yield from _entries(_block(table, begin, length))
 
 
@@ -233,23 +241,12 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
     end = len(block) - 4 * (restarts + 1)
     position, key = 0, b""
     while position < end:
-        shared, position = _varint(block, position)
-        unshared, position = _varint(block, position)
-        length, position = _varint(block, position)
+        shared, position = varint.decode(block, position)
+        unshared, position = varint.decode(block, position)
+        length, position = varint.decode(block, position)
         key = key[:shared] + block[position : position + unshared]
         position += unshared
         yield key, block[position : position + length]
         position += length
     if position != end:
         raise InvalidFileError("a block's entries do not fill it")
-
-
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7

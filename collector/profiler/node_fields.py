@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from collector import backend
+from collector import backend, varint
 from collector.errors import InvalidFileError
 
 Ints = NDArray[np.int64]
@@ -20,7 +20,6 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _WIDTHS = {_FIXED64: 8, _FIXED32: 4}
 _NODE_STATS_TAG = 0x12
 _HIGHEST_TAG = 0xFFFFFFFF
-_LONGEST_VARINT = 10
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ def read_fields_with_numpy(device: memoryview, numbers: Sequence[int], texts: Se
         {number: np.zeros(count, np.int64) for number in numbers},
         {number: (np.zeros(count, np.int64), np.zeros(count, np.int64)) for number in texts},
     )
-    padded = np.frombuffer(bytes(device) + bytes(2 * _LONGEST_VARINT), np.uint8)
+    padded = np.frombuffer(bytes(device) + bytes(2 * varint.LONGEST), np.uint8)
     rows = np.arange(count)
     while True:
         unfinished = at < ends
@@ -151,16 +150,10 @@ def _field(data: memoryview, position: int) -> tuple[int, int, int]:
 
 
 def _varint(data: memoryview, position: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 7 * _LONGEST_VARINT, 7):
-        if position == len(data):
-            raise InvalidFileError("not a whole step: a number cut off by the end of its message")
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & 0xFFFFFFFFFFFFFFFF, position
-    raise InvalidFileError("not a whole step: a number longer than 10 bytes")
+    try:
+        return varint.decode(data, position)
+    except varint.VarintError as error:
+        raise InvalidFileError(f"not a whole step: {error}") from None
 
 
 def _node_bounds(device: memoryview) -> tuple[Ints, Ints]:
@@ -212,7 +205,7 @@ def _varints(data: NDArray[np.uint8], at: Ints, ends: Ints) -> tuple[Ints, Ints]
     values = (byte & 0x7F).astype(np.int64)
     at = at + 1
     going = byte >= 0x80
-    for shift in range(7, 7 * _LONGEST_VARINT, 7):
+    for shift in range(7, 7 * varint.LONGEST, 7):
         if not going.any():
             break
         if going.all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collector import varint
 from collector.errors import InvalidFileError
 
 
@@ -12,7 +13,7 @@ def decompress(data: bytes) -> bytes:
         InvalidFileError: the block is damaged.
     """
     try:
-        expected, position = _length(data)
+        expected, position = varint.decode(data, 0)
         out = bytearray()
         while position < len(data):
             tag = data[position]
@@ -26,22 +27,11 @@ def decompress(data: bytes) -> bytes:
                 _repeat(out, offset, size)
             if len(out) > expected:
                 break
-    except IndexError:
+    except (IndexError, varint.VarintError):
         raise InvalidFileError("a compressed block ends too early") from None
     if len(out) != expected:
         raise InvalidFileError("a compressed block is damaged")
     return bytes(out)
-
-
-def _length(data: bytes) -> tuple[int, int]:
-    value = shift = position = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
 
 
 def _literal(data: bytes, tag: int, position: int) -> tuple[int, int]:

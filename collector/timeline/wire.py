@@ -7,6 +7,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from collector import varint
 from collector.errors import InvalidFileError
 from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import StepStats
@@ -78,36 +79,25 @@ def provenance_of(data: bytes | bytearray | memoryview) -> Provenance | None:
 def fields_of(data: memoryview, limit: int | None = None) -> Iterator[tuple[int, memoryview | None]]:
     """Field number and, where it has a length, payload (as far as it is there) of each field; ends at rubbish."""
     position = 0
-    while position < len(data) and limit != 0:
-        limit = None if limit is None else limit - 1
-        tag, position = _varint(data, position)
-        number, kind = tag >> 3, tag & 7
-        payload = None
-        if kind == _VARINT:
-            _, position = _varint(data, position)
-        elif kind == _BYTES:
-            length, position = _varint(data, position)
-            payload = data[position : position + max(length, 0)]
-            position += max(length, 0)
-        elif kind in (_FIXED64, _FIXED32):
-            position += 8 if kind == _FIXED64 else 4
-        else:
-            number = 0
-        if number <= 0 or position < 0:
-            yield _MALFORMED, None
-            return
-        yield number, payload
-
-
-def _varint(data: memoryview, position: int) -> tuple[int, int]:
-    """Value and the position after it; ``(-1, -1)`` where no varint is."""
-    value = 0
-    for shift in range(0, 70, 7):
-        if not 0 <= position < len(data):
-            break
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-    return -1, -1
+    try:
+        while position < len(data) and limit != 0:
+            limit = None if limit is None else limit - 1
+            tag, position = varint.decode(data, position)
+            number, kind = tag >> 3, tag & 7
+            payload = None
+            if kind == _VARINT:
+                _, position = varint.decode(data, position)
+            elif kind == _BYTES:
+                length, position = varint.decode(data, position)
+                payload = data[position : position + length]
+                position += length
+            elif kind in (_FIXED64, _FIXED32):
+                position += 8 if kind == _FIXED64 else 4
+            else:
+                number = 0
+            if number == 0:
+                yield _MALFORMED, None
+                return
+            yield number, payload
+    except varint.VarintError:
+        yield _MALFORMED, None

@@ -1,0 +1,46 @@
+"""Numbers as protobuf and snappy have them on the wire: seven bits a byte, the lowest first."""
+
+from __future__ import annotations
+
+LONGEST = 10
+"""Bytes of the largest number that a field can hold."""
+
+
+class VarintError(ValueError):
+    """No number stands there: the bytes end inside it, or it is longer than `LONGEST` bytes.
+
+    Attributes:
+        position: of the first byte that is missing or too many.
+    """
+
+    def __init__(self, problem: str, position: int) -> None:
+        super().__init__(problem)
+        self.position = position
+
+
+def encode(value: int) -> bytes:
+    """Return the bytes of a number of at least 0."""
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def decode(data: bytes | memoryview, position: int) -> tuple[int, int]:
+    """Return the number at ``position``, which may have up to 70 bits, and the position after it.
+
+    Raises:
+        VarintError: none stands there.
+    """
+    value = 0
+    for shift in range(0, 7 * LONGEST, 7):
+        if position >= len(data):
+            raise VarintError("a number cut off by the end of its message", position)
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+    raise VarintError("a number longer than 10 bytes", position)
