@@ -8,6 +8,7 @@ from typing import Any
 
 from collector.profiler.errors import OptionError
 from collector.profiler.patterns import ANYTHING, Patterns
+from collector.profiler.stats import Stats
 from collector.protos import OptionsProto
 
 OUTPUTS: dict[str, tuple[str, ...]] = {
@@ -137,9 +138,10 @@ def _shown(value: Any) -> str:
 
 
 class Filters:
-    """The options' regular expressions, compiled."""
+    """What the options let through, with their regular expressions compiled."""
 
     def __init__(self, options: Options) -> None:
+        self._options = options
         self.account = Patterns(options.account_type_regexes)
         self.start = Patterns(options.start_name_regexes)
         self.trim = Patterns(options.trim_name_regexes)
@@ -151,3 +153,19 @@ class Filters:
         """Those that do not compile, with the reason."""
         every = (self.account, self.start, self.trim, self.show, self.hide)
         return [text for patterns in every for text in patterns.broken]
+
+    def shows(self, name: str, total: Stats, depth: int) -> bool:
+        """Whether a name at this depth with these totals is displayed, as far as all views agree."""
+        options = self._options
+        return (
+            total.requested_bytes >= options.min_bytes
+            and total.peak_bytes >= options.min_peak_bytes
+            and total.residual_bytes >= options.min_residual_bytes
+            and total.output_bytes >= options.min_output_bytes
+            and total.exec_micros >= options.min_micros
+            and total.accelerator_exec_micros >= options.min_accelerator_micros
+            and total.cpu_exec_micros >= options.min_cpu_micros
+            and depth <= options.max_depth
+            and self.show.match(name)
+            and not self.hide.match(name)
+        )

@@ -96,18 +96,9 @@ class GroupQuestion:
             return True
         options, total = self.options, group.total
         return (
-            total.requested_bytes >= options.min_bytes
-            and total.peak_bytes >= options.min_peak_bytes
-            and total.residual_bytes >= options.min_residual_bytes
-            and total.output_bytes >= options.min_output_bytes
-            and total.exec_micros >= options.min_micros
-            and total.accelerator_exec_micros >= options.min_accelerator_micros
-            and total.cpu_exec_micros >= options.min_cpu_micros
-            and total.parameters >= options.min_params
+            total.parameters >= options.min_params
             and total.float_ops >= options.min_float_ops
-            and depth <= options.max_depth
-            and self.filters.show.match(group.name)
-            and not self.filters.hide.match(group.name)
+            and self.filters.shows(group.name, total, depth)
         )
 
     def sort(self, groups: list[Group]) -> None:

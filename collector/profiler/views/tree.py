@@ -88,21 +88,12 @@ class Question:
         """Whether the node is displayed. The root always is."""
         if shown.name == ROOT_NAME:
             return True
-        options, own, total = self.options, shown.own, shown.total
+        options, own = self.options, shown.own
         return (
-            total.requested_bytes >= options.min_bytes
-            and total.peak_bytes >= options.min_peak_bytes
-            and total.residual_bytes >= options.min_residual_bytes
-            and total.output_bytes >= options.min_output_bytes
-            and total.exec_micros >= options.min_micros
-            and total.accelerator_exec_micros >= options.min_accelerator_micros
-            and total.cpu_exec_micros >= options.min_cpu_micros
-            and own.parameters >= options.min_params
+            own.parameters >= options.min_params
             and own.float_ops >= options.min_float_ops
             and own.run_count >= options.min_occurrence
-            and depth <= options.max_depth
-            and self.filters.show.match(shown.name)
-            and not self.filters.hide.match(shown.name)
+            and self.filters.shows(shown.name, shown.total, depth)
         )
 
     def trims(self, shown: TreeNode) -> bool:
