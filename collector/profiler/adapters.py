@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def steps(batches: Iterable[T], context: ProfileContext, kind: str = "") -> Iterator[T]:
-    """A plain loop: every round is a step.
+    """A plain loop, also over a torch DataLoader: every round is a step, but for one that ``break`` leaves.
 
     >>> for batch in steps(batches, pctx):  # doctest: +SKIP
     ...     train(batch)
@@ -23,10 +23,19 @@ def steps(batches: Iterable[T], context: ProfileContext, kind: str = "") -> Iter
             yield batch
 
 
-def after_each(batches: Iterable[T], hook: ProfilerHook, first_step: int = 0) -> Iterator[T]:
-    """A plain loop: the hook is told after every round, and closed at the end."""
+def after_each(batches: Iterable[T], hook: ProfilerHook, first_step: int = 1) -> Iterator[T]:
+    """A plain loop: the hook is told before and after every round, and closed at the end.
+
+    The loading of a batch is no part of its step. A round that ``break`` leaves is no step.
+
+    Args:
+        batches: what the loop is over.
+        hook: whom to tell.
+        first_step: the number of the first step. The next epoch goes on counting where the one before ended.
+    """
     with hook:
         for step, batch in enumerate(batches, first_step):
+            hook.before_step(step)
             yield batch
             hook.after_step(step)
 
@@ -38,8 +47,10 @@ class Optimizer(Protocol):
         """Calls ``hook`` after every step."""
 
 
-def on_optimizer(optimizer: Optimizer, hook: ProfilerHook, first_step: int = 0) -> Any:
+def on_optimizer(optimizer: Optimizer, hook: ProfilerHook, first_step: int = 1) -> Any:
     """Torch: a step ends with ``optimizer.step()``. Gives torch's handle, whose ``remove()`` ends it.
+
+    What else happens between two of them, such as an evaluation, is part of the second one.
 
     >>> with hook:  # ends what is under way, too  # doctest: +SKIP
     ...     on_optimizer(optimizer, hook)
@@ -56,29 +67,43 @@ def on_optimizer(optimizer: Optimizer, hook: ProfilerHook, first_step: int = 0) 
 
 
 class _Callback:
-    """What Keras and what resembles it asks of a callback: the events that are not said otherwise do nothing."""
+    """What Keras, 2 or 3, and what resembles it asks of a callback: events that are not said otherwise do nothing."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_implements_"):  # Keras 2 asks which events are worth calling
             return lambda: True
         if not name.startswith(("on_", "set_")):
-            raise AttributeError(name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         return lambda *args, **kwargs: None
 
 
 class KerasCallback(_Callback):
-    """A hook for Keras: a step is a training batch, counted over all epochs.
+    """A hook for Keras: a step is a training batch, counted over all epochs and calls of ``fit``.
 
-    >>> model.fit(data, callbacks=[KerasCallback(hook)])  # doctest: +SKIP
+    The steps' numbers are those that ``optimizer.iterations`` has after them. Validation is part of no step.
+
+    >>> with hook:  # ends what is under way where ``fit`` fails  # doctest: +SKIP
+    ...     model.fit(data, epochs=3, callbacks=[KerasCallback(hook)])
+
+    Args:
+        hook: whom to tell.
+        first_step: the number of the first batch.
     """
 
-    def __init__(self, hook: ProfilerHook) -> None:
+    def __init__(self, hook: ProfilerHook, first_step: int = 1) -> None:
         self._hook = hook
-        self._step = -1
+        self._step = first_step - 1
+        self._batch: int | None = None
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Begins a step."""
+        self._batch = batch
+        self._hook.before_step(self._step + 1)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Ends a step."""
-        self._step += 1
+        """Ends a step, or as many as ``steps_per_execution`` says, of which there is one file."""
+        begun, self._batch = self._batch, None
+        self._step += 1 if begun is None else max(batch - begun, 0) + 1
         self._hook.after_step(self._step)
 
     def on_train_end(self, logs: Any = None) -> None:
@@ -97,9 +122,18 @@ class KerasSteps(_Callback):
         self._context = context
         self._open = contextlib.ExitStack()
 
+    def __deepcopy__(self, memo: Any) -> KerasSteps:
+        """Tuners copy callbacks for every trial; the context stays the one that is open."""
+        return KerasSteps(self._context)
+
     def _begin(self, kind: str) -> None:
-        self._open.close()  # a batch that failed had no end
+        self._abandon()
         self._open.enter_context(self._context.step(kind))
+
+    def _abandon(self, *_: Any, **__: Any) -> None:
+        """End a batch that failed, of which no end was said: it is no step to keep."""
+        with contextlib.suppress(_BatchFailedError), self._open:
+            raise _BatchFailedError
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Begins a step of training."""
@@ -118,3 +152,8 @@ class KerasSteps(_Callback):
         self._open.close()
 
     on_test_batch_end = on_predict_batch_end = on_train_batch_end
+    on_train_begin = on_test_begin = on_predict_begin = _abandon
+
+
+class _BatchFailedError(Exception):
+    """Thrown into a step that never ended."""

@@ -5,7 +5,8 @@
 ...         with pctx.step():
 ...             train(batch)
 
-A step is one ``with pctx.step():`` block, counted from 0, whatever runs in it.
+A step is one ``with pctx.step():`` block, counted from 0, whatever runs in it. What cannot be traced or written is said
+in the log ``collector.profiler``, and the program goes on.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from google.protobuf import text_format
 
+from collector.errors import SessionActiveError
 from collector.profiler.api import Profiler
 from collector.profiler.errors import ProfilerError
 from collector.profiler.report import VIEWS, Message
@@ -104,6 +106,8 @@ class ProfileContext:
         self._seen: set[str] = set()
         self._traced: set[int] = set()
         self._force_trace = self._force_dump = False
+        self._under_way = contextlib.ExitStack()
+        """Ends the trace of the last step that was traced."""
         self._automatic: list[tuple[str, Any, set[int]]] = []
         self._profiles: dict[str, dict[int, Message]] = {}
         self._lock = threading.Lock()
@@ -125,6 +129,7 @@ class ProfileContext:
         if _active is not self:
             return
         _active = None
+        self._under_way.close()  # a step without an end, as when a callback was told of a batch that failed
         missed = sorted(step for step in self._dump_steps if step >= self._next_step)
         if missed and self._traced:
             log.warning("not written: profile_%d; the program made %d steps", missed[0], self._next_step)
@@ -181,12 +186,27 @@ class ProfileContext:
             if not self._is_to_trace(number, kind):
                 yield number
             else:
-                with self._open_trace() as session:
+                with self._tracing(number) as session:
                     yield number
-                self._keep(number, kind, session)
+                if session is not None and _active is self:
+                    self._keep(number, kind, session)
             self._dump(number)
         finally:
             self._lock.release()
+
+    @contextlib.contextmanager
+    def _tracing(self, step: int) -> Iterator[TracedStep | None]:
+        """The open session of a step; None where the program traces itself, which is no reason to end it."""
+        with contextlib.ExitStack() as stack:
+            session = self._open_trace()
+            try:
+                stack.enter_context(session)
+            except SessionActiveError as error:
+                log.warning("step %d is not traced: %s", step, error)
+                yield None
+                return
+            self._under_way = stack
+            yield session
 
     def _is_to_trace(self, step: int, kind: str) -> bool:
         if self._force_trace or any(step in steps for _, _, steps in self._automatic):
@@ -221,13 +241,18 @@ class ProfileContext:
         if self.profiler is None or not (self._force_dump or step in self._dump_steps):
             return
         self._force_dump = False
-        self._write(f"profile_{step}", self.profiler.serialize_to_string())
-        if self._debug:
+        if self._write(f"profile_{step}", self.profiler.serialize_to_string()) and self._debug:
             log.warning("wrote profile_%d", step)
 
-    def _write(self, name: str, content: bytes) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        (self._folder / name).write_bytes(content)
+    def _write(self, name: str, content: bytes) -> bool:
+        path = self._folder / name
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        except OSError as error:  # a full disk shall not end hours of training
+            log.warning("cannot write %s: %s", path, error.strerror or error)
+            return False
+        return True
 
 
 _active: ProfileContext | None = None

@@ -13,7 +13,9 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from collector.errors import SessionActiveError
 from collector.profiler.context import TracedStep, _trace
 
 log = logging.getLogger("collector.profiler")
@@ -63,11 +65,26 @@ class ProfilerHook:
         self._last: tuple[int, float] | None = None
         """Step and time of the last file, or those before and after the first step."""
         self._session: TracedStep | None = None
+        self._is_told = False
+        """Whether the step that is under way was announced."""
+
+    def before_step(self, step: int) -> None:
+        """May be called before each step, where a program does other things between its steps.
+
+        The step is then traced from here on, and not from the end of the one before.
+        """
+        self.close()
+        self._is_told = True
+        if self._last is None:
+            self._last = (step - 1, self._clock())
+        elif self._is_due(step):
+            self._open()
 
     def after_step(self, step: int) -> Path | None:
         """To be called after each step with its number; gives the file, if one was written.
 
-        A step that is to be traced is traced from here to the next call.
+        Where `before_step` is not called, a step that is to be traced is traced from here to the next call.
+        What cannot be traced or written is said in the log ``collector.profiler``.
         """
         session = self._session
         self.close()
@@ -76,9 +93,9 @@ class ProfilerHook:
         elif session is not None:
             self._last = (step, self._clock())
         written = self._write(step, session) if session is not None and not session.unavailable else None
-        if self._is_due(step + 1):
-            self._session = self._open_trace()
-            self._session.__enter__()
+        if not self._is_told and self._is_due(step + 1):
+            self._open()
+        self._is_told = False
         return written
 
     def close(self) -> None:
@@ -86,6 +103,19 @@ class ProfilerHook:
         session, self._session = self._session, None
         if session is not None:
             session.__exit__(None, None, None)
+
+    def _open(self) -> None:
+        session = self._open_trace()
+        try:
+            session.__enter__()
+        except SessionActiveError as error:  # the program traces itself, which is no reason to end it
+            log.warning("no timeline now: %s", error)
+        else:
+            self._session = session
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy, also in another process, has no part in a trace that is under way here."""
+        return self.__dict__ | {"_session": None, "_is_told": False}
 
     def __enter__(self) -> ProfilerHook:
         return self
@@ -103,13 +133,17 @@ class ProfilerHook:
             return step >= last_step + self._save_steps
         return self._save_secs is not None and self._clock() >= last_time + self._save_secs
 
-    def _write(self, step: int, session: TracedStep) -> Path:
+    def _write(self, step: int, session: TracedStep) -> Path | None:
         from collector.timeline import Timeline
 
         timeline = Timeline(session.run_metadata.step_stats)
         text = timeline.generate_chrome_trace_format(show_dataflow=self._show_dataflow, show_memory=self._show_memory)
         path = self._folder / f"timeline-{step}.json"
-        self._folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:  # a full disk shall not end hours of training
+            log.warning("cannot write %s: %s", path, error.strerror or error)
+            return None
         log.info("wrote %s", path)
         return path

@@ -112,8 +112,8 @@ def test_hook_by_steps_never_traces_the_first_but_counts_it(tmp_path, trace):
     hook = profiler.ProfilerHook(save_steps=3, output_dir=tmp_path, open_trace=trace)
     for _ in adapters.after_each(range(10), hook):
         pass
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"timeline-{step}.json" for step in (2, 5, 8)]
-    assert json.loads((tmp_path / "timeline-2.json").read_text())["traceEvents"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"timeline-{step}.json" for step in (3, 6, 9)]
+    assert json.loads((tmp_path / "timeline-3.json").read_text())["traceEvents"]
 
 
 def test_hook_by_seconds(tmp_path, trace):
