@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
@@ -10,6 +12,8 @@ from collector.profiler.context import ProfileContext
 from collector.profiler.hook import ProfilerHook
 
 T = TypeVar("T")
+
+log = logging.getLogger("collector.profiler")
 
 
 def steps(batches: Iterable[T], context: ProfileContext, kind: str = "") -> Iterator[T]:
@@ -69,12 +73,30 @@ def on_optimizer(optimizer: Optimizer, hook: ProfilerHook, first_step: int = 1) 
 class _Callback:
     """What Keras, 2 or 3, and what resembles it asks of a callback: events that are not said otherwise do nothing."""
 
+    _thread: int | None = None
+    """Which one trains."""
+    _has_warned = False
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_implements_"):  # Keras 2 asks which events are worth calling
             return lambda: True
         if not name.startswith(("on_", "set_")):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         return lambda *args, **kwargs: None
+
+    def _begins_here(self) -> None:
+        self._thread = threading.get_ident()
+
+    def _is_late(self) -> bool:
+        """Whether the batch's end is told beside the next batch: where no list is given Keras does so on some backends.
+
+        When the batch ended cannot be known then.
+        """
+        is_late = self._thread is not None and self._thread != threading.get_ident()
+        if is_late and not self._has_warned:
+            self._has_warned = True
+            log.warning("no steps are traced: Keras tells of their ends too late; write callbacks=[...], a list")
+        return is_late
 
 
 class KerasCallback(_Callback):
@@ -93,17 +115,23 @@ class KerasCallback(_Callback):
     def __init__(self, hook: ProfilerHook, first_step: int = 1) -> None:
         self._hook = hook
         self._step = first_step - 1
-        self._batch: int | None = None
+        self._first_batch: int | None = None
+        self._batches_per_call = 1
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Begins a step."""
-        self._batch = batch
-        self._hook.before_step(self._step + 1)
+        self._begins_here()
+        self._first_batch = batch
+        self._hook.before_step(self._step + self._batches_per_call)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Ends a step, or as many as ``steps_per_execution`` says, of which there is one file."""
-        begun, self._batch = self._batch, None
-        self._step += 1 if begun is None else max(batch - begun, 0) + 1
+        if self._is_late():
+            return
+        if self._first_batch is not None:
+            self._batches_per_call = max(batch - self._first_batch, 0) + 1
+        self._first_batch = None
+        self._step += self._batches_per_call
         self._hook.after_step(self._step)
 
     def on_train_end(self, logs: Any = None) -> None:
@@ -128,6 +156,7 @@ class KerasSteps(_Callback):
 
     def _begin(self, kind: str) -> None:
         self._abandon()
+        self._begins_here()
         self._open.enter_context(self._context.step(kind))
 
     def _abandon(self, *_: Any, **__: Any) -> None:
@@ -149,7 +178,8 @@ class KerasSteps(_Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Ends the step."""
-        self._open.close()
+        if not self._is_late():
+            self._open.close()
 
     on_test_batch_end = on_predict_batch_end = on_train_batch_end
     on_train_begin = on_test_begin = on_predict_begin = _abandon
