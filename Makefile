@@ -16,9 +16,9 @@ BIN := $(VENV)/bin
 comma := ,
 PROTOS := .venv-protos
 NATIVE := $(shell find native -name '*.cpp' -o -name '*.h')
-CPP := $(shell find native tests benchmarks -name '*.cpp' -o -name '*.h')
+CPP := $(shell find native tests benchmarks fuzz -name '*.cpp' -o -name '*.h')
 PY := $(wildcard collector tests benchmarks scripts fuzz)
-BUILD_INPUTS := pyproject.toml CMakeLists.txt $(NATIVE)
+BUILD_INPUTS := pyproject.toml CMakeLists.txt $(NATIVE) $(wildcard fuzz/*.cpp fuzz/*.h)
 PIP_INSTALL := python -m pip install --quiet
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -116,10 +116,23 @@ protobuf-ends: .venv-protobuf-4.21.6/.installed .venv-protobuf-7/.installed ## M
 
 FUZZ_SECONDS ?= 60
 
-fuzz: $(VENV)/.test ## Throw damaged files at every reader, FUZZ_SECONDS each; a find stops it
+# libFuzzer comes with Clang alone. On Debian and Ubuntu: apt install clang-14 libclang-rt-14-dev
+FUZZ_CXX ?= $(firstword $(foreach name,clang++ $(foreach version,20 19 18 17 16 15 14,clang++-$(version)),$(shell command -v $(name))))
+
+fuzz: $(VENV)/.dev ## Throw damaged files at every reader and at the converters, FUZZ_SECONDS each; a find stops it
 	$(BIN)/$(PIP_INSTALL) atheris
 	for reader in messages text chrome gzip recording; do \
 	  $(BIN)/python fuzz/fuzz_readers.py $$reader -max_total_time=$(FUZZ_SECONDS) -timeout=20 || exit 1; done
+ifeq ($(FUZZ_CXX),)
+	@echo "!!! THE NATIVE CONVERTERS WERE NOT FUZZED: no clang++, which libFuzzer needs (apt install clang-14 libclang-rt-14-dev)" >&2
+else
+	$(call configure,build/fuzz,-DCOLLECTOR_FUZZ=ON -DCMAKE_CXX_COMPILER=$(FUZZ_CXX))
+	$(BIN)/cmake --build build/fuzz --target fuzz_converter -j $(JOBS)
+	$(BIN)/python fuzz/converter_seeds.py build/fuzz/seeds
+	@mkdir -p build/fuzz/grown
+	build/fuzz/fuzz_converter -dict=fuzz/converter.dict -max_len=6000 -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
+	  -artifact_prefix=build/fuzz/ -print_final_stats=1 build/fuzz/grown build/fuzz/seeds fuzz/corpus/converter
+endif
 
 # --- instrumented builds: a copy of the package whose native parts were built with a sanitizer or gcov
 

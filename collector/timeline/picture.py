@@ -225,7 +225,7 @@ class _Picture:
             kept.sort(key=lambda item: (-item.duration, item.ordinal))
             out = kept[most:]
             self.figures["left_out"] = len(out)
-            self.figures["left_out_ns"] = sum(item.duration for item in out)
+            self.figures["left_out_ns"] = min(sum(item.duration for item in out), INT64_MAX)
             self.figures["longest_left_out_ns"] = out[0].duration
             ordinals = {item.ordinal for item in kept[:most]}
             for group in self.groups:
@@ -449,13 +449,12 @@ def _arguments(activity: Activity, item: Drawable) -> str:
         value = f"[{text}]" if _NUMBERS.fullmatch(text) else _json(text)
         value = value if number is None else str(number)
         values.setdefault(_READABLE_KEYS.get(key, key), value)
-    pairs = list(values.items())
     if item.node.correlation_id:
-        pairs.append(("correlation", str(item.node.correlation_id)))
+        values.setdefault("correlation", str(item.node.correlation_id))
     scheduled = scheduled_ns(item.node)
     if scheduled > 0 and 0 <= item.start - scheduled <= FAR_NS:
-        pairs.append(("waited_ns", str(item.start - scheduled)))
-    return ',"args":{' + ",".join(f'"{key}":{value}' for key, value in pairs) + "}" if pairs else ""
+        values.setdefault("waited_ns", str(item.start - scheduled))
+    return ',"args":{' + ",".join(f'"{key}":{value}' for key, value in values.items()) + "}" if values else ""
 
 
 def _metadata(event: str, pid: int, tid: int | None, key: str, value: str | int) -> str:

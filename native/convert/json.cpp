@@ -10,6 +10,11 @@ namespace collector::convert {
 namespace {
 
 constexpr size_t kLongestEscape = 6;  // \uXXXX for one byte
+// Letters are written eight at a time, also where fewer are left: that many bytes beyond the text may be written to.
+constexpr size_t kBeyond = 8;
+
+constexpr size_t RoomFor(std::string_view text) { return kLongestEscape * text.size() + kBeyond; }
+
 constexpr char kHex[] = "0123456789abcdef";
 
 // The letter after the backslash; 'u' for \uXXXX; 0 for bytes that stand for themselves; 1 for those beyond ASCII.
@@ -49,7 +54,7 @@ char* PutCodeUnit(char* to, uint32_t unit) {
   return to;
 }
 
-// Writes the JSON text of [from, end) to `to`, which has room for it, and moves `to` behind it.
+// Writes the JSON text of [from, end) to `to`, where there is RoomFor it, and moves `to` behind it.
 const char* PutText(char*& to, const char* from, const char* const end, BadText bad_text) {
   const char* const begin = from;
   while (from != end) {
@@ -112,14 +117,14 @@ const char* PutText(char*& to, const char* from, const char* const end, BadText 
 }  // namespace
 
 const char* AppendJsonText(Output& output, std::string_view text, BadText bad_text) {
-  char* to = output.Reserve(kLongestEscape * text.size());
+  char* to = output.Reserve(RoomFor(text));
   const char* const bad = PutText(to, text.data(), text.data() + text.size(), bad_text);
   output.Commit(to);
   return bad;
 }
 
 const char* AppendJsonString(Output& output, std::string_view text, BadText bad_text) {
-  char* to = output.Reserve(kLongestEscape * text.size() + 2);
+  char* to = output.Reserve(RoomFor(text) + 2);
   *to++ = '"';
   const char* const bad = PutText(to, text.data(), text.data() + text.size(), bad_text);
   *to++ = '"';

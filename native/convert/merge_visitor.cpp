@@ -18,6 +18,7 @@ void MergeVisitor::StartStep(int64_t start_ns, std::string_view owner) {
   pid_of_.clear();
   track_of_.clear();
   counter_of_.clear();
+  counters_told_.clear();
   last_track_ = nullptr;
   owner_order_.try_emplace(owner_, static_cast<int64_t>(owner_order_.size()));
 }
@@ -53,9 +54,9 @@ void MergeVisitor::OnProcess(const Process& process) {
   writer_.OnProcess(described);
 }
 
-std::pair<MergeVisitor::Row*, bool> MergeVisitor::FreeRow(std::deque<Row>& rows, uint32_t id) const {
+std::pair<MergeVisitor::Row*, bool> MergeVisitor::FreeRow(std::deque<Row>& rows, uint32_t id, int64_t time_ns) const {
   for (Row& row : rows) {
-    if (row.last_step != step_ && row.last_end_ns <= start_ns_) {
+    if (row.last_step != step_ && row.last_end_ns <= time_ns) {
       row.last_step = step_;
       return {&row, false};
     }
@@ -68,7 +69,7 @@ void MergeVisitor::OnTrack(const Track& track) {
   Track described = track;
   described.pid = pid_of_.at(track.pid);
   std::deque<Row>& rows = tracks_[RowKey{described.pid, std::string(track.name)}];
-  const auto [row, is_new] = FreeRow(rows, track.tid);
+  const auto [row, is_new] = FreeRow(rows, track.tid, start_ns_);
   track_of_[track.tid] = row;
   if (!is_new) return;
   std::string name(track.name);
@@ -90,20 +91,26 @@ void MergeVisitor::OnSlice(const Slice& slice) {
 }
 
 void MergeVisitor::OnCounterTrack(const CounterTrack& counter) {
-  CounterTrack described = counter;
-  described.pid = pid_of_.at(counter.pid);
-  std::deque<Row>& rows = counters_[RowKey{described.pid, std::string(counter.name)}];
-  const auto [row, is_new] = FreeRow(rows, counter.id);
-  counter_of_[counter.id] = row;
-  if (!is_new) return;
-  std::string name(counter.name);
-  if (rows.size() > 1) described.name = name += " (" + std::to_string(rows.size()) + ")";
-  counter_names_[counter.id] = described.name;
-  writer_.OnCounterTrack(described);
+  counters_told_[counter.id] = {pid_of_.at(counter.pid), std::string(counter.name), std::string(counter.unit)};
+}
+
+// Which row is free can be told only now: memory may be taken before the step's first op starts.
+MergeVisitor::Row& MergeVisitor::CounterRow(uint32_t id, int64_t time_ns) {
+  const ToldCounter& told = counters_told_.at(id);
+  std::deque<Row>& rows = counters_[RowKey{told.pid, told.name}];
+  const auto [row, is_new] = FreeRow(rows, id, time_ns - 1);
+  if (is_new) {
+    std::string& name = counter_names_[id] = told.name;
+    if (rows.size() > 1) name += " (" + std::to_string(rows.size()) + ")";
+    writer_.OnCounterTrack({told.pid, id, name, told.unit});
+  }
+  return *row;
 }
 
 void MergeVisitor::OnValue(const Value& value) {
-  Row& row = *counter_of_.at(value.counter_id);
+  const auto [known, is_first] = counter_of_.try_emplace(value.counter_id, nullptr);
+  if (is_first) known->second = &CounterRow(value.counter_id, value.time_ns);
+  Row& row = *known->second;
   Value moved = value;
   moved.pid = pid_of_.at(value.pid);
   moved.counter_id = row.id;

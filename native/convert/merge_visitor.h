@@ -49,8 +49,15 @@ class MergeVisitor : public TraceVisitor {
   };
   using RowKey = std::tuple<uint32_t, std::string>;  // pid in the file, name
 
-  // The row of that name that is free from the step's start on, or a new one with `id`.
-  std::pair<Row*, bool> FreeRow(std::deque<Row>& rows, uint32_t id) const;
+  // A counter of this step, as Tell described it.
+  struct ToldCounter {
+    uint32_t pid;
+    std::string name, unit;
+  };
+
+  // The row that is free from a time on, or a new one with `id`.
+  std::pair<Row*, bool> FreeRow(std::deque<Row>& rows, uint32_t id, int64_t time_ns) const;
+  Row& CounterRow(uint32_t id, int64_t time_ns);
 
   TraceVisitor& writer_;
   Summary total_;
@@ -66,6 +73,7 @@ class MergeVisitor : public TraceVisitor {
   // Of this step: what Tell calls it -> what the file calls it.
   std::unordered_map<uint32_t, uint32_t> pid_of_;
   std::unordered_map<uint32_t, Row*> track_of_, counter_of_;
+  std::unordered_map<uint32_t, ToldCounter> counters_told_;
   uint32_t last_tid_ = 0;
   Row* last_track_ = nullptr;
 };

@@ -16,7 +16,8 @@ struct Description {
   Activity activity;
   std::vector<Argument> arguments;  // first those of the labels, then whatever the slice at hand adds
   size_t num_label_arguments = 0;
-  uint32_t alike = 0;  // as Slice::alike
+  uint32_t alike = 0;         // as Slice::alike
+  bool has_own_keys = false;  // the label itself has an argument called like one of those that are added
 };
 
 class RepeatedLabels {

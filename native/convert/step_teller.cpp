@@ -24,6 +24,15 @@ constexpr int64_t kLargestTimeNs = int64_t{1} << 53;
 constexpr int64_t kFarNs = kLargestTimeNs / 4;
 constexpr size_t kSamples = 1001;
 
+// Arguments that nodes have beside their labels.
+constexpr std::string_view kCorrelation = "correlation";
+constexpr std::string_view kWaited = "waited_ns";
+
+bool HasArgument(const Description& description, std::string_view key) {
+  return std::any_of(description.arguments.begin(), description.arguments.end(),
+                     [key](const Argument& argument) { return argument.key == key; });
+}
+
 struct Copy {
   std::string_view kind;
   Interval interval;
@@ -103,14 +112,15 @@ class Teller {
   uint32_t BeginProcess(std::string_view name, std::string_view device, ProcessKind kind);
   void DrawGroup(const Group& group);
   void DrawNode(const Group& group, const Node& node, const Span& span, uint64_t ordinal);
-  Rows& ThreadOf(const Group& group, uint32_t thread_id);
+  Rows& ThreadOf(uint32_t thread_id);
   uint32_t TidFor(Rows& rows, const Interval& interval);
   Description& Describe(const Node& node, bool on_gpu);
-  void AddOwnArguments(const Node& node, const Span& span, std::vector<Argument>& arguments) const;
+  void AddOwnArguments(const Node& node, const Span& span, Description& description) const;
   void DrawSeries(uint32_t pid, std::string_view name, std::string_view unit, const std::vector<Point>& points);
   void DrawMemory();
   void DrawCounters(const Group& group);
   int64_t Relative(int64_t wall_ns) const { return wall_ns - base_ns_; }
+  int64_t TimeOf(const Remark& remark) const;
 
   const StepStats& step_;
   const TellerOptions& options_;
@@ -141,6 +151,7 @@ class Teller {
   uint32_t pid_ = 0;                            // of the group at hand; 0: not begun
   Rows rows_;                                   // of a group without threads
   std::unordered_map<uint32_t, Rows> threads_;  // of a group with threads
+  std::unordered_map<uint32_t, std::string_view> thread_names_;
   Rows* last_thread_ = nullptr;
   uint32_t last_thread_id_ = 0;
   RepeatedLabels labels_;
@@ -236,7 +247,6 @@ void Teller::SelectNodes() {
   const bool has_limit = options_.max_slices != UINT64_MAX;
   std::vector<Candidate> candidates;
   uint64_t num_kept = 0;
-  int64_t all_ns = 0;
   for (const Group& group : groups_) {
     ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
       if (!PassesFilters(group, node, span)) return;
@@ -252,7 +262,10 @@ void Teller::SelectNodes() {
   };
   const auto first_out = candidates.begin() + static_cast<std::ptrdiff_t>(options_.max_slices);
   std::nth_element(candidates.begin(), first_out, candidates.end(), longer);
-  for (auto out = first_out; out != candidates.end(); ++out) all_ns += out->duration_ns;
+  int64_t all_ns = 0;
+  for (auto out = first_out; out != candidates.end(); ++out) {
+    if (__builtin_add_overflow(all_ns, out->duration_ns, &all_ns)) all_ns = INT64_MAX;
+  }
   summary_.left_out = num_kept - options_.max_slices;
   summary_.left_out_ns = all_ns;
   summary_.longest_left_out_ns = first_out->duration_ns;
@@ -315,8 +328,7 @@ Summary Teller::Tell(TraceVisitor& visitor) {
   }
   if (counts && has_memory_ && (groups_.empty() || !groups_.back().name.on_gpu)) DrawMemory();
   for (const Remark& remark : options_.remarks) {
-    const int64_t time_ns = remark.wall_ns ? Relative(std::max(base_ns_, Shifted(*remark.wall_ns))) : summary_.end_ns;
-    visitor.OnInstant({std::min(time_ns, kLargestTimeNs), remark.name, remark.details});
+    visitor.OnInstant({TimeOf(remark), remark.name, remark.details});
   }
   summary_.next_pid = next_pid_;
   summary_.next_tid = next_tid_;
@@ -324,6 +336,15 @@ Summary Teller::Tell(TraceVisitor& visitor) {
   summary_.next_flow_id = next_flow_id_;
   visitor.End(summary_);
   return summary_;
+}
+
+// A remark may state any time, unlike what is drawn.
+int64_t Teller::TimeOf(const Remark& remark) const {
+  if (!remark.wall_ns) return std::min(summary_.end_ns, kLargestTimeNs);
+  const int64_t wall_ns = Shifted(*remark.wall_ns);
+  int64_t time_ns;
+  if (__builtin_sub_overflow(wall_ns, base_ns_, &time_ns)) return wall_ns < base_ns_ ? 0 : kLargestTimeNs;
+  return std::clamp<int64_t>(time_ns, 0, kLargestTimeNs);
 }
 
 uint32_t Teller::BeginProcess(std::string_view name, std::string_view device, ProcessKind kind) {
@@ -338,6 +359,12 @@ void Teller::DrawGroup(const Group& group) {
   rows_.name = group.name.track;
   threads_.clear();
   last_thread_ = nullptr;
+  thread_names_.clear();
+  for (const Device* device : group.parts) {
+    for (const ThreadName& thread : device->thread_names) {
+      if (!thread.name.empty()) thread_names_[thread.id] = thread.name;
+    }
+  }
   if (group.name.kind == ProcessKind::kStream) busy_.emplace_back();
   if (group.in_order) {
     ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
@@ -385,7 +412,7 @@ void Teller::DrawNode(const Group& group, const Node& node, const Span& span, ui
   slice.start_ns = Relative(span.start_ns);
   slice.duration_ns = span.duration_ns;
   const Interval interval{slice.start_ns, slice.start_ns + slice.duration_ns};
-  slice.tid = TidFor(group.has_threads ? ThreadOf(group, node.thread_id) : rows_, interval);
+  slice.tid = TidFor(group.has_threads ? ThreadOf(node.thread_id) : rows_, interval);
   Description& description = Describe(node, group.name.on_gpu);
   const Activity& activity = description.activity;
   if (group.name.on_gpu) {
@@ -410,27 +437,26 @@ void Teller::DrawNode(const Group& group, const Node& node, const Span& span, ui
   slice.category = activity.category;
   slice.alike = description.alike;
   slice.num_alike_arguments = description.num_label_arguments;
-  AddOwnArguments(node, span, description.arguments);
+  AddOwnArguments(node, span, description);
   slice.arguments = description.arguments.data();
   slice.num_arguments = description.arguments.size();
   visitor_->OnSlice(slice);
   ++summary_.slices;
 }
 
-Teller::Rows& Teller::ThreadOf(const Group& group, uint32_t thread_id) {
+Teller::Rows& Teller::ThreadOf(uint32_t thread_id) {
   if (last_thread_ != nullptr && last_thread_id_ == thread_id) return *last_thread_;
   Rows& rows = threads_[thread_id];
   if (rows.name.empty()) {
     rows.nests = true;
     rows.os_thread_id = thread_id;
     const std::string number = std::to_string(thread_id);
-    rows.name = "thread " + number;
-    for (const Device* device : group.parts) {
-      for (const ThreadName& thread : device->thread_names) {
-        if (thread.id != thread_id || thread.name.empty()) continue;
-        rows.name = thread.name;
-        if (!Contains(thread.name, number)) rows.name.append(" (thread ").append(number).append(")");
-      }
+    const auto named = thread_names_.find(thread_id);
+    if (named == thread_names_.end()) {
+      rows.name = "thread " + number;
+    } else {
+      rows.name = named->second;
+      if (!Contains(named->second, number)) rows.name.append(" (thread ").append(number).append(")");
     }
   }
   last_thread_ = &rows;
@@ -464,22 +490,24 @@ Description& Teller::Describe(const Node& node, bool on_gpu) {
   return labels_.Find(node, on_gpu, [&](Description& description) {
     on_gpu ? ReadGpuActivity(node, description.activity) : ReadHostActivity(node, description.activity);
     AddLabelArguments(description.activity, description.arguments);
+    description.has_own_keys = HasArgument(description, kCorrelation) || HasArgument(description, kWaited);
   });
 }
 
-void Teller::AddOwnArguments(const Node& node, const Span& span, std::vector<Argument>& arguments) const {
-  const auto add_number = [&arguments](std::string_view key, int64_t number) {
-    Argument& argument = arguments.emplace_back();  // in place: there is one or two of these for each slice
+void Teller::AddOwnArguments(const Node& node, const Span& span, Description& description) const {
+  const auto add_number = [&description](std::string_view key, int64_t number) {
+    if (description.has_own_keys && HasArgument(description, key)) return;
+    Argument& argument = description.arguments.emplace_back();  // in place: there is one or two of these for each slice
     argument.key = key;
     argument.number = number;
   };
-  if (node.correlation_id != 0) add_number("correlation", node.correlation_id);
+  if (node.correlation_id != 0) add_number(kCorrelation, node.correlation_id);
   // A call is asked for when it starts, or never; an activity waits for the stream from its launch on.
   const int64_t scheduled_ns = ScheduledNs(node);
   int64_t waited_ns;
   if (scheduled_ns > 0 && !__builtin_sub_overflow(span.start_ns, Shifted(scheduled_ns), &waited_ns) && waited_ns >= 0 &&
       waited_ns <= kFarNs) {
-    add_number("waited_ns", waited_ns);
+    add_number(kWaited, waited_ns);
   }
 }
 
@@ -538,17 +566,18 @@ void Teller::DrawCounters(const Group& group) {
   if (!group.name.unit.empty()) name.append(" (").append(group.name.unit).append(")");
   const uint32_t pid = BeginProcess(name, group.name.unit, ProcessKind::kOther);
   DrawSeries(pid, "busy streams", "streams", busy);
-  while (!copies.empty()) {
-    const std::string_view kind = copies.front().kind;
-    std::vector<Delta> deltas;
-    for (const Copy& copy : copies) {
-      if (copy.kind != kind) continue;
-      deltas.push_back({copy.interval.start_ns, copy.num_bytes});
-      deltas.push_back({copy.interval.end_ns, -copy.num_bytes});
-    }
-    const auto of_kind = [kind](const Copy& copy) { return copy.kind == kind; };
-    DrawSeries(pid, std::string(kind) + " in flight", "bytes", RunningTotal(deltas));
-    copies.erase(std::remove_if(copies.begin(), copies.end(), of_kind), copies.end());
+  NameTable kinds;  // in the order in which they first come
+  std::vector<std::vector<Delta>> deltas;
+  for (const Copy& copy : copies) {
+    const auto [kind, is_new] = kinds.Insert(copy.kind);
+    if (is_new) deltas.emplace_back();
+    deltas[kind].push_back({copy.interval.start_ns, copy.num_bytes});
+    deltas[kind].push_back({copy.interval.end_ns, -copy.num_bytes});
+  }
+  copies = {};
+  for (uint32_t kind = 0; kind < kinds.size(); ++kind) {
+    DrawSeries(pid, std::string(kinds[kind]) + " in flight", "bytes", RunningTotal(deltas[kind]));
+    deltas[kind] = {};
   }
 }
 

@@ -39,7 +39,7 @@ class WireReader {
     const char* const start = next_;
     if (end_ - next_ >= 2 && (start[0] & 0x80) != 0 && (start[1] & 0x80) == 0) {  // fields 16 to 2047
       next_ += 2;
-      const uint32_t short_tag = (start[0] & 0x7Fu) | static_cast<uint32_t>(start[1]) << 7;
+      const uint32_t short_tag = static_cast<uint32_t>(start[0] & 0x7F) | static_cast<uint32_t>(start[1]) << 7;
       if (short_tag >> 3 == 0) Fail("a field number that cannot be", start);
       return short_tag;
     }

@@ -1,0 +1,216 @@
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+
+#include "checks.h"
+
+namespace collector::fuzz {
+namespace {
+
+// Reads one JSON text without recursion, so that no depth of it is too deep.
+class JsonReader {
+ public:
+  explicit JsonReader(std::string_view text) : next_(text.data()), end_(text.data() + text.size()) {}
+
+  void ReadAll() {
+    ReadValueStart();
+    while (!open_.empty()) {
+      SkipSpace();
+      if (open_.back().is_object) {
+        ContinueObject();
+      } else {
+        ContinueArray();
+      }
+    }
+    SkipSpace();
+    Require(next_ == end_, "something behind the JSON value");
+  }
+
+ private:
+  struct Open {
+    bool is_object;
+    bool any;
+    std::vector<std::string_view> keys;
+  };
+
+  void ContinueObject() {
+    if (TakeIf('}')) {
+      CheckKeys(open_.back().keys);
+      open_.pop_back();
+      return;
+    }
+    if (open_.back().any) Take(',');
+    open_.back().any = true;
+    SkipSpace();
+    open_.back().keys.push_back(ReadString());
+    SkipSpace();
+    Take(':');
+    ReadValueStart();
+  }
+
+  void ContinueArray() {
+    if (TakeIf(']')) {
+      open_.pop_back();
+      return;
+    }
+    if (open_.back().any) Take(',');
+    open_.back().any = true;
+    ReadValueStart();
+  }
+
+  static void CheckKeys(std::vector<std::string_view>& keys) {
+    std::sort(keys.begin(), keys.end());
+    Require(std::adjacent_find(keys.begin(), keys.end()) == keys.end(), "a key that comes twice in a JSON object");
+  }
+
+  // A whole value, or the bracket that opens one.
+  void ReadValueStart() {
+    SkipSpace();
+    Require(next_ != end_, "JSON that ends where a value should be");
+    switch (*next_) {
+      case '{':
+      case '[':
+        open_.push_back({*next_++ == '{', false, {}});
+        return;
+      case '"':
+        ReadString();
+        return;
+      case 't':
+        return ReadWord("true");
+      case 'f':
+        return ReadWord("false");
+      case 'n':
+        return ReadWord("null");
+      default:
+        ReadNumber();
+    }
+  }
+
+  void ReadWord(std::string_view word) {
+    for (const char letter : word) Take(letter);
+  }
+
+  void ReadNumber() {
+    TakeIf('-');
+    if (!TakeIf('0')) ReadDigits();
+    if (TakeIf('.')) ReadDigits();
+    if (TakeIf('e') || TakeIf('E')) {
+      if (!TakeIf('+')) TakeIf('-');
+      ReadDigits();
+    }
+  }
+
+  void ReadDigits() {
+    Require(IsDigit(), "a JSON number without digits");
+    while (IsDigit()) ++next_;
+  }
+  bool IsDigit() const { return next_ != end_ && *next_ >= '0' && *next_ <= '9'; }
+
+  // As written, between its quotes.
+  std::string_view ReadString() {
+    Take('"');
+    const char* const start = next_;
+    while (next_ != end_ && *next_ != '"') {
+      Require(static_cast<unsigned char>(*next_) >= 0x20, "a control character in a JSON string");
+      if (*next_++ == '\\') ReadEscape();
+    }
+    const std::string_view text(start, static_cast<size_t>(next_ - start));
+    Take('"');
+    Require(IsUtf8(text), "a JSON string that is not UTF-8");
+    return text;
+  }
+
+  void ReadEscape() {
+    Require(next_ != end_ && std::string_view("\"\\/bfnrtu").find(*next_) != std::string_view::npos,
+            "an unknown escape in a JSON string");
+    if (*next_++ != 'u') return;
+    const uint32_t unit = ReadHex();
+    Require(unit < 0xDC00 || unit > 0xDFFF, "the second half of a surrogate pair alone");
+    if (unit < 0xD800 || unit > 0xDFFF) return;
+    ReadWord("\\u");
+    const uint32_t second = ReadHex();
+    Require(second >= 0xDC00 && second <= 0xDFFF, "the first half of a surrogate pair alone");
+  }
+
+  uint32_t ReadHex() {
+    uint32_t value = 0;
+    for (int digit = 0; digit < 4; ++digit) {
+      Require(next_ != end_, "JSON that ends within an escape");
+      const size_t found = std::string_view("0123456789abcdef").find(*next_++);
+      Require(found != std::string_view::npos, "an escape without four digits");
+      value = value << 4 | static_cast<uint32_t>(found);
+    }
+    return value;
+  }
+
+  void SkipSpace() {
+    while (next_ != end_ && (*next_ == ' ' || *next_ == '\n' || *next_ == '\t' || *next_ == '\r')) ++next_;
+  }
+  bool TakeIf(char letter) {
+    if (next_ == end_ || *next_ != letter) return false;
+    ++next_;
+    return true;
+  }
+  void Take(char letter) { Require(TakeIf(letter), "a letter that JSON does not have there"); }
+
+  const char* next_;
+  const char* end_;
+  std::vector<Open> open_;
+};
+
+}  // namespace
+
+void Require(bool holds, const char* what) {
+  if (holds) return;
+  std::cerr << "does not hold: " << what << std::endl;
+  std::abort();
+}
+
+bool IsUtf8(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size()) {
+    const auto byte = [&](size_t offset) {
+      return at + offset < text.size() ? static_cast<unsigned char>(text[at + offset]) : 0u;
+    };
+    const auto follows = [&](size_t offset, unsigned low, unsigned high) {
+      return byte(offset) >= low && byte(offset) <= high;
+    };
+    // Unicode's table 3-7 of well-formed sequences.
+    const unsigned first = byte(0);
+    size_t length = 0;
+    if (first <= 0x7F) {
+      length = 1;
+    } else if (first >= 0xC2 && first <= 0xDF) {
+      length = follows(1, 0x80, 0xBF) ? 2 : 0;
+    } else if (first >= 0xE0 && first <= 0xEF) {
+      const bool second = follows(1, first == 0xE0 ? 0xA0 : 0x80, first == 0xED ? 0x9F : 0xBF);
+      length = second && follows(2, 0x80, 0xBF) ? 3 : 0;
+    } else if (first >= 0xF0 && first <= 0xF4) {
+      const bool second = follows(1, first == 0xF0 ? 0x90 : 0x80, first == 0xF4 ? 0x8F : 0xBF);
+      length = second && follows(2, 0x80, 0xBF) && follows(3, 0x80, 0xBF) ? 4 : 0;
+    }
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
+}
+
+void CheckJson(std::string_view text) { JsonReader(text).ReadAll(); }
+
+std::string Compacted(std::string_view json) {
+  std::string compact;
+  bool in_string = false;
+  for (size_t at = 0; at < json.size(); ++at) {
+    const char letter = json[at];
+    if (in_string && letter == '\\') {
+      compact += letter;
+      compact += json[++at];
+      continue;
+    }
+    if (letter == '"') in_string = !in_string;
+    if (in_string || (letter != ' ' && letter != '\n')) compact += letter;
+  }
+  return compact;
+}
+
+}  // namespace collector::fuzz

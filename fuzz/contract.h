@@ -1,0 +1,68 @@
+// Stands between Tell and a writer and holds the teller to what events.h promises every writer.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "convert/events.h"
+
+namespace collector::fuzz {
+
+class Contract : public convert::TraceVisitor {
+ public:
+  // Whether processes may be gone back to: in a file of several steps.
+  enum class Steps { kOne, kSeveral };
+  // `alike`: whether the writer is told which slices are alike; without, the file must be the same.
+  enum class Alike { kTold, kHidden };
+
+  Contract(convert::TraceVisitor& writer, Steps steps, Alike alike)
+      : writer_(writer), several_(steps == Steps::kSeveral), hides_alike_(alike == Alike::kHidden) {}
+
+  void Begin(const convert::Summary& summary) override;
+  void OnProcess(const convert::Process& process) override;
+  void OnTrack(const convert::Track& track) override;
+  void OnSlice(const convert::Slice& slice) override;
+  void OnCounterTrack(const convert::CounterTrack& counter) override;
+  void OnValue(const convert::Value& value) override;
+  void OnInstant(const convert::Instant& instant) override;
+  void End(const convert::Summary& summary) override;
+
+  uint64_t slices() const { return slices_; }
+
+ private:
+  struct TrackState {
+    uint32_t pid;
+    bool nests;
+    int64_t last_start_ns = 0;
+    std::vector<int64_t> ends;  // of what is open, innermost last
+  };
+  struct CounterState {
+    uint32_t pid;
+    std::string name, unit;
+    int64_t last_ns = -1;
+  };
+
+  // Name, category and common arguments of slices that are said to be alike.
+  static std::string Common(const convert::Slice& slice);
+  void CheckAlike(const convert::Slice& slice);
+  void CheckFlows(const convert::Slice& slice);
+
+  convert::TraceVisitor& writer_;
+  bool several_, hides_alike_;
+  bool begun_ = false;
+  bool ended_ = false;
+  uint32_t pid_ = 0;
+  uint64_t slices_ = 0;
+  uint64_t values_ = 0;
+  convert::Summary announced_;
+  std::set<uint32_t> pids_;
+  std::unordered_map<uint32_t, TrackState> tracks_;
+  std::unordered_map<uint32_t, CounterState> counters_;
+  std::unordered_map<uint32_t, std::string> alike_;
+  std::set<uint64_t> flows_out_, flows_in_;
+};
+
+}  // namespace collector::fuzz

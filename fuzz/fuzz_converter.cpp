@@ -1,0 +1,318 @@
+// Throws damaged StepStats at the native converters: what they write must be a whole, valid file, whatever they read.
+//
+// The first eight bytes of an input choose the converter and its options; the rest is the message. Built with
+// -DCOLLECTOR_FUZZ=ON by Clang this is a libFuzzer program; built as `replay_converter` by any compiler it runs the
+// files that it is given.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "checks.h"
+#include "contract.h"
+#include "convert/chrome_writer.h"
+#include "convert/compatible_writer.h"
+#include "convert/merge_visitor.h"
+#include "convert/node_encoder.h"
+#include "convert/perfetto_writer.h"
+#include "convert/step_teller.h"
+#include "profile/node_columns.h"
+
+namespace collector::fuzz {
+namespace {
+
+using namespace collector::convert;  // NOLINT(google-build-using-namespace): all of it is under test
+
+constexpr size_t kHeaderBytes = 8;
+constexpr std::string_view kAbout = R"({"base_time_ns":"0"})";
+
+// Hands on a piece whenever it is full, as the outputs that end in Python do. No piece is larger than it has to be, so
+// that a byte beyond what was reserved is a byte beyond the end of a block of memory.
+class PieceOutput : public Output {
+ public:
+  void Flush() {
+    if (next_ == piece_.get()) return;
+    file_.append(piece_.get(), static_cast<size_t>(next_ - piece_.get()));
+    piece_ends_.push_back(file_.size());
+    next_ = piece_.get();
+  }
+  const std::string& file() {
+    Flush();
+    return file_;
+  }
+  const std::vector<size_t>& piece_ends() const { return piece_ends_; }
+
+ protected:
+  void MakeRoom(size_t num_bytes) override {
+    Flush();
+    piece_ = std::make_unique<char[]>(num_bytes);
+    next_ = piece_.get();
+    limit_ = next_ + num_bytes;
+  }
+
+ private:
+  std::unique_ptr<char[]> piece_;
+  std::string file_;
+  std::vector<size_t> piece_ends_;
+};
+
+// What an input asks for.
+class Choices {
+ public:
+  explicit Choices(std::string_view bytes) {
+    for (size_t i = 0; i < kHeaderBytes; ++i) bytes_[i] = static_cast<uint8_t>(bytes[i]);
+  }
+
+  uint32_t converter() const { return bytes_[0]; }
+  bool is_run_metadata() const { return Flag(0); }
+  uint32_t number(size_t at) const { return bytes_[3 + at]; }
+
+  CompatibleOptions compatible() const {
+    CompatibleOptions options;
+    options.show_dataflow = Flag(1);
+    options.show_memory = Flag(2);
+    options.pretty = Flag(3);
+    options.op_time = static_cast<OpTime>(number(0) % 3);
+    options.data_type_names = {{1, "DT_FLOAT"}, {3, "DT_INT32"}};
+    return options;
+  }
+
+  // `asked`: the names that the filter was asked about.
+  TellerOptions teller(std::multiset<std::string>& asked) const {
+    TellerOptions options;
+    options.arrows = Flag(1);
+    options.counters = Flag(2);
+    if (Flag(3)) options.process_label = "rank \"3\"\xFF";
+    if (Flag(4)) options.remarks = {{"lost: launches", "3\n\xC3", std::nullopt}, {"lost", "", Time(7)}};
+    if (Filter(0)) options.keep_device = [](std::string_view name) { return name.size() % 3 != 0; };
+    if (Filter(1)) {
+      options.keep_name = [&asked](std::string_view name) {
+        asked.emplace(name);
+        return name.size() % 2 != 0;
+      };
+    }
+    if (Filter(2)) options.min_duration_ns = int64_t{1} << number(0) % 56;
+    if (Filter(3)) options.window_start_ns = Time(1);
+    if (Filter(4)) options.window_end_ns = Time(2);
+    if (Filter(5)) options.max_slices = number(3) % 16;
+    if (Filter(6)) options.shift_ns = Time(4) / 2 - Time(3) / 2;
+    return options;
+  }
+
+  // Of both signs and every size.
+  int64_t Time(size_t at) const {
+    const uint32_t chosen = bytes_[at];
+    const auto size = static_cast<int64_t>(uint64_t{0x9E3779B97F4A7C15u} >> (1 + chosen % 63));
+    return chosen >= 128 ? -size : size;
+  }
+
+ private:
+  bool Flag(unsigned bit) const { return (bytes_[1] >> bit & 1) != 0; }
+  bool Filter(unsigned bit) const { return (bytes_[2] >> bit & 1) != 0; }
+
+  std::array<uint8_t, kHeaderBytes> bytes_{};
+};
+
+void RunCompatible(std::string_view message, const Choices& choices) {
+  const StepStats step(message, choices.is_run_metadata());
+  CompatibleOptions options = choices.compatible();
+  PieceOutput output;
+  WriteCompatible(step, options, output);
+  CheckJson(output.file());
+  options.pretty = !options.pretty;
+  TextOutput other;
+  WriteCompatible(step, options, other);
+  Require(Compacted(output.file()) == Compacted(other.text()), "pretty and compact text that say different things");
+}
+
+void RunMaximums(std::string_view message, const Choices& choices) {
+  const StepStats step(message, choices.is_run_metadata());
+  for (const AllocatorMaximum& maximum : AllocatorMaximums(step, choices.compatible())) {
+    Require(maximum.num_bytes > 0 || maximum.tensors.empty(), "tensors that hold nothing");
+    Require(std::set<std::string>(maximum.tensors.begin(), maximum.tensors.end()).size() == maximum.tensors.size(),
+            "a tensor that is alive twice");
+  }
+}
+
+// Draws with the options into a Chrome trace; returns the text.
+std::string Drawn(const StepStats& step, const TellerOptions& options, Contract::Alike alike, std::string_view about) {
+  PieceOutput output;
+  ChromeWriter writer(output);
+  Contract contract(writer, Contract::Steps::kOne, alike);
+  Tell(step, options, contract);
+  writer.Finish(about);
+  return output.file();
+}
+
+void RunChrome(std::string_view message, const Choices& choices) {
+  const StepStats step(message, choices.is_run_metadata());
+  std::multiset<std::string> asked;
+  const TellerOptions options = choices.teller(asked);
+  const std::string text = Drawn(step, options, Contract::Alike::kTold, kAbout);
+  Require(std::set<std::string>(asked.begin(), asked.end()).size() == asked.size(), "a name asked about twice");
+  CheckJson(text);
+  Require(text == Drawn(step, options, Contract::Alike::kHidden, kAbout), "alike slices written otherwise");
+}
+
+void RunPerfetto(std::string_view message, const Choices& choices) {
+  const StepStats step(message, choices.is_run_metadata());
+  std::multiset<std::string> asked;
+  PieceOutput output;
+  PerfettoWriter writer(output);
+  Contract contract(writer, Contract::Steps::kOne, Contract::Alike::kTold);
+  Tell(step, choices.teller(asked), contract);
+  writer.AddMetadata("collector", kAbout);
+  const std::string& file = output.file();
+  Require(CheckPerfetto(file, output.piece_ends()) == contract.slices(), "slices lost on the way to Perfetto");
+}
+
+// The message several times over in one file, as collector.merge draws its inputs.
+void Merge(const StepStats& step, const Choices& choices, TraceVisitor& writer) {
+  const Summary surveyed = Survey(step, TellerOptions());
+  if (surveyed.base_ns <= 0 || surveyed.untimed >= step.num_nodes()) return;
+  Contract contract(writer, Contract::Steps::kSeveral, Contract::Alike::kTold);
+  MergeVisitor merged(contract);
+  const uint32_t times = 1 + choices.number(0) % 3;
+  for (uint32_t number = 0; number < times; ++number) {
+    TellerOptions options;
+    options.base_ns = surveyed.base_ns;
+    options.shift_ns = number * (choices.number(1) < 128 ? surveyed.end_ns : choices.number(2));
+    options.remarks = {{"lost: records", "", choices.Time(7)}};
+    if (number > 0) {
+      options.first_pid = merged.total().next_pid;
+      options.first_tid = merged.total().next_tid;
+      options.first_counter_id = merged.total().next_counter_id;
+      options.first_flow_id = merged.total().next_flow_id;
+    }
+    merged.StartStep(options.shift_ns, number % 2 == choices.number(3) % 2 ? "rank 1" : "");
+    Contract of_step(merged, Contract::Steps::kOne, Contract::Alike::kTold);
+    Tell(step, options, of_step);
+  }
+  merged.Finish();
+}
+
+void RunMerge(std::string_view message, const Choices& choices) {
+  const StepStats step(message, choices.is_run_metadata());
+  PieceOutput output;
+  if (choices.number(4) % 2 == 0) {
+    ChromeWriter writer(output);
+    Merge(step, choices, writer);
+    writer.Finish(kAbout);
+    CheckJson(output.file());
+  } else {
+    PerfettoWriter writer(output);
+    Merge(step, choices, writer);
+    writer.AddMetadata("collector", kAbout);
+    const std::string& file = output.file();
+    CheckPerfetto(file, output.piece_ends());
+  }
+}
+
+// Some columns of a device's nodes, as the profiler asks for them.
+struct ReadColumns {
+  static constexpr std::array<uint32_t, 4> kNumbers = {2, 5, 13, 16};
+  static constexpr std::array<uint32_t, 2> kTexts = {1, 8};
+
+  explicit ReadColumns(std::string_view device) : num_nodes(profile::CountNodes(device)) {
+    profile::Columns columns;
+    for (size_t i = 0; i < kNumbers.size(); ++i) {
+      numbers[i].resize(num_nodes);
+      columns.numbers[kNumbers[i]] = numbers[i].data();
+    }
+    for (size_t i = 0; i < kTexts.size(); ++i) {
+      begins[i].resize(num_nodes);
+      ends[i].resize(num_nodes);
+      columns.texts[kTexts[i]] = {begins[i].data(), ends[i].data()};
+    }
+    profile::ReadNodes(device, num_nodes, columns);
+    for (size_t i = 0; i < kTexts.size(); ++i) {
+      text_numbers[i].resize(num_nodes);
+      texts[i] = profile::DistinctTexts(device, begins[i].data(), ends[i].data(), num_nodes, text_numbers[i].data());
+    }
+  }
+
+  std::string_view Text(size_t column, size_t row) const {
+    return texts[column][static_cast<size_t>(text_numbers[column][row])];
+  }
+
+  size_t num_nodes;
+  std::array<std::vector<int64_t>, kNumbers.size()> numbers;
+  std::array<std::vector<int64_t>, kTexts.size()> begins, ends, text_numbers;
+  std::array<std::vector<std::string_view>, kTexts.size()> texts;
+};
+
+// The device's nodes written by the encoder, from the columns.
+std::string Encoded(const ReadColumns& read) {
+  std::vector<NodeColumn> columns;
+  const auto add_number = [&](size_t i) {
+    columns.push_back({ReadColumns::kNumbers[i], read.numbers[i].data(), {}, false});
+  };
+  const auto add_text = [&](size_t i) {
+    const std::vector<std::string> texts(read.texts[i].begin(), read.texts[i].end());
+    columns.push_back({ReadColumns::kTexts[i], read.text_numbers[i].data(), texts, true});
+  };
+  add_text(0);
+  add_number(0);
+  add_number(1);
+  add_text(1);
+  add_number(2);
+  add_number(3);
+  std::vector<int64_t> rows;
+  for (size_t row = 0; row < read.num_nodes; ++row) rows.push_back(static_cast<int64_t>(row));
+  const NodeEncoder encoder(columns, rows.data(), rows.size());
+  const auto bytes = std::make_unique<char[]>(encoder.num_bytes());
+  Require(encoder.Write(bytes.get()) == bytes.get() + encoder.num_bytes(), "another length than announced");
+  return std::string(bytes.get(), encoder.num_bytes());
+}
+
+// The columns, the nodes one at a time and what the encoder makes of the columns must all say the same.
+void RunColumns(std::string_view message, const Choices& choices) {
+  const StepStats step(message, choices.is_run_metadata());
+  for (const Device& device : step.devices()) {
+    const ReadColumns read(device.message);
+    const std::string encoded = Encoded(read);
+    const ReadColumns again(encoded);
+    Require(read.num_nodes == device.num_nodes && again.num_nodes == device.num_nodes, "nodes lost on the way");
+    Require(read.numbers == again.numbers, "numbers that change on the way through the encoder");
+    size_t row = 0;
+    step.ForEachNode(device, [&](const Node& node) {
+      Require(read.Text(0, row) == node.name && read.Text(1, row) == node.label && again.Text(0, row) == node.name &&
+                  again.Text(1, row) == node.label,
+              "texts that depend on the reader");
+      Require(read.numbers[0][row] == node.start_us && read.numbers[1][row] == node.end_rel_us &&
+                  read.numbers[2][row] == node.start_ns && read.numbers[3][row] == node.end_rel_ns,
+              "numbers that depend on the reader");
+      ++row;
+    });
+  }
+}
+
+void Run(std::string_view input) {
+  if (input.size() < kHeaderBytes) return;
+  const Choices choices(input);
+  // A copy of its own, so that a byte read beyond its end is seen.
+  const std::vector<char> bytes(input.begin() + kHeaderBytes, input.end());
+  const std::string_view message =
+      bytes.empty() ? std::string_view("", 0) : std::string_view(bytes.data(), bytes.size());
+  constexpr std::array kRuns = {RunCompatible, RunMaximums, RunChrome, RunPerfetto, RunMerge, RunColumns};
+  try {
+    kRuns[choices.converter() % kRuns.size()](message, choices);
+  } catch (const WireError& error) {
+    Require(error.position() <= message.size(), "an error beyond the end of the message");
+  } catch (const BeyondInt64&) {  // left to Python
+    Require(choices.converter() % kRuns.size() < 2, "numbers beyond 64 bits in a converter that has an answer to them");
+  }
+}
+
+}  // namespace
+}  // namespace collector::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  collector::fuzz::Run({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
