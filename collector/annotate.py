@@ -153,8 +153,8 @@ def _note(
     if inputs is not None and inputs.__class__ in (list, tuple):
         inputs = tuple(inputs)
     good = (
-        (flops is None or (flops.__class__ in _PLAIN_NUMBERS and 0 <= flops < _LIMIT))
-        and (bytes is None or (bytes.__class__ in _PLAIN_NUMBERS and 0 <= bytes < _LIMIT))
+        (flops is None or ((flops.__class__ is int or flops.__class__ is float) and 0 <= flops < _LIMIT))
+        and (bytes is None or ((bytes.__class__ is int or bytes.__class__ is float) and 0 <= bytes < _LIMIT))
         and (op is None or (op.__class__ is str and op > "0"))
         and (inputs is None or (inputs.__class__ is tuple and all(x.__class__ is str and x > "0" for x in inputs)))
     )
@@ -167,7 +167,6 @@ def _note(
 
 
 _note.__qualname__ = "annotate"  # whom Python's own errors about keywords shall name
-_PLAIN_NUMBERS: frozenset[Any] = frozenset((int, float))
 _LIMIT = 2**63
 
 
