@@ -86,7 +86,7 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
             self._noted = _note(**noted) if noted else None
 
     def __enter__(self) -> annotate:
-        if _recorder is not None:
+        if _recorder is not None and not _is_compiling():
             self._recorder = _recorder
             _recorder.enter(self, self.name, self._noted)
         return self
@@ -124,7 +124,7 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
 
             @functools.wraps(function)
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                if _recorder is None:
+                if _recorder is None or _is_compiling():
                     return function(*args, **kwargs)
                 with _copy(self, self._noted):
                     return function(*args, **kwargs)
@@ -295,7 +295,14 @@ def _pop_nowhere() -> None:
     pass
 
 
+def _never() -> bool:
+    return False
+
+
 _recorder: _Recorder | None = None
+_is_compiling: Callable[[], bool] = _never
+"""Whether torch.compile is reading the code. What it compiles has no annotations, traced or not: else a traced step
+would be another program than the one it shall show, as Dynamo runs what it cannot compile without compiling it."""
 _place: ContextVar[tuple[_Recorder | None, str]] = ContextVar("annotation", default=(None, ""))
 """Under which recorder's annotation path this thread or task is."""
 
@@ -310,7 +317,9 @@ def send_annotations_to(source: Source | None, *, stacks: bool = False) -> Mappi
     Returns:
         What was said of annotations since the last call, in order of the numbers that the source was given, from 1 on.
     """
-    global _recorder
+    global _recorder, _is_compiling
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    _is_compiling = getattr(compiler, "is_dynamo_compiling", _never)
     ended, _recorder = _recorder, None if source is None else _Recorder(source, stacks)
     if ended is None:
         return {}
