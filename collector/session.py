@@ -19,6 +19,7 @@ from collector.files import check_writable
 from collector.options import KINDS, TraceOptions
 from collector.outputs import output_of
 from collector.sources import SOURCE_NAMES, open_source
+from collector.uncompiled import uncompiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -126,6 +127,7 @@ class Session:
         state = "open" if self._owner else self.unavailable or repr(self._recording or "not used yet")
         return f"<Session {self.options.path or 'in memory'}: {state}>"
 
+    @uncompiled
     def __enter__(self) -> Session:
         process.claim(self, self._abandon)
         self._owner = os.getpid(), threading.get_ident()
@@ -140,6 +142,7 @@ class Session:
             raise
         return self
 
+    @uncompiled
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
@@ -196,13 +199,17 @@ class Session:
 
             @functools.wraps(function)
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                if self._owner == (os.getpid(), threading.get_ident()):
+                if self._is_open_here():
                     return function(*args, **kwargs)
                 with self:
                     return function(*args, **kwargs)
 
         wrapper.session = self  # type: ignore[attr-defined]
         return cast("Function", wrapper)
+
+    @uncompiled
+    def _is_open_here(self) -> bool:
+        return self._owner == (os.getpid(), threading.get_ident())
 
     @property
     def recording(self) -> Recording:

@@ -25,6 +25,7 @@ from collector.errors import SessionActiveError
 from collector.profiler.api import Profiler
 from collector.profiler.errors import ProfilerError
 from collector.profiler.report import VIEWS, Message
+from collector.uncompiled import uncompiled
 
 if TYPE_CHECKING:
     import os
@@ -222,6 +223,7 @@ class ProfileContext:
         coverage = self.profiler.coverage if self.profiler else 1.0
         return coverage < 0.5 and step < LAST_RANDOM_STEP and self._random.randint(0, 10) < 2
 
+    @uncompiled
     def _keep(self, step: int, kind: str, session: TracedStep) -> None:
         self._force_trace = False
         if session.unavailable or self.profiler is None:
@@ -237,6 +239,7 @@ class ProfileContext:
             if step in steps:
                 self._profiles.setdefault(view, {})[step] = self.profiler.answer(view, options)
 
+    @uncompiled
     def _dump(self, step: int) -> None:
         if self.profiler is None or not (self._force_dump or step in self._dump_steps):
             return

@@ -17,6 +17,7 @@ from typing import Any
 
 from collector.errors import SessionActiveError
 from collector.profiler.context import TracedStep, _trace
+from collector.uncompiled import uncompiled
 
 log = logging.getLogger("collector.profiler")
 
@@ -68,6 +69,7 @@ class ProfilerHook:
         self._is_told = False
         """Whether the step that is under way was announced."""
 
+    @uncompiled
     def before_step(self, step: int) -> None:
         """May be called before each step, where a program does other things between its steps.
 
@@ -80,6 +82,7 @@ class ProfilerHook:
         elif self._is_due(step):
             self._open()
 
+    @uncompiled
     def after_step(self, step: int) -> Path | None:
         """To be called after each step with its number; gives the file, if one was written.
 
