@@ -1,0 +1,93 @@
+"""torch.compile and we, with a stand-in for torch: what it compiles it reads, calling `is_dynamo_compiling` as true."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from collector.annotate import annotate, send_annotations_to
+from collector.uncompiled import uncompiled
+
+
+class Source:
+    """Remembers annotations."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+
+    def push_annotation(self, path: str, details: int = 0) -> None:
+        self.paths.append(path)
+
+    def pop_annotation(self) -> None:
+        pass
+
+
+@pytest.fixture
+def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """torch, whose ``compiler.reads`` says whether it is compiling."""
+    module: Any = ModuleType("torch")
+    module.compiler = SimpleNamespace(reads=False)
+    module.compiler.is_dynamo_compiling = lambda: module.compiler.reads
+    monkeypatch.setitem(sys.modules, "torch", module)
+    return module
+
+
+@annotate("decorated")
+def decorated() -> None:
+    with annotate("inside"):
+        pass
+
+
+def test_what_is_compiled_has_no_annotations_in_a_trace(torch):
+    source: Any = Source()
+    send_annotations_to(source)
+    try:
+        with annotate("outside"):
+            torch.compiler.reads = True
+            decorated()
+            torch.compiler.reads = False
+        decorated()
+    finally:
+        send_annotations_to(None)
+    assert source.paths == ["outside", "decorated", "decorated/inside"]
+
+
+def test_a_torch_without_a_compiler_is_as_none(torch):
+    del torch.compiler
+    source: Any = Source()
+    send_annotations_to(source)
+    try:
+        decorated()
+    finally:
+        send_annotations_to(None)
+    assert source.paths == ["decorated", "decorated/inside"]
+
+
+def test_the_compiler_is_kept_out_once_it_is_there(monkeypatch):
+    kept_out = []
+
+    def disable(function):
+        def run(*args, **kwargs):
+            kept_out.append(function.__name__)
+            return function(*args, **kwargs)
+
+        return run
+
+    @uncompiled
+    def add(a: int, b: int = 0) -> int:
+        """Adds."""
+        return a + b
+
+    monkeypatch.delitem(sys.modules, "torch._dynamo", raising=False)
+    assert add(1, b=2) == 3
+    dynamo: Any = ModuleType("torch._dynamo")
+    monkeypatch.setitem(sys.modules, "torch._dynamo", dynamo)  # while it is being imported
+    assert add(1, b=2) == 3
+    assert kept_out == []
+    dynamo.disable = disable
+    assert add(1, b=2) == 3
+    assert kept_out == ["add"]
+    assert add.__doc__ == "Adds."
