@@ -35,9 +35,13 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             temporary.unlink(missing_ok=True)
 
 
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise `collector.OutputError` if it is plain already that ``path`` cannot be written."""
+def check_writable(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -> None:
+    """Raise `collector.OutputError` if it is plain already that ``path`` cannot be written, or is one of ``inputs``."""
     target = Path(path)
+    for given in inputs:
+        with contextlib.suppress(OSError):  # one of them is not there: whoever reads it says so
+            if target.samefile(given):
+                raise OutputError(f"cannot write {target}: it is what is read", "Give the output another name")
     folder = target.parent
     if target.is_dir():
         raise OutputError(f"cannot write {target}: it is a folder")

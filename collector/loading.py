@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field
@@ -22,14 +24,20 @@ from collector.protos.run_metadata_pb2 import RunMetadata
 from collector.protos.step_stats_pb2 import StepStats
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping
 
     from collector.recording import Recording
 
-MAX_UNPACKED_BYTES = 4 << 30
-"""A compressed file that unpacks to more is refused: no trace that Python can hold is that large."""
+MAX_BYTES = 4 << 30
+"""A file that is larger, or unpacks to more, is refused: no trace that Python can hold is that large."""
+MAX_MESSAGE_BYTES = (2 << 30) - 1
+"""A protobuf message cannot be larger."""
 
+_HEAD_BYTES = 1 << 16
+"""Read of a file before the rest, to see what it is."""
+
+_SPACE = b"\xef\xbb\xbf \t\r\n"
+"""What may stand before the first letter of a text."""
 _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
 _FOREIGN = {
@@ -100,36 +108,89 @@ def load(path: str | os.PathLike[str]) -> LoadedTrace:
             that names the file and the place.
     """
     name = Path(path)
-    try:
-        data = name.read_bytes()
-    except OSError as error:
-        raise InvalidFileError(f"{name}: {error.strerror or error}") from error
+    data = _read(name)
     skipped: Counter[str] = Counter()
     suffixes = name.suffixes
     if data.startswith(_GZIP):
         data = _unpack(data, name, skipped)
         suffixes = [suffix for suffix in suffixes if suffix != ".gz"]
     if data.startswith(_ZIP):
-        return _load_recording(name)
+        return _load_recording(data, name)
     for magic, what in _FOREIGN.items():
         if data.startswith(magic):
             raise InvalidFileError(f"{name}: this is {what}, not a trace", _READABLE)
-    start = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+    start = data.lstrip(_SPACE)[:1]
     if not start:
         if data or not (suffixes and suffixes[-1] in _EMPTY_IS_EMPTY_STEP):
-            raise InvalidFileError(f"{name}: the file is empty")
+            reasons = "".join(f" ({count} {reason})" for reason, count in skipped.items())
+            raise InvalidFileError(f"{name}: the file is empty{reasons}")
         return LoadedTrace(name, "StepStats", RunMetadata(), skipped)
-    if start[:1] in b"{[":
+    if start in b"{[" and not _is_message(data):
         return _load_json(data, name, skipped)
     if _TEXT_PROTO.match(data):
         return _load_text(data, name, skipped)
     return _load_binary(data, name, skipped)
 
 
+def _read(name: Path) -> bytes:
+    """The bytes of a file or a pipe, unless their number or their first ones say already that it is no trace."""
+    try:
+        with name.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+            if len(head) < _HEAD_BYTES:
+                return head
+            about = os.fstat(file.fileno())
+            if not head.startswith((_GZIP, _ZIP)):
+                _check_head(head, name, about.st_size)
+            if about.st_size > MAX_BYTES:
+                raise InvalidFileError(f"{name}: larger than {MAX_BYTES >> 30} GiB")
+            if stat.S_ISREG(about.st_mode):
+                file.seek(0)
+                return file.read()
+            data = head + file.read(MAX_BYTES + 1 - len(head))  # a pipe does not say how much will come
+    except IsADirectoryError as error:
+        raise InvalidFileError(f"{name}: this is a folder, not a trace") from error
+    except OSError as error:
+        raise InvalidFileError(f"{name}: {error.strerror or error}") from error
+    if len(data) > MAX_BYTES:
+        raise InvalidFileError(f"{name}: larger than {MAX_BYTES >> 30} GiB")
+    return data
+
+
+def _check_head(head: bytes, name: Path, num_bytes: int) -> None:
+    """Refuse what starts as nothing that can be read does, before all of it is read."""
+    from collector.formats.salvage import WireError, fields
+
+    start = head.lstrip(_SPACE)[:1]
+    if not start or start in b"{[" or _TEXT_PROTO.match(head):
+        return
+    try:
+        next(fields(memoryview(head)))
+    except WireError as error:
+        why = f"at byte {error.position}: {error}"
+        raise InvalidFileError(f"{name}: not a StepStats or RunMetadata message ({why})", _READABLE) from error
+    if num_bytes > MAX_MESSAGE_BYTES:
+        raise InvalidFileError(f"{name}: larger than the 2 GiB that a protobuf message can be")
+
+
+def _is_message(data: bytes) -> bool:
+    """Whether what could begin JSON is a message: a device of 91 or 123 bytes begins with a line feed and a bracket."""
+    from collector.formats.salvage import WireError, fields, foreign
+    from collector.timeline.wire import is_run_metadata
+
+    if data[:1] != b"\n" or foreign(data, is_run_metadata(data)) is not None:
+        return False
+    try:
+        first = next(fields(memoryview(data)))
+        return first.whole and all(item.whole for item in fields(first.payload))
+    except WireError:
+        return False
+
+
 def _unpack(data: bytes, name: Path, skipped: Counter[str]) -> bytes:
     """The content of a gzip file, as far as it can be unpacked."""
     parts: list[bytes] = []
-    room = MAX_UNPACKED_BYTES
+    room = MAX_BYTES
     rest = data
     while rest.startswith(_GZIP):  # a gzip file may be several, one after the other
         member = zlib.decompressobj(wbits=31)
@@ -145,7 +206,7 @@ def _unpack(data: bytes, name: Path, skipped: Counter[str]) -> bytes:
         parts.append(part)
         room -= len(part)
         if member.unconsumed_tail or room <= 0:
-            raise InvalidFileError(f"{name}: unpacks to more than {MAX_UNPACKED_BYTES >> 30} GiB")
+            raise InvalidFileError(f"{name}: unpacks to more than {MAX_BYTES >> 30} GiB")
         if not member.eof:
             skipped["gzip streams cut off"] += 1
             break
@@ -168,11 +229,11 @@ def _unpack_slowly(data: bytes, room: int) -> bytes:
     return b"".join(parts)
 
 
-def _load_recording(name: Path) -> LoadedTrace:
+def _load_recording(data: bytes, name: Path) -> LoadedTrace:
     from collector.recording_file import load_recording
     from collector.stepstats import run_metadata
 
-    recording = load_recording(name)
+    recording = load_recording(name, data)
     return LoadedTrace(name, "recording", run_metadata(recording), recording=recording)
 
 
@@ -247,14 +308,28 @@ def _load_binary(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:
         skipped.update(saved.skipped)
         place = saved.error.position if saved.error else None
         if not any(device.node_stats for device in metadata.step_stats.dev_stats):
+            _refuse_output(data, name)
             why = f"at byte {place}: {saved.error}" if saved.error else "no node in it can be read"
             raise InvalidFileError(f"{name}: not a StepStats or RunMetadata message ({why})", _READABLE) from None
         return LoadedTrace(name, kind, metadata, skipped, place)
     stranger = foreign(data, whole)
     if stranger is not None:
+        _refuse_output(data, name)
         why = f"at byte {stranger.position}: {stranger}"
         raise InvalidFileError(f"{name}: not a StepStats or RunMetadata message ({why})", _READABLE)
     return LoadedTrace(name, kind, metadata, skipped)
+
+
+def _refuse_output(data: bytes, name: Path) -> None:
+    """Say so where the file is one that can be written but not be read back."""
+    from collector.formats.salvage import only_written
+
+    what = only_written(data)
+    if what:
+        raise InvalidFileError(
+            f"{name}: this is {what}, which cannot be read back",
+            "Give the file that it was made from, or write .json or .pb, which can",
+        )
 
 
 def _one_line(error: Exception) -> str:

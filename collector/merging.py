@@ -14,6 +14,7 @@ import gzip
 import json
 import os
 import re
+import stat
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -41,6 +42,7 @@ _RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[_-]?(\d{1,7})", re.IGNORECASE)
 _STEP_IN_NAME = re.compile(r"(?:^|[^a-z])step[_-]?(\d{1,12})", re.IGNORECASE)
 _RANK_IN_DEVICE = re.compile(r"^/job:([^/]+)/replica:\d+/task:(\d+)")
 _STEPS_DEVICE = "Steps"
+_UNTIMED = "inputs without a timed node"
 _LONGEST_NS = 1 << 53
 """What a viewer's number can hold exactly: 104 days."""
 
@@ -98,9 +100,16 @@ class _Source:
     given: Any
     name: str
 
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file's name rather than a step at hand."""
+        return isinstance(self.given, (str, os.PathLike))
+
     def read(self) -> _Read:
         """The step's bytes and what was said of them."""
-        given = load(self.given) if isinstance(self.given, (str, os.PathLike)) else self.given
+        if self.is_file and stat.S_ISFIFO(_mode(self.given)):
+            raise InvalidFileError(f"{self.name}: a pipe can be read only once", "Write it to a file first")
+        given = load(self.given) if self.is_file else self.given
         skipped = given.skipped if isinstance(given, LoadedTrace) else {}
         message, whole = wire_of(given)
         return _Read(
@@ -189,8 +198,8 @@ def merge(
     """
     target = Path(output)
     perfetto = _is_perfetto(target)
-    check_writable(target)
     sources = [_Source(given, _name(given, at)) for at, given in enumerate(inputs)]
+    check_writable(target, *(source.given for source in sources if source.is_file))
     if not sources:
         raise CollectorError("nothing to merge", "Name at least one file")
     converter = _converter()
@@ -250,6 +259,14 @@ def _name(given: Any, at: int) -> str:
     return os.fspath(given) if isinstance(given, (str, os.PathLike)) else f"input {at}"
 
 
+def _mode(name: str | os.PathLike[str]) -> int:
+    """What kind of file it is; 0 where there is none, as reading will tell."""
+    try:
+        return Path(name).stat().st_mode
+    except OSError:
+        return 0
+
+
 def _survey(
     sources: Sequence[_Source], pattern: re.Pattern[str] | None, converter: ModuleType, tell: Progress
 ) -> tuple[list[_Found], dict[int, Markers]]:
@@ -261,7 +278,7 @@ def _survey(
         read = source.read()
         bounds = converter.survey(read.message, is_run_metadata=read.is_run_metadata)
         if bounds is None:
-            read.skipped["inputs without a timed node"] = 1
+            read.skipped[_UNTIMED] = 1
         tasks = _tasks(converter.devices(read.message, is_run_metadata=read.is_run_metadata))
         rank = _rank(tasks, read.stated_rank, source)
         step = _STEP_IN_NAME.findall(Path(source.name).name)
@@ -272,8 +289,9 @@ def _survey(
             for key, ends in collective_ends(read.step_stats(), number or 0, pattern).items():
                 markers[rank].setdefault(key, []).extend(ends)
     if not any(each.start_ns for each in found):
+        reasons = "".join(f" ({count} {reason})" for reason, count in found[0].skipped.items() if reason != _UNTIMED)
         raise InvalidFileError(
-            f"{sources[0].name}: nothing in it has a time" + (", nor in the others" * (len(sources) > 1))
+            f"{sources[0].name}: nothing in it has a time{reasons}" + (", nor in the others" * (len(sources) > 1))
         )
     tell("reading", len(sources), len(sources))
     return found, markers

@@ -65,15 +65,15 @@ def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
                 _add(archive, f"{table}/{column}.npy", npy.getvalue())
 
 
-def load_recording(path: str | os.PathLike[str]) -> Recording:
-    """Read a recording from ``path``.
+def load_recording(path: str | os.PathLike[str], data: bytes | None = None) -> Recording:
+    """Read a recording from ``path``, or from ``data`` where its bytes are at hand already.
 
     Raises:
         collector.InvalidFileError: it is not there, not a recording, of a newer version, or damaged.
     """
     name = Path(path)
     try:
-        with zipfile.ZipFile(name) as archive:
+        with zipfile.ZipFile(name if data is None else io.BytesIO(data)) as archive:
             meta = json.loads(archive.read("meta.json"))
             if not isinstance(meta, dict) or meta.get("format") != FORMAT:
                 raise InvalidFileError(f"{name}: not a recording")

@@ -36,9 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="what to write: .json, .pftrace (both also with .gz), .pb or .pbtxt",
+        help="what to write: .json, .pftrace (both also with .gz), .pb, .pbtxt or .xplane.pb (for TensorBoard)",
     )
-    view = parser.add_argument_group("what to draw", "Times are numbers with a unit: 800ns, 12.5us, 3ms, 1s.")
+    view = parser.add_argument_group(
+        "what to draw",
+        "Times are numbers with a unit: 800ns, 12.5us, 3ms, 1s. Copies in flight and busy streams count what is drawn.",
+    )
     view.add_argument(
         "--device", metavar="REGEX", type=_regex, help="only devices with this in their name: gpu:0/stream:7"
     )
@@ -55,7 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-events",
         metavar="N",
         type=_count,
-        help="at most this many slices, the longest; says what it left out, which then is the counters too",
+        help="keep at most this many slices, the longest, and say what was left out; then all counters are, too: "
+        "of what is kept alone they would be wrong",
     )
     view.add_argument("--no-arrows", action="store_true", help="without arrows from calls to what they caused")
     view.add_argument("--no-counters", action="store_true", help="without counters of memory, copies and busy streams")
@@ -74,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.timeline import View, chrome_trace
 
     write = output_of(arguments.output)
-    check_writable(arguments.output)
+    check_writable(arguments.output, arguments.input)
     view = View(
         devices=arguments.device,
         names=arguments.name,
@@ -91,10 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
     if view != View() and (arguments.tensorflow or not is_drawn):
         raise CollectorError("what to draw can be chosen for .json and .pftrace, and not with --tensorflow")
     step = load(arguments.input)
-    for reason, count in step.skipped.items():
-        print(f"collector: {arguments.input}: {count} skipped: {reason}", file=sys.stderr)
-    if step.cut_at is not None:
-        print(f"collector: {arguments.input}: not readable from position {step.cut_at} on", file=sys.stderr)
+    if step.warning:
+        print(f"collector: {step.warning}", file=sys.stderr)
     if arguments.tensorflow:
         _write_tensorflow(step.step_stats, arguments.output)
     elif is_drawn:

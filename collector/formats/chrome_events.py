@@ -17,6 +17,14 @@ MAX_NANOS = 1 << 62
 
 # Numbers with a fraction stay text, so that no time goes through a double; NaN and Infinity become text as well.
 _DECODER = json.JSONDecoder(parse_float=str, parse_constant=str, strict=False)
+# Python refuses to make numbers of thousands of digits, which stay text as well where they come up.
+_LONGEST_INT = 30
+_PATIENT_DECODER = json.JSONDecoder(
+    parse_float=str,
+    parse_constant=str,
+    parse_int=lambda digits: int(digits) if len(digits) <= _LONGEST_INT else digits,
+    strict=False,
+)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _EVENT_LIST = re.compile(r'"traceEvents"[ \t\r\n]*:[ \t\r\n]*\[')
 _DECIMAL = re.compile(r"(-?)([0-9]{1,19})(?:\.([0-9]{1,3}))?")
@@ -52,7 +60,7 @@ def parse(text: str) -> ChromeEvents:
     """
     text = text.removeprefix("\ufeff")
     try:
-        whole = _DECODER.decode(text)
+        whole = _decode(text)
     except RecursionError:
         raise NotATraceError(0, "nested too deeply") from None
     except ValueError:
@@ -64,6 +72,24 @@ def parse(text: str) -> ChromeEvents:
     else:
         raise NotATraceError(0, "JSON without a list of trace events")
     return _only_objects(found)
+
+
+def _decode(text: str) -> Any:
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        return _PATIENT_DECODER.decode(text)
+
+
+def _decode_at(text: str, at: int) -> tuple[Any, int]:
+    try:
+        return _DECODER.raw_decode(text, at)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        return _PATIENT_DECODER.raw_decode(text, at)
 
 
 def _parse_broken(text: str) -> ChromeEvents:
@@ -85,7 +111,7 @@ def _parse_broken(text: str) -> ChromeEvents:
         if at >= len(text) or text[at] == "]":
             break  # no bracket, or nothing but the rest of the top level after it
         try:
-            event, after = _DECODER.raw_decode(text, at)
+            event, after = _decode_at(text, at)
         except (ValueError, RecursionError):
             found.cut_at = at
             found.skipped["unreadable rest of the file"] += 1
@@ -99,7 +125,7 @@ def _parse_broken(text: str) -> ChromeEvents:
 
 def _readable_members(text: str) -> dict[str, Any]:
     try:
-        members = _DECODER.decode("{" + text.rstrip().removesuffix(",") + "}")
+        members = _PATIENT_DECODER.decode("{" + text.rstrip().removesuffix(",") + "}")
     except (ValueError, RecursionError):
         return {}
     return members if isinstance(members, dict) else {}
@@ -139,3 +165,11 @@ def nanoseconds(microseconds: Any) -> int | None:
     else:
         return None
     return nanos if -MAX_NANOS < nanos < MAX_NANOS else None
+
+
+def possible_base(nanos: int, skipped: Counter[str]) -> int:
+    """The wall time that a file states for its time 0; one that cannot be is taken as 0 and counted."""
+    if -MAX_NANOS < nanos < MAX_NANOS:
+        return nanos
+    skipped["base times that cannot be (taken as 0)"] += 1
+    return 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from collector.formats.chrome_events import ChromeEvents, nanoseconds
+from collector.formats.chrome_events import ChromeEvents, nanoseconds, possible_base
 from collector.formats.tensorflow_timeline import process_names, text
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 
@@ -29,12 +29,12 @@ _NO_DETAILS = ("kernel", "op", "inputs", "bytes", "from", "to", "correlation", "
 
 
 def base_time_ns(found: ChromeEvents) -> int | None:
-    """Wall time of the trace's time 0, which only our own traces state; None for any other."""
+    """Wall time of the trace's time 0, which only our own traces state as text; None for any other."""
     about = found.metadata.get("otherData")
     stated = about.get("base_time_ns") if isinstance(about, dict) else None
     if not isinstance(stated, str) or not re.fullmatch(r"-?[0-9]{1,19}", stated):
         return None
-    return int(stated)
+    return possible_base(int(stated), found.skipped)
 
 
 def to_step_stats(found: ChromeEvents, base_ns: int) -> StepStats:

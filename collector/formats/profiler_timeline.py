@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from collector.formats.chrome_events import ChromeEvents, nanoseconds
+from collector.formats.chrome_events import ChromeEvents, nanoseconds, possible_base
 from collector.formats.tensorflow_timeline import process_names, text
 from collector.names import short_name
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
@@ -81,8 +81,8 @@ class _Builder:
 
 def to_step_stats(found: ChromeEvents) -> StepStats:
     """The step that a profiler's trace shows; what cannot be read is counted in ``found.skipped``."""
-    base_ns = found.metadata.get("baseTimeNanoseconds")
-    spans = list(_spans(found, base_ns if type(base_ns) is int else 0))
+    stated = found.metadata.get("baseTimeNanoseconds")
+    spans = list(_spans(found, possible_base(stated, found.skipped) if type(stated) is int else 0))
     launches: dict[int, _Launch] = {}
     ops: dict[int, str] = {}
     for span in spans:

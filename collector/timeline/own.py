@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from collector import backend
-from collector.errors import InvalidFileError, MissingDependencyError
+from collector.errors import InvalidFileError, MissingDependencyError, UnknownFormatError
 from collector.files import atomic_write
 from collector.timeline.picture import PictureOptions, draw
 from collector.timeline.wire import is_run_metadata, parse_step, provenance_of
@@ -42,13 +42,19 @@ class View:
     window_ns: tuple[int | None, int | None] = (None, None)
     """Only slices that overlap this part of the trace: start and end after its first event, either may be open."""
     max_events: int | None = None
-    """At most this many slices, the longest; the file says what was left out. Without counters if anything was."""
+    """At most this many slices, the longest; the file says what was left out. If anything was, there are no counters:
+    of what is kept alone they would be wrong, and of all they would be as many as the slices left out."""
     arrows: bool = True
     """Draw an arrow from each call to each activity it caused."""
     counters: bool = True
     """Draw memory per allocator, bytes in flight per kind of copy, busy streams."""
     label: str = ""
     """Shown beside each process, such as a rank or a step."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        if self.max_events is not None and self.max_events < 0:
+            raise ValueError(f"max_events is {self.max_events}: no trace has fewer slices than none")
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,7 @@ class Drawn:
         if self.left_out:
             lines.append(
                 f"left out the {self.left_out:,} shortest slices, {_span(self.left_out_ns)} in all, "
-                f"none longer than {_span(self.longest_left_out_ns)}; and the counters"
+                f"none longer than {_span(self.longest_left_out_ns)}; and all counters"
             )
         if self.filtered:
             lines.append(f"filtered out {self.filtered:,} slices")
@@ -111,6 +117,8 @@ def chrome_trace(step: Any, path: str | os.PathLike[str] | None = None, **option
     Raises:
         collector.InvalidFileError: bytes that are no such message; with the place.
         collector.OutputError: the file cannot be written.
+        collector.UnknownFormatError: ``path`` ends in none of these suffixes.
+        ValueError: ``max_events`` is below 0.
         re.error: an option is no regular expression.
     """
     view = View(**options)
@@ -119,6 +127,8 @@ def chrome_trace(step: Any, path: str | os.PathLike[str] | None = None, **option
         write_trace(step, lambda piece: pieces.append(str(piece, "utf-8")), view)
         return "".join(pieces)
     name = Path(path).name.lower()
+    if not name.removesuffix(".gz").endswith((".json", ".pftrace")):
+        raise UnknownFormatError(f"{path}: no trace has this suffix", "Use .json, .json.gz, .pftrace or .pftrace.gz")
     with ExitStack() as stack:
         file = stack.enter_context(atomic_write(path))
         write: Write = file.write
@@ -139,10 +149,10 @@ def write_trace(step: Any, write: Write, view: View, *, perfetto: bool = False) 
     options = PictureOptions(
         keep_device=_predicate(view.devices),
         keep_name=_predicate(view.names),
-        min_duration_ns=view.min_duration_ns,
-        window_start_ns=view.window_ns[0],
-        window_end_ns=view.window_ns[1],
-        max_slices=view.max_events,
+        min_duration_ns=_int64(view.min_duration_ns),
+        window_start_ns=None if view.window_ns[0] is None else _int64(view.window_ns[0]),
+        window_end_ns=None if view.window_ns[1] is None else _int64(view.window_ns[1]),
+        max_slices=None if view.max_events is None else _int64(view.max_events),
         arrows=view.arrows,
         counters=view.counters,
         label=view.label,
@@ -203,6 +213,11 @@ def _readable(data: bytes | bytearray | memoryview, whole: bool) -> Any:
         if saved.error is not None or set(saved.skipped) != {MENDED_TEXTS}:
             raise
         return saved.run_metadata if whole else saved.run_metadata.step_stats
+
+
+def _int64(number: int) -> int:
+    """The nearest number that 64 bits hold: none in a trace lies beyond."""
+    return max(min(number, (1 << 63) - 1), -(1 << 63))
 
 
 def _predicate(pattern: str | None) -> Callable[[str], bool] | None:

@@ -48,12 +48,17 @@ def parse_step(data: bytes | bytearray | memoryview, source: str = "", *, whole:
     Raises:
         InvalidFileError: the bytes are neither, or end early.
     """
-    message = RunMetadata() if (is_run_metadata(data) if whole is None else whole) else StepStats()
+    whole = is_run_metadata(data) if whole is None else whole
+    message = RunMetadata() if whole else StepStats()
     try:
         message.ParseFromString(bytes(data))
     except DecodeError as error:
+        from collector.formats.salvage import salvage  # it is read more slowly, to say where it is broken
+
+        broken = salvage(bytes(data), whole).error
+        why = f"{broken} (at byte {broken.position})" if broken else str(error)
         where = f"{source}: " if source else ""
-        raise InvalidFileError(f"{where}not a whole {type(message).__name__} message ({error})") from error
+        raise InvalidFileError(f"{where}not a whole {type(message).__name__} message: {why}") from error
     return message
 
 
