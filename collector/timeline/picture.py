@@ -6,10 +6,8 @@ tests hold the two against each other.
 
 from __future__ import annotations
 
-import heapq
 import json
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,9 +24,9 @@ from collector.timeline.activity import (
     scheduled_ns,
     span_ns,
 )
-from collector.timeline.compatible import parse_op_label
 from collector.timeline.lanes import Lanes
 from collector.timeline.launches import Launches
+from collector.timeline.series import count_busy, estimated_memory, recorded_memory, running_total
 
 LARGEST_TIME_NS = 1 << 53
 """Viewers keep µs in doubles: up to here every ns is exact. It is 104 days."""
@@ -379,7 +377,7 @@ class _Picture:
                 yield f'{{"ph":"C","name":{_json(name)},"pid":{pid},"ts":{_micros(at)},"args":{{"{unit}":{held}}}}}'
 
     def _counters(self, group: Group) -> Iterator[str]:
-        busy = _count_busy(self.busy) if len(self.busy) > 1 else []
+        busy = count_busy(self.busy) if len(self.busy) > 1 else []
         kinds: dict[str, list[tuple[int, int]]] = {}
         for kind, start, end, num_bytes in self.copies:
             kinds.setdefault(kind, []).extend([(start, num_bytes), (end, -num_bytes)])
@@ -393,15 +391,15 @@ class _Picture:
         )
         yield from self._series(pid, "busy streams", "streams", busy)
         for kind, changes in kinds.items():
-            yield from self._series(pid, f"{kind} in flight", "bytes", _running_total(changes))
+            yield from self._series(pid, f"{kind} in flight", "bytes", running_total(changes))
 
     def _memory(self) -> Iterator[str]:
         hosts = [part for group in self.groups if not group.name.on_gpu for part in group.parts]
         nodes = [node for part in hosts for node in part.node_stats]
-        recorded = _recorded_memory(nodes, self._is_plausible) if self.has_allocator_memory else {}
+        recorded = recorded_memory(nodes, self._is_plausible) if self.has_allocator_memory else {}
         pid = None
-        for allocator, changes in (recorded or _estimated_memory(nodes, self._is_plausible)).items():
-            points = _running_total([(max(time - self.base, 0), num_bytes) for time, num_bytes in changes])
+        for allocator, changes in (recorded or estimated_memory(nodes, self._is_plausible)).items():
+            points = running_total([(max(time - self.base, 0), num_bytes) for time, num_bytes in changes])
             if not points:
                 continue
             if pid is None:
@@ -470,77 +468,3 @@ def _json(text: str) -> str:
 
 def _micros(nanoseconds: int) -> str:
     return f"{nanoseconds // 1000}.{nanoseconds % 1000:03}"
-
-
-def _set_value(points: list[tuple[int, int]], time: int, value: int) -> None:
-    """Sets the value from a time on, where it is another than before."""
-    if points and points[-1][0] == time:
-        points.pop()
-    if value != (points[-1][1] if points else 0):
-        points.append((time, value))
-
-
-def _count_busy(streams: list[list[list[int]]]) -> list[tuple[int, int]]:
-    """How many streams are busy; each stream's intervals are in order and apart."""
-    changes = heapq.merge(
-        *(
-            [(time, number, change) for interval in stream for time, change in zip(interval, (1, -1), strict=True)]
-            for number, stream in enumerate(streams)
-        ),
-        key=lambda change: change[:2],
-    )
-    points: list[tuple[int, int]] = []
-    busy = 0
-    for time, _, change in changes:
-        busy += change
-        _set_value(points, time, busy)
-    return points
-
-
-def _running_total(changes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    points: list[tuple[int, int]] = []
-    total = 0
-    for time, amount in sorted(changes):
-        total += amount
-        if not -INT64_MAX - 1 <= total <= INT64_MAX:
-            break  # no machine holds as much: the rest is not to be trusted
-        _set_value(points, time, total)
-    return points
-
-
-def _recorded_memory(nodes: Iterable[Any], is_plausible: Callable[[int], bool]) -> dict[str, list[tuple[int, int]]]:
-    changes: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for node in nodes:
-        for memory in node.memory:
-            for record in memory.allocation_records:
-                if is_plausible(record.alloc_micros * 1000):
-                    changes[memory.allocator_name].append((record.alloc_micros * 1000, record.alloc_bytes))
-    return changes
-
-
-def _estimated_memory(nodes: Sequence[Any], is_plausible: Callable[[int], bool]) -> dict[str, list[tuple[int, int]]]:
-    """Each output counts from its op's start to the end of the last op that names it as an input."""
-    tensors: list[list[Any]] = []
-    last_of: dict[str, list[Any]] = {}
-    timed = []
-    for node in nodes:
-        span = span_ns(node)
-        if span and is_plausible(span[0]) and is_plausible(sum(span)):
-            timed.append((node, span[0], sum(span)))
-    for node, start, end in timed:
-        for index, output in enumerate(node.output):
-            allocation = output.tensor_description.allocation_description
-            if allocation.requested_bytes > 0:
-                tensor = [start, end, allocation.requested_bytes, allocation.allocator_name]
-                last_of[f"{node.node_name}:{index}" if index else node.node_name] = tensor
-                tensors.append(tensor)
-    for node, _, end in timed:
-        for name in parse_op_label(node.timeline_label)[1]:
-            cut = name.rfind("/_")
-            found = last_of.get(name) or (last_of.get(name[:cut]) if cut > 0 else None)
-            if found:
-                found[1] = max(found[1], end)
-    changes: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for start, end, num_bytes, allocator in tensors:
-        changes[allocator] += [(start, num_bytes), (end, -num_bytes)]
-    return changes
