@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,8 @@ may write into the same memory."""
 def allclose(rtol: float = 1e-5, atol: float = 1e-8, *, equal_nan: bool = False) -> Check:
     """Return a check that passes results close to the reference, elementwise: ``|a - b| <= atol + rtol * |b|``.
 
-    NaN is an error unless ``equal_nan`` lets it equal itself. Results may be
-    numpy, torch, CuPy or other arrays that give themselves to numpy, numbers, or sequences of these.
+    NaN is an error unless ``equal_nan`` lets it equal itself. Results may be numpy, torch, CuPy or other arrays that
+    give themselves to numpy, numbers, or sequences and mappings of these; mappings are compared by their keys.
     """
     return _AllClose(rtol, atol, equal_nan)
 
@@ -30,16 +30,19 @@ class _AllClose:
     atol: float
     equal_nan: bool
 
-    def kept(self, result: Any) -> list[Any]:
+    def kept(self, result: Any) -> dict[str, Any]:
         """A copy on the host."""
         return as_arrays(result)
 
     def __call__(self, reference: Any, result: Any) -> str | None:
         expected, found = as_arrays(reference), as_arrays(result)
-        if len(expected) != len(found):
-            return f"{len(found)} results instead of {len(expected)}"
-        for index, (wanted, got) in enumerate(zip(expected, found, strict=True)):
-            which = f"result {index}: " if len(expected) > 1 else ""
+        if expected.keys() != found.keys():
+            if not _named(expected) and not _named(found):
+                return f"{len(found)} results instead of {len(expected)}"
+            return f"results {', '.join(sorted(found))} instead of {', '.join(sorted(expected))}"
+        for name, wanted in expected.items():
+            got = found[name]
+            which = f"result {name}: " if len(expected) > 1 or _named(expected) else ""
             if wanted.shape != got.shape:
                 return f"{which}shape {got.shape} instead of {wanted.shape}"
             if np.isnan(got).any() and not self.equal_nan:
@@ -51,22 +54,44 @@ class _AllClose:
         return None
 
 
-def as_arrays(result: Any) -> list[Any]:
-    """Return ``result`` as a list of float64 or complex numpy arrays on the host."""
+def _named(arrays: Mapping[str, Any]) -> bool:
+    return not all(name.isdecimal() for name in arrays)
+
+
+def as_arrays(result: Any, name: str = "") -> dict[str, Any]:
+    """Return ``result`` as float64 or complex numpy arrays on the host, by their keys and places in it.
+
+    Raises:
+        TypeError: there is nothing to compare.
+    """
     if result is None:
         raise TypeError("an arm returned None, and there is nothing to compare; let it return its result")
+    if isinstance(result, Mapping):
+        return _arrays_of(((str(key), value) for key, value in result.items()), name)
     if isinstance(result, (list, tuple)):
-        return [array for item in result for array in as_arrays(item)]
-    if hasattr(result, "detach"):  # torch
-        result = result.detach().cpu()
-        result = (result.to(dtype=_torch_double(result)) if result.dtype.is_floating_point else result).numpy()
+        return _arrays_of(((str(place), value) for place, value in enumerate(result)), name)
+    if hasattr(result, "detach"):
+        result = _of_torch(result)
     elif hasattr(result, "get") and hasattr(result, "__cuda_array_interface__"):  # CuPy
         result = result.get()
     array = np.asarray(result)
-    return [array.astype(np.complex128 if np.iscomplexobj(array) else np.float64)]
+    return {name or "0": array.astype(np.complex128 if np.iscomplexobj(array) else np.float64)}
 
 
-def _torch_double(tensor: Any) -> Any:
+def _arrays_of(items: Iterable[tuple[str, Any]], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in items:
+        found.update(as_arrays(value, f"{name}.{key}" if name else key))
+    return found
+
+
+def _of_torch(tensor: Any) -> Any:
+    """A tensor as a numpy array; of what numpy has no type or layout for, such as bfloat16, too."""
     import torch
 
-    return torch.float64
+    tensor = tensor.detach().cpu()
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
+    if tensor.layout is not torch.strided:
+        tensor = tensor.to_dense()
+    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64).resolve_conj().resolve_neg().numpy()
