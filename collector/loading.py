@@ -108,7 +108,7 @@ def load(path: str | os.PathLike[str]) -> LoadedTrace:
             that names the file and the place.
     """
     name = Path(path)
-    data = _read(name)
+    data = bytes_of(name)
     skipped: Counter[str] = Counter()
     suffixes = name.suffixes
     if data.startswith(_GZIP):
@@ -132,8 +132,12 @@ def load(path: str | os.PathLike[str]) -> LoadedTrace:
     return _load_binary(data, name, skipped)
 
 
-def _read(name: Path) -> bytes:
-    """The bytes of a file or a pipe, unless their number or their first ones say already that it is no trace."""
+def bytes_of(name: Path) -> bytes:
+    """The bytes of a file or a pipe.
+
+    Raises:
+        collector.InvalidFileError: it cannot be read, or their number or the first of them say that it is no trace.
+    """
     try:
         with name.open("rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -148,8 +152,6 @@ def _read(name: Path) -> bytes:
                 file.seek(0)
                 return file.read()
             data = head + file.read(MAX_BYTES + 1 - len(head))  # a pipe does not say how much will come
-    except IsADirectoryError as error:
-        raise InvalidFileError(f"{name}: this is a folder, not a trace") from error
     except OSError as error:
         raise InvalidFileError(f"{name}: {error.strerror or error}") from error
     if len(data) > MAX_BYTES:

@@ -12,10 +12,14 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError, Message
 
 from collector.errors import InvalidFileError
+from collector.formats.salvage import WireError, fields
+from collector.loading import MAX_MESSAGE_BYTES
 from collector.protos import GraphDef, OpLogProto, ProfileProto, RunMetadata
 from collector.timeline.wire import fields_of
 
 M = TypeVar("M", bound=Message)
+
+_GZIP = b"\x1f\x8b"
 
 
 def load(source: M | str | os.PathLike[str] | bytes, kind: type[M]) -> M:
@@ -32,12 +36,24 @@ def load(source: M | str | os.PathLike[str] | bytes, kind: type[M]) -> M:
         raise InvalidFileError(f"a {source.DESCRIPTOR.name} was given where a {kind.DESCRIPTOR.name} is expected")
     path = Path(source)
     try:
-        data = path.read_bytes()
+        data = _read(path, kind)
     except OSError as error:
         raise InvalidFileError(f"{path} cannot be read: {error.strerror}") from error
     if not data:
         raise InvalidFileError(f"{path} is empty", f"Give a file with {_named(kind)}")
     return parse(data, kind, str(path))
+
+
+def _read(path: Path, kind: type[Message]) -> bytes:
+    """The bytes of a file, unless the first one or their number says already that it holds no message."""
+    with path.open("rb") as file:
+        head = file.read(len(_GZIP))
+        if head.startswith(b"\0"):
+            remedy = f"Give a file with {_named(kind)}"
+            raise InvalidFileError(f"{path} is no {kind.DESCRIPTOR.name} (byte 0 is 0)", remedy)
+        if head != _GZIP and os.fstat(file.fileno()).st_size > MAX_MESSAGE_BYTES:
+            raise InvalidFileError(f"{path} is larger than the 2 GiB that a protobuf message can be")
+        return head + file.read()
 
 
 def parse(data: bytes, kind: type[M], name: str) -> M:
@@ -46,11 +62,11 @@ def parse(data: bytes, kind: type[M], name: str) -> M:
     Raises:
         InvalidFileError: no message of that kind.
     """
-    if data[:2] == b"\x1f\x8b":
+    if data[:2] == _GZIP:
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
-            raise InvalidFileError(f"{name} is a broken gzip file: {error}") from error
+            raise InvalidFileError(f"{name} is a broken gzip file of {len(data)} bytes: {error}") from error
     message = kind()
     if kind is ProfileProto and not _has_map_entries(data):
         return _parse_text(data, kind, name)
@@ -115,10 +131,31 @@ def _parse_text(data: bytes, kind: type[M], name: str) -> M:
     wanted = kind.DESCRIPTOR.name
     try:
         message = text_format.Parse(data.decode("utf-8"), kind(), allow_unknown_field=True)
-    except (UnicodeDecodeError, text_format.ParseError) as error:
+    except (UnicodeDecodeError, text_format.ParseError, RecursionError) as error:
         raise InvalidFileError(
-            f"{name} is no {wanted}, neither binary nor text", f"Give a file with {_named(kind)}"
+            f"{name} is no {wanted}, neither binary nor text ({_binary_place(data)}; {_text_place(error)})",
+            f"Give a file with {_named(kind)}",
         ) from error
     if _is_foreign(message):
         raise InvalidFileError(f"{name} is no {wanted}: it has none of its fields", f"Give a file with {_named(kind)}")
     return message
+
+
+def _binary_place(data: bytes) -> str:
+    """Where bytes stop to be a message."""
+    try:
+        for field in fields(memoryview(data)):
+            if not field.whole:
+                return f"byte {len(data)}: the end, inside field {field.number}"
+    except WireError as error:
+        return f"byte {error.position}: {error}"
+    return "byte 0: fields of another message"
+
+
+def _text_place(error: UnicodeDecodeError | text_format.ParseError | RecursionError) -> str:
+    """Where text stops to be a message."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start}: no UTF-8"
+    if isinstance(error, RecursionError):
+        return "text nested too deeply"
+    return f"line {error.GetLine() or 1}, column {error.GetColumn() or 1}: another word"

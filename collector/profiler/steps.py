@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from collector.errors import InvalidFileError
-from collector.loading import LoadedTrace, load
+from collector.loading import LoadedTrace, bytes_of, load
 from collector.profiler.recorded import RecordedStep, read
 from collector.protos import RunMetadata, StepStats
 from collector.recording import Recording
@@ -44,13 +44,11 @@ def _from_bytes(data: memoryview) -> RecordedStep:
 def _from_file(path: Path) -> RecordedStep:
     if path.suffix == ".pb":
         try:
-            data = path.read_bytes()  # not mapped: whoever records the step anew would cut it off under the reader
+            data = bytes_of(path)  # not mapped: whoever records the step anew would cut it off under the reader
             if data[:2] != b"\x1f\x8b":
                 step = _from_bytes(memoryview(data))
                 if any(name.startswith("/") for name in step.device_names):
                     return step
-        except OSError as error:
-            raise InvalidFileError(f"{path} cannot be read: {error.strerror}") from error
         except InvalidFileError:
             pass  # none of ours; what it is, is known below
     trace = load(path)

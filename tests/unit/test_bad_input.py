@@ -296,7 +296,7 @@ def test_a_folder(command, tmp_path, capsys):
     folder = tmp_path / "a.pb"
     folder.mkdir()
     assert main([command, str(folder), "-o", str(tmp_path / "out.json")]) == 2
-    assert capsys.readouterr().err == f"collector: {folder}: this is a folder, not a trace\n"
+    assert capsys.readouterr().err == f"collector: {folder}: Is a directory\n"
 
 
 def feed(pipe, data):
@@ -468,3 +468,53 @@ def test_counters_are_drawn_whole_or_not_at_all(write, tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["timeline", "--help"])
     assert "then all counters are, too" in " ".join(capsys.readouterr().out.split())
+
+
+# --- the profiler's own readers
+
+GRAPH_TEXT = b'node {\n  name: "a"\n  op: 3\n}\n'
+NO_MESSAGE = {
+    "cut": (GRAPH[:20], "(byte 20: the end, inside field 1;"),
+    "another message": (WIRE, "(byte 0: fields of another message; byte 1: no UTF-8)"),
+    "noise": (RANDOM * 50, "byte 0: no UTF-8)"),
+    "text that is wrong": (GRAPH_TEXT, "line 3, column 7: another word)"),
+    "text nested too deeply": (b"node { attr { value { list { func {" * 3000, "text nested too deeply)"),
+    "zeros": (bytes(100), "is no GraphDef (byte 0 is 0)"),
+    "gzip cut": (gzip.compress(GRAPH, mtime=0)[:30], "is a broken gzip file of 30 bytes: "),
+    "nothing": (b"", "is empty"),
+}
+
+
+@pytest.mark.parametrize("shape", NO_MESSAGE)
+def test_what_is_no_message_for_the_profiler(shape, write, tmp_path, capsys):
+    data, says = NO_MESSAGE[shape]
+    path = write("graph.pb", data)
+    assert main(["prof", f"--graph_path={path}", "scope"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"collector: {path} ")
+    assert says in told.err
+    assert told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("shape", REFUSED)
+def test_steps_refused_by_the_profiler(shape, write, tmp_path, capsys):
+    name, data, says = REFUSED[shape]
+    path = write(name, data)
+    assert main(["prof", str(path), "scope"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"collector: {path}")
+    assert says in told.err
+    assert told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("flag", ["graph_path", "profile_path"])
+def test_gigabytes_that_are_no_message_are_not_read(flag, tmp_path, capsys):
+    for number, start in enumerate((b"", b"\n")):
+        path = tmp_path / f"{number}.pb"
+        with path.open("wb") as file:
+            file.write(start)
+            file.truncate(3 << 30)
+        assert main(["prof", f"--{flag}={path}", "scope"]) == 2
+        assert ("byte 0 is 0", "larger than the 2 GiB")[number] in capsys.readouterr().err
