@@ -85,5 +85,9 @@ def test_workers_annotate_and_their_own_trace_says_why_not(seen):
         assert reason in said[0]
 
 
+def test_what_is_called_of_torch_exists(seen):
+    assert seen["what_is_called_of_torch_exists"] == []
+
+
 def test_cupti_was_used_as_it_may_be(seen):
     assert seen["misuse"] == {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import inspect
 import io
 import json
 import sys
@@ -256,6 +257,35 @@ def workers(folder: Path) -> Any:
     return found
 
 
+def what_is_called_of_torch_exists(folder: Path) -> Any:
+    """Also where it cannot be called, without CUDA: it takes what it is given. Returns what does not."""
+    cuda, profiler, anything = torch.cuda, torch.autograd.profiler, object()
+    calls: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = [
+        (cuda.is_available, (), {}),
+        (cuda.is_initialized, (), {}),
+        (cuda.device_count, (), {}),
+        (cuda.memory_allocated, (0,), {}),
+        (cuda.memory_snapshot, (), {}),
+        (cuda.empty_cache, (), {}),
+        (cuda.synchronize, (), {}),
+        (cuda.CUDAGraph, (), {}),
+        (cuda.CUDAGraph.replay, (anything,), {}),
+        (cuda.graph, (anything,), {}),
+        (torch.compiler.is_dynamo_compiling, (), {}),
+        (torch._dynamo.disable, (anything,), {}),
+        (torch.optim.Optimizer.register_step_post_hook, (anything, anything), {}),
+    ]
+    wrong = []
+    for function, arguments, keywords in calls:
+        try:
+            inspect.signature(function).bind(*arguments, **keywords)
+        except (TypeError, ValueError) as error:
+            wrong.append(f"{function.__qualname__}: {error}")
+    if profiler._is_profiler_enabled is not False:
+        wrong.append("_is_profiler_enabled")
+    return wrong
+
+
 SCENARIOS = [
     beside_torchs_profiler,
     backward_recomputes_and_threads,
@@ -266,6 +296,7 @@ SCENARIOS = [
     an_optimizer_tells_the_hook,
     loops_over_a_loader,
     workers,
+    what_is_called_of_torch_exists,
 ]
 
 
