@@ -91,7 +91,7 @@ lint: $(VENV)/.dev build/lint/compile_commands.json ## ruff, mypy --strict, clan
 	$(BIN)/ruff format --check $(PY)
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
-	printf '%s\n' $(filter native/%.cpp,$(CPP)) | xargs -P $(JOBS) -n 1 $(BIN)/clang-tidy -p build/lint --quiet --warnings-as-errors='*'
+	printf '%s\n' $(filter-out fuzz/mutate_%,$(filter native/%.cpp fuzz/%.cpp,$(CPP))) | xargs -P $(JOBS) -n 1 $(BIN)/clang-tidy -p build/lint --quiet --warnings-as-errors='*'
 
 format: $(VENV)/.dev ## Rewrite Python and C++ in the house style
 	$(BIN)/ruff check --fix $(PY)

@@ -162,7 +162,7 @@ class JsonReader {
 
 void Require(bool holds, const char* what) {
   if (holds) return;
-  std::cerr << "does not hold: " << what << std::endl;
+  std::cerr << "does not hold: " << what << "\n";
   std::abort();
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <string>
 #include <string_view>
@@ -262,8 +263,8 @@ std::string Encoded(const ReadColumns& read) {
   add_text(1);
   add_number(2);
   add_number(3);
-  std::vector<int64_t> rows;
-  for (size_t row = 0; row < read.num_nodes; ++row) rows.push_back(static_cast<int64_t>(row));
+  std::vector<int64_t> rows(read.num_nodes);
+  std::iota(rows.begin(), rows.end(), 0);
   const NodeEncoder encoder(columns, rows.data(), rows.size());
   const auto bytes = std::make_unique<char[]>(encoder.num_bytes());
   Require(encoder.Write(bytes.get()) == bytes.get() + encoder.num_bytes(), "another length than announced");

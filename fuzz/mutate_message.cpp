@@ -95,11 +95,9 @@ void MutateMessage(std::string& message, size_t room, Random& random, int depth)
   const auto at = fields.begin() + static_cast<std::ptrdiff_t>(chance(fields.size()));
   const auto other = fields.begin() + static_cast<std::ptrdiff_t>(chance(fields.size()));
   switch (chance(8)) {
-    case 0: {
-      const Field again = *at;
-      fields.insert(other, again);
+    case 0:
+      fields.insert(other, Field(*at));
       break;
-    }
     case 1:
       fields.erase(at);
       break;
