@@ -39,9 +39,9 @@ from collector.bench.statistics import (
     Interval,
     Ratio,
     Verdict,
+    bootstrapped_median,
     mean_interval,
     mean_ratio,
-    median,
     paired_ratio_of_runs,
     verdicts,
 )
@@ -76,8 +76,8 @@ class Arm:
 
     @functools.cached_property
     def median_ns(self) -> Interval:
-        """The median of its times, with its interval."""
-        return median(self.times_ns)
+        """The median of its times, with its bootstrap interval."""
+        return bootstrapped_median(self.times_ns)
 
 
 @dataclass(frozen=True)

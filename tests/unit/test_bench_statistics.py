@@ -7,9 +7,12 @@ import pytest
 
 pytest.importorskip("scipy")
 
+from scipy.stats import binom
+
 from collector.bench.statistics import (
     Interval,
     Ratio,
+    bootstrapped_median,
     holm,
     independent_ratio,
     is_stationary,
@@ -35,10 +38,30 @@ def test_five_samples_have_no_interval_and_six_have():
     assert (median(range(1, 7)).low, median(range(1, 7)).high) == (1.0, 6.0)
 
 
+def test_an_arms_interval_is_the_bootstraps():
+    # The bootstrap's distribution of a median of 21 is known: the k-th of them or a smaller one is it with the
+    # probability that a binomial of 21 and k/21 gives more than 10. 2.5 % lie below the 6th, and as many above the 16th.
+    samples = np.arange(1.0, 22.0)
+    found = bootstrapped_median(samples)
+    assert found.estimate == 11.0
+    chance = [float(binom.sf(10, 21, k / 21)) for k in range(22)]
+    assert (found.low, found.high) == (
+        next(k for k in range(22) if chance[k] >= 0.025), next(k for k in range(22) if chance[k] >= 0.975)
+    )  # fmt: skip
+    assert bootstrapped_median(samples) == found
+
+
+def test_the_bootstrap_makes_no_interval_of_what_has_none():
+    assert not np.isfinite(bootstrapped_median(range(1, 6)).high)
+    same = bootstrapped_median([3.0] * 30)
+    assert (same.low, same.estimate, same.high) == (3.0, 3.0, 3.0)
+
+
+@pytest.mark.parametrize("of", [median, bootstrapped_median])
 @pytest.mark.parametrize("samples", [[], [1.0, float("nan")], [float("inf")]])
-def test_samples_that_are_no_numbers_are_refused(samples):
+def test_samples_that_are_no_numbers_are_refused(samples, of):
     with pytest.raises(ValueError, match="sample"):
-        median(samples)
+        of(samples)
 
 
 def test_a_paired_ratio_ignores_what_moves_a_whole_round():
