@@ -116,7 +116,7 @@ protobuf-ends: .venv-protobuf-4.21.6/.installed .venv-protobuf-7/.installed ## M
 
 FUZZ_SECONDS ?= 60
 
-# libFuzzer comes with Clang alone. On Debian and Ubuntu: apt install clang-14 libclang-rt-14-dev
+# libFuzzer comes with Clang alone. On Debian and Ubuntu: apt install clang libclang-rt-dev
 FUZZ_CXX ?= $(firstword $(foreach name,clang++ $(foreach version,20 19 18 17 16 15 14,clang++-$(version)),$(shell command -v $(name))))
 
 fuzz: $(VENV)/.dev ## Throw damaged files at every reader and at the converters, FUZZ_SECONDS each; a find stops it
@@ -124,7 +124,7 @@ fuzz: $(VENV)/.dev ## Throw damaged files at every reader and at the converters,
 	for reader in messages text chrome gzip recording; do \
 	  $(BIN)/python fuzz/fuzz_readers.py $$reader -max_total_time=$(FUZZ_SECONDS) -timeout=20 || exit 1; done
 ifeq ($(FUZZ_CXX),)
-	@echo "!!! THE NATIVE CONVERTERS WERE NOT FUZZED: no clang++, which libFuzzer needs (apt install clang-14 libclang-rt-14-dev)" >&2
+	@echo "!!! THE NATIVE CONVERTERS WERE NOT FUZZED: no clang++, which libFuzzer needs (apt install clang libclang-rt-dev)" >&2
 else
 	$(call configure,build/fuzz,-DCOLLECTOR_FUZZ=ON -DCMAKE_CXX_COMPILER=$(FUZZ_CXX))
 	$(BIN)/cmake --build build/fuzz --target fuzz_converter -j $(JOBS)
