@@ -27,7 +27,7 @@ constexpr uint32_t kCategories = 1, kEventNames = 2, kAnnotationKeys = 3, kAnnot
 constexpr uint32_t kIid = 1, kText = 2;
 // TrackDescriptor
 constexpr uint32_t kUuid = 1, kName = 2, kProcess = 3, kThread = 4, kParentUuid = 5, kCounter = 8, kChildOrdering = 11,
-                   kSiblingRank = 12;
+                   kSiblingRank = 12, kProcessOrdering = 19, kThreadOrdering = 20;
 // ProcessDescriptor, ThreadDescriptor, CounterDescriptor
 constexpr uint32_t kPid = 1, kProcessName = 6, kProcessLabels = 8, kTid = 2, kThreadName = 5, kUnitName = 6;
 // ClockSnapshot, Clock
@@ -38,8 +38,9 @@ constexpr uint32_t kMetadata = 2, kMetadataName = 1, kMetadataText = 2;
 
 enum EventType : uint64_t { kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounterEvent = 4 };
 enum SequenceFlags : uint64_t { kNone = 0, kCleared = 1, kNeedsState = 2 };
-constexpr uint64_t kOrderedByRank = 3;  // TrackDescriptor.ChildTracksOrdering.EXPLICIT
-constexpr uint64_t kSequence = 1;       // all packets come from one writer
+constexpr uint64_t kOrderedByRank = 3;           // TrackDescriptor.ChildTracksOrdering.EXPLICIT
+constexpr uint64_t kAllOrderedByRank = 1;  // TrackDescriptor.ProcessOrdering, .ThreadOrdering
+constexpr uint64_t kSequence = 1;                // all packets come from one writer
 constexpr uint64_t kWallClock = 1, kTraceClock = 6;
 // Texts held in memory before everything interned is dropped: some ten thousand long kernel names.
 constexpr size_t kMaxInternedBytes = 8 << 20;
@@ -49,6 +50,7 @@ constexpr uint64_t ProcessUuid(uint32_t pid) { return 4 * uint64_t{pid} + 1; }
 constexpr uint64_t ThreadUuid(size_t index) { return 4 * uint64_t{index} + 2; }
 constexpr uint64_t CounterUuid(uint32_t id) { return 4 * uint64_t{id} + 3; }
 constexpr uint64_t kInstantsUuid = 4;
+constexpr uint64_t kRootUuid = 0;
 
 void PutVarint(std::string& to, uint64_t value) {
   while (value >= 0x80) {
@@ -142,6 +144,14 @@ void PerfettoWriter::Begin(const Summary& summary) {
   }
   scratch_.clear();
   PutBytes(scratch_, field::kClockSnapshot, snapshot);
+  WritePacket(scratch_, kNone);
+  // Perfetto's pages made before the summer of 2026 do not know these two, and show first what has the most slices.
+  std::string root;
+  PutNumber(root, field::kUuid, kRootUuid);
+  PutNumber(root, field::kProcessOrdering, kAllOrderedByRank);
+  PutNumber(root, field::kThreadOrdering, kAllOrderedByRank);
+  scratch_.clear();
+  PutBytes(scratch_, field::kTrackDescriptor, root);
   WritePacket(scratch_, kNone);
 }
 
