@@ -13,16 +13,11 @@
 #include "convert/memory_changes.h"
 #include "convert/name_table.h"
 #include "convert/repeated_labels.h"
+#include "convert/selection.h"
 #include "convert/series.h"
 
 namespace collector::convert {
 namespace {
-
-// Viewers keep µs in doubles: up to here every ns is exact. It is 104 days.
-constexpr int64_t kLargestTimeNs = int64_t{1} << 53;
-// Starts further than this from the middle one are no part of the step; two such make one within kLargestTimeNs.
-constexpr int64_t kFarNs = kLargestTimeNs / 4;
-constexpr size_t kSamples = 1001;
 
 // Arguments that nodes have beside their labels.
 constexpr std::string_view kCorrelation = "correlation";
@@ -41,16 +36,15 @@ struct Copy {
 
 class Teller {
  public:
-  // One that `draws` tells the step, once; otherwise it only surveys it.
-  Teller(const StepStats& step, const TellerOptions& options, bool draws)
-      : step_(step), options_(options), groups_(MakeGroups(step, options.keep_device)) {
-    FindMiddle();
-    SurveyNodes(draws && options.arrows && !Selects());
-    if (Selects()) SelectNodes();
-  }
+  Teller(const StepStats& step, const TellerOptions& options, TraceVisitor& visitor)
+      : step_(step),
+        options_(options),
+        visitor_(visitor),
+        selection_(step, options, &launches_),
+        summary_(selection_.summary()) {}
 
-  const Summary& summary() const { return summary_; }
-  Summary Tell(TraceVisitor& visitor);
+  // Once.
+  Summary Tell();
 
  private:
   // Rows that activities share when they do not overlap.
@@ -63,52 +57,6 @@ class Teller {
     std::vector<uint32_t> tids;  // of the rows; 0: not told yet
   };
 
-  // --- what there is to draw ---
-  void FindMiddle();
-  void SurveyNodes(bool links);
-  void SelectNodes();
-  void NoteLaunch(const Group& group, const Node& node, const Span& span, uint64_t ordinal);
-  void LinkLaunches();
-
-  bool Selects() const {
-    return options_.keep_name != nullptr || options_.min_duration_ns > 0 || options_.max_slices != UINT64_MAX ||
-           options_.window_start_ns != INT64_MIN || options_.window_end_ns != INT64_MAX;
-  }
-  bool IsPlausible(int64_t wall_ns) const { return wall_ns >= middle_ns_ - kFarNs && wall_ns <= middle_ns_ + kFarNs; }
-  int64_t Shifted(int64_t wall_ns) const {
-    int64_t shifted_ns;
-    if (!__builtin_add_overflow(wall_ns, options_.shift_ns, &shifted_ns)) return shifted_ns;
-    return options_.shift_ns < 0 ? INT64_MIN + kFarNs : INT64_MAX - kFarNs;
-  }
-  // Whether it can be drawn at all. Shifts the span.
-  bool CanDraw(Span& span) const {
-    if (!span.valid() || span.duration_ns > kFarNs || !IsPlausible(span.start_ns)) return false;
-    span.start_ns = Shifted(span.start_ns);
-    return span.start_ns >= base_floor_ns_ &&
-           (!options_.base_ns || span.end_ns() - *options_.base_ns <= kLargestTimeNs);
-  }
-  bool PassesFilters(const Group& group, const Node& node, const Span& span);
-  bool IsKept(std::string_view name);
-  bool IsSelected(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
-    if (!Selects()) return true;
-    if (!PassesFilters(group, node, span)) return false;
-    return span.duration_ns > limit_ns_ || (span.duration_ns == limit_ns_ && ordinal < limit_ordinal_);
-  }
-
-  // Calls visit(node, span, ordinal) for each node of a group that can be drawn.
-  template <typename Visit>
-  void ForEachDrawable(const Group& group, Visit visit) {
-    uint64_t ordinal = group.first_ordinal;
-    for (const Device* device : group.parts) {
-      step_.ForEachNode(*device, [&](const Node& node) {
-        const uint64_t this_ordinal = ordinal++;
-        Span span = SpanOf(node);
-        if (CanDraw(span)) visit(node, span, this_ordinal);
-      });
-    }
-  }
-
-  // --- drawing ---
   uint32_t BeginProcess(std::string_view name, std::string_view device, ProcessKind kind);
   void DrawGroup(const Group& group);
   void DrawNode(const Group& group, const Node& node, const Span& span, uint64_t ordinal);
@@ -119,28 +67,15 @@ class Teller {
   void DrawSeries(uint32_t pid, std::string_view name, std::string_view unit, const std::vector<Point>& points);
   void DrawMemory();
   void DrawCounters(const Group& group);
-  int64_t Relative(int64_t wall_ns) const { return wall_ns - base_ns_; }
   int64_t TimeOf(const Remark& remark) const;
 
   const StepStats& step_;
   const TellerOptions& options_;
-  TraceVisitor* visitor_ = nullptr;
+  TraceVisitor& visitor_;
+  Launches launches_;
+  Selection selection_;
   Summary summary_;
 
-  std::vector<Group> groups_;
-  int64_t middle_ns_ = 0;
-  int64_t base_ns_ = 0;
-  int64_t base_floor_ns_ = INT64_MIN;
-  bool has_memory_ = false;            // there is something to be said about allocators,
-  bool has_allocator_memory_ = false;  // perhaps by themselves
-  Activity activity_;                  // of the node at hand
-
-  NameTable asked_names_;
-  std::vector<bool> keep_name_;
-  int64_t limit_ns_ = -1;       // slices must be longer,
-  uint64_t limit_ordinal_ = 0;  // or as long and before this
-
-  Launches launches_;
   uint64_t next_flow_id_ = 1;
 
   uint32_t next_pid_ = 0;
@@ -160,196 +95,49 @@ class Teller {
   std::vector<Copy> copies_;                 // of the processor at hand
 };
 
-// The middle of a sample of all starts: robust against nodes without a time and times that wrapped around.
-void Teller::FindMiddle() {
-  uint64_t num_nodes = 0;
-  for (const Group& group : groups_) {
-    for (const Device* device : group.parts) num_nodes += device->num_nodes;
-  }
-  const uint64_t stride = (num_nodes + kSamples - 1) / kSamples;
-  std::vector<int64_t> starts;
-  uint64_t number = 0;
-  Node node;
-  for (const Group& group : groups_) {
-    for (const Device* device : group.parts) {
-      step_.ForEachMessage(*device, [&](std::string_view message) {
-        if (number++ % stride != 0) return;
-        step_.ReadNode(message, node);
-        const Span span = SpanOf(node);
-        if (span.valid()) starts.push_back(span.start_ns);
-      });
-    }
-  }
-  if (starts.empty()) return;
-  const auto middle = starts.begin() + static_cast<std::ptrdiff_t>(starts.size() / 2);
-  std::nth_element(starts.begin(), middle, starts.end());
-  middle_ns_ = std::clamp(*middle, INT64_MIN + 4 * kFarNs, INT64_MAX - 4 * kFarNs);
-}
-
-void Teller::SurveyNodes(bool links) {
-  if (options_.base_ns) base_floor_ns_ = *options_.base_ns;
-  int64_t first_ns = INT64_MAX;
-  int64_t last_ns = INT64_MIN;
-  const auto survey = [&](Group& group) {
-    Interval last{INT64_MIN, INT64_MAX};
-    uint64_t num_drawable = 0;
-    uint64_t num_nodes = 0;
-    for (const Device* device : group.parts) num_nodes += device->num_nodes;
-    ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
-      ++num_drawable;
-      first_ns = std::min(first_ns, span.start_ns);
-      last_ns = std::max(last_ns, span.end_ns());
-      if (node.thread_id != 0 && !group.name.on_gpu) group.has_threads = true;
-      const bool follows =
-          span.start_ns > last.start_ns || (span.start_ns == last.start_ns && span.end_ns() <= last.end_ns);
-      group.in_order &= group.name.on_gpu ? span.start_ns >= last.start_ns : follows;
-      last = {span.start_ns, span.end_ns()};
-      has_memory_ |= !node.outputs.empty() || !node.memory.empty();
-      has_allocator_memory_ |= !node.memory.empty();
-      if (links) NoteLaunch(group, node, span, ordinal);
-    });
-    summary_.untimed += num_nodes - num_drawable;
-    summary_.slices += num_drawable;
-  };
-  for (const bool on_gpu : {true, false}) {
-    for (Group& group : groups_) {
-      if (group.name.on_gpu == on_gpu) survey(group);
-    }
-  }
-  base_ns_ = options_.base_ns.value_or(first_ns == INT64_MAX ? 0 : first_ns);
-  summary_.base_ns = base_ns_;
-  summary_.end_ns = last_ns == INT64_MIN ? 0 : Relative(last_ns);
-}
-
-bool Teller::IsKept(std::string_view name) {
-  const auto [number, is_new] = asked_names_.Insert(name);
-  if (is_new) keep_name_.push_back(options_.keep_name(name));
-  return keep_name_[number];
-}
-
-bool Teller::PassesFilters(const Group& group, const Node& node, const Span& span) {
-  const int64_t start_ns = Relative(span.start_ns);
-  if (span.duration_ns < options_.min_duration_ns || start_ns > options_.window_end_ns ||
-      start_ns + span.duration_ns < options_.window_start_ns) {
-    return false;
-  }
-  if (!options_.keep_name) return true;
-  group.name.on_gpu ? ReadGpuActivity(node, activity_) : ReadHostActivity(node, activity_);
-  return IsKept(activity_.name) || (!activity_.full_name.empty() && IsKept(activity_.full_name));
-}
-
-// Counts what the filters keep and finds how long a slice must be to be among the longest.
-void Teller::SelectNodes() {
-  struct Candidate {
-    int64_t duration_ns;
-    uint64_t ordinal;
-  };
-  const bool has_limit = options_.max_slices != UINT64_MAX;
-  std::vector<Candidate> candidates;
-  uint64_t num_kept = 0;
-  for (const Group& group : groups_) {
-    ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
-      if (!PassesFilters(group, node, span)) return;
-      ++num_kept;
-      if (has_limit) candidates.push_back({span.duration_ns, ordinal});
-    });
-  }
-  summary_.filtered = summary_.slices - num_kept;
-  summary_.slices = num_kept;
-  if (num_kept <= options_.max_slices) return;
-  const auto longer = [](const Candidate& a, const Candidate& b) {
-    return a.duration_ns != b.duration_ns ? a.duration_ns > b.duration_ns : a.ordinal < b.ordinal;
-  };
-  const auto first_out = candidates.begin() + static_cast<std::ptrdiff_t>(options_.max_slices);
-  std::nth_element(candidates.begin(), first_out, candidates.end(), longer);
-  int64_t all_ns = 0;
-  for (auto out = first_out; out != candidates.end(); ++out) {
-    if (__builtin_add_overflow(all_ns, out->duration_ns, &all_ns)) all_ns = INT64_MAX;
-  }
-  summary_.left_out = num_kept - options_.max_slices;
-  summary_.left_out_ns = all_ns;
-  summary_.longest_left_out_ns = first_out->duration_ns;
-  summary_.slices = options_.max_slices;
-  limit_ns_ = first_out->duration_ns;
-  limit_ordinal_ = first_out->ordinal;
-}
-
-// Activities before calls, so that only calls that caused something are remembered.
-void Teller::NoteLaunch(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
-  if (!group.name.on_gpu) {
-    if (!launches_.empty()) launches_.AddCall(node, span, ordinal, group.rank);
-  } else if (group.takes_arrows) {
-    if (node.correlation_id == 0) ReadGpuActivity(node, activity_);
-    launches_.AddActivity(node, activity_, group.rank);
-  }
-}
-
-void Teller::LinkLaunches() {
-  if (Selects()) {  // otherwise the survey has noted all
-    for (const bool on_gpu : {true, false}) {
-      for (const Group& group : groups_) {
-        if (group.name.on_gpu != on_gpu) continue;
-        ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
-          if (IsSelected(group, node, span, ordinal)) NoteLaunch(group, node, span, ordinal);
-        });
-      }
-    }
-  }
-  launches_.Join();
-  if (!launches_.has_named()) return;
-  for (const Group& group : groups_) {
-    if (!group.takes_arrows) continue;
-    ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
-      if (node.correlation_id != 0 || !IsSelected(group, node, span, ordinal)) return;
-      ReadGpuActivity(node, activity_);
-      launches_.CountNamed(node, activity_, span, ordinal, group.rank);
-    });
-  }
-  launches_.ForgetNames();
-}
-
-Summary Teller::Tell(TraceVisitor& visitor) {
-  visitor_ = &visitor;
+Summary Teller::Tell() {
+  const std::vector<Group>& groups = selection_.groups();
   next_pid_ = options_.first_pid;
-  next_tid_ = std::max(options_.first_tid, options_.first_pid + 2 * static_cast<uint32_t>(groups_.size()) + 2);
+  next_tid_ = std::max(options_.first_tid, options_.first_pid + 2 * static_cast<uint32_t>(groups.size()) + 2);
   next_counter_id_ = options_.first_counter_id;
   next_flow_id_ = options_.first_flow_id;
-  if (options_.arrows) LinkLaunches();
-  visitor.Begin(summary_);
+  if (options_.arrows) selection_.LinkLaunches(launches_);
+  visitor_.Begin(summary_);
   summary_.slices = 0;
   const bool counts = options_.counters && summary_.left_out == 0;
-  for (size_t i = 0; i < groups_.size(); ++i) {
-    const Group& group = groups_[i];
-    const bool first_on_gpu = group.name.on_gpu && (i == 0 || !groups_[i - 1].name.on_gpu);
-    if (counts && has_memory_ && first_on_gpu) DrawMemory();
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const Group& group = groups[i];
+    const bool first_on_gpu = group.name.on_gpu && (i == 0 || !groups[i - 1].name.on_gpu);
+    if (counts && selection_.has_memory() && first_on_gpu) DrawMemory();
     DrawGroup(group);
-    const bool last_of_unit = i + 1 == groups_.size() || groups_[i + 1].name.unit != group.name.unit;
+    const bool last_of_unit = i + 1 == groups.size() || groups[i + 1].name.unit != group.name.unit;
     if (counts && group.name.on_gpu && last_of_unit) DrawCounters(group);
   }
-  if (counts && has_memory_ && (groups_.empty() || !groups_.back().name.on_gpu)) DrawMemory();
+  if (counts && selection_.has_memory() && (groups.empty() || !groups.back().name.on_gpu)) DrawMemory();
   for (const Remark& remark : options_.remarks) {
-    visitor.OnInstant({TimeOf(remark), remark.name, remark.details});
+    visitor_.OnInstant({TimeOf(remark), remark.name, remark.details});
   }
   summary_.next_pid = next_pid_;
   summary_.next_tid = next_tid_;
   summary_.next_counter_id = next_counter_id_;
   summary_.next_flow_id = next_flow_id_;
-  visitor.End(summary_);
+  visitor_.End(summary_);
   return summary_;
 }
 
 // A remark may state any time, unlike what is drawn.
 int64_t Teller::TimeOf(const Remark& remark) const {
   if (!remark.wall_ns) return std::min(summary_.end_ns, kLargestTimeNs);
-  const int64_t wall_ns = Shifted(*remark.wall_ns);
+  const int64_t wall_ns = selection_.Shifted(*remark.wall_ns);
   int64_t time_ns;
-  if (__builtin_sub_overflow(wall_ns, base_ns_, &time_ns)) return wall_ns < base_ns_ ? 0 : kLargestTimeNs;
+  if (__builtin_sub_overflow(wall_ns, summary_.base_ns, &time_ns))
+    return wall_ns < summary_.base_ns ? 0 : kLargestTimeNs;
   return std::clamp<int64_t>(time_ns, 0, kLargestTimeNs);
 }
 
 uint32_t Teller::BeginProcess(std::string_view name, std::string_view device, ProcessKind kind) {
   const uint32_t pid = next_pid_++;
-  visitor_->OnProcess({pid, name, device, options_.process_label, kind, next_process_index_++});
+  visitor_.OnProcess({pid, name, device, options_.process_label, kind, next_process_index_++});
   return pid;
 }
 
@@ -367,9 +155,8 @@ void Teller::DrawGroup(const Group& group) {
   }
   if (group.name.kind == ProcessKind::kStream) busy_.emplace_back();
   if (group.in_order) {
-    ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
-      if (IsSelected(group, node, span, ordinal)) DrawNode(group, node, span, ordinal);
-    });
+    selection_.ForEachSelected(
+        group, [&](const Node& node, const Span& span, uint64_t ordinal) { DrawNode(group, node, span, ordinal); });
     return;
   }
   struct Reference {
@@ -385,7 +172,8 @@ void Teller::DrawGroup(const Group& group) {
       const uint64_t ordinal = next_ordinal++;
       step_.ReadNode(message, node);
       Span span = SpanOf(node);
-      if (CanDraw(span) && IsSelected(group, node, span, ordinal)) references.push_back({span, ordinal, message});
+      if (selection_.CanDraw(span) && selection_.IsSelected(group, node, span, ordinal))
+        references.push_back({span, ordinal, message});
     });
   }
   // On a thread what encloses comes before what it encloses.
@@ -409,7 +197,7 @@ void Teller::DrawNode(const Group& group, const Node& node, const Span& span, ui
   }
   Slice slice{};
   slice.pid = pid_;
-  slice.start_ns = Relative(span.start_ns);
+  slice.start_ns = selection_.Relative(span.start_ns);
   slice.duration_ns = span.duration_ns;
   const Interval interval{slice.start_ns, slice.start_ns + slice.duration_ns};
   slice.tid = TidFor(group.has_threads ? ThreadOf(node.thread_id) : rows_, interval);
@@ -440,7 +228,7 @@ void Teller::DrawNode(const Group& group, const Node& node, const Span& span, ui
   AddOwnArguments(node, span, description);
   slice.arguments = description.arguments.data();
   slice.num_arguments = description.arguments.size();
-  visitor_->OnSlice(slice);
+  visitor_.OnSlice(slice);
   ++summary_.slices;
 }
 
@@ -481,7 +269,7 @@ uint32_t Teller::TidFor(Rows& rows, const Interval& interval) {
     rows.tids[row] = next_tid_++;
     std::string name = rows.name;
     if (row > 0) name.append(" lane ").append(std::to_string(row + 1));
-    visitor_->OnTrack({pid_, rows.tids[row], name, next_track_index_++, rows.os_thread_id, rows.nests && row == 0});
+    visitor_.OnTrack({pid_, rows.tids[row], name, next_track_index_++, rows.os_thread_id, rows.nests && row == 0});
   }
   return rows.tids[row];
 }
@@ -505,8 +293,8 @@ void Teller::AddOwnArguments(const Node& node, const Span& span, Description& de
   // A call is asked for when it starts, or never; an activity waits for the stream from its launch on.
   const int64_t scheduled_ns = ScheduledNs(node);
   int64_t waited_ns;
-  if (scheduled_ns > 0 && !__builtin_sub_overflow(span.start_ns, Shifted(scheduled_ns), &waited_ns) && waited_ns >= 0 &&
-      waited_ns <= kFarNs) {
+  if (scheduled_ns > 0 && !__builtin_sub_overflow(span.start_ns, selection_.Shifted(scheduled_ns), &waited_ns) &&
+      waited_ns >= 0 && waited_ns <= kFarNs) {
     add_number(kWaited, waited_ns);
   }
 }
@@ -516,9 +304,9 @@ void Teller::AddOwnArguments(const Node& node, const Span& span, Description& de
 void Teller::DrawSeries(uint32_t pid, std::string_view name, std::string_view unit, const std::vector<Point>& points) {
   if (points.empty()) return;
   const uint32_t id = next_counter_id_++;
-  visitor_->OnCounterTrack({pid, id, name, unit});
+  visitor_.OnCounterTrack({pid, id, name, unit});
   const auto tell = [&](int64_t time_ns, int64_t value) {
-    visitor_->OnValue({pid, id, name, unit, time_ns, value});
+    visitor_.OnValue({pid, id, name, unit, time_ns, value});
     ++summary_.values;
   };
   const Point* before = nullptr;  // the window, which begins with the value it had
@@ -536,15 +324,15 @@ void Teller::DrawSeries(uint32_t pid, std::string_view name, std::string_view un
 
 void Teller::DrawMemory() {
   std::vector<const Device*> devices;
-  for (const Group& group : groups_) {
+  for (const Group& group : selection_.groups()) {
     if (!group.name.on_gpu) devices.insert(devices.end(), group.parts.begin(), group.parts.end());
   }
-  const auto is_drawable = [this](int64_t wall_ns) {
-    return IsPlausible(wall_ns) && Shifted(wall_ns) >= base_floor_ns_;
-  };
+  const auto is_drawable = [this](int64_t wall_ns) { return selection_.CanDrawAt(wall_ns); };
   uint32_t pid = 0;
-  for (AllocatorChanges& allocator : ReadMemoryChanges(step_, devices, has_allocator_memory_, is_drawable)) {
-    for (Delta& change : allocator.changes) change.time_ns = std::max<int64_t>(0, Relative(Shifted(change.time_ns)));
+  for (AllocatorChanges& allocator :
+       ReadMemoryChanges(step_, devices, selection_.has_allocator_memory(), is_drawable)) {
+    for (Delta& change : allocator.changes)
+      change.time_ns = std::max<int64_t>(0, selection_.Relative(selection_.Shifted(change.time_ns)));
     const std::vector<Point> points = RunningTotal(allocator.changes);
     if (points.empty()) continue;
     if (pid == 0) pid = BeginProcess("memory", "", ProcessKind::kOther);
@@ -584,9 +372,11 @@ void Teller::DrawCounters(const Group& group) {
 }  // namespace
 
 Summary Tell(const StepStats& step, const TellerOptions& options, TraceVisitor& visitor) {
-  return Teller(step, options, true).Tell(visitor);
+  return Teller(step, options, visitor).Tell();
 }
 
-Summary Survey(const StepStats& step, const TellerOptions& options) { return Teller(step, options, false).summary(); }
+Summary Survey(const StepStats& step, const TellerOptions& options) {
+  return Selection(step, options, nullptr).summary();
+}
 
 }  // namespace collector::convert
