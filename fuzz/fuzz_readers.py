@@ -98,7 +98,7 @@ TOKENS = {
         |\377|nan|inf|[type.googleapis.com/x] {|step_stats {""",
     "chrome": r"""{"traceEvents":[|"ph":"X"|"ph":"M"|"ph":"s"|"ph":"C"|"ts":|"dur":|NaN|1e999|"cat":"kernel"|"cat":"Op"
         |"args":{|"otherData":{"base_time_ns":"1"|]}|-0.0|"\ud800"|"name":"process_name"| Compute|"stream":
-        |"External id":|"correlation":|[[[[[[[[|99999999999999999999""",
+        |"External id":|"correlation":|[[[[[[[[|99999999999999999999|9223372036854775807|"baseTimeNanoseconds":""",
     "recording": """"strings"|"clock"|"counters"|"version"|"environment"|"details"|null|-1|1e999|'descr': '<i8'|[[[[
         |'shape': (1,)|'shape': (99999999999,)|'fortran_order': True|object|<f8""",
 }
@@ -137,6 +137,7 @@ def mutated_message(data: bytes, max_length: int, seed: int) -> bytes:
 def check(reader: str, data: bytes, folder: Path) -> None:
     """Read `data` as a file and draw what is in it; raise anything but the one error that a reader may raise."""
     from collector.errors import InvalidFileError
+    from collector.formats.xspace import xspace
     from collector.loading import load
     from collector.timeline import chrome_trace
 
@@ -153,6 +154,7 @@ def check(reader: str, data: bytes, folder: Path) -> None:
     if bool(trace.warning) != bool(trace.skipped or trace.cut_at is not None):
         raise AssertionError(f"skipped {trace.skipped}, but the warning is {trace.warning!r}")
     json.loads(chrome_trace(trace.run_metadata), parse_constant=_refuse)
+    xspace(trace.run_metadata).SerializeToString()
 
 
 def _refuse(constant: str) -> None:
@@ -208,6 +210,7 @@ def fuzz(reader: str, options: list[str]) -> None:
         import collector.formats.profiler_timeline
         import collector.formats.salvage
         import collector.formats.tensorflow_timeline
+        import collector.formats.xspace
         import collector.loading
         import collector.recording_file
         import collector.timeline  # noqa: F401

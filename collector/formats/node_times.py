@@ -21,12 +21,13 @@ def node_times(node: NodeExecStats) -> tuple[int, int] | None:
     duration_ns = node.all_end_rel_nanos or (node.all_end_rel_micros or node.op_end_rel_micros) * 1000
     if node.all_start_nanos and not node.all_end_rel_nanos and node.all_end_rel_micros <= 1:
         duration_ns = 0  # rounded up to the microsecond that TensorFlow shows at least
-    return (start_ns, duration_ns) if start_ns > 0 and duration_ns >= 0 else None
+    return (start_ns, duration_ns) if 0 < start_ns < 1 << 63 and duration_ns >= 0 else None
 
 
 def step_bounds(step: StepStats) -> tuple[int, int] | None:
     """First start and last end in a step, in ns since the epoch, without nodes of damaged time; None without any."""
     times = [times for device in step.dev_stats for node in device.node_stats if (times := node_times(node))]
+    times = [each for each in times if each[1] < FAR_NS]
     if not times:
         return None
     middle = median_low(start for start, _ in times)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats
 
 _PICOSECONDS = 1000
+_NO_STREAM = 1_000_000_000
+"""Lines that cannot have their stream's number are numbered from here on, where no stream is."""
 _GPU_DEVICE = re.compile(r"(?P<prefix>.*?)/(?:device:)?gpu:(?P<ordinal>\d+)(?:/(?P<row>.+))?", re.IGNORECASE)
 _DETAIL = re.compile(r" ([a-z_]+):([\w,.]+)(?=$| )")
 _COPY = re.compile(r"MEMCPY(\w+)|Memcpy(\w+)")
@@ -38,6 +40,16 @@ class _Plane:
     origin_ns: int
     events: dict[tuple[str, str], int] = field(default_factory=dict)
     stats: dict[str, int] = field(default_factory=dict)
+    line_numbers: set[int] = field(default_factory=set)
+
+    def line(self, row: str) -> XLine:
+        """A line for a row of a device; with the stream's own number where no other line has it."""
+        found = re.fullmatch(r"stream:(\d{1,9})", row)
+        number = int(found[1]) if found else -1
+        if number < 0 or number in self.line_numbers:
+            number = _NO_STREAM + len(self.line_numbers)
+        self.line_numbers.add(number)
+        return self.plane.lines.add(id=number)
 
     def event(self, name: str, display_name: str = "") -> int:
         """The number of an event's name."""
@@ -123,7 +135,7 @@ def _timed(device: DeviceStepStats, origin_ns: int, end_ns: int) -> tuple[list[_
 
 def _add_stream(built: _Plane, row: str, device: DeviceStepStats, origin_ns: int, end_ns: int) -> int:
     """One line of a GPU; returns how many nodes cannot be drawn."""
-    line = built.plane.lines.add(id=_line_number(row, built.plane))
+    line = built.line(row)
     contents: dict[str, None] = {}
     timed, left_out = _timed(device, origin_ns, end_ns)
     for node, times in timed:
@@ -159,16 +171,6 @@ def _kernel_details(details: dict[str, str]) -> str:
         f"dynamic_shared:{details.get('dynamic_shared', '0')} grid:{details.get('grid', '1,1,1')} "
         f"block:{details.get('block', '1,1,1')} occ_pct:{details.get('occ_pct', '0')}"
     )
-
-
-def _line_number(row: str, plane: XPlane) -> int:
-    """The stream's own number where no other line of the plane has it."""
-    found = re.fullmatch(r"stream:(\d{1,9})", row)
-    taken = {line.id for line in plane.lines}
-    number = int(found[1]) if found else max(taken, default=0) + 1
-    while number in taken:
-        number += 1_000_000_000
-    return number
 
 
 def _add_host_lines(host: _Plane, device: DeviceStepStats, origin_ns: int, end_ns: int) -> int:

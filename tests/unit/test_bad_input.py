@@ -203,6 +203,11 @@ def test_drawn(shape, write, tmp_path, capsys):
     if says and "could not place" not in says:
         assert says in trace.warning
         assert str(path) in trace.warning
+    others = ["out.pb", "out.pbtxt", "out.xplane.pb", *(["out.pftrace"] if backend.native() else [])]
+    for other in others:
+        assert main(["timeline", str(path), "-o", str(tmp_path / other)]) == 0
+    assert collector.load(tmp_path / "out.pb").step_stats == trace.step_stats
+    assert collector.load(tmp_path / "out.pbtxt").step_stats == trace.step_stats
 
 
 @needs_native

@@ -104,6 +104,32 @@ def test_damaged_times_are_left_out_and_counted():
     assert list(space.warnings) == ["3 nodes without a possible time were left out"]
 
 
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"all_start_micros": 2**64 // 1000, "all_end_rel_micros": 60},
+        {"all_start_micros": 1, "all_end_rel_micros": 50 * 24 * 3600 * 10**6},
+        {"all_start_nanos": 2**63 - 1, "all_end_rel_nanos": 2**63 - 1},
+    ],
+    ids=["start", "duration", "both"],
+)
+def test_a_step_of_impossible_times_alone_is_an_empty_profile(times):
+    node = NodeExecStats(node_name="k", **times)
+    step = StepStats(dev_stats=[DeviceStepStats(device="/gpu:0/stream:7", node_stats=[node])])
+    space = xspace(RunMetadata(step_stats=step))
+    assert not any(line.events for plane in space.planes for line in plane.lines)
+    assert list(space.warnings) == ["1 nodes without a possible time were left out"]
+
+
+def test_streams_listed_many_times_have_lines_of_their_own():
+    many = 5_000  # each was looked for among all others before
+    names = ["/gpu:0/stream:7", "/gpu:0/stream:7.1"] * many + ["/gpu:0/stream:8"]
+    space = xspace(RunMetadata(step_stats=StepStats(dev_stats=[DeviceStepStats(device=name) for name in names])))
+    numbers = [line.id for line in space.planes[0].lines]
+    assert len(set(numbers)) == 2 * many + 1
+    assert (numbers[0], numbers[-1]) == (7, 8)
+
+
 def test_an_empty_step_is_an_empty_profile():
     assert [plane.name for plane in xspace(RunMetadata()).planes] == ["/host:CPU", "Task Environment"]
 
