@@ -172,7 +172,7 @@ def main(
     with tempfile.TemporaryDirectory() as folder:
         os.environ[_LIBRARY] = str(build_launcher(Path(folder)))
         if reason:
-            os.environ[simulated_cuda.VARIABLE] = "1"
+            os.environ.setdefault(simulated_cuda.VARIABLE, "1")
 
         def progress(rounds: int, report: Any) -> None:
             print(f"round {rounds} of {options.rounds}", file=sys.stderr, flush=True)

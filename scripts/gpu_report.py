@@ -393,7 +393,10 @@ def main() -> int:
         *filter(None, [os.environ.get("PYTHONPATH")]),
     ]
     environment |= {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
-    environment["COLLECTOR_GPU_TESTS_SIMULATED" if options.simulated else "COLLECTOR_REQUIRE_GPU"] = "1"
+    if options.simulated:
+        environment.setdefault("COLLECTOR_GPU_TESTS_SIMULATED", "1")  # or "bindings": on the real cuda.bindings
+    else:
+        environment["COLLECTOR_REQUIRE_GPU"] = "1"
     if options.simulated:
         environment["XDG_CACHE_HOME"] = str(BUILD / "cache")  # the simulated card's ceilings are nobody else's business
     report = Report(folder, environment, python, options.simulated, seconds=options.seconds)

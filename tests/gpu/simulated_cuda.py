@@ -1,7 +1,8 @@
 """``cuda.bindings.driver`` and ``nvrtc`` as far as `cuda_program` uses them, played by the simulator.
 
 With COLLECTOR_GPU_TESTS_SIMULATED=1 the GPU tests run on this, so that their own logic is tested where there is no GPU.
-It answers as the bindings do: a tuple of the result and what else there is to say.
+It answers as the bindings do: a tuple of the result and what else there is to say. With the value ``bindings`` the real
+cuda.bindings and NVRTC are used, and only the driver below them is played: see `stand_in_libcuda`.
 """
 
 # ruff: noqa: N802  (the driver's own names)
@@ -32,6 +33,7 @@ _OK = CUresult.CUDA_SUCCESS
 _MEMORY_BYTES = 1 << 37
 _DURATION_NS = 1_000
 _DEFAULT_STREAM = 7
+_kept: list[Any] = []
 
 
 class _Driver:
@@ -73,6 +75,9 @@ class _Driver:
 
     def cuDeviceGetUuid(self, device):
         return _OK, SimpleNamespace(bytes=bytes(range(16)))
+
+    def cuDeviceGetPCIBusId(self, length, device):
+        return _OK, b"0000:1B:00.0".ljust(length, b"\0")
 
     def cuCtxGetCurrent(self):
         return _OK, self._current
@@ -235,6 +240,11 @@ class _Nvrtc:
 def install() -> None:
     """Put the stand-ins where ``import cuda.bindings`` finds them. The simulated GPU stays open till the end."""
     gpu = SimulatedGpu(real_time=True, api_call_ns=500).__enter__()
+    if os.environ.get(VARIABLE) == "bindings":
+        from stand_in_libcuda import StandInLibcuda
+
+        _kept.append(StandInLibcuda(_Driver(gpu)))
+        return
     bindings = ModuleType("cuda.bindings")
     bindings.driver, bindings.nvrtc = _Driver(gpu), _Nvrtc()
     package = ModuleType("cuda")
@@ -244,4 +254,4 @@ def install() -> None:
 
 def asked_for() -> bool:
     """Whether the tests are to run on the simulator."""
-    return os.environ.get(VARIABLE) == "1"
+    return os.environ.get(VARIABLE) in ("1", "bindings")

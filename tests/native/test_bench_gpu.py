@@ -7,6 +7,7 @@ import ctypes
 import inspect
 import json
 import os
+import subprocess
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -15,6 +16,7 @@ import pytest
 from collector.bench import gpu as bench_gpu
 from collector.bench import roofline
 from collector.bench.gpu import CardState, CudaGpu, _Nvml
+from collector.bench.report import Report
 from collector.bench.roofline import Ceilings
 from collector.errors import UnavailableError
 
@@ -330,6 +332,47 @@ def test_a_driver_that_says_no_is_no_gpu(cuda, monkeypatch):
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     with pytest.raises(UnavailableError, match="cuda-python is not installed"):
         bench_gpu.find_gpu()
+
+
+REAL_BINDINGS = """
+import sys
+import simulated_cuda
+simulated_cuda.install()
+import cuda.bindings
+from collector.cli import main
+print("cuda.bindings", cuda.bindings.__version__)
+sys.exit(main(["bench", sys.argv[1], "-q", "-k", "65536|tiny", "--max-seconds=5", f"--json={sys.argv[2]}", "--runs=1"]))
+"""
+
+
+def test_the_example_runs_through_the_real_cuda_python_and_nvrtc(root, tmp_path):
+    pytest.importorskip("scipy")
+    nvrtc = pytest.importorskip("cuda.bindings.nvrtc", exc_type=ImportError)
+    try:
+        nvrtc.nvrtcVersion()
+    except Exception as error:
+        pytest.skip(f"NVRTC is not installed ({error})")
+    file = tmp_path / "saxpy.json"
+    done = subprocess.run(
+        [sys.executable, "-c", REAL_BINDINGS, str(root / "examples" / "bench_saxpy.py"), str(file)],
+        env=os.environ
+        | {
+            "PYTHONPATH": os.pathsep.join([str(root / "tests" / "gpu"), os.environ.get("PYTHONPATH", "")]),
+            "COLLECTOR_GPU_TESTS_SIMULATED": "bindings",
+            "XDG_CACHE_HOME": str(tmp_path),
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    comparisons = {each.title: each for each in Report.load(file).comparisons}
+    assert set(comparisons) == {"saxpy[n=65536]", "tiny"}
+    for each in comparisons.values():
+        assert not each.failures
+        assert each.ratios["two kernels"].interval.estimate == pytest.approx(2.0)
+    assert comparisons["saxpy[n=65536]"].ceilings["bytes_per_s"] > 0
 
 
 def test_the_examples_kernels_are_compiled_checked_and_compared(cuda, root, monkeypatch):

@@ -29,8 +29,15 @@ def run_gpu_tests(root, tmp_path):
     return run
 
 
-def test_the_gpu_tests_pass_on_the_simulator(run_gpu_tests):
-    done = run_gpu_tests(COLLECTOR_GPU_TESTS_SIMULATED="1")
+@pytest.mark.parametrize("below", ["1", "bindings"], ids=["stand-in", "real-cuda-bindings"])
+def test_the_gpu_tests_pass_on_the_simulator(run_gpu_tests, below):
+    if below == "bindings":
+        nvrtc = pytest.importorskip("cuda.bindings.nvrtc", exc_type=ImportError)
+        try:
+            nvrtc.nvrtcVersion()
+        except Exception as error:
+            pytest.skip(f"NVRTC is not installed ({error})")
+    done = run_gpu_tests(COLLECTOR_GPU_TESTS_SIMULATED=below)
     assert done.returncode == 0, done.stdout + done.stderr
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 20, done.stdout
 

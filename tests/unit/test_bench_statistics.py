@@ -39,8 +39,8 @@ def test_five_samples_have_no_interval_and_six_have():
 
 
 def test_an_arms_interval_is_the_bootstraps():
-    # The bootstrap's distribution of a median of 21 is known: the k-th of them or a smaller one is it with the
-    # probability that a binomial of 21 and k/21 gives more than 10. 2.5 % lie below the 6th, and as many above the 16th.
+    # The bootstrap's distribution of the median of 21 is known: it is the k-th of them or a smaller one with the
+    # probability that a binomial of 21 and k/21 exceeds 10. Its ends are where that passes 2.5 % and 97.5 %.
     samples = np.arange(1.0, 22.0)
     found = bootstrapped_median(samples)
     assert found.estimate == 11.0
