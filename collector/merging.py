@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
 from collector.errors import CollectorError, InvalidFileError, MissingDependencyError, UnknownFormatError
 from collector.files import atomic_write, check_writable
-from collector.formats.clocks import COLLECTIVE, ClockOffset, Markers, collective_ends, estimate_offsets
+from collector.formats.clocks import COLLECTIVE, ClockOffset, Markers, collective_moments, estimate_offsets, joined
 from collector.formats.perfetto import deflated
 from collector.loading import LoadedTrace, load
 from collector.protos.run_metadata_pb2 import RunMetadata
@@ -286,8 +286,8 @@ def _survey(
         start_ns, end_ns = bounds or (0, 0)
         found.append(_Found(source, rank, bool(tasks), number, start_ns, end_ns, read.skipped, read.warning))
         if pattern is not None and rank is not None:
-            for key, ends in collective_ends(read.step_stats(), number or 0, pattern).items():
-                markers[rank].setdefault(key, []).extend(ends)
+            for key, moments in collective_moments(read.step_stats(), number or 0, pattern).items():
+                markers[rank][key] = joined(markers[rank].get(key), moments)
     if not any(each.start_ns for each in found):
         reasons = "".join(f" ({count} {reason})" for reason, count in found[0].skipped.items() if reason != _UNTIMED)
         raise InvalidFileError(

@@ -100,10 +100,16 @@ def _print(report: MergeReport) -> None:
     for rank, clock in report.clock_offsets.items():
         if clock.source == "estimated":
             error = "error unknown" if clock.error_ns is None else f"±{clock.error_ns} ns"
-            beside = f", {clock.disagreeing} others disagree" if clock.disagreeing else ""
-            print(f"rank {rank}: clock {clock.offset_ns} ns ahead, {error} ({clock.markers} common moments{beside})")
+            found = f"{clock.markers} common moment{'s' * (clock.markers != 1)}"
+            if clock.disagreeing:
+                found += f", {clock.disagreeing} other{'s' * (clock.disagreeing != 1)} without a partner"
+            if clock.out_of_order:
+                found += f", {clock.out_of_order} in an impossible order"
+            if clock.through is not None:
+                found += f", by way of rank {clock.through}"
+            print(f"rank {rank}: clock {clock.offset_ns} ns ahead, {error} ({found})")
         elif clock.source == "none":
-            print(f"rank {rank}: clock left as it is: nothing in common with the reference")
+            print(f"rank {rank}: clock left as it is: nothing that tells an offset in common with other ranks")
 
 
 @contextmanager

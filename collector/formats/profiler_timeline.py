@@ -27,7 +27,17 @@ _GPU_WORK = {
 _GPU_ROWS = {"gpu_user_annotation": "annotations", "cuda_sync": "sync"}
 """Categories on GPU rows that are no work of the GPU -> the device that holds them, beside the streams."""
 _COPY_KIND = re.compile(r"\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b")
+_COLLECTIVE = {
+    "Collective name": "collective",
+    "Process Group Name": "group",
+    "Seq": "seq",
+    "In msg nelems": "elements",
+    "dtype": "dtype",
+}
+"""What PyTorch says of a collective's kernel -> the word for it in a label."""
 _DIGITS = re.compile(r"[0-9]{1,9}")
+_WORD = re.compile(r"[\w,.]{1,100}", re.ASCII)
+"""What a detail of a label may hold."""
 
 
 @dataclass
@@ -169,7 +179,7 @@ def _add_work(built: _Builder, span: _Span, kind: str, launches: dict[int, _Laun
 
 
 def _shape(arguments: dict[str, Any]) -> str:
-    """Launch shape as our own labels have it: ``" regs:18 shm:0 grid:1,1,1 block:128,1,1"``."""
+    """Launch shape as our own labels have it, ``" regs:18 shm:0 grid:1,1,1 block:128,1,1"``, and what collective it is."""
     parts = []
     for key, word in (("registers per thread", "regs"), ("shared memory", "shm")):
         value = _integer(arguments.get(key))
@@ -179,6 +189,11 @@ def _shape(arguments: dict[str, Any]) -> str:
         value = arguments.get(key)
         if isinstance(value, list) and len(value) == 3 and all(type(size) is int for size in value):
             parts.append(f" {key}:{','.join(map(str, value))}")
+    if "Collective name" in arguments:
+        for key, word in _COLLECTIVE.items():
+            value = arguments.get(key)
+            if type(value) in (int, str) and _WORD.fullmatch(str(value)):
+                parts.append(f" {word}:{value}")
     return "".join(parts)
 
 
