@@ -1,4 +1,4 @@
-// A libcuda.so.1 whose functions are whatever was registered, so that the real cuda.bindings can be led to the simulator.
+// A libcuda.so.1 whose functions are whatever was registered: it leads the real cuda.bindings to the simulator.
 #include <cstdint>
 #include <map>
 #include <string>
