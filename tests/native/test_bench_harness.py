@@ -6,10 +6,17 @@ import importlib.util
 import inspect
 import json
 import math
+import os
+import re
+import subprocess
 import sys
 import time
+from types import ModuleType
 
 import pytest
+
+from collector import bench
+from collector.errors import UnavailableError
 
 pytest.importorskip("scipy")
 
@@ -32,11 +39,13 @@ def setup(harness):
 
 def test_both_find_the_kernels_time(setup):
     call = setup.workloads["10 us"]
-    for measure in (setup.ours, setup.do_bench, setup.do_bench_to_precision):
-        assert measure(call) == pytest.approx(10_000, rel=0.01)
+    assert set(setup.methods) == {"ours", "do_bench"}
+    for method in setup.methods.values():
+        assert method.median_ns(call) == pytest.approx(10_000, rel=0.01)
+        assert method.precise_ns(call) == pytest.approx(10_000, rel=0.01)
 
 
-def test_do_bench_gets_more_time_until_it_is_precise_enough(harness, setup):
+def test_do_bench_gets_more_time_until_it_is_precise_enough(harness):
     budgets = []
 
     def do_bench(fn, rep, return_mode):
@@ -45,40 +54,48 @@ def test_do_bench_gets_more_time_until_it_is_precise_enough(harness, setup):
         spread = 0.05 / math.sqrt(rep)
         return [1.0 + spread * (index % 5 - 2) for index in range(11)]
 
-    found = harness.Bench(setup.gpu, {}, do_bench).do_bench_to_precision(lambda: None)
+    found = harness.triton_do_bench(do_bench).precise_ns(lambda: None)
     assert found == pytest.approx(1e6, rel=0.01)
     assert budgets[:3] == [25, 50, 100]
     assert budgets == [25 * 2**index for index in range(len(budgets))]
     assert 0.05 / math.sqrt(budgets[-1]) <= harness.PRECISION
 
 
-def test_do_bench_is_given_up_on_at_the_limit(harness, setup):
+def test_do_bench_is_given_up_on_at_the_limit(harness):
     budgets = []
 
     def never(fn, rep, return_mode):
         budgets.append(rep)
         return [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
 
-    harness.Bench(setup.gpu, {}, never).do_bench_to_precision(lambda: None)
+    harness.triton_do_bench(never).precise_ns(lambda: None)
     assert budgets[-1] > harness.LIMIT_MS >= budgets[-2]
 
 
-def test_the_stand_in_takes_and_returns_what_tritons_does(setup):
-    do_bench = setup.triton_do_bench
-    call = setup.workloads["1 ms"]
-    assert isinstance(do_bench(call, return_mode="all"), list)
-    assert do_bench(call, return_mode="min") < do_bench(call, return_mode="max")
-    with pytest.raises(AssertionError):
-        do_bench(call, return_mode="nonsense")
+def test_the_stand_in_takes_and_returns_what_tritons_does(harness, root):
+    with bench.SimulatedCard(seed=1) as card:
+        from simulated_triton import do_bench_on
+
+        do_bench, call = do_bench_on(card), card.kernel("k", 1_000_000, noise=0.02)
+        assert isinstance(do_bench(call, return_mode="all"), list)
+        assert do_bench(call, return_mode="min") < do_bench(call, return_mode="max")
+        with pytest.raises(AssertionError):
+            do_bench(call, return_mode="nonsense")
     testing = pytest.importorskip("triton.testing")
     assert list(inspect.signature(do_bench).parameters) == list(inspect.signature(testing.do_bench).parameters)
 
 
-def test_a_row_has_the_ratios(harness):
-    result = {"medians_ns": {"ours": [10_000, 10_100], "do_bench": [10_000, 10_200]},
-              "wall_s": {"ours": [0.5], "do_bench": [1.0]}}  # fmt: skip
-    row = harness.line("k", result)
-    assert row == "| k | 2 | 10.05 | 10.10 | 0.704% | 1.400% | 0.50 | 0.500 | 1.000 | 0.50 |"
+def test_the_rows_have_the_ratios(harness):
+    result = {
+        "medians_ns": {"ours": [10_000, 10_100], "do_bench": [10_000, 10_200], "torch Timer": [11_000]},
+        "wall_s": {"ours": [0.5], "do_bench": [1.0]},
+        "failed": {"torch Timer": "RuntimeError: no"},
+    }
+    assert harness.lines("k", result) == [
+        "| k | ours | 2 | 10.05 | 0.704% | 0.50 | 0.500 | 0.50 |",
+        "| k | do_bench | 2 | 10.10 | 1.400% |  | 1.000 |  |",
+        "| k | torch Timer | failed: RuntimeError: no |",
+    ]
 
 
 def test_out_of_time_there_are_two_runs_and_one_wall_time(harness, setup):
@@ -87,18 +104,104 @@ def test_out_of_time_there_are_two_runs_and_one_wall_time(harness, setup):
     assert [len(values) for values in found["wall_s"].values()] == [1, 1]
 
 
+class Odd(ModuleType):
+    """What a package whose interface changed may do."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def changed(*arguments, **options):
+            raise TypeError(f"{name}() got an unexpected keyword argument")
+
+        return changed
+
+
+PEERS = {
+    "do_bench": ("triton", "triton.testing"),
+    "do_bench_cudagraph": ("triton", "triton.testing"),
+    "torch Timer": ("torch", "torch.utils", "torch.utils.benchmark"),
+    "cupyx benchmark": ("cupyx", "cupyx.profiler"),
+}
+
+
+@pytest.mark.parametrize("peer", PEERS)
+@pytest.mark.parametrize("kind", ["missing", "without-it", "changed"])
+def test_a_peer_that_is_missing_or_different_is_named_and_the_others_are_measured(
+    harness, monkeypatch, capsys, peer, kind
+):
+    assert set(PEERS) == set(harness.PEERS)
+    for name in PEERS[peer]:
+        made = {"missing": None, "without-it": ModuleType(name), "changed": Odd(name)}[kind]
+        monkeypatch.setitem(sys.modules, name, made)
+    working = {name: lambda: harness.Method(lambda call: 1e3, None) for name in PEERS}
+    with bench.SimulatedCard(seed=1) as card:
+        found, unavailable = harness.methods(card, {**working, peer: harness.PEERS[peer]})
+        setup = harness.Bench(card, {}, found, unavailable)
+        result = harness.measured(setup, card.kernel("k", 10_000, noise=0.01), 2, time.monotonic() + 5)
+    assert set(result["medians_ns"]) | {peer} == {"ours", *PEERS}
+    told = {**unavailable, **result["failed"]}
+    assert set(told) == {peer}
+    assert re.search(
+        {"missing": "halted|None", "without-it": "cannot import", "changed": "TypeError"}[kind], told[peer]
+    )
+
+
+def test_peers_own_interfaces_are_those_that_are_used(harness):
+    inspect.signature(pytest.importorskip("triton.testing").do_bench).bind(1, rep=25, return_mode="all")
+    inspect.signature(pytest.importorskip("triton.testing").do_bench_cudagraph).bind(1, return_mode="median")
+
+
+def test_pytorchs_timer_times_a_call(harness):
+    pytest.importorskip("torch")
+    method = harness.PEERS["torch Timer"]()
+    assert 1e5 < method.median_ns(lambda: time.sleep(0.0005)) < 1e9
+
+
 def test_it_prints_and_stores_every_workload(harness, monkeypatch, capsys, tmp_path):
     path = tmp_path / "h.json"
     monkeypatch.setattr(
         sys, "argv", ["harness.py", "--simulated", "--runs", "2", "--seconds", "0.1", "--json", str(path)]
     )
     assert harness.main() == 0
-    assert capsys.readouterr().out.count("| 2 |") == 2
-    assert set(json.loads(path.read_text())) == {"10 us", "1 ms"}
+    assert capsys.readouterr().out.count("| 2 |") == 4
+    assert set(json.loads(path.read_text())) == {"10 us", "1 ms", "not available"}
 
 
-def test_without_torch_it_says_so(harness, monkeypatch, capsys):
-    monkeypatch.setattr(harness, "missing", lambda: ["torch", "triton"])
+def test_without_a_gpu_it_says_so(harness, monkeypatch, capsys):
+    def none():
+        raise UnavailableError("no GPU can be used")
+
+    monkeypatch.setattr(bench, "find_gpu", none)
     monkeypatch.setattr(sys, "argv", ["harness.py"])
     assert harness.main() == 0
-    assert capsys.readouterr().out == "not run: needs torch, triton\n"
+    assert capsys.readouterr().out == "not run: no GPU can be used\n"
+
+
+WITHOUT_TORCH = """
+import sys
+import simulated_cuda
+simulated_cuda.install()
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "triton", "cupyx"):
+            raise ModuleNotFoundError(f"no {name} here")
+sys.meta_path.insert(0, Missing())
+sys.argv = ["harness.py", "--runs", "2", "--seconds", "4"]
+import runpy
+runpy.run_path(FILE, run_name="__main__")
+"""
+
+
+def test_without_pytorch_and_triton_the_examples_kernels_are_timed_by_this_harness(root, tmp_path):
+    folders = [root / "benchmarks", root / "tests" / "gpu", *filter(None, [os.environ.get("PYTHONPATH")])]
+    code = WITHOUT_TORCH.replace("FILE", repr(str(root / "benchmarks" / "harness.py")))
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders)), "COLLECTOR_GPU_TESTS_SIMULATED": "1"},
+        capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert "not available: torch's kernels (ModuleNotFoundError" in done.stdout, done.stdout + done.stderr
+    assert "not available: torch Timer" in done.stdout
+    assert re.search(r"\| saxpy 64 KiB \| ours \| 2 \| 1\.00 \|", done.stdout), done.stdout
+    assert "| saxpy 64 MiB | ours |" in done.stdout
