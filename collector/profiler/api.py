@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from collector.errors import OutputError
 from collector.profiler import oplog, persist
 from collector.profiler.errors import MissingStepError, MissingTracesError, OptionError, ViewError
 from collector.profiler.inputs import load
+from collector.profiler.live_graph import LiveGraph, default_graph, definition_of, is_live, op_log_of
 from collector.profiler.model import ROOT_NAME, Model
 from collector.profiler.options import Options
 from collector.profiler.report import VIEWS, Message, Reporter, deliver, empty_message
@@ -34,6 +35,8 @@ log = logging.getLogger("collector.profiler")
 
 Source = str | os.PathLike[str] | bytes
 """A file, or the serialized message itself."""
+AnyGraph = GraphDef | Source | LiveGraph
+"""Also a ``tf.Graph``."""
 
 
 class Profiler:
@@ -44,22 +47,45 @@ class Profiler:
     >>> node = profiler.profile_name_scope(ProfileOptionBuilder.time_and_memory())
 
     Args:
-        graph: the ``GraphDef``, its file (binary or text), or None: what the steps record is then the model.
+        graph: the ``GraphDef``, its file (binary or text), a ``tf.Graph``, or None: what the steps record is then the
+            model.
         op_log: notes on ops (types, flops, stacks), or its file.
 
     Raises:
         InvalidFileError: a file is not of its kind.
     """
 
-    def __init__(self, graph: GraphDef | Source | None = None, op_log: OpLogProto | Source | None = None) -> None:
+    def __init__(self, graph: AnyGraph | None = None, op_log: OpLogProto | Source | None = None) -> None:
         self.model = Model()
         self.reporter = Reporter(self.model)
         self.recorded: dict[int, RecordedStep] = {}
         """Steps recorded without a graph, for advice."""
-        if graph is not None:
-            self.model.add_graph(load(graph, GraphDef))
+        self._live: LiveGraph | None = None
+        """A TensorFlow graph, of which every step says more."""
+        self._add_op_log(self._add_graph(graph, None, op_log))
+
+    def _add_graph(
+        self,
+        graph: AnyGraph | None,
+        run_meta: RunMetadata | None,
+        op_log: OpLogProto | Source | None,
+        with_traces: bool = True,
+    ) -> OpLogProto | None:
+        """Adds the nodes; gives what is to be added with `_add_op_log` when all nodes are there."""
+        user = None if op_log is None else load(op_log, OpLogProto)
+        if graph is None:
+            return user
+        if not is_live(graph):
+            self.model.add_graph(load(cast("GraphDef | Source", graph), GraphDef))
+            return user
+        self._live = graph
+        definition = definition_of(graph, run_meta)
+        self.model.add_graph(definition)
+        return op_log_of(graph, definition, user, with_traces=with_traces)
+
+    def _add_op_log(self, op_log: OpLogProto | None) -> None:
         if op_log is not None:
-            self.model.add_op_log(load(op_log, OpLogProto))
+            self.model.add_op_log(op_log)
 
     @classmethod
     def from_profile(cls, profile: ProfileProto | Source) -> Profiler:
@@ -73,15 +99,14 @@ class Profiler:
         self,
         step: int,
         run_meta: RunMetadata | Source,
-        graph: GraphDef | Source | None = None,
+        graph: AnyGraph | None = None,
         op_log: OpLogProto | Source | None = None,
     ) -> float:
         """Adds what ran in ``step``; the same step again merges. Answers the share of nodes seen so far, 0 … 1."""
-        if graph is not None:
-            self.model.add_graph(load(graph, GraphDef))
-        self.model.add_step(step, load(run_meta, RunMetadata))
-        if op_log is not None:
-            self.model.add_op_log(load(op_log, OpLogProto))
+        metadata = load(run_meta, RunMetadata)
+        notes = self._add_graph(self._live if graph is None else graph, metadata, op_log)
+        self.model.add_step(step, metadata)
+        self._add_op_log(notes)
         return self.model.coverage
 
     def add_recorded_step(self, step: int, source: Source | RunMetadata | Recording | LoadedTrace) -> None:
@@ -192,7 +217,7 @@ class Profiler:
 
 
 def profile(
-    graph: GraphDef | Source | None = None,
+    graph: AnyGraph | None = None,
     run_meta: RunMetadata | Source | None = None,
     op_log: OpLogProto | Source | None = None,
     cmd: str = "scope",
@@ -215,12 +240,12 @@ def profile(
 
     if cmd not in VIEWS:
         raise OptionError(f"no view {cmd!r}", f"There are {', '.join(VIEWS)}")
-    profiler = _one_step(graph, run_meta, op_log)
+    profiler = _one_step(graph, run_meta, op_log, with_traces=cmd == "code")
     return profiler._profile(cmd, ProfileOptionBuilder.trainable_variables_parameter() if options is None else options)
 
 
 def advise(
-    graph: GraphDef | Source | None = None,
+    graph: AnyGraph | None = None,
     run_meta: RunMetadata | Source | None = None,
     options: Mapping[str, Mapping[str, str]] | None = None,
     op_log: OpLogProto | Source | None = None,
@@ -230,41 +255,58 @@ def advise(
 
 
 def _one_step(
-    graph: GraphDef | Source | None, run_meta: RunMetadata | Source | None, op_log: OpLogProto | Source | None
+    graph: AnyGraph | None,
+    run_meta: RunMetadata | Source | None,
+    op_log: OpLogProto | Source | None,
+    with_traces: bool = True,
 ) -> Profiler:
     """The op log comes last: it may speak of nodes that only the step has."""
-    profiler = Profiler(graph)
-    if run_meta is not None:
-        profiler.add_step(0, run_meta, op_log=op_log)
-    elif op_log is not None:
-        profiler.model.add_op_log(load(op_log, OpLogProto))
+    profiler = Profiler()
+    graph = default_graph(run_meta) if graph is None else graph
+    metadata = None if run_meta is None else load(run_meta, RunMetadata)
+    notes = profiler._add_graph(graph, metadata, op_log, with_traces)
+    if metadata is not None:
+        profiler.model.add_step(0, metadata)
+    profiler._add_op_log(notes)
     return profiler
 
 
 def write_op_log(
-    graph: GraphDef | Source,
+    graph: AnyGraph | None,
     log_dir: str | os.PathLike[str],
     op_log: OpLogProto | Source | None = None,
     run_meta: RunMetadata | Source | None = None,
-    trainable: list[str] | None = None,
+    add_trace: bool = True,
+    trainable: Iterable[str] = (),
 ) -> Path:
     """Writes ``<log_dir>/tfprof_log``: the given op log, flops where shapes allow them, and the trainable variables.
 
     Args:
-        graph: with inferred shapes; unknown ones are filled in from ``run_meta``.
+        graph: with inferred shapes; unknown ones are filled in from ``run_meta``. None: TensorFlow's default graph.
         log_dir: made if it is not there.
         op_log: the user's entries, which win.
         run_meta: of one step.
-        trainable: names of the variables that are trained.
+        add_trace: with the Python stack of every op, which only a ``tf.Graph`` knows.
+        trainable: names of the variables that are trained; a ``tf.Graph`` knows its own.
 
     Returns:
         The file.
+
+    Raises:
+        InvalidFileError: a file is not of its kind.
+        ValueError: there is no graph.
     """
-    definition = load(graph, GraphDef)
-    if run_meta is not None:
-        definition = oplog.fill_shapes(definition, load(run_meta, RunMetadata))
-    user = load(op_log, OpLogProto) if op_log is not None else None
-    merged = oplog.merge_default(definition, user, trainable or [])
+    graph = default_graph() if graph is None else graph
+    if graph is None:
+        raise ValueError("there is no graph: none is given, and TensorFlow has built none")
+    metadata = None if run_meta is None else load(run_meta, RunMetadata)
+    user = None if op_log is None else load(op_log, OpLogProto)
+    if is_live(graph):
+        merged = op_log_of(graph, definition_of(graph, metadata), user, with_traces=add_trace)
+    else:
+        definition = load(cast("GraphDef | Source", graph), GraphDef)
+        filled = definition if metadata is None else oplog.fill_shapes(definition, metadata)
+        merged = oplog.merge_default(filled, user, trainable)
     path = Path(log_dir) / "tfprof_log"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(merged.SerializeToString(deterministic=True))

@@ -22,8 +22,8 @@ M = TypeVar("M", bound=Message)
 _GZIP = b"\x1f\x8b"
 
 
-def load(source: M | str | os.PathLike[str] | bytes, kind: type[M]) -> M:
-    """The message that ``source`` is or holds.
+def load(source: M | Message | str | os.PathLike[str] | bytes, kind: type[M]) -> M:
+    """The message that ``source`` is or holds; TensorFlow's own messages become ours.
 
     Raises:
         InvalidFileError: it holds something else, or cannot be read.
@@ -32,6 +32,8 @@ def load(source: M | str | os.PathLike[str] | bytes, kind: type[M]) -> M:
         return source
     if isinstance(source, bytes):
         return parse(source, kind, "these bytes")
+    if isinstance(source, Message) and source.DESCRIPTOR.name == kind.DESCRIPTOR.name:  # TensorFlow's own
+        return kind.FromString(source.SerializeToString())
     if isinstance(source, Message):
         raise InvalidFileError(f"a {source.DESCRIPTOR.name} was given where a {kind.DESCRIPTOR.name} is expected")
     path = Path(source)

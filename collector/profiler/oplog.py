@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from collector.profiler import flops
 from collector.profiler.model import TRAINABLE
-from collector.protos import GraphDef, OpLogEntry, OpLogProto, RunMetadata, TensorShapeProto
+from collector.protos import CodeDef, GraphDef, OpLogEntry, OpLogProto, RunMetadata, TensorShapeProto
 
 log = logging.getLogger("collector.profiler")
 
 
-def default_entries(graph: GraphDef, trainable: Iterable[str]) -> dict[str, OpLogEntry]:
-    """Entries of ops with flops, in graph order, then of the trainable variables that have none."""
+_NO_CODES: Mapping[str, CodeDef] = {}
+
+
+def default_entries(
+    graph: GraphDef, trainable: Iterable[str], codes: Mapping[str, CodeDef] = _NO_CODES
+) -> dict[str, OpLogEntry]:
+    """Entries of ops with flops or a stack, in graph order, then of the trainable variables that have none."""
     entries: dict[str, OpLogEntry] = {}
     shapes = flops.Shapes(graph)
     incomplete = 0
@@ -22,9 +27,9 @@ def default_entries(graph: GraphDef, trainable: Iterable[str]) -> dict[str, OpLo
             count = flops.of(node, shapes)
         except flops.IncompleteShapeError:
             incomplete += 1
-            continue
-        if count:
-            entries[node.name] = OpLogEntry(name=node.name, float_ops=count)
+            count = 0
+        if count or node.name in codes:
+            entries[node.name] = OpLogEntry(name=node.name, float_ops=count, code_def=codes.get(node.name))
     if incomplete:
         log.warning("%d ops no flops stats due to incomplete shapes.", incomplete)
     for name in trainable:
@@ -32,18 +37,25 @@ def default_entries(graph: GraphDef, trainable: Iterable[str]) -> dict[str, OpLo
     return entries
 
 
-def merge_default(graph: GraphDef, user: OpLogProto | None = None, trainable: Iterable[str] = ()) -> OpLogProto:
-    """The user's log with the default entries merged in: types are added, flops only where the user gave none."""
+def merge_default(
+    graph: GraphDef,
+    user: OpLogProto | None = None,
+    trainable: Iterable[str] = (),
+    codes: Mapping[str, CodeDef] = _NO_CODES,
+) -> OpLogProto:
+    """The user's log with the default entries merged in: types are added, flops and stacks where the user gave none."""
     merged = (
         {entry.name: OpLogEntry.FromString(entry.SerializeToString()) for entry in user.log_entries} if user else {}
     )
-    for name, entry in default_entries(graph, trainable).items():
+    for name, entry in default_entries(graph, trainable, codes).items():
         given = merged.get(name)
         if given is None:
             merged[name] = entry
             continue
         given.types.extend(entry.types)
         given.float_ops = given.float_ops or entry.float_ops
+        if not given.code_def.traces and entry.code_def.traces:
+            given.code_def.CopyFrom(entry.code_def)
     result = OpLogProto(log_entries=merged.values())
     result.id_to_string[0] = "none"
     if user is not None:
