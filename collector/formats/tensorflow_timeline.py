@@ -7,7 +7,7 @@ Converting the result again gives the same trace.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -115,29 +115,62 @@ def _micros(value: Any) -> int | None:
 
 def _restore_tensors(events: list[dict[str, Any]], names: dict[Any, str], nodes: _Nodes) -> None:
     """Give producers their outputs: from the tensors drawn where there are any, else from where arrows start."""
-    with_memory = False
+    if not _restore_from_objects(events, names, nodes):
+        _restore_from_arrows(events, names, nodes)
+
+
+def _restore_from_objects(events: list[dict[str, Any]], names: dict[Any, str], nodes: _Nodes) -> bool:
+    """Whether there are any. An object is where its producer starts; its number says how many were there before it."""
+    # Of loops there are many nodes of one name: they are found by where they are and how many outputs they have.
+    waiting: dict[tuple[str, str, str, int], deque[NodeExecStats]] = defaultdict(deque)
+    for (device, name), all_placed in nodes.items():
+        for placed in all_placed:
+            waiting[device, name, _place(placed.lane, placed.start_us), 0].append(placed.node)
+    found_any = False
     for drawn, snapshot in pairwise(events):
         if drawn.get("ph") != "N" or snapshot.get("ph") != "O":
             continue
-        with_memory = True
-        device = names.get(drawn.get("pid"), "").removesuffix(TENSORS)
+        found_any = True
+        device = _process(drawn, names).removesuffix(TENSORS)
         producer, slot = _producer(text(drawn.get("name", "")), device, nodes)
-        for placed in nodes.get((device, producer), []):
-            here = placed.lane == drawn.get("tid") and placed.start_us == drawn.get("ts")
-            if here and len(placed.node.output) == slot:
-                placed.node.output.add(slot=slot, tensor_description=_description(snapshot))
-                break
-    if with_memory:
-        return
+        place = _place(drawn.get("tid"), drawn.get("ts"))
+        ready = waiting.get((device, producer, place, slot))
+        if ready:
+            node = ready.popleft()
+            node.output.add(slot=slot, tensor_description=_description(snapshot))
+            waiting[device, producer, place, slot + 1].append(node)
+    return found_any
+
+
+def _restore_from_arrows(events: list[dict[str, Any]], names: dict[Any, str], nodes: _Nodes) -> None:
+    """An arrow starts where its producer ends, and says that the producer has at least so many outputs."""
+    ending: dict[tuple[str, str, str], list[NodeExecStats]] = defaultdict(list)
+    for (device, name), all_placed in nodes.items():
+        for placed in all_placed:
+            ending[device, name, _place(placed.lane, placed.end_us)].append(placed.node)
+    restored: set[tuple[str, str, str, int]] = set()
     for event in events:
         if event.get("ph") != "s":
             continue
-        device = names.get(event.get("pid"), "").removesuffix(COMPUTE)
+        device = _process(event, names).removesuffix(COMPUTE)
         producer, slot = _producer(text(event.get("name", "")), device, nodes)
-        for placed in nodes.get((device, producer), []):
-            if placed.lane == event.get("tid") and placed.end_us == event.get("ts"):
-                while len(placed.node.output) <= slot:
-                    placed.node.output.add(slot=len(placed.node.output))
+        place = _place(event.get("tid"), event.get("ts"))
+        if (device, producer, place, slot) in restored:
+            continue
+        restored.add((device, producer, place, slot))
+        for node in ending.get((device, producer, place), ()):
+            while len(node.output) <= slot:
+                node.output.add(slot=len(node.output))
+
+
+def _process(event: dict[str, Any], names: dict[Any, str]) -> str:
+    pid = event.get("pid")
+    return names.get(pid, "") if isinstance(pid, (int, str)) else ""
+
+
+def _place(lane: Any, time: Any) -> str:
+    """Where on a device something is; lanes and times may be anything that JSON has."""
+    return f"{lane!r} {time!r}"
 
 
 def _producer(tensor: str, device: str, nodes: _Nodes) -> tuple[str, int]:

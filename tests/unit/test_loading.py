@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from collector.errors import InvalidFileError
 from collector.loading import load
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
+from collector.timeline import Timeline
 
 
 def step(nodes=3):
@@ -313,3 +314,32 @@ def test_any_damage_gives_a_trace_or_one_line(tmp_path, base, at, junk, drop):
     except InvalidFileError as error:
         message = str(error)
     assert "\n" not in message
+
+
+def test_tensors_of_loops_come_back_in_a_time_that_grows_with_their_number(write):
+    """Nodes of one name by the ten thousand: each tensor was looked for among all of them."""
+    many = 20_000
+    nodes = [
+        NodeExecStats(
+            node_name="while/add",
+            timeline_label="while/add = Add(while/add, while/add:1)",
+            all_start_micros=10 * number,
+            all_end_rel_micros=5,
+            output=[{"slot": 0}, {"slot": 1}],
+        )
+        for number in range(many)
+    ]
+    step = StepStats(dev_stats=[DeviceStepStats(device="/cpu:0", node_stats=nodes)])
+    text = Timeline(step).generate_chrome_trace_format(show_memory=True)
+    [device] = load(write("loop.json", text)).step_stats.dev_stats
+    assert [len(node.output) for node in device.node_stats] == [2] * many
+
+
+def test_tensors_and_arrows_of_no_process(write):
+    events = [
+        {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/cpu:0 Compute"}},
+        {"ph": "X", "cat": "Op", "name": "Add", "pid": 1, "tid": [], "ts": 5, "dur": 1, "args": {"name": "a"}},
+    ]
+    for more in ([{"ph": "N", "pid": []}, {"ph": "O", "pid": {}}], [{"ph": "s", "pid": [], "tid": {}, "ts": []}]):
+        trace = load(write("odd.json", json.dumps(events + more)))
+        assert [node.node_name for node in trace.step_stats.dev_stats[0].node_stats] == ["a"]
