@@ -1,0 +1,129 @@
+"""The collectors that benchmarks compare: one that is broken or different is named, and costs no other its figures."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from collector.bench.report import Report
+
+pytest.importorskip("scipy")
+
+FAKES = {
+    "torch/__init__.py": "class cuda:\n    init = staticmethod(lambda: None)",
+    "torch/profiler.py": "raise ImportError('libkineto.so: undefined symbol')",
+    "triton/__init__.py": "",
+    "triton/profiler.py": "def start(name):\n    raise AssertionError('never called so')",
+    "cupti/__init__.py": "",
+    "cupti/cupti.py": "import os\ndef activity_register_callbacks(*given):\n    os.abort()",
+}
+# The arms' own processes are started as ever; only that the simulator stands for a GPU is kept from the list of arms.
+AS_ON_A_GPU = """
+import runpy, sys
+sys.path[:0] = sys.argv[1:3]
+import _collectors
+_collectors.why_missing = lambda collector, simulated: ""
+sys.argv = ["overhead.py", "--simulated", "--launches=400", "--rounds=1", "--json", sys.argv[3]]
+runpy.run_path(sys.path[0] + "/overhead.py", run_name="__main__")
+"""
+
+
+@pytest.fixture
+def collectors(root, monkeypatch):
+    monkeypatch.syspath_prepend(root / "benchmarks")
+    import _collectors
+
+    return _collectors
+
+
+def test_collectors_that_are_broken_are_named_and_the_others_measured(root, collectors, tmp_path):
+    for name, text in FAKES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    file = tmp_path / "overhead.json"
+    folders = [str(root / "benchmarks"), str(root / "tests" / "gpu"), str(file)]
+    paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run(
+        [sys.executable, "-c", AS_ON_A_GPU, *folders],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    comparison = Report.load(file).comparisons[0]
+    assert set(comparison.arms) == {"none", "floor, kernels", "floor, all", "collector, kernels", "collector, all"}
+    assert {*comparison.arms, *comparison.failures} == set(collectors.COLLECTORS)
+    reasons = {"kineto": "undefined symbol", "proton": "unexpected keyword", "cupti-python": "ended with signal 6"}
+    for arm, why in comparison.failures.items():
+        assert reasons[arm.partition(",")[0]] in why, (arm, why)
+        assert f"not measured arm '{arm}'" in " ".join(done.stdout.split())
+
+
+def test_what_is_not_installed_is_not_started(collectors, monkeypatch):
+    monkeypatch.setattr(collectors.importlib.util, "find_spec", lambda name: None)
+    assert collectors.why_missing(collectors.Proton("tree"), simulated=False) == "torch and triton not installed"
+    assert collectors.why_missing(collectors.Floor(10), simulated=True) == ""
+
+
+def test_protons_file_is_counted(collectors, tmp_path):
+    def leaf(name, count):
+        return {"frame": {"name": name}, "metrics": {"count": count, "time (ns)": 5}, "children": []}
+
+    tree = {"frame": {"name": "ROOT"}, "metrics": {}, "children": [leaf("empty_kernel", 40), leaf("other", 3)]}
+    tree["children"][0]["children"] = [leaf("empty_kernel", 2)]
+    for data, content, expected in (
+        ("tree", [tree, {"CUDA": {"0": {"arch": "90"}}}], 42),
+        ("trace", {"traceEvents": [{"name": "empty_kernel"}, {"name": "other"}, {"name": "empty_kernel"}]}, 2),
+    ):
+        proton = collectors.Proton(data)
+        proton.folder = tmp_path / data
+        proton.folder.mkdir()
+        (proton.folder / f"trace{proton.file}").write_text(json.dumps(content))
+        assert proton.kernels() == expected
+        proton.write(tmp_path / f"moved-{data}")
+        assert json.loads((tmp_path / f"moved-{data}").read_text()) == content
+
+
+def test_cupti_pythons_objects_are_counted(collectors, monkeypatch):
+    log, given = [], []
+    cupti = SimpleNamespace(
+        activity_register_callbacks=lambda requested, completed: given.extend((requested, completed)),
+        activity_enable=lambda kind: log.append(("enable", kind)),
+        activity_disable=lambda kind: log.append(("disable", kind)),
+        activity_flush_all=lambda flag: given[1]([SimpleNamespace(kind=10), SimpleNamespace(kind=1)]),
+    )
+    monkeypatch.setitem(sys.modules, "cupti", SimpleNamespace(cupti=cupti))
+    found = collectors.CuptiPython(10, 1)
+    found.start(None)
+    assert given[0]() == (collectors.SMALLEST_BUFFER, 0)
+    found.stop()
+    assert found.kernels() == 2
+    assert log == [("enable", 10), ("enable", 1), ("disable", 10), ("disable", 1)]
+
+
+def test_pytorchs_profiler_takes_what_it_is_asked(collectors, tmp_path):
+    torch = pytest.importorskip("torch")
+    kineto = collectors.Kineto("CPU")
+    kineto.start(None)
+    torch.ones(4).add_(1)
+    kineto.stop()
+    assert kineto.kernels() == 0
+    kineto.write(tmp_path / "trace.json")
+    assert "aten::add_" in (tmp_path / "trace.json").read_text()
+
+
+def test_proton_takes_what_it_is_asked():
+    proton = pytest.importorskip("triton.profiler")
+    inspect.signature(proton.start).bind("trace", backend="cupti", data="tree")
+    inspect.signature(proton.finalize).bind(output_format="chrome_trace")
+
+
+def test_cupti_python_has_what_is_called():
+    cupti = pytest.importorskip("cupti.cupti", exc_type=ImportError)
+    for name in ("activity_register_callbacks", "activity_enable", "activity_disable", "activity_flush_all"):
+        assert callable(getattr(cupti, name))
