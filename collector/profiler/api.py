@@ -104,7 +104,9 @@ class Profiler:
     ) -> float:
         """Adds what ran in ``step``; the same step again merges. Answers the share of nodes seen so far, 0 … 1."""
         metadata = load(run_meta, RunMetadata)
-        notes = self._add_graph(self._live if graph is None else graph, metadata, op_log)
+        if graph is None:
+            graph = self._live or (None if self.model.has_graph else default_graph(run_meta))
+        notes = self._add_graph(graph, metadata, op_log)
         self.model.add_step(step, metadata)
         self._add_op_log(notes)
         return self.model.coverage

@@ -72,6 +72,11 @@ def uses(graph: Any, run_meta: Any, folder: Path) -> dict[str, Callable[[Any], A
         names = ("profile_name_scope", "profile_graph", "profile_operations", "profile_python")
         return [getattr(profile, name)(asked) for name in names]
 
+    def of_the_default_graph(profiler: Any) -> Any:
+        profile = profiler.Profiler()
+        profile.add_step(1, run_meta)
+        return [profile.profile_operations(options(profiler).build())]
+
     def serialized(profiler: Any) -> Any:
         profile = profiler.Profiler(graph)
         profile.add_step(0, run_meta)
@@ -111,6 +116,7 @@ def uses(graph: Any, run_meta: Any, folder: Path) -> dict[str, Callable[[Any], A
             profiler.profile(graph, options=options(profiler, "float_operation").build())
         ],
         "several steps": steps,
+        "a profiler of the default graph": of_the_default_graph,
         "serialized": serialized,
         "op log": op_log,
         "op log with shapes": lambda profiler: op_log(profiler, run_meta=run_meta),

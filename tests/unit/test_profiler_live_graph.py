@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
+from google.protobuf import descriptor_pool, message_factory, text_format
 
 from collector import profiler
 from collector.errors import InvalidFileError
@@ -68,7 +68,7 @@ def _foreign(message: Any) -> Any:
         pending.extend(file.dependencies)
         done.insert(0, file)
     for file in {file.name: file for file in done}.values():
-        pool.Add(descriptor_pb2.FileDescriptorProto.FromString(file.serialized_pb))
+        pool.AddSerializedFile(file.serialized_pb)
     descriptor = pool.FindMessageTypeByName(message.DESCRIPTOR.full_name)
     if hasattr(message_factory, "GetMessageClass"):
         kind = message_factory.GetMessageClass(descriptor)
@@ -139,6 +139,9 @@ def test_where_no_graph_is_given_it_is_tensorflows(tensorflow, tmp_path):
     assert profiler.write_op_log(None, tmp_path).stat().st_size > 0
     recorded = profiler.profile(run_meta=_step(), options=options)  # of our own: it needs no graph
     assert recorded.total_parameters == 0
+    profile = profiler.Profiler()
+    profile.add_step(0, _step())
+    assert profile.profile_name_scope(options).total_parameters == 0
     tensorflow.is_eager = True
     assert profiler.profile(options=options).total_parameters == 0
     with pytest.raises(ValueError, match="there is no graph"):
