@@ -10,26 +10,24 @@ largest of them, however many there are.
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
 import stat
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from collector.errors import CollectorError, InvalidFileError, MissingDependencyError, UnknownFormatError
+from collector.errors import CollectorError, InvalidFileError, MissingDependencyError
 from collector.files import atomic_write, check_writable
 from collector.formats.clocks import COLLECTIVE, ClockOffset, Markers, collective_moments, estimate_offsets, joined
-from collector.formats.perfetto import deflated
+from collector.formats.merged import MergedFile, format_of, merged_file
 from collector.loading import LoadedTrace, load
 from collector.protos.run_metadata_pb2 import RunMetadata
-from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
-from collector.timeline.own import remarks_of, wire_of
+from collector.protos.step_stats_pb2 import StepStats
+from collector.timeline.own import wire_of
 from collector.timeline.wire import provenance_of
 
 if TYPE_CHECKING:
@@ -41,7 +39,6 @@ Progress = Callable[[str, int, int], None]
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[_-]?(\d{1,7})", re.IGNORECASE)
 _STEP_IN_NAME = re.compile(r"(?:^|[^a-z])step[_-]?(\d{1,12})", re.IGNORECASE)
 _RANK_IN_DEVICE = re.compile(r"^/job:([^/]+)/replica:\d+/task:(\d+)")
-_STEPS_DEVICE = "Steps"
 _UNTIMED = "inputs without a timed node"
 _LONGEST_NS = 1 << 53
 """What a viewer's number can hold exactly: 104 days."""
@@ -162,9 +159,14 @@ class _Placed:
     shift_ns: int
 
     @property
-    def start_ns(self) -> int:
-        """Its first start as drawn, since the epoch."""
-        return self.found.start_ns + self.shift_ns
+    def own_start_ns(self) -> int:
+        """First start on its own clock."""
+        return self.found.start_ns
+
+    @property
+    def length_ns(self) -> int:
+        """From first start to last end."""
+        return self.found.end_ns - self.found.start_ns
 
 
 def merge(
@@ -183,7 +185,7 @@ def merge(
 
     Args:
         inputs: files (whatever `collector.load` reads), or StepStats, RunMetadata, recordings and sessions at hand.
-        output: ``.json``, ``.json.gz`` or ``.pftrace``; written whole or not at all.
+        output: ``.json``, ``.pftrace`` (both also with ``.gz``) or ``.xplane.pb``; written whole or not at all.
         layout: ``sequence`` puts steps where they were in time; ``overlay`` lets all begin at the same moment, each
             with processes of its own, to compare them.
         clock_offsets: rank -> ns that its clock is ahead, or ``estimate``: take them from the ends of collectives that
@@ -197,7 +199,7 @@ def merge(
         collector.OutputError: the output cannot be written.
     """
     target = Path(output)
-    perfetto = _is_perfetto(target)
+    format_of(target)  # that it has none is said before anything is read
     sources = [_Source(given, _name(given, at)) for at, given in enumerate(inputs)]
     check_writable(target, *(source.given for source in sources if source.is_file))
     if not sources:
@@ -208,11 +210,8 @@ def merge(
     found, markers = _survey(sources, pattern, converter, tell)
     offsets = _offsets(clock_offsets, markers, found)
     steps = _place(found, offsets, layout)
-    with atomic_write(target) as file, _packed(file, target) as stream:
-        write = deflated(stream.write) if perfetto else stream.write
-        trace = converter.MergedTrace(write, perfetto=perfetto)
+    with atomic_write(target) as file, merged_file(file, target, converter, steps, layout) as trace:
         drawn = [_draw(trace, step, at, len(steps), tell) for at, step in enumerate(steps)]
-        _mark_steps(trace, steps, layout)
         empty = [
             MergedInput(each.source.name, each.rank, each.number or 0, 0, 0, skipped=each.skipped, warning=each.warning)
             for each in found
@@ -221,27 +220,6 @@ def merge(
         report = MergeReport(target, layout, (*drawn, *empty), offsets, steps[0].base_ns)
         trace.finish(json.dumps(report.metadata(), sort_keys=True))
     return report
-
-
-def _is_perfetto(target: Path) -> bool:
-    name = target.name.lower().removesuffix(".gz")
-    if name.endswith(".pftrace"):
-        return True
-    if name.endswith(".json"):
-        return False
-    raise UnknownFormatError(
-        f"{target}: no format for several steps has this suffix", "Use .json, .json.gz, .pftrace or .pftrace.gz"
-    )
-
-
-@contextmanager
-def _packed(file: BinaryIO, target: Path) -> Iterator[BinaryIO]:
-    """`file` itself, or a gzip stream into it; without name and time in it, equal traces are equal files."""
-    if target.suffix.lower() != ".gz":
-        yield file
-        return
-    with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:
-        yield cast("BinaryIO", packed)
 
 
 def _converter() -> ModuleType:
@@ -364,20 +342,12 @@ def _offset(each: _Found, offsets: Mapping[int, ClockOffset]) -> int:
     return known.offset_ns if known else 0
 
 
-def _draw(trace: Any, step: _Placed, at: int, of: int, tell: Progress) -> MergedInput:
+def _draw(trace: MergedFile, step: _Placed, at: int, of: int, tell: Progress) -> MergedInput:
     found = step.found
     tell(f"drawing {found.source.name}", at, of)
     read = found.source.read()
     provenance = provenance_of(read.message) if read.is_run_metadata else None
-    slices, untimed = trace.add(
-        read.message,
-        is_run_metadata=read.is_run_metadata,
-        owner=step.owner,
-        base_ns=step.base_ns,
-        start_ns=found.start_ns,
-        shift_ns=step.shift_ns,
-        remarks=remarks_of(provenance),
-    )
+    slices, untimed = trace.add(read.message, step, is_run_metadata=read.is_run_metadata, provenance=provenance)
     skipped = dict(found.skipped)
     if untimed:
         skipped["nodes without a possible time"] = untimed
@@ -394,32 +364,3 @@ def _draw(trace: Any, step: _Placed, at: int, of: int, tell: Progress) -> Merged
         warning=found.warning,
         ledger=dict(provenance.ledger) if provenance else {},
     )
-
-
-def _mark_steps(trace: Any, steps: Sequence[_Placed], layout: str) -> None:
-    """A process of each rank whose slices are its steps, and a mark across the axis where each step begins."""
-    base_ns = steps[0].base_ns
-    by_rank: dict[str, list[_Placed]] = defaultdict(list)
-    for step in steps:
-        by_rank[step.rank].append(step)
-    for rank, own in by_rank.items():
-        device = DeviceStepStats(device=_STEPS_DEVICE)
-        for step in own:
-            length_ns = step.found.end_ns - step.found.start_ns
-            device.node_stats.append(
-                NodeExecStats(
-                    node_name=f"step {step.number}",
-                    all_start_micros=step.start_ns // 1000,
-                    all_start_nanos=step.start_ns,
-                    all_end_rel_micros=max(length_ns // 1000, 1),
-                    all_end_rel_nanos=length_ns,
-                )
-            )
-        message = StepStats(dev_stats=[device]).SerializeToString()
-        trace.add(message, is_run_metadata=False, owner=rank, base_ns=base_ns, start_ns=base_ns, shift_ns=0, remarks=[])
-    if layout == "sequence":
-        first: dict[int, int] = {}
-        for step in steps:
-            first[step.number] = min(first.get(step.number, step.start_ns), step.start_ns)
-        for number, start_ns in sorted(first.items(), key=lambda pair: pair[1]):
-            trace.mark(start_ns - base_ns, f"step {number}")

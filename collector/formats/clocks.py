@@ -64,8 +64,8 @@ class ClockOffset:
     source: str
     """given, estimated, reference, or none."""
     disagreeing: int = 0
-    """Moments of a name that both ranks have, but without a partner on the other that agrees: one of the traces does not
-    hold it, or others than these two ran it."""
+    """Moments of a name that both ranks have, but without a partner on the other that agrees: one of the traces does
+    not hold it, or others than these two ran it."""
     spread_ns: int | None = None
     """All the markers agree within this. It grows with the clocks' drift over the time that the traces span."""
     out_of_order: int = 0
@@ -201,8 +201,9 @@ def _crowd(shared: _Shared) -> tuple[float, float] | None:
     """Where differences between ends lie so near each other as they hardly would by chance: first and last, in ns.
 
     A scan statistic (Kulldorff 1997): by chance a stretch holds as many differences as its share of the whole range
-    says, in the middle of the range twice that (as of the sums of two dice); the stretch whose count exceeds that by the greatest logarithm of Poisson likelihoods wins. No stretch counts
-    more than there are moments to be paired, so that a long one that holds many pairings at once gains nothing.
+    says, in the middle of the range twice that (as of the sums of two dice); the stretch whose count exceeds that by
+    the greatest logarithm of Poisson likelihoods wins. No stretch counts more than there are moments to be paired, so
+    that a long one that holds many pairings at once gains nothing.
     """
     total = sum(len(theirs) * len(ours) for theirs, ours in shared)
     stride = -(-total // _MOST_DIFFERENCES)

@@ -179,7 +179,7 @@ def _add_work(built: _Builder, span: _Span, kind: str, launches: dict[int, _Laun
 
 
 def _shape(arguments: dict[str, Any]) -> str:
-    """Launch shape as our own labels have it, ``" regs:18 shm:0 grid:1,1,1 block:128,1,1"``, and what collective it is."""
+    """Launch shape as our own labels have it, ``" regs:18 shm:0 grid:1,1,1 block:128,1,1"``; which collective it is."""
     parts = []
     for key, word in (("registers per thread", "regs"), ("shared memory", "shm")):
         value = _integer(arguments.get(key))

@@ -1,24 +1,34 @@
-"""StepStats as XSpace (``.xplane.pb``): what XProf and TensorBoard's profiler open.
+"""Steps as XSpace (``.xplane.pb``): what XProf and TensorBoard's profiler open.
 
 Each GPU is a plane with one line for each stream; kernels carry their launch shape as XProf's stat ``kernel_details``
-and the op they were launched for as ``tf_op``. The host is a plane with one line for each thread. The tools want a file
-in a folder of their own: ``LOGDIR/plugins/profile/RUN/HOST.xplane.pb``.
+and the op they were launched for as ``tf_op``. The host is a plane with one line for each thread, and one that says
+when each step was: what GPUs did in a step names the step as its cause, from which XProf makes the steps of each GPU
+and its table of step times. The tools want a file in a folder of their own:
+``LOGDIR/plugins/profile/RUN/HOST.xplane.pb``.
+
+Events wait in a temporary file until all steps are there, so that memory is bounded by the largest step.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from io import BytesIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from collector.formats.node_times import is_near, node_times, step_bounds
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
+from collector.varint import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from types import TracebackType
 
     from collector.protos.run_metadata_pb2 import RunMetadata
-    from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats
+    from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 
 _PICOSECONDS = 1000
 _NO_STREAM = 1_000_000_000
@@ -28,8 +38,32 @@ _DETAIL = re.compile(r" ([a-z_]+):([\w,.]+)(?=$| )")
 _COPY = re.compile(r"MEMCPY(\w+)|Memcpy(\w+)")
 _NUM_BYTES = re.compile(r"\b(?:bytes:|size:)?(\d+)(?: bytes)?\b")
 
+_STEP_CONTEXT = 1
+"""Kind of the numbers by which what a GPU did names its step."""
+
 _TimedNode = tuple["NodeExecStats", tuple[int, int]]
 """A node, its start and its duration in ns."""
+
+
+@dataclass
+class _Line:
+    """A line under construction; its events wait in the spool."""
+
+    number: int
+    name: str
+    contents: dict[str, None] = field(default_factory=dict)
+    """What a stream did, in order of appearance."""
+    pieces: list[tuple[int, int]] = field(default_factory=list)
+    """Position in the spool and length in bytes."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Of all its events."""
+        return sum(size for _, size in self.pieces)
+
+    def title(self) -> str:
+        """The name in the words by which XProf knows a stream."""
+        return f"{self.name}({','.join(self.contents)})" if self.contents else self.name
 
 
 @dataclass
@@ -38,26 +72,19 @@ class _Plane:
 
     plane: XPlane
     origin_ns: int
-    events: dict[tuple[str, str], int] = field(default_factory=dict)
-    stats: dict[str, int] = field(default_factory=dict)
+    spool: BinaryIO
+    lines: dict[tuple[str, str | int], _Line] = field(default_factory=dict)
     line_numbers: set[int] = field(default_factory=set)
+    events: dict[str, int] = field(default_factory=dict)
+    stats: dict[str, int] = field(default_factory=dict)
 
-    def line(self, row: str) -> XLine:
-        """A line for a row of a device; with the stream's own number where no other line has it."""
-        found = re.fullmatch(r"stream:(\d{1,9})", row)
-        number = int(found[1]) if found else -1
-        if number < 0 or number in self.line_numbers:
-            number = _NO_STREAM + len(self.line_numbers)
-        self.line_numbers.add(number)
-        return self.plane.lines.add(id=number)
-
-    def event(self, name: str, display_name: str = "") -> int:
+    def event(self, name: str) -> int:
         """The number of an event's name."""
-        number = self.events.get((name, display_name))
+        number = self.events.get(name)
         if number is None:
-            number = self.events[name, display_name] = len(self.events) + 1
+            number = self.events[name] = len(self.events) + 1
             entry = self.plane.event_metadata[number]
-            entry.id, entry.name, entry.display_name = number, name, display_name
+            entry.id, entry.name = number, name
         return number
 
     def stat(self, name: str) -> int:
@@ -70,81 +97,231 @@ class _Plane:
         return number
 
     def text(self, name: str, value: str) -> XStat:
+        """A stat whose value is text that others share."""
         return XStat(metadata_id=self.stat(name), ref_value=self.stat(value))
 
-    def add(self, line: XLine, name: str, times: tuple[int, int], stats: Iterable[XStat]) -> None:
+    def number(self, name: str, value: int) -> XStat:
+        """A stat whose value is a number."""
+        return XStat(metadata_id=self.stat(name), int64_value=value)
+
+    def line(self, owner: str, row: str | int, name: str, number: int) -> _Line:
+        """The line of a stream or thread; with this number where no other line of the plane has it."""
+        line = self.lines.get((owner, row))
+        if line is None:
+            if number < 0 or number in self.line_numbers:
+                number = _NO_STREAM + len(self.line_numbers)
+            self.line_numbers.add(number)
+            line = self.lines[owner, row] = _Line(number, name)
+        return line
+
+    def put(self, events: XLine, name: str, times: tuple[int, int], stats: Iterable[XStat]) -> None:
+        """One more event; `times` are start and duration in ns on the common axis."""
         start_ns, duration_ns = times
-        line.events.add(
+        events.events.add(
             metadata_id=self.event(name),
             offset_ps=(start_ns - self.origin_ns) * _PICOSECONDS,
             duration_ps=max(duration_ns * _PICOSECONDS, 1),  # xprof leaves out what has no length
             stats=stats,
         )
 
+    def keep(self, line: _Line, events: XLine) -> None:
+        """Put the events, which are all that `events` holds, into the spool."""
+        data = events.SerializeToString()
+        line.pieces.append((self.spool.seek(0, os.SEEK_END), len(data)))
+        self.spool.write(data)
 
-def xspace(run_metadata: RunMetadata) -> XSpace:
-    """The step as an XSpace. Nodes without a possible time are left out; ``warnings`` counts them."""
-    space = XSpace()
+    def write(self, file: BinaryIO) -> None:
+        """The plane as a field of XSpace."""
+        rest = self.plane.SerializeToString(deterministic=True)
+        starts = []
+        for line in self.lines.values():
+            head = XLine(id=line.number, name=line.title()).SerializeToString()
+            starts.append(_field(3, len(head) + line.num_bytes) + head)
+        num_bytes = len(rest) + sum(map(len, starts)) + sum(line.num_bytes for line in self.lines.values())
+        file.write(_field(1, num_bytes) + rest)
+        for line, start in zip(self.lines.values(), starts, strict=True):
+            file.write(start)
+            for position, size in line.pieces:
+                self.spool.seek(position)
+                file.write(self.spool.read(size))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What an event needs to know of its step."""
+
+    middle_ns: int
+    shift_ns: int
+    cause: int
+    first_correlation: int
+    """Added to correlation ids, which each process counts from 1."""
+
+
+class XSpaceWriter:
+    """An XSpace of steps that are added one after the other.
+
+    Args:
+        origin_ns: wall time of the profile's begin; no event of any step may be before.
+    """
+
+    def __init__(self, origin_ns: int) -> None:
+        self.origin_ns = origin_ns
+        self.end_ns = origin_ns
+        self._spool = cast("BinaryIO", tempfile.TemporaryFile(buffering=1 << 20))  # noqa: SIM115 - see __exit__
+        self._gpus: dict[tuple[str, int], _Plane] = {}
+        self._host = self._plane("/host:CPU")
+        self._steps: dict[tuple[str, int, int], list[int]] = {}
+        """Owner, number and place among its like of a step -> number as cause, first start, last end."""
+        self._like: Counter[tuple[str, int]] = Counter()
+        self._inputs = 0
+        self._left_out = 0
+        self._warnings: list[str] = []
+
+    def __enter__(self) -> XSpaceWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._spool.close()
+
+    def add(
+        self, step: StepStats, *, number: int = 0, shift_ns: int = 0, owner: str = "", together: bool = True
+    ) -> tuple[int, int]:
+        """Add a step, or what one rank did in a step: how many nodes are drawn, and how many have no possible time.
+
+        Args:
+            step: what was recorded.
+            number: of the step.
+            shift_ns: added to its times.
+            owner: put after the names of its GPUs and before those of its threads; each has planes of its own.
+            together: the step of this number is one for all owners.
+        """
+        first_ns, last_ns = step_bounds(step) or (self.origin_ns, self.origin_ns)
+        self._like[owner, number] += 1
+        key = ("" if together else owner, number, self._like[owner, number])
+        part = _Part(
+            (first_ns + last_ns) // 2,
+            shift_ns,
+            self._step(key, first_ns + shift_ns, last_ns + shift_ns),
+            self._inputs << 32,
+        )
+        gpus = [_GPU_DEVICE.fullmatch(device.device) for device in step.dev_stats]
+        with_streams = {(gpu["prefix"], gpu["ordinal"]) for gpu in gpus if gpu and _is_stream(gpu["row"] or "")}
+        several = len({gpu["prefix"] for gpu in gpus if gpu and gpu["row"]}) > 1
+        slices = left_out = 0
+        for device, gpu in zip(step.dev_stats, gpus, strict=True):
+            row = gpu["row"] if gpu else None
+            if gpu is None or row is None:  # the host, or TensorFlow's ops placed on a GPU: the time the host took
+                drawn, without = _add_threads(self._host, owner, device, part)
+            elif (gpu["prefix"], gpu["ordinal"]) not in with_streams or _is_stream(row):
+                whose = owner or (gpu["prefix"].strip("/") if several else "")
+                drawn, without = _add_stream(self._gpu(int(gpu["ordinal"]), whose), row, device, part)
+            else:
+                continue
+            slices += drawn
+            left_out += without
+        self._inputs += 1
+        self._left_out += left_out
+        return slices, left_out
+
+    def warn(self, warning: str) -> None:
+        """Something that who opens the file should be told."""
+        self._warnings.append(warning)
+
+    def write(self, file: BinaryIO, about: str = "") -> None:
+        """Write all of it; `about` is what the file says of itself, as text."""
+        self._mark_steps()
+        environment = self._plane("Task Environment")
+        for name, value in (("profile_start_time", self.origin_ns), ("profile_stop_time", self.end_ns)):
+            environment.plane.stats.add(metadata_id=environment.stat(name), uint64_value=value)
+        if about:
+            environment.plane.stats.add(metadata_id=environment.stat("collector"), str_value=about)
+        owners = list(dict.fromkeys(owner for owner, _ in self._gpus))  # in the order in which they were added
+        gpus = [self._gpus[key] for key in sorted(self._gpus, key=lambda key: (owners.index(key[0]), key[1]))]
+        for number, built in enumerate([*gpus, self._host, environment], start=1):
+            built.plane.id = number
+            built.write(file)
+        rest = XSpace(hostnames=["localhost"], warnings=self._warnings)
+        if self._left_out:
+            rest.warnings.append(f"{self._left_out} nodes without a possible time were left out")
+        file.write(rest.SerializeToString())
+
+    def _plane(self, name: str) -> _Plane:
+        return _Plane(XPlane(name=name), self.origin_ns, self._spool)
+
+    def _gpu(self, ordinal: int, owner: str) -> _Plane:
+        if (owner, ordinal) not in self._gpus:
+            self._gpus[owner, ordinal] = self._plane(f"/device:GPU:{ordinal} {owner}".rstrip())
+        return self._gpus[owner, ordinal]
+
+    def _step(self, key: tuple[str, int, int], first_ns: int, last_ns: int) -> int:
+        """The number by which a step is named as a cause."""
+        self.end_ns = max(self.end_ns, last_ns)
+        step = self._steps.setdefault(key, [len(self._steps) + 1, first_ns, last_ns])
+        step[1:] = min(step[1], first_ns), max(step[2], last_ns)
+        return step[0]
+
+    def _mark_steps(self) -> None:
+        """A line of the host that says when each step was, in the words by which XProf knows a step."""
+        host, events = self._host, XLine()
+        for (_, number, _), (cause, start_ns, end_ns) in sorted(self._steps.items(), key=lambda step: step[1][1:]):
+            if end_ns > start_ns:
+                stats = [
+                    host.number("step_num", number),
+                    host.number("_r", 1),  # the root of all that it caused
+                    host.number("_pt", _STEP_CONTEXT),
+                    host.number("_p", cause),
+                ]
+                host.put(events, "train", (start_ns, end_ns - start_ns), stats)
+        if events.events:
+            host.keep(host.line("", "steps", "Steps", len(host.lines) + 1), events)
+
+
+def xspace(run_metadata: RunMetadata, number: int = 0) -> XSpace:
+    """The step of that number as an XSpace. Nodes without a possible time are left out; ``warnings`` counts them."""
     step = run_metadata.step_stats
     bounds = step_bounds(step)
-    origin_ns, end_ns = bounds or (0, 0)
-    gpus: dict[str, _Plane] = {}
-    host = _Plane(XPlane(name="/host:CPU"), origin_ns)
-    left_out = 0
-    with_streams = {
-        (found["prefix"], found["ordinal"])
-        for device in step.dev_stats
-        if (found := _GPU_DEVICE.fullmatch(device.device)) and _is_stream(found["row"] or "")
-    }
-    for device in step.dev_stats:
-        found = _GPU_DEVICE.fullmatch(device.device)
-        row = found["row"] if found else None
-        if found is None or row is None:  # the host, or TensorFlow's ops placed on a GPU: the time that the host took
-            left_out += _add_host_lines(host, device, origin_ns, end_ns)
-        elif (found["prefix"], found["ordinal"]) not in with_streams or (
-            row.startswith("stream:") and row[7:] != "all"
-        ):
-            name = f"/device:GPU:{found['ordinal']}"
-            if name not in gpus:
-                gpus[name] = _Plane(XPlane(name=name), origin_ns)
-            left_out += _add_stream(gpus[name], row, device, origin_ns, end_ns)
-    for number, built in enumerate([*(gpus[name] for name in sorted(gpus)), host], start=1):
-        built.plane.id = number
-        space.planes.append(built.plane)
-    environment = _Plane(XPlane(id=len(space.planes) + 1, name="Task Environment"), origin_ns)
-    for name, value in (("profile_start_time", origin_ns), ("profile_stop_time", end_ns)):
-        environment.plane.stats.add(metadata_id=environment.stat(name), uint64_value=value)
-    space.planes.append(environment.plane)
-    space.hostnames.append("localhost")
-    if left_out:
-        space.warnings.append(f"{left_out} nodes without a possible time were left out")
-    return space
+    file = BytesIO()
+    with XSpaceWriter(bounds[0] if bounds else 0) as writer:
+        writer.add(step, number=number)
+        writer.write(file)
+    return XSpace.FromString(file.getvalue())
+
+
+def _field(number: int, num_bytes: int) -> bytes:
+    """The head of a field of that many bytes in protobuf's wire format."""
+    return encode(number << 3 | 2) + encode(num_bytes)
 
 
 def _is_stream(row: str) -> bool:
     return row.startswith("stream:") and row != "stream:all"
 
 
-def _timed(device: DeviceStepStats, origin_ns: int, end_ns: int) -> tuple[list[_TimedNode], int]:
-    """The nodes that can be drawn with their times, in order of start, and how many cannot."""
-    middle_ns = (origin_ns + end_ns) // 2
-    timed = [(node, times) for node in device.node_stats if (times := node_times(node)) and is_near(*times, middle_ns)]
+def _timed(device: DeviceStepStats, part: _Part) -> tuple[list[_TimedNode], int]:
+    """The nodes that can be drawn with their times on the common axis, in order of start, and how many cannot."""
+    timed = [
+        (node, (times[0] + part.shift_ns, times[1]))
+        for node in device.node_stats
+        if (times := node_times(node)) and is_near(*times, part.middle_ns)
+    ]
     timed.sort(key=lambda pair: (pair[1][0], -pair[1][1]))
     return timed, len(device.node_stats) - len(timed)
 
 
-def _add_stream(built: _Plane, row: str, device: DeviceStepStats, origin_ns: int, end_ns: int) -> int:
-    """One line of a GPU; returns how many nodes cannot be drawn."""
-    line = built.line(row)
-    contents: dict[str, None] = {}
-    timed, left_out = _timed(device, origin_ns, end_ns)
+def _add_stream(built: _Plane, row: str, device: DeviceStepStats, part: _Part) -> tuple[int, int]:
+    """What one line of a GPU did in a step: how many nodes are drawn, and how many cannot be."""
+    number = re.fullmatch(r"stream:(\d{1,9})", row)
+    line = built.line("", row, f"Stream #{row.removeprefix('stream:')}", int(number[1]) if number else -1)
+    events = XLine()
+    timed, left_out = _timed(device, part)
     for node, times in timed:
         label, _, annotation = node.timeline_label.partition("@@")  # TensorFlow 2.1's tracer puts the op there
         op, _, activity = (annotation.partition("#")[0] or node.node_name).partition(":")
         details = dict(_DETAIL.findall(label))
-        stats = []
+        stats = [built.number("_ct", _STEP_CONTEXT), built.number("_c", part.cause)]
         if node.correlation_id:
-            stats.append(XStat(metadata_id=built.stat("correlation_id"), uint64_value=node.correlation_id))
+            stats.append(_correlation(built, node, part))
         if activity and op != activity:
             stats.append(built.text("tf_op", op))
         copy = _COPY.search(activity) or _COPY.match(label)
@@ -154,14 +331,21 @@ def _add_stream(built: _Plane, row: str, device: DeviceStepStats, origin_ns: int
             size = _NUM_BYTES.search(label)
             word = "memcpy_details" if copy else "memset_details"
             stats.append(built.text(word, f"kind:{kind or 'device'} size:{size[1] if size else 0} dest:0 async:1"))
-            contents[name] = None
+            line.contents[name] = None
         else:
             name = _DETAIL.sub("", label).strip() or activity or op
             stats.append(built.text("kernel_details", _kernel_details(details)))
-            contents["Compute"] = None
-        built.add(line, name, times, stats)
-    line.name = f"Stream #{row.removeprefix('stream:')}({','.join(contents) or 'Compute'})"
-    return left_out
+            line.contents["Compute"] = None
+        built.put(events, name, times, stats)
+    line.contents = line.contents or {"Compute": None}
+    built.keep(line, events)
+    return len(timed), left_out
+
+
+def _correlation(built: _Plane, node: NodeExecStats, part: _Part) -> XStat:
+    """The number that a call and what it launched share; no other input has it."""
+    number = part.first_correlation + node.correlation_id
+    return XStat(metadata_id=built.stat("correlation_id"), uint64_value=number)
 
 
 def _kernel_details(details: dict[str, str]) -> str:
@@ -173,15 +357,17 @@ def _kernel_details(details: dict[str, str]) -> str:
     )
 
 
-def _add_host_lines(host: _Plane, device: DeviceStepStats, origin_ns: int, end_ns: int) -> int:
-    """A line for each thread; returns how many nodes cannot be drawn."""
+def _add_threads(host: _Plane, owner: str, device: DeviceStepStats, part: _Part) -> tuple[int, int]:
+    """A line for each thread: how many nodes are drawn, and how many cannot be."""
     lines: dict[int, XLine] = {}
-    timed, left_out = _timed(device, origin_ns, end_ns)
+    timed, left_out = _timed(device, part)
     for node, times in timed:
-        thread = node.thread_id
-        if thread not in lines:
-            name = device.thread_names.get(thread) or f"{device.device} thread {thread}"
-            lines[thread] = host.plane.lines.add(id=len(host.plane.lines) + 1, name=name)
         stats = [host.text("timeline_label", node.timeline_label)] if node.timeline_label else []
-        host.add(lines[thread], node.node_name or "unknown", times, stats)
-    return left_out
+        if node.correlation_id:
+            stats.append(_correlation(host, node, part))
+        host.put(lines.setdefault(node.thread_id, XLine()), node.node_name or "unknown", times, stats)
+    for thread, events in lines.items():
+        name = device.thread_names.get(thread) or f"{device.device} thread {thread}"
+        line = host.line(f"{owner} {device.device}", thread, f"{owner} {name}".lstrip(), len(host.lines) + 1)
+        host.keep(line, events)
+    return len(timed), left_out

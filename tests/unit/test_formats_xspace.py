@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
 import pytest
 
-from collector.formats.xspace import xspace
+from collector.formats.xspace import XSpaceWriter, xspace
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
 from collector.protos.xplane_pb2 import XSpace
 
@@ -77,7 +79,7 @@ def test_t8_times_count_from_the_start_of_the_session(space):
     gpu, host, environment = space.planes
     assert all(line.timestamp_ns == 0 for plane in space.planes for line in plane.lines)
     assert [(e.offset_ps, e.duration_ps) for e in gpu.lines[0].events] == [(2_500_000, 1_001_000), (5_000_000, 1)]
-    assert [(e.offset_ps, e.duration_ps) for e in host.lines[0].events] == [(0, 9_000_000)]
+    assert [[(e.offset_ps, e.duration_ps) for e in line.events] for line in host.lines] == [[(0, 9_000_000)]] * 2
     assert {environment.stat_metadata[s.metadata_id].name: s.uint64_value for s in environment.stats} == {
         "profile_start_time": EPOCH_NS,
         "profile_stop_time": EPOCH_NS + 9000,
@@ -88,12 +90,67 @@ def test_details_are_in_xprofs_words(space):
     gpu, host, _ = space.planes
     kernel, copy = gpu.lines[0].events
     assert stats_of(gpu, kernel) == {
+        "_ct": 1,
+        "_c": 1,
         "correlation_id": 17,
         "tf_op": "layer1/conv",
         "kernel_details": "regs:64 static_shared:1024 dynamic_shared:0 grid:8,1,1 block:256,1,1 occ_pct:0",
     }
-    assert stats_of(gpu, copy) == {"tf_op": "x", "memcpy_details": "kind:HtoD size:4096 dest:0 async:1"}
-    assert host.lines[0].name == "main"
+    assert stats_of(gpu, copy) == {
+        "_ct": 1,
+        "_c": 1,
+        "tf_op": "x",
+        "memcpy_details": "kind:HtoD size:4096 dest:0 async:1",
+    }
+    assert [line.name for line in host.lines] == ["main", "Steps"]
+    assert stats_of(host, host.lines[1].events[0]) == {"step_num": 0, "_r": 1, "_pt": 1, "_p": 1}
+
+
+def steps_of(space):
+    """Number, start and duration (ns) of each step, and its number as a cause."""
+    [host] = [plane for plane in space.planes if plane.name == "/host:CPU"]
+    [line] = [line for line in host.lines if line.name == "Steps"]
+    stats = [stats_of(host, event) for event in line.events]
+    return [
+        (found["step_num"], event.offset_ps // 1000, event.duration_ps // 1000, found["_p"])
+        for found, event in zip(stats, line.events, strict=True)
+    ]
+
+
+def several(*steps, **common):
+    """Steps of one kernel each: (start, what `add` takes)."""
+    file = BytesIO()
+    with XSpaceWriter(EPOCH_NS) as writer:
+        for start_ns, more in steps:
+            kernel = node("a:k", EPOCH_NS + start_ns, 100, correlation_id=5)
+            device = DeviceStepStats(device="/gpu:0/stream:7", node_stats=[kernel])
+            host = DeviceStepStats(device="/cpu:0", node_stats=[node("launch", EPOCH_NS + start_ns, 9, thread_id=3)])
+            assert writer.add(StepStats(dev_stats=[host, device]), **more, **common) == (2, 0)
+        writer.write(file, about="{}")
+    return XSpace.FromString(file.getvalue())
+
+
+def test_steps_share_planes_and_lines_and_name_their_cause():
+    space = several((0, {"number": 4}), (5000, {"number": 5}), (9000, {"number": 5}))
+    assert [plane.name for plane in space.planes] == ["/device:GPU:0", "/host:CPU", "Task Environment"]
+    [line] = space.planes[0].lines
+    assert [event.offset_ps for event in line.events] == [0, 5_000_000, 9_000_000]
+    assert steps_of(space) == [(4, 0, 100, 1), (5, 5000, 100, 2), (5, 9000, 100, 3)]
+    kernels = [stats_of(space.planes[0], event) for event in line.events]
+    assert [kernel["_c"] for kernel in kernels] == [1, 2, 3]
+    assert len({kernel["correlation_id"] for kernel in kernels}) == 3  # each process counts from 1
+
+
+def test_ranks_have_planes_of_their_own_and_steps_together():
+    ranks = [(1000 * rank, {"number": 2, "owner": f"rank {rank}"}) for rank in (0, 2, 10)]
+    space = several(*ranks)
+    assert [plane.name for plane in space.planes[:-2]] == [f"/device:GPU:0 rank {rank}" for rank in (0, 2, 10)]
+    assert {line.name for line in space.planes[-2].lines} == {
+        *(f"rank {rank} /cpu:0 thread 3" for rank in (0, 2, 10)),
+        "Steps",
+    }
+    assert steps_of(space) == [(2, 0, 10_100, 1)]
+    assert len(steps_of(several(*ranks, together=False))) == 3
 
 
 def test_damaged_times_are_left_out_and_counted():
@@ -121,12 +178,12 @@ def test_a_step_of_impossible_times_alone_is_an_empty_profile(times):
     assert list(space.warnings) == ["1 nodes without a possible time were left out"]
 
 
-def test_streams_listed_many_times_have_lines_of_their_own():
+def test_many_streams_have_lines_of_their_own():
     many = 5_000  # each was looked for among all others before
-    names = ["/gpu:0/stream:7", "/gpu:0/stream:7.1"] * many + ["/gpu:0/stream:8"]
+    names = ["/gpu:0/stream:7", *(f"/gpu:0/stream:7.{context}" for context in range(many)), "/gpu:0/stream:8"] * 2
     space = xspace(RunMetadata(step_stats=StepStats(dev_stats=[DeviceStepStats(device=name) for name in names])))
     numbers = [line.id for line in space.planes[0].lines]
-    assert len(set(numbers)) == 2 * many + 1
+    assert len(set(numbers)) == len(numbers) == many + 2  # those listed twice once
     assert (numbers[0], numbers[-1]) == (7, 8)
 
 
@@ -140,8 +197,8 @@ def test_tensorflows_devices_are_told_apart():
     planes = {plane.name: [line.name for line in plane.lines] for plane in xspace(RunMetadata(step_stats=step)).planes}
     assert planes == {
         "/device:GPU:0": ["Stream #all(Compute)"],
-        "/device:GPU:2": ["Stream #4(Compute)"],
-        "/host:CPU": ["/device:GPU:0 thread 0"],
+        "/device:GPU:2 job:worker/replica:0/task:3": ["Stream #4(Compute)"],
+        "/host:CPU": ["/device:GPU:0 thread 0", "Steps"],
         "Task Environment": [],
     }
 

@@ -206,7 +206,7 @@ def test_a_merged_trace_can_be_read_and_merged_again(write, tmp_path):
     ("inputs", "output", "error", "says"),
     [
         ([], "a.json", CollectorError, "nothing to merge"),
-        (["step1.pb"], "a.xplane.pb", UnknownFormatError, "no format for several steps"),
+        (["step1.pb"], "a.pbtxt", UnknownFormatError, "no format for several steps"),
         (["nothing.pb"], "a.json", InvalidFileError, "nothing.pb"),
         (["empty.pb"], "a.json", InvalidFileError, "nothing in it has a time"),
         (["step1.pb", "later.pb"], "a.json", CollectorError, "later.pb begins 115 days after the first step"),

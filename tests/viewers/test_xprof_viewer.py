@@ -14,22 +14,27 @@ import pytest
 
 from collector.formats.xspace import xspace
 from collector.loading import load
+from collector.merging import merge
+from collector.protos import DeviceStepStats, StepStats
 
 
 @pytest.fixture(scope="module")
 def xprof(tmp_path_factory):
-    """`xprof(trace)`: XProf's tables. It is here, or in the Python that COLLECTOR_XPROF_PYTHON names."""
+    """`xprof(write)`: XProf's tables of what `write(path)` writes.
+
+    It is here, or in the Python that COLLECTOR_XPROF_PYTHON names.
+    """
     python = os.environ.get("COLLECTOR_XPROF_PYTHON") or (importlib.util.find_spec("xprof") and sys.executable)
     if not python:
         pytest.skip(
             "XPROF NOT TESTED: pip install xprof (354 MB), or set COLLECTOR_XPROF_PYTHON to a Python that has it"
         )
 
-    def tables(trace):
+    def tables(write):
         folder = tmp_path_factory.mktemp("log") / "plugins" / "profile" / "run"
         folder.mkdir(parents=True)
         path = folder / "host.xplane.pb"
-        path.write_bytes(xspace(trace.run_metadata).SerializeToString())
+        write(path)
         script = Path(__file__).with_name("xprof_tables.py")
         done = subprocess.run(
             [python, str(script), str(path)], capture_output=True, text=True, timeout=120, check=False
@@ -38,6 +43,27 @@ def xprof(tmp_path_factory):
         return json.loads(done.stdout)
 
     return tables
+
+
+def write_file(trace, path):
+    path.write_bytes(xspace(trace.run_metadata).SerializeToString())
+
+
+def viewer_rows(tables):
+    """(process, line, event) of all that XProf's trace viewer draws."""
+    processes = {e["pid"]: e["args"]["name"] for e in tables["events"] if e.get("name") == "process_name"}
+    threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in tables["events"] if e.get("name") == "thread_name"}
+    for event in tables["events"]:
+        if event.get("ph") == "X":
+            yield processes[event["pid"]], threads.get((event["pid"], event["tid"]), ""), event
+
+
+def gpu_rows(tables):
+    """(GPU, stream, start, duration in us) of what is on lines of streams."""
+    for process, line, event in viewer_rows(tables):
+        if line.startswith("Stream #"):
+            assert 0 <= event["ts"] < 1e9  # since the session began
+            yield process.removeprefix("/device:"), line.split("#")[1].split("(")[0], event["ts"], event["dur"]
 
 
 @pytest.mark.parametrize(
@@ -51,27 +77,73 @@ def xprof(tmp_path_factory):
 )
 def test_every_activity_of_the_gpu_is_in_xprofs_tables(shared, xprof, name):
     trace = load(shared / "data" / name)
-    tables = xprof(trace)
+    tables = xprof(lambda path: write_file(trace, path))
     wanted, launches = Counter(), 0
     for device in trace.step_stats.dev_stats:
         gpu, _, stream = device.device.partition("/stream:")
         if stream and stream != "all":
             wanted[f"GPU:{gpu[-1]}", stream] += len(device.node_stats)
             launches += sum(":MEM" not in node.node_name for node in device.node_stats)
-    processes = {e["pid"]: e["args"]["name"] for e in tables["events"] if e.get("name") == "process_name"}
-    threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in tables["events"] if e.get("name") == "thread_name"}
-    seen = Counter()
-    for event in tables["events"]:
-        line = threads.get((event.get("pid"), event.get("tid")), "")
-        if event.get("ph") == "X" and line.startswith("Stream #"):
-            seen[processes[event["pid"]].removeprefix("/device:"), line.split("#")[1].split("(")[0]] += 1
-            assert 0 <= event["ts"] < 1e9  # microseconds since the session began
-    assert seen == wanted
+    assert Counter(row[:2] for row in gpu_rows(tables)) == wanted
     assert sum(row["occurrences"] for row in tables["kernels"]) == launches
 
 
 def test_kernel_details_are_parsed(shared, xprof):
-    tables = xprof(load(shared / "data/gpu_traces/hta/a100_alexnet.json.gz"))
+    trace = load(shared / "data/gpu_traces/hta/a100_alexnet.json.gz")
+    tables = xprof(lambda path: write_file(trace, path))
     assert any(
         row["registers_per_thread"] > 0 and row["block_dim"] != "1,1,1" and row["op_name"] for row in tables["kernels"]
     )
+
+
+EPOCH_NS = 1_700_000_000_000_000_000
+
+
+def a_step(rank, number, kernels):
+    """A step of a rank: its kernels of 3 us each take turns on two streams, 10 us apart."""
+    start_ns = EPOCH_NS + 1_000_000 * number + 1_000 * rank
+    devices = [DeviceStepStats(device=f"/gpu:0/stream:{stream}") for stream in (7, 13)]
+    for place in range(kernels):
+        devices[place % 2].node_stats.add(
+            node_name="model/dense:sgemm",
+            timeline_label="void sgemm<float>(int) regs:64 shm:1024 grid:8,1,1 block:256,1,1",
+            all_start_nanos=start_ns + 10_000 * place,
+            all_end_rel_nanos=3_000,
+            correlation_id=place + 1,
+        )
+    calls = DeviceStepStats(device="/cpu:0", thread_names={9: "python"})
+    calls.node_stats.add(
+        node_name="cudaLaunchKernel",
+        all_start_nanos=start_ns - 500,
+        all_end_rel_nanos=400,
+        thread_id=9,
+        correlation_id=1,
+    )
+    return StepStats(dev_stats=[calls, *devices])
+
+
+@pytest.mark.parametrize("layout", ["sequence", "overlay"])
+def test_steps_and_ranks_of_a_merge_are_xprofs_steps(xprof, tmp_path, layout):
+    paths = []
+    for rank, number in [(0, 3), (0, 4), (0, 5), (1, 3), (1, 4), (1, 5)]:
+        paths.append(tmp_path / f"rank{rank}_step{number}.pb")
+        paths[-1].write_bytes(a_step(rank, number, kernels=4 + number).SerializeToString())
+    tables = xprof(lambda path: merge(paths, path, layout=layout))
+    rows = list(gpu_rows(tables))
+    assert sum(row["occurrences"] for row in tables["kernels"]) == len(rows) == 2 * (7 + 8 + 9)
+    assert {row["op_name"] for row in tables["kernels"]} == {"model/dense"}
+    steps = [(process, event["ts"], event["dur"]) for process, line, event in viewer_rows(tables) if line == "Steps"]
+    on_gpus = sorted(step for step in steps if "GPU" in step[0])
+    if layout == "sequence":
+        # Each GPU has the three steps, as long as what it did in them; the host says when each was for all ranks.
+        assert [(gpu, round(start, 3), round(length, 3)) for gpu, start, length in on_gpus] == [
+            (f"/device:GPU:0 rank {rank}", 0.5 + rank + 1_000 * (number - 3), 10 * (3 + number) + 3)
+            for rank in (0, 1)
+            for number in (3, 4, 5)
+        ]
+        assert len(tables["steps"]) == 3
+        for step, kernels in zip(tables["steps"], (7, 8, 9), strict=True):  # 3 us each; 4 where any GPU counts
+            assert 3 * kernels <= 1_000 * step["deviceComputeTimeMs"] <= 4 * kernels
+    else:
+        assert {gpu for gpu, *_ in on_gpus} == {f"/device:GPU:0 rank {r} step {n}" for r in (0, 1) for n in (3, 4, 5)}
+        assert max(start for _, start, _ in on_gpus) < 3

@@ -1,0 +1,193 @@
+"""The files that several steps can be drawn into: Chrome's, Perfetto's and XProf's."""
+
+from __future__ import annotations
+
+import gzip
+from collections import defaultdict
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, cast
+
+from collector.errors import UnknownFormatError
+from collector.formats.perfetto import deflated
+from collector.formats.xspace import XSpaceWriter
+from collector.protos.run_metadata_pb2 import RunMetadata
+from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+from collector.timeline.own import remarks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+    from types import ModuleType
+
+    from collector.protos.run_metadata_pb2 import Provenance
+
+Format = Literal["chrome", "perfetto", "xspace"]
+
+_STEPS_DEVICE = "Steps"
+
+
+class Placed(Protocol):
+    """A step that has its place on the common axis."""
+
+    number: int
+    rank: str
+    """``rank 3``; empty where there are not several."""
+    owner: str
+    """What is put before the names of its processes to tell them from others'."""
+    base_ns: int
+    """Wall time of the axis' 0."""
+    shift_ns: int
+    """Added to its own times."""
+
+    @property
+    def own_start_ns(self) -> int:
+        """First start on its own clock."""
+        ...
+
+    @property
+    def length_ns(self) -> int:
+        """From first start to last end."""
+        ...
+
+
+class MergedFile(Protocol):
+    """A file of several steps that is being written."""
+
+    def add(
+        self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None
+    ) -> tuple[int, int]:
+        """Draw a step: how many nodes are drawn, and how many have no possible time."""
+        ...
+
+    def finish(self, about: str) -> None:
+        """Write what is left, with what the file says of itself as JSON text."""
+        ...
+
+
+def format_of(target: Path) -> Format:
+    """The format that a file's suffix asks for.
+
+    Raises:
+        collector.UnknownFormatError: none that many steps can be written to.
+    """
+    name = target.name.lower()
+    if name.endswith(".xplane.pb"):
+        return "xspace"
+    if name.endswith((".pftrace", ".pftrace.gz")):
+        return "perfetto"
+    if name.endswith((".json", ".json.gz")):
+        return "chrome"
+    raise UnknownFormatError(
+        f"{target}: no format for several steps has this suffix",
+        "Use .json, .json.gz, .pftrace, .pftrace.gz or .xplane.pb",
+    )
+
+
+@contextmanager
+def merged_file(
+    file: BinaryIO, target: Path, converter: ModuleType, steps: Sequence[Placed], layout: str
+) -> Iterator[MergedFile]:
+    """A file for steps in this order, written to `file` in the format of `target`."""
+    kind = format_of(target)
+    if kind == "xspace":
+        with XSpaceWriter(steps[0].base_ns) as writer:
+            yield _XSpaceFile(writer, file, together=layout == "sequence")
+    else:
+        with _packed(file, target) as stream:
+            write = deflated(stream.write) if kind == "perfetto" else stream.write
+            yield _DrawnFile(converter.MergedTrace(write, perfetto=kind == "perfetto"), steps, layout)
+
+
+@contextmanager
+def _packed(file: BinaryIO, target: Path) -> Iterator[BinaryIO]:
+    """`file` itself, or a gzip stream into it; without name and time in it, equal traces are equal files."""
+    if target.suffix.lower() != ".gz":
+        yield file
+        return
+    with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:
+        yield cast("BinaryIO", packed)
+
+
+class _DrawnFile:
+    """Chrome's or Perfetto's trace, drawn natively."""
+
+    def __init__(self, trace: Any, steps: Sequence[Placed], layout: str) -> None:
+        self._trace = trace
+        self._steps = steps
+        self._layout = layout
+
+    def add(
+        self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None
+    ) -> tuple[int, int]:
+        slices, untimed = self._trace.add(
+            message,
+            is_run_metadata=is_run_metadata,
+            owner=step.owner,
+            base_ns=step.base_ns,
+            start_ns=step.own_start_ns,
+            shift_ns=step.shift_ns,
+            remarks=remarks_of(provenance),
+        )
+        return slices, untimed
+
+    def finish(self, about: str) -> None:
+        self._mark_steps()
+        self._trace.finish(about)
+
+    def _mark_steps(self) -> None:
+        """A process of each rank whose slices are its steps, and a mark across the axis where each step begins."""
+        base_ns = self._steps[0].base_ns
+        by_rank: dict[str, list[Placed]] = defaultdict(list)
+        for step in self._steps:
+            by_rank[step.rank].append(step)
+        for rank, own in by_rank.items():
+            message = StepStats(
+                dev_stats=[DeviceStepStats(device=_STEPS_DEVICE, node_stats=[_step_node(step) for step in own])]
+            ).SerializeToString()
+            self._trace.add(
+                message, is_run_metadata=False, owner=rank, base_ns=base_ns, start_ns=base_ns, shift_ns=0, remarks=[]
+            )
+        if self._layout == "sequence":
+            first: dict[int, int] = {}
+            for step in self._steps:
+                start_ns = step.own_start_ns + step.shift_ns
+                first[step.number] = min(first.get(step.number, start_ns), start_ns)
+            for number, start_ns in sorted(first.items(), key=lambda pair: pair[1]):
+                self._trace.mark(start_ns - base_ns, f"step {number}")
+
+
+def _step_node(step: Placed) -> NodeExecStats:
+    start_ns = step.own_start_ns + step.shift_ns
+    return NodeExecStats(
+        node_name=f"step {step.number}",
+        all_start_micros=start_ns // 1000,
+        all_start_nanos=start_ns,
+        all_end_rel_micros=max(step.length_ns // 1000, 1),
+        all_end_rel_nanos=step.length_ns,
+    )
+
+
+class _XSpaceFile:
+    """XProf's profile; it makes the marks of steps itself."""
+
+    def __init__(self, writer: XSpaceWriter, file: BinaryIO, *, together: bool) -> None:
+        self._writer = writer
+        self._file = file
+        self._together = together
+
+    def add(
+        self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None
+    ) -> tuple[int, int]:
+        step_stats = RunMetadata.FromString(message).step_stats if is_run_metadata else StepStats.FromString(message)
+        for name, details, _ in remarks_of(provenance):
+            self._writer.warn(f"{step.owner} {name} {details}".strip())
+        return self._writer.add(
+            step_stats,
+            number=step.number,
+            shift_ns=step.shift_ns,
+            owner=step.owner or step.rank,  # planes have no word for the rank that a device's name holds
+            together=self._together,
+        )
+
+    def finish(self, about: str) -> None:
+        self._writer.write(self._file, about)
