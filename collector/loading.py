@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
@@ -194,6 +195,10 @@ def _unpack(data: bytes, name: Path, skipped: Counter[str]) -> bytes:
     parts: list[bytes] = []
     room = MAX_BYTES
     rest = data
+    with contextlib.suppress(zlib.error):
+        head = zlib.decompressobj(wbits=31).decompress(data, _HEAD_BYTES)
+        if len(head) == _HEAD_BYTES and not head.startswith(_ZIP):
+            _check_head(head, name, len(data))
     while rest.startswith(_GZIP):  # a gzip file may be several, one after the other
         member = zlib.decompressobj(wbits=31)
         try:

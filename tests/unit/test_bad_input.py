@@ -8,6 +8,7 @@ import json
 import os
 import struct
 import threading
+import zlib
 
 import pytest
 
@@ -355,6 +356,13 @@ def test_a_sparse_file_of_gigabytes_is_refused_without_being_read(start, num_byt
     with pytest.raises(InvalidFileError, match=str(path)) as caught:
         collector.load(path)
     assert says in str(caught.value)
+
+
+def test_gigabytes_in_gzip_are_refused_by_the_first_of_them(write):
+    packer = zlib.compressobj(wbits=31)
+    data = b"".join(packer.compress(bytes(1 << 20)) for _ in range(64)) + packer.flush()
+    with pytest.raises(InvalidFileError, match="at byte 0: field number 0"):
+        collector.load(write("bomb.pb.gz", data * 60))
 
 
 def test_a_device_without_an_end_is_refused():
