@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collector.bench.errors import ArmError, BenchmarkError
     from collector.bench.gpu import Host, find_gpu
     from collector.bench.processes import Missing, Process, compare_processes
-    from collector.bench.report import Report
+    from collector.bench.report import Report, read_pandas
     from collector.bench.simulated import SimulatedCard
 
 _LAZY = {
@@ -40,6 +40,7 @@ _LAZY = {
     "compare_processes": "processes",
     "find_gpu": "gpu",
     "parametrize": "discovery",
+    "read_pandas": "report",
     "regressions": "baseline",
     "rotating": "comparing",
 }
@@ -62,6 +63,7 @@ __all__ = [
     "compare_processes",
     "find_gpu",
     "parametrize",
+    "read_pandas",
     "regressions",
     "rotating",
 ]

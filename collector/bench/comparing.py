@@ -129,7 +129,13 @@ def compare(
     usable = dict(arms) if check is None else _same_work(arms, check, gpu, failures)
     found = run(usable, design, gpu, progress)
     failures |= found.failures
-    roof = ceilings(gpu) if flops is not None or bytes is not None else None
+    warnings = _warnings(found, design, next(iter(arms)))
+    roof = None
+    if flops is not None or bytes is not None:
+        try:
+            roof = ceilings(gpu)
+        except Exception as error:  # what was measured is not to be lost for it
+            warnings.append(f"there is no roof to hold rates against: {error}")
     comparison = Comparison(
         arms={arm: _arm(found, arm) for arm in found.arms},
         reference=next(iter(found.arms)),
@@ -140,7 +146,7 @@ def compare(
         bytes=bytes,
         ceilings=asdict(roof) if roof else None,
         failures={arm: str(error) for arm, error in failures.items()},
-        warnings=_warnings(found, design, next(iter(arms))),
+        warnings=warnings,
         rounds=found.rounds,
         warm_up_rounds=found.warm_up_rounds,
         throttled_rounds=found.throttled_rounds,

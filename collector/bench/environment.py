@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
     from collector.bench.gpu import Gpu
 
-_LIBRARIES = ("numpy", "scipy", "cuda-python", "nvidia-ml-py", "torch", "triton", "cupy", "jax")
+_LIBRARIES = (
+    "numpy", "scipy", "cuda-python", "cuda-bindings", "nvidia-ml-py", "nvidia-cuda-nvrtc", "nvidia-cuda-cupti",
+    "nvidia-cublas", "torch", "triton", "cupy", "cupy-cuda12x", "cupy-cuda13x", "jax",
+)  # fmt: skip
 _FROM_RECORDING = ("driver_version", "cuda_version", "cupti_path", "cupti_api_version", "source")
 
 
@@ -37,6 +40,12 @@ def environment(gpu: Gpu, recorded: Mapping[str, Any]) -> dict[str, Any]:
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "program": sys.argv[0],
     }
+
+
+def loaded_torch() -> Any:
+    """PyTorch, if the program has loaded it and it was built for GPUs and has one; else None."""
+    torch: Any = sys.modules.get("torch")
+    return torch if torch is not None and torch.cuda.is_available() else None
 
 
 @functools.cache

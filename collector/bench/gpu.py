@@ -8,12 +8,12 @@ import inspect
 import os
 import platform
 import statistics
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from collector.bench.environment import loaded_torch
 from collector.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ _PROCESSES_EVERY_S = 1.0
 
 @dataclass(frozen=True)
 class CardState:
-    """How the card was doing at one moment."""
+    """How the card was doing at one moment. None: this sensor does not answer, as some do not on a part of a card."""
 
-    sm_clock_mhz: int
-    memory_clock_mhz: int
-    temperature_c: int
-    power_w: float
+    sm_clock_mhz: int | None
+    memory_clock_mhz: int | None
+    temperature_c: int | None
+    power_w: float | None
     throttled_by: tuple[str, ...] = ()
     """Reasons why its clocks were held down, empty when they were not."""
     other_processes: tuple[int, ...] = ()
@@ -174,7 +174,8 @@ class CudaGpu:
         self._touch_bytes = self.l2_bytes // 4
         self._touch_memory = self._call("cuMemAlloc", 2 * self._touch_bytes)
         self._events = (self._call("cuEventCreate", 0), self._call("cuEventCreate", 0))
-        self._nvml = _Nvml.open(self.uuid)
+        bus_id = bytes(self._call("cuDeviceGetPCIBusId", 64, device)).split(b"\0")[0].decode()
+        self._nvml = _Nvml.open(self.uuid, bus_id)
 
     def synchronize(self) -> None:
         """See `Gpu.synchronize`."""
@@ -215,22 +216,20 @@ class CudaGpu:
     def graph(self, call: Callable[[], Any], calls: int) -> Callable[[], Any]:
         """See `Gpu.graph`.
 
-        With torch loaded its graphs are used; else ``call`` takes, if given, the stream to launch on.
+        ``call`` is handed the stream to launch on where it has a parameter ``stream``. Else torch's graphs, which need
+        none, are used if torch is loaded; without it the stream is the first argument.
         """
-        torch: Any = sys.modules.get("torch")
-        if torch is not None:
+        parameters, torch = _parameters(call), loaded_torch()
+        if torch is not None and "stream" not in parameters:
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
                 for _ in range(calls):
                     call()
             return lambda: graph.replay()
-        try:
-            inspect.signature(call).bind(0)
-        except (TypeError, ValueError) as error:
-            raise TypeError(
-                "a call in a graph takes the stream to launch on (or use torch, whose graphs need none)"
-            ) from error
-        launch: Any = call
+        if not parameters:
+            raise TypeError("a call in a graph takes the stream to launch on (or use torch, whose graphs need none)")
+        handing: Any = call  # the stream
+        launch = (lambda stream: handing(stream=stream)) if "stream" in parameters else handing
         stream = self._call("cuStreamCreate", 1)  # CU_STREAM_NON_BLOCKING
         mode = self._driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
         self._call("cuStreamBeginCapture", stream, mode)
@@ -269,6 +268,14 @@ class CudaGpu:
         return _checked(self._driver, function, *arguments)
 
 
+def _parameters(call: Callable[..., Any]) -> list[str]:
+    """The parameters of ``call`` that an argument can be given for; none where that is not known."""
+    try:
+        return [name for name, each in inspect.signature(call).parameters.items() if each.kind != each.VAR_KEYWORD]
+    except (TypeError, ValueError):
+        return []
+
+
 class _Nvml:
     """One card's sensors, through nvidia-ml-py. Reads only."""
 
@@ -282,37 +289,41 @@ class _Nvml:
         self._asked_sensors = self._asked_for_others = float("-inf")
 
     @classmethod
-    def open(cls, uuid: str) -> _Nvml | None:
-        """The card with this uuid; None where NVML is not installed or does not answer."""
+    def open(cls, uuid: str, bus_id: str = "") -> _Nvml | None:
+        """The card with this uuid, or at this PCI address; None where NVML is not installed or does not answer."""
         try:
             import pynvml
 
             pynvml.nvmlInit()
-            return cls(pynvml, pynvml.nvmlDeviceGetHandleByUUID(uuid))
+            try:
+                return cls(pynvml, pynvml.nvmlDeviceGetHandleByUUID(uuid))
+            except Exception:  # CUDA gives a part of a card (MIG) a uuid of its own
+                return cls(pynvml, pynvml.nvmlDeviceGetHandleByPciBusId(bus_id))
         except Exception:  # nothing that NVML may say should stop a measurement
             return None
 
     def state(self) -> CardState | None:
-        """What the sensors say now; None when they do not answer."""
+        """What the sensors say now; None when whether the card is throttled is not known."""
         nvml, handle = self._nvml, self._handle
         try:
             reasons = nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
-            now = time.monotonic()
-            if now - self._asked_sensors >= _SENSORS_EVERY_S:
-                self._asked_sensors = now
-                self._sensors = {
-                    "sm_clock_mhz": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM),
-                    "memory_clock_mhz": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM),
-                    "temperature_c": nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),
-                    "power_w": nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
-                }
-            return CardState(
-                **self._sensors,
-                throttled_by=tuple(name for name in self._THROTTLING if reasons & self._reason(name)),
-                other_processes=self._other_processes(now),
-            )
         except Exception:
             return None
+        now = time.monotonic()
+        if now - self._asked_sensors >= _SENSORS_EVERY_S:
+            self._asked_sensors = now
+            power_mw = _answer(nvml.nvmlDeviceGetPowerUsage, handle)
+            self._sensors = {
+                "sm_clock_mhz": _answer(nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM),
+                "memory_clock_mhz": _answer(nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_MEM),
+                "temperature_c": _answer(nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
+                "power_w": None if power_mw is None else power_mw / 1000,
+            }
+        return CardState(
+            **self._sensors,
+            throttled_by=tuple(name for name in self._THROTTLING if reasons & self._reason(name)),
+            other_processes=self._other_processes(now),
+        )
 
     def _other_processes(self, now: float) -> tuple[int, ...]:
         if now - self._asked_for_others >= _PROCESSES_EVERY_S:
@@ -326,3 +337,11 @@ class _Nvml:
 
     def _reason(self, name: str) -> int:
         return int(getattr(self._nvml, f"nvmlClocksThrottleReason{name}", 0))
+
+
+def _answer(ask: Callable[..., Any], *arguments: Any) -> Any:
+    """What a sensor says; None where it does not."""
+    try:
+        return ask(*arguments)
+    except Exception:  # NVML's errors are classes that it makes at run time
+        return None

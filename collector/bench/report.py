@@ -244,7 +244,9 @@ class Report:
             raise InvalidFileError(f"{path} is a damaged benchmark report: {error!r}") from error
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row for each kept sample: benchmark, every axis, arm, round, time_ns.
+        """One row for each kept sample: benchmark, every axis, arm, round, time_ns; see `read_pandas` for files.
+
+        What is not counted in ns has a column named after its unit.
 
         Raises:
             collector.MissingDependencyError: pandas is not installed.
@@ -254,12 +256,28 @@ class Report:
         except ImportError as error:
             raise MissingDependencyError("pandas is not installed", "pip install pandas") from error
         rows = [
-            {"benchmark": each.name, **each.parameters, "arm": name, "round": index, "time_ns": taken}
+            {
+                "benchmark": each.name,
+                **each.parameters,
+                "arm": name,
+                "round": index,
+                "time_ns" if each.unit == "ns" else each.unit: taken,
+            }
             for each in self.comparisons
             for name, arm in each.arms.items()
             for index, taken in enumerate(arm.times_ns)
         ]
         return pandas.DataFrame(rows)
+
+
+def read_pandas(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Return the samples of a stored report as a data frame; see `Report.to_pandas`.
+
+    Raises:
+        collector.InvalidFileError: it is no report; see `Report.load`.
+        collector.MissingDependencyError: pandas is not installed.
+    """
+    return Report.load(path).to_pandas()
 
 
 def joined(reports: Sequence[Report]) -> Report:

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
+import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from collector.bench.environment import loaded_torch
 from collector.errors import OutputError
 from collector.files import atomic_write
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from collector.bench.gpu import Gpu
+
+
+_SIZE = 8192
+_PRODUCT_SECONDS = 120
+_NO_LIBRARY = "no matrix library installed"
 
 
 @dataclass(frozen=True)
@@ -37,7 +47,11 @@ class MeasuresCeilings(Protocol):
 
 
 def ceilings(gpu: Gpu) -> Ceilings | None:
-    """Return the card's ceilings, from the cache if they were measured before; None where they cannot be measured."""
+    """Return the card's ceilings, from the cache if they were measured before; None where they cannot be measured.
+
+    Raises:
+        Exception: whatever the card says to a measurement that it has no memory for, for example.
+    """
     if not isinstance(gpu, MeasuresCeilings):
         return None
     if gpu.simulated:
@@ -45,7 +59,8 @@ def ceilings(gpu: Gpu) -> Ceilings | None:
     file = _cache_file(gpu.uuid)
     with contextlib.suppress(OSError, ValueError, TypeError):
         known = Ceilings(**json.loads(file.read_text(encoding="utf-8")))
-        if known.flop_per_s is not None or "torch" not in sys.modules:  # else it can be measured now
+        can_be_measured_now = loaded_torch() is not None or (known.measured_with == _NO_LIBRARY and _torch_installed())
+        if known.flop_per_s is not None or not can_be_measured_now:
             return known
     found = gpu.measure_ceilings()
     with contextlib.suppress(OSError, OutputError):  # measured again next time
@@ -55,18 +70,66 @@ def ceilings(gpu: Gpu) -> Ceilings | None:
     return found
 
 
-def matrix_product_rate(gpu: Gpu, size: int = 8192, repeats: int = 10) -> tuple[float | None, str]:
-    """Return FLOP/s of a bfloat16 product of two ``size`` x ``size`` matrices, and with what; best of ``repeats``."""
-    torch: Any = sys.modules.get("torch")
-    if torch is None:
+def matrix_product_rate(gpu: Gpu, size: int = _SIZE, repeats: int = 10) -> tuple[float | None, str]:
+    """Return FLOP/s of a bfloat16 product of two ``size`` x ``size`` matrices, and with what; best of ``repeats``.
+
+    Where torch is installed and not loaded, another process does it: loading it would change the program's own.
+    """
+    torch = loaded_torch()
+    if torch is not None:
+        return _product_rate(torch, lambda call: gpu.event_ns(call), size, repeats)
+    if "torch" in sys.modules:  # and it was built without CUDA
         return None, "no matrix library loaded"
+    if not _torch_installed():
+        return None, _NO_LIBRARY
+    command = [sys.executable, "-m", __name__, gpu.uuid, str(size), str(repeats)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PRODUCT_SECONDS, check=True)
+        rate, told = json.loads(done.stdout.splitlines()[-1])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
+        trouble = (getattr(error, "stderr", None) or "").strip().splitlines() or [str(error)]
+        return None, f"torch cannot multiply here: {trouble[-1]}"
+    return float(rate), str(told)
+
+
+def _torch_installed() -> bool:
+    return importlib.util.find_spec("torch") is not None
+
+
+def _product_rate(
+    torch: Any, event_ns: Callable[[Callable[[], Any]], float], size: int, repeats: int
+) -> tuple[float, str]:
     a = torch.randn(size, size, device="cuda", dtype=torch.bfloat16)
     b = torch.randn(size, size, device="cuda", dtype=torch.bfloat16)
     out = torch.empty(size, size, device="cuda", dtype=torch.bfloat16)
-    best = min(gpu.event_ns(lambda: torch.matmul(a, b, out=out)) for _ in range(repeats + 3))
+    best = min(event_ns(lambda: torch.matmul(a, b, out=out)) for _ in range(repeats + 3))
     return 2.0 * size**3 / best * 1e9, f"torch {torch.__version__}"
+
+
+def _torch_event_ns(torch: Any) -> Callable[[Callable[[], Any]], float]:
+    def event_ns(call: Callable[[], Any]) -> float:
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        call()
+        end.record()
+        end.synchronize()
+        return float(begin.elapsed_time(end)) * 1e6
+
+    return event_ns
 
 
 def _cache_file(uuid: str) -> Path:
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(root) / "cupti-collector" / f"ceilings-{uuid}.json"
+
+
+def main(uuid: str, size: str, repeats: str) -> None:
+    """Print the rate of a matrix product on the card with this uuid, in a process of its own."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = uuid
+    import torch
+
+    print(json.dumps(_product_rate(torch, _torch_event_ns(torch), int(size), int(repeats))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collector.bench.report import Comparison, Report
     from collector.bench.statistics import Verdict
 
-_WIDTH = 140
+_WIDTH = 160
 _SHOWN_KERNELS = 8
 _WIDEST = 10.0  # relative half-width of an interval that is still worth a figure
 _STYLE = {"faster": "green", "slower": "red", "same": "cyan", "not enough data": "yellow", "reference": "dim"}
@@ -161,7 +161,9 @@ def _figures(comparison: Comparison, verdicts: dict[str, Verdict]) -> Table:
             "" if ratio is None or not ratio.low > 0 else f"{ratio.low:.4f}..{ratio.high:.4f}",
             f"[{style}]{verdict_text(verdict, float(comparison.design.get('same_within', 0)))}[/{style}]",
         ]
-        cells += [str(each) for each in (arm.launches, arm.copies + arm.memsets, arm.synchronizations)] * on_gpu
+        per_sample = comparison.design.get("graph_calls") or 1
+        done = (arm.launches, arm.copies + arm.memsets, arm.synchronizations)
+        cells += [f"{each / per_sample:g}" for each in done] * on_gpu
         flops, moved, roof = comparison.flop_per_s(name), comparison.bytes_per_s(name), roofs[name]
         cells += [] if flops is None else [f"{flops / 1e12:.4g}"]
         cells += [] if moved is None else [f"{moved / 1e9:.4g}"]

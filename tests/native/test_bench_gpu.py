@@ -151,6 +151,21 @@ def test_other_processes_are_those_that_are_not_this_one(nvml, pids, others):
     assert card.state().other_processes == others
 
 
+def test_a_sensor_that_does_not_answer_leaves_the_others(nvml, monkeypatch):
+    _, card = nvml(reasons=0x8)
+    monkeypatch.setattr(sys.modules["pynvml"], "nvmlDeviceGetPowerUsage", lambda handle: 1 / 0)
+    assert card.state() == CardState(1980, 1980, 55, None, ("HwSlowdown",))
+
+
+def test_a_part_of_a_card_is_found_by_its_address(nvml, monkeypatch):
+    nvml()
+    pynvml, asked = sys.modules["pynvml"], []
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByUUID", lambda uuid: 1 / 0)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByPciBusId", asked.append)
+    assert _Nvml.open("GPU-of-a-part", "0000:1B:00.0").state() is not None
+    assert asked == ["0000:1B:00.0"]
+
+
 def test_a_card_whose_sensors_do_not_answer_has_no_state(nvml, monkeypatch):
     _, card = nvml()
     monkeypatch.setattr(sys.modules["pynvml"], "nvmlDeviceGetCurrentClocksThrottleReasons", lambda handle: 1 / 0)
@@ -261,10 +276,25 @@ def test_with_torch_its_graphs_are_used(cuda, monkeypatch):
         def __exit__(self, *exc):
             log.append("end")
 
-    torch = SimpleNamespace(cuda=SimpleNamespace(CUDAGraph=Graph, graph=Capture))
+    torch = SimpleNamespace(cuda=SimpleNamespace(CUDAGraph=Graph, graph=Capture, is_available=lambda: True))
     monkeypatch.setitem(sys.modules, "torch", torch)
     cuda.gpu.graph(lambda: log.append("call"), 2)()
     assert log == ["begin", "call", "call", "end", "replay"]
+    del log[:]
+    cuda.gpu.graph(lambda a=1: log.append(a), 1)()  # what a call keeps in its defaults is no stream
+    assert log == ["begin", 1, "end", "replay"]
+    del log[:]
+    cuda.gpu.graph(launcher(cuda, "k"), 2)()  # and one that takes a stream launches on that
+    assert log == []
+
+
+WITHOUT_CUDA = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False))
+
+
+def test_a_torch_that_was_built_without_cuda_is_as_none(cuda, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", WITHOUT_CUDA)
+    cuda.gpu.graph(launcher(cuda, "k"), 3)()
+    assert roofline.matrix_product_rate(cuda.gpu) == (None, "no matrix library loaded")
 
 
 def test_memory_that_is_not_there_is_told_as_such(cuda):
@@ -280,6 +310,7 @@ def test_memory_that_is_not_there_is_told_as_such(cuda):
 
 
 def test_ceilings_are_measured_once_and_again_when_a_product_can_be(cuda, monkeypatch, tmp_path):
+    monkeypatch.setattr(roofline, "_torch_installed", lambda: False)
     first = roofline.ceilings(cuda.gpu)
     assert first.bytes_per_s > 0
     assert first.flop_per_s is None
@@ -287,7 +318,9 @@ def test_ceilings_are_measured_once_and_again_when_a_product_can_be(cuda, monkey
     assert Ceilings(**stored) == first
     monkeypatch.setattr(CudaGpu, "measure_ceilings", lambda self: Ceilings(1e12, 2e14, "torch 9"))
     assert roofline.ceilings(cuda.gpu) == first
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "torch", WITHOUT_CUDA)
+    assert roofline.ceilings(cuda.gpu) == first
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: True)))
     assert roofline.ceilings(cuda.gpu).flop_per_s == 2e14
     monkeypatch.delitem(sys.modules, "torch")
     assert roofline.ceilings(cuda.gpu).flop_per_s == 2e14
@@ -302,6 +335,7 @@ def test_a_product_is_timed_by_events_with_torch(monkeypatch):
     torch = SimpleNamespace(
         bfloat16="bf16", __version__="9", matmul=matmul,
         randn=lambda *size, device, dtype: size, empty=lambda *size, device, dtype: size,
+        cuda=SimpleNamespace(is_available=lambda: True),
     )  # fmt: skip
     monkeypatch.setitem(sys.modules, "torch", torch)
 
@@ -316,6 +350,56 @@ def test_a_product_is_timed_by_events_with_torch(monkeypatch):
     assert told == "torch 9"
     assert len(made) == 6
     assert rate == pytest.approx(2 * 1024**3 / 1_950_000 * 1e9)
+
+
+TORCH = """
+import os, time
+__version__ = "9 on " + os.environ["CUDA_VISIBLE_DEVICES"]
+bfloat16 = "bf16"
+def randn(*size, device, dtype):
+    if size[0] > 5000:
+        raise RuntimeError("CUDA out of memory")
+    return size
+empty = randn
+def matmul(a, b, out):
+    pass
+class cuda:
+    is_available = staticmethod(lambda: True)
+    class Event:
+        def __init__(self, enable_timing): assert enable_timing
+        def record(self): pass
+        def synchronize(self): pass
+        def elapsed_time(self, other): return 2.0
+"""
+
+
+def test_where_torch_is_not_loaded_another_process_multiplies(cuda, monkeypatch, tmp_path):
+    (tmp_path / "torch.py").write_text(TORCH)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(roofline, "_torch_installed", lambda: True)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    rate, told = roofline.matrix_product_rate(cuda.gpu, size=1024)
+    assert told == f"torch 9 on {cuda.gpu.uuid}"
+    assert rate == pytest.approx(2 * 1024**3 / 2e-3)
+    assert "torch" not in sys.modules
+    assert roofline.matrix_product_rate(cuda.gpu) == (
+        None,
+        "torch cannot multiply here: RuntimeError: CUDA out of memory",
+    )
+
+
+def test_a_card_without_room_for_the_ceilings_keeps_what_was_measured(cuda, monkeypatch):
+    pytest.importorskip("scipy")
+    from collector import bench
+
+    def no_room(self):
+        raise UnavailableError("cuMemAlloc failed with CUDA error 2")
+
+    monkeypatch.setattr(CudaGpu, "measure_ceilings", no_room)
+    comparison = bench.compare({"one": launcher(cuda, "k")}, gpu=cuda.gpu, bytes=1000, max_rounds=40).comparison
+    assert comparison.arms["one"].median_ns.estimate == 1000
+    assert comparison.ceilings is None
+    assert "there is no roof to hold rates against: cuMemAlloc failed with CUDA error 2" in comparison.warnings
 
 
 def test_a_driver_that_says_no_is_no_gpu(cuda, monkeypatch):

@@ -115,6 +115,17 @@ def test_samples_as_a_data_frame():
     assert frame.groupby(["n", "arm"]).time_ns.median().loc[(256, "a")] == pytest.approx(10_000, rel=0.01)
 
 
+def test_a_stored_report_is_a_data_frame_in_one_call(tmp_path):
+    pytest.importorskip("pandas")
+    stored = report(comparison(), comparison(name="memory", unit="bytes"))
+    stored.save(tmp_path / "r.json")
+    frame = bench.read_pandas(tmp_path / "r.json")
+    assert frame.equals(stored.to_pandas())
+    assert list(frame.columns) == ["benchmark", "n", "arm", "round", "time_ns", "bytes"]
+    assert frame[frame.benchmark == "memory"].time_ns.isna().all()
+    assert frame[frame.benchmark == "memory"].bytes.notna().all()
+
+
 def test_reports_of_two_cards_are_not_joined():
     assert len(joined([report(), report()]).comparisons) == 2
     with pytest.raises(bench.BenchmarkError, match="different cards"):
