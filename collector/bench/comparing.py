@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from collector.bench.checks import Check
 from collector.bench.design import Cache, Clock, Design
 from collector.bench.environment import environment
-from collector.bench.errors import ArmError, BenchmarkError
-from collector.bench.experiment import Progress, Run, failure_of, run
+from collector.bench.errors import ArmError
+from collector.bench.experiment import Progress, Run, failure_of, no_arm_left, run
 from collector.bench.gpu import Gpu, Host, find_gpu
 from collector.bench.report import Arm, Comparison, Report
 from collector.bench.roofline import ceilings
@@ -196,7 +196,7 @@ def _same_work(
             reference, reference_name = result if kept is None else kept(result), name
         usable[name] = call
     if not usable:
-        raise BenchmarkError(f"no arm could be measured; {next(iter(failures.values()))}")
+        raise no_arm_left(failures)
     return usable
 
 

@@ -185,8 +185,7 @@ class _Experiment:
 
     def check_arms_left(self) -> None:
         if not self.left():
-            first = next(iter(self.failures.values()))
-            raise BenchmarkError(f"no arm could be measured; {first.cause}", first.remedy) from first
+            raise no_arm_left(self.failures)
 
     @contextlib.contextmanager
     def blaming(self, name: str) -> Iterator[None]:
@@ -374,6 +373,11 @@ def failure_of(name: str, error: Exception) -> ArmError:
         failure = ArmError(name, f"it raised {type(error).__name__}: {error}")
     failure.__cause__ = error
     return failure
+
+
+def no_arm_left(failures: Mapping[str, ArmError]) -> BenchmarkError:
+    """The error that says of every arm why it could not be measured."""
+    return BenchmarkError(f"no arm could be measured; {'; '.join(map(str, failures.values()))}")
 
 
 def _varying(

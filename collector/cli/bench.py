@@ -125,6 +125,8 @@ def _measure_here(instances: Sequence[Instance], arguments: argparse.Namespace) 
                 reports.append(_measure(instance, options, partial(tell, index, instance)))
             except CollectorError as error:
                 troubles.append(f"{instance.title}: {error}")
+            except Exception as error:  # an option that cannot be, a card that a kernel left unusable
+                troubles.append(f"{instance.title}: {type(error).__name__}: {error}")
     return joined(reports) if reports else None, troubles
 
 
@@ -173,10 +175,13 @@ def _regressed(report: Report, before: Report, arguments: argparse.Namespace) ->
     found, notes = regressions(
         report, before, fail_above=arguments.fail_above, allow_other_machine=arguments.allow_other_machine
     )
-    print(f"\nAgainst {arguments.baseline} (a regression is above {100 * arguments.fail_above:g} %):")
+    share = f"{100 * arguments.fail_above:g} %"
+    print(f"\nAgainst {arguments.baseline}: time now over time then (a regression is slower by more than {share}):")
     for each in found:
         interval = each.ratio.interval
-        said = "REGRESSION" if each.failed else "changed" if each.differs else "no change seen"
+        said = "REGRESSION" if each.failed else "no change seen"
+        if each.differs and not each.failed:
+            said = "slower" if interval.estimate > 1 else "faster"
         title = f"{each.title} {each.arm}".strip()
         print(f"  {title}: {interval.estimate:.4f} ({interval.low:.4f}..{interval.high:.4f}) {said}")
     for note in notes:

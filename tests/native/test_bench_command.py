@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -67,6 +68,9 @@ def test_a_regression_is_status_1_and_the_same_again_is_0(bench_file, capsys, tm
     assert "scale[n=2] b: 1.14" in told
     assert told.count("REGRESSION") == 1
     assert main(["bench", bench_file(12_000), *once, "--fail-above", "20%"]) == 0
+    told = capsys.readouterr().out
+    assert "time now over time then (a regression is slower by more than 20 %)" in told
+    assert re.search(r"scale\[n=2\] b: .* slower$", told, re.MULTILINE)
 
 
 DRIFTING = """
@@ -110,6 +114,27 @@ def test_what_cannot_be_measured_is_named_and_the_rest_reported(runs, bench_file
     assert "scale[n=2]" in told.out
     assert "arm 'idle': it launches nothing" in told.out
     assert told.err == "collector: worse: benchmark worse raised OSError: no disk\n"
+
+
+BAD_OPTION = """
+@bench.benchmark
+def nan():
+    with bench.SimulatedCard() as card:
+        yield bench.case({"a": card.kernel("a", 1_000)}, gpu=card, flops=float("nan"))
+
+@bench.benchmark
+def misspelt():
+    with bench.SimulatedCard() as card:
+        yield bench.case({"a": card.kernel("a", 1_000)}, gpu=card, flop=1)
+"""
+
+
+def test_an_option_that_cannot_be_costs_no_other_benchmark_its_figures(bench_file, capsys):
+    assert main(["bench", bench_file(more=BAD_OPTION), "-k", "n=2|nan|misspelt"]) == 1
+    told = capsys.readouterr()
+    assert "scale[n=2]" in told.out
+    assert "collector: nan: ValueError: flops is nan: a positive number is needed\n" in told.err
+    assert "collector: misspelt: TypeError: compare() got an unexpected keyword argument 'flop'\n" in told.err
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,8 @@ def test_with_no_arm_left_there_is_no_report(card):
         bench.compare({"bad": raises}, gpu=card)
     with pytest.raises(bench.BenchmarkError, match=r"no arm could be measured; arm 'bad'.*no such kernel"):
         bench.compare({"bad": raises}, gpu=card, check=bench.allclose())
+    with pytest.raises(bench.BenchmarkError, match=r"arm 'bad'.*no such kernel.*arm 'idle'.*launches nothing"):
+        bench.compare({"bad": raises, "idle": lambda: None}, gpu=card)
 
 
 @pytest.mark.parametrize(
