@@ -314,21 +314,31 @@ def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: 
     for each in timed:
         numbers[id(each)] = counted[each.rank] if each.number is None else each.number
         counted[each.rank] += 1
-    first: dict[int, int] = {}  # step -> its start on whichever rank was first
+    like: Counter[tuple[int | None, int]] = Counter()
+    together: dict[int, tuple[int, int]] = {}  # what was the same step on all ranks; a rank's second of a number is not
+    first: dict[tuple[int, int], int] = {}  # step -> its start on whichever rank was first
     for each in timed:
         number = numbers[id(each)]
-        first[number] = min(first.get(number, corrected[id(each)]), corrected[id(each)])
+        step = together[id(each)] = number, like[each.rank, number]
+        like[each.rank, number] += 1
+        first[step] = min(first.get(step, corrected[id(each)]), corrected[id(each)])
     several = len({each.rank for each in timed}) > 1
     placed = []
     for each in timed:
         number = numbers[id(each)]
-        moved = base_ns - first[number] if layout == "overlay" else 0
+        start_ns = corrected[id(each)]
+        if layout == "overlay":
+            begin_ns = first[together[id(each)]]
+            # Clocks so far apart say nothing of each other.
+            moved = base_ns - (begin_ns if start_ns - begin_ns <= _LONGEST_NS // 2 else start_ns)
+        else:
+            moved = 0
         shift_ns = moved - _offset(each, offsets)
         if each.end_ns + shift_ns - base_ns > _LONGEST_NS:
             days = (each.start_ns + shift_ns - base_ns) // (24 * 3600 * 10**9)
             raise CollectorError(
                 f"{each.source.name} begins {days} days after the first step: too far for one time axis",
-                "Overlay the steps instead (layout overlay)",
+                "Overlay the steps (layout overlay), or put the ranks' clocks right",
             )
         rank = f"rank {each.rank}" if several and each.rank is not None else ""
         named = "" if each.rank_in_devices else rank

@@ -90,6 +90,15 @@ def test_overlaid_steps_begin_together_in_processes_of_their_own(write, tmp_path
     assert marks == []
 
 
+def test_steps_of_clocks_far_apart_and_of_one_number_are_overlaid_too(write, tmp_path):
+    years = 3 * 365 * 24 * 3600 * 10**9
+    starts = {"rank0_step1": 0, "rank1_step1": 700, "rank2_step1": years, "again_rank0_step1": years // 2}
+    paths = [write(f"{name}.pb", step(start_ns)) for name, start_ns in starts.items()]
+    report = collector.merge(paths, tmp_path / "all.json", layout="overlay")
+    begins = {Path(each.name).stem: each.start_ns + each.shift_ns - EPOCH_NS for each in report.inputs}
+    assert begins == {"rank0_step1": 0, "rank1_step1": 700, "rank2_step1": 0, "again_rank0_step1": 0}
+
+
 def test_steps_that_overlap_in_time_never_share_a_track(write, tmp_path):
     paths = [write(f"part{number}.pb", step(60 * number)) for number in range(3)]
     slices, _, _ = drawn(collector.merge(paths, tmp_path / "all.json").output)
