@@ -210,33 +210,34 @@ def _crowd(shared: _Shared) -> tuple[float, float] | None:
     sampled = [(theirs[:, 1], ours[::stride, 1]) for theirs, ours in shared]
     differences = np.sort(np.concatenate([(ours[:, None] - theirs).ravel() for theirs, ours in sampled]))
     possible = _possible(sampled)
-    count = len(differences)
+    total = len(differences)
     elapsed_ns = max(max(np.ptp(theirs), np.ptp(ours)) for theirs, ours in sampled)
     range_ns = max(int(differences[-1] - differences[0]), int(elapsed_ns), _RESOLUTION_NS)
-    widths = _widths(range_ns)
+    counts = _counts(min(possible, total))
     best: tuple[float, float, float] | None = None
-    least = math.log(count * len(widths) / _CHANCE)  # as many stretches are tried
-    for width_ns in widths:
-        held = np.minimum(
-            np.searchsorted(differences, differences + width_ns, side="right") - np.arange(count), possible
-        )
-        most = int(held.max())
-        expected = 2 * count * width_ns / range_ns
-        if most < 2 or most <= expected:
+    least = math.log(total * max(len(counts), 1) / _CHANCE)  # as many stretches are tried
+    for count in counts:
+        widths = np.maximum(differences[count - 1 :] - differences[: total - count + 1], _RESOLUTION_NS)
+        shortest = int(widths.min())
+        expected = 2 * total * shortest / range_ns
+        if count <= expected:
             continue
-        likelihood = most * math.log(most / expected) - (most - expected)
+        likelihood = count * math.log(count / expected) - (count - expected)
         if likelihood > least and (best is None or likelihood > best[0]):
             # Of equals the nearest to clocks that agree.
-            starts = np.flatnonzero(held == most)
-            at = int(starts[np.argmin(np.abs(differences[starts] + width_ns / 2))])
-            best = (likelihood, float(differences[at]), float(differences[min(at + most, count) - 1]))
+            starts = np.flatnonzero(widths == shortest)
+            at = int(starts[np.argmin(np.abs(differences[starts] + shortest / 2))])
+            best = (likelihood, float(differences[at]), float(differences[at + count - 1]))
     return best[1:] if best else None
 
 
-def _widths(range_ns: int) -> list[float]:
-    """Lengths of stretches to try: from the resolution on, each a quarter longer."""
-    steps = max(math.ceil(math.log(range_ns / _RESOLUTION_NS) / math.log(1.25)), 1)
-    return [_RESOLUTION_NS * 1.25**step for step in range(steps)]
+def _counts(most: int) -> list[int]:
+    """How many differences to look for together: from all to two, each time a sixteenth fewer."""
+    counts = []
+    while most >= 2:
+        counts.append(most)
+        most = min(most - 1, most * 15 // 16)
+    return counts
 
 
 def _paired(shared: _Shared, first_ns: float, last_ns: float) -> _Fit | None:
