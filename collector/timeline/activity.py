@@ -152,7 +152,7 @@ def gpu_activity(node: Any) -> Activity:
         activity = Activity(short, "memcpy", op=op, copy_kind=_COPY_KINDS.get(kind, kind))
     elif short.startswith(("MEMSET", "Memset")):
         activity = Activity(short, "memset", op=op)
-    elif "Synchronize" in short:
+    elif _is_waiting(short):
         return Activity(short, "sync", op=op)
     else:
         activity = Activity(short, "kernel", op=op)
@@ -164,11 +164,15 @@ def gpu_activity(node: Any) -> Activity:
     return activity
 
 
+def _is_waiting(name: str) -> bool:
+    return any(part in name for part in ("Synchronize", "WaitEvent", " Sync", "Wait Event"))
+
+
 def host_activity(node: Any) -> Activity:
     """A node on a host's device."""
     name = node.node_name
     if _API.match(name):
-        return Activity(name, "sync" if "Synchronize" in name else "api")
+        return Activity(name, "sync" if _is_waiting(name) else "api")
     op, inputs = parse_op_label(node.timeline_label)
     return Activity(name, "op", op="" if op in ("unknown", name) else op, inputs=", ".join(inputs))
 

@@ -345,15 +345,18 @@ class _Picture:
             f'{{"ph":"X","name":{_json(activity.name or "(no name)")},{look},{place},'
             f'"ts":{_micros(start)},"dur":{_micros(item.duration)}{args}}}'
         )
+        # Inside the slice by a tenth of a ns: see chrome_writer.cpp.
+        inside = "1" if item.duration > 0 else ""
         flow = f'"name":"launch","cat":"launch",{place},"ts":{_micros(start)}'
         if group.takes_arrows:
             arrow = self.launches.flow_to(item.node, activity, item.start, group.rank)
             if arrow:
-                yield f'{{"ph":"f","bp":"e","id":{arrow},{flow}}}'
+                yield f'{{"ph":"f","bp":"e","id":{arrow},{flow}{inside}}}'
         elif not group.name.on_gpu:
             number = self.launches.flows_from(item.node, item.start, item.ordinal, group.rank, self.next_flow)
+            inside = "" if activity.category == "sync" else inside
             for arrow in range(self.next_flow, self.next_flow + number):
-                yield f'{{"ph":"s","id":{arrow},{flow}}}'
+                yield f'{{"ph":"s","id":{arrow},{flow}{inside}}}'
             self.next_flow += number
             self.figures["arrows"] += number
 

@@ -86,6 +86,13 @@ void Clear(Activity& activity) {
   activity.num_details = 0;
 }
 
+// "cudaStreamSynchronize", "cuStreamWaitEvent", and "Stream Sync", "Stream Wait Event" as PyTorch's profiler calls what
+// they make of the GPU.
+bool IsWaiting(std::string_view name) {
+  return Contains(name, "Synchronize") || Contains(name, "WaitEvent") || Contains(name, " Sync") ||
+         Contains(name, "Wait Event");
+}
+
 }  // namespace
 
 Span SpanOf(const Node& node) {
@@ -133,7 +140,7 @@ void ReadGpuActivity(const Node& node, Activity& activity) {
     activity.category = Category::kMemset;
     ReadBytesLabel(label, activity);
     TakeDetails(label, activity);
-  } else if (Contains(kind, "Synchronize")) {
+  } else if (IsWaiting(kind)) {
     activity.category = Category::kSync;
   } else {
     activity.category = Category::kKernel;
@@ -149,7 +156,7 @@ void ReadHostActivity(const Node& node, Activity& activity) {
       StartsWith(node.name, "cu") && ((node.name.size() > 2 && IsUpper(node.name[2])) ||
                                       (StartsWith(node.name, "cuda") && node.name.size() > 4 && IsUpper(node.name[4])));
   if (is_api) {
-    activity.category = Contains(node.name, "Synchronize") ? Category::kSync : Category::kApi;
+    activity.category = IsWaiting(node.name) ? Category::kSync : Category::kApi;
     return;
   }
   activity.category = Category::kOp;

@@ -128,10 +128,15 @@ void ChromeWriter::OnSlice(const Slice& slice) {
   }
   AppendArguments(output_, slice, num_written, slice.num_arguments);
   output_.Append(slice.num_arguments > 0 ? std::string_view("}}") : "}");
+  // An arrow's end is a moment, of which Catapult makes the slice that ends then rather than the one that starts then:
+  // so it lies inside by less than the ns at which Perfetto cuts. What has no length has no inside, nor may a call that
+  // waits lie behind what it caused: that may have no length and start with it.
+  const bool has_inside = slice.duration_ns > 0;
+  const bool starts_inside = has_inside && slice.category != Category::kSync;
   for (uint64_t i = 0; i < slice.num_flows_out; ++i) {
-    AppendFlow("{\"ph\":\"s\",\"id\":", slice.first_flow_out + i, slice.start_ns);
+    AppendFlow("{\"ph\":\"s\",\"id\":", slice.first_flow_out + i, slice.start_ns, starts_inside);
   }
-  if (slice.flow_in != 0) AppendFlow("{\"ph\":\"f\",\"bp\":\"e\",\"id\":", slice.flow_in, slice.start_ns);
+  if (slice.flow_in != 0) AppendFlow("{\"ph\":\"f\",\"bp\":\"e\",\"id\":", slice.flow_in, slice.start_ns, has_inside);
 }
 
 const ChromeWriter::RememberedSlice& ChromeWriter::Remembered(const Slice& slice) {
@@ -174,14 +179,14 @@ void ChromeWriter::AppendArguments(Output& output, const Slice& slice, size_t fi
   }
 }
 
-void ChromeWriter::AppendFlow(std::string_view start, uint64_t id, int64_t time_ns) {
+void ChromeWriter::AppendFlow(std::string_view start, uint64_t id, int64_t time_ns, bool inside) {
   NextEvent();
   output_.Append(start);
   output_.AppendNumber(id);
   output_.Append(",\"name\":\"launch\",\"cat\":\"launch\"");
   place_->AppendTo(output_);  // that of the slice just written
   AppendMicros(time_ns);
-  output_.Append('}');
+  output_.Append(inside ? "1}" : "}");
 }
 
 void ChromeWriter::OnValue(const Value& value) {

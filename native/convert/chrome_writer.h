@@ -39,7 +39,7 @@ class ChromeWriter : public TraceVisitor {
   // A slice's arguments from the `first` on.
   static void AppendArguments(Output& output, const Slice& slice, size_t first, size_t end);
   static void AppendStart(Output& output, const Slice& slice);
-  void AppendFlow(std::string_view start, uint64_t id, int64_t time_ns);
+  void AppendFlow(std::string_view start, uint64_t id, int64_t time_ns, bool inside);
   // `,"pid":1,"tid":2,"ts":`
   const Fragment& Place(uint32_t pid, uint32_t tid);
   void AppendMetadata(uint32_t pid, uint32_t tid, std::string_view event, std::string_view key);

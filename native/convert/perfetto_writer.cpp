@@ -38,9 +38,9 @@ constexpr uint32_t kMetadata = 2, kMetadataName = 1, kMetadataText = 2;
 
 enum EventType : uint64_t { kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounterEvent = 4 };
 enum SequenceFlags : uint64_t { kNone = 0, kCleared = 1, kNeedsState = 2 };
-constexpr uint64_t kOrderedByRank = 3;           // TrackDescriptor.ChildTracksOrdering.EXPLICIT
+constexpr uint64_t kOrderedByRank = 3;     // TrackDescriptor.ChildTracksOrdering.EXPLICIT
 constexpr uint64_t kAllOrderedByRank = 1;  // TrackDescriptor.ProcessOrdering, .ThreadOrdering
-constexpr uint64_t kSequence = 1;                // all packets come from one writer
+constexpr uint64_t kSequence = 1;          // all packets come from one writer
 constexpr uint64_t kWallClock = 1, kTraceClock = 6;
 // Texts held in memory before everything interned is dropped: some ten thousand long kernel names.
 constexpr size_t kMaxInternedBytes = 8 << 20;

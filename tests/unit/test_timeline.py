@@ -367,8 +367,8 @@ def test_own_face_tells_the_step():
 def test_arrows_join_calls_and_what_they_caused():
     text = chrome_trace(launched_step())
     slices = {(e["pid"], e["tid"], e["ts"]): e["name"] for e in events(text, "X")}
-    starts = {e["id"]: slices[e["pid"], e["tid"], e["ts"]] for e in events(text, "s")}
-    ends = {e["id"]: slices[e["pid"], e["tid"], e["ts"]] for e in events(text, "f")}
+    starts = {e["id"]: slices[e["pid"], e["tid"], round(e["ts"], 3)] for e in events(text, "s")}
+    ends = {e["id"]: slices[e["pid"], e["tid"], round(e["ts"], 3)] for e in events(text, "f")}
     assert len(ends) == len(events(text, "f")) == 3
     assert sorted((starts[i], ends[i]) for i in ends) == [
         ("cudaLaunchKernel", "sgemm"),
