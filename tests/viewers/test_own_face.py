@@ -1,11 +1,12 @@
 """Our own trace in Perfetto's trace processor, in both formats: everything arrives, where and when it should.
 
-The traps T1 to T10 of Chrome traces and track events are shown in test_viewer_harness.py; here they must not bite.
+The traps T1 to T10 of traces and their readers are shown in test_viewer_harness.py; here they must not bite. (T8 and T9
+are XSpace's: test_xprof_viewer.py and tests/unit/test_formats_xspace.py.)
 """
 
 from __future__ import annotations
 
-import json
+import zlib
 from collections import Counter
 
 import pytest
@@ -22,9 +23,6 @@ select process.name, thread.name, slice.name, slice.ts, slice.dur, slice.categor
 from slice left join thread_track on slice.track_id = thread_track.id
 left join thread using (utid) left join process using (upid)
 where process.name is not null order by 1, 2, 4, 5, 3"""
-FLOWS = """
-select begins.name, begins.ts, ends.name, ends.ts
-from flow join slice begins on begins.id = slice_out join slice ends on ends.id = slice_in order by 2, 4, 1, 3"""
 COUNTERS = """
 select process.name, counter_track.name, counter.ts, counter.value
 from counter join process_counter_track counter_track on counter.track_id = counter_track.id
@@ -34,8 +32,9 @@ PROCESSES = "select pid, name from process where name is not null order by pid"
 
 RECORDED = [
     "gpu_traces/torch_tutorial/h100_transformer_after.json.gz",
-    "gpu_traces/hta/v100_rank1of2_diff_test_graphs.json.gz",  # kernels of CUDA graphs overlap on one stream
+    "gpu_traces/hta/a100_alexnet.json.gz",
     "gpu_traces/hta/mi250_minitoy.json.gz",  # stream 0
+    "gpu_traces/hta/v100_rank1of2_diff_test_graphs.json.gz",  # kernels of CUDA graphs overlap on one stream
     "tf/inputs/synth/gpu_mid.step_stats.pb",
     "tf/inputs/synth/gpu_two.step_stats.pb",
     "tf/inputs/synth/many_lanes.step_stats.pb",
@@ -59,36 +58,129 @@ def counter_values(rows, suffix):
     return [[process, cut(name), ts, value] for process, name, ts, value in rows]
 
 
-def text_of(name, suffix):
-    """A slice's name as it was written: Perfetto keeps JSON's escapes, and ends a text at a zero byte."""
-    if suffix == "json" and name is not None:
-        name = json.loads('"' + name.replace('"', '\\"') + '"')
-    return name and name.partition("\0")[0]
-
-
-def ends(flows):
-    """Where arrows begin and end. Chrome's format names no slice: of two that touch at that moment the wrong one may
-    be shown as its end, where one of them has no length."""
-    return Counter((name, start, end) for name, start, _, end in flows)
+# Arrows that Perfetto draws to the wrong one of two slices that begin in one row at one moment, of which one has no
+# length: Chrome's format names no slice. TensorFlow's microseconds make such; the native format has no such case.
+ASTRAY = {
+    "tf/inputs/synth/gpu_mid.step_stats.pb": 2,
+    "tf/inputs/synth/gpu_two.step_stats.pb": 3,
+    "tf/inputs/synth/equal_times.step_stats.pb": 6,
+    "tf/inputs/synth/odd_times.step_stats.pb": 1,
+}
+# Times before 1970, reversed, or centuries away: what of them can be drawn is counted in tests/native.
+HALF_DRAWN = {"tf/inputs/synth/odd_times.step_stats.pb", "tf/inputs/synth/overflow.step_stats.pb"}
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_both_formats_show_the_same_and_all_of_it(perfetto, shared, tmp_path, name):
-    seen = {}
-    for suffix in ("json", "pftrace"):
-        report = merge([find(shared, name)], tmp_path / f"trace.{suffix}")
-        view = perfetto(report.output, SLICES, FLOWS, COUNTERS, THREADS, PROCESSES)
-        assert view.load_errors == []
-        assert view.problems == {}, suffix
-        slices, flows, counters, threads, processes = view.answers
-        drawn = sum(each.slices for each in report.inputs)
-        assert len(slices) == drawn + 1, suffix  # and the step itself
-        assert all(duration >= 0 for *_, duration, _ in slices)
-        assert len({tid for tid, _, _ in threads}) == len(threads)
-        slices = [[process, thread, text_of(slice_, suffix), *rest] for process, thread, slice_, *rest in slices]
-        flows = [[text_of(name, suffix), *rest] for name, *rest in flows]
-        seen[suffix] = (slices, ends(flows), counter_values(counters, suffix), processes)
-    assert seen["json"] == seen["pftrace"]
+def test_both_formats_show_exactly_what_is_in_the_step(perfetto, pictures, shared, tmp_path, name):
+    step = load(find(shared, name))
+    report = merge([step], tmp_path / "trace.json")
+    wanted = pictures.written(report.output)
+    assert wanted.num_slices == sum(each.slices for each in report.inputs) + 1  # and the step itself
+    if name not in HALF_DRAWN:
+        # "GPU 0 stream 7 (/gpu:0/stream:7)"; a device that has no better name than its own is called that.
+        drawn = {process.rpartition(" (")[2].removesuffix(")"): done for process, done in wanted.by_process().items()}
+        del drawn["Steps"]
+        assert drawn == pictures.work(step.step_stats)
+
+    view = perfetto(report.output, *pictures.PERFETTO_SQL, THREADS)
+    assert (view.load_errors, view.problems) == ([], {})
+    seen = pictures.in_perfetto(view.answers[:-1], units=True)
+    assert (seen.rows, seen.counters, seen.marks) == (wanted.rows, wanted.counters, wanted.marks)
+    assert ((seen.arrows - wanted.arrows).total(), seen.arrows.total()) == (ASTRAY.get(name, 0), wanted.arrows.total())
+    assert Counter((begin, row, at) for begin, (row, _, at) in seen.arrows.elements()) == Counter(
+        (begin, row, at) for begin, (row, _, at) in wanted.arrows.elements()
+    )
+    assert len(set(named := [tid for tid, _, name in view.answers[-1] if name])) == len(named) == len(wanted.rows)
+
+    view = perfetto(merge([step], tmp_path / "trace.pftrace").output, *pictures.PERFETTO_SQL, THREADS)
+    assert (view.load_errors, view.problems) == ([], {})
+    assert pictures.in_perfetto(view.answers[:-1], units=False) == wanted.cut_at_zero_bytes()
+    assert len(set(named := [tid for tid, _, name in view.answers[-1] if name])) == len(named) == len(wanted.rows)
+
+
+@pytest.mark.parametrize("name", RECORDED[:3])
+def test_arrows_lead_from_the_call_to_what_it_caused(pictures, shared, tmp_path, name):
+    """By the correlation ids of the step itself: no more arrows, no fewer, and the right ends."""
+    step = load(find(shared, name))
+    wanted = pictures.written(merge([step], tmp_path / "trace.json").output)
+    devices = step.step_stats.dev_stats
+    first_ns = min(node.all_start_nanos for device in devices for node in device.node_stats)
+    calls = {}
+    for device in devices:
+        for node in device.node_stats if device.device.startswith("/cpu") else ():
+            if node.correlation_id:
+                assert calls.setdefault(node.correlation_id, node) is node
+    caused = Counter(
+        (call.node_name, call.all_start_nanos - first_ns, device.device, node.all_start_nanos - first_ns)
+        for device in devices
+        if "/gpu" in device.device and not device.device.endswith(("/stream:all", "/memcpy"))
+        for node in device.node_stats
+        if (call := calls.get(node.correlation_id))
+    )
+    assert caused == Counter(
+        (call, at, process.rpartition(" (")[2].removesuffix(")"), start)
+        for (_, call, at), ((process, _), _, start) in wanted.arrows.elements()
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "kernels", "kept_of_the_recording"),
+    [
+        # Absolute microseconds with three decimals do not fit a double: rounded, 8 kernels overlap.
+        ("gpu_traces/hta/v100_displaytimeunit_ns.json.gz", 4350, 4342),
+        # Kernels of one CUDA graph overlap on their stream.
+        ("gpu_traces/hta/v100_rank1of2_diff_test_graphs.json.gz", 9876, 9852),
+    ],
+)
+def test_t1_t5_kernels_that_perfetto_drops_of_the_recording_are_all_in_ours(
+    perfetto, shared, tmp_path, name, kernels, kept_of_the_recording
+):
+    count = "select count(*) from slice where category = 'kernel'"
+    recording = shared / "data" / name
+    assert perfetto(recording, count).answers == [[[kept_of_the_recording]]]
+    step = load(recording)
+    for suffix in FORMATS:
+        view = perfetto(merge([step], tmp_path / f"trace.{suffix}").output, count)
+        assert (view.load_errors, view.problems, view.answers) == ([], {}, [[[kernels]]])
+
+
+def test_t1_programmatic_dependent_launch_keeps_all_768_kernels(perfetto, write_trace, tmp_path):
+    """In the numbers of a B200's recording: 768 kernels on one stream, 38 of them start before the last has ended."""
+    early = range(20, 768, 20)
+    durations = [1100 if i + 1 in early else 900 for i in range(768)]
+    kernels = [node(f"k{i}:k{i}", 1000 * i, duration_ns) for i, duration_ns in enumerate(durations)]
+    naive = [
+        {"ph": "X", "name": f"k{i}", "cat": "kernel", "pid": 1, "tid": 7, "ts": i, "dur": duration_ns / 1000}
+        for i, duration_ns in enumerate(durations)
+    ]
+    count = "select count(*) from slice where category = 'kernel'"
+    view = perfetto(write_trace(naive), count)
+    assert view.problems == {"slice_drop_overlapping_complete_event": 38}
+    assert view.answers == [[[730]]]
+    lanes = """select thread.name, count(*) from slice join thread_track on track_id = thread_track.id
+               join thread using (utid) where slice.category = 'kernel' group by 1 order by 1"""
+    for suffix in FORMATS:
+        view = perfetto(draw(tmp_path, suffix, ("/gpu:0/stream:7", kernels, {})), SLICES, lanes)
+        assert view.problems == {}
+        assert sorted(row[2:5] for row in work_slices(view)) == sorted(
+            [f"k{i}", 1000 * i, duration_ns] for i, duration_ns in enumerate(durations)
+        )
+        assert view.answers[1] == [["stream 7", 730], ["stream 7 lane 2", 38]]
+
+
+def test_native_traces_ask_for_our_order_of_processes_and_threads(tmp_path):
+    """The page that is tested is older than this: only that it is asked for can be seen, in the root's descriptor."""
+    uuid, process_ordering, thread_ordering = 1, 19, 20
+    explicit = 1
+    root = bytes([uuid << 3, 0, *key(process_ordering), explicit, *key(thread_ordering), explicit])
+    content = draw(tmp_path, "pftrace", ("/gpu:0/stream:7", [node("a:a", 0, 9)], {})).read_bytes()
+    first_packets = zlib.decompressobj().decompress(content[content.index(b"x^") :])
+    assert root in first_packets
+
+
+def key(number):
+    """The key of a varint field above 15."""
+    return (number << 3) & 0x7F | 0x80, number >> 4
 
 
 STEPS = [f"gpu_traces/tf_ikhlestov/gpu_timeline_02_step_{step}.json.gz" for step in range(3)]
@@ -112,16 +204,6 @@ def test_merged_traces_lose_nothing(perfetto, shared, tmp_path, names, options, 
     owners = {"overlay": "step {} ", "sequence": "rank {} " if names is RANKS else ""}[report.layout]
     for at in range(len(names)):
         assert any(name.startswith(owners.format(at)) and "GPU" in name for _, name in processes)
-
-
-def test_recorded_launches_reach_their_kernels(perfetto, shared, tmp_path):
-    trace = load(shared / "data/gpu_traces/torch_tutorial/h100_transformer_after.json.gz")
-    for suffix in FORMATS:
-        report = merge([trace], tmp_path / f"trace.{suffix}")
-        [flows] = perfetto(report.output, FLOWS).answers
-        assert len(flows) == 48  # one for each kernel
-        assert {source for source, *_ in flows} <= {"cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel"}
-        assert all(start <= end for _, start, _, end in flows)
 
 
 def node(name, start_ns, duration_ns, label="", **more):
@@ -148,7 +230,7 @@ def work_slices(view):
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_t1_t3_kernels_that_overlap_on_a_stream_keep_their_lengths(perfetto, tmp_path, suffix):
+def test_t1_and_t3_kernels_that_overlap_on_a_stream_keep_their_lengths(perfetto, tmp_path, suffix):
     kernels = [node("a:a", 0, 10_000), node("b:b", 5_000, 10_000), node("c:c", 9_999, 2), node("d:d", 15_000, 1)]
     view = perfetto(draw(tmp_path, suffix, ("/gpu:0/stream:7", kernels, {})), SLICES)
     assert view.problems == {}

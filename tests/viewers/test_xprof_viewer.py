@@ -147,3 +147,22 @@ def test_steps_and_ranks_of_a_merge_are_xprofs_steps(xprof, tmp_path, layout):
     else:
         assert {gpu for gpu, *_ in on_gpus} == {f"/device:GPU:0 rank {r} step {n}" for r in (0, 1) for n in (3, 4, 5)}
         assert max(start for _, start, _ in on_gpus) < 3
+
+
+def test_t8_lines_that_begin_at_the_epoch_lose_their_events_in_xprof(shared, xprof):
+    """The trap itself: the same XSpace with absolute times for its lines."""
+    trace = load(shared / "data/gpu_traces/hta/a100_alexnet.json.gz")
+
+    def write_absolute(path):
+        space = xspace(trace.run_metadata)
+        for plane in space.planes:
+            for line in plane.lines:
+                line.timestamp_ns += 1_700_000_000_000_000_000
+        path.write_bytes(space.SerializeToString())
+
+    def events_in_the_session(tables):
+        return sum(0 <= event["ts"] < 1e9 for _, _, event in viewer_rows(tables))
+
+    ours = xprof(lambda path: write_file(trace, path))
+    assert events_in_the_session(ours) == len(list(viewer_rows(ours)))
+    assert events_in_the_session(xprof(write_absolute)) == 0

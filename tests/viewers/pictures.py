@@ -1,0 +1,266 @@
+"""One trace as a picture: its rows, arrows, counters and marks, as written and as each viewer holds it.
+
+`written` reads a Chrome trace, `in_catapult` and `in_perfetto` translate what the viewers answer; where all three are
+equal, the viewer shows exactly what the file says. `work` tells from the StepStats alone what must be in the file, so
+that a writer and a viewer that agree on a mistake are found out.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+Row = tuple[str, str | int]
+"""A process's name, and a thread's: or its number, where it has no name."""
+Place = tuple[Row, str, int]
+"""A slice: its row, its name, its start in ns."""
+
+# Asked of Perfetto's engine, in Node and in its own page; the answers go to `in_perfetto` in this order.
+PERFETTO_SQL = (
+    """select process.name, coalesce(thread.name, thread.tid), slice.name, slice.ts, slice.dur
+       from slice join thread_track on slice.track_id = thread_track.id
+       join thread using (utid) join process using (upid)""",
+    """select from_process.name, coalesce(from_thread.name, from_thread.tid), begins.name, begins.ts,
+              to_process.name, coalesce(to_thread.name, to_thread.tid), ends.name, ends.ts
+       from flow join slice begins on begins.id = slice_out join slice ends on ends.id = slice_in
+       join thread_track from_track on from_track.id = begins.track_id
+       join thread from_thread on from_thread.utid = from_track.utid
+       join process from_process on from_process.upid = from_thread.upid
+       join thread_track to_track on to_track.id = ends.track_id
+       join thread to_thread on to_thread.utid = to_track.utid
+       join process to_process on to_process.upid = to_thread.upid""",
+    """select process.name, track.name, counter.ts, counter.value
+       from counter join process_counter_track track on counter.track_id = track.id
+       join process using (upid) order by counter.ts""",
+    """select slice.name, slice.ts from slice
+       where slice.track_id not in (select id from thread_track)""",
+    "select count(*) from flow",
+    "select count(*) from counter",
+)
+
+
+@dataclass
+class Picture:
+    """All times are ns since the first moment of the trace."""
+
+    rows: dict[Row, Counter[tuple[str, int, int]]] = field(default_factory=lambda: defaultdict(Counter))
+    """Name, start and duration of every slice of a row."""
+    arrows: Counter[tuple[Place, Place]] = field(default_factory=Counter)
+    counters: dict[tuple[str, str], list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    """Process and counter -> time and value, in the order of time."""
+    marks: Counter[tuple[str, int]] = field(default_factory=Counter)
+
+    @property
+    def num_slices(self) -> int:
+        """In all rows together."""
+        return sum(row.total() for row in self.rows.values())
+
+    def cut_at_zero_bytes(self) -> Picture:
+        """The names of slices as far as a zero byte, where Perfetto ends a text of its own format."""
+
+        def cut(name: str) -> str:
+            return name.partition("\0")[0]
+
+        picture = Picture(counters=self.counters, marks=self.marks)
+        for row, slices in self.rows.items():
+            for (name, start_ns, duration_ns), number in slices.items():
+                picture.rows[row][cut(name), start_ns, duration_ns] += number
+        for ((row, name, at), (other_row, other, other_at)), number in self.arrows.items():
+            picture.arrows[(row, cut(name), at), (other_row, cut(other), other_at)] += number
+        return picture
+
+    def by_process(self) -> dict[str, Counter[tuple[int, int]]]:
+        """Process -> start and duration of its slices, whatever their row."""
+        found: dict[str, Counter[tuple[int, int]]] = defaultdict(Counter)
+        for (process, _), slices in self.rows.items():
+            for (_, start_ns, duration_ns), number in slices.items():
+                found[process][start_ns, duration_ns] += number
+        return dict(found)
+
+
+def events_of(path: Path) -> list[dict[str, Any]]:
+    """The events of a Chrome trace, numbers with a point as exact decimals."""
+    content = path.read_bytes()
+    text = gzip.decompress(content) if path.name.endswith(".gz") else content
+    events: list[dict[str, Any]] = json.loads(text, parse_float=Decimal)["traceEvents"]
+    return events
+
+
+def nanoseconds(microseconds: Decimal | int) -> int:
+    """Exactly; a fraction of a nanosecond is an error."""
+    exact = Decimal(microseconds) * 1000
+    assert exact == int(exact)
+    return int(exact)
+
+
+def written(path: Path) -> Picture:
+    """What our own face wrote into a Chrome trace. An arrow's ends follow the slices that they belong to."""
+    events = events_of(path)
+    processes = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    picture, begins, ends = Picture(), {}, {}
+    for event in events:
+        match event["ph"]:
+            case "X":
+                row = processes[event["pid"]], threads[event["tid"]]
+                start_ns = nanoseconds(event["ts"])
+                picture.rows[row][event["name"], start_ns, nanoseconds(event["dur"])] += 1
+                place = row, event["name"], start_ns
+            case "s":
+                assert event["id"] not in begins
+                begins[event["id"]] = place
+            case "f":
+                assert event["id"] not in ends
+                ends[event["id"]] = place
+            case "C":
+                [value] = event["args"].values()
+                picture.counters[processes[event["pid"]], event["name"]].append((nanoseconds(event["ts"]), int(value)))
+            case "i":
+                picture.marks[event["name"], nanoseconds(event["ts"])] += 1
+    assert begins.keys() == ends.keys()
+    picture.arrows = Counter((begins[number], ends[number]) for number in begins)
+    return picture
+
+
+def compatible_in_perfetto(events: Sequence[Mapping[str, Any]]) -> tuple[Picture, int, int]:
+    """What Perfetto makes of TensorFlow's events, by the rules of its importer; slices dropped; arrows dropped.
+
+    Lane 0 of a process is the lane that has the process's number (T2). A slice that ends after the one around it is
+    dropped (T1). An arrow is between the innermost slices at its ends; one that ends before it begins is dropped, which
+    TensorFlow's are where an input was kept until after its reader began.
+    """
+    names = {event["pid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
+    picture, dropped, backwards = Picture(), 0, 0
+    open_slices: dict[tuple[int, int], list[tuple[int, Place]]] = defaultdict(list)
+    begins: dict[int, Place] = {}
+    for event in sorted(
+        (event for event in events if event["ph"] in "Xst"), key=lambda event: (event["ts"], -event.get("dur", 0))
+    ):
+        row = names[event["pid"]], event["tid"] or event["pid"]
+        stack = open_slices[event["pid"], event["tid"] or event["pid"]]
+        if event["ph"] == "X":
+            end = event["ts"] + event["dur"]
+            while stack and stack[-1][0] <= event["ts"]:
+                stack.pop()
+            if stack and end > stack[-1][0]:
+                dropped += 1
+                continue
+            stack.append((end, (row, event["name"], 1000 * event["ts"])))
+            picture.rows[row][event["name"], 1000 * event["ts"], 1000 * event["dur"]] += 1
+        elif event["ph"] == "s":
+            begins[event["id"]] = stack[-1][1]
+        elif event["id"] in begins:
+            picture.arrows[begins[event["id"]], stack[-1][1]] += 1
+        else:
+            backwards += 1
+    picture.counters = _counters(events, names)
+    return picture, dropped, backwards
+
+
+def compatible_in_catapult(events: Sequence[Mapping[str, Any]]) -> Picture:
+    """What chrome://tracing makes of TensorFlow's events but for the arrows: all of it, from the first moment on."""
+    names = {event["pid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
+    first = min(event["ts"] for event in events if "ts" in event)
+    picture = Picture()
+    for event in events:
+        if event["ph"] == "X":
+            row = names[event["pid"]], event["tid"]
+            picture.rows[row][event["name"], 1000 * (event["ts"] - first), 1000 * event["dur"]] += 1
+    picture.counters = _counters(events, names, first)
+    return picture
+
+
+def _counters(
+    events: Sequence[Mapping[str, Any]], names: Mapping[int, str], first: int = 0
+) -> dict[tuple[str, str], list[tuple[int, int]]]:
+    counters: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for event in events:
+        if event["ph"] == "C":
+            [value] = event["args"].values()
+            counters[names[event["pid"]], event["name"]].append((1000 * (event["ts"] - first), value))
+    return counters
+
+
+def in_catapult(seen: Mapping[str, Any], step_ns: int = 1) -> Picture:
+    """What chrome://tracing's model holds; `seen` is the answer of browser.py.
+
+    Its times are milliseconds in doubles; `step_ns` is what they are known to be multiples of.
+    """
+
+    def exact(milliseconds: float) -> int:
+        return step_ns * round(milliseconds * 1e6 / step_ns)
+
+    names = {process["pid"]: process["name"] for process in seen["processes"]}
+    threads = {
+        (process["pid"], thread["tid"]): thread["tid"] if thread["name"] is None else thread["name"]
+        for process in seen["processes"]
+        for thread in process["threads"]
+    }
+
+    def place(end: Sequence[Any]) -> Place:
+        pid, tid, title, start_ms = end
+        return (names[pid], threads[pid, tid]), title, exact(start_ms)
+
+    picture = Picture()
+    for process in seen["processes"]:
+        for thread in process["threads"]:
+            for title, start_ms, duration_ms, _ in thread["slices"]:
+                row = names[process["pid"]], threads[process["pid"], thread["tid"]]
+                picture.rows[row][title, exact(start_ms), exact(duration_ms)] += 1
+        for counter in process["counters"]:
+            [samples] = counter["samples"]
+            picture.counters[process["name"], counter["name"]] = [(exact(at), int(value)) for at, value in samples]
+    picture.arrows = Counter((place(begin), place(end)) for begin, end in seen["arrows"])
+    picture.marks = Counter((title, exact(start_ms)) for title, start_ms in seen["marks"])
+    return picture
+
+
+def in_perfetto(answers: Sequence[Sequence[Sequence[Any]]], units: bool) -> Picture:
+    """What Perfetto's engine holds: the answers to PERFETTO_SQL.
+
+    `units`: the file is Chrome's format, where Perfetto puts the value's name, our unit, behind the counter's name, and
+    keeps JSON's escapes in the names of slices.
+    """
+    slices, flows, counters, marks, [[num_flows]], [[num_values]] = answers
+
+    def text(name: str) -> str:
+        return str(json.loads('"' + name.replace('"', '\\"') + '"')) if units else name
+
+    picture = Picture()
+    for process, thread, name, start_ns, duration_ns in slices:
+        picture.rows[process, thread][text(name), int(start_ns), int(duration_ns)] += 1
+    for one, row, name, at, other, other_row, other_name, other_at in flows:
+        begin = (one, row), text(name), int(at)
+        picture.arrows[begin, ((other, other_row), text(other_name), int(other_at))] += 1
+    for process, name, at, value in counters:
+        picture.counters[process, name.rpartition(" ")[0] if units else name].append((int(at), int(value)))
+    picture.marks = Counter((name, int(at)) for name, at in marks)
+    assert picture.arrows.total() == num_flows
+    assert sum(map(len, picture.counters.values())) == num_values
+    return picture
+
+
+def work(step_stats: Any) -> dict[str, Counter[tuple[int, int]]]:
+    """Device -> start and duration in ns of all that it did, from the StepStats alone.
+
+    Left out are nodes without a start, and `stream:all` where its streams are there.
+    """
+    names = {device.device for device in step_stats.dev_stats if device.node_stats}
+    single = {name.rpartition("/stream:")[0] for name in names if "/stream:" in name and not name.endswith(":all")}
+    done: dict[str, Counter[tuple[int, int]]] = defaultdict(Counter)
+    for device in step_stats.dev_stats:
+        if device.device.endswith("/stream:all") and device.device.removesuffix("/stream:all") in single:
+            continue
+        for node in device.node_stats:
+            if node.all_start_nanos:
+                done[device.device][node.all_start_nanos, node.all_end_rel_nanos] += 1
+            elif node.all_start_micros:
+                done[device.device][1000 * node.all_start_micros, 1000 * node.all_end_rel_micros] += 1
+    first_ns = min(start_ns for row in done.values() for start_ns, _ in row)
+    return {name: Counter({(at - first_ns, ns): n for (at, ns), n in row.items()}) for name, row in done.items()}
