@@ -1,14 +1,18 @@
-"""Draw many steps, or many ranks, into one trace.
+"""Put many steps, or the traces of many ranks, into one trace.
 
-Reads whatever `collector timeline` reads, mixed: StepStats and RunMetadata (.pb, .pbtxt), recordings (.gpurec),
-TensorFlow's and PyTorch's timelines (.json), also gzipped. Which rank and which step a file holds is read from its
-devices (/job:worker/replica:0/task:3), from the trace itself, or from its name (rank3, step_12).
+A viewer opens one file at a time; this makes one of many. Files of different kinds may be mixed: all that `collector
+timeline` reads (StepStats and RunMetadata, recordings, timelines of TensorFlow, PyTorch and our own; also gzipped).
 
-  collector merge step*.pb -o all.json                     steps one after the other, on the same tracks
-  collector merge step*.pb -o all.json --overlay           steps on top of each other, all beginning together
-  collector merge rank*.pb -o all.pftrace --align          ranks side by side, their clocks put right
+  collector merge step*.pb -o all.json                 one step after the other on the same tracks, at their true times
+  collector merge step*.pb -o all.json --overlay       all steps from the same moment on, below each other, to compare
+  collector merge rank*.json.gz -o all.pftrace --align the ranks of a job below each other, their clocks put right
+  collector merge step*.pb -o RUN/host.xplane.pb       for XProf and TensorBoard, with RUN = LOGDIR/plugins/profile/NAME
 
-Open the result at https://ui.perfetto.dev or chrome://tracing.
+Open .json and .pftrace at https://ui.perfetto.dev, .json also in chrome://tracing.
+
+The number of a step is taken from the file's name (step_12), else files are counted in order of time. The rank is taken
+from the devices in the file (/job:worker/replica:0/task:3), from what the trace says of itself, or from the file's name
+(rank3); with more than one rank each process has it before its name.
 """
 
 from __future__ import annotations
@@ -27,33 +31,43 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
-    parser.add_argument("inputs", type=Path, nargs="+", metavar="FILE", help="the steps, in any order")
+    parser.add_argument(
+        "inputs", type=Path, nargs="+", metavar="FILE", help="what to merge, in any order: one step of one rank each"
+    )
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
         required=True,
         metavar="FILE",
-        help="what to write: .json, .json.gz, .pftrace or .pftrace.gz",
+        help="what to write, by its suffix: .json, .pftrace (both also with .gz) or .xplane.pb",
     )
     parser.add_argument(
-        "--overlay", action="store_true", help="let all steps begin at the same moment, each with processes of its own"
+        "--overlay",
+        action="store_true",
+        help="draw every step from time 0 on, each with processes of its own, instead of one after the other",
     )
-    clocks = parser.add_mutually_exclusive_group()
+    group = parser.add_argument_group(
+        "clocks", "Machines' clocks differ. Without one of these they are believed. What was done is in the file, too."
+    )
+    clocks = group.add_mutually_exclusive_group()
     clocks.add_argument(
         "--align",
         action="store_true",
-        help="estimate how far the ranks' clocks are apart from the ends of collectives that they ran together",
+        help="tell how far the ranks' clocks are apart from when collectives (all-reduce, ...) ended on each; the "
+        "result and its error are printed",
     )
     clocks.add_argument(
         "--clock-offset",
         type=_clock_offset,
         action="append",
         metavar="RANK=NS",
-        help="how many ns the clock of RANK is ahead; once for each rank",
+        help="take NS nanoseconds off the times of RANK, whose clock is that much ahead; once for each rank",
     )
-    parser.add_argument(
-        "--marker", metavar="REGEX", help="with --align: names of what the ranks do together (default: collectives)"
+    group.add_argument(
+        "--marker",
+        metavar="REGEX",
+        help="with --align: only what has this in its name is taken for done together, such as AllReduce or barrier",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar and no summary")
 

@@ -1,11 +1,14 @@
 """Turn a recorded step into a trace to look at.
 
-Reads RunMetadata and StepStats (.pb, .pbtxt), recordings (.gpurec) and Chrome traces (.json), also gzipped.
-Open the result at https://ui.perfetto.dev or chrome://tracing.
+Reads RunMetadata and StepStats (.pb, .pbtxt), recordings (.gpurec) and Chrome traces (.json) of TensorFlow, PyTorch and
+our own; also gzipped. The content decides, not the name. Many files at once: `collector merge`.
 
-    collector timeline step.pb -o step.json.gz
-    collector timeline step.pb -o kernels.json --name 'gemm|conv' --min-duration 10us
-    collector timeline step.pb -o small.pftrace --window 20ms..35ms --max-events 50000
+  collector timeline step.pb -o step.json.gz
+  collector timeline step.pb -o kernels.json --name 'gemm|conv' --min-duration 10us
+  collector timeline step.pb -o small.pftrace --window 20ms..35ms --max-events 50000
+
+Open .json and .pftrace at https://ui.perfetto.dev, .json also in chrome://tracing. XProf and TensorBoard want
+LOGDIR/plugins/profile/NAME/host.xplane.pb and are given LOGDIR.
 """
 
 from __future__ import annotations
@@ -36,11 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="what to write: .json, .pftrace (both also with .gz), .pb, .pbtxt or .xplane.pb (for TensorBoard)",
+        help="what to write, by its suffix: .json, .pftrace (both also with .gz), .xplane.pb (for XProf and "
+        "TensorBoard), .pb or .pbtxt (RunMetadata, for other tools)",
     )
     view = parser.add_argument_group(
         "what to draw",
-        "Times are numbers with a unit: 800ns, 12.5us, 3ms, 1s. Copies in flight and busy streams count what is drawn.",
+        "For .json and .pftrace. Times are numbers with a unit: 800ns, 12.5us, 3ms, 1s. A slice is what is drawn for\n"
+        "one kernel, copy, op or call. Counters (copies in flight, busy streams) count what is drawn.",
     )
     view.add_argument(
         "--device", metavar="REGEX", type=_regex, help="only devices with this in their name: gpu:0/stream:7"
