@@ -34,6 +34,12 @@ _MAX_BUFFERS = 4096
 _BATCH_SHARE = 0.1  # of the time there is, after which a batch of long calls ends early
 _WARM_UP_WINDOW = 15
 _LOSSY_BATCHES = 3
+_LOST_FOR_GOOD = (
+    "records_dropped", "buffers_declined", "buffers_outstanding", "bytes_discarded", "bytes_unparsed",
+    "invalid_timestamps",
+)  # fmt: skip
+"""What a trace may not have lost for its times to be used. Calls to which something else happened show it: the kernels
+that are left vary."""
 _EVENT_ROUNDS = 15
 _SHOWN_CALLS = 8
 
@@ -75,6 +81,8 @@ class Run:
     """What CUDA events say of next to nothing."""
     throttled_throughout: bool = False
     """Too few rounds were free of throttling, so that the throttled ones had to serve."""
+    losses: list[str] = field(default_factory=list)
+    """What the traces say is missing from them, where that was so every time and can be lived with."""
     recorded: dict[str, Any] = field(default_factory=dict)
     """The environment as the recordings tell it: driver, libcupti."""
 
@@ -111,6 +119,7 @@ class _Experiment:
         self.probes: dict[str, list[float]] = {"cold": [], "hot": []}
         self.recorded: dict[str, Any] = {}
         self.kept = self.throttled = self.lossy = 0
+        self.losses: dict[str, None] = {}
         self.event_overhead_ns = 0.0
         self.began = time.monotonic()
 
@@ -158,6 +167,7 @@ class _Experiment:
             throttled_throughout=throughout,
             event_overhead_ns=self.event_overhead_ns,
             recorded=self.recorded,
+            losses=list(self.losses),
         )
 
     def try_out(self) -> None:
@@ -215,9 +225,11 @@ class _Experiment:
         if step is not None:
             if not step.ledger.complete:
                 self.lossy += 1
-                if self.lossy == _LOSSY_BATCHES:
+                if self.lossy < _LOSSY_BATCHES:
+                    return len(rounds)  # made again
+                if any(getattr(step.ledger, name) for name in _LOST_FOR_GOOD):
                     raise BenchmarkError(f"the traces lose records: {step.ledger.losses()[0]}")
-                return len(rounds)
+                self.losses |= dict.fromkeys(step.ledger.losses())
             activities = activities_of_calls(step.recording, len(self.walls))
             self.recorded = dict(step.recording.environment)
             self.check_activities(rounds, activities)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from collector.bench.report import Comparison, Report
-    from collector.bench.statistics import Verdict
+    from collector.bench.statistics import Interval, Verdict
 
 _WIDTH = 160
 _SHOWN_KERNELS = 8
@@ -158,7 +158,7 @@ def _figures(comparison: Comparison, verdicts: dict[str, Verdict]) -> Table:
             amount_text(middle.estimate, comparison.unit),
             _width_text(middle.relative_half_width),
             "1" if ratio is None else f"{ratio.estimate:.4f}",
-            "" if ratio is None or not ratio.low > 0 else f"{ratio.low:.4f}..{ratio.high:.4f}",
+            "" if ratio is None else _interval_text(ratio),
             f"[{style}]{verdict_text(verdict, float(comparison.design.get('same_within', 0)))}[/{style}]",
         ]
         per_sample = comparison.design.get("graph_calls") or 1
@@ -172,6 +172,12 @@ def _figures(comparison: Comparison, verdicts: dict[str, Verdict]) -> Table:
         cells += [escape(str(arm.facts.get(fact, ""))) for fact in facts]
         table.add_row(*cells)
     return table
+
+
+def _interval_text(ratio: Interval) -> str:
+    if not ratio.low > 0:
+        return ""
+    return f"{ratio.low:.4f}..{ratio.high:.4f}" if ratio.high < _WIDEST**2 * ratio.low else "unknown"
 
 
 def _width_text(half_width: float) -> str:

@@ -150,6 +150,27 @@ def test_a_call_that_returns_no_time_is_told(value):
     assert comparison.arms["good"].median_ns.estimate == 5.0
 
 
+def test_traces_that_always_say_the_same_harmless_thing_are_used_and_it_is_told(card):
+    card.gpu.inject("unknown_kind", count=-1)
+    comparison = bench.compare({"a": card.kernel("a", 10_000)}, gpu=card, max_rounds=40).comparison
+    assert comparison.arms["a"].median_ns.estimate == pytest.approx(10_000, rel=0.02)
+    assert any("the traces are not complete: " in each and "kind" in each for each in comparison.warnings)
+
+
+def test_a_trace_that_is_incomplete_once_is_made_again(card):
+    card.gpu.inject("dropped_record", count=1, after=5)
+    arms = {"a": card.kernel("a", 10_000)}
+    comparison = bench.compare(arms, gpu=card, max_rounds=40, precision=1e-9).comparison
+    assert comparison.rounds == 40
+    assert not any("complete" in each for each in comparison.warnings)
+
+
+def test_traces_that_keep_losing_records_are_an_error(card):
+    card.gpu.inject("dropped_record", count=-1)
+    with pytest.raises(bench.BenchmarkError, match=r"the traces lose records: CUPTI dropped \d+ records"):
+        bench.compare({"a": card.kernel("a", 10_000)}, gpu=card, max_rounds=40)
+
+
 def test_with_no_arm_left_there_is_no_report(card):
     with pytest.raises(bench.BenchmarkError, match=r"no arm could be measured; arm 'bad'.*no such kernel"):
         bench.compare({"bad": raises}, gpu=card)
