@@ -197,6 +197,8 @@ def merge(
         collector.InvalidFileError: an input cannot be read, or none of them holds anything.
         collector.UnknownFormatError: the output's suffix is no format that many steps can be written to.
         collector.OutputError: the output cannot be written.
+        collector.CollectorError: there is nothing to merge, an offset is given for a rank that there is not, the marker
+            is no regular expression, or steps lie too far apart for one axis.
     """
     target = Path(output)
     format_of(target)  # that it has none is said before anything is read
@@ -206,7 +208,7 @@ def merge(
         raise CollectorError("nothing to merge", "Name at least one file")
     converter = _converter()
     tell = progress or (lambda _what, _done, _of: None)
-    pattern = re.compile(marker, re.IGNORECASE) if clock_offsets == "estimate" else None
+    pattern = _pattern(marker) if clock_offsets == "estimate" else None
     found, markers = _survey(sources, pattern, converter, tell)
     offsets = _offsets(clock_offsets, markers, found)
     steps = _place(found, offsets, layout)
@@ -220,6 +222,13 @@ def merge(
         report = MergeReport(target, layout, (*drawn, *empty), offsets, steps[0].base_ns)
         trace.finish(json.dumps(report.metadata(), sort_keys=True))
     return report
+
+
+def _pattern(marker: str) -> re.Pattern[str]:
+    try:
+        return re.compile(marker, re.IGNORECASE)
+    except re.error as error:
+        raise CollectorError(f"the marker {marker!r} is no regular expression: {error}") from error
 
 
 def _converter() -> ModuleType:
@@ -297,9 +306,13 @@ def _offsets(
 ) -> dict[int, ClockOffset]:
     if asked is None:
         return {}
+    ranks = {each.rank for each in found if each.rank is not None}
     if asked == "estimate":
-        ranks = {each.rank for each in found if each.rank is not None}
         return estimate_offsets({rank: markers.get(rank, {}) for rank in ranks})
+    unknown = sorted(set(asked) - ranks)
+    if unknown:
+        there = f"there are {', '.join(map(str, sorted(ranks)))}" if ranks else "none of them says its rank"
+        raise CollectorError(f"a clock offset is given for rank {unknown[0]}, of which there is no input: {there}")
     return {rank: ClockOffset(offset_ns, None, 0, "given") for rank, offset_ns in sorted(asked.items())}
 
 

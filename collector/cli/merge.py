@@ -23,6 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.errors import CollectorError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -88,6 +90,10 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.merging import merge
 
     offsets = dict(arguments.clock_offset) if arguments.clock_offset else None
+    if offsets and len(offsets) < len(arguments.clock_offset):
+        raise CollectorError("--clock-offset is given twice for one rank")
+    if arguments.marker and not arguments.align:
+        raise CollectorError("--marker says what --align goes by: give both")
     with _progress(shown=not arguments.quiet and sys.stderr.isatty()) as progress:
         report = merge(
             arguments.inputs,
@@ -104,13 +110,15 @@ def run(arguments: argparse.Namespace) -> int:
             reasons = ", ".join(f"{count} {reason}" for reason, count in each.skipped.items())
             print(f"collector: {each.name}: {reasons}", file=sys.stderr)
     if not arguments.quiet:
-        _print(report)
+        _print(report, aligned=arguments.align)
     return 0
 
 
-def _print(report: MergeReport) -> None:
+def _print(report: MergeReport, *, aligned: bool) -> None:
     slices = sum(each.slices for each in report.inputs)
     print(f"{report.output}: {len(report.inputs)} inputs, {slices} slices")
+    if aligned and len(report.clock_offsets) < 2:
+        print("no clock was put right: the inputs say no two ranks")
     for rank, clock in report.clock_offsets.items():
         if clock.source == "estimated":
             error = "error unknown" if clock.error_ns is None else f"±{clock.error_ns} ns"

@@ -239,7 +239,7 @@ def test_an_input_without_times_is_named_and_the_others_are_drawn(write, tmp_pat
 
 def test_same_inputs_same_bytes(write, tmp_path):
     paths = [write(f"step{number}.pb", step(1000 * number)) for number in range(3)]
-    for suffix in ("json", "json.gz", "pftrace", "pftrace.gz"):
+    for suffix in ("json", "json.gz", "pftrace", "pftrace.gz", "xplane.pb"):
         once = collector.merge(paths, tmp_path / f"a.{suffix}").output.read_bytes()
         assert collector.merge(paths[::-1], tmp_path / f"b.{suffix}").output.read_bytes() == once
 
@@ -286,3 +286,43 @@ def test_the_command_refuses_nonsense(write, tmp_path, capsys, option):
         main(["merge", str(path), "-o", str(tmp_path / "all.json"), *option.split()])
     assert left.value.code == 2
     assert capsys.readouterr().err.startswith("collector: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--align", "--marker", "("], "'(' is no regular expression"),
+        (["--marker", "barrier"], "--marker says what --align goes by"),
+        (["--clock-offset", "5=700"], "rank 5, of which there is no input: there are 3"),
+        (["--clock-offset", "3=700", "--clock-offset", "3=1"], "twice for one rank"),
+    ],
+)
+def test_options_that_would_do_nothing_are_said(write, tmp_path, capsys, options, says):
+    path = write("rank3.pb", step())
+    assert main(["merge", str(path), "-o", str(tmp_path / "all.json"), *options]) == 2
+    printed, complaint = capsys.readouterr()
+    assert printed == ""
+    assert complaint.startswith("collector: ")
+    assert says in complaint
+    assert complaint.count("\n") == 1
+    assert not (tmp_path / "all.json").exists()
+
+
+def test_to_align_takes_two_ranks(write, tmp_path, capsys):
+    path = write("rank3.pb", step())
+    assert main(["merge", str(path), "-o", str(tmp_path / "all.json"), "--align"]) == 0
+    assert "the inputs say no two ranks" in capsys.readouterr().out
+
+
+def test_a_broken_file_among_many_is_named_and_nothing_is_written(write, tmp_path, capsys):
+    paths = [write(f"step{number}.pb", step(1000 * number)) for number in range(4)]
+    paths[2].write_bytes(b"\xff no protobuf at all")
+    for suffix in ("json", "json.gz", "pftrace", "xplane.pb"):
+        target = tmp_path / f"all.{suffix}"
+        target.write_text("before")
+        assert main(["merge", *map(str, paths), "-o", str(target)]) == 2
+        complaint = capsys.readouterr().err
+        assert complaint.startswith(f"collector: {paths[2]}: ")
+        assert complaint.count("\n") == 1
+        assert target.read_text() == "before"
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
