@@ -224,7 +224,7 @@ def _warnings(found: Run, design: Design, asked_reference: str) -> list[str]:
         said.append(f"{asked_reference} could not be measured: ratios are relative to {reference}")
     if found.stopped_by != "precision":
         said.append(f"stopped by {found.stopped_by}, before the precision of {design.precision:.2%} was reached")
-    said += [f"the traces are not complete: {loss}" for loss in found.losses]
+    said += found.notes
     if design.graph_calls > 1 and design.cache == "cold":
         said.append(f"only the first of the {design.graph_calls} calls in a graph finds the cache empty")
     if found.throttled_throughout:

@@ -157,6 +157,16 @@ def test_traces_that_always_say_the_same_harmless_thing_are_used_and_it_is_told(
     assert any("the traces are not complete: " in each and "kind" in each for each in comparison.warnings)
 
 
+def test_events_that_cannot_be_had_cost_no_figures(card, monkeypatch):
+    def refuse():
+        raise RuntimeError("no events here")
+
+    monkeypatch.setattr(card, "event_overhead_ns", refuse)
+    comparison = bench.compare({"a": card.kernel("a", 10_000)}, gpu=card, max_rounds=40).comparison
+    assert comparison.arms["a"].event_ns == []
+    assert "not held against CUDA events: no events here" in comparison.warnings
+
+
 def test_a_trace_that_is_incomplete_once_is_made_again(card):
     card.gpu.inject("dropped_record", count=1, after=5)
     arms = {"a": card.kernel("a", 10_000)}

@@ -143,6 +143,26 @@ def test_events_that_disagree_are_told_and_those_that_agree_are_not():
     assert len(warnings(0.2)) == 2
 
 
+@pytest.mark.parametrize("cache", ["cold", "hot"])
+def test_events_find_the_gpu_at_work_and_the_cache_as_the_design_says(cache, monkeypatch):
+    done = []
+    with bench.SimulatedCard(seed=1) as card:
+        kernel = card.kernel("m", 10_000, memory_bound=True)
+        time_by_events, flush = card.event_ns, card.flush_l2
+
+        def event_ns(call, before):
+            monkeypatch.setattr(card, "flush_l2", lambda: (done.append("flush"), flush()))
+            before()
+            done.append("begin")
+            return time_by_events(call)
+
+        monkeypatch.setattr(card, "event_ns", event_ns)
+        comparison = bench.compare({"m": lambda: (done.append("call"), kernel())}, gpu=card, cache=cache).comparison
+    between = ["call"] * (cache == "hot")
+    assert done[-5 - len(between) :] == ["call", "flush", "flush", *between, "begin", "call"]
+    assert not any("CUDA events" in each for each in comparison.warnings)
+
+
 def test_what_events_add_to_anything_is_not_held_against_them():
     def warnings(**options):
         with bench.SimulatedCard(seed=1, **options) as card:
