@@ -84,6 +84,14 @@ def test_a_leak_is_an_error_that_names_what_was_not_freed(pytester):
     assert tests["test_frees"]["phases"]["call"]["figures"]["synchronizations"] == 0
 
 
+def test_a_simulated_gpu_of_the_test_alone_shows_its_leaks_too(pytester):
+    result = run(pytester, LEAKS, "--gpu-leaks")
+    result.assert_outcomes(passed=6, errors=2)
+    for name in ("test_leaks", "test_not_asked"):
+        leak = f"test_step.py::{name} leaks GPU memory: the device's grew by 1,000 bytes, and 1 allocation was not *"
+        result.stdout.fnmatch_lines([leak])
+
+
 GARBAGE = """
 import pytest
 

@@ -150,15 +150,16 @@ class GpuRunner:
         running = item.stash.get(_RUNNING, None)
         if running is None:
             return (yield)
-        try:
-            with self._phase(running, "teardown"):
-                result = yield
-        finally:
-            if running.claimed and self._sharing is not None:
-                self._sharing.release()
-        self._check_context(running, "teardown")
-        if running.completed:
-            self._judge_at_end(running)
+        with running.after_judgement:
+            try:
+                with self._phase(running, "teardown"):
+                    result = yield
+            finally:
+                if running.claimed and self._sharing is not None:
+                    self._sharing.release()
+            self._check_context(running, "teardown")
+            if running.completed:
+                self._judge_at_end(running)
         return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -374,11 +375,14 @@ class GpuRunner:
         from collector.testing import SimulatedGpu
 
         running = item.stash[_RUNNING]
-        with SimulatedGpu(devices=running.markers.requirement.count) as gpu:
+        with contextlib.ExitStack() as fixture:
+            # The leak check looks once more when this fixture has been torn down.
+            until = fixture if running.leak_check is None else running.after_judgement
+            gpu = until.enter_context(SimulatedGpu(devices=running.markers.requirement.count))
             running.simulated_gpu = gpu
             self._tracing.restart()
+            until.callback(self._tracing.rest)
             yield gpu
-            self._tracing.rest()
 
 
 def _skip(reason: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,9 @@ class Running:
     leak_check: LeakCheck | None = None
     lines: Lines | None = None
     simulated_gpu: SimulatedGpu | None = None
+    """The one that is this test's alone."""
+    after_judgement: ExitStack = field(default_factory=ExitStack)
+    """Ends what must last until the test has been judged."""
     claimed: bool = False
     completed: bool = False
     """Whether its call returned and kept its limits."""
