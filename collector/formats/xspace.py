@@ -14,9 +14,11 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from io import BytesIO
+from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from collector.formats.node_times import is_near, node_times, step_bounds
@@ -38,6 +40,10 @@ _DETAIL = re.compile(r" ([a-z_]+):([\w,.]+)(?=$| )")
 _COPY = re.compile(r"MEMCPY(\w+)|Memcpy(\w+)")
 _NUM_BYTES = re.compile(r"\b(?:bytes:|size:)?(\d+)(?: bytes)?\b")
 
+_TASK = re.compile(r"/task:(\d+)/")
+_STEPS_DEVICE = re.compile(r"(rank \d+|) ?Steps")
+"""The device of a merged trace that says when steps were; of which rank, where there are several."""
+_STEP_NAME = re.compile(r"step (\d{1,18})")
 _STEP_CONTEXT = 1
 """Kind of the numbers by which what a GPU did names its step."""
 
@@ -152,9 +158,16 @@ class _Part:
 
     middle_ns: int
     shift_ns: int
-    cause: int
+    causes: dict[str, list[tuple[int, int]]]
+    """Rank, where there are several -> start of each step on its own clock, in order, and its number as a cause."""
     first_correlation: int
     """Added to correlation ids, which each process counts from 1."""
+
+    def cause(self, rank: str, start_ns: int) -> int:
+        """The step in which something began."""
+        steps = self.causes.get(rank) or next(iter(self.causes.values()))
+        after = bisect_right(steps, start_ns - self.shift_ns, key=lambda step: step[0])
+        return steps[max(after - 1, 0)][1]
 
 
 class XSpaceWriter:
@@ -192,26 +205,30 @@ class XSpaceWriter:
 
         Args:
             step: what was recorded.
-            number: of the step.
+            number: of the step. What was read from a merged trace has steps of its own.
             shift_ns: added to its times.
             owner: put after the names of its GPUs and before those of its threads; each has planes of its own.
             together: the step of this number is one for all owners.
         """
         first_ns, last_ns = step_bounds(step) or (self.origin_ns, self.origin_ns)
-        self._like[owner, number] += 1
-        key = ("" if together else owner, number, self._like[owner, number])
-        part = _Part(
-            (first_ns + last_ns) // 2,
-            shift_ns,
-            self._step(key, first_ns + shift_ns, last_ns + shift_ns),
-            self._inputs << 32,
-        )
+        marked_steps = _marked_steps(step)
+        marks = marked_steps or {"": [(first_ns, last_ns, number)]}
+        causes = {
+            rank: [
+                (start_ns, self._step(owner or rank, marked, start_ns + shift_ns, end_ns + shift_ns, together))
+                for start_ns, end_ns, marked in own
+            ]
+            for rank, own in marks.items()
+        }
+        part = _Part((first_ns + last_ns) // 2, shift_ns, causes, self._inputs << 32)
         gpus = [_GPU_DEVICE.fullmatch(device.device) for device in step.dev_stats]
         with_streams = {(gpu["prefix"], gpu["ordinal"]) for gpu in gpus if gpu and _is_stream(gpu["row"] or "")}
         several = len({gpu["prefix"] for gpu in gpus if gpu and gpu["row"]}) > 1
         slices = left_out = 0
         for device, gpu in zip(step.dev_stats, gpus, strict=True):
             row = gpu["row"] if gpu else None
+            if marked_steps and _STEPS_DEVICE.fullmatch(device.device):
+                continue
             if gpu is None or row is None:  # the host, or TensorFlow's ops placed on a GPU: the time the host took
                 drawn, without = _add_threads(self._host, owner, device, part)
             elif (gpu["prefix"], gpu["ordinal"]) not in with_streams or _is_stream(row):
@@ -255,8 +272,10 @@ class XSpaceWriter:
             self._gpus[owner, ordinal] = self._plane(f"/device:GPU:{ordinal} {owner}".rstrip())
         return self._gpus[owner, ordinal]
 
-    def _step(self, key: tuple[str, int, int], first_ns: int, last_ns: int) -> int:
+    def _step(self, owner: str, number: int, first_ns: int, last_ns: int, together: bool) -> int:
         """The number by which a step is named as a cause."""
+        self._like[owner, number] += 1
+        key = ("" if together else owner, number, self._like[owner, number])
         self.end_ns = max(self.end_ns, last_ns)
         step = self._steps.setdefault(key, [len(self._steps) + 1, first_ns, last_ns])
         step[1:] = min(step[1], first_ns), max(step[2], last_ns)
@@ -298,6 +317,24 @@ def _is_stream(row: str) -> bool:
     return row.startswith("stream:") and row != "stream:all"
 
 
+def _marked_steps(step: StepStats) -> dict[str, list[tuple[int, int, int]]]:
+    """Of a merged trace: rank -> start, end and number of its steps, in order; empty where they lie on each other."""
+    marked: dict[str, list[tuple[int, int, int]]] = {}
+    for device in step.dev_stats:
+        rank = _STEPS_DEVICE.fullmatch(device.device)
+        if rank:
+            for node in device.node_stats:
+                number, times = _STEP_NAME.fullmatch(node.node_name), node_times(node)
+                if number is None or times is None:
+                    return {}
+                marked.setdefault(rank[1], []).append((times[0], sum(times), int(number[1])))
+    for steps in marked.values():
+        steps.sort()
+        if any(end_ns > start_ns for (_, end_ns, _), (start_ns, _, _) in pairwise(steps)):
+            return {}
+    return marked
+
+
 def _timed(device: DeviceStepStats, part: _Part) -> tuple[list[_TimedNode], int]:
     """The nodes that can be drawn with their times on the common axis, in order of start, and how many cannot."""
     timed = [
@@ -312,6 +349,8 @@ def _timed(device: DeviceStepStats, part: _Part) -> tuple[list[_TimedNode], int]
 def _add_stream(built: _Plane, row: str, device: DeviceStepStats, part: _Part) -> tuple[int, int]:
     """What one line of a GPU did in a step: how many nodes are drawn, and how many cannot be."""
     number = re.fullmatch(r"stream:(\d{1,9})", row)
+    task = _TASK.search(device.device)
+    rank = f"rank {task[1]}" if task else ""
     line = built.line("", row, f"Stream #{row.removeprefix('stream:')}", int(number[1]) if number else -1)
     events = XLine()
     timed, left_out = _timed(device, part)
@@ -319,7 +358,7 @@ def _add_stream(built: _Plane, row: str, device: DeviceStepStats, part: _Part) -
         label, _, annotation = node.timeline_label.partition("@@")  # TensorFlow 2.1's tracer puts the op there
         op, _, activity = (annotation.partition("#")[0] or node.node_name).partition(":")
         details = dict(_DETAIL.findall(label))
-        stats = [built.number("_ct", _STEP_CONTEXT), built.number("_c", part.cause)]
+        stats = [built.number("_ct", _STEP_CONTEXT), built.number("_c", part.cause(rank, times[0]))]
         if node.correlation_id:
             stats.append(_correlation(built, node, part))
         if activity and op != activity:

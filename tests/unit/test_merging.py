@@ -17,6 +17,7 @@ import collector
 from collector import CollectorError, InvalidFileError, UnknownFormatError, backend
 from collector.cli import main
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
+from collector.protos.xplane_pb2 import XSpace
 
 if backend.native() is None:
     pytest.skip("MERGING NOT TESTED: the extension collector._convert is not built", allow_module_level=True)
@@ -244,14 +245,15 @@ def test_same_inputs_same_bytes(write, tmp_path):
         assert collector.merge(paths[::-1], tmp_path / f"b.{suffix}").output.read_bytes() == once
 
 
-def test_memory_does_not_grow_with_the_number_of_inputs(tmp_path):
+@pytest.mark.parametrize("suffix", ["json", "pftrace", "xplane.pb"])
+def test_memory_does_not_grow_with_the_number_of_inputs(tmp_path, suffix):
     path = tmp_path / "step.pb"
     path.write_bytes(step(kernels=20_000, names="some_kernel_with_a_name_{}").SerializeToString())
 
     def peak_bytes(count):
         code = (
             "import collector, resource, sys\n"
-            f"collector.merge([{str(path)!r}] * {count}, {str(tmp_path / 'all.json')!r}, layout='overlay')\n"
+            f"collector.merge([{str(path)!r}] * {count}, {str(tmp_path / f'all.{suffix}')!r}, layout='sequence')\n"
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -326,3 +328,29 @@ def test_a_broken_file_among_many_is_named_and_nothing_is_written(write, tmp_pat
         assert complaint.count("\n") == 1
         assert target.read_text() == "before"
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
+
+
+def test_a_merged_trace_that_is_read_back_keeps_its_steps_in_xspace(write, tmp_path):
+    files = [
+        write(f"rank{rank}_step{number}.pb", step(1000 * number + 100 * rank)) for rank in (0, 1) for number in (4, 7)
+    ]
+    merged = collector.merge(files, tmp_path / "all.json").output
+    for path in (tmp_path / "again.xplane.pb", tmp_path / "timeline.xplane.pb"):
+        if path.name.startswith("again"):
+            collector.merge([merged], path)
+        else:
+            assert main(["timeline", str(merged), "-o", str(path)]) == 0
+        space = XSpace.FromString(path.read_bytes())
+        gpus = [plane for plane in space.planes if "GPU" in plane.name]
+        assert [plane.name for plane in gpus] == [f"/device:GPU:0 job:worker/replica:0/task:{rank}" for rank in (0, 1)]
+        causes = [
+            [
+                next(stat.int64_value for stat in event.stats if plane.stat_metadata[stat.metadata_id].name == "_c")
+                for event in plane.lines[0].events
+            ]
+            for plane in gpus
+        ]
+        assert causes == [[1] * 3 + [2] * 3] * 2
+        [host] = [plane for plane in space.planes if plane.name == "/host:CPU"]
+        [steps] = host.lines
+        assert [(event.offset_ps, event.duration_ps) for event in steps.events] == [(0, 350_000), (3_000_000, 350_000)]
