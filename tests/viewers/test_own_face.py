@@ -193,17 +193,18 @@ RANKS = [f"gpu_traces/hta/sampled_of128/rank{rank}.json.gz" for rank in range(2)
     [(STEPS, {}), (STEPS, {"layout": "overlay"}), (RANKS, {"clock_offsets": "estimate"})],
     ids=["steps", "overlaid steps", "ranks"],
 )
-def test_merged_traces_lose_nothing(perfetto, shared, tmp_path, names, options, suffix):
-    report = merge([shared / "data" / name for name in names], tmp_path / f"all.{suffix}", **options)
-    marks = "select name from slice where category = 'collector'"
-    view = perfetto(report.output, SLICES, marks, PROCESSES)
-    slices, instants, processes = view.answers
+def test_merged_traces_lose_nothing(perfetto, pictures, shared, tmp_path, names, options, suffix):
+    inputs = [shared / "data" / name for name in names]
+    report = merge(inputs, tmp_path / f"all.{suffix}", **options)
+    view = perfetto(report.output, *pictures.PERFETTO_SQL, PROCESSES)
     assert (view.load_errors, view.problems) == ([], {})
-    assert len(slices) == sum(each.slices for each in report.inputs) + len(names)  # and the steps themselves
-    assert len(instants) == (0 if report.layout == "overlay" else len({each.step for each in report.inputs}))
+    seen = pictures.in_perfetto(view.answers[:-1], units=suffix == "json")
+    assert seen == pictures.written(merge(inputs, tmp_path / "plain.json", **options).output)
+    assert seen.num_slices == sum(each.slices for each in report.inputs) + len(names)  # and the steps themselves
+    assert seen.marks.total() == (0 if report.layout == "overlay" else len({each.step for each in report.inputs}))
     owners = {"overlay": "step {} ", "sequence": "rank {} " if names is RANKS else ""}[report.layout]
     for at in range(len(names)):
-        assert any(name.startswith(owners.format(at)) and "GPU" in name for _, name in processes)
+        assert any(name.startswith(owners.format(at)) and "GPU" in name for _, name in view.answers[-1])
 
 
 def node(name, start_ns, duration_ns, label="", **more):
