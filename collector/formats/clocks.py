@@ -138,6 +138,7 @@ def _shared_name(node: NodeExecStats) -> str:
     collective = details.get("collective", "")
     if collective in _ONE_WAY:
         details["collective"] = "pair"
+        details.pop("seq", None)  # each side counts its own
     telling = [f"{key}:{details[key]}" for key in _TELLING if key in details]
     if "elements" in details and _SAME_LENGTH.search(collective):
         telling.append(f"elements:{details['elements']}")

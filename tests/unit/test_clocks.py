@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from dataclasses import replace
@@ -160,8 +161,8 @@ def test_names_hold_what_is_the_same_on_all_ranks():
         "ncclKernel_A(x) regs:96 shm:7 grid:16,1,1 block:640,1,1",
         "ncclKernel_B() regs:96 collective:allreduce group:2 seq:7 elements:128 dtype:Float",
         "ncclKernel_C() collective:all_to_allv group:2 elements:128",
-        "ncclKernel_D() collective:send group:3 elements:5",
-        "ncclKernel_D() collective:recv group:3 elements:5",
+        "ncclKernel_D() collective:send group:3 seq:2 elements:5",
+        "ncclKernel_D() collective:recv group:3 seq:9 elements:5",
         "sgemm",
     ]
     nodes = [kernel(label) for label in labels]
@@ -187,6 +188,32 @@ def test_what_gpus_ran_counts_and_not_when_hosts_asked_for_it():
     [(key, _)] = collective_moments(StepStats(dev_stats=[host]), 0).items()
     assert key == (0, "nccl:all_reduce")
     assert not collective_moments(StepStats(dev_stats=[host]), 0, re.compile("barrier"))
+
+
+def test_what_pytorch_says_of_a_collective_tells_which_it_is(tmp_path):
+    """Sequence numbers pair moments that are as regular as a pendulum, of which one rank misses the first."""
+
+    def trace(rank, ahead_us, first):
+        events = [
+            {
+                "ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "pid": 0, "tid": 7,
+                "ts": 1e15 + ahead_us + 1000 * seq, "dur": 100,
+                "args": {
+                    "device": 0, "stream": 7, "Collective name": "allreduce", "Process Group Name": "mesh_tp",
+                    "Seq": seq, "In msg nelems": 1024, "dtype": "Float", "Process Group Ranks": "[0, 1]",
+                },
+            }
+            for seq in range(first, 9)
+        ]  # fmt: skip
+        path = tmp_path / f"rank{rank}.json"
+        path.write_text(json.dumps({"traceEvents": events, "distributedInfo": {"rank": rank}}))
+        return collective_moments(collector.load(path).step_stats, 0)
+
+    markers = {0: trace(0, 0, 0), 1: trace(1, 250, 1)}
+    [key, *_] = markers[0]
+    assert key == (0, "ncclDevKernel_AllReduce collective:allreduce group:mesh_tp seq:0 dtype:Float elements:1024")
+    clock = estimate_offsets(markers)[1]
+    assert (clock.offset_ns, clock.error_ns, clock.markers, clock.disagreeing) == (250_000, 0, 8, 0)
 
 
 def test_the_recorded_ranks_of_one_job(shared, tmp_path):
