@@ -38,6 +38,7 @@ CHOICES: dict[str, tuple[tuple[str, ...], int]] = {
     "profiler": (("--kernels=100000",), 60),
     "pytest_plugin": (("--rounds=3",), 60),
     "harness": (("--seconds=90",), 120),
+    "training_step": (("--launches=20", "--rounds=3", "--seconds=40"), 60),
 }
 """Script -> its options here, and the seconds after which it is ended; others: none, and `DEFAULT_SECONDS`."""
 

@@ -296,6 +296,11 @@ STEPS: dict[str, tuple[Step, float]] = {
             "decode", "Decoding and callbacks", "--seconds", "0.2", "--launches", "20000", takes_seconds=False
         ), 90,
     ),
+    "training_step": (
+        benchmark(
+            "training_step", "A step of training in PyTorch", "--simulated", "--launches", "3", "--rounds", "1"
+        ), 150,
+    ),
 }  # fmt: skip
 """Name -> what it does, and the seconds it may take; in the order of their importance."""
 

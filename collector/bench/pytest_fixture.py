@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from collector.bench.report import Report
 
 
+_WITHOUT_BASELINE: pytest.StashKey[list[str]] = pytest.StashKey()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options."""
     group = parser.getgroup("gpu-benchmark", "benchmarks of GPU work (collector)")
@@ -74,9 +77,21 @@ def _with_earlier_runs(report: Report, file: Path) -> Report:
     return report
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Name what had no baseline to be held against."""
+    without = config.stash.get(_WITHOUT_BASELINE, [])
+    if without:
+        terminalreporter.section("gpu_benchmark: not held against a baseline, for there is none")
+        for file in without:
+            terminalreporter.line(file)
+
+
 def _hold_against_baseline(report: Report, config: pytest.Config, file: str) -> None:
     folder = config.getoption("--gpu-benchmark-baseline")
-    if not folder or not (Path(folder) / file).exists():
+    if not folder:
+        return
+    if not (Path(folder) / file).exists():
+        config.stash.setdefault(_WITHOUT_BASELINE, []).append(str(Path(folder) / file))
         return
     from collector.bench.baseline import regressions
     from collector.bench.report import Report

@@ -211,4 +211,9 @@ def test_the_fixture_holds_tests_against_stored_baselines(tmp_path):
     status, told = run(12_000, "--gpu-benchmark-baseline=base", "-k", "test_kernel")
     assert status == 1
     assert "slower than the baseline: call: 1.19" in told
-    assert run(12_000, "--gpu-benchmark-baseline=base", "--gpu-benchmark-fail-above=0.3", "-k", "kernel")[0] == 0
+    status, told = run(12_000, "--gpu-benchmark-baseline=base", "--gpu-benchmark-fail-above=0.3", "-k", "kernel")
+    assert status == 0
+    assert "not held against a baseline" not in told
+    status, told = run(12_000, "--gpu-benchmark-baseline=empty", "-k", "kernel")
+    assert status == 0
+    assert re.search(r"not held against a baseline.*\nempty/test_it.py_test_kernel.json$", told, re.MULTILINE)

@@ -1,0 +1,68 @@
+"""What tracing costs a step of training in PyTorch, against other collectors: a step of many small kernels, and of few
+large ones.
+
+A perceptron of 20 narrow layers, forward, backward and Adam, is bound by launching; one of 3 wide layers by the GPU. The
+figure is the median step after a warm-up. Each collector runs in a process of its own, by turns in random order. Needs
+PyTorch; without a GPU it is PyTorch on the processor, of which there is nothing to record.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from _collectors import COLLECTORS, Collector
+from _program import Program, main, timed_ns
+
+FIGURES = {"a step of small kernels": "ns", "a step of large kernels": "ns"}
+WARM_UP = 5
+
+
+def training_step(device: str, layers: int, width: int, batch: int) -> Callable[[], None]:
+    """One step of a perceptron."""
+    import torch
+
+    sizes = [(torch.nn.Linear(width, width), torch.nn.ReLU()) for _ in range(layers)]
+    model = torch.nn.Sequential(*(part for pair in sizes for part in pair)).to(device)
+    optimizer = torch.optim.Adam(model.parameters())
+    x = torch.randn(batch, width, device=device)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+        if device == "cuda":
+            torch.cuda.synchronize()
+
+    return step
+
+
+def measure(collector: Collector, program: Program, launches: int) -> dict[str, Any]:
+    """Time steps under the collector."""
+    import torch
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    scale = 1 if device == "cuda" else 16
+    workloads = {
+        "a step of small kernels": (training_step(device, 20, 256 // scale, 64), launches),
+        "a step of large kernels": (training_step(device, 3, 4096 // scale, 4096 // scale), max(launches // 10, 3)),
+    }
+    found: dict[str, Any] = {}
+    for figure, (step, count) in workloads.items():
+        for _ in range(WARM_UP):
+            step()
+        collector.start(program)
+        found[figure] = float(np.median([timed_ns(step) for _ in range(count)]))
+        collector.stop()
+        found[f"{figure}: steps"] = count
+    return found
+
+
+if __name__ == "__main__":
+    if importlib.util.find_spec("torch") is None:
+        print("not run: needs torch")
+        sys.exit(0)
+    main(__file__, __doc__, FIGURES, measure, COLLECTORS, launches=300)
