@@ -1,9 +1,8 @@
-"""What tracing costs a step of training in PyTorch, against other collectors: a step of many small kernels, and of few
-large ones.
+"""What tracing costs a step of training in PyTorch, of many small kernels and of few large ones.
 
-A perceptron of 20 narrow layers, forward, backward and Adam, is bound by launching; one of 3 wide layers by the GPU. The
-figure is the median step after a warm-up. Each collector runs in a process of its own, by turns in random order. Needs
-PyTorch; without a GPU it is PyTorch on the processor, of which there is nothing to record.
+A perceptron of 20 narrow layers, forward, backward and Adam, is bound by launching; one of 3 wide layers by the GPU.
+The figure is the median step after a warm-up. Each collector runs in a process of its own, by turns in random order.
+Needs PyTorch; without a GPU it is PyTorch on the processor, of which there is nothing to record.
 """
 
 from __future__ import annotations
