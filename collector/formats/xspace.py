@@ -11,30 +11,25 @@ Events wait in a temporary file until all steps are there, so that memory is bou
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from bisect import bisect_right
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from collector.formats.node_times import is_near, node_times, step_bounds
+from collector.formats.xplane import Plane
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
-from collector.varint import encode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from types import TracebackType
 
     from collector.protos.run_metadata_pb2 import RunMetadata
     from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 
-_PICOSECONDS = 1000
-_NO_STREAM = 1_000_000_000
-"""Lines that cannot have their stream's number are numbered from here on, where no stream is."""
 _GPU_DEVICE = re.compile(r"(?P<prefix>.*?)/(?:device:)?gpu:(?P<ordinal>\d+)(?:/(?P<row>.+))?", re.IGNORECASE)
 _DETAIL = re.compile(r" ([a-z_]+):([\w,.]+)(?=$| )")
 _COPY = re.compile(r"MEMCPY(\w+)|Memcpy(\w+)")
@@ -49,107 +44,6 @@ _STEP_CONTEXT = 1
 
 _TimedNode = tuple["NodeExecStats", tuple[int, int]]
 """A node, its start and its duration in ns."""
-
-
-@dataclass
-class _Line:
-    """A line under construction; its events wait in the spool."""
-
-    number: int
-    name: str
-    contents: dict[str, None] = field(default_factory=dict)
-    """What a stream did, in order of appearance."""
-    pieces: list[tuple[int, int]] = field(default_factory=list)
-    """Position in the spool and length in bytes."""
-
-    @property
-    def num_bytes(self) -> int:
-        """Of all its events."""
-        return sum(size for _, size in self.pieces)
-
-    def title(self) -> str:
-        """The name in the words by which XProf knows a stream."""
-        return f"{self.name}({','.join(self.contents)})" if self.contents else self.name
-
-
-@dataclass
-class _Plane:
-    """A plane under construction: names and stats by number."""
-
-    plane: XPlane
-    origin_ns: int
-    spool: BinaryIO
-    lines: dict[tuple[str, str | int], _Line] = field(default_factory=dict)
-    line_numbers: set[int] = field(default_factory=set)
-    events: dict[str, int] = field(default_factory=dict)
-    stats: dict[str, int] = field(default_factory=dict)
-
-    def event(self, name: str) -> int:
-        """The number of an event's name."""
-        number = self.events.get(name)
-        if number is None:
-            number = self.events[name] = len(self.events) + 1
-            entry = self.plane.event_metadata[number]
-            entry.id, entry.name = number, name
-        return number
-
-    def stat(self, name: str) -> int:
-        """The number of a stat's name, or of a text that events refer to."""
-        number = self.stats.get(name)
-        if number is None:
-            number = self.stats[name] = len(self.stats) + 1
-            entry = self.plane.stat_metadata[number]
-            entry.id, entry.name = number, name
-        return number
-
-    def text(self, name: str, value: str) -> XStat:
-        """A stat whose value is text that others share."""
-        return XStat(metadata_id=self.stat(name), ref_value=self.stat(value))
-
-    def number(self, name: str, value: int) -> XStat:
-        """A stat whose value is a number."""
-        return XStat(metadata_id=self.stat(name), int64_value=value)
-
-    def line(self, owner: str, row: str | int, name: str, number: int) -> _Line:
-        """The line of a stream or thread; with this number where no other line of the plane has it."""
-        line = self.lines.get((owner, row))
-        if line is None:
-            if number < 0 or number in self.line_numbers:
-                number = _NO_STREAM + len(self.line_numbers)
-            self.line_numbers.add(number)
-            line = self.lines[owner, row] = _Line(number, name)
-        return line
-
-    def put(self, events: XLine, name: str, times: tuple[int, int], stats: Iterable[XStat]) -> None:
-        """One more event; `times` are start and duration in ns on the common axis."""
-        start_ns, duration_ns = times
-        events.events.add(
-            metadata_id=self.event(name),
-            offset_ps=(start_ns - self.origin_ns) * _PICOSECONDS,
-            duration_ps=max(duration_ns * _PICOSECONDS, 1),  # xprof leaves out what has no length
-            stats=stats,
-        )
-
-    def keep(self, line: _Line, events: XLine) -> None:
-        """Put the events, which are all that `events` holds, into the spool."""
-        data = events.SerializeToString()
-        line.pieces.append((self.spool.seek(0, os.SEEK_END), len(data)))
-        self.spool.write(data)
-
-    def write(self, file: BinaryIO) -> None:
-        """The plane as a field of XSpace."""
-        rest = self.plane.SerializeToString(deterministic=True)
-        starts = []
-        for line in self.lines.values():
-            head = XLine(id=line.number, name=line.title()).SerializeToString()
-            starts.append(_field(3, len(head) + line.num_bytes) + head)
-        num_bytes = len(rest) + sum(map(len, starts)) + sum(line.num_bytes for line in self.lines.values())
-        file.write(_field(1, num_bytes) + rest)
-        for line, start in zip(self.lines.values(), starts, strict=True):
-            file.write(start)
-            for position, size in line.pieces:
-                self.spool.seek(position)
-                file.write(self.spool.read(size))
 
 
 @dataclass(frozen=True)
@@ -181,7 +75,7 @@ class XSpaceWriter:
         self.origin_ns = origin_ns
         self.end_ns = origin_ns
         self._spool = cast("BinaryIO", tempfile.TemporaryFile(buffering=1 << 20))  # noqa: SIM115 - see __exit__
-        self._gpus: dict[tuple[str, int], _Plane] = {}
+        self._gpus: dict[tuple[str, int], Plane] = {}
         self._host = self._plane("/host:CPU")
         self._steps: dict[tuple[str, int, int], list[int]] = {}
         """Owner, number and place among its like of a step -> number as cause, first start, last end."""
@@ -264,10 +158,10 @@ class XSpaceWriter:
             rest.warnings.append(f"{self._left_out} nodes without a possible time were left out")
         file.write(rest.SerializeToString())
 
-    def _plane(self, name: str) -> _Plane:
-        return _Plane(XPlane(name=name), self.origin_ns, self._spool)
+    def _plane(self, name: str) -> Plane:
+        return Plane(XPlane(name=name), self.origin_ns, self._spool)
 
-    def _gpu(self, ordinal: int, owner: str) -> _Plane:
+    def _gpu(self, ordinal: int, owner: str) -> Plane:
         if (owner, ordinal) not in self._gpus:
             self._gpus[owner, ordinal] = self._plane(f"/device:GPU:{ordinal} {owner}".rstrip())
         return self._gpus[owner, ordinal]
@@ -308,11 +202,6 @@ def xspace(run_metadata: RunMetadata, number: int = 0) -> XSpace:
     return XSpace.FromString(file.getvalue())
 
 
-def _field(number: int, num_bytes: int) -> bytes:
-    """The head of a field of that many bytes in protobuf's wire format."""
-    return encode(number << 3 | 2) + encode(num_bytes)
-
-
 def _is_stream(row: str) -> bool:
     return row.startswith("stream:") and row != "stream:all"
 
@@ -346,7 +235,7 @@ def _timed(device: DeviceStepStats, part: _Part) -> tuple[list[_TimedNode], int]
     return timed, len(device.node_stats) - len(timed)
 
 
-def _add_stream(built: _Plane, row: str, device: DeviceStepStats, part: _Part) -> tuple[int, int]:
+def _add_stream(built: Plane, row: str, device: DeviceStepStats, part: _Part) -> tuple[int, int]:
     """What one line of a GPU did in a step: how many nodes are drawn, and how many cannot be."""
     number = re.fullmatch(r"stream:(\d{1,9})", row)
     task = _TASK.search(device.device)
@@ -381,7 +270,7 @@ def _add_stream(built: _Plane, row: str, device: DeviceStepStats, part: _Part) -
     return len(timed), left_out
 
 
-def _correlation(built: _Plane, node: NodeExecStats, part: _Part) -> XStat:
+def _correlation(built: Plane, node: NodeExecStats, part: _Part) -> XStat:
     """The number that a call and what it launched share; no other input has it."""
     number = part.first_correlation + node.correlation_id
     return XStat(metadata_id=built.stat("correlation_id"), uint64_value=number)
@@ -396,7 +285,7 @@ def _kernel_details(details: dict[str, str]) -> str:
     )
 
 
-def _add_threads(host: _Plane, owner: str, device: DeviceStepStats, part: _Part) -> tuple[int, int]:
+def _add_threads(host: Plane, owner: str, device: DeviceStepStats, part: _Part) -> tuple[int, int]:
     """A line for each thread: how many nodes are drawn, and how many cannot be."""
     lines: dict[int, XLine] = {}
     timed, left_out = _timed(device, part)

@@ -1,0 +1,123 @@
+"""One plane of an XSpace: its lines, names and stats, collected step by step and written at the end."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, BinaryIO
+
+from collector.protos.xplane_pb2 import XLine, XPlane, XStat
+from collector.varint import encode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_PICOSECONDS = 1000
+_NO_STREAM = 1_000_000_000
+"""Lines that cannot have their stream's number are numbered from here on, where no stream is."""
+
+
+@dataclass
+class Line:
+    """A line under construction; its events wait in the spool."""
+
+    number: int
+    name: str
+    contents: dict[str, None] = field(default_factory=dict)
+    """What a stream did, in order of appearance."""
+    pieces: list[tuple[int, int]] = field(default_factory=list)
+    """Position in the spool and length in bytes."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Of all its events."""
+        return sum(size for _, size in self.pieces)
+
+    def title(self) -> str:
+        """The name in the words by which XProf knows a stream."""
+        return f"{self.name}({','.join(self.contents)})" if self.contents else self.name
+
+
+@dataclass
+class Plane:
+    """A plane under construction: names and stats by number."""
+
+    plane: XPlane
+    origin_ns: int
+    spool: BinaryIO
+    lines: dict[tuple[str, str | int], Line] = field(default_factory=dict)
+    line_numbers: set[int] = field(default_factory=set)
+    events: dict[str, int] = field(default_factory=dict)
+    stats: dict[str, int] = field(default_factory=dict)
+
+    def event(self, name: str) -> int:
+        """The number of an event's name."""
+        number = self.events.get(name)
+        if number is None:
+            number = self.events[name] = len(self.events) + 1
+            entry = self.plane.event_metadata[number]
+            entry.id, entry.name = number, name
+        return number
+
+    def stat(self, name: str) -> int:
+        """The number of a stat's name, or of a text that events refer to."""
+        number = self.stats.get(name)
+        if number is None:
+            number = self.stats[name] = len(self.stats) + 1
+            entry = self.plane.stat_metadata[number]
+            entry.id, entry.name = number, name
+        return number
+
+    def text(self, name: str, value: str) -> XStat:
+        """A stat whose value is text that others share."""
+        return XStat(metadata_id=self.stat(name), ref_value=self.stat(value))
+
+    def number(self, name: str, value: int) -> XStat:
+        """A stat whose value is a number."""
+        return XStat(metadata_id=self.stat(name), int64_value=value)
+
+    def line(self, owner: str, row: str | int, name: str, number: int) -> Line:
+        """The line of a stream or thread; with this number where no other line of the plane has it."""
+        line = self.lines.get((owner, row))
+        if line is None:
+            if number < 0 or number in self.line_numbers:
+                number = _NO_STREAM + len(self.line_numbers)
+            self.line_numbers.add(number)
+            line = self.lines[owner, row] = Line(number, name)
+        return line
+
+    def put(self, events: XLine, name: str, times: tuple[int, int], stats: Iterable[XStat]) -> None:
+        """One more event; `times` are start and duration in ns on the common axis."""
+        start_ns, duration_ns = times
+        events.events.add(
+            metadata_id=self.event(name),
+            offset_ps=(start_ns - self.origin_ns) * _PICOSECONDS,
+            duration_ps=max(duration_ns * _PICOSECONDS, 1),  # xprof leaves out what has no length
+            stats=stats,
+        )
+
+    def keep(self, line: Line, events: XLine) -> None:
+        """Put the events, which are all that `events` holds, into the spool."""
+        data = events.SerializeToString()
+        line.pieces.append((self.spool.seek(0, os.SEEK_END), len(data)))
+        self.spool.write(data)
+
+    def write(self, file: BinaryIO) -> None:
+        """The plane as a field of XSpace."""
+        rest = self.plane.SerializeToString(deterministic=True)
+        starts = []
+        for line in self.lines.values():
+            head = XLine(id=line.number, name=line.title()).SerializeToString()
+            starts.append(_field(3, len(head) + line.num_bytes) + head)
+        num_bytes = len(rest) + sum(map(len, starts)) + sum(line.num_bytes for line in self.lines.values())
+        file.write(_field(1, num_bytes) + rest)
+        for line, start in zip(self.lines.values(), starts, strict=True):
+            file.write(start)
+            for position, size in line.pieces:
+                self.spool.seek(position)
+                file.write(self.spool.read(size))
+
+
+def _field(number: int, num_bytes: int) -> bytes:
+    """The head of a field of that many bytes in protobuf's wire format."""
+    return encode(number << 3 | 2) + encode(num_bytes)
