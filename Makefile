@@ -33,7 +33,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format protos protobuf-ends sanitize asan tsan coverage fuzz bench gpu wheels picture clean
+.PHONY: help demo test lint format protos protobuf-ends frameworks sanitize asan tsan coverage fuzz bench gpu wheels picture clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -112,6 +112,23 @@ protobuf-ends: .venv-protobuf-4.21.6/.installed .venv-protobuf-7/.installed ## M
 .venv-protobuf-%/.installed:
 	$(call create_venv,.venv-protobuf-$*)
 	.venv-protobuf-$*/bin/$(PIP_INSTALL) 'protobuf==$(if $(findstring .,$*),$*,$*.*)' numpy rich hypothesis pytest pytest-timeout
+	@touch $@
+
+# What can only be seen beside the frameworks themselves; elsewhere these tests skip. TensorFlow and PyTorch want a venv each.
+FRAMEWORK_TESTS := $(foreach name,torch plugin_torch bench_torch profiler_in_keras profiler_page tensorflow_users,tests/native/test_$(name).py)
+TORCH ?= torch
+TENSORFLOW ?= tensorflow-cpu
+
+frameworks: .venv-torch/.frameworks .venv-tensorflow/.frameworks ## Tests beside PyTorch, Keras and TensorFlow (large downloads; TORCH=torch==2.13.0 names a version)
+	.venv-torch/bin/python -m pytest -q -m '' $(FRAMEWORK_TESTS)
+	.venv-tensorflow/bin/python -m pytest -q -m '' $(FRAMEWORK_TESTS)
+
+.venv-torch/.frameworks: FRAMEWORKS := $(TORCH)
+.venv-tensorflow/.frameworks: FRAMEWORKS := $(TENSORFLOW)
+.venv-%/.frameworks: $(BUILD_INPUTS)
+	$(call create_venv,.venv-$*)
+	.venv-$*/bin/$(PIP_INSTALL) '$(FRAMEWORKS)' keras
+	.venv-$*/bin/$(PIP_INSTALL) -C build-dir=build/$* -e '.[test]'
 	@touch $@
 
 FUZZ_SECONDS ?= 60
