@@ -26,6 +26,7 @@ _GPU_WORK = {
 """Category (in lower case) -> what it is."""
 _GPU_ROWS = {"gpu_user_annotation": "annotations", "cuda_sync": "sync"}
 """Categories on GPU rows that are no work of the GPU -> the device that holds them, beside the streams."""
+_MEMORIES = re.compile(r"\(([A-Za-z ]+?)(?: -> ([A-Za-z ]+))?\)")
 _COPY_KIND = re.compile(r"\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b")
 _COLLECTIVE = {
     "Collective name": "collective",
@@ -169,13 +170,19 @@ def _add_work(built: _Builder, span: _Span, kind: str, launches: dict[int, _Laun
         copy = _COPY_KIND.search(full_name)
         name = "MEMSET" if kind == "memset" else f"MEMCPY{copy[1] if copy else 'unknown'}"
         num_bytes = _integer(arguments.get("bytes"))
-        label = full_name if num_bytes is None else f"{name} {num_bytes} bytes ({full_name})"
+        label = full_name if num_bytes is None else f"{name} {num_bytes} bytes{_memories(full_name)}"
     gpu = f"/gpu:{_device(span)}"
     node_name = f"{op or name}:{name}"
     built.add(f"{gpu}/stream:all", node_name, label, span, launch)
     built.add(f"{gpu}/stream:{_stream(span)}", node_name, label, span, launch)
     if kind != "kernel":
         built.add(f"{gpu}/memcpy", node_name, label, span, launch)
+
+
+def _memories(full_name: str) -> str:
+    """``Memcpy HtoD (Pageable -> Device)`` names kinds of memory as our own labels do: ``" (Pageable to Device)"``."""
+    found = _MEMORIES.search(full_name)
+    return f" ({found[1]}{f' to {found[2]}' if found[2] else ''})" if found else ""
 
 
 def _shape(arguments: dict[str, Any]) -> str:

@@ -219,7 +219,7 @@ def test_a_profilers_trace_becomes_our_devices(write):
     assert kernel.all_end_rel_nanos == 1001  # 1.0009 us, to the nearest nanosecond
     assert (kernel.scheduled_nanos, kernel.thread_id) == (2250, 31)
     assert copy.node_name == "MEMCPYHtoD:MEMCPYHtoD"
-    assert copy.timeline_label.startswith("MEMCPYHtoD 4096 bytes")
+    assert copy.timeline_label == "MEMCPYHtoD 4096 bytes (Pageable to Device)"
     assert dict(devices["/cpu:0"].thread_names) == {31: "main"}
     assert trace.skipped == {}
 
