@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import results_of
 
 pytest.importorskip("collector._native", reason="the native extension is not built")
-
-RUNS = Path(__file__).resolve().parent / "keras_runs.py"
 
 
 def _missing() -> str:
@@ -30,16 +24,7 @@ def left(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """What each scenario of `keras_runs.py` left behind; in a process of its own, which Keras and TensorFlow fill."""
     if request.param == "keras" and _missing():
         pytest.skip(f"OUR CALLBACKS WERE NOT TRIED IN KERAS ITSELF, ONLY BESIDE A STAND-IN: {_missing()}")
-    done = subprocess.run(
-        [sys.executable, str(RUNS), request.param, str(tmp_path_factory.mktemp("runs"))],
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    results: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return results
+    return results_of("keras_runs.py", request.param, str(tmp_path_factory.mktemp("runs")))
 
 
 def _files(*steps: int) -> dict[str, list[str]]:

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import results_of
 
 pytest.importorskip("collector._native", reason="the native extension is not built")
 if find_spec("torch") is None:
     pytest.skip("NOTHING WAS TRIED BESIDE PYTORCH: it is not installed", allow_module_level=True)
 pytestmark = pytest.mark.slow
 
-RUNS = Path(__file__).resolve().parent / "torch_runs.py"
-
 
 @pytest.fixture(scope="module", params=["torch-first", "collector-first"])
 def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What each scenario of `torch_runs.py` saw, with the one or the other imported first."""
-    done = subprocess.run(
-        [sys.executable, str(RUNS), request.param, str(tmp_path_factory.mktemp("runs"))],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    results: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return results
+    return results_of("torch_runs.py", request.param, str(tmp_path_factory.mktemp("runs")))
 
 
 def _files(*steps: int) -> dict[str, list[str]]:
