@@ -309,8 +309,8 @@ def against_plain_python(sizes: Sequence[int]) -> None:
         for size in sizes:
             data = make(size)
             repeats = 5 if size <= 100_000 else 3
-            # Ours first: what the plain arm leaves of its memory makes every page after it dearer. Before either a round
-            # that does not count: the first use of memory that the machine hands out may cost more than the work.
+            # Ours first: what the plain arm leaves of its memory makes every page after it dearer. Before either a
+            # round that does not count: the first use of memory that the machine hands out may cost more than the work.
             compatible(data)
             own(data)
             ours = seconds(lambda: compatible(data), repeats)  # noqa: B023
