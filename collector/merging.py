@@ -23,12 +23,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from collector.errors import CollectorError, InvalidFileError, MissingDependencyError
 from collector.files import atomic_write, check_writable
 from collector.formats.clocks import COLLECTIVE, ClockOffset, Markers, collective_moments, estimate_offsets, joined
-from collector.formats.merged import MergedFile, format_of, merged_file
+from collector.formats.merged import MergedFile, Placed, format_of, merged_file
 from collector.loading import LoadedTrace, load
-from collector.protos.run_metadata_pb2 import RunMetadata
 from collector.protos.step_stats_pb2 import StepStats
 from collector.timeline.own import wire_of
-from collector.timeline.wire import provenance_of
+from collector.timeline.wire import provenance_of, step_stats_of
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -127,9 +126,7 @@ class _Read(NamedTuple):
 
     def step_stats(self) -> StepStats:
         """The message parsed, which drawing does without."""
-        if not self.is_run_metadata:
-            return StepStats.FromString(self.message)
-        return RunMetadata.FromString(self.message).step_stats
+        return step_stats_of(self.message, self.is_run_metadata)
 
 
 @dataclass
@@ -148,25 +145,10 @@ class _Found:
 
 
 @dataclass
-class _Placed:
+class _Placed(Placed):
     """An input that has its place on the axis."""
 
     found: _Found
-    number: int
-    rank: str
-    owner: str
-    base_ns: int
-    shift_ns: int
-
-    @property
-    def own_start_ns(self) -> int:
-        """First start on its own clock."""
-        return self.found.start_ns
-
-    @property
-    def length_ns(self) -> int:
-        """From first start to last end."""
-        return self.found.end_ns - self.found.start_ns
 
 
 def merge(
@@ -356,7 +338,8 @@ def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: 
         rank = f"rank {each.rank}" if several and each.rank is not None else ""
         named = "" if each.rank_in_devices else rank
         owner = f"{named} step {number}".strip() if layout == "overlay" else named
-        placed.append(_Placed(each, number, rank, owner, base_ns, shift_ns))
+        length_ns = each.end_ns - each.start_ns
+        placed.append(_Placed(number, rank, owner, base_ns, shift_ns, each.start_ns, length_ns, each))
     return placed
 
 

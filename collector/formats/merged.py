@@ -5,14 +5,15 @@ from __future__ import annotations
 import gzip
 from collections import defaultdict
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, cast
 
 from collector.errors import UnknownFormatError
 from collector.formats.perfetto import deflated
 from collector.formats.xspace import XSpaceWriter
-from collector.protos.run_metadata_pb2 import RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.timeline.own import remarks_of
+from collector.timeline.wire import step_stats_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +27,8 @@ Format = Literal["chrome", "perfetto", "xspace"]
 _STEPS_DEVICE = "Steps"
 
 
-class Placed(Protocol):
+@dataclass
+class Placed:
     """A step that has its place on the common axis."""
 
     number: int
@@ -38,16 +40,10 @@ class Placed(Protocol):
     """Wall time of the axis' 0."""
     shift_ns: int
     """Added to its own times."""
-
-    @property
-    def own_start_ns(self) -> int:
-        """First start on its own clock."""
-        ...
-
-    @property
-    def length_ns(self) -> int:
-        """From first start to last end."""
-        ...
+    own_start_ns: int
+    """First start on its own clock."""
+    length_ns: int
+    """From first start to last end."""
 
 
 class MergedFile(Protocol):
@@ -178,11 +174,10 @@ class _XSpaceFile:
     def add(
         self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None
     ) -> tuple[int, int]:
-        step_stats = RunMetadata.FromString(message).step_stats if is_run_metadata else StepStats.FromString(message)
         for name, details, _ in remarks_of(provenance):
             self._writer.warn(f"{step.owner} {name} {details}".strip())
         return self._writer.add(
-            step_stats,
+            step_stats_of(message, is_run_metadata),
             number=step.number,
             shift_ns=step.shift_ns,
             owner=step.owner or step.rank,  # planes have no word for the rank that a device's name holds

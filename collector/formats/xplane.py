@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
-from collector.protos.xplane_pb2 import XLine, XPlane, XStat
-from collector.varint import encode
+from collector.nodes import field_head
+from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -108,16 +108,11 @@ class Plane:
         starts = []
         for line in self.lines.values():
             head = XLine(id=line.number, name=line.title()).SerializeToString()
-            starts.append(_field(3, len(head) + line.num_bytes) + head)
+            starts.append(field_head(XPlane.LINES_FIELD_NUMBER, len(head) + line.num_bytes) + head)
         num_bytes = len(rest) + sum(map(len, starts)) + sum(line.num_bytes for line in self.lines.values())
-        file.write(_field(1, num_bytes) + rest)
+        file.write(field_head(XSpace.PLANES_FIELD_NUMBER, num_bytes) + rest)
         for line, start in zip(self.lines.values(), starts, strict=True):
             file.write(start)
             for position, size in line.pieces:
                 self.spool.seek(position)
                 file.write(self.spool.read(size))
-
-
-def _field(number: int, num_bytes: int) -> bytes:
-    """The head of a field of that many bytes in protobuf's wire format."""
-    return encode(number << 3 | 2) + encode(num_bytes)

@@ -81,6 +81,11 @@ def provenance_of(data: bytes | bytearray | memoryview) -> Provenance | None:
     return found
 
 
+def step_stats_of(data: bytes, is_run_metadata: bool) -> StepStats:
+    """The step in whole wire bytes of either message."""
+    return RunMetadata.FromString(data).step_stats if is_run_metadata else StepStats.FromString(data)
+
+
 def fields_of(data: memoryview, limit: int | None = None) -> Iterator[tuple[int, memoryview | None]]:
     """Field number and, where it has a length, payload (as far as it is there) of each field; ends at rubbish."""
     position = 0
