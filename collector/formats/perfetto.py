@@ -6,14 +6,13 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from collector import varint
+from collector.nodes import field_head
 
 Write = Callable[[Any], object]
 
 _COMPRESSION_LEVEL = 3
-_BYTES = 2  # protobuf's wire type of what has a length
-_TRACE_PACKET = 1 << 3 | _BYTES  # Trace.packet
-_COMPRESSED_PACKETS = 50 << 3 | _BYTES  # TracePacket.compressed_packets
+_TRACE_PACKET = 1  # Trace.packet
+_COMPRESSED_PACKETS = 50  # TracePacket.compressed_packets
 
 
 def deflated(write: Write) -> Write:
@@ -25,7 +24,7 @@ def deflated(write: Write) -> Write:
 
     def write_deflated(packets: Any) -> None:
         packed = zlib.compress(packets, _COMPRESSION_LEVEL)
-        packet = varint.encode(_COMPRESSED_PACKETS) + varint.encode(len(packed)) + packed
-        write(varint.encode(_TRACE_PACKET) + varint.encode(len(packet)) + packet)
+        packet = field_head(_COMPRESSED_PACKETS, len(packed)) + packed
+        write(field_head(_TRACE_PACKET, len(packet)) + packet)
 
     return write_deflated

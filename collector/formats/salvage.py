@@ -200,10 +200,8 @@ def _mend_node(data: Field, saved: Salvaged) -> NodeExecStats | None:
     try:
         for item in fields(data.payload, data.start):
             if item.number in (1, 8) and item.wire_type == BYTES:
-                text = _text(item.payload, saved).encode()
-                mended += _key(item) + varint.encode(len(text)) + text
-            else:
-                mended += encode_field(item)
+                item = item._replace(payload=memoryview(_text(item.payload, saved).encode()))
+            mended += encode_field(item)
     except WireError as error:
         saved.error = saved.error or error
         return None
@@ -242,11 +240,7 @@ def _merge(message: Message, data: bytes) -> bool:
     return True
 
 
-def _key(item: Field) -> bytes:
-    return varint.encode(item.number << 3 | item.wire_type)
-
-
 def encode_field(item: Field) -> bytes:
     """The field as it is on the wire, with the length that its payload now has."""
     length = varint.encode(len(item.payload)) if item.wire_type == BYTES else b""
-    return _key(item) + length + bytes(item.payload)
+    return varint.encode(item.number << 3 | item.wire_type) + length + bytes(item.payload)
