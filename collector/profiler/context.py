@@ -248,14 +248,18 @@ class ProfileContext:
             log.warning("wrote profile_%d", step)
 
     def _write(self, name: str, content: bytes) -> bool:
-        path = self._folder / name
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        except OSError as error:  # a full disk shall not end hours of training
-            log.warning("cannot write %s: %s", path, error.strerror or error)
-            return False
-        return True
+        return write_or_warn(self._folder / name, content)
+
+
+def write_or_warn(path: Path, content: bytes) -> bool:
+    """Write a file, and its folder if need be; whether it was possible. A full disk shall not end hours of training."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        log.warning("cannot write %s: %s", path, error.strerror or error)
+        return False
+    return True
 
 
 _active: ProfileContext | None = None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from collector.errors import SessionActiveError
-from collector.profiler.context import TracedStep, _trace
+from collector.profiler.context import TracedStep, _trace, write_or_warn
 from collector.uncompiled import uncompiled
 
 log = logging.getLogger("collector.profiler")
@@ -142,11 +142,7 @@ class ProfilerHook:
         timeline = Timeline(session.run_metadata.step_stats)
         text = timeline.generate_chrome_trace_format(show_dataflow=self._show_dataflow, show_memory=self._show_memory)
         path = self._folder / f"timeline-{step}.json"
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:  # a full disk shall not end hours of training
-            log.warning("cannot write %s: %s", path, error.strerror or error)
+        if not write_or_warn(path, text.encode()):
             return None
         log.info("wrote %s", path)
         return path
