@@ -15,11 +15,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="session")
-def load_script() -> Callable[[str], ModuleType]:
-    """Imports `scripts/NAME.py`, which is no package: a test can call what the Makefile runs."""
+def load_module() -> Callable[[Path], ModuleType]:
+    """Imports a file that is in no package."""
 
-    def load(name: str) -> ModuleType:
-        spec = importlib.util.spec_from_file_location(f"scripts_{name}", ROOT / "scripts" / f"{name}.py")
+    def load(path: Path) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
@@ -28,6 +28,12 @@ def load_script() -> Callable[[str], ModuleType]:
         return module
 
     return load
+
+
+@pytest.fixture(scope="session")
+def load_script(load_module: Callable[[Path], ModuleType]) -> Callable[[str], ModuleType]:
+    """Imports `scripts/NAME.py`: a test can call what the Makefile runs."""
+    return lambda name: load_module(ROOT / "scripts" / f"{name}.py")
 
 
 @pytest.fixture(scope="session")

@@ -104,15 +104,9 @@ def _browser(viewer: str) -> Callable[..., dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def pictures() -> ModuleType:
-    """`pictures.py`, which is no package: a trace as written and as the viewers hold it."""
-    spec = importlib.util.spec_from_file_location("viewers_pictures", HERE / "pictures.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+def pictures(load_module: Callable[[Path], ModuleType]) -> ModuleType:
+    """`pictures.py`: a trace as written and as the viewers hold it."""
+    return load_module(HERE / "pictures.py")
 
 
 @pytest.fixture(scope="session")
