@@ -1,23 +1,52 @@
-// Rows -> numpy columns: a table says which columns a row has, and copies runs of rows into them.
+// Rows -> numpy columns, as the rows' layout says.
 #pragma once
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <functional>
-#include <type_traits>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "store/layout.h"
 #include "store/store.h"
 
 namespace collector {
 
-// A table under construction. `Context` is what the rows of one run share (a stream's key).
+// A table under construction. `Context` is what the rows of one chain share (a stream's key).
 template <typename Row, typename Context>
 class TableBuilder {
  public:
+  TableBuilder() {
+    for (const store::Column& column : store::columns_of<Row>()) {
+      makers_.push_back([column](pybind11::dict& out, size_t rows) -> Filler {
+        const std::string type = (column.is_signed ? "i" : "u") + std::to_string(column.bytes);
+        pybind11::array array(pybind11::dtype(type), std::vector<size_t>{rows});
+        auto* const to = static_cast<char*>(array.mutable_data());
+        out[std::string(column.name).c_str()] = std::move(array);
+        return [to, column](const Context&, const Row* run, size_t count, size_t at) {
+          const char* const from = reinterpret_cast<const char*>(run) + column.offset;
+          char* const target = to + at * column.bytes;
+          switch (column.bytes) {
+            case 1:
+              return gather<1>(from, count, target);
+            case 2:
+              return gather<2>(from, count, target);
+            case 4:
+              return gather<4>(from, count, target);
+            default:
+              return gather<8>(from, count, target);
+          }
+        };
+      });
+    }
+  }
+
+  // A column that the rows do not hold themselves.
   template <typename Get>
   TableBuilder& column(const char* name, Get get) {
     using Value = std::decay_t<decltype(get(std::declval<const Context&>(), std::declval<const Row&>()))>;
@@ -59,6 +88,11 @@ class TableBuilder {
  private:
   using Filler = std::function<void(const Context&, const Row*, size_t count, size_t at)>;
   using Maker = std::function<Filler(pybind11::dict&, size_t rows)>;
+
+  template <size_t kBytes>
+  static void gather(const char* from, size_t count, char* to) {
+    for (size_t i = 0; i < count; ++i) std::memcpy(to + i * kBytes, from + i * sizeof(Row), kBytes);
+  }
 
   std::vector<Maker> makers_;
   std::vector<std::pair<Context, const store::Chunks<Row>*>> parts_;

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "capture/annotations.h"
 #include "cupti/library.h"
 #include "store/store.h"
 
@@ -22,7 +21,7 @@ struct OwnCalls {
 // {"tables": {table: {column: array}}, "strings": [text]}. Interns API names and annotation paths in the store's
 // string table.
 pybind11::dict tables_of(const cupti::Library& library, store::Store& store,
-                         const std::vector<capture::AnnotationRow>& annotations,
+                         const std::vector<store::AnnotationRow>& annotations,
                          const std::vector<std::string>& annotation_paths, OwnCalls own_calls);
 
 }  // namespace collector

@@ -31,10 +31,10 @@ void AnnotationLog::close(uint64_t external_id, int64_t end_ns) {
   rows_[row].end_ns = end_ns;
 }
 
-std::vector<AnnotationRow> AnnotationLog::take(int64_t end_ns, std::vector<std::string>& paths) {
+std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::vector<std::string>& paths) {
   const std::lock_guard<std::mutex> lock(mutex_);
   ++session_;  // what is closed from now on belongs to no session
-  for (AnnotationRow& row : rows_) {
+  for (store::AnnotationRow& row : rows_) {
     if (row.end_ns == 0) row.end_ns = end_ns;
   }
   paths = std::exchange(paths_, {});

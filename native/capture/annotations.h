@@ -8,17 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace collector::capture {
+#include "store/rows.h"
 
-struct AnnotationRow {
-  int64_t start_ns;
-  int64_t end_ns;  // 0 while open
-  uint64_t external_id;
-  uint32_t path_id;  // index into AnnotationLog::paths of the same session
-  uint32_t thread_id;
-  uint16_t depth;
-  uint32_t details_id;  // what else the program said of it, by the number that the program gave; 0: nothing
-};
+namespace collector::capture {
 
 // Thread-safe. The lock is never held around a CUPTI call, and never taken in a CUPTI callback.
 class AnnotationLog {
@@ -34,12 +26,12 @@ class AnnotationLog {
   void close(uint64_t external_id, int64_t end_ns);
 
   // Ends the session at `end_ns`, which becomes the end of what is still open.
-  std::vector<AnnotationRow> take(int64_t end_ns, std::vector<std::string>& paths);
+  std::vector<store::AnnotationRow> take(int64_t end_ns, std::vector<std::string>& paths);
 
  private:
   std::mutex mutex_;
   uint64_t session_ = 0;
-  std::vector<AnnotationRow> rows_;
+  std::vector<store::AnnotationRow> rows_;
   std::vector<std::string> paths_;
 };
 

@@ -51,7 +51,7 @@ struct Anchor {
 struct Capture {
   const cupti::Library* library;
   store::Store* store;
-  std::vector<AnnotationRow> annotations;
+  std::vector<store::AnnotationRow> annotations;
   std::vector<std::string> annotation_paths;
   Anchor start;
   Anchor stop;

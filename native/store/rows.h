@@ -102,4 +102,14 @@ struct MemoryOperationRow {
   uint8_t pool_type;
 };
 
+struct AnnotationRow {
+  int64_t start_ns;
+  int64_t end_ns;  // 0 while open
+  uint64_t external_id;
+  uint32_t path_id;  // index into the paths of the same session's AnnotationLog
+  uint32_t thread_id;
+  uint16_t depth;
+  uint32_t details_id;  // what else the program said of it, by the number that the program gave; 0: nothing
+};
+
 }  // namespace collector::store
