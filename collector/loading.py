@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from collector.errors import InvalidFileError
@@ -41,6 +40,7 @@ _SPACE = b"\xef\xbb\xbf \t\r\n"
 """What may stand before the first letter of a text."""
 _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
+_JOURNAL = b"GPUJRNL"
 _FOREIGN = {
     b"SQLite format 3\0": "an SQLite database (an Nsight Systems export?)",
     b"\x89PNG": "a picture",
@@ -67,7 +67,7 @@ class LoadedTrace:
 
     path: Path
     kind: str
-    """RunMetadata, StepStats, recording, collector timeline, TensorFlow timeline, or Chrome trace."""
+    """RunMetadata, StepStats, recording, journal, collector timeline, TensorFlow timeline, or Chrome trace."""
     run_metadata: RunMetadata
     """The step as RunMetadata, whatever the file held."""
     skipped: Mapping[str, int] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class LoadedTrace:
     cut_at: int | None = None
     """Byte (for JSON: character) of the unpacked file from which on it could not be read, or None."""
     recording: Recording | None = None
-    """The recording itself, where the file is one."""
+    """The recording itself, where the file is one, or a journal."""
     rank: int | None = None
     """The rank among many processes, where a profiler's trace states it."""
 
@@ -115,7 +115,7 @@ def load(path: str | os.PathLike[str]) -> LoadedTrace:
     if data.startswith(_GZIP):
         data = _unpack(data, name, skipped)
         suffixes = [suffix for suffix in suffixes if suffix != ".gz"]
-    if data.startswith(_ZIP):
+    if data.startswith((_ZIP, _JOURNAL)):
         return _load_recording(data, name)
     for magic, what in _FOREIGN.items():
         if data.startswith(magic):
@@ -145,7 +145,7 @@ def bytes_of(name: Path) -> bytes:
             if len(head) < _HEAD_BYTES:
                 return head
             about = os.fstat(file.fileno())
-            if not head.startswith((_GZIP, _ZIP)):
+            if not head.startswith((_GZIP, _ZIP, _JOURNAL)):
                 _check_head(head, name, about.st_size)
             if about.st_size > MAX_BYTES:
                 raise InvalidFileError(f"{name}: larger than {MAX_BYTES >> 30} GiB")
@@ -241,7 +241,11 @@ def _load_recording(data: bytes, name: Path) -> LoadedTrace:
     from collector.stepstats import run_metadata
 
     recording = load_recording(name, data)
-    return LoadedTrace(name, "recording", run_metadata(recording), recording=recording)
+    if data.startswith(_ZIP):
+        return LoadedTrace(name, "recording", run_metadata(recording), recording=recording)
+    cut = recording.counters["journal_bytes_cut"]
+    cut_at = len(data) - cut if cut else None
+    return LoadedTrace(name, "journal", run_metadata(recording), recording=recording, cut_at=cut_at)
 
 
 def _load_json(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:
@@ -279,6 +283,10 @@ def _load_json(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:
 
 
 def _load_text(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:
+    from google.protobuf import text_format
+
+    from collector.formats.proto_text import parse_text
+
     text = data.decode("utf-8", "replace")
     if "\ufffd" in text:
         skipped["bytes that are not UTF-8 (mended)"] += text.count("\ufffd")
@@ -286,7 +294,7 @@ def _load_text(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:
     assert beginning is not None
     message: RunMetadata | StepStats = StepStats() if beginning[1] == b"dev_stats" else RunMetadata()
     try:
-        text_format.Parse(text, message, allow_unknown_field=True)
+        parse_text(text, message)
     except text_format.ParseError as error:
         place = f"line {error.GetLine()}, column {error.GetColumn()}" if error.GetLine() else "its end"
         raise InvalidFileError(f"{name}: broken proto text at {place} ({_one_line(error)})") from error

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from google.protobuf import text_format
 
+from collector.formats.proto_text import parse_text
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.protos.tensor_pb2 import TensorDescription
 
@@ -187,6 +188,6 @@ def _description(event: dict[str, Any]) -> TensorDescription:
     snapshot = arguments.get("snapshot") if isinstance(arguments, dict) else None
     written = text(snapshot.get("tensor_description", "")) if isinstance(snapshot, dict) else ""
     try:
-        return text_format.Parse(_UNQUOTED.sub(r'\1"\2"', written), TensorDescription())
+        return parse_text(_UNQUOTED.sub(r'\1"\2"', written), TensorDescription())
     except text_format.ParseError:
         return TensorDescription()

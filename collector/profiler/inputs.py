@@ -12,6 +12,7 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError, Message
 
 from collector.errors import InvalidFileError
+from collector.formats.proto_text import parse_text
 from collector.formats.salvage import WireError, fields
 from collector.loading import MAX_MESSAGE_BYTES
 from collector.protos import GraphDef, OpLogProto, ProfileProto, RunMetadata
@@ -132,7 +133,7 @@ def _parse_text(data: bytes, kind: type[M], name: str) -> M:
     """Text of a newer TensorFlow may have fields that we do not know; text of another kind has no others."""
     wanted = kind.DESCRIPTOR.name
     try:
-        message = text_format.Parse(data.decode("utf-8"), kind(), allow_unknown_field=True)
+        message = parse_text(data.decode("utf-8"), kind())
     except (UnicodeDecodeError, text_format.ParseError, RecursionError) as error:
         raise InvalidFileError(
             f"{name} is no {wanted}, neither binary nor text ({_binary_place(data)}; {_text_place(error)})",

@@ -343,3 +343,9 @@ def test_tensors_and_arrows_of_no_process(write):
     for more in ([{"ph": "N", "pid": []}, {"ph": "O", "pid": {}}], [{"ph": "s", "pid": [], "tid": {}, "ts": []}]):
         trace = load(write("odd.json", json.dumps(events + more)))
         assert [node.node_name for node in trace.step_stats.dev_stats[0].node_stats] == ["a"]
+
+
+def test_an_escape_that_python_warns_of_is_read_in_silence(tmp_path):
+    path = tmp_path / "step.pbtxt"
+    path.write_text('dev_stats { device: "\\/gpu:0" }')
+    assert load(path).step_stats.dev_stats[0].device == "\\/gpu:0"
