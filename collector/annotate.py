@@ -208,6 +208,7 @@ class _Recorder:
     def __init__(self, source: Source, stacks: bool) -> None:
         self._push: Callable[..., None] = source.push_annotation
         self._pop = source.pop_annotation
+        self._note: Callable[[Details], None] = getattr(source, "note_details", _note_nowhere)
         self._stacks = stacks
         self._threads = threading.local()
         self._lock = threading.Lock()
@@ -246,7 +247,7 @@ class _Recorder:
             frame = sys._getframe()
             details = details._replace(stack=stack_of(frame, frame.f_code.co_filename))
         with self._lock:
-            number = self.details.setdefault(details, len(self.details) + 1)
+            number = self._number_of(details)
         if noted is not None and not details.stack:
             self._numbers[noted] = number
         return number
@@ -272,7 +273,14 @@ class _Recorder:
             return 0
         with self._lock:
             details = next(each for each, known in self.details.items() if known == number)
-            return self.details.setdefault(details.continued(), len(self.details) + 1)
+            return self._number_of(details.continued())
+
+    def _number_of(self, details: Details) -> int:
+        """The number of ``details``, a new one if need be. With the lock held: the source is told in their order."""
+        if details not in self.details:
+            self.details[details] = len(self.details) + 1
+            self._note(details)
+        return self.details[details]
 
     def end(self) -> None:
         """Close what this thread still has open; what other threads have, they close when they leave it."""
@@ -284,7 +292,7 @@ class _Recorder:
 
     def detach(self) -> None:
         """Touch the source no more, whoever still leaves an annotation."""
-        self._push, self._pop = _push_nowhere, _pop_nowhere
+        self._push, self._pop, self._note = _push_nowhere, _pop_nowhere, _note_nowhere
 
 
 def _push_nowhere(path: str, details: int = 0) -> None:
@@ -292,6 +300,10 @@ def _push_nowhere(path: str, details: int = 0) -> None:
 
 
 def _pop_nowhere() -> None:
+    pass
+
+
+def _note_nowhere(details: Details) -> None:
     pass
 
 

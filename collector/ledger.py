@@ -73,6 +73,8 @@ class Ledger:
     decode_cpu_ns: int = 0
     """Processor time spent reading records."""
     callback_calls: int = 0
+    interrupted: int = 0
+    """1: this is the journal of a step that had not ended."""
     source_counters: Mapping[str, int] = field(default_factory=dict)
     """What the source counted beyond these."""
 
@@ -104,6 +106,7 @@ class Ledger:
 
 
 _LOSSES = {
+    "interrupted": "this is the journal of a step that had not ended: what had not reached it is missing",
     "records_dropped": "CUPTI dropped {} records: make more or larger buffers (max_buffers, buffer_bytes)",
     "buffers_declined": "{} buffer requests were declined: raise max_buffers",
     "bytes_discarded": "{} bytes of records were discarded for want of buffers: raise max_buffers",

@@ -57,6 +57,8 @@ class TraceOptions:
     """The job's name in that prefix; unused without a rank."""
     stacks: bool = False
     """Remember the Python stack at every annotation, for the profiler's code view."""
+    journal: Path | None = None
+    """Where what is recorded is also kept while the step is open, for the case that the program ends before it."""
     share_subscription: bool = field(default=False, kw_only=True)
     """Collect even where another client in this process holds CUPTI's one subscription (set when torch's is idle)."""
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector import journal
 from collector.errors import InvalidFileError
 from collector.files import atomic_write
 from collector.recording import Recording
@@ -66,14 +67,21 @@ def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
 
 
 def load_recording(path: str | os.PathLike[str], data: bytes | None = None) -> Recording:
-    """Read a recording from ``path``, or from ``data`` where its bytes are at hand already.
+    """Read a recording from ``path``, or from ``data`` where its bytes are at hand already; a journal is one too.
 
     Raises:
         collector.InvalidFileError: it is not there, not a recording, of a newer version, or damaged.
     """
     name = Path(path)
+    if data is None:
+        try:
+            data = name.read_bytes()
+        except OSError as error:
+            raise InvalidFileError(f"{name}: {error.strerror or error}") from error
+    if data.startswith(journal.MAGIC):
+        return journal.load_journal(name, data)
     try:
-        with zipfile.ZipFile(name if data is None else io.BytesIO(data)) as archive:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
             meta = json.loads(archive.read("meta.json"))
             if not isinstance(meta, dict) or meta.get("format") != FORMAT:
                 raise InvalidFileError(f"{name}: not a recording")
@@ -95,8 +103,6 @@ def load_recording(path: str | os.PathLike[str], data: bytes | None = None) -> R
             }
         meta.setdefault("details", [])  # files of older programs have none
         return Recording.from_capture({"tables": tables, **{key: meta[key] for key in _META_KEYS}})  # type: ignore[typeddict-item]
-    except OSError as error:
-        raise InvalidFileError(f"{name}: {error.strerror or error}") from error
     except zipfile.BadZipFile as error:
         raise InvalidFileError(f"{name}: not a recording, or cut short ({error})") from error
     except _DAMAGE as error:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from collector import process
 from collector.annotate import send_annotations_to
-from collector.errors import CollectorError, CollectorWarning, NotTracedError, SessionActiveError
+from collector.errors import CollectorError, CollectorWarning, NotTracedError, OutputError, SessionActiveError
 from collector.files import check_writable
 from collector.options import KINDS, TraceOptions
 from collector.outputs import output_of
@@ -49,6 +49,7 @@ def trace(
     rank: int | None = None,
     job: str = TraceOptions.job,
     stacks: bool = False,
+    journal: str | os.PathLike[str] | None = None,
 ) -> Session:
     """Return a session that traces what the GPU does in a block or a function.
 
@@ -78,6 +79,9 @@ def trace(
         rank: this process's rank, put before the device names together with ``job``.
         job: the job's name there.
         stacks: remember the Python stack at every annotation, for the code view of `collector.profiler`.
+        journal: where to keep what is recorded while the step is open, should the program be killed or crash in it.
+            `collector.load` and every command read such a file. It goes away when the step has ended and its results
+            are where they belong; one that is there already is never written over. Only the native source keeps one.
 
     Raises:
         collector.UnknownFormatError: the suffix of ``path`` says no format.
@@ -101,6 +105,7 @@ def trace(
             rank=rank,
             job=job,
             stacks=stacks,
+            journal=None if journal is None else Path(journal),
         )
     )
 
@@ -119,6 +124,7 @@ class Session:
         self.unavailable: str | None = None
         """Why the last step was not traced: cause and remedy in one line. None when it was."""
         self._source: Source | None = None
+        self._journal_keeper: Any = None  # the source, while it keeps one
         self._recording: Recording | None = None
         self._owner: tuple[int, int] | None = None
         self._writable = True
@@ -139,6 +145,7 @@ class Session:
             self._start()
         except BaseException:
             self._abandon()
+            self._end_journal(keep=False)
             raise
         return self
 
@@ -153,8 +160,12 @@ class Session:
             self.unavailable = "this process was forked while the trace was open; its parent has the trace"
             return
         try:
-            self._stop()
-            self._save_at_end()
+            in_place = False
+            try:
+                self._stop()
+                in_place = self._save_at_end()
+            finally:
+                self._end_journal(keep=not in_place)
         except Exception as error:
             # The body's own exception goes first, whatever happened to us.
             if exc is None:
@@ -292,8 +303,11 @@ class Session:
         source, options = self.options.source, self.options
         if process.torch_profiler_is_idle():
             options = replace(options, share_subscription=True)
+        self._journal_keeper = None
         try:
             self._source = open_source(source) if isinstance(source, str) else source
+            if options.journal is not None and not self._can_keep(options.journal, self._source):
+                options = replace(options, journal=None)
             self._source.start(options)
         except SessionActiveError:
             self._source = None  # whoever is tracing shall go on
@@ -303,6 +317,8 @@ class Session:
             self._trouble(error, f"GPU activity is not traced: {self.unavailable}")
             return
         send_annotations_to(self._source, stacks=options.stacks)
+        if options.journal is not None:
+            self._journal_keeper = self._source
 
     def _stop(self) -> None:
         from collector.recording import Recording
@@ -327,13 +343,47 @@ class Session:
             self._release()
             self._recording = self._recording or Recording.from_capture(empty_capture())
 
-    def _save_at_end(self) -> None:
-        if self.options.path is None or not self._writable or self.unavailable is not None:
-            return
+    def _save_at_end(self) -> bool:
+        """Write the file that was asked for; return whether the step's results are where they belong."""
+        if self.unavailable is not None or not self._writable:
+            return False
+        if self.options.path is None:
+            return True
         try:
             self.save(self.options.path)
         except Exception as error:
             self._trouble(error, f"the trace is not saved: {_in_words(error)}")
+            return False
+        return True
+
+    def _can_keep(self, journal: Path, source: Source) -> bool:
+        """Whether ``source`` can keep a journal at that path; if not, that is told."""
+        try:
+            if not hasattr(source, "journal_trouble"):
+                raise OutputError(f"the source {source.name!r} keeps no journal", "Use source='native'")
+            check_writable(journal)
+            if journal.exists():
+                raise OutputError(
+                    f"{journal} is there already, as if a program had ended before its step did",
+                    "Read it (collector timeline does) and take it away, or name another file",
+                )
+        except CollectorError as error:
+            self._trouble(error, f"no journal is kept: {error}")
+            return False
+        return True
+
+    def _end_journal(self, *, keep: bool) -> None:
+        """Take the journal away, or say where it is."""
+        keeper, self._journal_keeper = self._journal_keeper, None
+        if keeper is None:
+            return
+        trouble, journal = keeper.journal_trouble(), self.options.journal
+        if trouble:
+            _warn(f"the journal {journal} broke off before the step ended: {trouble}")
+        if keep:
+            _warn(f"what was recorded is in the journal {journal}")
+        else:
+            keeper.remove_journal()
 
     def _trouble(self, error: Exception, message: str) -> None:
         """Tell of ``error`` as the options say: raised, or as a warning."""

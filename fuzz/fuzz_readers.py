@@ -1,6 +1,6 @@
 """Throw damaged files at the readers: each input gives a trace or one clear error, never anything else.
 
-    python fuzz/fuzz_readers.py READER [libFuzzer options]      READER: messages, text, chrome, gzip, recording
+    python fuzz/fuzz_readers.py READER [libFuzzer options]      READER: see READERS
     python fuzz/fuzz_readers.py --replay                         run the kept corpus only (needs no atheris)
 
 Inputs that once found something are kept in fuzz/corpus/READER; libFuzzer grows its own corpus in the folder named on
@@ -13,6 +13,7 @@ import gzip
 import io
 import json
 import random
+import struct
 import sys
 import tempfile
 from collections.abc import Callable
@@ -25,7 +26,7 @@ sys.path.insert(0, str(HERE.parent))
 INSTRUMENTED = ["collector", "google.protobuf.text_format", "zipfile", "numpy.lib.format", "numpy.lib._format_impl"]
 """Modules in Python whose branches guide the fuzzer; what is compiled shows only in what they do with its answers."""
 
-READERS = ("messages", "text", "chrome", "gzip", "recording")
+READERS = ("messages", "text", "chrome", "gzip", "recording", "journal")
 
 
 @cache
@@ -64,6 +65,14 @@ def _damaged_recording(damage: bytes) -> bytes:
     return written.getvalue()
 
 
+def _damaged_journal(damage: bytes) -> bytes:
+    """A whole journal with one more frame, of the given bytes, or where the first byte is odd with damage in it."""
+    whole = (HERE / "two_steps.journal").read_bytes()
+    if damage[:1] and damage[0] & 1:
+        return _damaged(whole, int.from_bytes(damage[1:3], "big"), damage[3:4], damage[4:])
+    return whole + struct.pack("<4sIQ", b"FRAM", 0, len(damage[1:])) + damage[1:]
+
+
 def _damaged(content: bytes, at: int, how: bytes, rest: bytes) -> bytes:
     at %= len(content) + 1
     behind = {0: at, 1: len(content)}.get(how[0] % 3 if how else 2, at + len(rest))
@@ -87,6 +96,7 @@ def _as_text(data: bytes) -> bytes:
 
 WRAPPED: dict[str, Callable[[bytes], bytes]] = {
     "gzip": _damaged_gzip,
+    "journal": _damaged_journal,
     "recording": _damaged_recording,
     "text": _as_text,
 }
@@ -99,6 +109,7 @@ TOKENS = {
     "chrome": r"""{"traceEvents":[|"ph":"X"|"ph":"M"|"ph":"s"|"ph":"C"|"ts":|"dur":|NaN|1e999|"cat":"kernel"|"cat":"Op"
         |"args":{|"otherData":{"base_time_ns":"1"|]}|-0.0|"\ud800"|"name":"process_name"| Compute|"stream":
         |"External id":|"correlation":|[[[[[[[[|99999999999999999999|9223372036854775807|"baseTimeNanoseconds":""",
+    "journal": 'kernels|api_calls|annotations|memory_operations|clock.cupti_start_ns|records_decoded|[0,0,"",[],[]]',
     "recording": """"strings"|"clock"|"counters"|"version"|"environment"|"details"|null|-1|1e999|'descr': '<i8'|[[[[
         |'shape': (1,)|'shape': (99999999999,)|'fortran_order': True|object|<f8""",
 }
@@ -182,6 +193,7 @@ def seeds() -> dict[str, list[bytes]]:
         "text": [text_format.MessageToString(step).encode(), text_format.MessageToString(metadata).encode()],
         "chrome": [kineto, timeline],
         "gzip": [b"\0\0" + step.SerializeToString(), b"\x80\2" + kineto, b"\x80\5" + kineto, b"\xff\7" + kineto],
+        "journal": [b"", b"\1\0\0\2", b"\1\x12\x60\2", b"\0" + struct.pack("<IIQI", 5, 1, 5, 1) + b"k"],
         "recording": [b"", b"\0\0\1\2", b"\1\0\x40\2", b"\3\0\0\1", b"\7\0\0\2PK"],
     }
 
@@ -211,6 +223,7 @@ def fuzz(reader: str, options: list[str]) -> None:
         import collector.formats.salvage
         import collector.formats.tensorflow_timeline
         import collector.formats.xspace
+        import collector.journal
         import collector.loading
         import collector.recording_file
         import collector.timeline  # noqa: F401

@@ -127,6 +127,8 @@ capture::StartOptions start_options(const py::dict& options) {
       out.max_buffers = item.second.cast<uint32_t>();
     } else if (name == "share_subscription") {
       out.share_subscription = item.second.cast<bool>();
+    } else if (name == "journal") {
+      out.journal = item.second.cast<std::string>();
     } else {
       throw py::value_error("unknown option: " + name);
     }
@@ -300,6 +302,13 @@ PYBIND11_MODULE(_native, m) {
       py::arg("path"), py::arg("details") = 0,
       "Puts the path on every launch of this thread until the matching pop. What else is said of it goes by a number.");
   m.def("pop_annotation", [] { Subscriber::instance().pop_annotation(); });
+  m.def(
+      "note_details", [](const std::string& details) { Subscriber::instance().note_details(details); },
+      py::arg("details"), "What was said of annotations, in order of the numbers; for the journal.");
+  m.def("journal_trouble", [] { return Subscriber::instance().journal_trouble(); });
+  m.def(
+      "remove_journal", [] { Subscriber::instance().remove_journal(); }, py::call_guard<py::gil_scoped_release>(),
+      "Takes the last session's journal away.");
   m.def("demangle", &demangle, py::arg("name"));
   m.def("decode_buffer", &decode_buffer, py::arg("buffer"), py::arg("cuda_version") = cupti::kNewestKnownCuda,
         py::arg("libcupti_path") = "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import json
 import site
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from collector.errors import CuptiUnusableError, NotTracedError, error_of_kind
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from collector.details import Details
     from collector.options import TraceOptions
     from collector.sources import Capture
 
@@ -54,6 +56,7 @@ class NativeSource:
         self._native = loaded
         self.push_annotation = loaded.push_annotation
         self.pop_annotation = loaded.pop_annotation
+        self._keeps_journal = False
 
     def probe(self) -> dict[str, Any]:
         """See `collector.sources.Source.probe`."""
@@ -72,10 +75,25 @@ class NativeSource:
                     "buffer_bytes": options.buffer_bytes,
                     "max_buffers": options.max_buffers,
                     "share_subscription": options.share_subscription,
+                    "journal": str(options.journal or ""),
                 }
             )
         except self._native.CaptureError as error:
             raise error_of_kind(error.kind, error.cause, error.remedy) from None
+        self._keeps_journal = options.journal is not None
+
+    def note_details(self, details: Details) -> None:
+        """What was said of annotations, in the order of the numbers it has; the journal needs to be told at once."""
+        if self._keeps_journal:
+            self._native.note_details(json.dumps(details))
+
+    def journal_trouble(self) -> str:
+        """What went wrong with the journal of the session, which may be open; ``""``: nothing did."""
+        return str(self._native.journal_trouble())
+
+    def remove_journal(self) -> None:
+        """Take the journal of the session that has ended away."""
+        self._native.remove_journal()
 
     def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
         """Flush, disable, unsubscribe, and return the columns."""

@@ -8,11 +8,14 @@ namespace collector::capture {
 constexpr int kRowBits = 40;
 constexpr uint64_t kRowMask = (uint64_t{1} << kRowBits) - 1;
 
-void AnnotationLog::begin() {
+void AnnotationLog::begin(bool follow) {
   const std::lock_guard<std::mutex> lock(mutex_);
   ++session_;
   rows_.clear();
   paths_.clear();
+  follow_ = follow;
+  told_ = 0;
+  changes_ = {};
 }
 
 uint64_t AnnotationLog::open(std::string_view path, int64_t start_ns, uint32_t thread_id, uint16_t depth,
@@ -29,6 +32,22 @@ void AnnotationLog::close(uint64_t external_id, int64_t end_ns) {
   const uint64_t row = (external_id & kRowMask) - 1;
   if (external_id >> kRowBits != session_ || row >= rows_.size()) return;
   rows_[row].end_ns = end_ns;
+  if (follow_ && row < told_) changes_.closed.emplace_back(row, end_ns);
+}
+
+void AnnotationLog::note_details(std::string_view details) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (follow_) changes_.details.emplace_back(details);
+}
+
+AnnotationChanges AnnotationLog::changes() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  AnnotationChanges changes = std::exchange(changes_, {});
+  const auto first = static_cast<std::ptrdiff_t>(told_);
+  changes.opened.assign(rows_.begin() + first, rows_.end());
+  changes.paths.assign(paths_.begin() + first, paths_.end());
+  told_ = rows_.size();
+  return changes;
 }
 
 std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::vector<std::string>& paths) {

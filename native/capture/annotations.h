@@ -6,24 +6,38 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "store/rows.h"
 
 namespace collector::capture {
 
+// What happened to annotations since it was last asked.
+struct AnnotationChanges {
+  std::vector<store::AnnotationRow> opened;
+  std::vector<std::string> paths;                    // of those
+  std::vector<std::pair<uint64_t, int64_t>> closed;  // those told before: the row's number, and its end_ns
+  std::vector<std::string> details;
+};
+
 // Thread-safe. The lock is never held around a CUPTI call, and never taken in a CUPTI callback.
 class AnnotationLog {
  public:
   // A new session: forgets all rows; ids never repeat, so that an annotation left open by an earlier session
-  // cannot be taken for one of this.
-  void begin();
+  // cannot be taken for one of this. `follow`: somebody will ask for changes.
+  void begin(bool follow);
 
   // Opens an annotation; the id to push to CUPTI.
   uint64_t open(std::string_view path, int64_t start_ns, uint32_t thread_id, uint16_t depth, uint32_t details_id);
 
   // Closes it; one of an earlier session is ignored.
   void close(uint64_t external_id, int64_t end_ns);
+
+  // Notes what the program said of an annotation, where changes are followed; details_id counts these from 1.
+  void note_details(std::string_view details);
+
+  AnnotationChanges changes();
 
   // Ends the session at `end_ns`, which becomes the end of what is still open.
   std::vector<store::AnnotationRow> take(int64_t end_ns, std::vector<std::string>& paths);
@@ -33,6 +47,9 @@ class AnnotationLog {
   uint64_t session_ = 0;
   std::vector<store::AnnotationRow> rows_;
   std::vector<std::string> paths_;
+  bool follow_ = false;
+  size_t told_ = 0;            // rows that changes() has told of
+  AnnotationChanges changes_;  // closed and details alone; what was opened is in rows_
 };
 
 }  // namespace collector::capture

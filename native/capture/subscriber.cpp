@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <ctime>
@@ -23,6 +24,8 @@ using cupti::Result;
 constexpr uint32_t kThreadIdSystem = 1;  // CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM: Linux thread ids, not pthread_self
 constexpr uint32_t kReadyBuffers = 4;
 constexpr int64_t kMillisecond = 1'000'000;
+constexpr int64_t kHandOverPeriod =
+    500 * kMillisecond;                            // what a program that is killed loses at most of a quiet stream
 constexpr int64_t kIdleWait = 100 * kMillisecond;  // CUPTI may deliver a little after a flush has returned
 
 int64_t clock_ns(clockid_t clock) {
@@ -98,6 +101,7 @@ void Subscriber::drain() {
     } catch (const std::bad_alloc&) {
       out_of_memory_bytes_ += buffer->valid;
     }
+    if (journal_) journal_->append(store_, annotations_, counters());
     pool->recycle(*buffer);
     pool->keep_ready();
   }
@@ -105,13 +109,48 @@ void Subscriber::drain() {
 
 void Subscriber::decode_loop() {
   ::pthread_setname_np(::pthread_self(), "collector");
+  next_hand_over_ns_ = clock_ns(CLOCK_MONOTONIC) + kHandOverPeriod;
   while (decoding_.load(std::memory_order_acquire)) {
-    while (::sem_wait(&wake_) != 0) {
-    }
+    wait_for_buffers();
+    if (journal_ && clock_ns(CLOCK_MONOTONIC) >= next_hand_over_ns_) hand_over();
     drain();
   }
   drain();
   decode_cpu_ns_ = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+void Subscriber::wait_for_buffers() {
+  if (!journal_) {
+    while (::sem_wait(&wake_) != 0) {
+    }
+    return;
+  }
+  const int64_t until = clock_ns(CLOCK_REALTIME) + next_hand_over_ns_ - clock_ns(CLOCK_MONOTONIC);
+  const timespec time{until / 1'000'000'000, static_cast<long>(until % 1'000'000'000)};
+  while (::sem_timedwait(&wake_, &time) != 0 && errno == EINTR) {
+  }
+}
+
+void Subscriber::hand_over() {
+  // CUPTI's own flush period would not do: it returns full buffers alone, which come by themselves.
+  const std::lock_guard<std::mutex> lock(flushing_);
+  if (collecting_.load(std::memory_order_acquire)) library().cupti().ActivityFlushAll(0);
+  next_hand_over_ns_ = clock_ns(CLOCK_MONOTONIC) + kHandOverPeriod;
+}
+
+void Subscriber::end_collecting() {
+  collecting_.store(false, std::memory_order_release);
+  const std::lock_guard<std::mutex> wait_for_hand_over(flushing_);
+}
+
+std::string Subscriber::journal_trouble() {
+  const std::lock_guard<std::mutex> lock(control_);
+  return journal_ && !active() ? journal_->trouble() : "";
+}
+
+void Subscriber::remove_journal() {
+  const std::lock_guard<std::mutex> lock(control_);
+  if (journal_ && !active()) journal_->remove();
 }
 
 void Subscriber::start_decoding() {
@@ -132,6 +171,7 @@ void Subscriber::stop_decoding() {
   decoding_.store(false, std::memory_order_release);
   ::sem_post(&wake_);
   if (decode_thread_.joinable()) decode_thread_.join();
+  if (journal_) journal_->close();
 }
 
 // --- Start -------------------------------------------------------------------------------------------------------
@@ -145,6 +185,24 @@ void Subscriber::prepare_pool(const StartOptions& options) {
   }
   pool->reset_counts();
   lost_buffers_ = pool->outstanding();
+}
+
+void Subscriber::begin_journal(const std::string& path) {
+  if (path.empty()) return;
+  journal_ = std::make_unique<Journal>(path);
+  std::map<std::string, std::string> texts{{"environment.cupti_path", library().cupti_path()}};
+  for (const cupti::Device& device : library().devices()) {
+    texts.emplace("device." + std::to_string(device.ordinal), device.name);
+  }
+  journal_->begin(library(), texts,
+                  {{"clock.cupti_start_ns", start_.cupti_ns},
+                   {"clock.wall_start_ns", start_.wall_ns},
+                   {"clock.uncertainty_ns", start_.uncertainty_ns},
+                   {"environment.driver_version", library().driver_version()},
+                   {"environment.cupti_api_version", library().api_version()},
+                   {"environment.cuda_version", library().cuda_version()},
+                   {"environment.simulated", library().simulated()},
+                   {"environment.shared_subscription", shared_subscription_}});
 }
 
 std::optional<Failure> Subscriber::start(const StartOptions& options) {
@@ -165,6 +223,7 @@ std::optional<Failure> Subscriber::start(const StartOptions& options) {
   }
 
   std::optional<Failure> failure;
+  journal_.reset();
   try {
     failure = start_tracing(options);
   } catch (const std::exception& error) {  // no memory for the buffers, no thread to be had
@@ -173,6 +232,7 @@ std::optional<Failure> Subscriber::start(const StartOptions& options) {
   }
   if (failure) {
     roll_back();
+    if (journal_) journal_->remove();
     return failure;
   }
   collecting_.store(true, std::memory_order_release);
@@ -198,7 +258,8 @@ std::optional<Failure> Subscriber::start_tracing(const StartOptions& options) {
   if (library().cupti().ActivityGetNumDroppedRecords != nullptr) {
     library().cupti().ActivityGetNumDroppedRecords(nullptr, 0, &before_us);
   }
-  annotations_.begin();
+  annotations_.begin(!options.journal.empty());
+  begin_journal(options.journal);
   start_decoding();
   accepting_.store(true, std::memory_order_release);
   if (auto failure = enable(options.kinds)) return failure;
@@ -381,7 +442,7 @@ std::optional<Capture> Subscriber::stop(bool synchronize, int64_t timeout_ns) {
   library().cupti().GetTimestamp(&now);
   capture.own_calls_from_ns = static_cast<int64_t>(now);
   if (synchronize) synchronize_contexts();
-  collecting_.store(false, std::memory_order_release);
+  end_collecting();
   capture.start = start_;
   capture.stop = read_clocks().value_or(start_);
 
@@ -398,35 +459,40 @@ std::optional<Capture> Subscriber::stop(bool synchronize, int64_t timeout_ns) {
   stop_decoding();
   store_.sort();
 
-  const BufferPool* pool = pool_.load(std::memory_order_acquire);
-  const DecodeCounts& decoded = decoder_->counts();
   capture.library = &library();
   capture.store = &store_;
   capture.annotations = annotations_.take(capture.stop.cupti_ns, capture.annotation_paths);
   capture.devices = library().devices();
   capture.shared_subscription = shared_subscription_;
-  capture.counters = {
+  capture.counters = counters();
+  const BufferPool* pool = pool_.load(std::memory_order_acquire);
+  capture.counters["buffers_outstanding"] = std::max<int64_t>(pool->outstanding() - lost_buffers_, 0);
+  capture.counters["records_dropped"] = static_cast<int64_t>(dropped);
+  capture.counters["decode_cpu_ns"] = decode_cpu_ns_;
+  return capture;
+}
+
+std::map<std::string, int64_t> Subscriber::counters() const {
+  const BufferPool* pool = pool_.load(std::memory_order_acquire);
+  const DecodeCounts& decoded = decoder_->counts();
+  return {
       {"buffers_requested", static_cast<int64_t>(pool->requested())},
       {"buffers_completed", static_cast<int64_t>(pool->completed())},
       {"buffers_declined", static_cast<int64_t>(pool->declined())},
-      {"buffers_outstanding", std::max<int64_t>(pool->outstanding() - lost_buffers_, 0)},
       {"bytes_completed", static_cast<int64_t>(pool->completed_bytes())},
       {"bytes_mapped", static_cast<int64_t>(pool->mapped_bytes())},
       {"bytes_unparsed", static_cast<int64_t>(decoded.bytes_unparsed + out_of_memory_bytes_)},
       {"bytes_discarded", static_cast<int64_t>(pool->discarded_bytes())},
       {"records_decoded", static_cast<int64_t>(decoded.records)},
-      {"records_dropped", static_cast<int64_t>(dropped)},
       {"records_unknown_kind", static_cast<int64_t>(decoded.unknown_kinds)},
-      {"decode_cpu_ns", decode_cpu_ns_},
       {"callback_calls", static_cast<int64_t>(pool->requested() + pool->completed())},
   };
-  return capture;
 }
 
 void Subscriber::abort() {
   const std::unique_lock<std::mutex> lock(control_, std::try_to_lock);
   if (!lock.owns_lock() || !active()) return;
-  collecting_.store(false, std::memory_order_release);
+  end_collecting();
   roll_back();
 }
 

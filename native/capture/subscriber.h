@@ -4,7 +4,9 @@
 //  * CUPTI's callbacks (any thread, CUPTI's lock held): BufferPool::acquire and ::complete, one sem_post. Nothing
 //    else: no allocation, no lock, no CUDA, no CUPTI, no Python. A client lock here, also held around a CUPTI call
 //    elsewhere, is the deadlock that Kineto's and PyTorch's trackers describe (pytorch#186295).
-//  * the decode thread: takes completed buffers, decodes, zeroes and recycles them. Holds no lock.
+//  * the decode thread: takes completed buffers, decodes, zeroes and recycles them. Holds no lock; but with a journal
+//  it
+//    also flushes CUPTI now and then, under flushing_, which no callback takes.
 //  * start, stop, abort: serialised by control_, which is held around CUPTI calls and never taken in a callback.
 //  * push_annotation, pop_annotation: any thread of the program; AnnotationLog's lock only.
 #pragma once
@@ -25,6 +27,7 @@
 #include "capture/annotations.h"
 #include "capture/buffer_pool.h"
 #include "capture/decoder.h"
+#include "capture/journal.h"
 #include "cupti/library.h"
 #include "store/store.h"
 
@@ -38,6 +41,8 @@ struct StartOptions {
   // Collect also when another client of this process holds the subscription. Kineto takes it at its first use and
   // never gives it back; while it is idle, activity records can still be collected beside it.
   bool share_subscription = false;
+  // A file to keep a Journal in; empty: none.
+  std::string journal;
 };
 
 // One instant on both clocks.
@@ -87,6 +92,14 @@ class Subscriber {
   void push_annotation(std::string_view path, uint32_t details_id = 0);
   void pop_annotation();
 
+  // What the program said of an annotation, in order of the details' numbers; kept for the journal alone.
+  void note_details(std::string_view details) { annotations_.note_details(details); }
+
+  // What went wrong with the journal of the last session; empty: nothing, or there is none. Not while one is open.
+  std::string journal_trouble();
+  // Takes the last session's journal away.
+  void remove_journal();
+
  private:
   Subscriber();
 
@@ -96,6 +109,7 @@ class Subscriber {
   std::optional<cupti::Failure> start_tracing(const StartOptions& options);
   void roll_back();
   void prepare_pool(const StartOptions& options);
+  void begin_journal(const std::string& path);
   const cupti::Library& library() const { return *library_.load(std::memory_order_acquire); }
   void set_attributes();
   std::optional<cupti::Failure> subscribe(bool share);
@@ -106,7 +120,11 @@ class Subscriber {
   void start_decoding();
   void stop_decoding();
   void decode_loop();
+  void wait_for_buffers();
   void drain();
+  void hand_over();
+  void end_collecting();
+  std::map<std::string, int64_t> counters() const;
   void synchronize_contexts() const;
   void flush(uint32_t forced, int64_t deadline_ns);
   std::optional<Anchor> read_clocks() const;
@@ -135,6 +153,9 @@ class Subscriber {
   std::atomic<bool> decoding_{false};
   int64_t decode_cpu_ns_ = 0;
   uint64_t out_of_memory_bytes_ = 0;
+  std::unique_ptr<Journal> journal_;  // the decode thread's, while there is one
+  int64_t next_hand_over_ns_ = 0;
+  std::mutex flushing_;
 
   AnnotationLog annotations_;
 };

@@ -31,10 +31,11 @@ class Chunks {
   Row& operator[](size_t i) { return chunks_[i / kRows][i % kRows]; }
   const Row& operator[](size_t i) const { return chunks_[i / kRows][i % kRows]; }
 
-  // The rows from `first` on that lie together in memory; `first` must be a multiple of kRows.
+  // The rows from `first` on that lie together in memory.
   const Row* run(size_t first, size_t& count) const {
-    count = used_ - first < kRows ? used_ - first : kRows;
-    return chunks_[first / kRows].get();
+    const size_t skipped = first % kRows;
+    count = used_ - first < kRows - skipped ? used_ - first : kRows - skipped;
+    return chunks_[first / kRows].get() + skipped;
   }
 
   // Forgets the rows but keeps their memory, up to a limit: one huge session must not pin its size for good.

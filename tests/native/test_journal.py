@@ -1,0 +1,333 @@
+"""Journals: what a step had recorded is there although its program was killed in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import collector
+from collector.errors import CollectorWarning, InvalidFileError, OutputError
+from collector.options import KINDS
+from collector.recording import Recording
+from collector.schema import SCHEMA
+from collector.sources.replay import ReplaySource
+from collector.testing import SimulatedGpu
+
+HERE = Path(__file__).resolve().parent
+
+
+@pytest.fixture
+def gpu():
+    """A simulated GPU which the test must not have misused."""
+    with SimulatedGpu(devices=2) as simulated:
+        yield simulated
+        assert simulated.misuse() == {}
+
+
+def caught_up(journal: Path, **wanted: int) -> bytes:
+    """The journal's bytes as soon as it has that many rows of each table; the test's time limit ends the wait."""
+    while True:
+        data = journal.read_bytes()
+        try:
+            recording = Recording.load(journal)
+        except InvalidFileError:  # its first frame is being written
+            continue
+        if all(len(getattr(recording, table)) >= count for table, count in wanted.items()):
+            return data
+        time.sleep(0.01)
+
+
+def launch_all_kinds(gpu: SimulatedGpu) -> None:
+    for number in range(50):
+        with collector.annotate("layer1"), collector.annotate("conv", flops=7 * number, op="Conv2D", inputs=["in"]):
+            gpu.launch(f"kernel{number % 7}", stream=7 + number % 3, duration_ns=1_000, grid=(number + 1, 2, 1))
+        gpu.launch("other", stream=5, device=1)
+    gpu.memcpy("HtoD", 4096, stream=9, src="pinned")
+    gpu.memcpy_peer(0, 1, 8192, stream=13)
+    gpu.memset(512, stream=9)
+    gpu.free(gpu.malloc(1 << 20, stream=7), stream=7)
+    gpu.synchronize()
+
+
+def test_a_killed_program_leaves_what_it_did(tmp_path):
+    journal = tmp_path / "step.journal"
+    command = [sys.executable, str(HERE / "killed_program.py"), str(journal), "2000"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    trace = collector.load(journal)
+    assert trace.kind == "journal"
+    recording = trace.recording
+    assert len(recording.kernels) == recording.ledger.launches_seen == 2000
+    assert recording.annotations_of(recording.kernels).count("step1/op") == 667
+    assert {recording.strings[name] for name in recording.kernels.name_id} == {f"kernel{n}" for n in range(5)}
+    assert recording.details[0].op == "MatMul"
+    assert not recording.ledger.complete
+    assert recording.ledger.losses() == [
+        "this is the journal of a step that had not ended: what had not reached it is missing"
+    ]
+
+    drawn = tmp_path / "step.json"
+    command = [sys.executable, "-m", "collector", "timeline", str(journal), "-o", str(drawn)]
+    subprocess.run(command, check=True, capture_output=True)
+    events = json.loads(drawn.read_text())["traceEvents"]
+    assert sum(event.get("name", "").startswith("kernel") and event["ph"] == "X" for event in events) >= 2000
+
+
+def test_the_journal_holds_what_the_recording_does(gpu, tmp_path):
+    journal = tmp_path / "step.journal"
+    kinds = [*KINDS, "memory_operations"]
+    wanted = {"kernels": 100, "memcpys": 2, "memsets": 1, "memory_operations": 2, "synchronizations": 1}
+    with collector.trace(journal=journal, kinds=kinds, stacks=True) as step, collector.annotate("open all the while"):
+        launch_all_kinds(gpu)
+        data = caught_up(journal, **wanted)
+    assert not journal.exists()
+    copy = tmp_path / "copy.journal"
+    copy.write_bytes(data)
+    found, whole = Recording.load(copy), step.recording
+    for table in SCHEMA:
+        ours, theirs = getattr(found, table), getattr(whole, table)
+        if table == "api_calls":  # the end of the step makes calls of its own, after the copy
+            theirs = theirs[: len(ours)]
+        assert len(ours) == len(theirs) > 0 or table == "overheads", table
+        for column in SCHEMA[table]:
+            if column == "name_id":  # numbers of texts, whose order is nobody's
+                assert ours.names() == theirs.names(), table
+            elif (table, column) == ("annotations", "end_ns"):
+                assert (ours.end_ns[1:] == theirs.end_ns[1:]).all()  # the first was open
+            else:
+                np.testing.assert_array_equal(getattr(ours, column), getattr(theirs, column), f"{table}.{column}")
+    assert found.details == whole.details
+    assert found.annotations_of(found.kernels) == whole.annotations_of(whole.kernels)
+    assert found.clock.cupti_start_ns == whole.clock.cupti_start_ns
+    assert found.clock.offset_ns == whole.clock.offset_ns
+    same = set(found.environment) - {"thread_names"}
+    assert {key: whole.environment[key] for key in same} == {key: found.environment[key] for key in same}
+
+
+def test_annotations_that_end_between_two_frames(gpu, tmp_path):
+    journal = tmp_path / "step.journal"
+    with collector.trace(journal=journal) as step:
+        with collector.annotate("first"):
+            gpu.launch("kernel")
+            gpu.synchronize()
+            caught_up(journal, kernels=1, annotations=1)
+        with collector.annotate("second"):
+            gpu.launch("kernel")
+            gpu.synchronize()
+            data = caught_up(journal, kernels=2, annotations=2)
+    copy = tmp_path / "copy.journal"
+    copy.write_bytes(data)
+    found = Recording.load(copy).annotations
+    assert found.end_ns[0] == step.recording.annotations.end_ns[0]
+    assert found.names() == ["first", "second"]
+
+
+@pytest.mark.parametrize("cuda", ["12.0", "12.9", "13.5"])
+def test_the_journal_goes_when_the_step_is_where_it_belongs(cuda, tmp_path):
+    journal, path = tmp_path / "step.journal", tmp_path / "step.json"
+    with SimulatedGpu(cuda=cuda) as gpu:
+        for _ in range(3):
+            with collector.trace(path, journal=journal) as step:
+                assert journal.exists()
+                gpu.launch("kernel")
+            assert step.ledger.complete
+            assert [file.name for file in tmp_path.iterdir()] == ["step.json"]
+        assert gpu.misuse() == {}
+
+
+def test_the_journal_goes_after_a_body_that_raised(gpu, tmp_path):
+    step = collector.trace(journal=tmp_path / "step.journal")
+
+    @step
+    def body() -> None:
+        gpu.launch("kernel")
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        body()
+    assert len(step.kernels) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_stays_where_the_trace_cannot_be_written(gpu, tmp_path):
+    folder, journal = tmp_path / "out", tmp_path / "step.journal"
+    folder.mkdir()
+
+    @collector.trace(folder / "step.json", journal=journal)
+    def step() -> None:
+        gpu.launch("kernel")
+        folder.rmdir()
+
+    with pytest.warns(CollectorWarning) as told:
+        step()
+    assert "the trace is not saved" in str(told[0].message)
+    assert f"what was recorded is in the journal {journal}" in str(told[1].message)
+    assert len(Recording.load(journal).kernels) == 1
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_one_that_is_there_is_not_written_over(strict, gpu, tmp_path):
+    journal = tmp_path / "step.journal"
+    journal.write_bytes(b"of another program")
+    step = collector.trace(journal=journal, strict=strict)
+    if strict:
+        with pytest.raises(OutputError, match="is there already"), step:
+            pass
+    else:
+        with pytest.warns(CollectorWarning, match=r"no journal is kept: .*step\.journal is there already"), step:
+            gpu.launch("kernel")
+        assert len(step.kernels) == 1
+    assert journal.read_bytes() == b"of another program"
+
+
+def test_a_folder_that_is_not_there(gpu, tmp_path):
+    journal = tmp_path / "nowhere" / "step.journal"
+    step = collector.trace(journal=journal)
+    with pytest.warns(CollectorWarning, match="no journal is kept: .*does not exist"), step:
+        gpu.launch("kernel")
+    assert len(step.kernels) == 1
+
+
+def test_a_source_that_keeps_none(gpu, tmp_path):
+    with collector.trace() as step:
+        gpu.launch("kernel")
+    again = collector.trace(source=ReplaySource(step.recording), journal=tmp_path / "step.journal")
+    with pytest.warns(CollectorWarning, match="no journal is kept: the source 'replay' keeps no journal"), again:
+        pass
+    assert len(again.kernels) == 1
+
+
+def test_a_start_that_fails_leaves_none(tmp_path):
+    with SimulatedGpu() as gpu:
+        gpu.inject("error", target="cuptiActivityEnable")
+        with pytest.warns(CollectorWarning, match="not traced"), collector.trace(journal=tmp_path / "step.journal"):
+            pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_ends_the_journal_and_nothing_else(tmp_path):
+    program = f"""
+import resource, sys, warnings
+import collector
+from collector.testing import SimulatedGpu
+warnings.simplefilter("error")
+with SimulatedGpu() as gpu:
+    step = collector.trace(journal={str(tmp_path / "step.journal")!r})
+    step.__enter__()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+    for _ in range(5000):
+        gpu.launch("kernel")
+    gpu.synchronize()
+    try:
+        step.__exit__(None, None, None)
+    except collector.CollectorWarning as warning:
+        print(warning)
+    print(len(step.kernels), step.ledger.complete)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "step.journal broke off before the step ended: File too large" in done.stdout
+    assert "5000 True" in done.stdout
+
+
+def test_a_forked_child_leaves_it_alone(gpu, tmp_path):
+    journal = tmp_path / "step.journal"
+    with collector.trace(journal=journal) as step:
+        gpu.launch("kernel")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of threads; the child does nothing with them
+            child = os.fork()
+        if child == 0:
+            step.__exit__(None, None, None)
+            os._exit(0 if journal.exists() else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    assert not journal.exists()
+    assert len(step.kernels) == 1
+
+
+def test_buffers_are_handed_over_while_threads_launch(gpu, tmp_path):
+    journal = tmp_path / "step.journal"
+
+    def launch(stream: int) -> None:
+        for _ in range(3000):
+            with collector.annotate(f"thread {stream}"):
+                gpu.launch("kernel", stream=stream)
+
+    with collector.trace(journal=journal, buffer_bytes=1 << 16) as step:
+        threads = [threading.Thread(target=launch, args=(7 + number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        gpu.synchronize()
+        data = caught_up(journal, kernels=9000)
+    (tmp_path / "copy.journal").write_bytes(data)
+    found = Recording.load(tmp_path / "copy.journal")
+    assert len(found.kernels) == len(step.kernels) == 9000
+    assert set(found.annotations_of(found.kernels)) == {"thread 7", "thread 8", "thread 9"}
+    assert step.ledger.complete
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory) -> tuple[bytes, Path]:
+    """A journal of two frames besides the first one, and a path to write damaged ones to."""
+    folder = tmp_path_factory.mktemp("journal")
+    with SimulatedGpu() as gpu, collector.trace(journal=folder / "step.journal"):
+        for count in (1, 2):
+            with collector.annotate("op", flops=3):
+                gpu.launch("kernel")
+            gpu.synchronize()
+            data = caught_up(folder / "step.journal", kernels=count)
+    return data, folder / "damaged.journal"
+
+
+def test_cut_anywhere_it_gives_the_frames_before(small):
+    data, path = small
+    counts = []
+    beginning = 16 + 8 + int.from_bytes(data[16:24], "little")
+    for length in [*range(8, beginning, 41), *range(beginning, len(data), 3), len(data)]:
+        path.write_bytes(data[:length])
+        try:
+            trace = collector.load(path)
+            counts.append(len(trace.recording.kernels))
+            assert trace.cut_at is None or beginning <= trace.cut_at < length
+        except InvalidFileError as found:
+            error = found
+            assert length < beginning, error
+    assert "without even a whole beginning" in str(error)
+    assert counts == sorted(counts)
+    assert set(counts) == {0, 1, 2}
+    assert trace.cut_at is None
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(at=st.integers(0, 1 << 20), value=st.binary(min_size=1, max_size=9))
+def test_damaged_anywhere_it_gives_a_recording_or_one_clear_error(small, at, value):
+    data, path = small
+    at %= len(data)
+    path.write_bytes(data[:at] + value + data[at + len(value) :])
+    told = ""
+    try:
+        assert len(collector.load(path).run_metadata.SerializeToString()) > 0
+    except InvalidFileError as error:
+        told = str(error)
+    assert not told or (told.startswith(str(path)) and "\n" not in told)
+
+
+def test_one_of_another_version(small):
+    data, path = small
+    path.write_bytes(data[:7] + b"\x02" + data[8:])
+    with pytest.raises(InvalidFileError, match="a journal of version 2, this program reads version 1"):
+        collector.load(path)
