@@ -8,25 +8,73 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-import json
+import os
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import _traces
+import numpy as np
+import numpy.typing as npt
 
 if TYPE_CHECKING:
     from _program import Program
 
 ALL_KINDS = (39, 5, 4, 10, 1, 22, 2, 38, 17)
 KERNELS = (10,)
+API_KINDS = (4, 5)
+FLOOR_OF_KERNELS, FLOOR_OF_ALL = "floor, kernels", "floor, all"
 SMALLEST_BUFFER = 8 << 20
 KERNEL = "empty_kernel"
+LAUNCHES = ("cuLaunch", "cudaLaunch", "cuGraphLaunch", "cudaGraphLaunch")
+TEARDOWN_CALLS, TEARDOWN_S = 10, 0.5
+Times = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Stamps:
+    """When kernels ran, ns of the collector's own clock."""
+
+    start: Times
+    end: Times
+    launched: Times
+    """When the call that launched it began; 0 where that was not recorded."""
+
+    @staticmethod
+    def of(kernels: Iterable[tuple[int, int, int]], launches: Iterable[tuple[int, int]]) -> Stamps:
+        """From (start, end, correlation id) of kernels, and (correlation id, start) of the calls that launched them."""
+        found = np.array(list(kernels), np.int64).reshape(-1, 3)
+        first: dict[int, int] = {}
+        for correlation, start in launches:  # of the runtime's call and the driver's within it, the earlier
+            first[correlation] = min(start, first.get(correlation, start))
+        launched = np.array([first.get(correlation, 0) for correlation in found[:, 2].tolist()], np.int64)
+        return Stamps(found[:, 0], found[:, 1], launched)
+
+    @property
+    def _unusable(self) -> npt.NDArray[np.bool_]:
+        return (self.start <= 0) | (self.end <= 0) | (self.end < self.start)
+
+    def bad(self) -> int:
+        """How many have no usable time: 0, with which CUPTI says that there is none, or an end before the start."""
+        return int(self._unusable.sum())
+
+    def before_launch(self) -> int | None:
+        """How many began before they were launched; None where nothing is known of launches."""
+        known = self.launched > 0
+        return int((known & ~self._unusable & (self.start < self.launched)).sum()) if known.any() else None
 
 
 class Collector:
     """Records nothing. The others start, stop, count what they have, and write a file."""
 
     records = "nothing"
+    floor = ""
+    """The floor that enables the same kinds of activity."""
+    only_afterwards = False
+    """Of interest for what it leaves behind, and not otherwise."""
     needs: tuple[str, ...] = ()
     """Packages that have to be installed."""
     on_simulator = True
@@ -43,8 +91,16 @@ class Collector:
         """How many `KERNEL` its result holds; None where it keeps none."""
         return None
 
+    def stamps(self) -> Stamps | None:
+        """The times of these kernels, those that are left out of the result among them; None where it keeps none."""
+        return None
+
     def write(self, path: Path) -> None:
-        """Write what was recorded. Some do at `stop`, elsewhere; then it is copied there."""
+        """Write what was recorded. Some do at `stop`, elsewhere; then it is moved there."""
+
+    def read_back(self, path: Path) -> tuple[int, dict[str, Any]]:
+        """How many `KERNEL` the file holds that `write` wrote, and what is to be said of it."""
+        return _traces.facts(path, KERNEL)
 
     def losses(self) -> list[str]:
         """What it says it lost."""
@@ -57,6 +113,7 @@ class Floor(Collector):
     def __init__(self, *kinds: int) -> None:
         self.kinds = kinds
         self.records = "kernels, thrown away" if kinds == KERNELS else "every kind we record, thrown away"
+        self.floor = FLOOR_OF_KERNELS if kinds == KERNELS else FLOOR_OF_ALL
 
     def start(self, program: Program) -> None:
         """Enable the kinds."""
@@ -77,6 +134,7 @@ class Ours(Collector):
 
     def __init__(self, records: str, file: str = ".json", **options: Any) -> None:
         self.records, self.file, self.options = records, file, options
+        self.floor = FLOOR_OF_KERNELS if "kinds" in options else FLOOR_OF_ALL
 
     def start(self, program: Program) -> None:
         """Open a session."""
@@ -93,6 +151,17 @@ class Ours(Collector):
         """Rows of the table."""
         return len(self.step.kernels)
 
+    def stamps(self) -> Stamps:
+        """Of what is in the step and what was set apart."""
+        recording = self.step.recording
+        parts = (recording, recording.invalid, recording.out_of_window)
+        kernels = [
+            np.stack([part.kernels.columns[each] for each in ("start_ns", "end_ns", "correlation_id")])
+            for part in parts
+        ]
+        calls = [np.stack([part.api_calls.columns[each] for each in ("correlation_id", "start_ns")]) for part in parts]
+        return Stamps.of(*(np.concatenate(found, axis=1).T.tolist() for found in (kernels, calls)))
+
     def write(self, path: Path) -> None:
         """Any of our formats."""
         self.step.save(path)
@@ -108,28 +177,51 @@ class Kineto(Collector):
     needs = ("torch",)
     on_simulator = False
     file = ".json"
+    floor = FLOOR_OF_ALL  # with CUDA alone it enables both APIs, copies, sets and overhead, too
 
-    def __init__(self, *activities: str) -> None:
+    def __init__(self, *activities: str, teardown: bool = False) -> None:
         self.activities = activities
+        self.only_afterwards = teardown
         self.records = f"torch.profiler with {' and '.join(activities)}"
+        if teardown:
+            self.records += ", CUPTI torn down after it"
 
     def start(self, program: Program) -> None:
         """Enter the profiler's block."""
+        os.environ["TEARDOWN_CUPTI"] = str(int(self.only_afterwards))  # asked for at every start and stop
         from torch.profiler import ProfilerActivity, profile
 
         self.profiler = profile(activities=[getattr(ProfilerActivity, name) for name in self.activities])
         self.profiler.__enter__()
 
     def stop(self) -> None:
-        """Leave it."""
+        """Leave it. CUPTI is torn down by another thread, at the end of one of the next calls of the runtime."""
         self.profiler.__exit__(None, None, None)
+        if self.only_afterwards:
+            import torch
+
+            for _ in range(TEARDOWN_CALLS):
+                torch.cuda.synchronize()
+                time.sleep(TEARDOWN_S / TEARDOWN_CALLS)
 
     def kernels(self) -> int:
         """Events of the kernel on the device."""
+        return len(self._kernels())
+
+    def stamps(self) -> Stamps:
+        """Of the events; what it finds out of range it leaves out itself."""
+        kernels = (
+            (each.start_ns(), each.start_ns() + each.duration_ns(), each.correlation_id()) for each in self._kernels()
+        )
+        events = self.profiler.profiler.kineto_results.events()
+        launches = (event for event in events if event.name().startswith(LAUNCHES))
+        return Stamps.of(kernels, ((event.correlation_id(), event.start_ns()) for event in launches))
+
+    def _kernels(self) -> list[Any]:
         from torch.autograd import DeviceType
 
         events = self.profiler.profiler.kineto_results.events()
-        return sum(event.device_type() == DeviceType.CUDA and event.name().startswith(KERNEL) for event in events)
+        return [each for each in events if each.device_type() == DeviceType.CUDA and each.name().startswith(KERNEL)]
 
     def write(self, path: Path) -> None:
         """Its Chrome trace."""
@@ -141,6 +233,7 @@ class Proton(Collector):
 
     needs = ("torch", "triton")
     on_simulator = False
+    floor = FLOOR_OF_KERNELS  # and callbacks for launches
 
     def __init__(self, data: str) -> None:
         self.data = data
@@ -163,28 +256,43 @@ class Proton(Collector):
         else:
             proton.finalize(output_format="chrome_trace")
 
-    def result(self) -> Any:
-        """What it wrote."""
-        (file,) = self.folder.glob("trace*")
-        return json.loads(file.read_text())
-
     def kernels(self) -> int:
+        """Those of the file."""
+        return self._counted(self._written())[0]
+
+    def stamps(self) -> Stamps | None:
+        """Of the trace, without launches. Its times count from the first kernel, here from 1."""
+        if self.data == "tree":
+            return None
+        events = _traces.events(_traces.documents(self._written().read_text())[0])
+        rows = _traces.rows(each for each in events if _traces.kernels([each], KERNEL))
+        return Stamps.of(((start + 1, end + 1, 0) for row in rows.values() for start, end in row), ())
+
+    def read_back(self, path: Path) -> tuple[int, dict[str, Any]]:
+        """As it is; of the tree there is only to say whether it can be read."""
+        return self._counted(path)
+
+    def _written(self) -> Path:
+        (file,) = self.folder.glob("trace*")
+        return file
+
+    def _counted(self, path: Path) -> tuple[int, dict[str, Any]]:
         """Launches counted in the tree, or events in the trace."""
-        found = self.result()
         if self.data != "tree":
-            return sum(str(event.get("name", "")).startswith(KERNEL) for event in found["traceEvents"])
-        open_nodes, count = [node for node in found if "children" in node], 0
+            return _traces.facts(path, KERNEL)
+        found, trouble = _traces.documents(path.read_text())
+        open_nodes = [node for one in found for node in one if "children" in node]
+        count = 0
         while open_nodes:
             node = open_nodes.pop()
             open_nodes += node.get("children", [])
             if node.get("frame", {}).get("name", "").startswith(KERNEL):
                 count += int(node["metrics"].get("count", 0))
-        return count
+        return count, {"JSON": trouble or "yes"}
 
     def write(self, path: Path) -> None:
         """Move what is there."""
-        (file,) = self.folder.glob("trace*")
-        file.replace(path)
+        self._written().replace(path)
 
 
 class CuptiPython(Collector):
@@ -196,6 +304,7 @@ class CuptiPython(Collector):
     def __init__(self, *kinds: int) -> None:
         self.kinds = kinds
         self.records = "cupti-python, " + ("kernels" if kinds == KERNELS else "every kind we record")
+        self.floor = FLOOR_OF_KERNELS if kinds == KERNELS else FLOOR_OF_ALL
 
     def start(self, program: Program) -> None:
         """Register Python callbacks and enable the kinds."""
@@ -217,15 +326,22 @@ class CuptiPython(Collector):
         """Objects of that kind."""
         return sum(int(each.kind) in KERNELS for each in self.kept)
 
+    def stamps(self) -> Stamps:
+        """Of the objects."""
+        kernels = ((each.start, each.end, each.correlation_id) for each in self.kept if int(each.kind) in KERNELS)
+        calls = ((each.correlation_id, each.start) for each in self.kept if int(each.kind) in API_KINDS)
+        return Stamps.of(kernels, calls)
+
 
 COLLECTORS: dict[str, Callable[[], Collector]] = {
     "none": Collector,
-    "floor, kernels": lambda: Floor(*KERNELS),
-    "floor, all": lambda: Floor(*ALL_KINDS),
+    FLOOR_OF_KERNELS: lambda: Floor(*KERNELS),
+    FLOOR_OF_ALL: lambda: Floor(*ALL_KINDS),
     "collector, kernels": lambda: Ours("kernels", kinds=("kernels",)),
     "collector, all": lambda: Ours("kernels, copies, sets, both APIs, waits, annotations"),
     "kineto, CUDA": lambda: Kineto("CUDA"),
     "kineto, CPU + CUDA": lambda: Kineto("CPU", "CUDA"),
+    "kineto, CUDA, torn down": lambda: Kineto("CUDA", teardown=True),
     "proton, tree": lambda: Proton("tree"),
     "proton, trace": lambda: Proton("trace"),
     "cupti-python, kernels": lambda: CuptiPython(*KERNELS),

@@ -11,18 +11,26 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests" / "gpu"))  # cuda_program, simulated_cuda
 
+import _placement  # noqa: E402
 import simulated_cuda  # noqa: E402
 from _collectors import COLLECTORS, Collector, why_missing  # noqa: E402
 
+if TYPE_CHECKING:
+    from collector.bench import Report
+
 _LIBRARY = "COLLECTOR_BENCHMARK_LAUNCHER"
+OTHERS = ("cupti-python", "flashinfer-python")
+"""Packages that are compared with, and that `collector.bench` does not know."""
 
 
 class Target(ctypes.Structure):
@@ -75,6 +83,12 @@ class Program:
 
     def launch(self, count: int, batch: int = 1000) -> np.ndarray[Any, Any]:
         """Launch ``count`` empty kernels; returns the nanoseconds that each call took, the waits between left out."""
+        with _placement.launching() as move_others:
+            first = self._launch(min(count, batch), batch)
+            move_others()  # CUPTI and collectors start threads when they first need them
+            return np.concatenate([first, self._launch(count - len(first), batch)])
+
+    def _launch(self, count: int, batch: int) -> np.ndarray[Any, Any]:
         took = np.zeros(count, np.uint64)
         result = self.launcher.launcher_time(
             ctypes.byref(self.target), ctypes.c_void_p(int(self.stream)), ctypes.c_uint64(count),
@@ -94,28 +108,35 @@ class Program:
         self.cuda.synchronize()
         return float(took) / (threads * count)
 
-    def replay_graph(self, nodes: int, count: int) -> float:
-        """Capture ``nodes`` empty kernels and replay them ``count`` times; returns nanoseconds per replay."""
+    def capture_graph(self, nodes: int) -> Any:
+        """Return a graph of ``nodes`` empty kernels, one after another; it is captured, instantiated and warm."""
         with self.cuda.captured(self.stream) as graphs:
             self.cuda.launch_empty(nodes, self.stream)
         self.cuda.launch_graph(graphs[0], self.stream)
         self.cuda.synchronize()
-        before = time.perf_counter_ns()
-        for index in range(count):
-            self.cuda.launch_graph(graphs[0], self.stream)
-            if index % 50 == 49:
-                self.cuda.synchronize()
-        self.cuda.synchronize()
-        return (time.perf_counter_ns() - before) / count
+        return graphs[0]
+
+    def replay(self, graph: Any, count: int) -> float:
+        """Replay a graph ``count`` times, waiting for the GPU after every 50; returns nanoseconds per replay."""
+        with _placement.launching():
+            before = time.perf_counter_ns()
+            for index in range(count):
+                self.cuda.launch_graph(graph, self.stream)
+                if index % 50 == 49:
+                    self.cuda.synchronize()
+            self.cuda.synchronize()
+            return (time.perf_counter_ns() - before) / count
 
     def keep_busy(self, kernel_ns: int, count: int) -> float:
         """Run ``count`` kernels of ``kernel_ns`` one after another; returns nanoseconds per kernel."""
+        self.cuda.launch("spin", ctypes.c_longlong(kernel_ns), stream=self.stream)  # loads it
         self.cuda.synchronize()
-        before = time.perf_counter_ns()
-        for _ in range(count):
-            self.cuda.launch("spin", ctypes.c_longlong(kernel_ns), stream=self.stream)
-        self.cuda.synchronize()
-        return (time.perf_counter_ns() - before) / count
+        with _placement.launching():
+            before = time.perf_counter_ns()
+            for _ in range(count):
+                self.cuda.launch("spin", ctypes.c_longlong(kernel_ns), stream=self.stream)
+            self.cuda.synchronize()
+            return (time.perf_counter_ns() - before) / count
 
 
 def build_launcher(folder: Path) -> Path:
@@ -135,12 +156,16 @@ def main(
     collectors: Mapping[str, Callable[[], Collector]] = COLLECTORS,
     *,
     launches: int,
+    rounds: int = 5,
     after: Callable[[Any], str] | None = None,
 ) -> None:
-    """Compare collectors by what ``measure`` finds of each in a process of its own; print, and save where asked."""
+    """Compare collectors by what ``measure`` finds of each in a process of its own; print, and save where asked.
+
+    Beside the first figure stand which libcupti each process had mapped in the end, and the card's clock then.
+    """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--launches", type=int, default=launches)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--seconds", type=float, default=240, help="begin no round that would end later than this")
     parser.add_argument("--seed", type=int, default=1, help="of the order of the collectors")
     parser.add_argument("--json", type=Path, help="also write the report here, with every sample")
@@ -148,18 +173,22 @@ def main(
     parser.add_argument("--collector", choices=collectors, help="run one, in this process, and print its figures")
     options = parser.parse_args()
     if options.collector:
+        _placement.settle()
         collector = collectors[options.collector]()
         if "torch" in collector.needs:
             import torch
 
             torch.cuda.init()
-        print(json.dumps(measure(collector, Program(), options.launches)))
+        found = measure(collector, Program(), options.launches)
+        beside = {f"{next(iter(figures))}: {fact}": value for fact, value in surroundings_of_process().items()}
+        print(json.dumps(found | beside))
         return
     from cuda_program import why_no_gpu
 
     from collector import bench
 
     reason = "asked for" if options.simulated else why_no_gpu()
+    placement = _placement.choose("" if reason else gpu_bus_id())
     if reason:
         print(
             f"On the simulator: {reason}. It stands for CUPTI and the driver, what these cost is not in the figures.\n"
@@ -173,6 +202,8 @@ def main(
         os.environ[_LIBRARY] = str(build_launcher(Path(folder)))
         if reason:
             os.environ.setdefault(simulated_cuda.VARIABLE, "1")
+        if isinstance(placement, _placement.Placement):
+            os.environ[_placement.VARIABLE] = placement.to_text()
 
         def progress(rounds: int, report: Any) -> None:
             print(f"round {rounds} of {options.rounds}", file=sys.stderr, flush=True)
@@ -181,27 +212,91 @@ def main(
 
         report = bench.compare_processes(
             arms, figures, name=Path(script).stem, rounds=options.rounds, max_seconds=options.seconds,
-            timeout=max(20.0, options.seconds / 3), seed=options.seed, surroundings=surroundings(bool(reason)),
-            progress=progress,
+            timeout=max(20.0, options.seconds / 3), seed=options.seed,
+            surroundings=surroundings(bool(reason)) | _placement.told(placement), progress=progress,
         )  # fmt: skip
-    print(report)
+    print(without_facts(report))
+    print(facts(report))
     if after:
         print(after(report))
+    print("\n" + "; ".join(f"{what.replace('_', ' ')}: {cores}" for what, cores in _placement.told(placement).items()))
     print("\nEach records: " + "; ".join(f"{name} - {make().records}" for name, make in collectors.items()) + ".")
     if options.json:
         report.save(options.json)
 
 
+def without_facts(report: Report) -> Report:
+    """The report as it is printed: what processes told besides their figures is too much for columns."""
+    comparisons = [
+        replace(each, arms={name: replace(arm, facts={}) for name, arm in each.arms.items()})
+        for each in report.comparisons
+    ]
+    return replace(report, comparisons=comparisons)
+
+
+def facts(report: Report) -> str:
+    """What the processes of the last round told besides each figure."""
+    lines = ["\nBesides, in the last round:"]
+    for each in report.comparisons:
+        if any(arm.facts for arm in each.arms.values()):
+            lines.append(f"\n  {each.title.partition(': ')[2]}")
+        for name, arm in each.arms.items():
+            if arm.facts:
+                lines.append(f"    {name} - " + "; ".join(f"{fact}: {value}" for fact, value in arm.facts.items()))
+    return "\n".join(lines) if len(lines) > 1 else ""
+
+
 def surroundings(simulated: bool) -> dict[str, Any]:
-    """What the report says of the card."""
+    """What the report says of the card, and of what others need that the report does not name anyway."""
+    packages = {name: version for name in OTHERS if (version := version_of(name))}
     if simulated:
-        return {"simulated": True}
+        return {"simulated": True, "other_packages": packages}
     from collector import _native
 
     found = _native.probe()
     devices = found.get("devices") or [{"name": "GPU"}]
     told = ("driver_version", "cuda_version", "cupti_path", "cupti_api_version")
-    return {"gpu": devices[0]["name"], "gpu_uuid": str(devices[0].get("uuid", ""))} | {key: found[key] for key in told}
+    card = {"gpu": devices[0]["name"], "gpu_uuid": str(devices[0].get("uuid", ""))}
+    return card | {key: found[key] for key in told} | {"other_packages": packages}
+
+
+def version_of(distribution: str) -> str:
+    """Its version; empty where it is not installed."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def gpu_bus_id() -> str:
+    """The first GPU's PCI address, such as ``0000:1B:00.0``; needs the driver, and no context."""
+    from cuda.bindings import driver
+    from cuda_program import checked
+
+    checked(driver.cuInit(0))
+    address = checked(driver.cuDeviceGetPCIBusId(64, checked(driver.cuDeviceGet(0))))
+    return bytes(address).split(b"\0")[0].decode()
+
+
+def surroundings_of_process() -> dict[str, Any]:
+    """Which libcupti this process has mapped, by whatever loaded it, and how the card is now."""
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    mapped = {Path(line.split()[-1]) for line in maps if "/" in line}
+    cupti = sorted(path for path in mapped if path.name.startswith(("libcupti", "libcollector_simulator")))
+    return {"libcupti": ", ".join("/".join(path.parts[-4:]) for path in cupti) or "none", "clock": clock_of_card()}
+
+
+def clock_of_card() -> str:
+    """The clock of the first GPU's multiprocessors, and what holds it down if anything does."""
+    from collector import bench
+
+    try:
+        state = bench.find_gpu().state()
+    except Exception as error:  # only told beside the figures, which are there
+        return f"not known: {error}"
+    if state is None:
+        return "not known"
+    return ", ".join([f"{state.sm_clock_mhz} MHz", *state.throttled_by])
 
 
 def timed_ns(call: Callable[[], Any]) -> float:

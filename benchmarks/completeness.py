@@ -1,19 +1,23 @@
-"""How many of the launched kernels each collector's result holds: 1 is all of them.
+"""How many of the launched kernels each collector's result and its file hold: 1 is all of them.
 
-From one stream, from eight threads, by replays of a graph, and in short sessions one after another. Each collector in a
-process of its own, by turns in random order.
+From one stream, from eight threads, by replays of a graph, and in short sessions one after another. Of the file it is
+also told whether it is JSON to the letter, how many slices of a row overlap without one holding the other (viewers drop
+those), and how many come after one that began later. Each collector in a process of its own, by turns in random order.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from _collectors import COLLECTORS, Collector
 from _program import Program, main
 
 NODES, SESSIONS, IN_SESSION, THREADS = 100, 20, 50, 8
-FIGURES = dict.fromkeys(("one stream", "8 threads", "graph replays", "20 sessions"), "of the launches")
+WORKLOADS = ("one stream", "8 threads", "graph replays", "20 sessions")
+FIGURES = dict.fromkeys((figure for name in WORKLOADS for figure in (name, f"{name}, in the file")), "of the launches")
 
 
 def measure(collector: Collector, program: Program, launches: int) -> dict[str, Any]:
@@ -25,31 +29,58 @@ def measure(collector: Collector, program: Program, launches: int) -> dict[str, 
             launches // THREADS * THREADS,
             lambda: program.launch_from_threads(THREADS, launches // THREADS),
         ),
-        "graph replays": ((replays + 1) * NODES, lambda: program.replay_graph(NODES, replays)),
+        "graph replays": ((replays + 1) * NODES, lambda: program.replay(program.capture_graph(NODES), replays)),
     }
     found: dict[str, Any] = {}
     for name, (launched, run) in workloads.items():
-        found |= told(name, launched, recorded(collector, program, run), collector)
-    counts = [recorded(collector, program, lambda: program.launch(IN_SESSION)) for _ in range(SESSIONS)]
-    return found | told("20 sessions", SESSIONS * IN_SESSION, sum(counts), collector)
+        found |= told(name, launched, [recorded(collector, program, run)])
+    sessions = [recorded(collector, program, lambda: program.launch(IN_SESSION)) for _ in range(SESSIONS)]
+    return found | told("20 sessions", SESSIONS * IN_SESSION, sessions)
 
 
-def recorded(collector: Collector, program: Program, run: Callable[[], Any]) -> int:
-    """How many kernels the collector has of a run."""
+def recorded(collector: Collector, program: Program, run: Callable[[], Any]) -> dict[str, Any]:
+    """How many kernels of a run the collector's result and its file have, and what is to be said of them."""
     collector.start(program)
     run()
     program.cuda.synchronize()
     collector.stop()
-    return collector.kernels() or 0
+    found: dict[str, Any] = {"kernels": collector.kernels() or 0}
+    found["says it lost"] = "; ".join(collector.losses()) or "nothing"
+    if collector.file:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"step{collector.file}"
+            collector.write(path)
+            found["in the file"], found["file"] = collector.read_back(path)
+    return found
 
 
-def told(figure: str, launched: int, seen: int, collector: Collector) -> dict[str, Any]:
-    """The share that was recorded, or that it is nothing."""
-    facts = {f"{figure}: launched": launched, f"{figure}: recorded": seen}
-    facts[f"{figure}: says it lost"] = "; ".join(collector.losses()) or "nothing"
-    return {figure: seen / launched if seen else f"its result has none of {launched} kernels", **facts}
+def told(name: str, launched: int, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The shares that were recorded and written, or that they are nothing; of several runs, what was wrong with any."""
+    seen = sum(run["kernels"] for run in runs)
+    losses = list(dict.fromkeys(run["says it lost"] for run in runs if run["says it lost"] != "nothing"))
+    found: dict[str, Any] = {
+        name: seen / launched if seen else f"its result has none of {launched} kernels",
+        f"{name}: launched": launched,
+        f"{name}: recorded": seen,
+        f"{name}: says it lost": "; ".join(losses) or "nothing",
+    }
+    figure = f"{name}, in the file"
+    if not all("file" in run for run in runs):
+        return found | {figure: "it writes no file"}
+    written = sum(run["in the file"] for run in runs)
+    found[figure] = written / launched if written else f"its file has none of {launched} kernels"
+    found[f"{figure}: kernels"] = written
+    for fact in dict.fromkeys(fact for run in runs for fact in run["file"]):
+        said = list(dict.fromkeys(str(run["file"].get(fact, "not known")) for run in runs))
+        wrong = [each for each in said if each not in ("yes", "none")]
+        found[f"{figure}: {fact}"] = "; ".join(wrong or said)
+    return found
 
 
 if __name__ == "__main__":
-    kept = {name: make for name, make in COLLECTORS.items() if name != "none" and not name.startswith("floor")}
+    kept = {
+        name: make
+        for name, make in COLLECTORS.items()
+        if name != "none" and not name.startswith("floor") and not make().only_afterwards
+    }
     main(__file__, __doc__, FIGURES, measure, kept, launches=50_000)

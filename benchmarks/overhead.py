@@ -1,8 +1,13 @@
 """What tracing costs the program that is traced, against other collectors and against the floor.
 
-Launch-bound: empty kernels launched one by one in C++, the waits in between left out. Then the same from eight threads,
-replays of a graph of 100 kernels, kernels that keep the GPU busy, launches after the collector has stopped, and
-starting and stopping it around 50 launches. Each collector runs in a process of its own, by turns in random order.
+Launch-bound: empty kernels launched one by one in C++, the waits in between left out, from a core of their own. Then
+the same from eight threads, replays of a graph of 100 kernels, kernels that keep the GPU busy, and launches after the
+collector has stopped, against those before it ever started. Each collector runs in a process of its own, by turns in
+random order. What starting and stopping costs is in sessions.py, what a step of training costs in training_step.py.
+
+Graphs are recorded node by node, and captured while the collector runs. There is no figure of whole graphs: this
+project has no such mode. Beside the replays is told how much of the GPU's memory collecting took, how much more with
+every replay, and how many kernels have no usable times.
 
     overhead.py                  every collector that is installed; on the simulator where there is no GPU
     overhead.py --simulated      on the simulator in any case
@@ -14,67 +19,104 @@ import statistics
 from typing import Any
 
 import numpy as np
-from _collectors import Collector
-from _program import Program, main, timed_ns
+from _collectors import COLLECTORS, Collector
+from _program import Program, main
 
+LAUNCH = {
+    "a launch": "the mean",
+    "a launch, median": "p50",
+    "a launch, p99": "p99",
+    "a launch, p99.99": "p99.99",
+    "a launch, longest": "longest",
+}
 FIGURES = {
-    "a launch": "ns",
-    "a launch, median": "ns",
+    **dict.fromkeys(LAUNCH, "ns"),
     "a launch from 8 threads": "ns",
     "a replay of 100 kernels": "ns",
     "a kernel of 100 us": "ns",
     "a launch afterwards": "ns",
-    "start": "ns",
-    "stop": "ns",
+    "a launch afterwards, of before": "times",
 }
-SESSIONS = 5
+THREADS, NODES = 8, 100
 
 
 def measure(collector: Collector, program: Program, launches: int) -> dict[str, Any]:
     """Run every workload under the collector."""
+    before = float(np.median(program.launch(max(launches // 4, 100))))
     collector.start(program)
     took = program.launch(launches)
     collector.stop()
-    shares = {f"a launch: p{share} ns": round(float(np.percentile(took, share))) for share in (99, 99.99)}
-    found: dict[str, Any] = {"a launch": float(took.mean()), **shares, "a launch: max ns": int(took.max())}
-    found["a launch, median"] = float(np.median(took))
-    found["a launch: lost"] = "; ".join(collector.losses()) or "nothing said"
-    found["a launch afterwards"] = float(np.median(program.launch(max(launches // 4, 100))))
+    losses = "; ".join(collector.losses()) or "nothing said"
+    afterwards = float(np.median(program.launch(max(launches // 4, 100))))
+    left = {
+        "a launch afterwards": afterwards,
+        "a launch afterwards, of before": afterwards / before,
+        "a launch afterwards, of before: before, ns": before,
+    }
+    if collector.only_afterwards:
+        return left | dict.fromkeys(set(FIGURES) - set(left), "it is here for what it leaves behind")
+    shares = np.percentile(took, [50, 99, 99.99])
+    found: dict[str, Any] = dict(zip(LAUNCH, map(float, [took.mean(), *shares, took.max()]), strict=True))
+    found["a launch: lost"] = losses
     collector.start(program)
-    found["a launch from 8 threads"] = program.launch_from_threads(8, max(launches // 8, 10))
+    found["a launch from 8 threads"] = program.launch_from_threads(THREADS, max(launches // 4, 10))
     collector.stop()
-    collector.start(program)
-    found["a replay of 100 kernels"] = program.replay_graph(100, max(launches // 100, 10))
-    collector.stop()
+    found |= replays(collector, program, max(launches // 40, 10))
     collector.start(program)
     busy_ns = program.keep_busy(100_000, max(launches // 100, 10))
     collector.stop()
     found["a kernel of 100 us"] = busy_ns if busy_ns > 90_000 else "the simulated GPU takes no time"
-    if type(collector) is Collector:
-        return found | dict.fromkeys(("start", "stop"), "there is nothing to start")
-    opened, closed = [], []
-    for _ in range(SESSIONS):
-        opened.append(timed_ns(lambda: collector.start(program)))
-        program.launch(50)
-        closed.append(timed_ns(collector.stop))
-    return found | {"start": statistics.median(opened), "stop": statistics.median(closed)}
+    return found | left
+
+
+def replays(collector: Collector, program: Program, count: int) -> dict[str, Any]:
+    """Replay a graph under the collector, with an eye on the card's memory and on the kernels' times."""
+    figure = "a replay of 100 kernels"
+    empty = program.cuda.free_memory()
+    collector.start(program)
+    graph = program.capture_graph(NODES)
+    begun = program.cuda.free_memory()
+    found: dict[str, Any] = {figure: program.replay(graph, count)}
+    ended = program.cuda.free_memory()
+    collector.stop()
+    found[f"{figure}: GPU memory taken at first, MB"] = round((empty - begun) / 1e6, 1)
+    found[f"{figure}: and more at the end, MB"] = round((begun - ended) / 1e6, 1)
+    stamps = collector.stamps()
+    if stamps is not None:
+        found[f"{figure}: without usable times"] = f"{stamps.bad()} of {len(stamps.start)} kernels"
+        found[f"{figure}: launched"] = (count + 1) * NODES
+    return found
 
 
 def above_the_floor(report: Any) -> str:
-    """What each collector adds to a launch, and how often that is what the floor of the same kinds adds."""
-    launch = report.comparisons[0]
-    cost = {name: launch.interval(name).estimate for name in launch.arms}
-    if not {"none", "floor, kernels", "floor, all"} <= set(cost):
-        return "\nWithout the floor there is nothing to hold added costs against."
-    lines = ["\n| collector | added to a launch, ns | times what the floor adds |", "| --- | --- | --- |"]
-    for name, taken in cost.items():
-        only_kernels = name.endswith(("kernels", "CUDA")) and "CPU" not in name
-        floor = cost["floor, kernels" if only_kernels else "floor, all"] - cost["none"]
-        if name != "none":
-            times = f"{(taken - cost['none']) / floor:.2f}" if floor > 0 else "the floor adds nothing"
-            lines.append(f"| {name} | {taken - cost['none']:.0f} | {times} |")
+    """What each collector adds to a launch, and how often that is what the floor of the same kinds adds.
+
+    Of the rounds the median, and of the mean also the least.
+    """
+    rounds = {
+        figure: {name: arm.times_ns for name, arm in each.arms.items()}
+        for each in report.comparisons
+        if (figure := each.name.partition(": ")[2]) in LAUNCH
+    }
+    mean = rounds["a launch"]
+    if "none" not in mean:
+        return "\nWithout plain launches there is nothing to hold added costs against."
+    heads = ["least mean", *LAUNCH.values()]
+    lines = [f"\n| added to a launch, ns | {' | '.join(heads)} | times what the floor adds |", "| --- " * 8 + "|"]
+
+    def added(figure: str, name: str, of: Any = statistics.median) -> float:
+        return float(of(rounds[figure][name]) - of(rounds[figure]["none"]))
+
+    for name in mean:
+        if name == "none":
+            continue
+        cells = [added("a launch", name, min), *(added(figure, name) for figure in LAUNCH)]
+        floor = COLLECTORS[name]().floor
+        least = added("a launch", floor) if floor in mean else 0
+        times = f"{added('a launch', name) / least:.2f} ({floor})" if least > 0 else "no floor that adds anything"
+        lines.append(f"| {name} | {' | '.join(f'{each:.0f}' for each in cells)} | {times} |")
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    main(__file__, __doc__, FIGURES, measure, launches=100_000, after=above_the_floor)
+    main(__file__, __doc__, FIGURES, measure, launches=200_000, after=above_the_floor)

@@ -285,11 +285,12 @@ STEPS: dict[str, tuple[Step, float]] = {
     "overhead": (benchmark("overhead", "What tracing costs", *SMALL), 150),
     "kernels": (compare_kernels, 75),
     "record": (record, 40),
-    "completeness": (benchmark("completeness", "What is recorded of all launches", *SMALL), 45),
+    "completeness": (benchmark("completeness", "What is recorded of all launches", *SMALL), 75),
     "harness": (
         benchmark("harness", "The harness against do_bench", "--simulated", "--runs", "2", "--seconds", "5"), 100,
     ),
-    "stop_to_file": (benchmark("stop_to_file", "From the end of a step to its file", *SMALL), 60),
+    "stop_to_file": (benchmark("stop_to_file", "From the end of a step to its file", *SMALL), 90),
+    "sessions": (benchmark("sessions", "Starting, stopping, and what short sessions miss", *SMALL), 90),
     "memory": (benchmark("memory", "Memory", *SMALL), 45),
     "decode": (
         benchmark(

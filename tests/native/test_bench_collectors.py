@@ -87,22 +87,45 @@ def test_protons_file_is_counted(collectors, tmp_path):
         assert proton.kernels() == expected
         proton.write(tmp_path / f"moved-{data}")
         assert json.loads((tmp_path / f"moved-{data}").read_text()) == content
+        count, facts = proton.read_back(tmp_path / f"moved-{data}")
+        assert (count, facts["JSON"]) == (expected, "yes")
+
+
+def test_protons_trace_of_several_documents_is_read_and_named(collectors, tmp_path):
+    proton = collectors.Proton("trace")
+    proton.folder = tmp_path
+    slices = [{"ph": "X", "name": "empty_kernel", "cat": "kernel", "tid": 7, "ts": ts, "dur": 2} for ts in (0, 4, 5)]
+    lines = [json.dumps({"traceEvents": events}) for events in (slices[:1], slices[1:])]
+    (tmp_path / "trace.chrome_trace").write_text("\n".join(lines))
+    count, facts = proton.read_back(tmp_path / "trace.chrome_trace")
+    assert (count, facts["JSON"]) == (3, "no: 2 documents, one in each line")
+    assert facts["overlap without nesting"] == "1 of 3 slices"
+    stamps = proton.stamps()
+    assert (len(stamps.start), stamps.bad(), stamps.before_launch()) == (3, 0, None)
+    assert collectors.Proton("tree").stamps() is None
 
 
 def test_cupti_pythons_objects_are_counted(collectors, monkeypatch):
     log, given = [], []
+
+    def record(kind, start, correlation_id):
+        return SimpleNamespace(kind=kind, start=start, end=start + 5, correlation_id=correlation_id)
+
+    launches = [record(4, 10, 1), record(5, 8, 1), record(4, 100, 2)]
+    records = [[record(10, 9, 1), record(10, 99, 2), record(1, 5, 3)], [*launches, record(10, -5, 4)]]
     cupti = SimpleNamespace(
         activity_register_callbacks=lambda requested, completed: given.extend((requested, completed)),
         activity_enable=lambda kind: log.append(("enable", kind)),
         activity_disable=lambda kind: log.append(("disable", kind)),
-        activity_flush_all=lambda flag: given[1]([SimpleNamespace(kind=10), SimpleNamespace(kind=1)]),
+        activity_flush_all=lambda flag: given[1](records[flag]),
     )
     monkeypatch.setitem(sys.modules, "cupti", SimpleNamespace(cupti=cupti))
     found = collectors.CuptiPython(10, 1)
     found.start(None)
     assert given[0]() == (collectors.SMALLEST_BUFFER, 0)
     found.stop()
-    assert found.kernels() == 2
+    assert found.kernels() == 3
+    assert (found.stamps().bad(), found.stamps().before_launch()) == (1, 1)
     assert log == [("enable", 10), ("enable", 1), ("disable", 10), ("disable", 1)]
 
 
@@ -115,6 +138,64 @@ def test_pytorchs_profiler_takes_what_it_is_asked(collectors, tmp_path):
     assert kineto.kernels() == 0
     kineto.write(tmp_path / "trace.json")
     assert "aten::add_" in (tmp_path / "trace.json").read_text()
+
+
+class FakeTorch:
+    """torch as far as `Kineto` uses it; notes what TEARDOWN_CUPTI was at each call."""
+
+    def __init__(self, monkeypatch, events=()):
+        self.log = []
+        made = SimpleNamespace(
+            __enter__=lambda: self.note("start"),
+            __exit__=lambda *given: self.note("stop"),
+            profiler=SimpleNamespace(kineto_results=SimpleNamespace(events=lambda: list(events))),
+        )
+        activities = SimpleNamespace(CPU="CPU", CUDA="CUDA")
+        profiler = SimpleNamespace(ProfilerActivity=activities, profile=lambda activities: made)
+        torch = SimpleNamespace(cuda=SimpleNamespace(synchronize=lambda: self.note("wait")), profiler=profiler)
+        autograd = SimpleNamespace(DeviceType=SimpleNamespace(CUDA="CUDA"))
+        for name, module in (("torch", torch), ("torch.profiler", profiler), ("torch.autograd", autograd)):
+            monkeypatch.setitem(sys.modules, name, module)
+
+    def note(self, what):
+        self.log.append((what, os.environ["TEARDOWN_CUPTI"]))
+
+
+def test_kineto_tears_cupti_down_where_it_is_asked_to(collectors, monkeypatch):
+    monkeypatch.setenv("TEARDOWN_CUPTI", "anything")
+    monkeypatch.setattr(collectors, "TEARDOWN_S", 0)
+    for teardown, value, waits in ((False, "0", 0), (True, "1", collectors.TEARDOWN_CALLS)):
+        torch = FakeTorch(monkeypatch)
+        kineto = collectors.Kineto("CUDA", teardown=teardown)
+        kineto.start(None)
+        kineto.stop()
+        assert torch.log == [("start", value), ("stop", value), *[("wait", value)] * waits]
+        assert kineto.only_afterwards is teardown
+
+
+def test_kinetos_kernels_and_their_launches_are_found(collectors, monkeypatch):
+    def event(name, device, start, correlation):
+        fields = {
+            "name": name,
+            "device_type": device,
+            "start_ns": start,
+            "duration_ns": 5,
+            "correlation_id": correlation,
+        }
+        return SimpleNamespace(**{field: lambda value=value: value for field, value in fields.items()})
+
+    events = [
+        event("cudaLaunchKernel", "CPU", 100, 1), event("cuLaunchKernelEx", "CPU", 200, 2),
+        event("aten::add", "CPU", 999, 3), event("Memset", "CUDA", 1, 1), event("empty_kernel", "CUDA", 90, 1),
+        event("empty_kernel", "CUDA", 210, 2), event("empty_kernel", "CUDA", 5, 3),
+    ]  # fmt: skip
+    FakeTorch(monkeypatch, events)
+    monkeypatch.setenv("TEARDOWN_CUPTI", "0")
+    kineto = collectors.Kineto("CUDA")
+    kineto.start(None)
+    assert kineto.kernels() == 3
+    assert kineto.stamps().launched.tolist() == [100, 200, 0]
+    assert (kineto.stamps().bad(), kineto.stamps().before_launch()) == (0, 1)
 
 
 def test_proton_takes_what_it_is_asked():

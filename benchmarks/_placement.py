@@ -1,0 +1,132 @@
+"""Where on the machine a benchmark runs: on one NUMA node, the thread that launches on one core of it.
+
+What a launch takes depends on the core it comes from: how far that is from the GPU, and what else runs there. So the
+launching thread has a core to itself, and every other thread of the process (a collector's own, CUPTI's, the driver's)
+the rest of the node. Threads take over the cores of whoever starts them, so those that are born while the launching
+thread is held to its core have to be moved away from it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+VARIABLE = "COLLECTOR_BENCHMARK_CORES"
+"""How the cores are handed to the process of each collector."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Cores of one NUMA node."""
+
+    core: int
+    """Of the launching thread."""
+    others: frozenset[int]
+    """Of all other threads."""
+
+    @property
+    def all(self) -> frozenset[int]:
+        """Of everybody, while nothing is launched."""
+        return self.others | {self.core}
+
+    def to_text(self) -> str:
+        """For `VARIABLE`."""
+        return json.dumps([self.core, *sorted(self.others)])
+
+    @staticmethod
+    def from_text(text: str) -> Placement:
+        """Read what `to_text` wrote."""
+        core, *others = json.loads(text)
+        return Placement(core, frozenset(others))
+
+
+def choose(gpu_bus_id: str = "", system: Path = Path("/sys")) -> Placement | str:
+    """Return the cores to use, near the GPU at this PCI address where that is known; or why there is no choice."""
+    try:
+        allowed = frozenset(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, allowed)
+    except (AttributeError, OSError) as error:
+        return f"this system does not let a thread choose its core ({error})"
+    nodes = [allowed & cores(file) for file in sorted(system.glob("devices/system/node/node[0-9]*/cpulist"))]
+    near = number(system / "bus" / "pci" / "devices" / gpu_bus_id.lower() / "numa_node") if gpu_bus_id else -1
+    of_gpu = allowed & cores(system / "devices" / "system" / "node" / f"node{near}" / "cpulist")
+    node = of_gpu or max(nodes, key=len, default=frozenset()) or allowed
+    if len(node) < 2:
+        return "there is one core only"
+    core = max(node)  # the first ones are where interrupts are served
+    siblings = cores(system / "devices" / "system" / "cpu" / f"cpu{core}" / "topology" / "thread_siblings_list")
+    return Placement(core, node - siblings - {core} or node - {core})
+
+
+def cores(file: Path) -> frozenset[int]:
+    """The numbers in a file such as ``0-3,8``; none where there is no such file."""
+    found: set[int] = set()
+    with contextlib.suppress(OSError, ValueError):
+        for part in file.read_text().strip().split(","):
+            first, _, last = part.partition("-")
+            found.update(range(int(first), int(last or first) + 1))
+    return frozenset(found)
+
+
+def number(file: Path) -> int:
+    """The number in a file; -1, which is how Linux says that a device has no node, where there is none."""
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):
+        return -1
+
+
+def told(found: Placement | str) -> dict[str, Any]:
+    """What a report says of it."""
+    if isinstance(found, str):
+        return {"launching_core": f"any: {found}"}
+    return {"launching_core": found.core, "cores_of_other_threads": sorted(found.others)}
+
+
+def settle() -> None:
+    """Keep this process, which has one thread yet, to the node that it was given, if any."""
+    placement = given()
+    if placement is not None:
+        os.sched_setaffinity(0, placement.all)
+
+
+def given() -> Placement | None:
+    """What `VARIABLE` says."""
+    text = os.environ.get(VARIABLE)
+    return Placement.from_text(text) if text else None
+
+
+@contextlib.contextmanager
+def launching() -> Iterator[Callable[[], None]]:
+    """Hold the calling thread to its core, and all others off it; yields what moves those away that are born since."""
+    placement = given()
+    if placement is None:
+        yield lambda: None
+        return
+
+    def move_others() -> None:
+        for thread in _threads() - {threading.get_native_id()}:
+            _move(thread, placement.others)
+
+    move_others()
+    os.sched_setaffinity(0, {placement.core})
+    try:
+        yield move_others
+    finally:
+        for thread in _threads():
+            _move(thread, placement.all)
+
+
+def _threads() -> set[int]:
+    return {int(folder.name) for folder in Path("/proc/self/task").iterdir()}
+
+
+def _move(thread: int, where: frozenset[int]) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it ended in the meantime
+        os.sched_setaffinity(thread, where)

@@ -1,0 +1,116 @@
+"""Trace files held against the format: is it JSON, how many kernels are in it, would a viewer show all of its slices?
+
+Chrome's trace format nests the slices of one row (a thread of a process). Of two that overlap without one holding the
+other, viewers drop or cut one, so that kernels vanish that were recorded. Rows need not be in order, but a reader that
+streams a file has to hold back what comes late.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+KERNEL_CATEGORIES = ("kernel", "")
+"""Of events that are kernels: as ours and PyTorch's name it, or without any."""
+
+
+def documents(text: str) -> tuple[list[Any], str]:
+    """Return the JSON documents of a file, and what is wrong with it as one document; empty: nothing.
+
+    Proton of Triton 3.6 writes one for each stream, on a line of its own.
+
+    Raises:
+        ValueError: it is no JSON, by lines neither.
+    """
+    try:
+        return [strict(text)], ""
+    except ValueError as error:
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) < 2:
+            raise
+        try:
+            return [strict(line) for line in lines], f"no: {len(lines)} documents, one in each line"
+        except ValueError:
+            raise error from None
+
+
+def strict(text: str) -> Any:
+    """The JSON document ``text``; raises ValueError for anything else, NaN and Infinity among it.
+
+    Fractions are kept as they are written: a double of microseconds since the epoch is no better than 250 ns.
+    """
+    return json.loads(text, parse_constant=_no_number, parse_float=Decimal)
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no JSON number")
+
+
+def events(found: Iterable[Any]) -> list[dict[str, Any]]:
+    """The events of Chrome traces, each an object that holds them or a plain list; in the order of the file."""
+    lists = [one.get("traceEvents", []) if isinstance(one, dict) else one for one in found]
+    return [event for one in lists for event in one if isinstance(event, dict)]
+
+
+def kernels(found: Iterable[Mapping[str, Any]], name: str) -> int:
+    """How many slices are runs of a kernel whose name begins with ``name``."""
+    return sum(
+        event.get("ph", "X") == "X"
+        and str(event.get("name", "")).startswith(name)
+        and event.get("cat", "") in KERNEL_CATEGORIES
+        for event in found
+    )
+
+
+def rows(found: Iterable[Mapping[str, Any]]) -> dict[tuple[Any, Any], list[tuple[int, int]]]:
+    """Start and end of the slices of each row, in ns and in the order of the file."""
+    slices: dict[tuple[Any, Any], list[tuple[int, int]]] = defaultdict(list)
+    for event in found:
+        if event.get("ph", "X") == "X" and "ts" in event:
+            start, duration = (round(Decimal(event.get(key, 0)) * 1000) for key in ("ts", "dur"))
+            slices[event.get("pid"), event.get("tid")].append((start, start + duration))
+    return slices
+
+
+def overlapping(slices: Iterable[tuple[int, int]]) -> int:
+    """How many slices of a row begin within another and end after it."""
+    count = 0
+    open_ends: list[int] = []
+    for start, end in sorted(slices, key=lambda one: (one[0], -one[1])):
+        while open_ends and open_ends[-1] <= start:
+            open_ends.pop()
+        if open_ends and end > open_ends[-1]:
+            count += 1
+        else:
+            open_ends.append(end)
+    return count
+
+
+def late(slices: Iterable[tuple[int, int]]) -> int:
+    """How many slices of a row come after one in the file that begins later."""
+    count, latest = 0, -(1 << 63)
+    for start, _ in slices:
+        count += start < latest
+        latest = max(latest, start)
+    return count
+
+
+def facts(path: Path, kernel: str) -> tuple[int, dict[str, Any]]:
+    """Return how many kernels of that name a Chrome trace holds, and what is to be said of the file."""
+    try:
+        found, trouble = documents(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # what is no UTF-8 is one, too
+        return 0, {"JSON": f"no: {error}"}
+    all_events = events(found)
+    all_rows = rows(all_events).values()
+    total = sum(len(row) for row in all_rows)
+    crossing, unsorted = sum(map(overlapping, all_rows)), sum(map(late, all_rows))
+    return kernels(all_events, kernel), {
+        "JSON": trouble or "yes",
+        "overlap without nesting": f"{crossing} of {total} slices" if crossing else "none",
+        "out of order": f"{unsorted} of {total} slices" if unsorted else "none",
+    }

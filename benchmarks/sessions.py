@@ -1,0 +1,67 @@
+"""What starting and stopping a collector costs, and what short sessions miss.
+
+100 sessions around 50 launches each, a tenth of a second apart, in which a collector may do what it left for later. Of
+each: how long the caller waits for the start and for the stop, and how many kernels are missing, have no usable times
+or began before they were launched, as happens where times are converted by another clock in every session but the
+first. Each collector runs in a process of its own, by turns in random order.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any
+
+from _collectors import COLLECTORS, Collector
+from _program import Program, main, timed_ns
+
+IN_SESSION = 50
+IDLE_S = 0.1
+SHOWN = 8
+FIGURES = {"start": "ns", "stop": "ns", "kernels of all sessions": "of the launches"}
+
+
+def measure(collector: Collector, program: Program, launches: int) -> dict[str, Any]:
+    """Open and close sessions, as many as hold that many launches."""
+    opened: list[float] = []
+    closed: list[float] = []
+    trouble: dict[str, list[int | None]] = {"missing": [], "without usable times": [], "before their launch": []}
+    sessions = max(launches // IN_SESSION, 3)
+    for index in range(sessions):
+        if index:
+            time.sleep(0 if program.target.simulated else IDLE_S)  # nothing is left for later on the simulator
+        opened.append(timed_ns(lambda: collector.start(program)))
+        program.launch(IN_SESSION)
+        closed.append(timed_ns(collector.stop))
+        kernels, stamps = collector.kernels(), collector.stamps()
+        trouble["missing"].append(None if kernels is None else IN_SESSION - kernels)
+        trouble["without usable times"].append(None if stamps is None else stamps.bad())
+        trouble["before their launch"].append(None if stamps is None else stamps.before_launch())
+    found: dict[str, Any] = {}
+    for figure, took in (("start", opened), ("stop", closed)):
+        found[figure] = statistics.median(took)
+        found |= {f"{figure}: first, ms": round(took[0] / 1e6, 2), f"{figure}: longest, ms": round(max(took) / 1e6, 2)}
+    missing = [each for each in trouble["missing"] if each is not None]
+    seen = len(missing) * IN_SESSION - sum(missing)
+    share = "kernels of all sessions"
+    found[share] = seen / (sessions * IN_SESSION) if seen else "it keeps none"
+    return found | {f"{share}: sessions": sessions} | {f"{share}: {what}": told(each) for what, each in trouble.items()}
+
+
+def told(counts: list[int | None]) -> str:
+    """How many in which sessions, counted from 1."""
+    known = [count for count in counts if count is not None]
+    if not known:
+        return "not to be told of it"
+    some = [f"session {number}: {count}" for number, count in enumerate(counts, 1) if count]
+    more = f" and {len(some) - SHOWN} more sessions" if len(some) > SHOWN else ""
+    return ", ".join(some[:SHOWN]) + more if some else "none"
+
+
+if __name__ == "__main__":
+    kept = {
+        name: make
+        for name, make in COLLECTORS.items()
+        if name != "none" and not name.startswith("floor") and not make().only_afterwards
+    }
+    main(__file__, __doc__, FIGURES, measure, kept, launches=100 * IN_SESSION, rounds=3)

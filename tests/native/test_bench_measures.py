@@ -1,0 +1,180 @@
+"""What the scripts of benchmarks/ make of what happens to a collector, on simulated faults."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from collector.bench.report import Arm, Comparison, Report
+from collector.testing import SimulatedGpu
+
+pytest.importorskip("scipy")
+
+
+@pytest.fixture
+def script(root, load_module, monkeypatch):
+    """Imports `benchmarks/NAME.py`."""
+    monkeypatch.syspath_prepend(root / "benchmarks")
+    monkeypatch.syspath_prepend(root / "tests" / "gpu")
+    return lambda name: load_module(root / "benchmarks" / f"{name}.py")
+
+
+class Program:
+    """`_program.Program` as far as it is used, on a simulated GPU; does what is asked before a number of sessions."""
+
+    target = SimpleNamespace(simulated=1)
+
+    def __init__(self, gpu, before=None):
+        self.gpu, self.before, self.sessions = gpu, before or {}, 0
+        self.free = iter([9_000_000, 5_000_000, 1_500_000])
+        self.cuda = SimpleNamespace(synchronize=gpu.synchronize, free_memory=lambda: next(self.free))
+
+    def launch(self, count):
+        self.sessions += 1
+        self.before.get(self.sessions, lambda gpu: None)(self.gpu)
+        self.gpu.launch("empty_kernel", count=count, stream=7)
+        self.gpu.synchronize()
+
+    def launch_from_threads(self, threads, count):
+        for _ in range(threads):
+            self.launch(count)
+
+    def capture_graph(self, nodes):
+        self.launch(nodes)
+        return nodes
+
+    def replay(self, graph, count):
+        for _ in range(count):
+            self.launch(graph)
+        return 1.0
+
+
+def ours(**options):
+    collectors = sys.modules["_collectors"]
+    return collectors.Ours("everything", **options)
+
+
+def test_a_session_that_misses_kernels_or_has_impossible_times_is_named(script):
+    sessions = script("sessions")
+    with SimulatedGpu() as gpu:
+        faults = {
+            2: lambda gpu: gpu.inject("lost_activity_record", count=3),
+            4: lambda gpu: gpu.inject("shifted_timestamps", count=2, value=-50_000),
+            5: lambda gpu: gpu.inject("zero_timestamps", count=1),
+        }
+        found = sessions.measure(ours(), Program(gpu, faults), 5 * sessions.IN_SESSION)
+    share = "kernels of all sessions"
+    assert found[f"{share}: sessions"] == 5
+    assert found[f"{share}: without usable times"] == "session 5: 1"
+    assert "session 4: 2" in found[f"{share}: before their launch"]
+    assert found[f"{share}: missing"].startswith("session 2: 3")
+    assert found[share] < 1
+    assert found["start"] > 0
+    assert found["start: longest, ms"] >= found["start: first, ms"]
+
+
+def test_sessions_in_which_all_is_well_say_so(script):
+    sessions = script("sessions")
+    with SimulatedGpu() as gpu:
+        found = sessions.measure(ours(), Program(gpu), 3 * sessions.IN_SESSION)
+        kernels = sessions.measure(ours(kinds=("kernels",)), Program(gpu), 3 * sessions.IN_SESSION)
+    share = "kernels of all sessions"
+    trouble = ("missing", "without usable times", "before their launch")
+    assert [found[f"{share}: {what}"] for what in trouble] == ["none"] * 3
+    assert found[share] == kernels[share] == 1
+    assert kernels[f"{share}: before their launch"] == "not to be told of it"
+
+
+def test_many_sessions_with_trouble_are_counted(script):
+    sessions = script("sessions")
+    assert sessions.told([0, None, 2]) == "session 3: 2"
+    told = sessions.told([1] * (sessions.SHOWN + 4))
+    assert told.endswith(f"session {sessions.SHOWN}: 1 and 4 more sessions")
+
+
+def test_completeness_holds_the_file_against_the_launches(script, monkeypatch):
+    completeness = script("completeness")
+    monkeypatch.setattr(completeness, "SESSIONS", 2)
+    with SimulatedGpu() as gpu:
+        faults = {2: lambda gpu: gpu.inject("lost_activity_record", count=4)}
+        found = completeness.measure(ours(), Program(gpu, faults), 400)
+    assert set(completeness.FIGURES) <= set(found)
+    assert found["one stream"] == found["one stream, in the file"] == 1
+    assert found["one stream, in the file: JSON"] == "yes"
+    assert found["8 threads"] == found["8 threads, in the file"] == 396 / 400
+    assert found["8 threads, in the file: overlap without nesting"] == "none"
+    assert "4" in found["8 threads: says it lost"]
+    assert found["20 sessions, in the file: kernels"] == 2 * completeness.IN_SESSION
+
+
+def test_completeness_names_what_is_wrong_with_any_file(script):
+    completeness = script("completeness")
+    good = {"kernels": 5, "says it lost": "nothing", "in the file": 5, "file": {"JSON": "yes", "out of order": "none"}}
+    bad = {**good, "in the file": 0, "file": {"JSON": "no: cut"}}
+    found = completeness.told("k", 10, [good, bad, good])
+    assert (found["k"], found["k, in the file"]) == (1.5, 1.0)
+    assert found["k, in the file: JSON"] == "no: cut"
+    assert found["k, in the file: out of order"] == "not known"
+    assert completeness.told("k", 5, [bad])["k, in the file"] == "its file has none of 5 kernels"
+    without = {"kernels": 0, "says it lost": "nothing"}
+    assert completeness.told("k", 5, [without]) == {
+        "k": "its result has none of 5 kernels", "k: launched": 5, "k: recorded": 0, "k: says it lost": "nothing",
+        "k, in the file": "it writes no file",
+    }  # fmt: skip
+
+
+def test_replays_are_told_with_the_cards_memory_and_unusable_times(script):
+    overhead = script("overhead")
+    with SimulatedGpu() as gpu:
+        faults = {2: lambda gpu: gpu.inject("zero_timestamps", count=3)}
+        found = overhead.replays(ours(), Program(gpu, faults), 4)
+    figure = "a replay of 100 kernels"
+    assert found[figure] == 1.0
+    assert found[f"{figure}: GPU memory taken at first, MB"] == 4.0
+    assert found[f"{figure}: and more at the end, MB"] == 3.5
+    assert found[f"{figure}: without usable times"] == "3 of 500 kernels"
+    assert found[f"{figure}: launched"] == 500
+
+
+def launches(script, **costs):
+    """A report of `overhead.py`: arm -> figures of a launch, in two rounds of which the second takes 10 ns longer."""
+    comparisons = []
+    for index, figure in enumerate(script("overhead").LAUNCH):
+        arms = {arm: Arm([ns[index], ns[index] + 10]) for arm, ns in costs.items()}
+        comparisons.append(Comparison(arms, next(iter(arms)), name=f"overhead: {figure}"))
+    return Report(comparisons, {})
+
+
+def test_what_a_launch_costs_more_is_held_against_the_floor_of_the_same_kinds(script):
+    plain = [100, 90, 200, 300, 1000]
+    report = launches(
+        script,
+        **{
+            "none": plain,
+            "floor, kernels": [ns + 100 for ns in plain],
+            "floor, all": [ns + 400 for ns in plain],
+            "kineto, CUDA": [ns + 800 for ns in plain],
+            "proton, tree": [ns + 800 for ns in plain],
+        },
+    )
+    lines = script("overhead").above_the_floor(report).splitlines()
+    assert "| kineto, CUDA | 800 | 800 | 800 | 800 | 800 | 800 | 2.00 (floor, all) |" in lines
+    assert "| proton, tree | 800 | 800 | 800 | 800 | 800 | 800 | 8.00 (floor, kernels) |" in lines
+    assert len({line.count("|") for line in lines if line}) == 1
+
+
+def test_without_plain_launches_or_a_floor_it_says_so(script):
+    overhead = script("overhead")
+    assert "nothing to hold" in overhead.above_the_floor(launches(script, **{"floor, all": [1] * 5}))
+    told = overhead.above_the_floor(launches(script, **{"none": [1] * 5, "collector, all": [9] * 5}))
+    assert told.endswith("| 8 | 8 | 8 | 8 | 8 | 8 | no floor that adds anything |")
+
+
+def test_every_collector_names_a_floor_that_there_is(script):
+    script("overhead")
+    made = {name: make() for name, make in sys.modules["_collectors"].COLLECTORS.items()}
+    assert {each.floor for name, each in made.items() if name != "none"} == {"floor, kernels", "floor, all"}
+    assert made["none"].floor == ""
+    assert [name for name, each in made.items() if each.only_afterwards] == ["kineto, CUDA, torn down"]
