@@ -1,8 +1,10 @@
 """Claim: `collector.bench` gives steadier figures than triton.testing.do_bench, and sooner.
 
-Of a vector add, an RMS norm and a matrix product: the run-to-run coefficient of variation of the reported median, and
-the wall time until the median is known to 0.5 %, both as ratios to do_bench. Beside it do_bench_cudagraph, PyTorch's
-Timer and CuPy's benchmark, where they are installed; what cannot be had is named, and the others are measured.
+Of a vector add, an RMS norm and a matrix product: the reported median, its run-to-run coefficient of variation, and the
+wall time until the median is known to 0.5 %, the latter two also as ratios to do_bench. Beside it do_bench_cudagraph,
+flashinfer's bench_gpu_time, PyTorch's Timer and CuPy's benchmark, where they are installed; what cannot be had is
+named, and the others are measured. All take turns on one card; what records through CUPTI itself does so in a process
+of its own. A method that does not get to 0.5 % says how far it got, and is not asked again.
 
     harness.py                on a GPU: PyTorch's kernels, or where there is no PyTorch those of examples/bench_saxpy.py
     harness.py --simulated    tries the benchmark out on simulated kernels; its figures say nothing about any of them
@@ -17,30 +19,28 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from _timers import (
+    PEERS,
+    PRECISION,
+    REFERENCE,
+    WITH_CUPTI,
+    Call,
+    Elsewhere,
+    Method,
+    flashinfer_bench_gpu_time,
+    ours,
+    seconds_of,
+    serve,
+    triton_do_bench,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = 20
 WALL_RUNS = 5
-PRECISION = 0.005
-LIMIT_MS = 20_000
-REFERENCE = "do_bench"
-
-Call = Callable[[], Any]
-Measure = Callable[[Call], float]
-
-
-@dataclass(frozen=True)
-class Method:
-    """A way to time a call. Both give ns."""
-
-    median_ns: Measure
-    """The median as it comes."""
-    precise_ns: Measure | None
-    """The median known to `PRECISION`; None where there is no telling how well it is known."""
 
 
 @dataclass(frozen=True)
@@ -54,72 +54,16 @@ class Bench:
     """Method -> why there is none."""
 
 
-def ours(gpu: Any) -> Method:
-    """This harness."""
+@dataclass
+class Figures:
+    """Of one workload, by method."""
 
-    def median_ns(call: Call) -> float:
-        from collector import bench
-
-        report = bench.compare({"call": call}, gpu=gpu, precision=PRECISION, max_seconds=LIMIT_MS / 1000)
-        return report.comparison.arms["call"].median_ns.estimate
-
-    return Method(median_ns, median_ns)
-
-
-def triton_do_bench(do_bench: Callable[..., Any]) -> Method:
-    """do_bench as it comes, and with its time budget doubled until the median is known to `PRECISION`."""
-
-    def precise_ns(call: Call) -> float:
-        from collector.bench.statistics import median
-
-        budget_ms = 25
-        while True:
-            times = do_bench(call, rep=budget_ms, return_mode="all")
-            interval = median([float(each) * 1e6 for each in times])
-            if interval.relative_half_width <= PRECISION or budget_ms > LIMIT_MS:
-                return interval.estimate
-            budget_ms *= 2
-
-    return Method(lambda call: float(do_bench(call, return_mode="median")) * 1e6, precise_ns)
-
-
-def _do_bench() -> Method:
-    from triton.testing import do_bench
-
-    return triton_do_bench(do_bench)
-
-
-def _do_bench_cudagraph() -> Method:
-    from triton.testing import do_bench_cudagraph
-
-    return Method(lambda call: float(do_bench_cudagraph(call, return_mode="median")) * 1e6, None)
-
-
-def _torch_timer() -> Method:
-    from torch.utils.benchmark import Timer
-
-    def median_ns(call: Call) -> float:
-        return float(Timer("call()", globals={"call": call}).blocked_autorange().median) * 1e9
-
-    return Method(median_ns, None)
-
-
-def _cupy() -> Method:
-    from cupyx.profiler import benchmark
-
-    def median_ns(call: Call) -> float:
-        found = benchmark(call, (), n_repeat=100, max_duration=1.0, n_warmup=10)
-        return statistics.median(found.gpu_times[0].tolist()) * 1e9
-
-    return Method(median_ns, None)
-
-
-PEERS: dict[str, Callable[[], Method]] = {
-    REFERENCE: _do_bench,
-    "do_bench_cudagraph": _do_bench_cudagraph,
-    "torch Timer": _torch_timer,
-    "cupyx benchmark": _cupy,
-}
+    medians_ns: dict[str, list[float]] = field(default_factory=dict)
+    wall_s: dict[str, list[float]] = field(default_factory=dict)
+    """Seconds until the median was known to `PRECISION`, or the method gave up."""
+    half_widths: dict[str, list[float]] = field(default_factory=dict)
+    """How well it was known then."""
+    failed: dict[str, str] = field(default_factory=dict)
 
 
 def methods(gpu: Any, peers: Mapping[str, Callable[[], Method]]) -> tuple[dict[str, Method], dict[str, str]]:
@@ -131,6 +75,19 @@ def methods(gpu: Any, peers: Mapping[str, Callable[[], Method]]) -> tuple[dict[s
         except Exception as error:  # whatever a package that is missing, broken or different raises
             unavailable[name] = f"{type(error).__name__}: {error}"
     return found, unavailable
+
+
+def elsewhere(
+    name: str, workloads: Mapping[str, Call], until_the_end: contextlib.ExitStack, *options: str
+) -> Callable[[], Method]:
+    """Return what starts this script again, to offer the peer from there."""
+
+    def start() -> Method:
+        process = Elsewhere([sys.executable, __file__, "--serve", name, *options], workloads)
+        until_the_end.callback(process.close)
+        return process.method()
+
+    return start
 
 
 def torch_workloads() -> dict[str, Call]:
@@ -162,6 +119,11 @@ def example_workloads() -> dict[str, Call]:
     return found
 
 
+def simulated_workloads(card: Any) -> dict[str, Call]:
+    """Kernels of known durations."""
+    return {name: card.kernel("k", ns, noise=0.02) for name, ns in (("10 us", 10_000), ("1 ms", 1_000_000))}
+
+
 @contextlib.contextmanager
 def prepared(*, simulated: bool) -> Iterator[Bench]:
     """What to measure, on the GPU or simulated.
@@ -171,57 +133,80 @@ def prepared(*, simulated: bool) -> Iterator[Bench]:
     """
     from collector import bench
 
-    if not simulated:
-        gpu = bench.find_gpu()
-        try:
-            workloads = torch_workloads()
-            torch_trouble = ""
-        except Exception as error:
-            workloads, torch_trouble = example_workloads(), f"{type(error).__name__}: {error}"
-        found, unavailable = methods(gpu, PEERS)
-        yield Bench(gpu, workloads, found, unavailable | ({"torch's kernels": torch_trouble} if torch_trouble else {}))
-        return
-    sys.path.insert(0, str(ROOT / "tests" / "gpu"))
-    from simulated_triton import do_bench_on
+    with contextlib.ExitStack() as until_the_end:
+        if not simulated:
+            gpu = bench.find_gpu()
+            torch_trouble = {}
+            try:
+                workloads = torch_workloads()
+            except Exception as error:
+                workloads = example_workloads()
+                torch_trouble["torch's kernels"] = f"{type(error).__name__}: {error}"
+            peers = {
+                name: elsewhere(name, workloads, until_the_end) if name in WITH_CUPTI else make
+                for name, make in PEERS.items()
+            }
+            found, unavailable = methods(gpu, peers)
+            yield Bench(gpu, workloads, found, unavailable | torch_trouble)
+            return
+        sys.path.insert(0, str(ROOT / "tests" / "gpu"))
+        from simulated_triton import do_bench_on
 
-    with bench.SimulatedCard(seed=1) as card:
-        kernels = {"10 us": 10_000, "1 ms": 1_000_000}
-        workloads = {name: card.kernel("k", ns, noise=0.02) for name, ns in kernels.items()}
-        found, unavailable = methods(card, {REFERENCE: lambda: triton_do_bench(do_bench_on(card))})
+        card = until_the_end.enter_context(bench.SimulatedCard(seed=1))
+        workloads = simulated_workloads(card)
+        peers = {
+            REFERENCE: lambda: triton_do_bench(do_bench_on(card)),
+            "flashinfer": elsewhere("flashinfer", workloads, until_the_end, "--simulated"),
+        }
+        found, unavailable = methods(card, peers)
         yield Bench(card, workloads, found, unavailable)
 
 
-def seconds_of(measure: Measure, call: Call) -> float:
-    """Wall time of one measurement."""
-    began = time.perf_counter()
-    measure(call)
-    return time.perf_counter() - began
+def serve_peer(name: str, *, simulated: bool) -> None:
+    """Be the process of a peer."""
+    if not simulated:
+        serve(lambda: (torch_workloads(), PEERS[name]()))
+        return
+    from collector import bench
+
+    sys.path.insert(0, str(ROOT / "tests" / "gpu"))
+    from simulated_triton import bench_gpu_time_on
+
+    with bench.SimulatedCard(seed=2) as card:
+        serve(lambda: (simulated_workloads(card), flashinfer_bench_gpu_time(bench_gpu_time_on(card))))
 
 
-def measured(setup: Bench, call: Call, runs: int, deadline: float) -> dict[str, Any]:
+def measured(setup: Bench, call: Call, runs: int, deadline: float) -> Figures:
     """Every figure of one workload; fewer runs where the time is up, but two. What raises is out, and named."""
-    failed: dict[str, str] = {}
-
-    def each_in_turn(kind: str, rounds: int, least: int, until: float) -> dict[str, list[float]]:
-        figures: dict[str, list[float]] = {}
-        for index in range(rounds):  # by turns, so that all see the same card
-            if index >= least and time.monotonic() > until:
-                break
-            for name, method in setup.methods.items():
-                measure = method.median_ns if kind == "median" else method.precise_ns
-                if measure is None or name in failed:
-                    continue
-                take = measure if kind == "median" else partial(seconds_of, measure)
-                try:
-                    figures.setdefault(name, []).append(take(call))
-                except Exception as error:
-                    failed[name] = f"{type(error).__name__}: {error}"
-        return figures
-
+    found = Figures()
     began = time.monotonic()
-    medians = each_in_turn("median", runs, 2, began + (deadline - began) * 0.6)
-    walls = each_in_turn("wall", WALL_RUNS, 1, deadline)
-    return {"medians_ns": medians, "wall_s": walls, "failed": failed}
+    half_time = began + (deadline - began) * 0.6
+
+    def in_turn(take: Callable[[str, Method], None]) -> None:  # so that all see the same card
+        for name, method in setup.methods.items():
+            if name not in found.failed:
+                try:
+                    take(name, method)
+                except Exception as error:
+                    found.failed[name] = f"{type(error).__name__}: {error}"
+
+    def median(name: str, method: Method) -> None:
+        found.medians_ns.setdefault(name, []).append(method.median_ns(call))
+
+    def wall(name: str, method: Method) -> None:
+        if any(width > PRECISION for width in found.half_widths.get(name, ())):
+            return
+        seconds, precise = seconds_of(method.precise, call)
+        found.wall_s.setdefault(name, []).append(seconds)
+        found.half_widths.setdefault(name, []).append(precise.half_width)
+
+    for index in range(runs):
+        if index < 2 or time.monotonic() <= half_time:
+            in_turn(median)
+    for index in range(WALL_RUNS):
+        if index < 1 or time.monotonic() <= deadline:
+            in_turn(wall)
+    return found
 
 
 def variation(values: list[float]) -> float:
@@ -232,20 +217,21 @@ def variation(values: list[float]) -> float:
 HEADINGS = ("workload", "timed by", "runs", "median us", "variation", "of do_bench's", "s to 0.5 %", "of do_bench's")
 
 
-def lines(name: str, result: Mapping[str, Any]) -> list[str]:
+def lines(name: str, result: Figures) -> list[str]:
     """A row for each method."""
-    medians: Mapping[str, list[float]] = {
-        method: values for method, values in result["medians_ns"].items() if len(values) > 1
-    }
-    walls: Mapping[str, list[float]] = result["wall_s"]
+    medians = {method: values for method, values in result.medians_ns.items() if len(values) > 1}
     spread = {method: variation(values) for method, values in medians.items()}
-    seconds = {method: statistics.median(values) for method, values in walls.items() if values}
+    widest = {method: max(values) for method, values in result.half_widths.items()}
+    seconds = {
+        method: statistics.median(values) for method, values in result.wall_s.items() if widest[method] <= PRECISION
+    }
     rows = []
     for method, values in medians.items():
         cells = [name, method, str(len(values)), f"{statistics.median(values) / 1e3:.2f}", f"{spread[method]:.3%}"]
-        cells += [_over(spread, method), f"{seconds[method]:.3f}" if method in seconds else "", _over(seconds, method)]
-        rows.append(f"| {' | '.join(cells)} |")
-    rows += [f"| {name} | {method} | failed: {why} |" for method, why in result["failed"].items()]
+        short = f"{widest[method]:.2%} after {max(result.wall_s[method]):.1f}" if method in widest else ""
+        cells += [_over(spread, method), f"{seconds[method]:.3f}" if method in seconds else short]
+        rows.append(f"| {' | '.join([*cells, _over(seconds, method)])} |")
+    rows += [f"| {name} | {method} | failed: {why} |" for method, why in result.failed.items()]
     return rows
 
 
@@ -263,7 +249,11 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=300, help="for all workloads together, about")
     parser.add_argument("--json", type=Path, help="also write every figure here")
     parser.add_argument("--simulated", action="store_true", help="try the benchmark out on simulated kernels")
+    parser.add_argument("--serve", choices=PEERS, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.serve:
+        serve_peer(options.serve, simulated=options.simulated)
+        return 0
     from collector.errors import UnavailableError
 
     results: dict[str, Any] = {}
@@ -280,8 +270,9 @@ def main() -> int:
         print(f"\n| {' | '.join(HEADINGS)} |\n{'| --- ' * len(HEADINGS)}|")
         for index, (name, call) in enumerate(setup.workloads.items(), 1):
             deadline = began + options.seconds * index / len(setup.workloads)
-            results[name] = measured(setup, call, options.runs, deadline)
-            print("\n".join(lines(name, results[name])), flush=True)
+            found = measured(setup, call, options.runs, deadline)
+            results[name] = asdict(found)
+            print("\n".join(lines(name, found)), flush=True)
             if options.json:
                 told = {**results, "not available": dict(setup.unavailable)}
                 options.json.write_text(json.dumps(told, indent=1) + "\n")

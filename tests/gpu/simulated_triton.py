@@ -1,7 +1,7 @@
-"""``triton.testing.do_bench`` as far as `benchmarks/harness.py` uses it, played by the simulated card.
+"""``triton.testing.do_bench`` and ``flashinfer.testing.bench_gpu_time``, as far as `benchmarks/harness.py` uses them.
 
-It takes the same arguments, spends the same budgets (of the card's time), empties the cache before every call and times
-by events, and returns what ``return_mode`` asks for, in ms.
+They are played by the simulated card. They take the same arguments, spend the same budgets (of the card's time), empty
+the cache before every call and time by events, and return ms: what ``return_mode`` asks for, or a list.
 """
 
 from __future__ import annotations
@@ -31,3 +31,23 @@ def do_bench_on(card):
         return {"min": min, "max": max, "mean": statistics.mean, "median": statistics.median}[return_mode](times)
 
     return do_bench
+
+
+def bench_gpu_time_on(card):
+    """Return a ``bench_gpu_time`` for calls of this `collector.bench.SimulatedCard`."""
+
+    def bench_gpu_time(
+        fn, dry_run_iters=None, repeat_iters=None, dry_run_time_ms=25, repeat_time_ms=100, enable_cupti=False,
+        cold_l2_cache=True,
+    ) -> list[float]:  # fmt: skip
+        before = card.flush_l2 if cold_l2_cache else None
+
+        def timed_ms():
+            return card.event_ns(fn, before=before) / 1e6
+
+        estimate_ms = statistics.mean(timed_ms() for _ in range(_ESTIMATES))
+        for _ in range(dry_run_iters or max(1, int(dry_run_time_ms / estimate_ms))):
+            fn()
+        return [timed_ms() for _ in range(repeat_iters or max(1, int(repeat_time_ms / estimate_ms)))]
+
+    return bench_gpu_time

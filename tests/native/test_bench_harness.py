@@ -22,7 +22,13 @@ pytest.importorskip("scipy")
 
 
 @pytest.fixture
+def timers(harness):
+    return sys.modules["_timers"]
+
+
+@pytest.fixture
 def harness(root, monkeypatch):
+    monkeypatch.syspath_prepend(root / "benchmarks")
     monkeypatch.syspath_prepend(root / "tests" / "gpu")
     spec = importlib.util.spec_from_file_location("benchmark_harness", root / "benchmarks" / "harness.py")
     module = importlib.util.module_from_spec(spec)
@@ -37,15 +43,17 @@ def setup(harness):
         yield made
 
 
-def test_both_find_the_kernels_time(setup):
+def test_all_find_the_kernels_time(setup):
     call = setup.workloads["10 us"]
-    assert set(setup.methods) == {"ours", "do_bench"}
+    assert set(setup.methods) == {"ours", "do_bench", "flashinfer"}
     for method in setup.methods.values():
         assert method.median_ns(call) == pytest.approx(10_000, rel=0.01)
-        assert method.precise_ns(call) == pytest.approx(10_000, rel=0.01)
+        found = method.precise(call)
+        assert found.ns == pytest.approx(10_000, rel=0.01)
+        assert found.reached
 
 
-def test_do_bench_gets_more_time_until_it_is_precise_enough(harness):
+def test_do_bench_gets_more_time_until_it_is_precise_enough(timers):
     budgets = []
 
     def do_bench(fn, rep, return_mode):
@@ -54,28 +62,64 @@ def test_do_bench_gets_more_time_until_it_is_precise_enough(harness):
         spread = 0.05 / math.sqrt(rep)
         return [1.0 + spread * (index % 5 - 2) for index in range(11)]
 
-    found = harness.triton_do_bench(do_bench).precise_ns(lambda: None)
-    assert found == pytest.approx(1e6, rel=0.01)
+    found = timers.triton_do_bench(do_bench).precise(lambda: None)
+    assert found.ns == pytest.approx(1e6, rel=0.01)
+    assert found.reached
     assert budgets[:3] == [25, 50, 100]
     assert budgets == [25 * 2**index for index in range(len(budgets))]
-    assert 0.05 / math.sqrt(budgets[-1]) <= harness.PRECISION
+    assert 0.05 / math.sqrt(budgets[-1]) <= timers.PRECISION
 
 
-def test_do_bench_is_given_up_on_at_the_limit(harness):
+def test_do_bench_is_given_up_on_at_the_limit(timers):
     budgets = []
 
     def never(fn, rep, return_mode):
         budgets.append(rep)
         return [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
 
-    harness.triton_do_bench(never).precise_ns(lambda: None)
-    assert budgets[-1] > harness.LIMIT_MS >= budgets[-2]
+    found = timers.triton_do_bench(never).precise(lambda: None)
+    assert budgets[-1] > timers.LIMIT_MS >= budgets[-2]
+    assert not found.reached
+    assert found.half_width == pytest.approx(0.75)
+
+
+def test_graphs_are_replayed_again_and_again_and_never_larger(timers):
+    spread = iter([0.5, 0.4, 0.3, 0.002, 0.002, 0.002, 0.002])
+    asked = []
+
+    def do_bench_cudagraph(fn, return_mode):
+        asked.append(return_mode)
+        by = next(spread)
+        return [1.0 + by * (index - 5) / 10 for index in range(10)]
+
+    found = timers.triton_do_bench_cudagraph(do_bench_cudagraph).precise(lambda: None)
+    assert asked == ["all"] * 7  # once, twice, four times
+    assert found.reached
+
+
+def test_flashinfer_is_asked_for_cupti_and_gets_more_time(timers):
+    asked = []
+
+    def bench_gpu_time(fn, repeat_time_ms, enable_cupti):
+        assert enable_cupti is True
+        asked.append(repeat_time_ms)
+        return [0.002 + 0.000004 * (index - 45) * (repeat_time_ms < 100) for index in range(91)]
+
+    method = timers.flashinfer_bench_gpu_time(bench_gpu_time)
+    assert method.median_ns(lambda: None) == pytest.approx(2000)
+    assert method.precise(lambda: None) == timers.Precise(pytest.approx(2000), 0.0)
+    assert asked == [100, 25, 50, 100]
+
+
+def test_too_few_samples_for_an_interval_are_not_precise(timers):
+    assert timers.of_times([1.0] * 5) == timers.Precise(1.0, 1.0)
 
 
 def test_the_stand_in_takes_and_returns_what_tritons_does(harness, root):
     with bench.SimulatedCard(seed=1) as card:
-        from simulated_triton import do_bench_on
+        from simulated_triton import bench_gpu_time_on, do_bench_on
 
+        assert len(bench_gpu_time_on(card)(card.kernel("k", 1_000_000), repeat_time_ms=50)) == 50
         do_bench, call = do_bench_on(card), card.kernel("k", 1_000_000, noise=0.02)
         assert isinstance(do_bench(call, return_mode="all"), list)
         assert do_bench(call, return_mode="min") < do_bench(call, return_mode="max")
@@ -86,22 +130,86 @@ def test_the_stand_in_takes_and_returns_what_tritons_does(harness, root):
 
 
 def test_the_rows_have_the_ratios(harness):
-    result = {
-        "medians_ns": {"ours": [10_000, 10_100], "do_bench": [10_000, 10_200], "torch Timer": [11_000]},
-        "wall_s": {"ours": [0.5], "do_bench": [1.0]},
-        "failed": {"torch Timer": "RuntimeError: no"},
-    }
+    result = harness.Figures(
+        {"ours": [10_000, 10_100], "do_bench": [10_000, 10_200], "cupy": [9_000, 9_000], "torch Timer": [11_000]},
+        {"ours": [0.5], "do_bench": [1.0], "cupy": [12.34]},
+        {"ours": [0.004], "do_bench": [0.005], "cupy": [0.031]},
+        {"torch Timer": "RuntimeError: no"},
+    )
     assert harness.lines("k", result) == [
         "| k | ours | 2 | 10.05 | 0.704% | 0.50 | 0.500 | 0.50 |",
         "| k | do_bench | 2 | 10.10 | 1.400% |  | 1.000 |  |",
+        "| k | cupy | 2 | 9.00 | 0.000% | 0.00 | 3.10% after 12.3 |  |",
         "| k | torch Timer | failed: RuntimeError: no |",
     ]
 
 
 def test_out_of_time_there_are_two_runs_and_one_wall_time(harness, setup):
     found = harness.measured(setup, setup.workloads["10 us"], 20, deadline=time.monotonic() - 1)
-    assert [len(values) for values in found["medians_ns"].values()] == [2, 2]
-    assert [len(values) for values in found["wall_s"].values()] == [1, 1]
+    assert [len(values) for values in found.medians_ns.values()] == [2, 2, 2]
+    assert [len(values) for values in found.wall_s.values()] == [1, 1, 1]
+
+
+def test_what_does_not_get_there_is_not_asked_again(harness, timers):
+    asked = []
+
+    def precise(call):
+        asked.append(call)
+        return timers.Precise(1.0, 0.02)
+
+    found = harness.measured(
+        harness.Bench(None, {}, {"never": timers.Method(lambda call: 1.0, precise)}, {}),
+        "call",
+        2,
+        time.monotonic() + 60,
+    )
+    assert asked == ["call"]
+    assert found.half_widths == {"never": [0.02]}
+
+
+SERVES = {
+    "breaks at once": ("import os; os._exit(3)", "status 3"),
+    "never ready": ("import time; time.sleep(60)", "no answer for"),
+    "cannot be made": ("_timers.serve(lambda: 1 / 0)", "ZeroDivisionError"),
+}
+SERVER = """
+import sys; sys.path.insert(0, {folder!r})
+import _timers, os
+{code}
+"""
+CRASHES = """
+def median_ns(call):
+    print("what a package prints")
+    if call == "fatal":
+        os.abort()
+    return {"good": 5.0}[call]
+_timers.serve(lambda: ({"a": "good", "b": "bad", "c": "fatal"}, _timers.Method(median_ns, lambda call: 1 / 0)))
+"""
+
+
+@pytest.mark.parametrize("kind", SERVES)
+def test_a_process_that_is_never_ready_is_named(root, timers, kind):
+    code, said = SERVES[kind]
+    command = [sys.executable, "-c", SERVER.format(folder=str(root / "benchmarks"), code=code)]
+    with pytest.raises(RuntimeError, match=said):
+        timers.Elsewhere(command, {}, seconds=2 if kind == "never ready" else 60)
+
+
+def test_a_process_answers_what_it_is_asked_and_how_it_ended(root, timers):
+    calls = {name: (lambda: None).__class__(compile("0", name, "eval"), {}) for name in "abc"}
+    command = [sys.executable, "-c", SERVER.format(folder=str(root / "benchmarks"), code=CRASHES)]
+    process = timers.Elsewhere(command, calls)
+    method = process.method()
+    assert method.median_ns(calls["a"]) == 5.0
+    with pytest.raises(RuntimeError, match="KeyError: 'bad'"):
+        method.median_ns(calls["b"])
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        method.precise(calls["a"])
+    assert method.median_ns(calls["a"]) == 5.0
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="signal 6"):
+            method.median_ns(calls["c"])
+    process.close()
 
 
 class Odd(ModuleType):
@@ -120,6 +228,7 @@ class Odd(ModuleType):
 PEERS = {
     "do_bench": ("triton", "triton.testing"),
     "do_bench_cudagraph": ("triton", "triton.testing"),
+    "flashinfer": ("flashinfer", "flashinfer.testing"),
     "torch Timer": ("torch", "torch.utils", "torch.utils.benchmark"),
     "cupyx benchmark": ("cupyx", "cupyx.profiler"),
 }
@@ -128,34 +237,40 @@ PEERS = {
 @pytest.mark.parametrize("peer", PEERS)
 @pytest.mark.parametrize("kind", ["missing", "without-it", "changed"])
 def test_a_peer_that_is_missing_or_different_is_named_and_the_others_are_measured(
-    harness, monkeypatch, capsys, peer, kind
+    harness, timers, monkeypatch, peer, kind
 ):
     assert set(PEERS) == set(harness.PEERS)
     for name in PEERS[peer]:
         made = {"missing": None, "without-it": ModuleType(name), "changed": Odd(name)}[kind]
         monkeypatch.setitem(sys.modules, name, made)
-    working = {name: lambda: harness.Method(lambda call: 1e3, None) for name in PEERS}
+    working = {name: lambda: timers.Method(lambda call: 1e3, lambda call: timers.Precise(1e3, 0.001)) for name in PEERS}
     with bench.SimulatedCard(seed=1) as card:
         found, unavailable = harness.methods(card, {**working, peer: harness.PEERS[peer]})
         setup = harness.Bench(card, {}, found, unavailable)
         result = harness.measured(setup, card.kernel("k", 10_000, noise=0.01), 2, time.monotonic() + 5)
-    assert set(result["medians_ns"]) | {peer} == {"ours", *PEERS}
-    told = {**unavailable, **result["failed"]}
+    assert set(result.medians_ns) | {peer} == set(result.wall_s) | {peer} == {"ours", *PEERS}
+    told = {**unavailable, **result.failed}
     assert set(told) == {peer}
     assert re.search(
         {"missing": "halted|None", "without-it": "cannot import", "changed": "TypeError"}[kind], told[peer]
     )
 
 
-def test_peers_own_interfaces_are_those_that_are_used(harness):
+def test_peers_own_interfaces_are_those_that_are_used():
     inspect.signature(pytest.importorskip("triton.testing").do_bench).bind(1, rep=25, return_mode="all")
     inspect.signature(pytest.importorskip("triton.testing").do_bench_cudagraph).bind(1, return_mode="median")
+
+
+def test_flashinfers_own_interface_is_the_one_that_is_used():
+    timing = pytest.importorskip("flashinfer.testing", exc_type=ImportError)
+    inspect.signature(timing.bench_gpu_time).bind(1, repeat_time_ms=25, enable_cupti=True)
 
 
 def test_pytorchs_timer_times_a_call(harness):
     pytest.importorskip("torch")
     method = harness.PEERS["torch Timer"]()
     assert 1e5 < method.median_ns(lambda: time.sleep(0.0005)) < 1e9
+    assert method.precise(lambda: time.sleep(0.0005)).ns > 5e5
 
 
 def test_it_prints_and_stores_every_workload(harness, monkeypatch, capsys, tmp_path):
@@ -164,7 +279,7 @@ def test_it_prints_and_stores_every_workload(harness, monkeypatch, capsys, tmp_p
         sys, "argv", ["harness.py", "--simulated", "--runs", "2", "--seconds", "0.1", "--json", str(path)]
     )
     assert harness.main() == 0
-    assert capsys.readouterr().out.count("| 2 |") == 4
+    assert capsys.readouterr().out.count("| 2 |") == 6
     assert set(json.loads(path.read_text())) == {"10 us", "1 ms", "not available"}
 
 
@@ -184,7 +299,7 @@ import simulated_cuda
 simulated_cuda.install()
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("torch", "triton", "cupyx"):
+        if name.partition(".")[0] in ("torch", "triton", "cupyx", "flashinfer"):
             raise ModuleNotFoundError(f"no {name} here")
 sys.meta_path.insert(0, Missing())
 sys.argv = ["harness.py", "--runs", "2", "--seconds", "4"]
