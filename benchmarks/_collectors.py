@@ -29,6 +29,7 @@ API_KINDS = (4, 5)
 FLOOR_OF_KERNELS, FLOOR_OF_ALL = "floor, kernels", "floor, all"
 SMALLEST_BUFFER = 8 << 20
 KERNEL = "empty_kernel"
+JOURNAL_SUFFIX = ".journal"
 LAUNCHES = ("cuLaunch", "cudaLaunch", "cuGraphLaunch", "cudaGraphLaunch")
 TEARDOWN_CALLS, TEARDOWN_S = 10, 0.5
 Times = npt.NDArray[np.int64]
@@ -169,6 +170,15 @@ class Ours(Collector):
     def losses(self) -> list[str]:
         """The ledger's."""
         return list(self.step.ledger.losses())
+
+
+class WithJournal(Ours):
+    """This project, keeping a journal should the program be killed."""
+
+    def start(self, program: Program) -> None:
+        """Open a session, whose journal goes when it ends."""
+        self.options["journal"] = Path(tempfile.mkdtemp()) / f"step{JOURNAL_SUFFIX}"
+        super().start(program)
 
 
 class Kineto(Collector):
@@ -339,6 +349,7 @@ COLLECTORS: dict[str, Callable[[], Collector]] = {
     FLOOR_OF_ALL: lambda: Floor(*ALL_KINDS),
     "collector, kernels": lambda: Ours("kernels", kinds=("kernels",)),
     "collector, all": lambda: Ours("kernels, copies, sets, both APIs, waits, annotations"),
+    "collector, all, journal": lambda: WithJournal("the same, and a journal"),
     "kineto, CUDA": lambda: Kineto("CUDA"),
     "kineto, CPU + CUDA": lambda: Kineto("CPU", "CUDA"),
     "kineto, CUDA, torn down": lambda: Kineto("CUDA", teardown=True),

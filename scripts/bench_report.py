@@ -31,6 +31,7 @@ CHOICES: dict[str, tuple[tuple[str, ...], int]] = {
     "overhead": (("--launches=50000", "--rounds=5", "--seconds=60"), 90),
     "completeness": (("--launches=20000", "--rounds=3", "--seconds=30"), 60),
     "sessions": (("--launches=5000", "--rounds=3", "--seconds=30"), 60),
+    "killed": (("--launches=200000", "--rounds=3", "--seconds=30"), 60),
     "memory": (("--launches=100000", "--rounds=5", "--seconds=40"), 60),
     "stop_to_file": (("--launches=50000", "--rounds=5", "--seconds=60"), 90),
     "decode": (("--seconds=2", "--launches=300000"), 100),

@@ -56,7 +56,8 @@ def test_collectors_that_are_broken_are_named_and_the_others_measured(root, coll
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     comparison = Report.load(file).comparisons[0]
-    assert set(comparison.arms) == {"none", "floor, kernels", "floor, all", "collector, kernels", "collector, all"}
+    ours = {"collector, kernels", "collector, all", "collector, all, journal"}
+    assert set(comparison.arms) == {"none", "floor, kernels", "floor, all", *ours}
     assert {*comparison.arms, *comparison.failures} == set(collectors.COLLECTORS)
     reasons = {"kineto": "undefined symbol", "proton": "unexpected keyword", "cupti-python": "ended with signal 6"}
     for arm, why in comparison.failures.items():
