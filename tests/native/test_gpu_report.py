@@ -50,7 +50,8 @@ def test_every_step_runs_on_the_simulator(gpu_report, tmp_path, monkeypatch, cap
     assert "passed" in (folder / "tests.log").read_text()
     overhead = Report.load(folder / "overhead.json")
     launch = overhead.comparisons[0]
-    assert set(launch.arms) == {"none", "floor, kernels", "floor, all", "collector, kernels", "collector, all"}
+    ours = {"collector, kernels", "collector, all", "collector, all, journal"}
+    assert set(launch.arms) == {"none", "floor, kernels", "floor, all", *ours}
     assert any("kineto" in arm for arm in launch.failures)
     assert {arm.facts["lost"] for arm in launch.arms.values()} == {"nothing said"}
     for comparison in Report.load(folder / "completeness.json").comparisons:
