@@ -291,7 +291,9 @@ STEPS: dict[str, tuple[Step, float]] = {
     ),
     "stop_to_file": (benchmark("stop_to_file", "From the end of a step to its file", *SMALL), 90),
     "sessions": (benchmark("sessions", "Starting, stopping, and what short sessions miss", *SMALL), 90),
-    "killed": (benchmark("killed", "What a killed program leaves", *SMALL), 75),
+    "killed": (
+        benchmark("killed", "What a killed program leaves", "--simulated", "--launches", "100000", "--rounds", "1"), 75,
+    ),
     "memory": (benchmark("memory", "Memory", *SMALL), 45),
     "decode": (
         benchmark(
