@@ -299,6 +299,27 @@ def clock_of_card() -> str:
     return ", ".join([f"{state.sm_clock_mhz} MHz", *state.throttled_by])
 
 
+def collectors_but(*prefixes: str) -> dict[str, Callable[[], Collector]]:
+    """Those whose names do not begin so, and which are of interest for more than what they leave behind."""
+    return {
+        name: make for name, make in COLLECTORS.items() if not name.startswith(prefixes) and not make().only_afterwards
+    }
+
+
+def begin_peak() -> int:
+    """Let the peak of this process's memory begin anew; returns what it has now, bytes."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return resident("VmRSS")
+
+
+def resident(which: str = "VmHWM") -> int:
+    """``VmHWM`` (the peak) or ``VmRSS`` of this process, bytes."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{which}:"):
+            return int(line.split()[1]) << 10
+    raise RuntimeError(f"/proc/self/status has no {which}")
+
+
 def timed_ns(call: Callable[[], Any]) -> float:
     """Nanoseconds of one call."""
     before = time.perf_counter_ns()

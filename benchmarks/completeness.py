@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from _collectors import COLLECTORS, Collector
-from _program import Program, main
+from _collectors import Collector
+from _program import Program, collectors_but, main
 
 NODES, SESSIONS, IN_SESSION, THREADS = 100, 20, 50, 8
 WORKLOADS = ("one stream", "8 threads", "graph replays", "20 sessions")
@@ -78,9 +78,4 @@ def told(name: str, launched: int, runs: list[dict[str, Any]]) -> dict[str, Any]
 
 
 if __name__ == "__main__":
-    kept = {
-        name: make
-        for name, make in COLLECTORS.items()
-        if name != "none" and not name.startswith("floor") and not make().only_afterwards
-    }
-    main(__file__, __doc__, FIGURES, measure, kept, launches=50_000)
+    main(__file__, __doc__, FIGURES, measure, collectors_but("none", "floor"), launches=50_000)

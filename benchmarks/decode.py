@@ -1,11 +1,13 @@
 """What it costs to turn CUPTI's buffers into columns, and what our callbacks cost the program that is traced.
 
-Claims: decoding costs about what a plain ``memcpy`` of the same bytes costs; callbacks allocate nothing and return at
-once.
+Claims: decoding costs about what a plain ``memcpy`` of the same bytes costs, and a twentieth of what a Python loop does
+that makes an object of each record, as cupti-python hands them over; callbacks allocate nothing and return at once.
 
 Decoding and copying run on one core, one after the other, into warm memory both; of each the processor time. Input
 comes from memory (64 MiB, more than most caches hold) or is one buffer of the default size (4 MiB), which the cache may
-hold. No GPU is needed: the records are laid out as each CUDA version does, and callbacks are driven by the simulator.
+hold. Numpy columns are decoding, into cold memory, and laying out each column in the order of the tables, with a copy
+of the input. The loop reads the fields that are used here, of a part of the input; its time is that of as many records.
+No GPU is needed: the records are laid out as each CUDA version does, and callbacks are driven by the simulator.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ import argparse
 import ctypes
 import json
 import os
+import struct
 import subprocess
 import sys
-from collections import deque
-from collections.abc import Callable
+import time
+from collections import deque, namedtuple
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +33,8 @@ from collector.bench.report import Report, joined
 VERSIONS = {"12.4": 12040, "13.0": 13000, "13.5": 13050}
 STREAMS = 8
 TURNS = 10
+LOOP_BYTES = 256 << 10
+LETTERS = {"u4": "I", "i4": "i", "u8": "Q"}
 NAMES = [ctypes.create_string_buffer(f"_ZN5house{len(f'kernel{i}')}kernel{i}EPfi".encode()) for i in range(64)]
 
 KERNEL = {"kind": (0, "u4"), "start": (16, "u8"), "end": (24, "u8"), "context": (44, "u4"), "stream": (48, "u4"),
@@ -85,9 +91,8 @@ def records(mix: list[str], cuda_version: int, num_bytes: int) -> bytes:
     return memory.tobytes()
 
 
-def decode(cuda: str, mix: str, mebibytes: int, seconds: float) -> Report:
-    """Compare decoding with a plain copy of the same bytes; each says what its processor time was."""
-    data = records(MIXES[mix], VERSIONS[cuda], mebibytes << 20)
+def native_arms(data: bytes, cuda: str) -> dict[str, Callable[[], float]]:
+    """Copying and decoding, each of which says what its processor time was."""
     turns: dict[str, deque[float]] = {"ns_memcpy": deque(), "ns_decode": deque()}
 
     def ns_of(which: str) -> Callable[[], float]:
@@ -100,10 +105,70 @@ def decode(cuda: str, mix: str, mebibytes: int, seconds: float) -> Report:
 
         return call
 
+    return {"memcpy": ns_of("ns_memcpy"), "decode": ns_of("ns_decode")}
+
+
+def decode(cuda: str, mix: str, mebibytes: int, seconds: float) -> Report:
+    """Compare decoding with a plain copy of the same bytes."""
+    data = records(MIXES[mix], VERSIONS[cuda], mebibytes << 20)
     return bench.compare(
-        {"memcpy": ns_of("ns_memcpy"), "decode": ns_of("ns_decode")},
+        native_arms(data, cuda),
         name="decode", parameters={"CUDA": cuda, "records": mix, "MiB": mebibytes}, bytes=len(data),
         gpu=bench.Host(), clock="returned", precision=0.02, min_rounds=20, max_seconds=seconds, seed=1,
+    )  # fmt: skip
+
+
+def structures(mix: str, cuda: str) -> dict[int, tuple[struct.Struct, type[Any], int]]:
+    """By kind, how a record is read, the class of its object, and its bytes."""
+    strides = _native.decode_buffer(b"", VERSIONS[cuda])["strides"]
+    found = {}
+    for record in dict.fromkeys(MIXES[mix]):
+        kind, fields = RECORDS[record]
+        code, at = "=", 0
+        for offset, letter in fields.values():
+            code += f"{offset - at}x{LETTERS[letter]}"
+            at = offset + int(letter[1:])
+        found[kind] = struct.Struct(code), namedtuple(record, fields), strides[record]
+    return found
+
+
+def objects_of(data: bytes, read: Mapping[int, tuple[struct.Struct, type[Any], int]]) -> list[Any]:
+    """An object for each record, in Python."""
+    kept = []
+    at, end = 0, len(data)
+    kind_at = struct.Struct("=I").unpack_from
+    while at < end:
+        reader, make, stride = read[kind_at(data, at)[0]]
+        kept.append(make._make(reader.unpack_from(data, at)))
+        at += stride
+    return kept
+
+
+def columns_or_objects(cuda: str, mix: str, mebibytes: int, seconds: float) -> Report:
+    """Compare decoding with what becomes numpy columns, and with a Python loop over the same records."""
+    data = records(MIXES[mix], VERSIONS[cuda], mebibytes << 20)
+    read = structures(mix, cuda)
+    turn = sum(_native.decode_buffer(b"", VERSIONS[cuda])["strides"][record] for record in MIXES[mix])
+    part = data[: max(1, LOOP_BYTES // turn) * turn]
+
+    def columns() -> float:
+        before = time.process_time_ns()
+        found = _native.decode_buffer(data, VERSIONS[cuda])
+        took = time.process_time_ns() - before
+        assert found["counters"]["records_decoded"] == len(data) // turn * len(MIXES[mix])
+        return float(took)
+
+    def objects() -> float:
+        before = time.process_time_ns()
+        kept = objects_of(part, read)
+        took = time.process_time_ns() - before
+        assert len(kept) == len(part) // turn * len(MIXES[mix])
+        return took * len(data) / len(part)
+
+    return bench.compare(
+        {"decode": native_arms(data, cuda)["decode"], "columns": columns, "python loop": objects},
+        name="columns", parameters={"CUDA": cuda, "records": mix, "MiB": mebibytes}, bytes=len(data),
+        gpu=bench.Host(), clock="returned", precision=0.05, min_rounds=10, max_seconds=seconds, seed=1,
     )  # fmt: skip
 
 
@@ -159,7 +224,7 @@ def callbacks(launches: int, cuda: str) -> dict[str, Any]:
     return answer
 
 
-def print_tables(report: Report, of_callbacks: list[dict[str, Any]]) -> None:
+def print_tables(report: Report, objects: Report, of_callbacks: list[dict[str, Any]]) -> None:
     """Print what was measured."""
     print(f"{report.environment['gpu']}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
     print("| CUDA | records | input | decode / memcpy | 95 % | verdict | decode ns per record | M records/s | rounds |")
@@ -172,6 +237,15 @@ def print_tables(report: Report, of_callbacks: list[dict[str, Any]]) -> None:
             f"| {cuda} | {mix} | {mebibytes} MiB | {ratio.estimate:.2f} | {ratio.low:.2f}..{ratio.high:.2f} "
             f"| {verdict['decode']} | {ns:.1f} | {1e3 / ns:.1f} | {each.rounds} |"
         )
+    print("\n| CUDA | records | decode ns per record | numpy columns | of decode | a Python loop | of decode |")
+    print("| --- " * 7 + "|")
+    for each in objects.comparisons:
+        cuda, mix, _ = each.parameters.values()
+        cells = [f"{each.interval('decode').estimate / record_count(mix, cuda, each.bytes or 0):.1f}"]
+        for arm, ratio in each.ratios.items():
+            ns = each.interval(arm).estimate / record_count(mix, cuda, each.bytes or 0)
+            cells += [f"{ns:.1f}", f"{ratio.interval.low:.1f}..{ratio.interval.high:.1f}"]
+        print(f"| {cuda} | {mix} | {' | '.join(cells)} |")
     print("\n| CUDA | callback | calls | p50 ns | p99 ns | p99.99 ns | max ns | heap calls |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for row in of_callbacks:
@@ -197,9 +271,10 @@ def main() -> None:
         return
     rows = [(cuda, mix, mebibytes) for mebibytes in (64, 4) for mix in MIXES for cuda in VERSIONS]
     report = joined([decode(*row, options.seconds) for row in rows])
-    print_tables(report, [callbacks(options.launches, cuda) for cuda in ("12.4", "13.0")])
+    objects = joined([columns_or_objects("13.0", mix, 4, options.seconds) for mix in MIXES])
+    print_tables(report, objects, [callbacks(options.launches, cuda) for cuda in ("12.4", "13.0")])
     if options.json:
-        report.save(options.json)
+        joined([report, objects]).save(options.json)
 
 
 if __name__ == "__main__":

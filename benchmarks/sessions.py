@@ -12,8 +12,8 @@ import statistics
 import time
 from typing import Any
 
-from _collectors import COLLECTORS, Collector
-from _program import Program, main, timed_ns
+from _collectors import Collector
+from _program import Program, collectors_but, main, timed_ns
 
 IN_SESSION = 50
 IDLE_S = 0.1
@@ -59,9 +59,4 @@ def told(counts: list[int | None]) -> str:
 
 
 if __name__ == "__main__":
-    kept = {
-        name: make
-        for name, make in COLLECTORS.items()
-        if name != "none" and not name.startswith("floor") and not make().only_afterwards
-    }
-    main(__file__, __doc__, FIGURES, measure, kept, launches=100 * IN_SESSION, rounds=3)
+    main(__file__, __doc__, FIGURES, measure, collectors_but("none", "floor"), launches=100 * IN_SESSION, rounds=3)

@@ -289,7 +289,7 @@ STEPS: dict[str, tuple[Step, float]] = {
     "harness": (
         benchmark("harness", "The harness against do_bench", "--simulated", "--runs", "2", "--seconds", "5"), 100,
     ),
-    "stop_to_file": (benchmark("stop_to_file", "From the end of a step to its file", *SMALL), 90),
+    "stop_to_file": (benchmark("stop_to_file", "From the end of a step to its file", *SMALL), 150),
     "sessions": (benchmark("sessions", "Starting, stopping, and what short sessions miss", *SMALL), 90),
     "killed": (
         benchmark("killed", "What a killed program leaves", "--simulated", "--launches", "100000", "--rounds", "1"), 75,

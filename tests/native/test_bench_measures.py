@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import sys
 from types import SimpleNamespace
 
@@ -172,9 +174,61 @@ def test_without_plain_launches_or_a_floor_it_says_so(script):
     assert told.endswith("| 8 | 8 | 8 | 8 | 8 | 8 | no floor that adds anything |")
 
 
+def test_a_file_is_told_with_its_compressed_bytes_and_the_memory_it_took(script):
+    stop_to_file = script("stop_to_file")
+    with SimulatedGpu() as gpu:
+        found = stop_to_file.measure(ours(file=".json"), Program(gpu), 4000)
+        nothing = stop_to_file.measure(sys.modules["_collectors"].Collector(), Program(gpu), 10)
+    assert set(found) == set(stop_to_file.FIGURES)
+    assert found["until the file is there"] > found["until the caller goes on"] > 0
+    assert 0 < found["file, compressed, per launch"] < found["file, per launch"] / 3
+    assert found["memory until then, per launch"] > 0
+    assert {nothing[figure] for figure in list(stop_to_file.FIGURES)[1:]} == {"it writes no file"}
+
+
+def test_a_files_first_part_is_compressed(script, tmp_path, monkeypatch):
+    stop_to_file = script("stop_to_file")
+    monkeypatch.setattr(stop_to_file, "COMPRESSED", 1000)
+    file = tmp_path / "file"
+    file.write_bytes(bytes(1000) + os.urandom(100_000))
+    assert stop_to_file.compressed_share(file) < 0.05
+    monkeypatch.setattr(stop_to_file, "COMPRESSED", 1 << 20)
+    assert stop_to_file.compressed_share(file) > 0.9
+
+
+@pytest.mark.parametrize("cuda", ["12.4", "13.5"])
+def test_the_python_loop_reads_what_is_decoded(script, cuda):
+    decode = script("decode")
+    data = decode.records(decode.MIXES["annotated step"], decode.VERSIONS[cuda], 20_000)
+    objects = decode.objects_of(data, decode.structures("annotated step", cuda))
+    found = decode._native.decode_buffer(data, decode.VERSIONS[cuda])
+    assert len(objects) == found["counters"]["records_decoded"] > 50
+    for record, table, fields in (
+        ("kernel", "kernels", {"start": "start_ns", "end": "end_ns", "correlation": "correlation_id"}),
+        ("memcpy", "memcpys", {"bytes": "num_bytes", "stream": "stream_id"}),
+        ("driver_api", "api_calls", {"start": "start_ns", "correlation": "correlation_id", "thread": "thread_id"}),
+    ):
+        records = ("driver_api", "runtime_api") if record == "driver_api" else (record,)
+        of_kind = [each for each in objects if type(each).__name__ in records]
+        for field, column in fields.items():
+            assert sorted(getattr(each, field) for each in of_kind) == sorted(found["tables"][table][column].tolist())
+
+
+def test_the_python_loop_is_timed_by_as_many_records(script, monkeypatch):
+    decode = script("decode")
+    clock = SimpleNamespace(process_time_ns=itertools.count(0, 1000).__next__)
+    monkeypatch.setattr(decode, "time", clock)
+    comparison = decode.columns_or_objects("13.0", "kernels", 1, 0.1).comparison
+    assert list(comparison.arms) == ["decode", "columns", "python loop"]
+    assert set(comparison.arms["columns"].times_ns) == {1000}
+    assert comparison.arms["python loop"].median_ns.estimate == pytest.approx(4000, rel=0.01)
+
+
 def test_every_collector_names_a_floor_that_there_is(script):
     script("overhead")
     made = {name: make() for name, make in sys.modules["_collectors"].COLLECTORS.items()}
     assert {each.floor for name, each in made.items() if name != "none"} == {"floor, kernels", "floor, all"}
     assert made["none"].floor == ""
     assert [name for name, each in made.items() if each.only_afterwards] == ["kineto, CUDA, torn down"]
+    rest = sys.modules["_program"].collectors_but("none", "floor")
+    assert set(made) - set(rest) == {"none", "floor, kernels", "floor, all", "kineto, CUDA, torn down"}
