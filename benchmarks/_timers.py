@@ -25,6 +25,7 @@ PRECISION = 0.005
 LIMIT_MS = 5_000
 """The largest budget that is tried; ours is given as much as all budgets until then together."""
 FIRST_MS = 25
+EMPTY_TRACES = 5
 ANSWER_S = 90
 """How long a method in a process of its own may take to answer."""
 
@@ -67,6 +68,61 @@ def ours(gpu: Any) -> Method:
         return of_times(times)
 
     return Method(lambda call: precise(call).ns, precise)
+
+
+class Watched:
+    """A card that adds up how long each thing took that the harness asked of it, and how often it did."""
+
+    def __init__(self, gpu: Any) -> None:
+        self._gpu = gpu
+        self.seconds: dict[str, float] = {}
+        self.calls: dict[str, int] = {}
+        self._asked = False
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._gpu, name)
+        if not callable(found):
+            return found
+
+        def watched(*given: Any, **named: Any) -> Any:
+            if self._asked:  # within another, to which it counts
+                return found(*given, **named)
+            self._asked, began = True, time.perf_counter()
+            try:
+                return found(*given, **named)
+            finally:
+                self._asked = False
+                self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - began
+                self.calls[name] = self.calls.get(name, 0) + 1
+
+        return watched
+
+
+def where_ours_goes(gpu: Any, call: Call) -> dict[str, Any]:
+    """What one measurement by this harness spends its wall time on, ms, and how many rounds it makes."""
+    import collector
+    from collector import bench
+
+    card = Watched(gpu)
+    began = time.perf_counter()
+    report = bench.compare({"call": call}, gpu=card, precision=PRECISION, max_seconds=2 * LIMIT_MS / 1000)
+    took = time.perf_counter() - began
+    traces = []
+    for _ in range(EMPTY_TRACES):
+        opened = time.perf_counter()
+        with collector.trace(strict=True):
+            pass
+        traces.append(time.perf_counter() - opened)
+    found = report.comparison
+    return {
+        "ms": took * 1e3,
+        "rounds": found.rounds,
+        "warm-up rounds": found.warm_up_rounds,
+        "of the card, ms": {name: seconds * 1e3 for name, seconds in card.seconds.items()},
+        "of the card, calls": card.calls,
+        "everything else, ms": (took - sum(card.seconds.values())) * 1e3,
+        "an empty trace, ms": statistics.median(traces) * 1e3,
+    }
 
 
 def of_times(times_ns: Sequence[float]) -> Precise:

@@ -4,7 +4,8 @@ Of a vector add, an RMS norm and a matrix product: the reported median, its run-
 wall time until the median is known to 0.5 %, the latter two also as ratios to do_bench. Beside it do_bench_cudagraph,
 flashinfer's bench_gpu_time, PyTorch's Timer and CuPy's benchmark, where they are installed; what cannot be had is
 named, and the others are measured. All take turns on one card; what records through CUPTI itself does so in a process
-of its own. A method that does not get to 0.5 % says how far it got, and is not asked again.
+of its own. A method that does not get to 0.5 % says how far it got, and is not asked again. Below the table stands what
+our own time went to.
 
     harness.py                on a GPU: PyTorch's kernels, or where there is no PyTorch those of examples/bench_saxpy.py
     harness.py --simulated    tries the benchmark out on simulated kernels; its figures say nothing about any of them
@@ -36,6 +37,7 @@ from _timers import (
     seconds_of,
     serve,
     triton_do_bench,
+    where_ours_goes,
 )
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -64,6 +66,8 @@ class Figures:
     half_widths: dict[str, list[float]] = field(default_factory=dict)
     """How well it was known then."""
     failed: dict[str, str] = field(default_factory=dict)
+    ours_goes_to: dict[str, Any] = field(default_factory=dict)
+    """See `where_ours_goes`."""
 
 
 def methods(gpu: Any, peers: Mapping[str, Callable[[], Method]]) -> tuple[dict[str, Method], dict[str, str]]:
@@ -206,6 +210,11 @@ def measured(setup: Bench, call: Call, runs: int, deadline: float) -> Figures:
     for index in range(WALL_RUNS):
         if index < 1 or time.monotonic() <= deadline:
             in_turn(wall)
+    if "ours" not in found.failed:
+        try:
+            found.ours_goes_to = where_ours_goes(setup.gpu, call)
+        except Exception as error:
+            found.ours_goes_to = {"failed": f"{type(error).__name__}: {error}"}
     return found
 
 
@@ -235,6 +244,19 @@ def lines(name: str, result: Figures) -> list[str]:
     return rows
 
 
+def where(name: str, found: Mapping[str, Any]) -> str:
+    """A line on what our own time went to; empty where that is not known."""
+    if "ms" not in found:
+        return f"{name}: what ours spends its time on is not known: {found['failed']}" if found else ""
+    calls = found["of the card, calls"]
+    parts = [f"{what} {ms:.1f} ({calls[what]} times)" for what, ms in found["of the card, ms"].items()]
+    return (
+        f"{name}: ours took {found['ms']:.1f} ms, {found['rounds']} rounds and {found['warm-up rounds']} to warm up: "
+        f"{', '.join(parts)}, everything else {found['everything else, ms']:.1f}; "
+        f"an empty trace takes {found['an empty trace, ms']:.1f}"
+    )
+
+
 def _over(figures: Mapping[str, float], method: str) -> str:
     reference = figures.get(REFERENCE)
     if method == REFERENCE or method not in figures or reference is None:
@@ -257,6 +279,7 @@ def main() -> int:
     from collector.errors import UnavailableError
 
     results: dict[str, Any] = {}
+    spent: list[str] = []
     began = time.monotonic()
     with contextlib.ExitStack() as open_until_the_end:
         try:
@@ -273,9 +296,11 @@ def main() -> int:
             found = measured(setup, call, options.runs, deadline)
             results[name] = asdict(found)
             print("\n".join(lines(name, found)), flush=True)
+            spent.append(where(name, found.ours_goes_to))
             if options.json:
                 told = {**results, "not available": dict(setup.unavailable)}
                 options.json.write_text(json.dumps(told, indent=1) + "\n")
+        print("\n" + "\n".join(spent))
     return 0
 
 

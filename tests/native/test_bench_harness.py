@@ -167,6 +167,44 @@ def test_what_does_not_get_there_is_not_asked_again(harness, timers):
     assert found.half_widths == {"never": [0.02]}
 
 
+def test_what_is_asked_of_the_card_is_added_up_once(timers):
+    class Card:
+        name = "a card"
+
+        def synchronize(self):
+            raise OSError("gone")
+
+        def flush_l2(self):
+            return "flushed"
+
+        def event_ns(self, call, before):
+            return before()
+
+    card = timers.Watched(Card())
+    assert card.name == "a card"
+    assert card.event_ns(None, before=card.flush_l2) == card.flush_l2() == "flushed"
+    with pytest.raises(OSError, match="gone"):
+        card.synchronize()
+    assert card.calls == {"event_ns": 1, "flush_l2": 1, "synchronize": 1}
+    assert set(card.seconds) == set(card.calls)
+
+
+def test_it_says_what_our_own_time_goes_to(harness, setup):
+    call = setup.workloads["10 us"]
+    found = sys.modules["_timers"].where_ours_goes(setup.gpu, call)
+    calls = found["of the card, calls"]
+    assert found["rounds"] >= 30
+    assert calls["flush_l2"] > found["rounds"]
+    assert calls["synchronize"] > 0
+    spent = sum(found["of the card, ms"].values()) + found["everything else, ms"]
+    assert spent == pytest.approx(found["ms"])
+    told = harness.where("10 us", found)
+    assert f"{found['rounds']} rounds" in told
+    assert f"({calls['synchronize']} times)" in told
+    assert harness.where("k", {"failed": "OSError: gone"}).endswith("not known: OSError: gone")
+    assert harness.where("k", {}) == ""
+
+
 SERVES = {
     "breaks at once": ("import os; os._exit(3)", "status 3"),
     "never ready": ("import time; time.sleep(60)", "no answer for"),
@@ -279,7 +317,9 @@ def test_it_prints_and_stores_every_workload(harness, monkeypatch, capsys, tmp_p
         sys, "argv", ["harness.py", "--simulated", "--runs", "2", "--seconds", "0.1", "--json", str(path)]
     )
     assert harness.main() == 0
-    assert capsys.readouterr().out.count("| 2 |") == 6
+    printed = capsys.readouterr().out
+    assert printed.count("| 2 |") == 6
+    assert printed.count("ours took") == 2
     assert set(json.loads(path.read_text())) == {"10 us", "1 ms", "not available"}
 
 
