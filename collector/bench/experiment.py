@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import time
 from collections import Counter
@@ -28,7 +29,8 @@ Progress = Callable[[int, float], None]
 """Told of the rounds kept so far and the widest half-width that is left, after every batch."""
 
 _KINDS = ("kernels", "memcpys", "memsets", "runtime_api", "driver_api", "external_correlations", "synchronizations")
-_BATCH = 30  # rounds in one trace; whether to stop is asked once in each
+_BATCH = 30  # rounds in one trace at least; whether to stop is asked once in each
+_LARGEST_BATCH = 300  # at most, where the precision reached so far says that many are needed
 _BUFFER_BYTES = 256 << 10  # holds a batch of usual arms, and is prepared in a fraction of the time of a whole step's
 _MAX_BUFFERS = 4096
 _BATCH_SHARE = 0.1  # of the time there is, after which a batch of long calls ends early
@@ -132,8 +134,9 @@ class _Experiment:
         self.try_out()
         warm_up = self.warm_up()
         stopped_by: StoppedBy = "rounds"
+        width = float("inf")
         while self.kept < self.design.max_rounds:
-            self.batch(keep=True)
+            self.batch(keep=True, count=self.rounds_to_go(width))
             enough = self.kept >= self.design.min_rounds
             width = self.widest_half_width() if self.kept else float("inf")
             if self.progress:
@@ -191,6 +194,17 @@ class _Experiment:
                 break
         return done
 
+    def rounds_to_go(self, width: float) -> int:
+        """How many rounds to make before looking again: opening a trace costs as much as some of them.
+
+        An interval is half as wide after four times the rounds, but the first ones say little of how wide it is.
+        """
+        needed = _BATCH
+        if math.isfinite(width):
+            seems = self.kept * (width / self.design.precision) ** 2 - self.kept
+            needed = int(min(seems, self.kept, _LARGEST_BATCH))
+        return min(max(needed, _BATCH), self.design.max_rounds - self.kept)
+
     def left(self) -> list[str]:
         return [name for name in self.arms if name not in self.failures]
 
@@ -206,8 +220,8 @@ class _Experiment:
         except Exception as error:
             self.failures[name] = failure_of(name, error)
 
-    def batch(self, *, keep: bool, history: dict[str, list[float]] | None = None) -> int:
-        """Measure some rounds in one trace, and the cache with them; return how many."""
+    def batch(self, *, keep: bool, count: int = _BATCH, history: dict[str, list[float]] | None = None) -> int:
+        """Measure ``count`` rounds in one trace, fewer if they take long, and the cache with them; return how many."""
         self.walls = []
         traced = self.design.clock == "cupti"
         rounds: list[_Round] = []
@@ -217,7 +231,6 @@ class _Experiment:
         )
         with tracing() if traced else contextlib.nullcontext() as step:
             begun, self.state_before = time.monotonic(), self.gpu.state()
-            count = min(_BATCH, self.design.max_rounds - self.kept) if keep else _BATCH
             while len(rounds) < count and time.monotonic() - begun <= self.design.max_seconds * _BATCH_SHARE:
                 rounds.append(self.round())
             if traced:

@@ -40,7 +40,7 @@ def test_what_stopped_a_run_too_early_is_a_warning(card):
     assert warnings(precision=0.2) == []
     said = "before the precision of 0.01% was reached"
     assert warnings(precision=0.0001, max_rounds=60) == [f"stopped by rounds, {said}"]
-    assert warnings(precision=0.0001, max_seconds=0.3) == [f"stopped by time, {said}"]
+    assert warnings(precision=0.0001, max_seconds=0.05) == [f"stopped by time, {said}"]
 
 
 def test_throttled_rounds_are_replaced_until_there_are_enough(card, monkeypatch):
