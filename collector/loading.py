@@ -53,7 +53,8 @@ _FOREIGN = {
 }
 """First bytes -> what the file is, for files that are often handed over by mistake."""
 _READABLE = (
-    "Readable are StepStats and RunMetadata (.pb, .pbtxt), recordings (.gpurec) and Chrome traces (.json), also gzipped"
+    "Readable are StepStats and RunMetadata (.pb, .pbtxt), recordings (.gpurec), journals and Chrome traces (.json), "
+    "also gzipped"
 )
 _TEXT_PROTO = re.compile(
     rb"(?:\s|#[^\n]*\n)*(step_stats|dev_stats|cost_graph|partition_graphs|function_graphs)\s*[:{<]"

@@ -1,7 +1,8 @@
 """Turn a recorded step into a trace to look at.
 
-Reads RunMetadata and StepStats (.pb, .pbtxt), recordings (.gpurec) and Chrome traces (.json) of TensorFlow, PyTorch and
-our own; also gzipped. The content decides, not the name. Many files at once: `collector merge`.
+Reads RunMetadata and StepStats (.pb, .pbtxt), recordings (.gpurec), journals of killed programs, and Chrome traces
+(.json) of TensorFlow, PyTorch and our own; also gzipped. The content decides, not the name. Many files at once:
+`collector merge`.
 
   collector timeline step.pb -o step.json.gz
   collector timeline step.pb -o kernels.json --name 'gemm|conv' --min-duration 10us
