@@ -198,7 +198,9 @@ class Kineto(Collector):
 
     def start(self, program: Program) -> None:
         """Enter the profiler's block."""
-        os.environ["TEARDOWN_CUPTI"] = str(int(self.only_afterwards))  # asked for at every start and stop
+        os.environ.pop("TEARDOWN_CUPTI", None)  # asked for at every start and stop
+        if self.only_afterwards:
+            os.environ["TEARDOWN_CUPTI"] = "1"
         from torch.profiler import ProfilerActivity, profile
 
         self.profiler = profile(activities=[getattr(ProfilerActivity, name) for name in self.activities])

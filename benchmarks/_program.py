@@ -219,7 +219,9 @@ def main(
     print(facts(report))
     if after:
         print(after(report))
-    print("\n" + "; ".join(f"{what.replace('_', ' ')}: {cores}" for what, cores in _placement.told(placement).items()))
+    versions = {**report.environment["libraries"], **report.environment["other_packages"]}
+    print("\nwith " + ", ".join(f"{name} {version}" for name, version in versions.items()))
+    print("; ".join(f"{what.replace('_', ' ')}: {cores}" for what, cores in _placement.told(placement).items()))
     print("\nEach records: " + "; ".join(f"{name} - {make().records}" for name, make in collectors.items()) + ".")
     if options.json:
         report.save(options.json)
@@ -257,7 +259,8 @@ def surroundings(simulated: bool) -> dict[str, Any]:
     devices = found.get("devices") or [{"name": "GPU"}]
     told = ("driver_version", "cuda_version", "cupti_path", "cupti_api_version")
     card = {"gpu": devices[0]["name"], "gpu_uuid": str(devices[0].get("uuid", ""))}
-    return card | {key: found[key] for key in told} | {"other_packages": packages}
+    features = [name for name, has in found["features"].items() if has]
+    return card | {key: found[key] for key in told} | {"other_packages": packages, "features": features}
 
 
 def version_of(distribution: str) -> str:
@@ -269,13 +272,17 @@ def version_of(distribution: str) -> str:
 
 
 def gpu_bus_id() -> str:
-    """The first GPU's PCI address, such as ``0000:1B:00.0``; needs the driver, and no context."""
-    from cuda.bindings import driver
-    from cuda_program import checked
+    """The first GPU's PCI address, such as ``0000:1B:00.0``, empty where it is not told; makes no context."""
+    try:
+        from cuda.bindings import driver
+        from cuda_program import checked
 
-    checked(driver.cuInit(0))
-    address = checked(driver.cuDeviceGetPCIBusId(64, checked(driver.cuDeviceGet(0))))
-    return bytes(address).split(b"\0")[0].decode()
+        checked(driver.cuInit(0))
+        address = checked(driver.cuDeviceGetPCIBusId(64, checked(driver.cuDeviceGet(0))))
+        return bytes(address).split(b"\0")[0].decode()
+    except Exception as error:  # then the cores are not chosen by the GPU, which is no reason to measure nothing
+        print(f"where the GPU is in this machine is not known: {error}", file=sys.stderr)
+        return ""
 
 
 def surroundings_of_process() -> dict[str, Any]:

@@ -224,6 +224,33 @@ def test_the_python_loop_is_timed_by_as_many_records(script, monkeypatch):
     assert comparison.arms["python loop"].median_ns.estimate == pytest.approx(4000, rel=0.01)
 
 
+def test_where_the_gpu_is_decides_the_cores_only_where_it_is_known(script, monkeypatch, capsys):
+    script("overhead")
+    program = sys.modules["_program"]
+    driver = SimpleNamespace(
+        cuInit=lambda flags: (0,), cuDeviceGet=lambda ordinal: (0, 0),
+        cuDeviceGetPCIBusId=lambda length, device: (0, b"0000:1B:00.0".ljust(length, b"\0")),
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "cuda.bindings", SimpleNamespace(driver=driver))
+    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", driver)
+    assert program.gpu_bus_id() == "0000:1B:00.0"
+    driver.cuInit = lambda flags: (100,)
+    assert program.gpu_bus_id() == ""
+    assert "is not known: 100" in capsys.readouterr().err
+
+
+def test_facts_are_told_below_the_tables(script):
+    script("overhead")
+    program = sys.modules["_program"]
+    arms = {"a": Arm([1.0], facts={"lost": "nothing"}), "b": Arm([2.0])}
+    report = Report(
+        [Comparison(arms, "a", name="overhead: a launch"), Comparison({"a": Arm([1.0])}, "a", name="x: y")], {}
+    )
+    assert all(arm.facts == {} for each in program.without_facts(report).comparisons for arm in each.arms.values())
+    assert program.facts(report).splitlines()[2:] == ["", "  a launch", "    a - lost: nothing"]
+    assert program.facts(program.without_facts(report)) == ""
+
+
 def test_every_collector_names_a_floor_that_there_is(script):
     script("overhead")
     made = {name: make() for name, make in sys.modules["_collectors"].COLLECTORS.items()}
