@@ -198,7 +198,7 @@ def _unpack(data: bytes, name: Path, skipped: Counter[str]) -> bytes:
     rest = data
     with contextlib.suppress(zlib.error):
         head = zlib.decompressobj(wbits=31).decompress(data, _HEAD_BYTES)
-        if len(head) == _HEAD_BYTES and not head.startswith(_ZIP):
+        if len(head) == _HEAD_BYTES and not head.startswith((_ZIP, _JOURNAL)):
             _check_head(head, name, len(data))
     while rest.startswith(_GZIP):  # a gzip file may be several, one after the other
         member = zlib.decompressobj(wbits=31)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -78,6 +79,9 @@ def test_a_killed_program_leaves_what_it_did(tmp_path):
         "this is the journal of a step that had not ended: what had not reached it is missing"
     ]
 
+    packed = tmp_path / "step.journal.gz"
+    packed.write_bytes(gzip.compress(journal.read_bytes()))
+    assert len(collector.load(packed).recording.kernels) == 2000
     drawn = tmp_path / "step.json"
     command = [sys.executable, "-m", "collector", "timeline", str(journal), "-o", str(drawn)]
     subprocess.run(command, check=True, capture_output=True)
