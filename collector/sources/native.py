@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import json
+import os
 import site
 import sys
 from pathlib import Path
@@ -75,7 +76,8 @@ class NativeSource:
                     "buffer_bytes": options.buffer_bytes,
                     "max_buffers": options.max_buffers,
                     "share_subscription": options.share_subscription,
-                    "journal": str(options.journal or ""),
+                    # Whole, for the program may go to another folder meanwhile; as bytes, whatever is in its name.
+                    "journal": b"" if options.journal is None else os.fsencode(options.journal.absolute()),
                 }
             )
         except self._native.CaptureError as error:

@@ -151,6 +151,17 @@ def test_the_journal_goes_when_the_step_is_where_it_belongs(cuda, tmp_path):
         assert gpu.misuse() == {}
 
 
+def test_a_program_that_goes_to_another_folder(gpu, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with collector.trace(journal=os.fsdecode(b"step\xff.journal")):
+        assert len(list(tmp_path.glob("*.journal"))) == 1
+        os.chdir(elsewhere)
+        gpu.launch("kernel")
+    assert list(tmp_path.rglob("*.journal")) == []
+
+
 def test_the_journal_goes_after_a_body_that_raised(gpu, tmp_path):
     step = collector.trace(journal=tmp_path / "step.journal")
 
