@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ MEMCPY_ROW = 1_000_000
 """Stream number standing for the `memcpy` row of TensorFlow timelines, which do not tell the copies' streams."""
 LEAD_NS = 1_000_000
 """How long before its first record a replayed session starts."""
+LARGE_BYTES = 500_000
 EPOCH_NS = 10**18
 """Added to the times of recordings that count from 0, since CUPTI never gives 0 to a kernel that ran."""
 
@@ -62,11 +63,26 @@ def test_recordings_with_kernels_are_there() -> None:
     assert len(WITH_KERNELS) == 44
 
 
-@pytest.mark.parametrize("name", COUNTS)
-def test_reader_agrees_with_the_counts(name: str) -> None:
+@pytest.fixture(scope="module")
+def recording(request: pytest.FixtureRequest) -> tuple[str, Trace]:
+    """Each recording in turn, read once for all tests of it."""
     traces = folder()
     assert traces is not None
-    found = comparable(figures(read(traces / name)))
+    return request.param, read(traces / request.param)
+
+
+def of_each(names: Iterable[str]) -> pytest.MarkDecorator:
+    """A test of each of these recordings; the large ones take seconds each."""
+    traces = folder()
+    large = {name for name in names if traces is not None and (traces / name).stat().st_size > LARGE_BYTES}
+    cases = [pytest.param(name, id=name, marks=[pytest.mark.slow] if name in large else []) for name in names]
+    return pytest.mark.parametrize("recording", cases, indirect=True)
+
+
+@of_each(COUNTS)
+def test_reader_agrees_with_the_counts(recording: tuple[str, Trace]) -> None:
+    name, trace = recording
+    found = comparable(figures(trace))
     assert {key: found[key] for key in COUNTS[name]} == comparable(COUNTS[name])
 
 
@@ -132,13 +148,11 @@ def rows(trace: Trace, kind: str, shift_ns: int) -> Iterator[dict[str, Any]]:
         yield row
 
 
-@pytest.fixture(scope="module", params=WITH_KERNELS)
-def done(request: pytest.FixtureRequest) -> Replayed:
+@pytest.fixture(scope="module")
+def done(recording: tuple[str, Trace]) -> Replayed:
     """Each recording in turn, replayed once for all tests of it."""
-    name = request.param
-    traces = folder()
-    assert traces is not None
-    trace, made_up = renumbered(read(traces / name))
+    name, as_read = recording
+    trace, made_up = renumbered(as_read)
     used = [trace.calls[a.correlation] for a in trace.activities if a.correlation in trace.calls]
     first = min([activity.start_ns for activity in trace.activities] + [start for start, _ in used])
     shift = EPOCH_NS if first < LEAD_NS else 0
@@ -215,6 +229,7 @@ def recorded(done: Replayed) -> Trace:
     )
 
 
+@of_each(WITH_KERNELS)
 def test_recording_holds_every_record_exactly(done: Replayed) -> None:
     found, expected = comparable(figures(recorded(done))), comparable(COUNTS[done.name])
     if done.without_bytes:  # a CUPTI record always has a number of bytes
@@ -223,6 +238,7 @@ def test_recording_holds_every_record_exactly(done: Replayed) -> None:
     assert {key: found[key] for key in expected} == expected
 
 
+@of_each(WITH_KERNELS)
 def test_recording_keeps_apart_what_cannot_have_happened(done: Replayed) -> None:
     recording, ledger = done.step.recording, done.step.ledger
     reversed_times = [activity for activity in done.trace.activities if activity.end_ns < activity.start_ns]
@@ -238,6 +254,7 @@ def test_recording_keeps_apart_what_cannot_have_happened(done: Replayed) -> None
     assert ledger.launches_without_kernel == 0
 
 
+@of_each(WITH_KERNELS)
 def test_step_stats_hold_every_activity_exactly(done: Replayed) -> None:
     offset = done.step.recording.clock.offset_ns + done.shift_ns
     expected: Counter[tuple[str, int, int]] = Counter()
@@ -274,6 +291,7 @@ def label_of(activity: Activity) -> str:
     return f"{what} {activity.num_bytes or 0} bytes"
 
 
+@of_each(WITH_KERNELS)
 def test_timeline_shows_every_activity(done: Replayed) -> None:
     trace = json.loads(Timeline(done.step.step_stats).generate_chrome_trace_format())
     processes = {
