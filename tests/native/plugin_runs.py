@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import pkgutil
@@ -34,14 +35,19 @@ def run(pytester, source, *arguments, ini=INI, file="test_step.py", apart=False)
     """Write ``source`` as a test file (none: leave the files as they are), run pytest, return its result.
 
     In this process, unless it is to be ``apart``: because it ends its process, changes it, or must find it fresh. (The
-    simulator stays the one that was last opened in a process, also for a run that opens none.)
+    simulator stays the one that was last opened in a process, also for a run that opens none.) The run and the leak
+    check collect garbage many times, and all that this process has made until then would be searched each time.
     """
     if source is not None:
         (pytester.path / file).write_text(source)
     (pytester.path / "pytest.ini").write_text(ini)
     if apart:
         return pytester.runpytest_subprocess(*arguments, timeout=120)
-    return pytester.runpytest_inprocess(*arguments)
+    gc.freeze()
+    try:
+        return pytester.runpytest_inprocess(*arguments)
+    finally:
+        gc.unfreeze()
 
 
 def report_of(pytester, name="out.json"):
