@@ -55,6 +55,7 @@ def counts(shared):
     return json.loads((shared / "data/gpu_traces/counts.json").read_text())
 
 
+@pytest.mark.slow
 def test_every_profilers_trace_keeps_every_activity(shared, counts):
     read = 0
     for name, truth in counts.items():
@@ -100,6 +101,7 @@ def test_every_golden_input_is_told_for_what_it_is(shared):
 LOSSY = ("dup_devices", "cluster_ps_worker", "kernel_labels", "synth_memory", "synth_names", "tensor_desc")
 
 
+@pytest.mark.slow
 def test_a_tensorflow_timeline_read_back_draws_itself(shared):
     same = 0
     for case in cases(shared):

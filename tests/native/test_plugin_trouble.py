@@ -286,6 +286,7 @@ def test_three():
 """
 
 
+@pytest.mark.slow
 def test_workers_give_the_same_report_as_one_process(pytester):
     arguments = ["--gpu-trace=traces", "--gpu-trace-keep=slow:3", "--gpu-report=out.json", "--gpu-simulate=2"]
     runs = []
@@ -303,6 +304,7 @@ def test_workers_give_the_same_report_as_one_process(pytester):
     assert runs[0] == runs[1]
 
 
+@pytest.mark.slow
 def test_tests_that_declare_much_memory_do_not_run_at_once(pytester):
     source = """
 import pytest, time, os
@@ -319,6 +321,7 @@ def test_large(simulated_gpu, n):
     assert (pytester.path / "log").read_text().split() == ["begin", "end"] * 4
 
 
+@pytest.mark.slow
 def test_a_worker_that_crashes_costs_its_test_only(pytester):
     source = """
 import os, pytest
@@ -406,6 +409,7 @@ def test_it_can_be_switched_off(pytester):
     result.stdout.fnmatch_lines(["*'gpu' not found in `markers` configuration option"])
 
 
+@pytest.mark.slow
 def test_it_and_pytest_benchmark_do_not_touch_each_other(pytester):
     pytest.importorskip("pytest_benchmark")
     source = """

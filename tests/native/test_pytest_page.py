@@ -110,6 +110,7 @@ def outputs(text, reader):
     return BLOCK.sub(fresh, text)
 
 
+@pytest.mark.slow
 @needs_lines
 def test_the_page_shows_what_happens(page, reader):
     for package in ("xdist", "pytest_benchmark"):

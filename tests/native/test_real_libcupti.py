@@ -31,7 +31,10 @@ KINDS = [
 ]
 
 
-@pytest.fixture(scope="module", params=WALKABLE)
+# The newest alone where quick is asked for: each takes a compiler and a process.
+@pytest.fixture(
+    scope="module", params=[*(pytest.param(cuda, marks=pytest.mark.slow) for cuda in WALKABLE[:-1]), WALKABLE[-1]]
+)
 def version(request: pytest.FixtureRequest) -> str:
     return request.param
 
