@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import collector
 from collector.errors import CollectorWarning, InvalidFileError, OutputError
+from collector.journal import load_journal
 from collector.options import KINDS
 from collector.recording import Recording
 from collector.schema import SCHEMA
@@ -41,8 +42,10 @@ def caught_up(journal: Path, **wanted: int) -> bytes:
     """The journal's bytes as soon as it has that many rows of each table; the test's time limit ends the wait."""
     while True:
         data = journal.read_bytes()
+        if len(data) < 8:
+            continue
         try:
-            recording = Recording.load(journal)
+            recording = load_journal(journal, data)
         except InvalidFileError:  # its first frame is being written
             continue
         if all(len(getattr(recording, table)) >= count for table, count in wanted.items()):
