@@ -277,7 +277,7 @@ class Proton(Collector):
         if self.data == "tree":
             return None
         events = _traces.events(_traces.documents(self._written().read_text())[0])
-        rows = _traces.rows(each for each in events if _traces.kernels([each], KERNEL))
+        rows = _traces.rows(_traces.kernels(events, KERNEL))
         return Stamps.of(((start + 1, end + 1, 0) for row in rows.values() for start, end in row), ())
 
     def read_back(self, path: Path) -> tuple[int, dict[str, Any]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 KERNEL_CATEGORIES = ("kernel", "")
-"""Of events that are kernels: as ours and PyTorch's name it, or without any."""
+"""Of events that are kernels: as ours and PyTorch's name it (older ones with a capital), or without any."""
 
 
 def documents(text: str) -> tuple[list[Any], str]:
@@ -56,14 +56,15 @@ def events(found: Iterable[Any]) -> list[dict[str, Any]]:
     return [event for one in lists for event in one if isinstance(event, dict)]
 
 
-def kernels(found: Iterable[Mapping[str, Any]], name: str) -> int:
-    """How many slices are runs of a kernel whose name begins with ``name``."""
-    return sum(
-        event.get("ph", "X") == "X"
-        and str(event.get("name", "")).startswith(name)
-        and event.get("cat", "") in KERNEL_CATEGORIES
+def kernels(found: Iterable[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    """The slices that are runs of a kernel whose name begins with ``name``."""
+    return [
+        event
         for event in found
-    )
+        if event.get("ph", "X") == "X"
+        and str(event.get("name", "")).startswith(name)
+        and str(event.get("cat", "")).lower() in KERNEL_CATEGORIES
+    ]
 
 
 def rows(found: Iterable[Mapping[str, Any]]) -> dict[tuple[Any, Any], list[tuple[int, int]]]:
@@ -106,11 +107,13 @@ def facts(path: Path, kernel: str) -> tuple[int, dict[str, Any]]:
     except ValueError as error:  # what is no UTF-8 is one, too
         return 0, {"JSON": f"no: {error}"}
     all_events = events(found)
-    all_rows = rows(all_events).values()
-    total = sum(len(row) for row in all_rows)
-    crossing, unsorted = sum(map(overlapping, all_rows)), sum(map(late, all_rows))
-    return kernels(all_events, kernel), {
-        "JSON": trouble or "yes",
-        "overlap without nesting": f"{crossing} of {total} slices" if crossing else "none",
-        "out of order": f"{unsorted} of {total} slices" if unsorted else "none",
-    }
+    all_rows, of_kernel = rows(all_events), kernels(all_events, kernel)
+    with_it = rows(of_kernel)
+    total = sum(map(len, all_rows.values()))
+    said: dict[str, Any] = {"JSON": trouble or "yes"}
+    for what, count in (("overlap without nesting", overlapping), ("out of order", late)):
+        counts = {row: count(slices) for row, slices in all_rows.items()}
+        in_its = sum(counts[row] for row in with_it)
+        some = f"{sum(counts.values())} of {total} slices, {in_its} where the kernel is"
+        said[what] = some if any(counts.values()) else "none"
+    return len(of_kernel), said

@@ -100,7 +100,7 @@ def test_protons_trace_of_several_documents_is_read_and_named(collectors, tmp_pa
     (tmp_path / "trace.chrome_trace").write_text("\n".join(lines))
     count, facts = proton.read_back(tmp_path / "trace.chrome_trace")
     assert (count, facts["JSON"]) == (3, "no: 2 documents, one in each line")
-    assert facts["overlap without nesting"] == "1 of 3 slices"
+    assert facts["overlap without nesting"] == "1 of 3 slices, 1 where the kernel is"
     stamps = proton.stamps()
     assert (len(stamps.start), stamps.bad(), stamps.before_launch()) == (3, 0, None)
     assert collectors.Proton("tree").stamps() is None

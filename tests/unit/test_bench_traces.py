@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -33,7 +34,9 @@ def test_slices_of_a_row_that_overlap_are_counted_and_of_two_rows_are_not(traces
     other_row = slice_at(7, 10, tid=2)
     other_process = slice_at(7, 10, pid=2)
     _, facts = traces.facts(written(tmp_path, *crossing, other_row, other_process), "k")
-    assert facts["overlap without nesting"] == "1 of 5 slices"
+    assert facts["overlap without nesting"] == "1 of 5 slices, 1 where the kernel is"
+    _, facts = traces.facts(written(tmp_path, *crossing, slice_at(7, 10, "another", tid=2)), "another")
+    assert facts["overlap without nesting"] == "1 of 4 slices, 0 where the kernel is"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +57,7 @@ def test_overlapping_without_nesting(traces, slices, count):
 def test_what_comes_after_one_that_begins_later_is_out_of_order(traces, tmp_path):
     assert traces.late([(1, 2), (5, 6), (3, 4), (4, 5), (5, 7)]) == 2
     _, facts = traces.facts(written(tmp_path, slice_at(5, 1), slice_at(1, 1), slice_at(0, 1, tid=2)), "k")
-    assert facts["out of order"] == "1 of 3 slices"
+    assert facts["out of order"] == "1 of 3 slices, 1 where the kernel is"
 
 
 def test_microseconds_since_the_epoch_lose_no_nanosecond(traces, tmp_path):
@@ -73,11 +76,27 @@ def test_only_kernels_of_the_name_are_counted(traces, tmp_path):
         tmp_path,
         slice_at(0, 1, "empty_kernel"),
         slice_at(1, 1, "empty_kernel", cat=""),
+        slice_at(1, 1, "empty_kernel", cat="Kernel"),
         slice_at(2, 1, "empty_kernel", cat="gpu_user_annotation"),
         slice_at(3, 1, "another"),
         {"ph": "s", "name": "empty_kernel", "cat": "kernel", "id": 1, "ts": 0},
     )
-    assert traces.facts(path, "empty_kernel")[0] == 2
+    assert traces.facts(path, "empty_kernel")[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("file", "kernels", "overlap"),
+    [
+        ("kineto/v100_resnet50_early_format", 9538, "none"),
+        ("torch_tutorial/h100_transformer_after", 48, "18 of 1201 slices, 0 where the kernel is"),
+        ("proton/triton_example", 2, "none"),
+    ],
+)
+def test_files_of_others_are_read(traces, shared, tmp_path, file, kernels, overlap):
+    path = tmp_path / "trace.json"
+    path.write_bytes(gzip.decompress((shared / "data" / "gpu_traces" / f"{file}.json.gz").read_bytes()))
+    count, facts = traces.facts(path, "")
+    assert (count, facts["JSON"], facts["overlap without nesting"]) == (kernels, "yes", overlap)
 
 
 @pytest.mark.parametrize(
