@@ -64,9 +64,12 @@ def cuda(gpu_here: None) -> CudaProgram:
 
 @pytest.fixture
 def run_program(gpu_here: None) -> Callable[..., str]:
-    """Runs Python text in a process of its own with ``cuda_program`` at hand; returns what it printed."""
+    """Runs Python text in a process of its own with ``cuda_program`` at hand; returns what it printed.
 
-    def run(text: str, timeout: float = 120) -> str:
+    It has to end with ``status``: less than 0 is a signal's number.
+    """
+
+    def run(text: str, timeout: float = 120, status: int = 0) -> str:
         if simulated_cuda.asked_for():
             text = "import simulated_cuda\nsimulated_cuda.install()\n" + text
         paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -78,7 +81,7 @@ def run_program(gpu_here: None) -> Callable[..., str]:
             timeout=timeout,
             check=False,
         )
-        assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert done.returncode == status, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
     return run
