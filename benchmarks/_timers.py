@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 PRECISION = 0.005
-LIMIT_MS = 5_000
+LIMIT_MS = 2_000
 """The largest budget that is tried; ours is given as much as all budgets until then together."""
 FIRST_MS = 25
 EMPTY_TRACES = 5

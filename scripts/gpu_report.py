@@ -282,19 +282,19 @@ SMALL = ("--simulated", "--launches", "2000", "--rounds", "2")
 STEPS: dict[str, tuple[Step, float]] = {
     "build": (build, 240),
     "tests": (test, 240),
-    "overhead": (benchmark("overhead", "What tracing costs", *SMALL), 150),
+    "overhead": (benchmark("overhead", "What tracing costs", *SMALL), 200),
     "kernels": (compare_kernels, 75),
     "record": (record, 40),
-    "completeness": (benchmark("completeness", "What is recorded of all launches", *SMALL), 75),
+    "completeness": (benchmark("completeness", "What is recorded of all launches", *SMALL), 110),
     "harness": (
-        benchmark("harness", "The harness against do_bench", "--simulated", "--runs", "2", "--seconds", "5"), 100,
+        benchmark("harness", "The harness against do_bench", "--simulated", "--runs", "2", "--seconds", "5"), 150,
     ),
     "stop_to_file": (benchmark("stop_to_file", "From the end of a step to its file", *SMALL), 150),
     "sessions": (benchmark("sessions", "Starting, stopping, and what short sessions miss", *SMALL), 90),
     "killed": (
         benchmark("killed", "What a killed program leaves", "--simulated", "--launches", "100000", "--rounds", "1"), 75,
     ),
-    "memory": (benchmark("memory", "Memory", *SMALL), 45),
+    "memory": (benchmark("memory", "Memory", *SMALL), 90),
     "decode": (
         benchmark(
             "decode", "Decoding and callbacks", "--seconds", "0.2", "--launches", "20000", takes_seconds=False
