@@ -1,16 +1,25 @@
 #include "store/layout.h"
 
 namespace collector::store {
+namespace {
+
+// What rows have that are on a stream.
+template <typename Row>
+Layout<Row> on_a_stream() {
+  return Layout<Row>()
+      .column("start_ns", &Row::start_ns)
+      .column("end_ns", &Row::end_ns)
+      .column("correlation_id", &Row::correlation_id)
+      .column("graph_id", &Row::graph_id)
+      .column("graph_node_id", &Row::graph_node_id);
+}
+
+}  // namespace
 
 template <>
 const std::vector<Column>& columns_of<KernelRow>() {
   using Row = KernelRow;
-  static const auto layout = Layout<Row>()
-                                 .column("start_ns", &Row::start_ns)
-                                 .column("end_ns", &Row::end_ns)
-                                 .column("correlation_id", &Row::correlation_id)
-                                 .column("graph_id", &Row::graph_id)
-                                 .column("graph_node_id", &Row::graph_node_id)
+  static const auto layout = on_a_stream<Row>()
                                  .column("name_id", &Row::name_id)
                                  .column("grid_x", &Row::grid_x)
                                  .column("grid_y", &Row::grid_y)
@@ -32,12 +41,7 @@ const std::vector<Column>& columns_of<KernelRow>() {
 template <>
 const std::vector<Column>& columns_of<MemcpyRow>() {
   using Row = MemcpyRow;
-  static const auto layout = Layout<Row>()
-                                 .column("start_ns", &Row::start_ns)
-                                 .column("end_ns", &Row::end_ns)
-                                 .column("correlation_id", &Row::correlation_id)
-                                 .column("graph_id", &Row::graph_id)
-                                 .column("graph_node_id", &Row::graph_node_id)
+  static const auto layout = on_a_stream<Row>()
                                  .column("num_bytes", &Row::num_bytes)
                                  .column("copy_kind", &Row::copy_kind)
                                  .column("src_kind", &Row::src_kind)
@@ -53,12 +57,7 @@ const std::vector<Column>& columns_of<MemcpyRow>() {
 template <>
 const std::vector<Column>& columns_of<MemsetRow>() {
   using Row = MemsetRow;
-  static const auto layout = Layout<Row>()
-                                 .column("start_ns", &Row::start_ns)
-                                 .column("end_ns", &Row::end_ns)
-                                 .column("correlation_id", &Row::correlation_id)
-                                 .column("graph_id", &Row::graph_id)
-                                 .column("graph_node_id", &Row::graph_node_id)
+  static const auto layout = on_a_stream<Row>()
                                  .column("num_bytes", &Row::num_bytes)
                                  .column("value", &Row::value)
                                  .column("memory_kind", &Row::memory_kind)
