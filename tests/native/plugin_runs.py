@@ -35,8 +35,8 @@ def run(pytester, source, *arguments, ini=INI, file="test_step.py", apart=False)
     """Write ``source`` as a test file (none: leave the files as they are), run pytest, return its result.
 
     In this process, unless it is to be ``apart``: because it ends its process, changes it, or must find it fresh. (The
-    simulator stays the one that was last opened in a process, also for a run that opens none.) The run and the leak
-    check collect garbage many times, and all that this process has made until then would be searched each time.
+    simulator stays the one that was last opened in a process, also for a run that opens none.) The leak check
+    collects garbage around each test, and all that this process has made until then would be searched each time.
     """
     if source is not None:
         (pytester.path / file).write_text(source)

@@ -355,3 +355,13 @@ def test_a_path_after_an_option_without_value_is_a_path(pytester):
     result = run(pytester, "def test_x(): assert False", "--gpu-trace", "deeper")
     result.assert_outcomes(passed=1)
     run(pytester, None, "--gpu-simulate", "deeper").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("option", ["--gpu-trace", "--gpu-simulate"])
+def test_with_an_option_without_value_conftests_above_the_project_are_not_read(pytester, monkeypatch, option):
+    (pytester.path / "conftest.py").write_text("raise RuntimeError('not of this project')")
+    project = pytester.mkdir("project")
+    (project / "pytest.ini").write_text(INI)
+    (project / "test_step.py").write_text("def test_x(): pass")
+    monkeypatch.chdir(project)
+    pytester.runpytest_inprocess(option).assert_outcomes(passed=1)

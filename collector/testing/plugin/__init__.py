@@ -82,7 +82,10 @@ def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Pa
     if found:
         import copy
 
+        # pytest has filled in where to look for conftest files by now; without it that is every folder up to the root.
+        confcutdir = early_config.known_args_namespace.confcutdir
         early_config.known_args_namespace = parser.parse_known_args(args, namespace=copy.copy(early_config.option))
+        early_config.known_args_namespace.confcutdir = confcutdir
 
 
 def pytest_configure(config: pytest.Config) -> None:
