@@ -203,7 +203,7 @@ def test_optional_fields_are_those_marked_since(header: Header) -> None:
     assert len(header.optional) == len(marked)
 
 
-@pytest.mark.parametrize("cuda", VERSIONS)
+@pytest.mark.parametrize("cuda", [*(pytest.param(cuda, marks=pytest.mark.slow) for cuda in VERSIONS[:-1]), NEWEST])
 def test_header_matches_nvidias(cuda: str, header: Header, root: Path, tmp_path: Path, cuda_wheels: ModuleType) -> None:
     includes = cuda_wheels.include_folders(cuda)
     lines = assertions(header, cuda, cuda_wheels)

@@ -39,6 +39,7 @@ def test_plain(simulated_gpu):
 """
 
 
+@pytest.mark.slow
 def test_gpu_benchmark_measures_and_traces_by_itself_in_a_traced_run(pytester):
     pytest.importorskip("scipy")
     result = run(pytester, MEASURED, "--gpu-trace", "--gpu-report=out.json", "-k", "not limited", apart=True)
@@ -172,6 +173,7 @@ def seen_by(pytester):
     return dict(rows)
 
 
+@pytest.mark.slow
 def test_each_worker_begins_with_another_device(pytester, driver_with):
     driver_with(3)
     run(pytester, DEVICES, "-n2", "--dist=each", "-k", "0 or 1").assert_outcomes(passed=4)

@@ -79,6 +79,7 @@ def test_runs_that_were_measured_differently_or_elsewhere_are_not_joined():
         runs_joined([one, Report(one.comparisons, {**one.environment, "gpu_uuid": "GPU-2"})])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("now", "before"), [(3, 3), (1, 5)])
 def test_what_differs_from_run_to_run_is_called_a_change_no_more_often_than_said(now, before):
     random = np.random.default_rng(5)

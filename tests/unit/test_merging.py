@@ -245,7 +245,9 @@ def test_same_inputs_same_bytes(write, tmp_path):
         assert collector.merge(paths[::-1], tmp_path / f"b.{suffix}").output.read_bytes() == once
 
 
-@pytest.mark.parametrize("suffix", ["json", "pftrace", "xplane.pb"])
+@pytest.mark.parametrize(
+    "suffix", ["json", *(pytest.param(suffix, marks=pytest.mark.slow) for suffix in ("pftrace", "xplane.pb"))]
+)
 def test_memory_does_not_grow_with_the_number_of_inputs(tmp_path, suffix):
     path = tmp_path / "step.pb"
     path.write_bytes(step(kernels=20_000, names="some_kernel_with_a_name_{}").SerializeToString())

@@ -173,6 +173,7 @@ class Terminal:
         return self._child.exitstatus
 
 
+@pytest.mark.slow
 def test_every_feature_of_the_prompt_at_a_terminal(step, tmp_path):
     terminal = Terminal(step, tmp_path)
 
