@@ -42,6 +42,7 @@ def collectors(root, monkeypatch):
     return _collectors
 
 
+@pytest.mark.slow
 def test_collectors_that_are_broken_are_named_and_the_others_measured(root, collectors, tmp_path):
     for name, text in FAKES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)

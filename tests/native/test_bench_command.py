@@ -88,6 +88,7 @@ def drifting():
 """
 
 
+@pytest.mark.slow
 def test_what_differs_from_run_to_run_is_no_regression(tmp_path, capsys):
     path, baseline = tmp_path / "bench_it.py", str(tmp_path / "main.json")
     path.write_text(DRIFTING)
@@ -188,6 +189,7 @@ def test_idle(gpu_benchmark):
 """
 
 
+@pytest.mark.slow
 def test_the_fixture_holds_tests_against_stored_baselines(tmp_path):
     (tmp_path / "test_it.py").write_text(TEST_FILE)
 

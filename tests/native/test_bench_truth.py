@@ -27,6 +27,7 @@ def ratio_of(comparison):
 
 # Of 200 experiments with a true coverage of 95 %, fewer than 186 (93 %) hold the truth in 8 % of runs; the seeds are
 # fixed, so that this is decided once and for all.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shape",
     [{"noise": 0.02}, {"noise": 0.01, "second_mode": 0.3}, {"noise": 0.01, "outliers": 0.1}],
@@ -53,6 +54,7 @@ def median_of(shape, count=1_000_000):
     return float(np.median(times * np.where(random.random(count) < shape.get("second_mode", 0), 1.1, 1.0)))
 
 
+@pytest.mark.slow
 def test_equal_kernels_are_called_different_in_at_most_5_percent():
     wrong = 0
     for seed in range(200):
@@ -63,6 +65,7 @@ def test_equal_kernels_are_called_different_in_at_most_5_percent():
     assert wrong <= 10
 
 
+@pytest.mark.slow
 def test_runs_that_differ_are_called_a_regression_in_at_most_5_percent():
     reports = []
     for seed in range(60):
