@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import inspect
 import json
@@ -231,6 +232,38 @@ def test_a_process_that_is_never_ready_is_named(root, timers, kind):
     command = [sys.executable, "-c", SERVER.format(folder=str(root / "benchmarks"), code=code)]
     with pytest.raises(RuntimeError, match=said):
         timers.Elsewhere(command, {}, seconds=2 if kind == "never ready" else 60)
+
+
+FAKE_PACKAGES = {
+    "torch.py": """
+from types import SimpleNamespace
+bfloat16 = "bfloat16"
+randn = ones = empty_like = lambda *shape, **options: "a tensor"
+add = matmul = lambda *given, **options: "launched"
+nn = SimpleNamespace(functional=SimpleNamespace(rms_norm=lambda *given: "launched"))
+""",
+    "flashinfer/__init__.py": "print('flashinfer is loud')",
+    "flashinfer/testing.py": """
+def bench_gpu_time(fn, repeat_time_ms=100, enable_cupti=False):
+    assert fn() == "launched"
+    return [repeat_time_ms / 1000] * 30
+""",
+}
+
+
+def test_flashinfer_is_asked_in_a_process_of_the_script(root, harness, timers, tmp_path, monkeypatch):
+    for name, text in FAKE_PACKAGES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    calls = {name: (lambda name=name: name) for name in ("vector add 64 KiB", "RMS norm 4096x4096", "another")}
+    with contextlib.ExitStack() as until_the_end:
+        method = harness.elsewhere("flashinfer", calls, until_the_end)()
+        assert method.median_ns(calls["vector add 64 KiB"]) == pytest.approx(1e5)
+        assert method.precise(calls["RMS norm 4096x4096"]) == timers.Precise(pytest.approx(2.5e4), 0.0)
+        with pytest.raises(RuntimeError, match="KeyError: 'another'"):
+            method.median_ns(calls["another"])
 
 
 def test_a_process_answers_what_it_is_asked_and_how_it_ended(root, timers):
