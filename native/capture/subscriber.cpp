@@ -24,9 +24,8 @@ using cupti::Result;
 constexpr uint32_t kThreadIdSystem = 1;  // CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM: Linux thread ids, not pthread_self
 constexpr uint32_t kReadyBuffers = 4;
 constexpr int64_t kMillisecond = 1'000'000;
-constexpr int64_t kHandOverPeriod =
-    500 * kMillisecond;                            // what a program that is killed loses at most of a quiet stream
-constexpr int64_t kIdleWait = 100 * kMillisecond;  // CUPTI may deliver a little after a flush has returned
+constexpr int64_t kHandOverPeriod = 500 * kMillisecond;  // what a journal lacks at most of work that has ended
+constexpr int64_t kIdleWait = 100 * kMillisecond;        // CUPTI may deliver a little after a flush has returned
 
 int64_t clock_ns(clockid_t clock) {
   timespec now{};
@@ -112,7 +111,7 @@ void Subscriber::decode_loop() {
   next_hand_over_ns_ = clock_ns(CLOCK_MONOTONIC) + kHandOverPeriod;
   while (decoding_.load(std::memory_order_acquire)) {
     wait_for_buffers();
-    if (journal_ && clock_ns(CLOCK_MONOTONIC) >= next_hand_over_ns_) hand_over();
+    if (journal_) hand_over();
     drain();
   }
   drain();
@@ -132,9 +131,13 @@ void Subscriber::wait_for_buffers() {
 }
 
 void Subscriber::hand_over() {
-  // CUPTI's own flush period would not do: it returns full buffers alone, which come by themselves.
+  if (clock_ns(CLOCK_MONOTONIC) < next_hand_over_ns_) return;
+  // CUPTI's own flush period would not do: it returns full buffers alone, which come by themselves. On 13.0.48, which
+  // can crash in a flush, a journal has to do with those.
   const std::lock_guard<std::mutex> lock(flushing_);
-  if (collecting_.load(std::memory_order_acquire)) library().cupti().ActivityFlushAll(0);
+  if (collecting_.load(std::memory_order_acquire) && library().has(Feature::kFlushingIsSafe)) {
+    library().cupti().ActivityFlushAll(0);
+  }
   next_hand_over_ns_ = clock_ns(CLOCK_MONOTONIC) + kHandOverPeriod;
 }
 

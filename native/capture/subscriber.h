@@ -4,8 +4,7 @@
 //  * CUPTI's callbacks (any thread, CUPTI's lock held): BufferPool::acquire and ::complete, one sem_post. Nothing
 //    else: no allocation, no lock, no CUDA, no CUPTI, no Python. A client lock here, also held around a CUPTI call
 //    elsewhere, is the deadlock that Kineto's and PyTorch's trackers describe (pytorch#186295).
-//  * the decode thread: takes completed buffers, decodes, zeroes and recycles them. Holds no lock; but with a journal
-//  it
+//  * the decode thread: takes completed buffers, decodes, zeroes and recycles them. Holds no lock. With a journal it
 //    also flushes CUPTI now and then, under flushing_, which no callback takes.
 //  * start, stop, abort: serialised by control_, which is held around CUPTI calls and never taken in a callback.
 //  * push_annotation, pop_annotation: any thread of the program; AnnotationLog's lock only.

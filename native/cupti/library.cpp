@@ -393,6 +393,7 @@ bool Library::has(Feature feature) const {
     case Feature::kHolderName:
       return cupti_.Subscribe_v2 != nullptr;
     case Feature::kDisablingKernelsIsSafe:
+    case Feature::kFlushingIsSafe:
       return api_version_ != 130000;
     case Feature::kSourceGraphIds:
       return cuda_version_ >= 13040;
@@ -409,6 +410,7 @@ std::map<std::string, bool> Library::features() const {
       {"completed waits only", has(Feature::kSyncRecordFilter)},
       {"name of a conflicting subscriber", has(Feature::kHolderName)},
       {"safe disabling of kernel tracing", has(Feature::kDisablingKernelsIsSafe)},
+      {"safe flushing while the program runs", has(Feature::kFlushingIsSafe)},
       {"source graph ids", has(Feature::kSourceGraphIds)},
   };
 }

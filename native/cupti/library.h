@@ -93,6 +93,7 @@ enum class Feature : uint8_t {
   kSyncRecordFilter,           // only completed waits are recorded (12.8)
   kHolderName,                 // a refused subscription can name its holder (13.0)
   kDisablingKernelsIsSafe,     // 13.0.48 can deadlock in it; fixed by 13.0 U1
+  kFlushingIsSafe,             // ... 13.0.48 can crash in it; here: while the program runs, at its end it has to be
   kSourceGraphIds,             // kernels and copies name the graph they were captured in (13.4)
 };
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,24 @@ def test_13_0_48_kernel_tracing_is_never_disabled() -> None:
         disabled = {call.argument for call in gpu.calls() if call.function == "cuptiActivityDisable"}
         assert disabled
         assert 10 not in disabled
+
+
+@pytest.mark.parametrize("api_version", [130000, 130001])
+def test_13_0_48_is_not_flushed_while_the_program_runs(api_version, tmp_path) -> None:
+    """A flush can crash in 13.0.48: the end of a step needs one, a journal does without."""
+
+    def flushes(gpu: SimulatedGpu) -> int:
+        return sum(call.function == "cuptiActivityFlushAll" for call in gpu.calls())
+
+    with SimulatedGpu(cuda="13.0", api_version=api_version) as gpu:
+        with collector.trace(journal=tmp_path / "step.journal") as step:
+            launch_some(gpu)
+            until = time.monotonic() + 1.2  # more than two of the periods after which a journal asks
+            while time.monotonic() < until or (api_version != 130000 and not flushes(gpu)):
+                time.sleep(0.05)
+            assert bool(flushes(gpu)) == (api_version != 130000)
+        assert step.ledger.complete
+        assert gpu.misuse() == {}
 
 
 def test_finalize_is_never_called(gpu: SimulatedGpu) -> None:
