@@ -237,6 +237,7 @@ def test_a_process_that_is_never_ready_is_named(root, timers, kind):
 FAKE_PACKAGES = {
     "torch.py": """
 from types import SimpleNamespace
+class Tensor: pass  # scipy asks for it where there is a torch
 bfloat16 = "bfloat16"
 randn = ones = empty_like = lambda *shape, **options: "a tensor"
 add = matmul = lambda *given, **options: "launched"
