@@ -113,7 +113,7 @@ def test_cupti_pythons_objects_are_counted(collectors, monkeypatch):
     def record(kind, start, correlation_id):
         return SimpleNamespace(kind=kind, start=start, end=start + 5, correlation_id=correlation_id)
 
-    launches = [record(4, 10, 1), record(5, 8, 1), record(4, 100, 2)]
+    launches = [record(5, 8, 1), record(4, 10, 1), record(4, 100, 2)]
     records = [[record(10, 9, 1), record(10, 99, 2), record(1, 5, 3)], [*launches, record(10, -5, 4)]]
     cupti = SimpleNamespace(
         activity_register_callbacks=lambda requested, completed: given.extend((requested, completed)),

@@ -93,7 +93,7 @@ os.environ[_placement.VARIABLE] = found.to_text()
 done, started = threading.Event(), []
 
 def start():
-    thread = threading.Thread(target=done.wait)
+    thread = threading.Thread(target=done.wait, daemon=True)
     thread.start()
     started.append(thread.native_id)
 

@@ -48,6 +48,7 @@ def test_slices_of_a_row_that_overlap_are_counted_and_of_two_rows_are_not(traces
         ([(0, 4), (3, 5), (3, 6)], 2),
         ([(0, 10), (2, 2), (2, 3), (10, 10)], 0),
         ([(5, 9), (0, 6)], 1),
+        ([(0, 10), (1, 4), (3, 6)], 1),
     ],
 )
 def test_overlapping_without_nesting(traces, slices, count):
@@ -61,10 +62,10 @@ def test_what_comes_after_one_that_begins_later_is_out_of_order(traces, tmp_path
 
 
 def test_microseconds_since_the_epoch_lose_no_nanosecond(traces, tmp_path):
-    # As doubles both would be rounded to a multiple of 0.25, and the first would end within the second.
+    # As doubles they would begin at .25 and .5, and the first would end within the second.
     path = tmp_path / "trace.json"
     events = [
-        f'{{"ph":"X","name":"k","pid":1,"tid":1,"ts":1795265620277{at},"dur":0.126}}' for at in ("379.001", "379.127")
+        f'{{"ph":"X","name":"k","pid":1,"tid":1,"ts":1795265620277379.{at},"dur":0.300}}' for at in ("130", "430")
     ]
     path.write_text(f"[{', '.join(events)}]")
     count, facts = traces.facts(path, "k")
