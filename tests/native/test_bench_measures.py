@@ -141,7 +141,7 @@ def test_replays_are_told_with_the_cards_memory_and_unusable_times(script):
 
 
 def launches(script, **costs):
-    """A report of `overhead.py`: arm -> figures of a launch, in two rounds, 10 ns longer in the second, traced 30 ns."""
+    """A report of `overhead.py`: arm -> figures of a launch, in two rounds; the second takes 10 or 30 ns longer."""
     comparisons = []
     for index, figure in enumerate(script("overhead").LAUNCH):
         arms = {arm: Arm([ns[index], ns[index] + (10 if arm == "none" else 30)]) for arm, ns in costs.items()}
