@@ -6,8 +6,9 @@ VENV ?= .venv
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PYTEST_ARGS ?=
 # What the sanitized builds run: all that drives the native code. Left out is what costs minutes there and is Python
-# for the most part: the plugin, the report, the recorded traces; and what compiles.
-SANITIZE_SKIPPED := bench plugin pytest_page gpu_report replay_recorded_traces abi_headers real_libcupti
+# for the most part: the plugin, the report, the recorded traces; what compiles; and what needs a framework.
+SANITIZE_SKIPPED := bench plugin pytest_page gpu_report gpu_tests_on_simulator replay_recorded_traces abi_headers \
+  real_libcupti profiler_page tensorflow_users torch
 SANITIZE_TESTS ?= $(filter-out $(SANITIZE_SKIPPED:%=tests/native/test_%%),$(wildcard tests/native/test_*.py))
 # A folder of wheels for a machine without network (made by `make wheels`). Empty: use the package index.
 WHEELS ?=
@@ -174,7 +175,7 @@ endef
 # Without the working directory on sys.path, where the package's sources lie without their libraries.
 INSTRUMENTED := PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build
 # Without fd capture: a sanitizer reports on the real stderr, and then ends the process.
-PYTEST := $(BIN)/pytest -p no:cacheprovider --capture=sys
+PYTEST := $(BIN)/pytest -p no:cacheprovider --capture=sys -m ''
 LIBSTDCXX = $$(g++ -print-file-name=libstdc++.so.6)
 
 sanitize: asan tsan ## Native tests under AddressSanitizer + UBSan, then under ThreadSanitizer
