@@ -23,8 +23,8 @@ from collector.protos import GraphDef, OpLogProto, PprofProfile, ProfileProto, R
 SHARED = Path(os.environ.get("COLLECTOR_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 DATA = SHARED / "data" / "tf"
 COMPARE = SHARED / "tools" / "compare_tfprof.py"
-LARGE = ("resnet_small", "multi_resnet_small", "gru_while")
-"""Programs whose answers are megabytes; the others show the same views of smaller graphs."""
+SLOW = ("resnet_small", "multi_resnet_small", "gru_while", "mlp_adam")
+"""Programs whose answers are megabytes, and one that is asked all that its twin on a GPU is asked."""
 
 
 @functools.cache
@@ -50,7 +50,7 @@ def _parameters(role: str) -> list:
         why = f"no golden data: {DATA} is missing; set COLLECTOR_SHARED to the shared folder"
         return [pytest.param(None, marks=pytest.mark.skip(reason=why))]
     return [
-        pytest.param(case, id=case["id"], marks=[pytest.mark.slow] if case["id"].split("/")[1] in LARGE else [])
+        pytest.param(case, id=case["id"], marks=[pytest.mark.slow] if case["id"].split("/")[1] in SLOW else [])
         for case in cases
     ]
 

@@ -134,6 +134,7 @@ def without_native(call):
         return call()
 
 
+@pytest.mark.slow
 @quick
 @given(all_steps, st.booleans(), st.booleans(), st.sampled_from(["schedule", "gpu", "all"]))
 def test_compatible_face_is_the_same(step, show_dataflow, show_memory, op_time):
@@ -146,6 +147,7 @@ def test_compatible_face_is_the_same(step, show_dataflow, show_memory, op_time):
     assert text() == without_native(text)
 
 
+@pytest.mark.slow
 @quick
 @given(all_steps, st.sampled_from(["schedule", "all"]))
 def test_maximums_are_the_same(step, op_time):
@@ -183,6 +185,7 @@ def test_own_face_is_the_same(step, view):
     assert text == without_native(lambda: chrome_trace(step, **view))
 
 
+@pytest.mark.slow
 @quick
 @given(all_steps, views)
 def test_own_face_keeps_its_promises(step, view):

@@ -86,6 +86,7 @@ def test_control_characters_before_the_last_letter(length):
     assert [event["args"]["name"] for event in slices(compatible)] == [name]
 
 
+@pytest.mark.slow
 def test_thousands_of_kinds_and_threads_take_no_time_that_grows_with_their_square():
     """Each was looked for among all others: minutes for what takes less than a second."""
     many = 60_000

@@ -192,7 +192,11 @@ RANKS = [f"gpu_traces/hta/sampled_of128/rank{rank}.json.gz" for rank in range(2)
 @pytest.mark.parametrize("suffix", FORMATS)
 @pytest.mark.parametrize(
     ("names", "options"),
-    [(STEPS, {}), (STEPS, {"layout": "overlay"}), (RANKS, {"clock_offsets": "estimate"})],
+    [
+        (STEPS, {}),
+        (STEPS, {"layout": "overlay"}),
+        pytest.param(RANKS, {"clock_offsets": "estimate"}, marks=pytest.mark.slow),
+    ],
     ids=["steps", "overlaid steps", "ranks"],
 )
 def test_merged_traces_lose_nothing(perfetto, pictures, shared, tmp_path, names, options, suffix):
