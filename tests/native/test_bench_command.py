@@ -108,7 +108,7 @@ def test_a_number_of_runs_that_is_none_is_refused(runs, bench_file, capsys):
     assert "is no number of runs" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("runs", ["1", "2"])
+@pytest.mark.parametrize("runs", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_what_cannot_be_measured_is_named_and_the_rest_reported(runs, bench_file, capsys):
     assert main(["bench", bench_file(more=BAD_ARM), "--runs", runs]) == 1
     told = capsys.readouterr()

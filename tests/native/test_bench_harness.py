@@ -145,6 +145,7 @@ def test_the_rows_have_the_ratios(harness):
     ]
 
 
+@pytest.mark.slow
 def test_out_of_time_there_are_two_runs_and_one_wall_time(harness, setup):
     found = harness.measured(setup, setup.workloads["10 us"], 20, deadline=time.monotonic() - 1)
     assert [len(values) for values in found.medians_ns.values()] == [2, 2, 2]
@@ -345,6 +346,7 @@ def test_pytorchs_timer_times_a_call(harness):
     assert method.precise(lambda: time.sleep(0.0005)).ns > 5e5
 
 
+@pytest.mark.slow
 def test_it_prints_and_stores_every_workload(harness, monkeypatch, capsys, tmp_path):
     path = tmp_path / "h.json"
     monkeypatch.setattr(
@@ -382,6 +384,7 @@ runpy.run_path(FILE, run_name="__main__")
 """
 
 
+@pytest.mark.slow
 def test_without_pytorch_and_triton_the_examples_kernels_are_timed_by_this_harness(root, tmp_path):
     folders = [root / "benchmarks", root / "tests" / "gpu", *filter(None, [os.environ.get("PYTHONPATH")])]
     code = WITHOUT_TORCH.replace("FILE", repr(str(root / "benchmarks" / "harness.py")))
