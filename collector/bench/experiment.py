@@ -104,7 +104,14 @@ def run(arms: Mapping[str, Call], design: Design, gpu: Gpu, progress: Progress |
 @dataclass
 class _Round:
     calls: dict[str, int]
-    throttled: bool
+    """Arm -> the number of its call in the trace; without arms that failed."""
+    before: CardState | None
+    after: CardState | None
+    """The same object where the card gave its last answer again; see `collector.bench.gpu.Gpu.state`."""
+    throttled: bool = False
+    activities: dict[str, CallActivity] = field(default_factory=dict)
+    times_ns: dict[str, float] = field(default_factory=dict)
+    """Per call, and in a graph per call of it."""
 
 
 class _Experiment:
@@ -133,21 +140,21 @@ class _Experiment:
     def run(self) -> Run:
         self.try_out()
         warm_up = self.warm_up()
-        stopped_by: StoppedBy = "rounds"
-        width = float("inf")
-        while self.kept < self.design.max_rounds:
-            self.batch(keep=True, count=self.rounds_to_go(width))
-            enough = self.kept >= self.design.min_rounds
+        stopped_by: StoppedBy | None = None
+        while stopped_by is None:
             width = self.widest_half_width() if self.kept else float("inf")
+            enough = self.kept >= self.design.min_rounds
             if self.progress:
                 self.progress(self.kept, width)
             if enough and width <= self.design.precision:
                 stopped_by = "precision"
-                break
             # Twice the time where throttled rounds had to be replaced, and then with what there is.
-            if self.elapsed > self.design.max_seconds * (1 if enough else 2):
+            elif self.elapsed > self.design.max_seconds * (1 if enough else 2):
                 stopped_by = "time"
-                break
+            elif self.kept >= self.design.max_rounds:
+                stopped_by = "rounds"
+            else:
+                self.keep(self.batch(self.rounds_to_go(width)))
         throughout = self.kept < self.design.min_rounds and self.throttled >= self.design.min_rounds
         if throughout:
             for name in self.left():
@@ -185,13 +192,27 @@ class _Experiment:
         self.check_arms_left()
 
     def warm_up(self) -> int:
-        """Run rounds until every arm's times look the same as before; return how many it took."""
+        """Run rounds until every arm's times look the same as before; return how many it took.
+
+        The first trace holds as many rounds again, which are kept if the card was warm by then: opening another one
+        costs as much as some of them.
+        """
         done = 0
         history: dict[str, list[float]] = {name: [] for name in self.arms}
-        while done < self.design.max_warm_up_rounds and self.elapsed < self.design.max_seconds / 3:
-            done += self.batch(keep=False, history=history)
+        rounds = self.batch(2 * _BATCH)
+        while True:
+            looked_at, rounds = rounds[:_BATCH], rounds[_BATCH:]
+            done += len(looked_at)
+            for one in looked_at:
+                if not one.throttled:
+                    for name in self.left():
+                        history[name].append(one.times_ns[name])
             if all(is_stationary(history[name], _WARM_UP_WINDOW) for name in self.left()):
                 break
+            if done >= self.design.max_warm_up_rounds or self.elapsed >= self.design.max_seconds / 3:
+                break
+            rounds += self.batch(_BATCH)
+        self.keep(rounds[: self.design.max_rounds])
         return done
 
     def rounds_to_go(self, width: float) -> int:
@@ -220,8 +241,8 @@ class _Experiment:
         except Exception as error:
             self.failures[name] = failure_of(name, error)
 
-    def batch(self, *, keep: bool, count: int = _BATCH, history: dict[str, list[float]] | None = None) -> int:
-        """Measure ``count`` rounds in one trace, fewer if they take long, and the cache with them; return how many."""
+    def batch(self, count: int) -> list[_Round]:
+        """Measure ``count`` rounds in one trace, fewer if they take long, and the cache with them; return them."""
         self.walls = []
         traced = self.design.clock == "cupti"
         rounds: list[_Round] = []
@@ -235,12 +256,13 @@ class _Experiment:
                 rounds.append(self.round())
             if traced:
                 probes = self.probe()
+        self.look_for_throttling(rounds)
         activities = [NOTHING] * len(self.walls)
         if step is not None:
             if not step.ledger.complete:
                 self.lossy += 1
                 if self.lossy < _LOSSY_BATCHES:
-                    return len(rounds)  # made again
+                    return []  # made again
                 if any(getattr(step.ledger, name) for name in _LOST_FOR_GOOD):
                     raise BenchmarkError(f"the traces lose records: {step.ledger.losses()[0]}")
                 self.notes |= {f"the traces are not complete: {loss}": None for loss in step.ledger.losses()}
@@ -251,10 +273,14 @@ class _Experiment:
         for kind, index in probes.items():
             if activities[index].busy_ns:
                 self.probes[kind].append(float(activities[index].busy_ns))
+        share = self.design.graph_calls or 1
         for one in rounds:
-            if set(self.left()) <= set(one.calls):  # else an arm failed in it
-                self.keep(one, activities, keep, history)
-        return len(rounds)
+            one.activities = {name: activities[index] for name, index in one.calls.items()}
+            one.times_ns = {
+                name: (float(activities[index].busy_ns) if traced else self.walls[index]) / share
+                for name, index in one.calls.items()
+            }
+        return rounds
 
     def round(self) -> _Round:
         """Call every arm once, in random order, and ask the card afterwards, as it was asked before."""
@@ -268,9 +294,17 @@ class _Experiment:
             with self.blaming(names[index]):
                 calls[names[index]] = self.measure(self.arms[names[index]])
         before, self.state_before = self.state_before, self.gpu.state()
-        states = [state for state in (before, self.state_before) if state is not None]
-        self.states += states[1:]
-        return _Round(calls, any(state.throttled_by for state in states))
+        return _Round(calls, before, self.state_before)
+
+    def look_for_throttling(self, rounds: list[_Round]) -> None:
+        """Flag the rounds before and after which the card said that it was throttled, as soon as it was asked."""
+        next_answer = self.gpu.state()  # closing the trace took longer than the card gives an answer again
+        for one in reversed(rounds):
+            if one.after is not one.before:
+                next_answer = one.after
+            one.throttled = any(state is not None and state.throttled_by for state in (one.before, next_answer))
+        answers = [one.after for one in rounds if one.after is not None and one.after is not one.before]
+        self.states += answers
 
     def measure(self, call: Call) -> int:
         """Make one call under a number of its own, which is returned; the caches are as the design says."""
@@ -331,31 +365,24 @@ class _Experiment:
             if differing:
                 self.failures[name] = ArmError(name, _varying(sets, usual, differing, self.kept))
 
-    def keep(
-        self, one: _Round, activities: list[CallActivity], keep: bool, history: dict[str, list[float]] | None
-    ) -> None:
+    def keep(self, rounds: list[_Round]) -> None:
+        """Take what was measured into account."""
         share = self.design.graph_calls or 1
-        self.kept += keep and not one.throttled
-        self.throttled += keep and one.throttled
-        for name in self.left():
-            index, arm = one.calls[name], self.runs[name]
-            activity = activities[index]
-            value = (float(activity.busy_ns) if self.design.clock == "cupti" else self.walls[index]) / share
-            if one.throttled:
-                if keep:
-                    arm.throttled_ns.append(value)
-                continue
-            if history is not None:
-                history[name].append(value)
-            if not keep:
-                continue
-            if not arm.times_ns:
-                arm.activity = activity
-            arm.times_ns.append(value)
-            if self.design.clock == "cupti":
-                arm.span_ns.append(activity.span_ns / share)
-            for kernel, spent in activity.kernel_ns.items():
-                arm.kernel_ns.setdefault(kernel, []).append(spent / share)
+        for one in rounds:
+            self.kept += not one.throttled
+            self.throttled += one.throttled
+            for name in self.left():
+                arm, activity = self.runs[name], one.activities[name]
+                if one.throttled:
+                    arm.throttled_ns.append(one.times_ns[name])
+                    continue
+                if not arm.times_ns:
+                    arm.activity = activity
+                arm.times_ns.append(one.times_ns[name])
+                if self.design.clock == "cupti":
+                    arm.span_ns.append(activity.span_ns / share)
+                for kernel, spent in activity.kernel_ns.items():
+                    arm.kernel_ns.setdefault(kernel, []).append(spent / share)
 
     def widest_half_width(self) -> float:
         names = self.left()

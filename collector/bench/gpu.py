@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _FLUSHES = 2  # times the cache's size; one would do if replacement were perfect
 _OVERHEAD_ROUNDS = 11
-_SENSORS_EVERY_S = 0.05  # some take milliseconds to answer; whether the card is throttled is asked every time
+_THROTTLING_EVERY_S = 0.002  # the driver takes tens of microseconds to answer, and more where it is busy
+_SENSORS_EVERY_S = 0.05  # some take milliseconds
 _PROCESSES_EVERY_S = 1.0
 
 
@@ -68,7 +69,10 @@ class Gpu(Protocol):
         """Return a function that replays a CUDA graph of ``calls`` calls of ``call``."""
 
     def state(self) -> CardState | None:
-        """The card's clocks, temperature, power and throttling; None where that cannot be asked."""
+        """The card's clocks, temperature, power and throttling; None where that cannot be asked.
+
+        Where asking costs much, the last answer may be given again for some milliseconds: the same object.
+        """
 
 
 def processor_name() -> str:
@@ -290,7 +294,8 @@ class _Nvml:
         self._handle = handle
         self._sensors: dict[str, Any] = {}
         self._others: tuple[int, ...] = ()
-        self._asked_sensors = self._asked_for_others = float("-inf")
+        self._answer: CardState | None = None
+        self._asked = self._asked_sensors = self._asked_for_others = float("-inf")
 
     @classmethod
     def open(cls, uuid: str, bus_id: str = "") -> _Nvml | None:
@@ -307,13 +312,18 @@ class _Nvml:
             return None
 
     def state(self) -> CardState | None:
-        """What the sensors say now; None when whether the card is throttled is not known."""
+        """What the sensors say, now or just before; None when whether the card is throttled is not known."""
+        now = time.monotonic()
+        if now - self._asked >= _THROTTLING_EVERY_S:
+            self._asked, self._answer = now, self._ask(now)
+        return self._answer
+
+    def _ask(self, now: float) -> CardState | None:
         nvml, handle = self._nvml, self._handle
         try:
             reasons = nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
         except Exception:
             return None
-        now = time.monotonic()
         if now - self._asked_sensors >= _SENSORS_EVERY_S:
             self._asked_sensors = now
             power_mw = _answer(nvml.nvmlDeviceGetPowerUsage, handle)

@@ -9,6 +9,7 @@ import itertools
 import numpy as np
 import pytest
 
+import collector
 from collector import bench
 from collector.bench.gpu import CardState
 
@@ -54,6 +55,30 @@ def test_throttled_rounds_are_replaced_until_there_are_enough(card, monkeypatch)
     assert len(comparison.arms["k"].throttled_ns) == comparison.throttled_rounds
     said = f"{comparison.throttled_rounds} rounds were thrown away and replaced: throttled by HwSlowdown"
     assert said in comparison.warnings
+
+
+def test_a_card_that_gives_its_last_answer_again_is_believed_at_the_next_one(card, monkeypatch):
+    cool, hot = (CardState(1200, 3200, 90, 700.0, reasons) for reasons in ((), ("HwSlowdown",)))
+    asked = itertools.count()  # before the first round, and after each
+
+    def state():
+        number = next(asked)
+        return cool if 40 <= number < 50 else hot if 50 <= number < 60 else CardState(1200, 3200, 90, 700.0)
+
+    monkeypatch.setattr(card, "state", state)
+    comparison = bench.compare({"k": card.kernel("k", 10_000)}, gpu=card, precision=0.2).comparison
+    assert comparison.warm_up_rounds == 30
+    # From the round after the one that was cool for sure to the one after which it was cool again.
+    assert comparison.throttled_rounds == 60 - 40
+    assert comparison.rounds >= 30
+
+
+def test_the_first_trace_holds_the_warm_up_and_what_is_kept_of_a_card_that_is_warm(card, monkeypatch):
+    traces = []
+    trace = collector.trace
+    monkeypatch.setattr(collector, "trace", lambda **options: traces.append(options) or trace(**options))
+    comparison = bench.compare({"k": card.kernel("k", 10_000)}, gpu=card).comparison
+    assert (comparison.warm_up_rounds, comparison.rounds, len(traces)) == (30, 30, 1)
 
 
 def test_launches_copies_sets_and_waits_of_a_call_are_counted(card):

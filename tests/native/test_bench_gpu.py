@@ -127,12 +127,16 @@ def test_sensors_are_read_through_nvidia_ml_py(nvml):
     assert card.state() == CardState(1980, 1980, 55, 345.6, ("SwPowerCap", "SwThermalSlowdown"))
 
 
-def test_slow_sensors_are_asked_now_and_then_and_throttling_every_time(nvml, monkeypatch):
+def test_slow_sensors_are_asked_now_and_then_and_throttling_after_two_milliseconds(nvml, monkeypatch):
     library, card = nvml()
     now = [100.0]
     monkeypatch.setattr(bench_gpu.time, "monotonic", lambda: now[0])
-    assert card.state().throttled_by == ()
+    first = card.state()
+    assert first.throttled_by == ()
     library.reasons = 0x40
+    now[0] += 0.001
+    assert card.state() is first
+    now[0] += 0.0011
     assert card.state().throttled_by == ("HwThermalSlowdown",)
     assert library.asked.count("nvmlDeviceGetPowerUsage") == 1
     now[0] += 0.06
