@@ -43,11 +43,9 @@ def run(pytester, source, *arguments, ini=INI, file="test_step.py", apart=False)
     (pytester.path / "pytest.ini").write_text(ini)
     if apart:
         return pytester.runpytest_subprocess(*arguments, timeout=120)
+    gc.collect()
     gc.freeze()
-    try:
-        return pytester.runpytest_inprocess(*arguments)
-    finally:
-        gc.unfreeze()
+    return pytester.runpytest_inprocess(*arguments)
 
 
 def report_of(pytester, name="out.json"):
