@@ -433,6 +433,7 @@ sys.exit(main(["bench", sys.argv[1], "-q", "-k", "65536|tiny", "--max-seconds=5"
 """
 
 
+@pytest.mark.slow
 def test_the_example_runs_through_the_real_cuda_python_and_nvrtc(root, tmp_path):
     pytest.importorskip("scipy")
     nvrtc = pytest.importorskip("cuda.bindings.nvrtc", exc_type=ImportError)

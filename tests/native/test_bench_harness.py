@@ -253,6 +253,7 @@ def bench_gpu_time(fn, repeat_time_ms=100, enable_cupti=False):
 }
 
 
+@pytest.mark.slow
 def test_flashinfer_is_asked_in_a_process_of_the_script(root, harness, timers, tmp_path, monkeypatch):
     for name, text in FAKE_PACKAGES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
