@@ -111,9 +111,9 @@ def run_counted():
     ("cuda", "buffer_bytes", "max_buffers"),
     [
         ("12.4", 64 << 10, 64),
-        ("13.0", 64 << 10, 64),
+        pytest.param("13.0", 64 << 10, 64, marks=pytest.mark.slow),
         ("13.5", 1 << 20, 64),
-        ("12.9", 16 << 10, 2),
+        pytest.param("12.9", 16 << 10, 2, marks=pytest.mark.slow),
         ("12.4", 16 << 10, 2),
     ],
 )

@@ -226,6 +226,7 @@ def assert_nested(track):
         open_ends.append(end)
 
 
+@pytest.mark.slow
 @quick
 @given(all_steps, st.data())
 def test_cut_and_flipped_bytes_are_refused_or_drawn(step, data):

@@ -236,9 +236,8 @@ def test_a_test_that_fails_by_the_error_itself_says_what_follows_from_it(pyteste
     )
 
 
-@pytest.mark.parametrize(
-    "dist", ["load", *(pytest.param(dist, marks=pytest.mark.slow) for dist in ("loadfile", "worksteal"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("dist", ["load", "loadfile", "worksteal"])
 def test_with_workers_the_one_whose_context_broke_is_replaced(pytester, dist):
     arguments = ["--gpu-simulate", "--gpu-report=out.json", "-n1", f"--dist={dist}"]
     result = run(pytester, BROKEN.replace("BROKEN_HERE", "False"), *arguments)
