@@ -175,6 +175,7 @@ views = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @quick
 @given(all_steps, views)
 @example(StepStats(), {})

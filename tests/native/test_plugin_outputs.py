@@ -153,6 +153,7 @@ def told_once(result, text):
     return sum(text in line and not line.startswith("FAILED ") for line in result.outlines) == 1
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_error_however_many_traces_it_costs(pytester):
     pytester.makeconftest("""
 import errno, pathlib

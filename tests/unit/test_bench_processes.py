@@ -64,7 +64,11 @@ def test_every_round_starts_every_program_anew_in_an_order_of_its_own(tmp_path):
     [
         (program("import sys; sys.exit('no driver here')"), "it ended with status 1: no driver here"),
         (program("import os; os.abort()"), "it ended with signal 6"),
-        (program("import time; print('begun', flush=True); time.sleep(600)"), "longer than 2 s"),
+        pytest.param(
+            program("import time; print('begun', flush=True); time.sleep(600)"),
+            "longer than 2 s",
+            marks=pytest.mark.slow,
+        ),
         (program("print('hello')"), "no JSON object: 'hello'"),
         (program("print('[1]')"), "no JSON object: '[1]'"),
         (program("pass"), "no JSON object: ''"),
