@@ -196,7 +196,7 @@ tsan: $(VENV)/.dev
 	  LD_PRELOAD="$$(g++ -print-file-name=libtsan.so) $(LIBSTDCXX)" \
 	  $(PYTEST) -n $(JOBS) --dist loadfile -k 'not forked_child' $(filter-out %/test_convert.py,$(SANITIZE_TESTS)) $(PYTEST_ARGS)
 
-coverage: $(VENV)/.dev ## Line coverage of Python and C++, into out/coverage
+coverage: $(VENV)/.dev ## Line coverage of Python and C++ by the quick tests, into out/coverage (PYTEST_ARGS="-m ''": by all)
 	$(call overlay,coverage,-DCOLLECTOR_COVERAGE=ON)
 	@mkdir -p out/coverage && find build/coverage -name '*.gcda' -delete
 	$(INSTRUMENTED)/coverage/site $(BIN)/coverage run -m pytest -p no:cacheprovider --capture=sys -n $(JOBS) --dist loadfile $(PYTEST_ARGS)

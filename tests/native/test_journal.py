@@ -311,6 +311,7 @@ def small(tmp_path_factory) -> tuple[bytes, Path]:
     return data, folder / "damaged.journal"
 
 
+@pytest.mark.slow
 def test_cut_anywhere_it_gives_the_frames_before(small):
     data, path = small
     counts = []
