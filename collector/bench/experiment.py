@@ -148,8 +148,8 @@ class _Experiment:
                 self.progress(self.kept, width)
             if enough and width <= self.design.precision:
                 stopped_by = "precision"
-            # Twice the time where throttled rounds had to be replaced, and then with what there is.
-            elif self.elapsed > self.design.max_seconds * (1 if enough else 2):
+            # Twice the time where throttled rounds had to be replaced, and then with what there is: something at least.
+            elif (self.kept or self.throttled) and self.elapsed > self.design.max_seconds * (1 if enough else 2):
                 stopped_by = "time"
             elif self.kept >= self.design.max_rounds:
                 stopped_by = "rounds"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -42,6 +43,13 @@ def test_what_stopped_a_run_too_early_is_a_warning(card):
     said = "before the precision of 0.01% was reached"
     assert warnings(precision=0.0001, max_rounds=60) == [f"stopped by rounds, {said}"]
     assert warnings(precision=0.0001, max_seconds=0.05) == [f"stopped by time, {said}"]
+
+
+def test_calls_that_take_longer_than_there_is_time_are_measured_once_at_least(card):
+    comparison = bench.compare({"slow": lambda: time.sleep(0.03)}, gpu=card, clock="wall", max_seconds=0.02).comparison
+    assert comparison.stopped_by == "time"
+    assert comparison.rounds >= 1
+    assert comparison.arms["slow"].times_ns[0] >= 30e6
 
 
 def test_throttled_rounds_are_replaced_until_there_are_enough(card, monkeypatch):
