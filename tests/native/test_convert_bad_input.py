@@ -146,3 +146,14 @@ def test_memory_taken_before_a_step_begins_goes_to_a_counter_of_its_own(tmp_path
         if event["ph"] == "C":
             values.setdefault(event["name"], []).append(event["ts"])
     assert values == {"memory cpu": [0, 10, 60], "memory cpu (2)": [50, 100]}
+
+
+def test_a_tensor_of_a_node_that_ends_beyond_64_bits_is_left_out(each_backend):
+    longest = 2**63 - 1
+    node = NodeExecStats(node_name="a", all_start_nanos=9001, all_end_rel_nanos=longest)
+    description = node.output.add(slot=0).tensor_description
+    description.allocation_description.requested_bytes = 64
+    whole = NodeExecStats(node_name="b", all_start_nanos=9001, all_end_rel_nanos=5)
+    trace = json.loads(chrome_trace(kernels(node, whole, device="/cpu:0")))
+    assert [event["name"] for event in slices(trace)] == ["b"]
+    assert not [event for event in trace["traceEvents"] if event["ph"] == "C"]
