@@ -96,13 +96,13 @@ bool IsWaiting(std::string_view name) {
 }  // namespace
 
 Span SpanOf(const Node& node) {
-  Span span{node.start_ns, node.end_rel_ns};
-  if (node.start_ns == 0 && (__builtin_mul_overflow(node.start_us, int64_t{1000}, &span.start_ns) ||
-                             __builtin_mul_overflow(node.end_rel_us, int64_t{1000}, &span.duration_ns))) {
+  if (node.start_ns != 0) return {node.start_ns, node.end_rel_ns};
+  Span span;
+  if (__builtin_mul_overflow(node.start_us, int64_t{1000}, &span.start_ns) ||
+      __builtin_mul_overflow(node.end_rel_us, int64_t{1000}, &span.duration_ns)) {
     return {};
   }
-  int64_t end_ns;
-  return __builtin_add_overflow(span.start_ns, span.duration_ns, &end_ns) ? Span{} : span;
+  return span;
 }
 
 int64_t ScheduledNs(const Node& node) {

@@ -16,7 +16,11 @@ struct Span {
   int64_t duration_ns = -1;
 
   bool valid() const { return duration_ns >= 0; }
-  int64_t end_ns() const { return start_ns + duration_ns; }
+  // Of one that is valid; the largest number where it is beyond 64 bits.
+  int64_t end_ns() const {
+    int64_t end_ns;
+    return __builtin_add_overflow(start_ns, duration_ns, &end_ns) ? INT64_MAX : end_ns;
+  }
 };
 
 // ns where the node has them, else µs. Not valid: the end is before the start, or a number beyond what 64 bits hold.
