@@ -173,13 +173,8 @@ def main(
     parser.add_argument("--collector", choices=collectors, help="run one, in this process, and print its figures")
     options = parser.parse_args()
     if options.collector:
-        _placement.settle()
         collector = collectors[options.collector]()
-        if "torch" in collector.needs:
-            import torch
-
-            torch.cuda.init()
-        found = measure(collector, Program(), options.launches)
+        found = measure(collector, program_for(collector), options.launches)
         beside = {f"{next(iter(figures))}: {fact}": value for fact, value in surroundings_of_process().items()}
         print(json.dumps(found | beside))
         return
@@ -304,6 +299,16 @@ def clock_of_card() -> str:
     if state is None:
         return "not known"
     return ", ".join([f"{state.sm_clock_mhz} MHz", *state.throttled_by])
+
+
+def program_for(collector: Collector) -> Program:
+    """The program that ``collector`` is to record in this process; PyTorch comes first where it needs that."""
+    _placement.settle()
+    if "torch" in collector.needs:
+        import torch
+
+        torch.cuda.init()
+    return Program()
 
 
 def collectors_but(*prefixes: str) -> dict[str, Callable[[], Collector]]:

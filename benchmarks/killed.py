@@ -19,7 +19,7 @@ from typing import Any
 
 import _traces
 from _collectors import COLLECTORS, JOURNAL_SUFFIX, KERNEL, Collector
-from _program import Program, main
+from _program import Program, collectors_but, main, program_for
 
 FIGURES = {"recoverable": "of the launches"}
 BATCH = 1000
@@ -94,11 +94,7 @@ def recovered(left: Path) -> tuple[int, list[str]]:
 def be_killed(name: str, progress: Path) -> None:
     """Launch until somebody ends this process; note in ``progress`` how many launches have ended."""
     collector = COLLECTORS[name]()
-    if "torch" in collector.needs:
-        import torch
-
-        torch.cuda.init()
-    program = Program()
+    program = program_for(collector)
     with progress.open("r+b") as file, mmap.mmap(file.fileno(), 0) as count:
         collector.start(program)
         launched = 0
@@ -112,9 +108,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == [VICTIM]:
         be_killed(sys.argv[2], Path(sys.argv[3]))
     else:
-        recording = {
-            name: (lambda name=name: Killed(name))
-            for name, make in COLLECTORS.items()
-            if name != "none" and not name.startswith("floor") and not make().only_afterwards
-        }
+        recording = {name: (lambda name=name: Killed(name)) for name in collectors_but("none", "floor")}
         main(__file__, __doc__, FIGURES, measure, recording, launches=200_000, rounds=3)

@@ -162,12 +162,8 @@ class _Journal:
         self._name_calls(tables["api_calls"], strings)
         self._end_annotations(tables["annotations"], strings)
         start_ns = self._numbers["clock.cupti_start_ns"]
-        stop_ns = max(
-            (int(columns[side].max()) for columns in tables.values() for side in ("start_ns", "end_ns")
-             if len(columns.get(side, ()))),
-            default=start_ns,
-        )  # fmt: skip
-        stop_ns = max(stop_ns, start_ns)
+        times = [columns[side] for columns in tables.values() for side in ("start_ns", "end_ns") if side in columns]
+        stop_ns = max(start_ns, *(int(column.max(initial=start_ns)) for column in times))
         return {
             "tables": tables,
             "strings": strings,
