@@ -7,6 +7,7 @@ GPU work goes to the devices that our own recordings use (``/gpu:D/stream:S``, `
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +40,8 @@ _COLLECTIVE = {
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _WORD = re.compile(r"[\w,.]{1,100}", re.ASCII)
 """What a detail of a label may hold."""
+_OPS = frozenset({"cpu_op", "operator", "user_annotation"})
+"""Categories (in lower case) of host rows that name an op. Functions of Python are none: their rows are its stack."""
 
 
 @dataclass
@@ -54,13 +57,25 @@ class _Span:
         found = self.event.get("args")
         return found if isinstance(found, dict) else {}
 
+    @property
+    def category(self) -> str:
+        """In lower case, as early traces have capitals."""
+        return str(self.event.get("cat", "")).lower()
+
+    @property
+    def row(self) -> tuple[str, str]:
+        """Process and thread, which some files write as numbers, some as text, and some as both."""
+        return str(self.event.get("pid")), str(self.event.get("tid"))
+
 
 @dataclass
 class _Launch:
-    """The host's side of GPU work."""
+    """The call that caused GPU work."""
 
     start_ns: int
     thread_id: int
+    op: str
+    """Name of the innermost op that was open on the calling thread; empty where none was."""
 
 
 @dataclass
@@ -94,25 +109,15 @@ def to_step_stats(found: ChromeEvents) -> StepStats:
     """The step that a profiler's trace shows; what cannot be read is counted in ``found.skipped``."""
     stated = found.metadata.get("baseTimeNanoseconds")
     spans = list(_spans(found, possible_base(stated, found.skipped) if type(stated) is int else 0))
-    launches: dict[int, _Launch] = {}
-    ops: dict[int, str] = {}
-    for span in spans:
-        category = str(span.event.get("cat", "")).lower()
-        if "runtime" in category or "driver" in category:
-            if _correlation(span):
-                launches.setdefault(_correlation(span), _Launch(span.start_ns, _row(span.event.get("tid"))))
-        elif category == "cpu_op":
-            external = _integer(span.arguments.get("External id"))
-            if external is not None:
-                ops[external] = text(span.event.get("name", ""))
+    launches = _launches(spans)
+    ops = _ops_by_external_id(spans)
     built = _Builder()
     host_names = _HostNames(process_names(found.events))
     for span in spans:
-        category = str(span.event.get("cat", "")).lower()
-        if category in _GPU_WORK:
-            _add_work(built, span, _GPU_WORK[category], launches, ops)
-        elif category in _GPU_ROWS:
-            device = f"/gpu:{_device(span)}/{_GPU_ROWS[category]}"
+        if span.category in _GPU_WORK:
+            _add_work(built, span, _GPU_WORK[span.category], launches, ops)
+        elif span.category in _GPU_ROWS:
+            device = f"/gpu:{_device(span)}/{_GPU_ROWS[span.category]}"
             built.add(device, text(span.event.get("name", "")), "", span)
         else:
             device = host_names.device(span.event.get("pid"))
@@ -129,13 +134,14 @@ def _spans(found: ChromeEvents, base_ns: int) -> Iterator[_Span]:
         phase = event.get("ph")
         if phase not in ("X", "B", "E"):
             continue
-        row = (str(event.get("pid")), str(event.get("tid")))
         start = nanoseconds(event.get("ts"))
         if start is None:
             found.skipped["events without a possible time"] += 1
         elif phase == "B":
-            open_events.setdefault(row, []).append(_Span(event, start + base_ns, 0))
+            begun = _Span(event, start + base_ns, 0)
+            open_events.setdefault(begun.row, []).append(begun)
         elif phase == "E":
+            row = _Span(event, 0, 0).row
             if open_events.get(row):
                 span = open_events[row].pop()
                 span.duration_ns = max(start + base_ns - span.start_ns, 0)
@@ -154,6 +160,51 @@ def _spans(found: ChromeEvents, base_ns: int) -> Iterator[_Span]:
         found.skipped["beginnings without an end"] += unfinished
 
 
+def _launches(spans: list[_Span]) -> dict[int, _Launch]:
+    """Correlation id -> the call that has it, of several (a runtime call and the driver call in it) the first."""
+    calls: dict[int, _Span] = {}
+    rows: dict[tuple[str, str], tuple[list[_Span], list[_Span]]] = {}
+    for span in spans:
+        is_op = span.category in _OPS
+        if is_op or (_is_call(span) and calls.setdefault(_correlation(span), span) is span):
+            ops_and_calls = rows.setdefault(span.row, ([], []))
+            ops_and_calls[0 if is_op else 1].append(span)
+    launches = {}
+    for ops, calls_of_row in rows.values():
+        for call, op in _innermost(ops, calls_of_row):
+            name = "" if op is None else text(op.event.get("name", ""))
+            launches[_correlation(call)] = _Launch(call.start_ns, _row(call.event.get("tid")), name)
+    return launches
+
+
+def _is_call(span: _Span) -> bool:
+    return ("runtime" in span.category or "driver" in span.category) and _correlation(span) != 0
+
+
+def _innermost(ops: list[_Span], calls: list[_Span]) -> Iterator[tuple[_Span, _Span | None]]:
+    """Each call of a thread with the op that began last of those open when the call began."""
+    # Of ops that begin at once the shorter is inside; of equal ones that which the file has later.
+    waiting = deque(sorted(ops, key=lambda op: (op.start_ns, -op.duration_ns)))
+    opened: list[_Span] = []
+    for call in sorted(calls, key=lambda call: call.start_ns):
+        while waiting and waiting[0].start_ns <= call.start_ns:
+            opened.append(waiting.popleft())
+        while opened and opened[-1].start_ns + opened[-1].duration_ns <= call.start_ns:
+            opened.pop()
+        yield call, opened[-1] if opened else None
+
+
+def _ops_by_external_id(spans: list[_Span]) -> dict[int, str]:
+    """External id -> the op that has it: all that is known of work whose call is not in the trace."""
+    ops = {}
+    for span in spans:
+        if span.category in _OPS:
+            external = _integer(span.arguments.get("External id"))
+            if external is not None:
+                ops[external] = text(span.event.get("name", ""))
+    return ops
+
+
 def _correlation(span: _Span) -> int:
     """The number that a launch and what it caused share; 0 where there is none."""
     return _integer(span.arguments.get("correlation")) or 0
@@ -163,7 +214,9 @@ def _add_work(built: _Builder, span: _Span, kind: str, launches: dict[int, _Laun
     arguments = span.arguments
     full_name = text(span.event.get("name", ""))
     launch = launches.get(_correlation(span))
-    op = ops.get(_integer(arguments.get("External id")) or -1, "").replace("::", ".").replace(":", ".")
+    # Before PyTorch 2.1 the external id of an activity is its correlation id, so the call is asked first.
+    named = ops.get(_integer(arguments.get("External id")) or -1, "") if launch is None else launch.op
+    op = named.replace("::", ".").replace(":", ".")
     if kind == "kernel":
         name, label = short_name(full_name), full_name + _shape(arguments)
     else:

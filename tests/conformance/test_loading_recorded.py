@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 
+import numpy as np
 import pytest
 
 from collector.loading import load
 from collector.timeline import Timeline
+
+OPS = ("cpu_op", "operator", "user_annotation")
+WORK = ("kernel", "gpu_memcpy", "memcpy", "gpu_memset", "memset")
+QUICK_RECORDINGS = [
+    ("hta/a100_alexnet.json.gz", 98),
+    ("hta/a100_simple_add.json.gz", 98),
+    ("hta/a100_triton_example.json.gz", 1),
+]
+"""Recording, how many of its activities have an op."""
 
 BROKEN = {
     "truncated_mid_event": "from position",
@@ -57,17 +67,102 @@ def counts(shared):
 
 @pytest.mark.slow
 def test_every_profilers_trace_keeps_every_activity(shared, counts):
-    read = 0
-    for name, truth in counts.items():
-        if truth.get("format") != "chrome-json" or name.startswith(("tf_", "broken_")) or not truth.get("gpu"):
-            continue
+    names = profilers_traces(counts)
+    for name in names:
+        truth = counts[name]
         trace = load(shared / "data/gpu_traces" / name)
         found, nanos = gpu_work(trace)
         assert found == expected(truth), name
         assert nanos["kernel"] == truth["gpu"]["kernel_sum_ns"], name
         assert trace.warning == "", name
-        read += 1
-    assert read >= 20
+    assert len(names) >= 20
+
+
+def ops_by_the_rule(events, nanoseconds):
+    """The op of each kernel, copy and memset in file order; None without any. By trying every op of the thread.
+
+    It is the innermost host row that names an op and was open on the calling thread when the call with the same
+    correlation id began. Only what has no call is told by its external id.
+    """
+    by_thread, by_external_id, calls, work = defaultdict(list), {}, {}, []
+    for event in events:
+        if event.get("ph") != "X":
+            continue
+        category, arguments = str(event.get("cat", "")).lower(), event.get("args") or {}
+        thread, start = (str(event["pid"]), str(event["tid"])), nanoseconds(event["ts"])
+        if category in OPS:
+            by_thread[thread].append((start, start + nanoseconds(event.get("dur", 0)), event["name"]))
+            if arguments.get("External id"):
+                by_external_id[arguments["External id"]] = event["name"]
+        elif ("runtime" in category or "driver" in category) and arguments.get("correlation"):
+            calls.setdefault(arguments["correlation"], (thread, start))
+        elif category in WORK:
+            work.append(arguments)
+    ranges = {thread: np.array([row[:2] for row in rows]) for thread, rows in by_thread.items()}
+    found = []
+    for arguments in work:
+        if arguments.get("correlation") not in calls:
+            found.append(by_external_id.get(arguments.get("External id")))
+            continue
+        thread, at = calls[arguments["correlation"]]
+        rows = ranges.get(thread, np.zeros((0, 2), np.int64))
+        is_open = np.flatnonzero((rows[:, 0] <= at) & (at < rows[:, 1]))
+        innermost = max(is_open, key=lambda row: (rows[row, 0], -rows[row, 1], row), default=None)
+        found.append(None if innermost is None else by_thread[thread][innermost][2])
+    return found
+
+
+def ops_as_loaded(trace):
+    """The same of a loaded trace: devices hold their work in file order, one device after the other."""
+    return {
+        device.device: [tuple(node.node_name.rpartition(":")[::2]) for node in device.node_stats]
+        for device in trace.step_stats.dev_stats
+        if device.device.endswith("/stream:all")
+    }
+
+
+def profilers_traces(counts):
+    """Names of the whole recordings that another profiler wrote as a Chrome trace and that hold GPU work."""
+    return [
+        name
+        for name, truth in counts.items()
+        if truth.get("format") == "chrome-json" and not name.startswith(("tf_", "broken_")) and truth.get("gpu")
+    ]
+
+
+def hold_to_the_rule(shared, recorded_traces, name):
+    """How many activities of a recording have an op, each the one that the rule gives."""
+    path = shared / "data/gpu_traces" / name
+    events = recorded_traces.read_events(path)
+    expected = ops_by_the_rule(events, recorded_traces.nanoseconds)
+    work = [event for event in events if event.get("ph") == "X" and str(event.get("cat", "")).lower() in WORK]
+    by_device = defaultdict(list)
+    for event, op in zip(work, expected, strict=True):
+        device = event.get("args", {}).get("device", event["pid"])
+        by_device[f"/gpu:{device}/stream:all"].append(op)
+    loaded = ops_as_loaded(load(path))
+    assert loaded.keys() == by_device.keys(), name
+    for device, ops in by_device.items():
+        for op, (found, activity) in zip(ops, loaded[device], strict=True):
+            assert found == (activity if op is None else op.replace("::", ".").replace(":", ".")), (name, activity)
+    return sum(op is not None for op in expected)
+
+
+@pytest.fixture(scope="module")
+def recorded_traces(root, load_module):
+    return load_module(root / "tests/native/recorded_traces.py")
+
+
+@pytest.mark.parametrize(("name", "with_op"), QUICK_RECORDINGS)
+def test_an_activitys_op_is_open_where_it_was_launched(shared, recorded_traces, name, with_op):
+    assert hold_to_the_rule(shared, recorded_traces, name) == with_op
+
+
+@pytest.mark.slow
+def test_every_recordings_ops_are_open_where_they_were_launched(shared, counts, recorded_traces):
+    names = profilers_traces(counts)
+    assert len(names) >= 20
+    assert sum(hold_to_the_rule(shared, recorded_traces, name) for name in names) > 94_000
 
 
 @pytest.mark.parametrize("shape", BROKEN)

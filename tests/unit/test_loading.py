@@ -224,6 +224,53 @@ def test_a_profilers_trace_becomes_our_devices(write):
     assert trace.skipped == {}
 
 
+def row(category, name, start, duration, thread=1, **arguments):
+    given = {key.replace("_", " "): value for key, value in arguments.items()}
+    return {"ph": "X", "cat": category, "name": name, "pid": 9, "tid": thread, "ts": start, "dur": duration,
+            "args": given}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "op"),
+    [
+        ([row("cpu_op", "aten::view", 0, 5, External_id=17), row("cpu_op", "aten::mm", 10, 20, External_id=3)],
+         "aten.mm"),
+        ([row("Operator", "aten::linear", 0, 90), row("Operator", "aten::mm", 10, 20)], "aten.mm"),
+        ([row("cpu_op", "aten::mm", 10, 20), row("cpu_op", "aten::linear", 10, 90)], "aten.mm"),
+        ([row("cpu_op", "aten::t", 10, 90), row("cpu_op", "aten::mm", 10, 90)], "aten.mm"),
+        ([row("user_annotation", "step", 0, 90), row("cpu_op", "aten::view", 5, 3)], "step"),
+        ([row("cpu_op", "aten::mm", 0, 90), row("python_function", "forward", 10, 20)], "aten.mm"),
+        ([row("cpu_op", "aten::mm", 0, 90), row("cpu_op", "aten::add", 10, 20, thread=2)], "aten.mm"),
+        ([row("cpu_op", "aten::mm", 0, 90), row("cpu_op", "aten::add", 10, 2)], "aten.mm"),
+        ([row("cpu_op", "aten::mm", 0, 12)], "gemm"),
+    ],
+    ids=[
+        "external id is the correlation id", "innermost, early format", "same start", "same range", "user annotation",
+        "no Python function", "another thread's", "one that ended", "ended as the call began",
+    ],
+)  # fmt: skip
+def test_the_op_of_gpu_work_is_the_innermost_open_at_its_launch(write, rows, op):
+    launch = row("cuda_runtime", "cudaLaunchKernel", 12, 4, correlation=17)
+    kernel = row("kernel", "gemm", 50, 8, device=0, stream=7, correlation=17, External_id=17)
+    [node] = devices_of(load(write("trace.json", json.dumps([kernel, *rows, launch]))))["/gpu:0/stream:7"]
+    assert node.node_name == f"{op}:gemm"
+
+
+def test_an_external_id_tells_the_op_only_of_work_without_a_call(write):
+    events = [
+        row("cpu_op", "aten::mm", 0, 5, External_id=4),
+        row("cuda_runtime", "cudaLaunchKernel", 12, 4, correlation=17),
+        row("kernel", "called", 50, 8, device=0, stream=7, correlation=17, External_id=4),
+        row("kernel", "orphan", 60, 8, device=0, stream=7, correlation=18, External_id=4),
+    ]
+    nodes = devices_of(load(write("trace.json", json.dumps(events))))["/gpu:0/stream:7"]
+    assert [node.node_name for node in nodes] == ["called:called", "aten.mm:orphan"]
+
+
+def devices_of(trace):
+    return {device.device: list(device.node_stats) for device in trace.step_stats.dev_stats}
+
+
 @pytest.mark.parametrize(
     "text",
     [
