@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
+
+    from collector.protos import Provenance
 
     Columns = Mapping[str, npt.NDArray[Any]]
 
@@ -77,6 +79,8 @@ class Ledger:
     """1: this is the journal of a step that had not ended."""
     source_counters: Mapping[str, int] = field(default_factory=dict)
     """What the source counted beyond these."""
+    unread: Mapping[str, int] = field(default_factory=dict)
+    """What is missing or mended of the file that the step was read from -> how many; empty: all of it was read."""
 
     @property
     def out_of_window(self) -> int:
@@ -90,19 +94,39 @@ class Ledger:
 
     def losses(self) -> list[str]:
         """One line for each way in which something was lost; empty when nothing was."""
-        return [text.format(count) for name, text in _LOSSES.items() if (count := getattr(self, name))]
+        return [line for _, line in self.explained_losses()]
+
+    def explained_losses(self) -> list[tuple[str, str]]:
+        """The field that counts each loss, and the line of `losses`."""
+        own = [(name, text.format(count)) for name, text in _LOSSES.items() if (count := getattr(self, name))]
+        return own + [("unread", line) for line in self.unread_lines()]
+
+    def unread_lines(self) -> list[str]:
+        """Those of `losses` that say what is missing or mended of the file that the step was read from."""
+        return [_UNREAD.format(what, count) for what, count in sorted(self.unread.items())]
 
     def as_dict(self) -> dict[str, int]:
-        """Every figure by name, the source's own ones last, in a fixed order."""
-        own = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "source_counters"}
+        """Every figure by name, the source's own ones last, in a fixed order; without `unread`."""
+        own = {name: getattr(self, name) for name in self._own_figures()}
         return own | dict(sorted(self.source_counters.items()))
 
     @classmethod
     def from_dict(cls, figures: Mapping[str, int]) -> Ledger:
         """The ledger that `as_dict` was called on."""
-        names = {item.name for item in fields(cls)} - {"source_counters"}
-        own = {name: int(value) for name, value in figures.items() if name in names}
-        return cls(**own, source_counters={n: int(v) for n, v in sorted(figures.items()) if n not in names})
+        names = cls._own_figures()
+        own: dict[str, Any] = {name: int(value) for name, value in figures.items() if name in names}
+        others = {name: int(value) for name, value in sorted(figures.items()) if name not in names}
+        return cls(source_counters=others, **own)
+
+    @classmethod
+    def of(cls, provenance: Provenance) -> Ledger:
+        """The ledger of a step that was read from a file, or that came as a message."""
+        return replace(cls.from_dict(provenance.ledger), unread=dict(provenance.unread))
+
+    @classmethod
+    def _own_figures(cls) -> list[str]:
+        """The fields that are one figure each, in order."""
+        return [item.name for item in fields(cls) if item.name not in ("source_counters", "unread")]
 
 
 _LOSSES = {
@@ -121,6 +145,7 @@ _LOSSES = {
     "correlations_unmatched": "{} launches carry an annotation that is not known",
 }
 """Field -> the line that explains it. A field that is not here is no loss whatever its value."""
+_UNREAD = "{} in the file that the step was read from: {}"
 
 
 class LaunchFates(NamedTuple):

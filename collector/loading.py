@@ -109,7 +109,16 @@ def load(path: str | os.PathLike[str]) -> LoadedTrace:
         collector.InvalidFileError: the file is not there, is something else, or nothing in it can be read. One line
             that names the file and the place.
     """
-    name = Path(path)
+    trace = _load(Path(path))
+    unread = dict(trace.skipped)
+    if trace.cut_at is not None and not unread and trace.recording is None:
+        unread["unreadable rest of the file"] = 1
+    for reason, count in unread.items():
+        trace.run_metadata.provenance.unread[reason] += count  # so that whatever is made of the step says it, too
+    return trace
+
+
+def _load(name: Path) -> LoadedTrace:
     data = bytes_of(name)
     skipped: Counter[str] = Counter()
     suffixes = name.suffixes
@@ -262,10 +271,14 @@ def _load_json(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:
     except chrome_events.NotATraceError as error:
         raise InvalidFileError(f"{name}: {error} (character {error.position})", _READABLE) from error
     found.skipped.update(skipped)
+    metadata = RunMetadata()
     base_ns = own_timeline.base_time_ns(found)
     if base_ns is not None:
         kind = "collector timeline"
         step = own_timeline.to_step_stats(found, base_ns)
+        stated = own_timeline.provenance(found)
+        if stated.ByteSize():
+            metadata.provenance.CopyFrom(stated)
     elif tensorflow_timeline.is_tensorflow(found.events):
         kind = "TensorFlow timeline"
         step = tensorflow_timeline.to_step_stats(found.events, found.skipped)
@@ -280,7 +293,8 @@ def _load_json(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:
     distributed = found.metadata.get("distributedInfo")
     rank = distributed.get("rank") if isinstance(distributed, dict) else None
     rank = rank if type(rank) is int and rank >= 0 else None
-    return LoadedTrace(name, kind, RunMetadata(step_stats=step), found.skipped, found.cut_at, rank=rank)
+    metadata.step_stats.CopyFrom(step)
+    return LoadedTrace(name, kind, metadata, found.skipped, found.cut_at, rank=rank)
 
 
 def _load_text(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:

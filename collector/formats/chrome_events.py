@@ -14,6 +14,7 @@ from typing import Any
 
 MAX_NANOS = 1 << 62
 """Times at or beyond this many nanoseconds (146 years) from zero are not taken for times."""
+_UNCLOSED = "end of the file missing (its closing brackets are not there)"
 
 # Numbers with a fraction stay text, so that no time goes through a double; NaN and Infinity become text as well.
 _DECODER = json.JSONDecoder(parse_float=str, parse_constant=str, strict=False)
@@ -50,6 +51,11 @@ class ChromeEvents:
     """Reason -> how many events were left out."""
     cut_at: int | None = None
     """Character from which on nothing could be read, or None."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the end of the file is missing or cannot be read."""
+        return self.cut_at is not None or _UNCLOSED in self.skipped
 
 
 def parse(text: str) -> ChromeEvents:
@@ -96,20 +102,24 @@ def _parse_broken(text: str) -> ChromeEvents:
     """Read event by event until the text makes no sense any more."""
     found = ChromeEvents()
     at = _skip_space(text, 0)
+    is_list = text[at : at + 1] == "["
     if text[at : at + 1] == "{":
         opening = _EVENT_LIST.search(text, at)
         if opening is None:
             raise NotATraceError(at, "JSON that is cut off or wrong before its list of trace events")
         found.metadata = _readable_members(text[at + 1 : opening.start()])
         at = opening.end()
-    elif text[at : at + 1] == "[":
+    elif is_list:
         at += 1
     else:
         raise NotATraceError(at, "neither a JSON object nor a list")
     while True:
         at = _skip_space(text, at)
         if at >= len(text) or text[at] == "]":
-            break  # no bracket, or nothing but the rest of the top level after it
+            # Chrome's format allows a bare list to lack its bracket. An object has more to tell after its events.
+            if not is_list and not _read_members_after(text[at + 1 :], found):
+                found.skipped[_UNCLOSED] += 1
+            break
         try:
             event, after = _decode_at(text, at)
         except (ValueError, RecursionError):
@@ -129,6 +139,16 @@ def _readable_members(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return members if isinstance(members, dict) else {}
+
+
+def _read_members_after(text: str, found: ChromeEvents) -> bool:
+    """Take over the members that follow the events, up to the object's closing brace; whether that is there."""
+    try:
+        members, _ = _PATIENT_DECODER.raw_decode("{" + text.lstrip(" \t\r\n,"))
+    except (ValueError, RecursionError):
+        return False
+    found.metadata |= members
+    return True
 
 
 def _skip_space(text: str, at: int) -> int:

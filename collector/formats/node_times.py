@@ -12,6 +12,15 @@ FAR_NS = 50 * 24 * 3600 * 10**9
 """A node this far (50 days) from the middle one is not of the same step: its time is damaged."""
 
 
+_EARLIEST_WALL_NS = 10**18
+"""September 2001: before any GPU could be traced."""
+
+
+def is_wall_time(time_ns: int) -> bool:
+    """Whether a time can be one since the epoch, rather than one since a moment that only its recorder knew."""
+    return time_ns >= _EARLIEST_WALL_NS
+
+
 def node_times(node: NodeExecStats) -> tuple[int, int] | None:
     """Start since the epoch and duration of a node, in ns; None for one that says no time that can be.
 

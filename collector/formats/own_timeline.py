@@ -7,10 +7,12 @@ that a filter kept away, and ``stream:all`` is put together again from the singl
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from collector.formats.chrome_events import ChromeEvents, nanoseconds, possible_base
 from collector.formats.tensorflow_timeline import process_names, text
+from collector.protos.run_metadata_pb2 import Provenance
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 
 _PROCESS = re.compile(r"(?:rank (?P<rank>\d{1,7}) )?(?:.*\()?(?P<device>/.*?)\)?", re.DOTALL)
@@ -35,6 +37,30 @@ def base_time_ns(found: ChromeEvents) -> int | None:
     if not isinstance(stated, str) or not re.fullmatch(r"-?[0-9]{1,19}", stated):
         return None
     return possible_base(int(stated), found.skipped)
+
+
+def provenance(found: ChromeEvents) -> Provenance:
+    """What one of our own traces says of where it comes from and of what was lost."""
+    about = found.metadata["otherData"]
+    return Provenance(
+        collector_version=text(about.get("collector_version", "")),
+        source=text(about.get("source", "")),
+        simulated=about.get("simulated") is True,
+        environment={text(key): text(value) for key, value in _members(about, "environment")},
+        ledger=dict(_figures(about, "ledger")),
+        unread=dict(_figures(about, "unread")),
+    )
+
+
+def _figures(about: dict[str, Any], key: str) -> Iterator[tuple[str, int]]:
+    for name, count in _members(about, key):
+        if type(count) is int and 0 <= count < 1 << 53:
+            yield text(name), count
+
+
+def _members(about: dict[str, Any], key: str) -> Iterable[tuple[str, Any]]:
+    found = about.get(key)
+    return found.items() if isinstance(found, dict) else ()
 
 
 def to_step_stats(found: ChromeEvents, base_ns: int) -> StepStats:

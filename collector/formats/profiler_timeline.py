@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from collector.formats.chrome_events import ChromeEvents, nanoseconds, possible_base
+from collector.formats.node_times import is_wall_time
 from collector.formats.tensorflow_timeline import process_names, text
 from collector.names import short_name
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
@@ -42,6 +43,8 @@ _WORD = re.compile(r"[\w,.]{1,100}", re.ASCII)
 """What a detail of a label may hold."""
 _OPS = frozenset({"cpu_op", "operator", "user_annotation"})
 """Categories (in lower case) of host rows that name an op. Functions of Python are none: their rows are its stack."""
+
+_NO_BASE = "base time cut off (the times do not say the date)"
 
 
 @dataclass
@@ -107,8 +110,9 @@ class _Builder:
 
 def to_step_stats(found: ChromeEvents) -> StepStats:
     """The step that a profiler's trace shows; what cannot be read is counted in ``found.skipped``."""
-    stated = found.metadata.get("baseTimeNanoseconds")
-    spans = list(_spans(found, possible_base(stated, found.skipped) if type(stated) is int else 0))
+    spans = list(_spans(found, _base_ns(found)))
+    if found.is_cut and spans and not is_wall_time(min(span.start_ns for span in spans)):
+        found.skipped[_NO_BASE] += 1
     launches = _launches(spans)
     ops = _ops_by_external_id(spans)
     built = _Builder()
@@ -125,6 +129,11 @@ def to_step_stats(found: ChromeEvents) -> StepStats:
             node.thread_id = _row(span.event.get("tid"))
     _name_threads(found.events, host_names, built)
     return built.step
+
+
+def _base_ns(found: ChromeEvents) -> int:
+    stated = found.metadata.get("baseTimeNanoseconds")
+    return possible_base(stated, found.skipped) if type(stated) is int else 0
 
 
 def _spans(found: ChromeEvents, base_ns: int) -> Iterator[_Span]:

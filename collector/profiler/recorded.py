@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from collector.ledger import Ledger
 from collector.profiler.collecting import without_collecting
 from collector.profiler.columns import DeviceColumns, read_devices, step_stats_of
 from collector.profiler.execution import Execution, Memory, grouped, is_accelerator_stream, runs_by
@@ -38,8 +39,8 @@ class RecordedStep:
     """The ``stream:all`` devices: each activity once."""
     device_names: tuple[str, ...]
     """Of all devices in the step, also of those that are not read."""
-    ledger: dict[str, int]
-    """What the tracer counted; empty for steps of others."""
+    ledger: Ledger
+    """What the tracer counted, and what of the step's file could not be read; all 0 for whole steps of others."""
     said: dict[str, AnnotationDetails]
     """What is said of ops, by their paths."""
     stacks: dict[str, list[Frame]]
@@ -75,7 +76,7 @@ def read(data: bytes | memoryview, provenance: Provenance | None = None) -> Reco
             said.setdefault(details.path, details)
     provenance = provenance or Provenance()
     stacks = {path: stack_of(details, provenance) for path, details in said.items() if details.stack}
-    return RecordedStep(host, combined, tuple(names), dict(provenance.ledger), said, stacks, stats)
+    return RecordedStep(host, combined, tuple(names), Ledger.of(provenance), said, stacks, stats)
 
 
 def _is_host(device: str) -> bool:

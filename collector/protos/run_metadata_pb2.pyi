@@ -116,7 +116,7 @@ class LossTimes(_message.Message):
     def __init__(self, figure: _Optional[str] = ..., at_nanos: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Provenance(_message.Message):
-    __slots__ = ("collector_version", "source", "simulated", "environment", "ledger", "clock_offset_nanos", "window_start_nanos", "window_end_nanos", "annotations", "frames", "losses")
+    __slots__ = ("collector_version", "source", "simulated", "environment", "ledger", "clock_offset_nanos", "window_start_nanos", "window_end_nanos", "annotations", "frames", "losses", "unread")
     class EnvironmentEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -125,6 +125,13 @@ class Provenance(_message.Message):
         value: str
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     class LedgerEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class UnreadEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
         VALUE_FIELD_NUMBER: _ClassVar[int]
@@ -142,6 +149,7 @@ class Provenance(_message.Message):
     ANNOTATIONS_FIELD_NUMBER: _ClassVar[int]
     FRAMES_FIELD_NUMBER: _ClassVar[int]
     LOSSES_FIELD_NUMBER: _ClassVar[int]
+    UNREAD_FIELD_NUMBER: _ClassVar[int]
     collector_version: str
     source: str
     simulated: bool
@@ -153,7 +161,8 @@ class Provenance(_message.Message):
     annotations: _containers.RepeatedCompositeFieldContainer[AnnotationDetails]
     frames: _containers.RepeatedCompositeFieldContainer[StackFrame]
     losses: _containers.RepeatedCompositeFieldContainer[LossTimes]
-    def __init__(self, collector_version: _Optional[str] = ..., source: _Optional[str] = ..., simulated: bool = ..., environment: _Optional[_Mapping[str, str]] = ..., ledger: _Optional[_Mapping[str, int]] = ..., clock_offset_nanos: _Optional[int] = ..., window_start_nanos: _Optional[int] = ..., window_end_nanos: _Optional[int] = ..., annotations: _Optional[_Iterable[_Union[AnnotationDetails, _Mapping]]] = ..., frames: _Optional[_Iterable[_Union[StackFrame, _Mapping]]] = ..., losses: _Optional[_Iterable[_Union[LossTimes, _Mapping]]] = ...) -> None: ...
+    unread: _containers.ScalarMap[str, int]
+    def __init__(self, collector_version: _Optional[str] = ..., source: _Optional[str] = ..., simulated: bool = ..., environment: _Optional[_Mapping[str, str]] = ..., ledger: _Optional[_Mapping[str, int]] = ..., clock_offset_nanos: _Optional[int] = ..., window_start_nanos: _Optional[int] = ..., window_end_nanos: _Optional[int] = ..., annotations: _Optional[_Iterable[_Union[AnnotationDetails, _Mapping]]] = ..., frames: _Optional[_Iterable[_Union[StackFrame, _Mapping]]] = ..., losses: _Optional[_Iterable[_Union[LossTimes, _Mapping]]] = ..., unread: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class RunMetadata(_message.Message):
     __slots__ = ("step_stats", "cost_graph", "partition_graphs", "function_graphs", "provenance")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from collector import backend
 from collector.errors import InvalidFileError, MissingDependencyError, UnknownFormatError
 from collector.files import atomic_write
+from collector.formats.node_times import is_wall_time
 from collector.timeline.picture import PictureOptions, draw
 from collector.timeline.wire import is_run_metadata, parse_step, provenance_of
 
@@ -229,26 +230,22 @@ def _predicate(pattern: str | None) -> Callable[[str], bool] | None:
 
 def remarks_of(provenance: Provenance | None) -> list[tuple[str, str, int | None]]:
     """(name, details, wall time or None for the end) of what was lost."""
-    if provenance is None or not provenance.ledger:
+    if provenance is None:
         return []
     from collector.ledger import Ledger
 
-    ledger = Ledger.from_dict(provenance.ledger)
     ends = {_WINDOW_START: provenance.window_start_nanos or None, _WINDOW_END: provenance.window_end_nanos or None}
     known = {losses.figure: losses.at_nanos for losses in provenance.losses}
     remarks: list[tuple[str, str, int | None]] = []
-    for field in fields(Ledger):
-        if field.name == "source_counters":
-            continue
-        for line in Ledger.from_dict({field.name: getattr(ledger, field.name)}).losses():
-            name = "lost: " + line.partition(":")[0]
-            where = _WHERE_LOST.get(field.name)
-            if field.name in known:
-                remarks += [(name, line, at_ns) for at_ns in known[field.name]]
-            elif where is not None:
-                remarks.append((name, line, ends[where]))
-            else:
-                remarks.append((name, f"{line} (when is not known)", ends[_WINDOW_END]))
+    for figure, line in Ledger.of(provenance).explained_losses():
+        name = "lost: " + line.partition(":")[0]
+        where = _WHERE_LOST.get(figure)
+        if figure in known:
+            remarks += [(name, line, at_ns) for at_ns in known[figure]]
+        elif where is not None:
+            remarks.append((name, line, ends[where]))
+        else:
+            remarks.append((name, f"{line} (when is not known)", ends[_WINDOW_END]))
     return remarks
 
 
@@ -258,21 +255,23 @@ def _other_data(drawn: Drawn, provenance: Provenance | None) -> dict[str, Any]:
     figures = {field.name: getattr(drawn, field.name) for field in fields(Drawn) if field.name != "base_ns"}
     data: dict[str, Any] = {
         "base_time_ns": str(drawn.base_ns),
-        "base_time": _iso_time(whole_seconds, rest),
+        "base_time": _iso_time(whole_seconds, rest) if is_wall_time(drawn.base_ns) else "",
         "drawn": figures,
         "not_drawn": drawn.sentences(),
     }
     if provenance is not None:
         from collector.ledger import Ledger
 
-        ledger = Ledger.from_dict(provenance.ledger)
+        ledger = Ledger.of(provenance)
+        data["not_drawn"] += ledger.unread_lines()
+        data |= {"losses": ledger.losses(), "unread": dict(sorted(provenance.unread.items()))}
+    if provenance is not None and provenance.ledger:
         data |= {
             "collector_version": provenance.collector_version,
             "source": provenance.source,
             "simulated": provenance.simulated,
             "environment": dict(sorted(provenance.environment.items())),
             "ledger": dict(sorted(provenance.ledger.items())),
-            "losses": ledger.losses(),
             "tracer_cost": {
                 "decode_cpu_ns": ledger.decode_cpu_ns,
                 "bytes_completed": ledger.bytes_completed,

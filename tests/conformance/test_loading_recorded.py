@@ -24,7 +24,7 @@ QUICK_RECORDINGS = [
 BROKEN = {
     "truncated_mid_event": "from position",
     "truncated_gzip_stream": "gzip streams cut off",
-    "missing_closers": "",
+    "missing_closers": "end of the file missing",
     "bare_event_list_no_closing_bracket": "",
     "string_timestamps": "",
     "nan_and_infinity": "",

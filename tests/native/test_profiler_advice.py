@@ -182,7 +182,7 @@ def test_losses_come_first():
 
     found = registry.advise(read_step(_traced(program).recording))
     assert (found[0].checker, found[0].severity) == ("tracer_losses", Severity.WRONG)
-    assert "records dropped: 3" in found[0].line
+    assert "CUPTI dropped 3 records" in found[0].line
     assert [one.severity for one in found] == sorted(one.severity for one in found)
 
 

@@ -87,7 +87,13 @@ DRAWN = {
     "protobuf cut in a later node": ("a.pb", WIRE[: len(WIRE) // 2], 19, f"from position {len(WIRE) // 2} on: 1 nodes"),
     "gzip cut in the middle": ("a.pb.gz", STORED[: len(WIRE) // 2 + 15], 19, "1 gzip streams cut off, 1 nodes"),
     "JSON without its closing bracket": ("a.json", b"[" + KERNEL, 1, ""),
-    "JSON that ends with a comma": ("a.json", b'{"traceEvents":[' + KERNEL + b",", 1, ""),
+    "JSON that ends with a comma": ("a.json", b"[" + KERNEL + b",", 1, ""),
+    "JSON object that ends with a comma": (
+        "a.json",
+        b'{"traceEvents":[' + KERNEL + b",",
+        1,
+        "1 end of the file missing (its closing brackets are not there)",
+    ),
     "JSON cut in a later event": (
         "a.json",
         b"[" + KERNEL + b"," + KERNEL[:30],

@@ -14,9 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.errors import InvalidFileError
+from collector.ledger import Ledger
 from collector.loading import load
+from collector.outputs import output_of
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
-from collector.timeline import Timeline
+from collector.stepstats import run_metadata
+from collector.timeline import Timeline, chrome_trace
 
 
 def step(nodes=3):
@@ -278,15 +281,103 @@ def devices_of(trace):
         as_json(EVENTS)[:-1],
         as_json(EVENTS)[:-1] + ",",
         as_json(EVENTS)[:-1] + ",\n]",
-        '{"displayTimeUnit": "ns", "traceEvents": ' + as_json(EVENTS)[:-1],
         "\ufeff" + as_json(EVENTS),
     ],
-    ids=["list", "no bracket", "comma", "comma and bracket", "no braces", "byte order mark"],
+    ids=["list", "no bracket", "comma", "comma and bracket", "byte order mark"],
 )
 def test_a_trace_without_its_closing_brackets_is_whole(write, text):
     trace = load(write("trace.json", text))
     assert sum(len(device.node_stats) for device in trace.step_stats.dev_stats) == 7
     assert trace.warning == ""
+
+
+UNCLOSED = "end of the file missing (its closing brackets are not there)"
+NO_BASE = "base time cut off (the times do not say the date)"
+
+
+@pytest.mark.parametrize(
+    ("text", "skipped"),
+    [
+        ('{"traceEvents": ' + as_json(EVENTS)[:-1], {UNCLOSED: 1, NO_BASE: 1}),
+        ('{"traceEvents": ' + as_json(EVENTS), {UNCLOSED: 1, NO_BASE: 1}),
+        ('{"traceEvents": ' + as_json(EVENTS) + ', "baseTimeNano', {UNCLOSED: 1, NO_BASE: 1}),
+        ('{"baseTimeNanoseconds": 1700000000000000000, "traceEvents": ' + as_json(EVENTS[:4])[:-1], {UNCLOSED: 1}),
+        ('{"traceEvents": ' + as_json(EVENTS[4:5])[:-1], {UNCLOSED: 1}),
+        ('{"traceEvents": ' + as_json(EVENTS[:4]) + ', "baseTimeNanoseconds": 1700000000000000000} and more', {}),
+        ('{"traceEvents": ' + as_json(EVENTS[:4]) + "}", {}),
+    ],
+    ids=["no brackets", "no brace", "cut in the rest", "base before", "wall times", "more after it", "whole"],
+)
+def test_a_trace_whose_end_is_missing_says_so(write, text, skipped):
+    trace = load(write("trace.json", text))
+    assert trace.skipped == skipped
+    assert sum(len(device.node_stats) for device in trace.step_stats.dev_stats) > 0
+
+
+def test_a_base_time_after_the_events_counts_though_more_follows(write):
+    text = '{"traceEvents": ' + as_json(EVENTS[2:4]) + ', "baseTimeNanoseconds": 1700000000000000000} and more'
+    [device] = load(write("trace.json", text)).step_stats.dev_stats
+    assert device.node_stats[0].all_start_nanos == 1_700_000_000_000_000_500
+
+
+CUT = as_json(EVENTS)[:-20]
+BROKEN_FILES = {
+    "a.json": ('{"traceEvents": ' + CUT, "unreadable rest of the file"),
+    "b.json": ('{"traceEvents": ' + as_json(EVENTS)[:-1], UNCLOSED),
+    "c.json": (as_json([*EVENTS, {"ph": "X", "ts": "soon"}]), "events without a possible time"),
+    "d.json.gz": (gzip.compress(as_json(EVENTS).encode(), mtime=0)[:-12], "gzip streams cut off"),
+    "e.pb": (step(20).SerializeToString()[:400], "nodes cut off"),
+    "f.pb": (step().SerializeToString() + b"\x0a", "unreadable rest of the file"),
+    "g.pb": (step().SerializeToString().replace(b"layer1", b"layer\xff"), "texts that are not UTF-8 (mended)"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_FILES)
+@pytest.mark.parametrize("suffix", [".json", ".pb", ".pbtxt", ".json.gz"])
+def test_what_is_made_of_a_broken_file_says_what_was_lost(write, tmp_path, name, suffix):
+    content, reason = BROKEN_FILES[name]
+    trace = load(write(name, content))
+    made = tmp_path / f"made{suffix}"
+    output_of(made)(trace, made)
+    again = load(made)
+    assert again.run_metadata.provenance.unread[reason] == 1
+    lines = Ledger.of(again.run_metadata.provenance).losses()
+    assert f"{reason} in the file that the step was read from: 1" in lines
+    if suffix == ".json":
+        about = json.loads(made.read_text())["otherData"]
+        assert about["losses"] == about["not_drawn"][-len(lines) :] == lines
+        marks = [event["name"] for event in json.loads(made.read_text())["traceEvents"] if event["ph"] == "i"]
+        assert f"lost: {reason} in the file that the step was read from" in marks
+
+
+def test_a_whole_file_makes_a_trace_that_says_nothing_of_losses(write, tmp_path):
+    made = tmp_path / "made.json"
+    output_of(made)(load(write("step.pb", step().SerializeToString())), made)
+    assert "losses" not in json.loads(made.read_text())["otherData"]
+    assert json.loads(made.read_text())["otherData"]["not_drawn"] == []
+
+
+def test_a_recordings_ledger_comes_back_with_its_drawn_trace(build, tmp_path):
+    made = tmp_path / "made.json"
+    build.counters["records_dropped"] = 7
+    recording = build.kernel("sgemm", 1000).recording()
+    chrome_trace(recording, made)
+    found, expected = load(made).run_metadata.provenance, run_metadata(recording).provenance
+    assert found.ledger == expected.ledger
+    assert Ledger.of(found).losses() == recording.ledger.losses() != []
+    assert (found.collector_version, found.source, found.simulated, found.environment) == (
+        expected.collector_version,
+        expected.source,
+        expected.simulated,
+        expected.environment,
+    )
+
+
+def test_times_of_an_unknown_date_are_not_dated_1970(write, tmp_path):
+    made = tmp_path / "made.json"
+    chrome_trace(load(write("trace.json", as_json(EVENTS[2:4]))), made)
+    about = json.loads(made.read_text())["otherData"]
+    assert (about["base_time_ns"], about["base_time"]) == ("500", "")
 
 
 def test_a_trace_cut_inside_an_event_says_so(write):

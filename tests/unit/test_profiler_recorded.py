@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector import profiler
+from collector import ledger, profiler
 from collector.errors import CollectorError, InvalidFileError
+from collector.ledger import Ledger
 from collector.profiler.advice import registry
 from collector.profiler.collecting import without_collecting
 from collector.profiler.columns import DeviceColumns, read_devices
@@ -159,12 +160,27 @@ def test_each_checker_finds_what_it_is_for_and_nothing_elsewhere(name):
 
 
 def test_losses_come_first_and_thresholds_count():
-    metadata = PROVOKED["small_grids"]
+    metadata = RunMetadata.FromString(PROVOKED["small_grids"].SerializeToString())
     metadata.provenance.ledger["records_dropped"] = 3
     found = registry.advise(read_step(metadata))
     assert found[0].checker == "tracer_losses"
-    assert "records dropped: 3" in found[0].line
+    assert "CUPTI dropped 3 records" in found[0].line
     assert "small_grids" not in _advice(metadata, **{"small_grids.blocks": "4"})
+
+
+LOSSES = [*ledger._LOSSES, "unread"]
+
+
+@pytest.mark.parametrize("figure", LOSSES)
+def test_every_loss_of_the_ledger_is_advice(figure):
+    metadata = RunMetadata.FromString(PROVOKED["small_grids"].SerializeToString())
+    if figure == "unread":
+        metadata.provenance.unread["nodes cut off"] = 3
+    else:
+        metadata.provenance.ledger[figure] = 3
+    [found] = [each for each in registry.advise(read_step(metadata)) if each.checker == "tracer_losses"]
+    [line] = Ledger.of(metadata.provenance).losses()
+    assert line in found.line
 
 
 def test_evidence_is_shown_when_asked_for():

@@ -52,30 +52,13 @@ def _mostly_in(device: Device, rows: Mask, kind: str) -> str:
 
 @checker("tracer_losses")
 def tracer_losses(activity: Activity, limits: Limits) -> Iterator[Advice]:
-    """The tracer itself lost or set apart something."""
+    """The tracer lost or set apart something, or the step's file could not be read whole."""
     ledger = activity.step.ledger
-    lost = {name: count for name, count in ledger.items() if count and name in _LOSSES}
-    if lost:
-        what = ", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in sorted(lost.items()))
-        line = f"what follows is not all that happened ({what}); give the tracer more or larger buffers"
-        yield Advice(Severity.WRONG, line, tuple(f"{name} = {count}" for name, count in sorted(ledger.items())))
-
-
-_LOSSES = frozenset(
-    (
-        "buffers_declined",
-        "buffers_outstanding",
-        "bytes_discarded",
-        "bytes_unparsed",
-        "correlations_unmatched",
-        "invalid_timestamps",
-        "kernels_without_launch",
-        "launches_without_kernel",
-        "records_dropped",
-        "records_unknown_kind",
-    )
-)
-"""Counts of the ledger that mean a loss."""
+    losses = ledger.losses()
+    if losses:
+        figures = (f"{name} = {count}" for name, count in sorted(ledger.as_dict().items()) if count)
+        line = f"what follows is not all that happened: {'; '.join(losses)}"
+        yield Advice(Severity.WRONG, line, tuple(figures))
 
 
 @checker("launch_bound", idle_share=0.2, latency_micros=20)
