@@ -1,15 +1,18 @@
-"""Kernel names: from the linker's spelling to the programmer's, and to one short word.
+"""Kernel names: from the linker's spelling to the programmer's, and to a short one.
 
 >>> demangle("_Z3addIfEvPT_i")
 'void add<float>(float*, int)'
 >>> short_name("_Z3addIfEvPT_i")
-'add'
+'add<float>'
+>>> short_name("void cutlass::Kernel<cutlass_80_tensorop_s1688gemm>(cutlass_80_tensorop_s1688gemm::Params)")
+'Kernel<cutlass_80_tensorop_s1688gemm>'
 """
 
 from __future__ import annotations
 
 import ctypes
 import re
+import zlib
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -61,16 +64,26 @@ def _bind_demangler(runtime: ctypes.CDLL, libc: ctypes.CDLL) -> Callable[[str], 
     return demangle_or_none
 
 
+_LONGEST_ARGUMENTS = 80
+
+
 @lru_cache(_CACHED_NAMES)
 def short_name(name: str) -> str:
-    """Return the function's own name, without scope, template arguments, parameters or return type.
+    """Return the function's own name with its template arguments, without scope, parameters or return type.
+
+    The template arguments are what tells most kernels apart: every CUTLASS kernel is ``cutlass::Kernel<…>``, every
+    elementwise kernel of PyTorch ``vectorized_elementwise_kernel<…>``. They are written without namespaces, casts and
+    the parameters of functions that something is defined in. Arguments of more than 80 characters are cut and end with
+    a checksum of all of them, ``Kernel<a, b~5e0a12f3>``. Overloads whose template arguments are equal, and functions of
+    equal name in two namespaces, have one short name.
 
     ``name`` may be mangled or not. The result is never empty and never holds ``:``, which separates op and kernel in
     a node name.
     """
     whole = demangle(name)
-    found = _mangled_function(whole) if whole.startswith("_Z") else _function(whole)
-    return found.replace(":", "_").strip() or "unknown"
+    own, arguments = _mangled_function(whole) if whole.startswith("_Z") else _function(whole)
+    short = f"{own}<{_short_arguments(arguments)}>" if arguments else own
+    return short.replace(":", "_").strip() or "unknown"
 
 
 # Operators hold the brackets that everything else is found by; their letters are hidden while brackets are counted.
@@ -83,22 +96,76 @@ _HIDDEN = "\x00"
 _OPEN = {")": "(", ">": "<", "]": "[", "}": "{"}
 
 
-def _function(name: str) -> str:
-    """The unqualified name in a demangled declaration; as much of it as can be told when brackets do not match."""
+def _function(name: str) -> tuple[str, str]:
+    """The unqualified name in a demangled declaration, and the template arguments, without their brackets.
+
+    As much of it as can be told when brackets do not match.
+    """
     hidden = _ANONYMOUS.sub(lambda match: _HIDDEN * len(match[0]), name.rstrip())
     hidden = _OPERATOR.sub(lambda match: "operator" + _HIDDEN * (len(match[0]) - 8), hidden)
     hidden = hidden.replace("->", _HIDDEN * 2)
     end = len(hidden)
     while (match := _SUFFIX.search(hidden, 0, end)) and match.start():
         end = match.start()
+    arguments = ""
     for bracket in ")>":  # the parameters, then the function's own template arguments
         if hidden[:end].endswith(bracket):
             start = _opening(hidden, end - 1)
             if start > 0:
+                arguments = name[start + 1 : end - 1] if bracket == ">" else ""
                 end = len(hidden[:start].rstrip())
     # Without brackets this is no C++ declaration but a name that may hold spaces.
     begin = _beginning(hidden, end) if end < len(name) else hidden.rfind("::") + 2 if "::" in hidden else 0
-    return re.sub(r"\[abi:[^\]]*\]", "", name[begin:end])
+    return re.sub(r"\[abi:[^\]]*\]", "", name[begin:end]), arguments
+
+
+_NO_SCOPE = re.compile(r"\((?:anonymous namespace|anonymous class|anonymous)\)::|<unnamed>::|\[abi:[^\]]*\]")
+_CAST = re.compile(r"\((?!bool\))[A-Za-z_][\w:]*(?: (?:int|long|short|char))*\)(?=-?\d)")
+_NUMBER = re.compile(r"\b(\d+)(?:u|l|ul|ll|ull)\b", re.IGNORECASE)
+_LAMBDA = re.compile(r"\{lambda\(([^(){}]*)\)#(\d+)\}|\[lambda\(([^()[\]]*)\) \(instance (\d+)\)\]")
+_CALL = re.compile(r"(?:::)?\boperator ?\(\)(?=\()")
+_NAMESPACES = re.compile(r"(?<![\w>)}\]])(?:[A-Za-z_]\w*::)+")
+_AFTER_PARAMETERS = re.compile(r"(?: (?:const|volatile))*::")
+
+
+def _short_arguments(arguments: str) -> str:
+    """Template arguments as people name them: ``FillFunctor<Half>, Array<char*, 1>``."""
+    text = _NO_SCOPE.sub("", arguments)
+    text = text.replace("(bool)1", "true").replace("(bool)0", "false")
+    text = _NUMBER.sub(r"\1", _CAST.sub("", text))
+    text = _LAMBDA.sub(_lambda, text)
+    text = _without_outer_parameters(_CALL.sub("", text))
+    text = re.sub(r"\s*(?=[>*&])", "", _NAMESPACES.sub("", text).replace("::", ".")).strip()
+    if len(text) <= _LONGEST_ARGUMENTS:
+        return text
+    checksum = f"~{zlib.crc32(arguments.encode('utf-8', 'surrogatepass')):08x}"
+    return text[: _LONGEST_ARGUMENTS - len(checksum)].rstrip() + checksum
+
+
+def _lambda(found: re.Match[str]) -> str:
+    """``{lambda(float)#1}``, in another demangler's words ``[lambda(float) (instance 1)]``, as ``lambda1[float]``."""
+    parameters = found[1] or found[3]
+    return f"lambda{found[2] or found[4]}" + (f"[{parameters}]" if parameters else "")
+
+
+def _without_outer_parameters(text: str) -> str:
+    """``f(int)::g`` as ``f.g``: the parameters of a function tell nothing about what is defined in it."""
+    kept: list[str] = []
+    opened: list[int] = []
+    at = 0
+    while at < len(text):
+        letter = text[at]
+        at += 1
+        if letter == "(":
+            opened.append(len(kept))
+        kept.append(letter)
+        if letter == ")" and opened:
+            start = opened.pop()
+            following = _AFTER_PARAMETERS.match(text, at)
+            if following is not None:
+                kept[start:] = "."
+                at = following.end()
+    return "".join(kept)
 
 
 def _opening(text: str, closing: int) -> int:
@@ -134,13 +201,14 @@ def _beginning(text: str, end: int) -> int:
     return 0
 
 
-def _mangled_function(name: str) -> str:
-    """The last source name of a mangled nested name, for where no demangler is at hand."""
+def _mangled_function(name: str) -> tuple[str, str]:
+    """The last source name of a mangled nested name, and its arguments as they are: for where there is no demangler."""
     at, found = 2, ""
     while at < len(name) and name[at] in "NKVrL":
         at += 1
     if name.startswith("St", at):
         at += 2
+    arguments = ""
     while match := re.compile(r"L?(\d+)").match(name, at):
         start = match.end()
         at = start + int(match[1])
@@ -148,5 +216,6 @@ def _mangled_function(name: str) -> str:
             break
         found = name[start:at]
         if at < len(name) and name[at] == "I":
+            arguments = name[at + 1 :]
             break
-    return found or name
+    return found or name, arguments if found else ""

@@ -5,12 +5,12 @@
 | ``/cpu:0`` | annotations | ``layer1/conv`` | ``layer1/conv = Conv2D(layer1/input)``, without more said ``= conv()`` |
 | ``/cpu:0`` | API calls | ``cudaLaunchKernel`` | ``cudaLaunchKernel = cudaLaunchKernel()`` |
 | ``/gpu:D/stream:all`` | all activities of device D, each once | as below | as below |
-| ``/gpu:D/stream:S`` | kernels | ``op:add`` | ``void add<float>(...) regs:64 shm:0 grid:8,1,1 block:256,1,1`` |
+| ``/gpu:D/stream:S`` | kernels | ``op:add<float>`` | ``void add<float>(...) regs:64 shm:0 grid:8,1,1 block:256,1,1`` |
 | ``/gpu:D/stream:S`` | copies | ``op:MEMCPYHtoD`` | ``MEMCPYHtoD 4096 bytes (Pageable to Device)`` |
 | ``/gpu:D/stream:S`` | memsets | ``op:MEMSET`` | ``MEMSET 4096 bytes (Device)`` |
 | ``/gpu:D/memcpy`` | copies and memsets of device D | as above | as above |
 
-``op`` is the annotation path a launch was made under. Without one it is the second part again: ``add:add``. Readers
+``op`` is the annotation path a launch was made under. Without one it is the second part again: ``sgemm:sgemm``. Readers
 split node names at ``:``, so ``:`` in an annotation becomes ``.``. ``shm`` is static and dynamic shared memory together
 in bytes. The label of a copy between devices ends with `` gpu:0 to gpu:1``. Where two contexts of a device use one
 stream number, ``stream:S`` is that of the context with the lowest number, ``stream:S.C`` that of any other context C.

@@ -77,6 +77,15 @@ std::string_view TakeDetails(std::string_view label, Activity& activity) {
   return label;
 }
 
+// Where the op of `op:kernel` ends; npos in the name of a kernel alone. A C++ name that was not shortened has scopes
+// among its arguments, whose colons separate nothing.
+size_t OpEnd(std::string_view name) {
+  const size_t colon = name.rfind(':');
+  if (colon == npos || colon + 1 == name.size()) return npos;
+  const bool is_only = name.find(':') == colon;
+  return is_only || name.find_first_of("<>()", colon) == npos ? colon : npos;
+}
+
 void Clear(Activity& activity) {
   for (std::string_view Activity::* text :
        {&Activity::full_name, &Activity::op, &Activity::inputs, &Activity::copy_kind, &Activity::from, &Activity::to}) {
@@ -121,11 +130,8 @@ void ReadGpuActivity(const Node& node, Activity& activity) {
     label = label.substr(0, at);
     if (name.empty()) name = node.name;
   }
-  // op:kernel, or the kernel alone. A C++ name that was not shortened has colons that separate nothing.
-  const size_t colon = name.rfind(':');
   activity.name = name;
-  if (colon != npos && colon + 1 < name.size() && name.find_first_of("<(", colon) == npos &&
-      name.find_first_of(">)", colon) == npos) {
+  if (const size_t colon = OpEnd(name); colon != npos) {
     activity.name = name.substr(colon + 1);
     activity.op = name.substr(0, colon > 0 && name[colon - 1] == ':' ? colon - 1 : colon);
     if (activity.op == activity.name) activity.op = {};

@@ -51,12 +51,12 @@ def test_a_step_of_every_cuda_version(cuda, tmp_path):
     assert {"layer1", "layer1/conv", "cudaLaunchKernel", "cuLaunchKernel"} <= set(host)
     assert nodes == {
         "/gpu:0/stream:all": [
-            "layer1/conv:add",
+            "layer1/conv:add<float>",
             "layer1/conv:MEMCPYHtoD",
             "MEMSET:MEMSET",
             "MEMCPYPtoP:MEMCPYPtoP",
         ],
-        "/gpu:0/stream:7": ["layer1/conv:add"],
+        "/gpu:0/stream:7": ["layer1/conv:add<float>"],
         "/gpu:0/stream:9": ["layer1/conv:MEMCPYHtoD", "MEMSET:MEMSET"],
         "/gpu:0/stream:13": ["MEMCPYPtoP:MEMCPYPtoP"],
         "/gpu:0/memcpy": ["layer1/conv:MEMCPYHtoD", "MEMSET:MEMSET", "MEMCPYPtoP:MEMCPYPtoP"],
@@ -140,7 +140,7 @@ def test_sessions_follow_one_another_and_forget(gpu):
             for _ in range(count):
                 gpu.launch(ADD)
         gpu.launch("between")
-        assert session.kernels.names() == ["add"] * count
+        assert session.kernels.names() == ["add<float>"] * count
         assert session.ledger.launches_seen == count
 
 
@@ -167,7 +167,7 @@ def test_an_exception_in_the_body_leaves_the_trace_whole_and_passes_unchanged(gp
     with pytest.raises(ZeroDivisionError) as raised:
         body()
     assert raised.value is mine
-    assert step.kernels.names() == ["add"]
+    assert step.kernels.names() == ["add<float>"]
     assert RunMetadata.FromString((tmp_path / "t.pb").read_bytes()) == step.run_metadata
 
 
@@ -306,7 +306,7 @@ def test_after_trouble_the_next_session_traces(gpu):
     gpu.clear_faults()
     with collector.trace() as step:
         gpu.launch(ADD)
-    assert step.kernels.names() == ["add"]
+    assert step.kernels.names() == ["add<float>"]
 
 
 def run_python(program: str) -> subprocess.CompletedProcess[str]:

@@ -216,7 +216,7 @@ def test_a_profilers_trace_becomes_our_devices(write):
     devices = {device.device: device for device in trace.step_stats.dev_stats}
     assert list(devices) == ["/cpu:0", "/gpu:0/stream:all", "/gpu:0/stream:7", "/gpu:0/memcpy"]
     kernel, copy = devices["/gpu:0/stream:7"].node_stats
-    assert kernel.node_name == "aten.mm:gemm"
+    assert kernel.node_name == "aten.mm:gemm<float>"
     assert kernel.timeline_label == "void ns::gemm<float>(int) regs:40 grid:2,1,1"
     assert kernel.all_start_nanos == 1_700_000_000_001_245_375
     assert kernel.all_end_rel_nanos == 1001  # 1.0009 us, to the nearest nanosecond

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,36 +18,45 @@ DECLARATIONS = {
     "triton_poi_fused_add_0d1d2d3de": "triton_poi_fused_add_0d1d2d3de",
     "loop_add_fusion.1": "loop_add_fusion.1",
     "add(float*, int)": "add",
-    "void add<float>(float*, int)": "add",
+    "void add<float>(float*, int)": "add<float>",
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
-    "(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)": "vectorized_elementwise_kernel",
-    "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, 2, 128>(float*)": "CatArrayBatchedCopy",
+    "(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)": "vectorized_elementwise_kernel<4, "
+    "CUDAFunctor_add<float>, array<char*, 3>>",
+    "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, 2, 128>(float*)": "CatArrayBatchedCopy<"
+    "float, 2, 128>",
     "(anonymous namespace)::softmax_warp_forward(float*)": "softmax_warp_forward",
     "void at::native::unrolled_kernel<at::native::direct_copy(at::TensorIteratorBase&)::"
-    "{lambda()#3}::operator()() const::{lambda(float)#1}, OffsetCalculator<1, unsigned int> >(int)": "unrolled_kernel",
+    "{lambda()#3}::operator()() const::{lambda(float)#1}, OffsetCalculator<1, unsigned int> >(int)": "unrolled_kernel<"
+    "direct_copy.lambda3.lambda1[float], OffsetCalculator<1, unsigned int>>",
+    "void at::native::unrolled_kernel<at::native::direct_copy(at::TensorIteratorBase &)::[lambda() (instance 3)]"
+    "::operator ()() const::[lambda(float) (instance 1)], OffsetCalculator<(int)1, unsigned int>>(int)": "unrolled_"
+    "kernel<direct_copy.lambda3.lambda1[float], OffsetCalculator<1, unsigned int>>",
     "void cutlass::Kernel<cutlass_80_wmma_tensorop_s161616gemm_f16_16x16_128x2_nn_align8>"
-    "(cutlass_80_wmma_tensorop_s161616gemm_f16_16x16_128x2_nn_align8::Params)": "Kernel",
+    "(cutlass_80_wmma_tensorop_s161616gemm_f16_16x16_128x2_nn_align8::Params)": "Kernel<"
+    "cutlass_80_wmma_tensorop_s161616gemm_f16_16x16_128x2_nn_align8>",
     "void cutlass::device_kernel<flash::enable_sm90<flash::Fwd<(bool)1, cute::tuple<cute::C<(8>>2)> > > > >"
-    "(flash::Fwd::Params)": "device_kernel",
-    "void cub::CUB_200700_NS::ReduceKernel<cub::Policy<(cub::Alg)0, 4>, int, float (*)(float)>(int)": "ReduceKernel",
-    "decltype(auto) f<int>(int)": "f",
-    "decltype((a)->b) pick<int>(int*)": "pick",
-    "std::enable_if<(4 > 2), void>::type kernel<4>(int)": "kernel",
+    "(flash::Fwd::Params)": "device_kernel<enable_sm90<Fwd<true, tuple<C<(8>>2)>>>>>",
+    "void cub::CUB_200700_NS::ReduceKernel<cub::Policy<(cub::Alg)0, 4>, int, float (*)(float)>(int)": "ReduceKernel<"
+    "Policy<0, 4>, int, float (*)(float)>",
+    "void cub::DeviceScan<cub::Policy<long, int>::Policy800, int>(int)": "DeviceScan<Policy<long, int>.Policy800, int>",
+    "decltype(auto) f<int>(int)": "f<int>",
+    "decltype((a)->b) pick<int>(int*)": "pick<int>",
+    "std::enable_if<(4 > 2), void>::type kernel<4>(int)": "kernel<4>",
     "Functor::operator()(int) const": "operator()",
-    "void Functor::operator()<int>(int) const": "operator()",
-    "bool ns::operator< <int>(T<int>, T<int>)": "operator<",
+    "void Functor::operator()<int>(int) const": "operator()<int>",
+    "bool ns::operator< <int>(T<int>, T<int>)": "operator<<int>",
     "ns::operator<<(std::ostream&, int)": "operator<<",
     "ns::operator>>(std::istream&, int)": "operator>>",
     "T::operator->() const": "operator->",
     "ns::operator()(int)::{lambda(float)#1}::operator()(float) const": "operator()",
     "Wrapper::operator bool() const": "operator bool",
-    "void run<int>(int) [clone .constprop.0]": "run",
+    "void run<int>(int) [clone .constprop.0]": "run<int>",
     "step(int) (.cold)": "step",
     "void add_kernel[abi:v1](Array<float, 1, C, mutable, aligned>)": "add_kernel",
     "cudapy::__main__::add[abi:v1][abi:cw51cXTLSUwv1sCUt9Uw](Array<float, 1, C, mutable, aligned>, int)": "add",
     "main::'lambda'(int)::run(int)": "run",
     "__nv_static_51__38_tmpxft::fill(int)": "fill",
-    "void ns::f<ns::g<&ns::h(int)>>(int)": "f",
+    "void ns::f<ns::g<&ns::h(int)>>(int)": "f<g<&h(int)>>",
     "my:kernel": "my_kernel",
     "a::b:c": "b_c",
     "memory copy": "memory copy",
@@ -54,18 +66,44 @@ DECLARATIONS = {
 
 
 @pytest.mark.parametrize("declaration", DECLARATIONS, ids=range(len(DECLARATIONS)))
-def test_the_short_name_is_the_functions_own(declaration):
+def test_the_short_name_is_the_functions_own_with_its_template_arguments(declaration):
     assert short_name(declaration) == DECLARATIONS[declaration]
 
 
+def test_long_template_arguments_are_cut_and_still_tell_kernels_apart():
+    declared = "void cublas::gemv<{}, cublas::Params<float const*, float const*, float*, float, double, {}>>(int)"
+    kernels = [declared.format(", ".join(["float"] * 10), last) for last in range(100)]
+    shortened = {short_name(kernel) for kernel in kernels}
+    assert len(shortened) == len(kernels)
+    assert max(map(len, shortened)) == len("gemv<>") + 80
+    assert all(name.startswith("gemv<float, float") and name.endswith(">") for name in shortened)
+
+
+RECORDED = [
+    "hta/a100_rank0of2_nccl_metadata.json.gz",
+    "hta/a100_alexnet.json.gz",
+    "hta/mi250_minitoy.json.gz",
+    "torch_tutorial/h100_transformer_before.json.gz",
+]
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_no_two_kernels_of_a_recorded_trace_share_a_short_name(name, shared):
+    events = json.loads(gzip.decompress((shared / "data" / "gpu_traces" / name).read_bytes()))["traceEvents"]
+    declarations = {event["name"] for event in events if event.get("cat") == "kernel"}
+    assert len(declarations) > 5
+    assert len({short_name(declaration) for declaration in declarations}) == len(declarations)
+
+
 MANGLED = {
-    "_Z3addIfEvPT_i": ("void add<float>(float*, int)", "add"),
+    "_Z3addPfi": ("add(float*, int)", "add"),
+    "_Z3addIfEvPT_i": ("void add<float>(float*, int)", "add<float>"),
     "_ZN2at6native29vectorized_elementwise_kernelILi4EEEvi": (
         "void at::native::vectorized_elementwise_kernel<4>(int)",
-        "vectorized_elementwise_kernel",
+        "vectorized_elementwise_kernel<4>",
     ),
     "_ZN12_GLOBAL__N_17softmaxEPf": ("(anonymous namespace)::softmax(float*)", "softmax"),
-    "_ZSt4sortIPiEvT_S1_": ("void std::sort<int*>(int*, int*)", "sort"),
+    "_ZSt4sortIPiEvT_S1_": ("void std::sort<int*>(int*, int*)", "sort<int*>"),
     "_ZL4fillPfi": ("fill(float*, int)", "fill"),
 }
 
@@ -82,7 +120,8 @@ def test_short_names_are_found_without_a_demangler(name, monkeypatch):
     names.short_name.cache_clear()
     try:
         assert demangle(name) == name
-        assert short_name(name) == MANGLED[name][1]
+        own, is_template, _ = MANGLED[name][1].partition("<")
+        assert short_name(name) == (f"{own}<{name.partition(own + 'I')[2]}>" if is_template else own)
     finally:
         names.demangle.cache_clear()
         names.short_name.cache_clear()
@@ -166,7 +205,12 @@ def test_any_declaration_gives_back_the_name_it_was_made_of(scope, name, argumen
     qualified = "::".join([*scope, name])
     template = f"<{', '.join(arguments)}>" if is_template else ""
     result = "void " if is_template else ""
-    assert short_name(f"{result}{qualified}{template}({', '.join(parameters)}){suffix}") == name
+    short = short_name(f"{result}{qualified}{template}({', '.join(parameters)}){suffix}")
+    if arguments and is_template:
+        assert short.startswith(f"{name}<")
+        assert short.endswith(">")
+    else:
+        assert short == name
 
 
 def test_a_long_hostile_name_takes_no_longer_than_its_length_warrants():

@@ -145,7 +145,7 @@ def test_a_table_is_filtered_sliced_and_iterated(build):
 
 def test_names_come_short_whole_and_as_recorded(build):
     kernels = build.kernel("_Z3addIfEvPT_i", 1).recording().kernels
-    assert kernels.names() == ["add"]
+    assert kernels.names() == ["add<float>"]
     assert kernels.demangled_names() == ["void add<float>(float*, int)"]
     assert kernels.recorded_names() == ["_Z3addIfEvPT_i"]
 
@@ -266,19 +266,19 @@ def test_arrow_tables_hold_the_columns_and_names_as_dictionaries(build):
     assert set(tables) == set(SCHEMA)
     kernels = tables["kernels"]
     assert kernels["start_ns"].to_pylist() == recording.kernels.start_ns.tolist()
-    assert kernels["name"].to_pylist() == ["add"]
+    assert kernels["name"].to_pylist() == ["add<float>"]
     assert kernels["demangled_name"].to_pylist() == ["void add<float>(float*, int)"]
     assert pa.types.is_dictionary(kernels.schema.field("name").type)
     assert tables["annotations"]["name"].to_pylist() == ["op"]
     assert tables["memsets"].num_rows == 0
 
 
-def test_arrow_merges_instances_of_one_template_under_its_short_name(build):
+def test_arrow_names_tell_instances_of_a_template_apart_and_merge_spellings_of_one(build):
     pytest.importorskip("pyarrow")
-    build.kernel("_Z3addIfEvPT_i", 1).kernel("_Z3addIdEvPT_i", 2000)
+    build.kernel("_Z3addIfEvPT_i", 1).kernel("_Z3addIdEvPT_i", 2000).kernel("void add<float>(float*, int)", 4000)
     column = build.recording().kernels.to_arrow()["name"].combine_chunks()
-    assert column.dictionary.to_pylist() == ["add"]
-    assert column.to_pylist() == ["add", "add"]
+    assert sorted(column.dictionary.to_pylist()) == ["add<double>", "add<float>"]
+    assert column.to_pylist() == ["add<float>", "add<double>", "add<float>"]
 
 
 def test_arrow_without_pyarrow_says_what_to_install(build, monkeypatch):

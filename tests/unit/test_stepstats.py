@@ -47,7 +47,7 @@ def test_every_field_of_an_annotated_kernel(build, start_ns):
     )
     node = nodes_of(step_stats(build.recording()), "/gpu:0/stream:7")[0]
     assert node == NodeExecStats(
-        node_name="layer1/conv:add",
+        node_name="layer1/conv:add<float>",
         timeline_label="void add<float>(float*, int) regs:64 shm:1536 grid:8,2,1 block:256,1,1",
         all_start_micros=START_MICROS + 7,
         op_end_rel_micros=3,
@@ -103,7 +103,7 @@ def test_memsets_are_among_the_copies(build):
 def test_what_readers_split_at_is_not_in_the_parts(build):
     build.kernel("ns::k<a::b>", 10, correlation_id=1).annotation("torch::nn::Linear:0", 0, 9, 4, 1)
     name = names_of(step_stats(build.recording()), "/gpu:0/stream:7")[0]
-    assert name == "torch.nn.Linear.0:k"
+    assert name == "torch.nn.Linear.0:k<b>"
 
 
 def test_a_label_never_looks_like_tensorflows_annotation_syntax(build):

@@ -16,7 +16,7 @@ def test_it_names_kernels_copies_devices_and_what_was_counted(build):
         build.kernel("_Z3addIfEvPT_i", 10_000 * number + 1000, 3000, correlation_id=number + 1)
     build.kernel("relu", 60_000, 1000).memcpy(100_000, 1000, num_bytes=25_000).memset(200_000, 1000, num_bytes=500)
     text = summarize(build.recording(), color=False)
-    assert re.search(r"add +3 +9.00 µs +3.00 µs +90.0%", text)
+    assert re.search(r"add<float> +3 +9.00 µs +3.00 µs +90.0%", text)
     assert re.search(r"relu +1 +1.00 µs +1.00 µs +10.0%", text)
     assert re.search(r"HtoD +1 +25,000 +1.00 µs +25.0", text)
     assert re.search(r"memset +1 +500 +1.00 µs +0.5", text)

@@ -364,6 +364,22 @@ def test_own_face_tells_the_step():
     assert trace["displayTimeUnit"] == "ns"
 
 
+@pytest.mark.parametrize(
+    ("node_name", "name", "op"),
+    [
+        ("layer1/conv:Kernel<tensorop_gemm, Array<char*, 2>>", "Kernel<tensorop_gemm, Array<char*, 2>>", "layer1/conv"),
+        ("Kernel<gemm>:Kernel<gemm>", "Kernel<gemm>", None),
+        ("model(1)/conv:gemm<float>", "gemm<float>", "model(1)/conv"),
+        ("ns::f<int>(x)", "ns::f<int>(x)", None),
+    ],
+)
+def test_a_kernel_with_template_arguments_is_told_from_its_op(node_name, name, op):
+    steps = StepStats()
+    steps.dev_stats.add(device="/gpu:0/stream:0").node_stats.add(node_name=node_name, all_start_micros=10)
+    (kernel,) = events(chrome_trace(steps), "X")
+    assert (kernel["name"], kernel["args"].get("op")) == (name, op)
+
+
 def test_arrows_join_calls_and_what_they_caused():
     text = chrome_trace(launched_step())
     slices = {(e["pid"], e["tid"], e["ts"]): e["name"] for e in events(text, "X")}
