@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.intervals import Union
 from collector.names import short_name
 from collector.stepstats import COPY_KINDS
 
@@ -135,16 +136,7 @@ def busy_ns(recording: Recording) -> dict[int, int]:
         np.concatenate([getattr(table, column) for table in tables]) for column in ("device_id", "start_ns", "end_ns")
     )
     rows = {device: devices == device for device in np.unique(devices).tolist()}
-    return {device: _covered_ns(starts[chosen], ends[chosen]) for device, chosen in rows.items()}
-
-
-def _covered_ns(starts: npt.NDArray[Any], ends: npt.NDArray[Any]) -> int:
-    """Length of the union of the intervals."""
-    order = np.argsort(starts, kind="stable")
-    starts, ends = starts[order], np.maximum.accumulate(ends[order])
-    # Each interval counts from where all before it have ended.
-    begins = np.maximum(starts, np.concatenate([starts[:1], ends[:-1]]))
-    return int(np.maximum(ends - begins, 0).sum())
+    return {device: Union.of(starts[chosen], ends[chosen]).length for device, chosen in rows.items()}
 
 
 def _time(nanoseconds: float) -> str:

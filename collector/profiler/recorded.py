@@ -45,6 +45,8 @@ class RecordedStep:
     """What is said of ops, by their paths."""
     stacks: dict[str, list[Frame]]
     """Where ops are in the program, as far as it was remembered, by their paths; outermost frame first."""
+    window: tuple[int, int] | None
+    """When the step began and ended, in nanoseconds since the epoch; None where the file does not say."""
     data: memoryview = field(repr=False)
     """The serialized step."""
 
@@ -76,7 +78,10 @@ def read(data: bytes | memoryview, provenance: Provenance | None = None) -> Reco
             said.setdefault(details.path, details)
     provenance = provenance or Provenance()
     stacks = {path: stack_of(details, provenance) for path, details in said.items() if details.stack}
-    return RecordedStep(host, combined, tuple(names), Ledger.of(provenance), said, stacks, stats)
+    window = (provenance.window_start_nanos, provenance.window_end_nanos)
+    return RecordedStep(
+        host, combined, tuple(names), Ledger.of(provenance), said, stacks, window if any(window) else None, stats
+    )
 
 
 def _is_host(device: str) -> bool:

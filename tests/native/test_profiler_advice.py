@@ -9,11 +9,14 @@ import pytest
 import collector
 from collector.profiler import Profiler
 from collector.profiler.advice import registry
+from collector.profiler.advice.activity import Activity
 from collector.profiler.advice.registry import Severity
 from collector.profiler.steps import read_step
+from collector.summary import busy_ns
 from collector.testing import SimulatedGpu
 
 GRID = (256, 1, 1)
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)"
 TENSOR_GEMM = "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_tn"
 
 
@@ -127,6 +130,18 @@ def _through_host(direct: bool) -> Callable[[SimulatedGpu], None]:
     return run
 
 
+def _collective(beside_kernels: bool) -> Callable[[SimulatedGpu], None]:
+    def run(gpu: SimulatedGpu) -> None:
+        for _ in range(3):
+            gpu.launch("relu", stream=13, duration_ns=500_000, grid=GRID)
+            if not beside_kernels:
+                gpu.synchronize()
+            gpu.launch(ALL_REDUCE, stream=14, duration_ns=400_000, grid=(24, 1, 1))
+            gpu.synchronize()
+
+    return run
+
+
 CASES: dict[str, tuple[Callable[[SimulatedGpu], None], Callable[[SimulatedGpu], None]]] = {
     "launch_bound": (_late_launches, _late_launches_in_a_graph),
     "draining_synchronizations": (_draining, _draining_once),
@@ -139,6 +154,7 @@ CASES: dict[str, tuple[Callable[[SimulatedGpu], None], Callable[[SimulatedGpu], 
     "tensor_core_free_matmuls": (_products("ampere_sgemm_128x64_nn"), _products(TENSOR_GEMM)),
     "default_stream": (_streams(7, 7), _streams(14, 13)),
     "peer_copies": (_peer(beside_kernels=False), _peer(beside_kernels=True)),
+    "exposed_communication": (_collective(beside_kernels=False), _collective(beside_kernels=True)),
     "copies_through_host": (_through_host(direct=False), _through_host(direct=True)),
 }
 """Checker -> a program that has its trouble, and one that has it not."""
@@ -207,6 +223,7 @@ def test_evidence_names_kernels_times_and_ops():
         ("default_stream", "activities", "1000"),
         ("peer_copies", "share", "1"),
         ("copies_through_host", "count", "9"),
+        ("exposed_communication", "share", "1"),
     ],
 )
 def test_every_threshold_counts(name, threshold, value):
@@ -223,6 +240,20 @@ def test_one_line_each_and_more_on_demand():
 
 
 def test_communication_kernels_may_be_small():
-    assert "small_grids" not in _advice(
-        lambda gpu: _kernels(gpu, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", grid=(24, 1, 1))
+    assert "small_grids" not in _advice(lambda gpu: _kernels(gpu, ALL_REDUCE, grid=(24, 1, 1)))
+
+
+def test_a_step_of_nothing_but_communication_is_no_good_step():
+    found = _advice(lambda gpu: _kernels(gpu, ALL_REDUCE, grid=(24, 1, 1)))["exposed_communication"]
+    assert found.line.startswith(
+        "/gpu:0 computes nothing during 400 us of the 400 us in which it communicates (100% of"
     )
+    assert found.evidence == ("ncclDevKernel_AllReduce_Sum_f32_RING_LL: 20 times, 400 us on /gpu:0",)
+
+
+def test_idle_and_busy_time_are_those_of_the_summary():
+    step = _traced(_late_launches)
+    (device,) = Activity(read_step(step.recording)).devices
+    window, busy = step.recording.clock.window_ns, busy_ns(step.recording)[0]
+    assert (device.window_ns, device.busy.length, device.window_name) == (window, busy, "the step")
+    assert int(device.idle.duration.sum()) == window - busy

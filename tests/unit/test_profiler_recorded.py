@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gc
+import json
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import collector
 from collector import ledger, profiler
 from collector.errors import CollectorError, InvalidFileError
 from collector.ledger import Ledger
 from collector.profiler.advice import registry
+from collector.profiler.advice.activity import Activity
 from collector.profiler.collecting import without_collecting
 from collector.profiler.columns import DeviceColumns, read_devices
 from collector.profiler.steps import read_step
@@ -146,6 +149,7 @@ PROVOKED = {
     "small_copies": _step(device=[(f"o{n}:MEMCPYDtoH", 10 + 9 * n, 5, COPY, 1) for n in range(30)]),
     "repeated_copies": _step(device=[("in:MEMCPYHtoD", 10 + 9 * n, 5, COPY, 1) for n in range(4)]),
     "small_grids": _step(device=_kernels(5, grid=8)),
+    "exposed_communication": _step(device=[*_kernels(3), *_kernels(5, name="grad:ncclDevKernel_AllReduce")]),
     "tensor_core_free_matmuls": _step(device=_kernels(5, name="fc:ampere_sgemm_128x64")),
     "default_stream": _step(
         device=[*_kernels(10), ("i:MEMCPYHtoD", 9000, 5, COPY, 1)], streams=[("/gpu:0/stream:7", _kernels(11))]
@@ -157,6 +161,149 @@ PROVOKED = {
 def test_each_checker_finds_what_it_is_for_and_nothing_elsewhere(name):
     assert name in _advice(PROVOKED[name])
     assert name not in _advice(PLAIN)
+
+
+def test_a_device_is_idle_for_reasons_that_add_up():
+    """Two streams of kernels, a copy, a collective and a graph: the causes as worked out by hand, in nanoseconds."""
+    activities = [
+        ("a:A", 100, 200, 0),
+        ("b:B", 200, 250, 30),
+        ("c:MEMCPYHtoD", 120, 220, 60),
+        ("e:ncclDevKernel_AllReduce", 240, 400, 90),
+        ("d:D", 420, 690, 300),
+        ("f:F", 800, 850, 750),
+        ("g:G1", 860, 900, 775),
+        ("g:G2", 890, 930, 775),
+    ]
+    base = 10**18
+    metadata = RunMetadata()
+    metadata.provenance.window_start_nanos, metadata.provenance.window_end_nanos = base, base + 1000
+    host = metadata.step_stats.dev_stats.add(device="/cpu:0")
+    host.node_stats.add(node_name="cudaStreamSynchronize", all_start_nanos=base + 330, op_end_rel_nanos=370)
+    device = metadata.step_stats.dev_stats.add(device="/gpu:0/stream:all")
+    for name, start, end, launched in activities:
+        device.node_stats.add(
+            node_name=name,
+            all_start_nanos=base + start,
+            op_end_rel_nanos=end - start,
+            scheduled_nanos=base + launched,
+        )
+    (found,) = Activity(read_step(metadata)).devices
+    assert (found.busy.length, found.window_ns, int(found.idle.duration.sum())) == (690, 1000, 310)
+    causes = {cause: int(getattr(found.idle, cause).sum()) for cause in CAUSES}
+    assert causes == {
+        "latency": 150,
+        "queued": 30,
+        "unlaunched": 50,
+        "synchronizing": 10,
+        "tail": 70,
+        "unknown": 0,
+    }
+    communication, compute = found.union(found.is_communication), found.union(found.is_compute)
+    assert (compute.length, communication.length, communication.overlap(compute)) == (540, 160, 10)
+
+
+CAUSES = ("queued", "synchronizing", "unlaunched", "latency", "unknown", "tail")
+IDLE_OF_RECORDINGS = {
+    "hta/v100_rank1of2_profile_memory": (732_352_000, 599_837_000, 110_046_000, 22_469_000, 0, 0),
+    "torch_tutorial/h100_transformer_before": (2_181_000, 1_741_000, 425_000, 15_000, 0, 0),
+    "hta/a100_rank0of16_orphan_kernels": (793_037_000, 10_261_000, 3_321_000, 687_370_000, 293_000, 91_792_000),
+    "hta/v100_rank1of2_diff_test_graphs": (27_296_000, 387_000, 21_000, 26_349_000, 0, 539_000),
+    "hta/a100_rank0of2_nccl_metadata": (503_050_991, 471_861_630, 29_137_837, 2_000_134, 51_390, 0),
+}
+"""Recording -> idle, unlaunched, latency, queued, synchronizing, unknown, in ns; by a program of its own."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name.startswith("torch") else pytest.mark.slow) for name in IDLE_OF_RECORDINGS],
+)
+def test_why_recorded_gpus_were_idle(name, shared):
+    step = read_step(collector.load(shared / "data" / "gpu_traces" / f"{name}.json.gz"))
+    (device,) = Activity(step).devices
+    idle = device.idle
+    found = [idle.duration, idle.unlaunched, idle.latency, idle.queued, idle.synchronizing, idle.unknown]
+    assert tuple(int(times.sum()) for times in found) == IDLE_OF_RECORDINGS[name]
+    assert sum(getattr(idle, cause) for cause in CAUSES).tolist() == idle.duration.tolist()
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_exposed_communication_is_what_nothing_overlaps(rank, shared):
+    """Held against the recording's own figures."""
+    folder, name = shared / "data" / "gpu_traces", f"hta/sampled_of128/rank{rank}.json.gz"
+    figures = json.loads((folder / "counts.json").read_text())[name]["gpu"]["per_device"][str(rank)]
+    step = read_step(collector.load(folder / name))
+    (device,) = Activity(step).devices
+    communication, compute = device.union(device.is_communication), device.union(device.is_compute)
+    assert communication.length == figures["comm_busy_ns"]
+    assert compute.length == figures["comp_busy_ns"]
+    assert communication.overlap(compute) == figures["comm_comp_overlap_ns"]
+    assert (device.busy.length, int(device.idle.duration.sum())) == (
+        figures["all_gpu_work"]["busy_ns"],
+        figures["all_gpu_work"]["idle_ns"],
+    )
+    assert "exposed_communication" in {advice.checker for advice in registry.advise(step)}
+
+
+def _kernel_advice(*kernels: str, **options: str) -> dict[str, str]:
+    return _advice(_step(device=[(f"op:{name}", 1000 * n, 900, "", 1) for n, name in enumerate(kernels, 1)]), **options)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "ampere_sgemm_128x64_tn",
+        "volta_sgemm_32x128_nt",
+        "volta_scudnn_128x128_relu_interior_nn_v1",
+        "Kernel<cutlass_80_simt_sgemm_128x32_8x5_tn_align1>",
+        "implicit_convolve_sgemm<float, float, 1024, 5, 5, 3, 3, 3, 1>",
+        "magma_sgemmEx_kernel<float, float, float, true, false, 6, 4, 6, 3, 4>",
+        "sgemm_32x32x32_NN_vec",
+    ],
+)
+def test_kernels_whose_names_say_that_they_use_no_tensor_cores(kernel):
+    assert "100% of the kernel time" in _kernel_advice(kernel)["tensor_core_free_matmuls"]
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "Kernel<cutlass_80_tensorop_s1688gemm_128x64_16x6_tn_align4>",
+        "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_tn",
+        "volta_h884gemm_64x64_ldg8_nn",
+        "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x64x64",
+        "nvjet_hsh_128x128_64x6_2x1_v_bz_coopA_TNN",
+        "triton_gemm_bf16_kernel",
+        "matmul_kernel",
+        "_bf16_gemm_persistent",
+        "gemm",
+        "MatMul",
+        "gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 2, 2>",
+        "maxwell_sgemm_128x64_nn",
+        "ncclKernel_AllReduce",
+    ],
+)
+def test_a_name_that_does_not_say_it_is_no_reason_for_advice_on_tensor_cores(kernel):
+    assert "tensor_core_free_matmuls" not in _kernel_advice(kernel)
+
+
+def test_shares_are_of_what_the_text_says():
+    """30 us of small kernels beside 270 us of others whose grids are not known, or that communicate."""
+    small = ("a:relu", 100, 30, "relu grid:8,1,1 block:256,1,1", 1)
+    others = [("b:gelu", 200, 200, "gelu", 1), ("c:ncclKernel", 500, 70, "ncclKernel grid:2,1,1 block:512,1,1", 1)]
+    assert "small_grids" not in _advice(_step(device=[small, *others]))
+    line = _advice(_step(device=[small, *others]), **{"small_grids.share": "0.1"})["small_grids"]
+    assert line.startswith("kernels of fewer than 64 blocks take 10% of the kernel time of /gpu:0")
+
+
+def test_a_gpu_that_waits_for_what_was_launched_ahead_is_not_launch_bound():
+    ahead = [(f"op{n}:k", 1000 * n, 100, "", 1) for n in range(1, 11)]
+    assert "launch_bound" not in _advice(_step(device=ahead))
+    late = [(f"op{n}:k", 1000 * n, 100, "", 1000 * n - 200) for n in range(1, 11)]
+    line = _advice(_step(device=late))["launch_bound"]
+    assert "/gpu:0 idles 8.1 ms and for 8.1 ms of that the host launches too late (89% of the time from its" in line
+    unknown = [(f"op{n}:k", 1000 * n, 100, "", 0) for n in range(1, 11)]
+    assert "launch_bound" not in _advice(_step(device=unknown))
 
 
 def test_losses_come_first_and_thresholds_count():

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from collector.intervals import Union
 from collector.profiler.columns import DeviceColumns
 from collector.profiler.node_fields import Ints
 from collector.profiler.recorded import RecordedStep
@@ -16,12 +18,46 @@ Mask = NDArray[np.bool_]
 
 _BYTES = re.compile(r"\b(\d{1,18}) bytes\b")
 _GRID = re.compile(r"\bgrid:(\d+),(\d+),(\d+)")
+_COMMUNICATION = re.compile(r"nccl|rccl", re.IGNORECASE)
+
+
+class Idle(NamedTuple):
+    """The times in which nothing runs on a device, and why; in nanoseconds, one row for each, in order.
+
+    ``row`` is the activity that ends the idle time, -1 where none follows. The causes add up to ``ends - begins``:
+    ``queued``: the host had launched that activity before the device became idle, and it waited for something else.
+    Otherwise the time until the launch is ``synchronizing``, as far as the host waited in a synchronizing call, and
+    ``unlaunched`` else; from the launch on it is ``latency``. ``unknown``: the trace does not say when it was launched.
+    ``tail``: nothing follows until the end of the window.
+    """
+
+    row: Ints
+    begins: Ints
+    ends: Ints
+    queued: Ints
+    synchronizing: Ints
+    unlaunched: Ints
+    latency: Ints
+    unknown: Ints
+    tail: Ints
+
+    @property
+    def duration(self) -> Ints:
+        """Length of each."""
+        return self.ends - self.begins
 
 
 class Device:
-    """The activities of one device, by start; times in nanoseconds since the epoch."""
+    """The activities of one device, by start; times in nanoseconds since the epoch.
 
-    def __init__(self, columns: DeviceColumns) -> None:
+    Args:
+        columns: what it did.
+        window: when the step began and ended; None, or one that not all activities lie in: from the first start to the
+            last end.
+        waits: when the host was in a synchronizing call.
+    """
+
+    def __init__(self, columns: DeviceColumns, window: tuple[int, int] | None, waits: Union) -> None:
         order = np.lexsort((columns.end_ns, columns.start_ns))
         self.name = columns.device.partition("/stream:")[0]
         self.start = columns.start_ns[order]
@@ -36,24 +72,62 @@ class Device:
         self.is_peer_copy: Mask = np.array([kind == "MEMCPYPtoP" for kind in kinds], bool)[self.name_id]
         not_kernel = np.array([kind.startswith(("MEMCPY", "MEMSET")) for kind in kinds], bool)
         self.is_kernel: Mask = ~not_kernel[self.name_id]
+        communicates = np.array([bool(_COMMUNICATION.search(kind)) for kind in kinds], bool)
+        self.is_communication: Mask = self.is_kernel & communicates[self.name_id]
+        self.is_compute: Mask = self.is_kernel & ~self.is_communication
+        span = (int(self.start.min()), int(self.end.max())) if len(self) else (0, 0)
+        whole = window is not None and window[0] <= span[0] and span[1] <= window[1]
+        self.window = window if window is not None and whole else span
+        """What busy and idle time are shares of."""
+        self.window_name = "the step" if whole else "the time from its first to its last activity"
+        self._waits = waits
 
     def __len__(self) -> int:
         return len(self.start)
 
-    @cached_property
-    def span_ns(self) -> int:
-        """From the first start to the last end."""
-        return int(self.end.max() - self.start.min()) if len(self) else 0
+    @property
+    def window_ns(self) -> int:
+        """Length of the window."""
+        return self.window[1] - self.window[0]
+
+    def union(self, rows: Mask) -> Union:
+        """When at least one of ``rows`` runs."""
+        return Union.of(self.start[rows], self.end[rows])
 
     @cached_property
-    def gaps(self) -> tuple[Ints, Ints]:
-        """Row after each idle gap, and its length: nothing at all runs on the device meanwhile."""
-        if len(self) < 2:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        busy_until = np.maximum.accumulate(self.end)[:-1]
-        idle = self.start[1:] - busy_until
-        rows = np.flatnonzero(idle > 0) + 1
-        return rows, idle[rows - 1]
+    def busy(self) -> Union:
+        """When anything runs."""
+        return Union.of(self.start, self.end)
+
+    @cached_property
+    def idle(self) -> Idle:
+        """When nothing runs in the window, and why."""
+        begins = np.concatenate([[self.window[0]], self.busy.ends])
+        ends = np.concatenate([self.busy.starts, [self.window[1]]])
+        row = np.concatenate([np.searchsorted(self.start, self.busy.starts), [-1]])
+        kept = ends > begins
+        begins, ends, row = begins[kept], ends[kept], row[kept]
+        launched = self.scheduled[row]
+        is_tail, is_unknown = row < 0, launched <= 0
+        is_queued = launched < begins
+        until = np.clip(launched, begins, ends)
+        waited = self._waits.covered(begins, until)
+        is_late = ~(is_tail | is_unknown | is_queued)
+
+        def where(condition: Mask, times: Ints) -> Ints:
+            return np.where(condition, times, 0)
+
+        return Idle(
+            row,
+            begins,
+            ends,
+            queued=where(is_queued & ~is_tail & ~is_unknown, ends - begins),
+            synchronizing=where(is_late, waited),
+            unlaunched=where(is_late, until - begins - waited),
+            latency=where(is_late, ends - until),
+            unknown=where(is_unknown & ~is_tail, ends - begins),
+            tail=where(is_tail, ends - begins),
+        )
 
     @cached_property
     def copied_bytes(self) -> Ints:
@@ -100,18 +174,6 @@ class Device:
         """The activity's op and kernel, as ``op:kernel``."""
         return self.names[int(self.name_id[row])]
 
-    def covered_ns(self, rows: Mask, cover: Mask) -> int:
-        """How long ``rows`` run while at least one of ``cover`` runs."""
-        marks = np.concatenate([self.start[cover], self.end[cover]])
-        steps = np.concatenate([np.ones(int(cover.sum()), np.int64), -np.ones(int(cover.sum()), np.int64)])
-        if not len(marks):
-            return 0
-        order = np.lexsort((-steps, marks))
-        marks, running = marks[order], np.cumsum(steps[order])
-        held = np.concatenate([[0], np.cumsum(np.diff(marks) * (running[:-1] > 0))])
-        covered = np.interp(self.end[rows] - marks[0], marks - marks[0], held)
-        return int((covered - np.interp(self.start[rows] - marks[0], marks - marks[0], held)).sum())
-
 
 class Activity:
     """One step, as checkers see it."""
@@ -122,7 +184,9 @@ class Activity:
     @cached_property
     def devices(self) -> list[Device]:
         """Accelerators that did anything."""
-        return [Device(columns) for columns in self.step.accelerators if len(columns)]
+        starts, ends = (np.array([call[side] for call in self.synchronizations], np.int64) for side in (0, 1))
+        waits = Union.of(starts, ends)
+        return [Device(columns, self.step.window, waits) for columns in self.step.accelerators if len(columns)]
 
     @property
     def kernel_count(self) -> int:

@@ -7,19 +7,25 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from collector.profiler.advice.activity import Activity, Device, Mask
+from collector.profiler.advice.activity import Activity, Device, Idle, Mask
 from collector.profiler.advice.registry import Advice, Severity, checker
+from collector.profiler.node_fields import Ints
 
 Limits = Mapping[str, float]
 
 _EVIDENCE = 3
-_MATMUL = re.compile(r"gemm|matmul|gemv", re.IGNORECASE)
-_TENSOR_CORE = re.compile(r"tensorop|[hisb]mma|wgmma|xmma|_mma|16816|1688|884|_tc\b|tensor_?core", re.IGNORECASE)
+_PLAIN_MATMUL = re.compile(
+    r"(?:^|[_<])(?:volta|turing|ampere|ada|hopper|blackwell|sm\d+)_(?:b?fp16_)?(?:s|c|gc)gemm"  # cuBLAS
+    r"|(?:volta|turing|ampere)_scudnn|(?:im|ex)plicit_convolve_sgemm"  # cuDNN
+    r"|cutlass_\w*simt_[sc]gemm|(?:^|_)magma_[sc]gemm|^gemmSN_|^[sc]gemm(?:_\d|_largek|$)"
+)
+"""Names of kernels that multiply in single precision without tensor cores. Those of cuBLAS and CUTLASS that use tensor
+cores have digits before ``gemm``, as in ``s1688gemm``. Most names do not say: ``matmul_kernel`` of Triton may be
+either, and a file without kernel names has the op's, ``MatMul``. Kernels for devices older than Volta, the first with
+tensor cores, are left out: ``maxwell_sgemm``."""
 _DEFAULT_STREAM = re.compile(r"/stream:(0|7)$")
 """CUPTI numbers a context's default stream 7, some writers 0."""
 _PEERS = re.compile(r"gpu:\d+ to gpu:\d+")
-_COMMUNICATION = re.compile(r"nccl|rccl", re.IGNORECASE)
-"""Kernels that are small on purpose: they leave the multiprocessors to those that compute."""
 
 
 def _time(nanoseconds: float) -> str:
@@ -65,23 +71,43 @@ def tracer_losses(activity: Activity, limits: Limits) -> Iterator[Advice]:
 def launch_bound(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """The GPU idles because the host launches too late."""
     for device in activity.devices:
-        rows, idle = device.gaps
-        scheduled, start = device.scheduled[rows], device.start[rows]
-        # Launched when the device was idle already, or so shortly before that it cannot have waited in a queue.
-        late = (scheduled > start - idle) | (scheduled > start - 1000 * limits["latency_micros"])
-        waited = int(idle[late].sum())
-        if device.span_ns and waited >= limits["idle_share"] * device.span_ns:
-            share = waited / device.span_ns
-            worst = np.argsort(-idle[late], kind="stable")[:_EVIDENCE]
-            evidence = (
-                f"{_time(idle[late][each])} idle before {device.op_of(int(rows[late][each]))}"
-                for each in worst.tolist()
-            )
+        idle = device.idle
+        # A launch takes effect after some microseconds: what starts so soon has not waited in a queue, unless it comes
+        # from the same launch, of a graph, as the activity before it.
+        is_soon = device.start[idle.row] - device.scheduled[idle.row] <= 1000 * limits["latency_micros"]
+        is_launched_alone = device.scheduled[idle.row] != device.scheduled[idle.row - 1]
+        prompt = np.where(is_soon & is_launched_alone, idle.queued, 0)
+        late = idle.unlaunched + idle.latency + prompt
+        waited = int(late.sum())
+        if waited and waited >= limits["idle_share"] * device.window_ns:
             line = (
-                f"{device.name} idles {_time(waited)} ({share:.0%}) because the host launches too late; "
+                f"{device.name} idles {_time(int(idle.duration.sum()))} and for {_time(waited)} of that the host "
+                f"launches too late ({waited / device.window_ns:.0%} of {device.window_name}); "
                 "batch launches in a CUDA graph or launch ahead"
             )
-            yield Advice(Severity.HIGH, line, tuple(evidence))
+            yield Advice(Severity.HIGH, line, (_causes(idle, prompt), *_longest_waits(device, late)))
+
+
+def _causes(idle: Idle, prompt: Ints) -> str:
+    """What the idle time is made of; the parts add up to it. ``prompt`` is what of ``queued`` was in no queue."""
+    parts = {
+        "the host has not launched": idle.unlaunched,
+        "the launch takes effect": idle.latency + prompt,
+        "the host waits in a synchronizing call": idle.synchronizing,
+        "launched ahead and waiting for something else": idle.queued - prompt,
+        "the launch is not in the trace": idle.unknown,
+        "nothing follows": idle.tail,
+    }
+    return "idle: " + ", ".join(f"{cause} {_time(int(part.sum()))}" for cause, part in parts.items() if part.any())
+
+
+def _longest_waits(device: Device, waited: Ints) -> tuple[str, ...]:
+    worst = np.argsort(-waited, kind="stable")[:_EVIDENCE]
+    return tuple(
+        f"{_time(int(waited[each]))} before {device.op_of(int(device.idle.row[each]))}"
+        for each in worst.tolist()
+        if waited[each]
+    )
 
 
 @checker("draining_synchronizations", count=3)
@@ -92,19 +118,36 @@ def draining_synchronizations(activity: Activity, limits: Limits) -> Iterator[Ad
     starts = np.array([start for start, _, _ in activity.synchronizations])
     ends = np.array([end for _, end, _ in activity.synchronizations])
     for device in activity.devices:
-        rows, idle = device.gaps
-        begins = device.start[rows] - idle
-        nearest = np.searchsorted(starts, begins, side="right") - 1
-        inside = (nearest >= 0) & (begins <= ends[nearest]) & (device.scheduled[rows] >= ends[nearest])
+        idle = device.idle
+        nearest = np.searchsorted(starts, idle.begins, side="right") - 1
+        follows = (idle.row >= 0) & (device.scheduled[idle.row] >= ends[nearest])
+        inside = (nearest >= 0) & (idle.begins > device.window[0]) & (idle.begins <= ends[nearest]) & follows
         drained = int(inside.sum())
         if drained >= max(limits["count"], 1):
             calls = [activity.synchronizations[each][2] for each in nearest[inside].tolist()]
             evidence = (f"{name}: {calls.count(name)} times" for name in sorted(set(calls)))
+            lost = int((idle.synchronizing + idle.latency)[inside].sum())
             line = (
-                f"{drained} synchronisations let {device.name} run dry, {_time(int(idle[inside].sum()))} in all; "
-                "wait for events, or later"
+                f"{drained} synchronisations let {device.name} run dry, which costs {_time(lost)} in all until they "
+                "return and the next launch takes effect; wait for events, or later"
             )
             yield Advice(Severity.HIGH, line, tuple(evidence))
+
+
+@checker("exposed_communication", share=0.2)
+def exposed_communication(activity: Activity, limits: Limits) -> Iterator[Advice]:
+    """Devices exchange data while they compute nothing."""
+    for device in activity.devices:
+        communication, compute = device.union(device.is_communication), device.union(device.is_compute)
+        exposed = communication.length - communication.overlap(compute)
+        busy = device.busy.length
+        if exposed and exposed >= limits["share"] * busy:
+            line = (
+                f"{device.name} computes nothing during {_time(exposed)} of the {_time(communication.length)} in which "
+                f"it communicates ({exposed / busy:.0%} of the time that it is busy); launch communication earlier, "
+                "beside kernels that do not need it, or send less"
+            )
+            yield Advice(Severity.HIGH, line, _longest(device, device.is_communication))
 
 
 @checker("dominating_kernel", share=0.5)
@@ -138,13 +181,19 @@ def copies_could_overlap(activity: Activity, limits: Limits) -> Iterator[Advice]
         if not device.is_kernel.any() or not device.is_copy.any():
             continue
         copies = device.is_copy & ~device.is_peer_copy
-        alone = int(device.duration[copies].sum()) - device.covered_ns(copies, device.is_kernel)
-        if device.span_ns and alone >= limits["share"] * device.span_ns:
+        alone = _time_alone(device, copies)
+        if alone and alone >= limits["share"] * device.window_ns:
             line = (
-                f"copies of {_time(alone)} on {device.name} run beside no kernel ({alone / device.span_ns:.0%} of the "
-                "step); put them on a stream of their own"
+                f"copies of {_time(alone)} on {device.name} run beside no kernel ({alone / device.window_ns:.0%} of "
+                f"{device.window_name}); put them on a stream of their own"
             )
             yield Advice(Severity.MEDIUM, line, _longest(device, copies))
+
+
+def _time_alone(device: Device, rows: Mask) -> int:
+    """How long at least one of ``rows`` runs and no kernel does."""
+    union = device.union(rows)
+    return union.length - union.overlap(device.union(device.is_kernel))
 
 
 @checker("peer_copies", share=0.05)
@@ -154,12 +203,13 @@ def peer_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
         peers = device.is_peer_copy
         if not peers.any():
             continue
-        alone = int(device.duration[peers].sum()) - device.covered_ns(peers, device.is_kernel)
-        if device.span_ns and alone >= limits["share"] * device.span_ns:
+        alone = _time_alone(device, peers)
+        if alone and alone >= limits["share"] * device.window_ns:
             moved = _bytes(int(device.copied_bytes[peers].sum()))
             line = (
                 f"copies between devices keep {device.name} from computing for {_time(alone)} "
-                f"({alone / device.span_ns:.0%} of the step, {moved}); send pieces while others are computed"
+                f"({alone / device.window_ns:.0%} of {device.window_name}, {moved}); send pieces while others are "
+                "computed"
             )
             ways = sorted({found[0] for label in device.labels if (found := _PEERS.search(label))})
             yield Advice(Severity.MEDIUM, line, (*_longest(device, peers), *ways))
@@ -241,16 +291,14 @@ def repeated_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
 def small_grids(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Kernels of too few blocks to give every multiprocessor work."""
     for device in activity.devices:
-        communicates = np.array([bool(_COMMUNICATION.search(name)) for name in device.names], bool)
-        known = device.is_kernel & (device.grid_blocks > 0) & ~communicates[device.name_id]
-        small = known & (device.grid_blocks < limits["blocks"])
-        spent, total = int(device.duration[small].sum()), int(device.duration[known].sum())
-        if spent and spent >= limits["share"] * total:
-            line = (
-                f"kernels of fewer than {limits['blocks']:.0f} blocks take {spent / total:.0%} of the kernel time of "
-                f"{device.name}; give them more work or run some at once"
-            )
-            yield Advice(Severity.MEDIUM, line, _longest(device, small))
+        small = device.is_compute & (device.grid_blocks > 0) & (device.grid_blocks < limits["blocks"])
+        yield from _share_of_kernel_time(
+            device,
+            small,
+            limits["share"],
+            f"kernels of fewer than {limits['blocks']:.0f} blocks take",
+            "give them more work or run some at once",
+        )
 
 
 @checker("tensor_core_free_matmuls", share=0.1)
@@ -258,15 +306,22 @@ def tensor_core_free_matmuls(activity: Activity, limits: Limits) -> Iterator[Adv
     """Matrix products whose kernels do not use tensor cores, by their names."""
     for device in activity.devices:
         kinds = [name.partition(":")[2] or name for name in device.names]
-        plain = np.array([bool(_MATMUL.search(kind)) and not _TENSOR_CORE.search(kind) for kind in kinds], bool)
-        rows = plain[device.name_id] & device.is_kernel
-        spent, total = int(device.duration[rows].sum()), int(device.duration[device.is_kernel].sum())
-        if spent and spent >= limits["share"] * total:
-            line = (
-                f"matrix products without tensor cores take {spent / total:.0%} of the kernel time of {device.name}; "
-                "use TF32, half precision, or sizes that are multiples of 8"
-            )
-            yield Advice(Severity.MEDIUM, line, _longest(device, rows))
+        plain = np.array([bool(_PLAIN_MATMUL.search(kind)) for kind in kinds], bool)[device.name_id]
+        yield from _share_of_kernel_time(
+            device,
+            plain & device.is_kernel,
+            limits["share"],
+            "matrix products without tensor cores (by their kernels' names) take",
+            "use TF32, half precision, or sizes that are multiples of 8",
+        )
+
+
+def _share_of_kernel_time(device: Device, rows: Mask, share: float, take: str, remedy: str) -> Iterator[Advice]:
+    """Advice where ``rows`` take at least a share of the time of all kernels."""
+    spent, total = int(device.duration[rows].sum()), int(device.duration[device.is_kernel].sum())
+    if spent and spent >= share * total:
+        line = f"{take} {spent / total:.0%} of the kernel time of {device.name}; {remedy}"
+        yield Advice(Severity.MEDIUM, line, _longest(device, rows))
 
 
 @checker("default_stream", activities=10)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collector.intervals import Union
 from collector.session import Session
 from collector.table import Table
 from collector.testing.plugin.figures import Figures, figures_of
@@ -14,8 +15,6 @@ from collector.testing.plugin.tracing import new_session
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
-
-    import numpy.typing as npt
 
 
 class StepTable(Table):
@@ -121,28 +120,4 @@ def _devices(table: Table) -> list[int]:
 
 def _covered(rows: Table, by: Table) -> int:
     """Time (ns) of all ``rows`` (each for itself) in which any row of ``by`` runs."""
-    starts, ends = _union(by.start_ns, by.end_ns)
-    if not len(starts):
-        return 0
-    # Time covered from the beginning up to an instant, at every boundary; between boundaries it is linear.
-    boundaries = np.stack([starts, ends], axis=1).ravel()
-    covered = np.concatenate([[0], np.cumsum(ends - starts)])
-
-    def until(instants: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        at = np.searchsorted(boundaries, instants, side="right")
-        inside = at % 2 == 1
-        begun = np.where(inside, boundaries[np.maximum(at - 1, 0)], instants)
-        return covered[at // 2] + np.where(inside, instants - begun, 0)
-
-    return int((until(rows.end_ns) - until(rows.start_ns)).sum())
-
-
-def _union(starts: npt.NDArray[Any], ends: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The intervals as disjoint ones, in order."""
-    if not len(starts):
-        return starts, ends
-    order = np.argsort(starts, kind="stable")
-    starts, reached = starts[order], np.maximum.accumulate(ends[order])
-    first = np.concatenate([[True], starts[1:] > reached[:-1]])
-    last = np.concatenate([first[1:], [True]])
-    return starts[first], reached[last]
+    return int(Union.of(by.start_ns, by.end_ns).covered(rows.start_ns, rows.end_ns).sum())

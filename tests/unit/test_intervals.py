@@ -1,0 +1,39 @@
+"""Unions of intervals, held against sets of whole nanoseconds."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.intervals import Union
+
+INTERVALS = st.lists(st.tuples(st.integers(-20, 60), st.integers(0, 15)), max_size=12)
+
+
+def _union(intervals: list[tuple[int, int]]) -> Union:
+    starts, lengths = (np.array([pair[side] for pair in intervals], np.int64) for side in (0, 1))
+    return Union.of(starts, starts + lengths)
+
+
+def _instants(intervals: list[tuple[int, int]]) -> set[int]:
+    return {instant for start, length in intervals for instant in range(start, start + length)}
+
+
+@given(INTERVALS, INTERVALS)
+def test_lengths_and_overlaps_are_those_of_sets(ones, others):
+    union, other = _union(ones), _union(others)
+    assert union.length == len(_instants(ones))
+    assert union.overlap(other) == other.overlap(union) == len(_instants(ones) & _instants(others))
+    starts, ends = (np.array([start + length * side for start, length in others], np.int64) for side in (0, 1))
+    assert union.covered(starts, ends).tolist() == [len(_instants(ones) & _instants([one])) for one in others]
+    assert (union.starts[1:] > union.ends[:-1]).all()
+
+
+def test_an_interval_that_ends_before_it_starts_is_empty():
+    assert Union.of(np.array([5, 10]), np.array([1, 12])).length == 2
+
+
+def test_times_may_be_those_of_clocks():
+    at = 1_800_000_000 * 10**9
+    assert Union.of(np.array([at]), np.array([at + 7])).covered(np.array([at + 2]), np.array([at + 99])).tolist() == [5]
