@@ -144,7 +144,8 @@ def gpu_activity(node: Any) -> Activity:
         label, name = kernel, annotation.partition("#")[0] or name
     short, op = name, ""
     before, colon, after = name.rpartition(":")
-    if colon and after and not set(after) & set("<>()"):
+    # A C++ name that was not shortened has scopes among its arguments, whose colons separate nothing.
+    if colon and after and (":" not in before or not set(after) & set("<>()")):
         short, op = after, before.removesuffix(":")
         op = "" if op == short else op
     if short.startswith(("MEMCPY", "Memcpy")):

@@ -375,7 +375,8 @@ def test_own_face_tells_the_step():
 )
 def test_a_kernel_with_template_arguments_is_told_from_its_op(node_name, name, op):
     steps = StepStats()
-    steps.dev_stats.add(device="/gpu:0/stream:0").node_stats.add(node_name=node_name, all_start_micros=10)
+    stream = steps.dev_stats.add(device="/gpu:0/stream:0")
+    stream.node_stats.add(node_name=node_name, timeline_label="void f(int)", all_start_micros=10)
     (kernel,) = events(chrome_trace(steps), "X")
     assert (kernel["name"], kernel["args"].get("op")) == (name, op)
 
