@@ -292,13 +292,25 @@ def _split(
 
 def _order(columns: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64] | None:
     """The permutation that brings rows into the order of `_ORDER`, None if they are in it already."""
-    keys = [columns[name] for name in _ORDER if name in columns]
+    names = [name for name in _ORDER if name in columns]
     if "start_ns" in columns and "end_ns" not in columns:
-        keys.insert(0, columns["start_ns"])  # of a moment, not of a stream: what was allocated here is freed there
-    if "device_id" not in columns and "end_ns" in columns:
-        keys[1] = -keys[1]  # of two calls that start together the longer one encloses the other
-    order = np.lexsort(keys[::-1])
-    return None if np.array_equal(order, np.arange(len(order))) else order
+        names.insert(0, "start_ns")  # of a moment, not of a stream: what was allocated here is freed there
+    # Of two calls that start together the longer one encloses the other.
+    keys = [-columns[name] if name == "end_ns" and "stream_id" not in columns else columns[name] for name in names]
+    return None if _is_ordered(keys) else np.lexsort(keys[::-1])
+
+
+def _is_ordered(keys: list[npt.NDArray[Any]], rows_at_once: int = 1 << 16) -> bool:
+    """Whether rows come in the order of ``keys``, first key first. Needs no memory that grows with the rows."""
+    for first in range(0, len(keys[0]) - 1, rows_at_once):
+        part = slice(first, first + rows_at_once + 1)
+        tied = np.ones(len(keys[0][part]) - 1, bool)
+        for key in keys:
+            values = key[part]
+            if (tied & (values[1:] < values[:-1])).any():
+                return False
+            tied &= values[1:] == values[:-1]
+    return True
 
 
 def _balance(

@@ -3,11 +3,14 @@
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +20,39 @@
 
 namespace collector {
 
+// Pages from the system itself, which go back there.
+class Pages {
+ public:
+  // Throws std::bad_alloc.
+  explicit Pages(size_t bytes)
+      : bytes_(bytes), data_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    if (data_ == MAP_FAILED) throw std::bad_alloc();
+  }
+  ~Pages() { ::munmap(data_, bytes_); }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+
+  void* data() const { return data_; }
+
+ private:
+  size_t bytes_;
+  void* data_;
+};
+
+// An array to be filled. A large one has pages of its own: malloc, which has mapped and freed an array of some size,
+// keeps the memory of such arrays from then on, and a large step would cost its size for good.
+inline pybind11::array new_column(const pybind11::dtype& type, size_t rows) {
+  constexpr size_t kLarge = size_t{128} << 10;
+  const std::vector<size_t> shape{rows};
+  const size_t bytes = rows * static_cast<size_t>(type.itemsize());
+  if (bytes < kLarge) return {type, shape};
+  auto pages = std::make_unique<Pages>(bytes);
+  void* const data = pages->data();
+  const pybind11::capsule owner(pages.get(), [](void* owned) { delete static_cast<Pages*>(owned); });
+  static_cast<void>(pages.release());
+  return {type, shape, data, owner};
+}
+
 // A table under construction. `Context` is what the rows of one chain share (a stream's key).
 template <typename Row, typename Context>
 class TableBuilder {
@@ -25,7 +61,7 @@ class TableBuilder {
     for (const store::Column& column : store::columns_of<Row>()) {
       makers_.push_back([column](pybind11::dict& out, size_t rows) -> Filler {
         const std::string type = (column.is_signed ? "i" : "u") + std::to_string(column.bytes);
-        pybind11::array array(pybind11::dtype(type), std::vector<size_t>{rows});
+        pybind11::array array = new_column(pybind11::dtype(type), rows);
         auto* const to = static_cast<char*>(array.mutable_data());
         out[std::string(column.name).c_str()] = std::move(array);
         return [to, column](const Context&, const Row* run, size_t count, size_t at) {
@@ -51,8 +87,8 @@ class TableBuilder {
   TableBuilder& column(const char* name, Get get) {
     using Value = std::decay_t<decltype(get(std::declval<const Context&>(), std::declval<const Row&>()))>;
     makers_.push_back([name, get](pybind11::dict& out, size_t rows) -> Filler {
-      pybind11::array_t<Value> array(static_cast<pybind11::ssize_t>(rows));
-      Value* const to = array.mutable_data();
+      pybind11::array array = new_column(pybind11::dtype::of<Value>(), rows);
+      auto* const to = static_cast<Value*>(array.mutable_data());
       out[name] = std::move(array);
       return [to, get](const Context& context, const Row* run, size_t count, size_t at) {
         for (size_t i = 0; i < count; ++i) to[at + i] = get(context, run[i]);
@@ -61,26 +97,31 @@ class TableBuilder {
     return *this;
   }
 
-  void add(const Context& context, const store::Chunks<Row>& rows) {
-    if (!rows.empty()) parts_.emplace_back(context, &rows);
-    rows_ += rows.size();
+  // The table will take these rows.
+  void add(const Context& context, store::Chunks<Row>& rows) {
+    add(context, rows.size(), [&rows](const Take& take) { rows.take_all(take); });
+  }
+  void add(const Context& context, std::vector<Row>& rows) {
+    add(context, rows.size(), [&rows](const Take& take) {
+      take(rows.data(), rows.size());
+      std::vector<Row>().swap(rows);
+    });
   }
 
-  // {column: array}, in the order of the parts. Column by column within a run, so that both stay in cache.
-  pybind11::dict build() const {
+  // {column: array}, in the order of the parts. Column by column within a run, so that both stay in cache; the memory
+  // of a run is given back behind it, so that rows and columns are never there as a whole both.
+  pybind11::dict build() {
     pybind11::dict out;
     std::vector<Filler> fillers;
     fillers.reserve(makers_.size());
     for (const Maker& make : makers_) fillers.push_back(make(out, rows_));
     const pybind11::gil_scoped_release release;
     size_t at = 0;
-    for (const auto& [context, rows] : parts_) {
-      for (size_t first = 0; first < rows->size(); first += store::Chunks<Row>::kRows) {
-        size_t count = 0;
-        const Row* const run = rows->run(first, count);
-        for (const Filler& fill : fillers) fill(context, run, count, at);
+    for (const Part& part : parts_) {
+      part.take_all([&](const Row* run, size_t count) {
+        for (const Filler& fill : fillers) fill(part.context, run, count, at);
         at += count;
-      }
+      });
     }
     return out;
   }
@@ -88,6 +129,17 @@ class TableBuilder {
  private:
   using Filler = std::function<void(const Context&, const Row*, size_t count, size_t at)>;
   using Maker = std::function<Filler(pybind11::dict&, size_t rows)>;
+  using Take = std::function<void(const Row*, size_t count)>;
+  struct Part {
+    Context context;
+    std::function<void(const Take&)> take_all;
+  };
+
+  template <typename TakeAll>
+  void add(const Context& context, size_t rows, TakeAll take_all) {
+    if (rows != 0) parts_.push_back({context, take_all});
+    rows_ += rows;
+  }
 
   template <size_t kBytes>
   static void gather(const char* from, size_t count, char* to) {
@@ -95,7 +147,7 @@ class TableBuilder {
   }
 
   std::vector<Maker> makers_;
-  std::vector<std::pair<Context, const store::Chunks<Row>*>> parts_;
+  std::vector<Part> parts_;
   size_t rows_ = 0;
 };
 

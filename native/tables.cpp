@@ -1,6 +1,7 @@
 #include "tables.h"
 
 #include <map>
+#include <memory>
 #include <unordered_set>
 #include <utility>
 
@@ -16,52 +17,38 @@ struct Nothing {};
 
 // The rows of every stream: `of` picks the chain.
 template <typename Row>
-py::dict streams_of(const store::Store& store, const store::Chunks<Row> store::Stream::* of) {
+py::dict streams_of(store::Store& store, store::Chunks<Row> store::Stream::* of) {
   TableBuilder<Row, StreamKey> table;
   table.column("device_id", [](const StreamKey& key, const Row&) { return key.device_id; })
       .column("context_id", [](const StreamKey& key, const Row&) { return key.context_id; })
       .column("stream_id", [](const StreamKey& key, const Row&) { return key.stream_id; });
-  for (const auto& [key, stream] : store.streams()) table.add(key, stream.*of);
+  for (auto& [key, stream] : store.streams()) table.add(key, stream.*of);
   return table.build();
 }
 
-template <typename Row>
-py::dict rows_of(const store::Chunks<Row>& rows) {
+template <typename Rows>
+py::dict rows_of(Rows& rows) {
+  using Row = std::decay_t<decltype(rows[0])>;
   TableBuilder<Row, Nothing> table;
   table.add({}, rows);
   return table.build();
 }
 
-// The program's API calls, and the correlation ids of ours.
-struct Calls {
-  store::Chunks<store::ApiCallRow> program;
-  std::unordered_set<uint32_t> own_correlations;
-};
-
-Calls split_calls(const store::Store& store, OwnCalls own) {
-  Calls calls;
-  for (size_t i = 0; i < store.api_calls.size(); ++i) {
-    const store::ApiCallRow& row = store.api_calls[i];
-    if (row.thread_id == own.thread_id && row.start_ns >= own.from_ns) {
-      calls.own_correlations.insert(row.correlation_id);
-    } else {
-      calls.program.append() = row;
-    }
-  }
-  return calls;
-}
-
-template <typename Row>
-store::Chunks<Row> without(const store::Chunks<Row>& rows, const std::unordered_set<uint32_t>& correlations) {
-  store::Chunks<Row> kept;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (correlations.count(rows[i].correlation_id) == 0) kept.append() = rows[i];
-  }
-  return kept;
+// Takes the collector's own API calls out of the store, and what belongs to them.
+void remove_own_calls(store::Store& store, OwnCalls own) {
+  std::unordered_set<uint32_t> correlations;
+  store.api_calls.remove_if([&](const store::ApiCallRow& row) {
+    const bool is_own = row.thread_id == own.thread_id && row.start_ns >= own.from_ns;
+    if (is_own) correlations.insert(row.correlation_id);
+    return is_own;
+  });
+  const auto belongs = [&correlations](const auto& row) { return correlations.count(row.correlation_id) != 0; };
+  store.external_correlations.remove_if(belongs);
+  store.synchronizations.remove_if(belongs);
 }
 
 py::dict api_calls_of(const cupti::Library& library, store::StringTable& strings,
-                      const store::Chunks<store::ApiCallRow>& rows) {
+                      store::Chunks<store::ApiCallRow>& rows) {
   using Row = store::ApiCallRow;
   std::map<std::pair<uint8_t, uint32_t>, uint32_t> names;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -77,16 +64,10 @@ py::dict api_calls_of(const cupti::Library& library, store::StringTable& strings
   return table.build();
 }
 
-py::dict annotations_of(store::StringTable& strings, const std::vector<store::AnnotationRow>& annotations,
+py::dict annotations_of(store::StringTable& strings, std::vector<store::AnnotationRow> annotations,
                         const std::vector<std::string>& paths) {
-  using Row = store::AnnotationRow;
-  store::Chunks<Row> rows;
-  for (const Row& annotation : annotations) {
-    Row& row = rows.append();
-    row = annotation;
-    row.path_id = strings.intern(paths[annotation.path_id]);
-  }
-  return rows_of(rows);
+  for (store::AnnotationRow& row : annotations) row.path_id = strings.intern(paths[row.path_id]);
+  return rows_of(annotations);
 }
 
 py::list strings_of(const store::StringTable& strings) {
@@ -101,20 +82,22 @@ py::list strings_of(const store::StringTable& strings) {
 
 }  // namespace
 
-py::dict tables_of(const cupti::Library& library, store::Store& store,
-                   const std::vector<store::AnnotationRow>& annotations,
+py::dict tables_of(const cupti::Library& library, store::Store& store, std::vector<store::AnnotationRow> annotations,
                    const std::vector<std::string>& annotation_paths, OwnCalls own_calls) {
-  const Calls calls = split_calls(store, own_calls);
+  // Also where memory runs out half-way: nobody will come for the rest.
+  const std::unique_ptr<store::Store, void (*)(store::Store*)> emptied(&store,
+                                                                       [](store::Store* taken) { taken->clear(); });
+  remove_own_calls(store, own_calls);
   py::dict tables;
   tables["kernels"] = streams_of(store, &store::Stream::kernels);
   tables["memcpys"] = streams_of(store, &store::Stream::memcpys);
   tables["memsets"] = streams_of(store, &store::Stream::memsets);
-  tables["api_calls"] = api_calls_of(library, store.strings, calls.program);
-  tables["external_correlations"] = rows_of(without(store.external_correlations, calls.own_correlations));
-  tables["synchronizations"] = rows_of(without(store.synchronizations, calls.own_correlations));
+  tables["api_calls"] = api_calls_of(library, store.strings, store.api_calls);
+  tables["external_correlations"] = rows_of(store.external_correlations);
+  tables["synchronizations"] = rows_of(store.synchronizations);
   tables["overheads"] = rows_of(store.overheads);
   tables["memory_operations"] = rows_of(store.memory_operations);
-  tables["annotations"] = annotations_of(store.strings, annotations, annotation_paths);
+  tables["annotations"] = annotations_of(store.strings, std::move(annotations), annotation_paths);
   py::dict out;
   out["tables"] = tables;
   out["strings"] = strings_of(store.strings);

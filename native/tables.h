@@ -18,10 +18,10 @@ struct OwnCalls {
   int64_t from_ns;
 };
 
-// {"tables": {table: {column: array}}, "strings": [text]}. Interns API names and annotation paths in the store's
-// string table.
+// {"tables": {table: {column: array}}, "strings": [text]}. Takes the rows out of the store, which is empty afterwards:
+// the memory of one is given back as that of the other is filled.
 pybind11::dict tables_of(const cupti::Library& library, store::Store& store,
-                         const std::vector<store::AnnotationRow>& annotations,
+                         std::vector<store::AnnotationRow> annotations,
                          const std::vector<std::string>& annotation_paths, OwnCalls own_calls);
 
 }  // namespace collector

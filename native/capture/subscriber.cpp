@@ -275,6 +275,7 @@ void Subscriber::roll_back() {
   accepting_.store(false, std::memory_order_release);
   unsubscribe();
   stop_decoding();
+  store_.clear();
 }
 
 void Subscriber::set_attributes() {

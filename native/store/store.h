@@ -1,54 +1,16 @@
-// Where decoded rows wait until the session ends: chunks that grow without moving, one chain per stream.
+// Where decoded rows wait until the session ends: one list for each kind and, of a device's work, for each stream.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <tuple>
-#include <vector>
 
+#include "store/blocks.h"
+#include "store/chunks.h"
 #include "store/rows.h"
 #include "store/string_table.h"
 
 namespace collector::store {
-
-// A list that never moves its rows. Growth, not decoding, is what storing costs (cold memory is 3 times slower),
-// so chunks are kept and used again by the next session.
-template <typename Row>
-class Chunks {
- public:
-  static constexpr size_t kRows = 4096;
-
-  Row& append() {
-    if (used_ == chunks_.size() * kRows) chunks_.push_back(std::make_unique<Row[]>(kRows));
-    Row& row = chunks_[used_ / kRows][used_ % kRows];
-    ++used_;
-    return row;
-  }
-
-  size_t size() const { return used_; }
-  bool empty() const { return used_ == 0; }
-  Row& operator[](size_t i) { return chunks_[i / kRows][i % kRows]; }
-  const Row& operator[](size_t i) const { return chunks_[i / kRows][i % kRows]; }
-
-  // The rows from `first` on that lie together in memory.
-  const Row* run(size_t first, size_t& count) const {
-    const size_t skipped = first % kRows;
-    count = used_ - first < kRows - skipped ? used_ - first : kRows - skipped;
-    return chunks_[first / kRows].get() + skipped;
-  }
-
-  // Forgets the rows but keeps their memory, up to a limit: one huge session must not pin its size for good.
-  void clear() {
-    constexpr size_t kKeep = 64;
-    if (chunks_.size() > kKeep) chunks_.resize(kKeep);
-    used_ = 0;
-  }
-
- private:
-  std::vector<std::unique_ptr<Row[]>> chunks_;
-  size_t used_ = 0;
-};
 
 struct StreamKey {
   uint32_t device_id;
@@ -63,6 +25,8 @@ struct StreamKey {
 };
 
 struct Stream {
+  Stream(StreamKey stream_key, Blocks& blocks) : key(stream_key), kernels(blocks), memcpys(blocks), memsets(blocks) {}
+
   StreamKey key;
   Chunks<KernelRow> kernels;
   Chunks<MemcpyRow> memcpys;
@@ -71,7 +35,13 @@ struct Stream {
 
 // Not thread-safe: written by the decode thread, read after it has stopped.
 class Store {
+ private:
+  Blocks blocks_;  // first, as it must outlive the lists
+
  public:
+  // Keeps at most `stock_bytes` for the next session once it is cleared.
+  explicit Store(size_t stock_bytes = Blocks::kStockBytes) : blocks_(stock_bytes) {}
+
   Stream& stream(StreamKey key) {
     if (last_ != nullptr && last_->key == key) return *last_;
     return find_stream(key);
@@ -79,17 +49,20 @@ class Store {
 
   // Streams by (device, context, stream).
   const std::map<StreamKey, Stream>& streams() const { return streams_; }
+  std::map<StreamKey, Stream>& streams() { return streams_; }
 
-  // Puts each stream's rows into time order: CUPTI's buffers, and threads' buffers among them, come in any.
+  // Puts the rows of each list into the order that collector.recording gives a table, which then need not make a
+  // sorted copy. CUPTI's buffers, and threads' buffers among them, come in any order. Works in place.
   void sort();
 
+  // Forgets everything, the streams as well: a program may make new ones for each step.
   void clear();
 
-  Chunks<ApiCallRow> api_calls;
-  Chunks<ExternalCorrelationRow> external_correlations;
-  Chunks<SynchronizationRow> synchronizations;
-  Chunks<OverheadRow> overheads;
-  Chunks<MemoryOperationRow> memory_operations;
+  Chunks<ApiCallRow> api_calls{blocks_};
+  Chunks<ExternalCorrelationRow> external_correlations{blocks_};
+  Chunks<SynchronizationRow> synchronizations{blocks_};
+  Chunks<OverheadRow> overheads{blocks_};
+  Chunks<MemoryOperationRow> memory_operations{blocks_};
   StringTable strings;
 
  private:

@@ -24,8 +24,8 @@ uint32_t StringTable::confirm_address(const char* text) {
 }
 
 void StringTable::clear() {
-  ids_.clear();
-  texts_.clear();
+  ids_ = {};
+  texts_ = {};
   cache_.assign(kCacheLines, CacheLine{});
 }
 

@@ -55,6 +55,26 @@ def test_an_enclosing_call_comes_before_the_call_inside_it_that_starts_with_it(b
     assert build.recording().api_calls.names() == ["outer", "inner"]
 
 
+def test_waits_come_in_order_of_context_stream_and_time(build, start_ns):
+    for stream, start, duration in ((9, 10, 5), (7, 20, 5), (7, 10, 50), (7, 10, 5)):
+        times = {"start_ns": start_ns + start, "end_ns": start_ns + start + duration}
+        build.raw("synchronizations", context_id=1, stream_id=stream, **times)
+    waits = build.recording().synchronizations
+    assert waits.stream_id.tolist() == [7, 7, 7, 9]
+    assert (waits.start_ns - start_ns).tolist() == [10, 10, 20, 10]
+    assert waits.duration_ns.tolist() == [5, 50, 5, 5]
+
+
+@pytest.mark.parametrize("misplaced", [0, 65_535, 65_536, 65_537, 199_998])
+def test_one_row_out_of_order_among_many_is_put_in_its_place(build, start_ns, misplaced):
+    capture = build.capture()
+    times = start_ns + np.arange(200_000)
+    times[misplaced : misplaced + 2] = times[misplaced : misplaced + 2][::-1]
+    rows = {name: np.zeros(len(times), dtype) for name, dtype in SCHEMA["api_calls"].items()}
+    capture["tables"]["api_calls"] = {**rows, "start_ns": times, "end_ns": times}
+    assert (np.diff(Recording.from_capture(capture).api_calls.start_ns) == 1).all()
+
+
 @pytest.mark.parametrize(
     ("start", "end"),
     [(0, 0), (0, 5), (5, 0), (9, 5), (-4, 5)],

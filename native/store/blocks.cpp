@@ -1,0 +1,34 @@
+#include "store/blocks.h"
+
+#include <sys/mman.h>
+
+#include <new>
+
+namespace collector::store {
+
+Blocks::~Blocks() {
+  for (void* const block : stock_) ::munmap(block, kBlockBytes);
+}
+
+void* Blocks::take() {
+  // Room for every block that is out, so that giving one back never allocates.
+  if (stock_.capacity() <= stock_.size() + out_) stock_.reserve(2 * (stock_.size() + out_ + 1));
+  void* block = nullptr;
+  if (stock_.empty()) {
+    block = ::mmap(nullptr, kBlockBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED) throw std::bad_alloc();
+  } else {
+    block = stock_.back();
+    stock_.pop_back();
+  }
+  ++out_;
+  return block;
+}
+
+void Blocks::give(void* block) noexcept {
+  --out_;
+  // Where the system has no room to split a mapping, the block is kept as well.
+  if (stock_.size() < stock_blocks_ || ::munmap(block, kBlockBytes) != 0) stock_.push_back(block);
+}
+
+}  // namespace collector::store
