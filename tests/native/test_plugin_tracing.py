@@ -1,5 +1,7 @@
 """What the plugin sees of each test, and how it judges it, in whole pytest runs on the simulated GPU."""
 
+import re
+
 import pytest
 from plugin_runs import needs_lines, report_of, run
 
@@ -212,6 +214,40 @@ def test_limits_pass_and_fail_with_what_ran_and_where_from(pytester):
     assert tests["test_expected"]["outcome"] == "xfailed"
     assert tests["test_exceeded"]["limits"][0] == {"name": "kernels", "maximum": 2, "measured": 3, "exceeded": True}
     assert tests["test_kept"]["limits"][-1] == {"name": "devices", "maximum": 1, "measured": 1, "exceeded": False}
+
+
+KEPT = """
+import gc, pytest
+from collector.recording import Recording
+
+def recordings():
+    gc.collect()
+    return sum(isinstance(each, Recording) for each in gc.get_objects())
+
+@pytest.fixture(params=range(4))
+def earlier(request, simulated_gpu, gpu_trace):
+    simulated_gpu.launch("in_setup")
+    yield recordings()
+    simulated_gpu.launch("in_teardown")
+
+@pytest.mark.gpu_limits(kernels=1)
+@pytest.mark.gpu_leaks
+@pytest.mark.parametrize("ending", ["passes", "fails", "exceeds"])
+def test_n(simulated_gpu, gpu_trace, earlier, ending):
+    with gpu_trace() as step:
+        simulated_gpu.launch("sgemm", count=2 if ending == "exceeds" else 1)
+    assert earlier <= MOST
+    assert ending != "fails", "on purpose"
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--gpu-trace=traces", "--gpu-trace-keep=always"]], ids=["plain", "kept"])
+def test_recordings_go_with_their_test(pytester, options):
+    # The last failure's frames hold its step: Python keeps them as sys.last_traceback. In a process of its own, because
+    # pytester notes every hook's arguments, and with them every failure.
+    result = run(pytester, KEPT.replace("MOST", "5"), "--gpu-simulate", *options, apart=True)
+    result.assert_outcomes(passed=4, failed=8)
+    assert not re.search(r"assert \d+ <= 5", str(result.stdout))
 
 
 LOSSY = """

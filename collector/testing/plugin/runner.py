@@ -184,6 +184,8 @@ class GpuRunner:
         said = running.as_report(report.when)
         if said is not None:
             report.collector_gpu = said  # type: ignore[attr-defined]
+        if call.when == "teardown":
+            del item.stash[_RUNNING]  # pytest keeps every item to the end of the run, and with it what was recorded
         return report
 
     def _admit(self, item: pytest.Item) -> Running:
