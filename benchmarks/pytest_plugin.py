@@ -2,7 +2,8 @@
 
 Claims: a run that does not ask for the plugin starts at most 5 ms later than one without it and imports neither numpy
 nor the native module; with ``--gpu-trace`` a test that does nothing on the GPU costs at most 1 ms more. Where a test is
-judged by its memory operations, recording them costs less than recording the calls that make them.
+judged by its memory operations, recording them costs less than recording the calls that make them. A loop of 2,000,000
+iterations of plain Python takes at most 1.3 times as long in a test with a limit.
 
 Whole pytest runs by turns: without the plugin (``-p no:collector``), with it, and tracing on the simulated GPU.
 Start-up is a run of one empty test, per test the difference between a run of many and of few; all is processor time,
@@ -37,6 +38,55 @@ found = time.process_time()
 point.load()
 loaded = time.process_time()
 print(json.dumps({"ms": 1000 * (loaded - found), "modules": sorted(set(sys.modules) - before)}))
+"""
+
+LOOPS = """
+import json, time
+import pytest
+
+def adds(a, b):
+    return a + b
+
+def plain():
+    total = 0
+    for i in range(2_000_000):
+        total += i * i
+
+def calls():
+    total = 0
+    for i in range(2_000_000):
+        total = adds(total, i)
+
+def operators():
+    i, kept = 0, []
+    while i < 2_000_000:
+        i += 1
+        kept.append(i)
+        if i % 3:
+            kept.pop()
+
+LOOPS = (plain, calls, operators)
+spent = {}
+
+def run(kind):
+    for loop in LOOPS:
+        start = time.process_time()
+        loop()
+        spent.setdefault(loop.__name__, {}).setdefault(kind, []).append(time.process_time() - start)
+
+@pytest.mark.parametrize("n", range(5))
+def test_free(n, simulated_gpu):
+    run("free")
+
+@pytest.mark.parametrize("n", range(5))
+@pytest.mark.gpu_limits(kernels=1)
+def test_limited(n, simulated_gpu):
+    run("limited")
+
+def test_result():
+    ratios = {name: min(times["limited"]) / min(times["free"]) for name, times in spent.items()}
+    with open("loops.json", "w") as file:
+        json.dump(ratios, file)
 """
 
 ALLOCATIONS = 20_000
@@ -89,6 +139,9 @@ def measure(rounds: int) -> dict[str, object]:
         for _ in range(rounds):
             for kind, count in spent:
                 spent[kind, count].append(processor_s([*KINDS[kind], f"test_{count}.py"], folder))
+        (folder / "test_loops.py").write_text(LOOPS)
+        processor_s(["--gpu-simulate", "test_loops.py"], folder)
+        loops = json.loads((folder / "loops.json").read_text())
         program = [sys.executable, "-c", IMPORT]
         runs = [
             subprocess.run(program, cwd=folder, env=environment(folder), capture_output=True, check=True)
@@ -114,6 +167,7 @@ def measure(rounds: int) -> dict[str, object]:
         "per_operation_us": record["nothing"],
         "per_operation_more_with_its_calls_us": record["calls"] - record["nothing"],
         "per_operation_more_with_its_record_us": record["both"] - record["calls"],
+        **{f"loop_{name}_limited_to_free": ratio for name, ratio in loops.items()},
         "processors": os.cpu_count(),
         "rounds": rounds,
     }

@@ -22,7 +22,10 @@ filterwarnings =
     ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning
 """
 
-needs_lines = pytest.mark.skipif(sys.gettrace() is not None, reason="beside a coverage tool the plugin notes no lines")
+needs_lines = pytest.mark.skipif(
+    sys.version_info < (3, 12) and sys.gettrace() is not None,
+    reason="beside a coverage tool the plugin notes no lines before Python 3.12",
+)
 
 # A run in this process forgets what it imported, and numpy can be imported once: so all of it is imported before.
 for module in pkgutil.iter_modules(collector.testing.plugin.__path__):

@@ -1,6 +1,7 @@
 """What the plugin sees of each test, and how it judges it, in whole pytest runs on the simulated GPU."""
 
 import re
+import sys
 
 import pytest
 from plugin_runs import needs_lines, report_of, run
@@ -187,7 +188,7 @@ def test_step_unit(simulated_gpu, gpu_trace):
 
 @needs_lines
 def test_limits_pass_and_fail_with_what_ran_and_where_from(pytester):
-    result = run(pytester, LIMITS, "--gpu-simulate", "--gpu-report=out.json")
+    result = run(pytester, LIMITS, "--gpu-simulate", "--gpu-report=out.json", "--gpu-lines")
     result.assert_outcomes(passed=3, failed=5, xfailed=1)
     result.stdout.fnmatch_lines(
         [
@@ -214,6 +215,42 @@ def test_limits_pass_and_fail_with_what_ran_and_where_from(pytester):
     assert tests["test_expected"]["outcome"] == "xfailed"
     assert tests["test_exceeded"]["limits"][0] == {"name": "kernels", "maximum": 2, "measured": 3, "exceeded": True}
     assert tests["test_kept"]["limits"][-1] == {"name": "devices", "maximum": 1, "measured": 1, "exceeded": False}
+
+
+UNASKED = """
+import sys, pytest
+
+def launches(gpu):
+    assert sys.gettrace() is TRACED
+    for _ in range(3):
+        gpu.launch("sgemm")
+    gpu.malloc(64)
+
+@pytest.mark.gpu_limits(kernels=1)
+def test_limit(simulated_gpu):
+    launches(simulated_gpu)
+
+def test_step(simulated_gpu, gpu_trace):
+    with gpu_trace(kernels=1):
+        launches(simulated_gpu)
+
+@pytest.mark.gpu_leaks
+def test_leak(simulated_gpu):
+    launches(simulated_gpu)
+"""
+
+
+def test_a_message_without_a_line_says_how_to_get_it(pytester):
+    result = run(pytester, UNASKED.replace("TRACED", repr(sys.gettrace())), "--gpu-simulate")
+    result.assert_outcomes(passed=1, failed=2, errors=1)
+    remedy = "Lines that are not known: before Python 3.12 lines are noted only with --gpu-lines (gpu_lines = true in *"
+    if sys.version_info < (3, 12):
+        assert sum("--gpu-lines" in line for line in result.outlines) == 3
+        result.stdout.fnmatch_lines([remedy])
+    else:
+        assert sum("test_step.py:7" in line for line in result.outlines) == 2
+        assert sum("test_step.py:8" in line for line in result.outlines) == 3
+        result.stdout.no_fnmatch_line("*Lines that are not known*")
 
 
 KEPT = """

@@ -56,7 +56,7 @@ def test_cpu():
 
 @needs_lines
 def test_a_leak_is_an_error_that_names_what_was_not_freed(pytester):
-    result = run(pytester, LEAKS, "--gpu-simulate", "--gpu-report=out.json")
+    result = run(pytester, LEAKS, "--gpu-simulate", "--gpu-report=out.json", "--gpu-lines")
     result.assert_outcomes(passed=6, errors=1)
     result.stdout.fnmatch_lines(
         [
@@ -119,7 +119,7 @@ def test_only_what_is_kept_is_named(simulated_gpu):
 
 
 def test_garbage_and_host_memory_are_no_leaks(pytester):
-    result = run(pytester, GARBAGE, "--gpu-simulate", "--gpu-report=out.json", apart=True)
+    result = run(pytester, GARBAGE, "--gpu-simulate", "--gpu-report=out.json", "--gpu-lines", apart=True)
     result.assert_outcomes(passed=2, errors=1)
     _, tests = report_of(pytester)
     leak = tests["test_only_what_is_kept_is_named"]["leak"]

@@ -23,11 +23,14 @@ from collector.testing.simulator_library import library_path
 pytest_plugins = ["pytester"]
 
 BLOCK = re.compile(r"(?:<!-- not run: saved as (\S+) -->\n)?^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COLUMNS = 100
 COLLECTED = r"(?:collected \d+ items?[^\n]*|\d+ workers? \[[^\n]*)"
 HEADER = re.compile(rf"=+ test session starts =+\n.*?^{COLLECTED}\n+", re.MULTILINE | re.DOTALL)
 JQ = re.compile(r"""jq '\.tests\[\] \| select\(\.nodeid == "(.*?)"\) \| \.phases\.call' (\S+)""")
+# With lines, as the page shows them from Python 3.12 on.
 INI = """
 [pytest]
+gpu_lines = true
 addopts = -p no:hypothesispytest -p no:cacheprovider -p no:timeout{more}
 filterwarnings = ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning
 """
@@ -44,7 +47,7 @@ def reader(pytester, monkeypatch):
     for name in ("COLLECTOR_LIBCUDA", "COLLECTOR_LIBCUPTI"):
         monkeypatch.setenv(name, str(library_path()))
     monkeypatch.setenv("COLLECTOR_SIMULATED_DEVICES", "0")
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     return Reader(pytester)
@@ -83,6 +86,7 @@ class Reader:
         out, error = (str(text) for text in (done.stdout, done.stderr))
         text = HEADER.sub("", f"{out.strip(chr(10))}\n{error}").strip("\n")
         text = text.replace(str(self._folder), "/project").replace(str(Path("/project").resolve()), "/project")
+        text = re.sub(r"^=+ (.* in )\d+\.\d+s(?: \([\d:]+\))? =+$", _centred, text, flags=re.MULTILINE)
         text = re.sub(r"\d+\.\d+s\b", "0.12s", text)
         text = re.sub(r"^\[gw\d+\] \w+ -- Python .*\n", "", text, flags=re.MULTILINE)
         text = re.sub(r"^-+ (generated xml file: .*) -+$", r"--- \1 ---", text, flags=re.MULTILINE)
@@ -92,6 +96,12 @@ class Reader:
         if workers:  # whichever was faster
             text = re.sub(r"^[.FEs]+(?= +\[)", lambda dots: "".join(sorted(dots[0])), text, flags=re.MULTILINE)
         return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+def _centred(found):
+    """pytest's last line as it is after 0.12 s: one that took 10 s is shorter by a sign."""
+    title = f" {found[1]}0.12s "
+    return f"{'=' * ((COLUMNS - len(title)) // 2)}{title}".ljust(COLUMNS, "=")
 
 
 def outputs(text, reader):

@@ -1,4 +1,4 @@
-"""The plugin's small parts, each by itself: options, markers' requirements, names, sharing, leaks, snapshots, lines."""
+"""The plugin's small parts, each by itself: options, markers' requirements, names, sharing, leaks, snapshots."""
 
 import sys
 import types
@@ -6,11 +6,9 @@ import types
 import numpy as np
 import pytest
 
-from collector.testing.plugin import lines as lines_module
 from collector.testing.plugin.artifacts import longest, safe_name
 from collector.testing.plugin.devices import Device, Found, why_not
 from collector.testing.plugin.leaks import LeakCheck, Memory, allocators, grown, judge_leak
-from collector.testing.plugin.lines import Lines
 from collector.testing.plugin.markers import Requirement
 from collector.testing.plugin.options import Keep, OptionError, parse_keep
 from collector.testing.plugin.sharing import Claim, Sharing, device_names, granted, rotated
@@ -316,64 +314,6 @@ def test_pytorchs_profiler_and_ours_take_turns(monkeypatch):
     assert tracing.said == [REASON, "prepared kineto", "resumed"]
     turns.undo()
     assert vars(module) == original
-
-
-class Ticks:
-    def __init__(self):
-        self.now = 0
-
-    def __call__(self):
-        return self.now
-
-
-def test_a_call_was_made_by_the_line_that_the_thread_had_come_to(root, build):
-    if sys.gettrace() is not None:
-        pytest.skip("lines are not noted while another tool traces")
-    clock, ticks = build.recording().clock, Ticks()
-    here = lines_module.threading.get_native_id()
-
-    def deeper():
-        ticks.now = 20
-
-    with Lines(root, ticks) as lines:
-
-        def calls():
-            ticks.now = 10
-            deeper()
-            ticks.now = 30
-            return sorted([3, 1])
-
-        first = calls.__code__.co_firstlineno
-        calls()
-    file = "tests/unit/test_plugin_parts.py"
-    assert lines.at(here, 5, clock) == (file, first + 1)
-    assert lines.at(here, 15, clock) == (file, deeper.__code__.co_firstlineno + 1)
-    assert lines.at(here, 25, clock) == (file, first + 3)
-    assert lines.at(here, 30, clock) == (file, first + 4)
-    assert lines.at(here, -1, clock) is None
-    assert lines.at(here + 1, 5, clock) is None
-    assert sys.gettrace() is None
-
-
-def test_lines_are_not_noted_while_another_tool_traces(root):
-    def other(frame, event, argument):
-        return None
-
-    before = sys.gettrace()
-    sys.settrace(other)
-    try:
-        with Lines(root):
-            during = sys.gettrace()
-    finally:
-        sys.settrace(before)
-    assert during is other
-
-
-def test_lines_mean_nothing_for_a_clock_that_does_not_share_our_time(root, build):
-    assert Lines(root).knows(build.recording().clock)
-    build.clock["wall_stop_ns"] += 500_000
-    assert not Lines(root).knows(build.recording().clock)
-    assert Lines(root, Ticks()).knows(build.recording().clock)
 
 
 def brute_overlap(rows, by):

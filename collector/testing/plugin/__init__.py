@@ -45,6 +45,11 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ),
     ("--gpu-report", "write what every test did on the GPU to a JSON file", {"metavar": "FILE"}),
     ("--gpu-leaks", "look for leaked device memory in every test that uses the GPU", {"action": "store_true"}),
+    (
+        "--gpu-lines",
+        "before Python 3.12, note which lines run in tests with limits, leak checks or steps, for their messages; slow",
+        {"action": "store_true"},
+    ),
     ("--require-gpu", "fail at once if there is no usable GPU, instead of skipping", {"action": "store_true"}),
     (
         "--gpu-simulate",

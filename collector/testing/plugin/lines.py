@@ -1,8 +1,11 @@
 """At which line of the project's own Python code a call was made: known by time, as CUPTI records none.
 
-Every line of the project that runs is noted with its time. A CUDA call recorded at some time by some thread was made by
-the last line that the thread had come to. That needs a clock that CUPTI and Python share, as they do on Linux; not so
-where a simulated GPU has its own time.
+The lines of the project that run are noted with their times. A CUDA call recorded at some time by some thread was made
+by the last line that the thread had come to; no frame is ever taken in a callback of CUPTI's. That needs a clock that
+CUPTI and Python share, as they do on Linux; not so where a simulated GPU has its own time.
+
+From Python 3.12 on `collector.testing.plugin.line_events` tells which lines run. Before, only a trace function can,
+which makes plain Python code dozens of times slower; so that is done for those who ask for it.
 """
 
 from __future__ import annotations
@@ -14,6 +17,11 @@ from bisect import bisect_right
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from collector.testing.plugin.line_events import MOST_RUNS, Function
+
+if sys.version_info >= (3, 12):
+    from collector.testing.plugin.line_events import LineEvents
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType, FrameType
@@ -21,43 +29,74 @@ if TYPE_CHECKING:
     from collector.recording import Clock
 
 MAX_LINES = 400_000
-"""How many lines are noted at most; calls after these have no known line. About 16 MB."""
+"""How many lines are noted at most; calls after these have no known line. About 24 MB."""
 
 _ELSEWHERE = ("site-packages", "dist-packages", "<")
 _HERE = str(Path(__file__).parent)
 
+NOT_ASKED = (
+    "before Python 3.12 lines are noted only with --gpu-lines (gpu_lines = true in the ini file), "
+    "which slows plain Python code down many times"
+)
+ANOTHER_TOOL = "before Python 3.12 no lines are noted while a debugger or a coverage tool runs: run without it"
+NO_TOOL_ID = "other tools hold every tool id of sys.monitoring that is free for use: run without them"
+OTHER_CLOCK = "CUPTI's clock does not run with this system's clock, so that times do not tell the line"
+ELSEWHERE = (
+    "the call was not made by Python code of the project, or by a line in a loop whose lines ran more than "
+    f"{MOST_RUNS:,} times"
+)
+
+
+class _Notes:
+    """The lines that one thread came to, in order of time."""
+
+    def __init__(self) -> None:
+        self.times: list[int] = []
+        self.functions: list[Function] = []
+        self.lines: list[int] = []
+
 
 class Lines:
-    """The lines of the files below ``root`` that this thread, and those it starts, run in the ``with`` block.
+    """The lines of the files below ``root`` that run in the ``with`` block, which may be entered several times."""
 
-    Nothing is noted where a debugger or a coverage tool is tracing already.
-    """
+    def __init__(self, root: Path, simulated_ns: Callable[[], int] | None = None, *, asked: bool = False) -> None:
+        """Note nothing before the block is entered.
 
-    def __init__(self, root: Path, simulated_ns: Callable[[], int] | None = None) -> None:
-        """``simulated_ns``: the clock of the simulated GPU that makes the calls; None: they are made in real time."""
+        Args:
+            root: the folder of the project's own code.
+            simulated_ns: the clock of the simulated GPU that makes the calls; None: they are made in real time.
+            asked: whether to note lines although it is slow, before Python 3.12.
+        """
         self._root = f"{root}/"
         self._simulated = simulated_ns is not None
         self._now_ns = simulated_ns or time.time_ns
-        self._is_ours: dict[CodeType, bool] = {}
-        self._noted: dict[int, tuple[list[int], list[CodeType], list[int]]] = {}
+        self._asked = asked
+        self._of_thread = threading.local()
+        self._noted: dict[int, _Notes] = {}
         self._left = MAX_LINES
-        self._active = False
+        self._full_ns: int | None = None
+        self._tracer: LineEvents | _TraceFunction | None = None
+        self._unavailable = ""
 
     def __enter__(self) -> Lines:
-        if sys.gettrace() is None and threading.gettrace() is None:
-            self._active = True
-            threading.settrace(self._on_call)
-            sys.settrace(self._on_call)
+        if sys.version_info >= (3, 12):
+            self._start(LineEvents(self._is_ours, self._note, self._now_ns), NO_TOOL_ID)
+        elif self._asked:
+            self._start(_TraceFunction(self._is_ours, self._note), ANOTHER_TOOL)
+        else:
+            self._unavailable = NOT_ASKED
         return self
 
+    def _start(self, tracer: LineEvents | _TraceFunction, unavailable: str) -> None:
+        if tracer.start():
+            self._tracer = tracer
+        else:
+            self._unavailable = unavailable
+
     def __exit__(self, *exc: object) -> None:
-        if not self._active:
-            return
-        self._active = False
-        if sys.gettrace() == self._on_call:  # a debugger that was started meanwhile stays
-            sys.settrace(None)
-        if threading.gettrace() == self._on_call:
-            threading.settrace(None)
+        tracer, self._tracer = self._tracer, None
+        if tracer is not None:
+            tracer.stop()
 
     def knows(self, clock: Clock) -> bool:
         """Whether a recording with this clock has times that mean something here."""
@@ -66,43 +105,89 @@ class Lines:
         wall_ns = clock.wall_stop_ns - clock.wall_start_ns
         return abs(wall_ns - clock.window_ns) <= wall_ns // 1000 + 2 * clock.uncertainty_ns + 1_000
 
+    def why_unknown(self, clock: Clock) -> str:
+        """Why `at` has no answer for some call of a recording with this clock, and what to do about it."""
+        if self._unavailable:
+            return self._unavailable
+        return ELSEWHERE if self.knows(clock) else OTHER_CLOCK
+
     def at(self, thread_id: int, cupti_ns: int, clock: Clock) -> tuple[str, int] | None:
         """The file (below the root) and line at which a thread (by system id) was at a time; None: not known."""
         noted = self._noted.get(thread_id)
         if noted is None:
             return None
-        index = bisect_right(noted[0], cupti_ns if self._simulated else cupti_ns + clock.offset_ns) - 1
-        if index < 0:
+        at_ns = cupti_ns if self._simulated else cupti_ns + clock.offset_ns
+        index = bisect_right(noted.times, at_ns) - 1
+        if index < 0 or (self._full_ns is not None and at_ns > self._full_ns):
             return None
-        return noted[1][index].co_filename.removeprefix(self._root), noted[2][index]
+        function, line = noted.functions[index], noted.lines[index]
+        if not function.is_certain(line, at_ns):
+            return None
+        return function.code.co_filename.removeprefix(self._root), line
+
+    def _is_ours(self, code: CodeType) -> bool:
+        name = code.co_filename
+        return name.startswith(self._root) and not any(part in name for part in (*_ELSEWHERE, _HERE))
+
+    def _note(self, function: Function, line: int) -> None:
+        try:
+            noted: _Notes = self._of_thread.notes
+        except AttributeError:
+            noted = self._of_thread.notes = self._noted.setdefault(threading.get_native_id(), _Notes())
+        if noted.lines and noted.lines[-1] == line and noted.functions[-1] is function:
+            return
+        if self._left <= 0:
+            self._full_ns = self._full_ns or self._now_ns()
+            return
+        self._left -= 1
+        noted.times.append(self._now_ns())
+        noted.functions.append(function)
+        noted.lines.append(line)
+
+
+class _TraceFunction:
+    """Tells of every line, by `sys.settrace`, in this thread and those it starts; does what `LineEvents` does."""
+
+    def __init__(self, is_ours: Callable[[CodeType], bool], note: Callable[[Function, int], None]) -> None:
+        self._is_ours = is_ours
+        self._note = note
+        self._functions: dict[CodeType, Function | None] = {}
+        self._active = False
+
+    def start(self) -> bool:
+        """Begin, unless a debugger or a coverage tool is tracing already; return whether it did."""
+        if sys.gettrace() is not None or threading.gettrace() is not None:
+            return False
+        self._active = True
+        threading.settrace(self._on_call)
+        sys.settrace(self._on_call)
+        return True
+
+    def stop(self) -> None:
+        """Trace no more; a debugger that was started meanwhile stays."""
+        self._active = False
+        if sys.gettrace() == self._on_call:
+            sys.settrace(None)
+        if threading.gettrace() == self._on_call:
+            threading.settrace(None)
 
     def _on_call(self, frame: FrameType, event: str, argument: Any) -> Any:
-        code = frame.f_code
-        ours = self._is_ours.get(code)
-        if ours is None:
-            name = code.co_filename
-            ours = name.startswith(self._root) and not any(part in name for part in (*_ELSEWHERE, _HERE))
-            self._is_ours[code] = ours
-        return self._on_line if ours and self._active else None
+        return self._on_line if self._active and self._function(frame) is not None else None
 
     def _on_line(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "line":
-            self._note(frame)
-        elif event == "return":
-            # What the caller's line goes on to do is the caller's.
-            caller = frame.f_back
-            while caller is not None and not self._is_ours.get(caller.f_code):
-                caller = caller.f_back
-            if caller is not None:
-                self._note(caller)
-        return self._on_line if self._left > 0 and self._active else None
+        noted: FrameType | None = frame
+        if event == "return":  # what the caller's line goes on to do is the caller's
+            noted = frame.f_back
+            while noted is not None and self._functions.get(noted.f_code) is None:
+                noted = noted.f_back
+        if event in ("line", "return") and noted is not None:
+            function = self._functions[noted.f_code]
+            assert function is not None
+            self._note(function, noted.f_lineno)
+        return self._on_line if self._active else None
 
-    def _note(self, frame: FrameType) -> None:
-        self._left -= 1
-        thread = threading.get_native_id()
-        noted = self._noted.get(thread)
-        if noted is None:
-            noted = self._noted[thread] = ([], [], [])
-        noted[0].append(self._now_ns())
-        noted[1].append(frame.f_code)
-        noted[2].append(frame.f_lineno)
+    def _function(self, frame: FrameType) -> Function | None:
+        code = frame.f_code
+        if code not in self._functions:
+            self._functions[code] = Function(code) if self._is_ours(code) else None
+        return self._functions[code]

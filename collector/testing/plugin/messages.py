@@ -60,6 +60,7 @@ def excess_message(where: str, excesses: Sequence[Excess], recordings: Sequence[
     parts = [f"GPU limits exceeded in {where}", columns(("limit", "measured", "at most", "too much"), rows)]
     if deeds:
         parts += ["What ran:", what_ran(deeds), "Where it came from:", where_from(deeds)]
+        parts += why_lines_are_missing([deed.line for deed in deeds], recordings, lines)
     return "\n\n".join(parts)
 
 
@@ -101,6 +102,14 @@ def origins_of(recording: Recording, table: Table, lines: Lines | None) -> Itera
         found = lines.at(int(threads[row]), int(starts[row]), clock) if lines is not None and row >= 0 else None
         call = names[row].split("_", 1)[0] if row >= 0 else ""
         yield Origin(call, annotation, "" if found is None else f"{found[0]}:{found[1]}")
+
+
+def why_lines_are_missing(shown: Iterable[str], recordings: Iterable[Recording], lines: Lines | None) -> list[str]:
+    """A sentence for each reason why a line of ``shown``, which came from ``recordings``, is empty, and its remedy."""
+    if lines is None or all(shown):
+        return []
+    reasons = dict.fromkeys(lines.why_unknown(recording.clock) for recording in recordings)
+    return [f"Lines that are not known: {reason}" for reason in reasons]
 
 
 def _deeds(recording: Recording, table: Table, names: list[str], lines: Lines | None) -> Iterator[Deed]:

@@ -35,6 +35,8 @@ class PluginOptions:
     report: Path | None = None
     leaks: bool = False
     """Look for leaks in every test that uses the GPU, not only in those that ask for it."""
+    lines: bool = False
+    """Note the lines of Python code also where that is slow."""
     require_gpu: bool = False
     simulate: int = 0
     """How many devices to simulate; 0: use what is there."""
@@ -72,6 +74,7 @@ def read_options(config: pytest.Config) -> PluginOptions:
         keep=parse_keep(keep or "failed"),
         report=_path(config, report) if report else None,
         leaks=flag("gpu_leaks"),
+        lines=flag("gpu_lines"),
         require_gpu=flag("require_gpu"),
         simulate=_devices(text("gpu_simulate")),
         update_snapshots=bool(config.getoption("collector_gpu_snapshot_update")),

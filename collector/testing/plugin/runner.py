@@ -24,6 +24,7 @@ from collector.testing.plugin.limits import MEMORY_LIMIT, LimitError, judge, par
 from collector.testing.plugin.lines import Lines
 from collector.testing.plugin.markers import MarkerError, Markers, read_markers, uses_gpu
 from collector.testing.plugin.matching import match_snapshot
+from collector.testing.plugin.messages import why_lines_are_missing
 from collector.testing.plugin.running import Phase, Running
 from collector.testing.plugin.sticky import recorded_sticky_error, speaks_of_cuda, sticky_error
 from collector.testing.plugin.torch_profiler import TakeTurns
@@ -126,7 +127,9 @@ class GpuRunner:
             running.leak_check.before_call()
         if running.traced and (running.markers.limits or running.markers.leaks or running.markers.traces_itself):
             simulated = running.simulated_gpu or self._simulated_gpu
-            running.lines = Lines(self._root, None if simulated is None else lambda: simulated.now_ns)
+            running.lines = Lines(
+                self._root, None if simulated is None else lambda: simulated.now_ns, asked=self._options.lines
+            )
         try:
             with self._phase(running, "call"), running.lines or contextlib.nullcontext():
                 result = yield
@@ -252,7 +255,10 @@ class GpuRunner:
                     "unfreed": leak.unfreed,
                     "allocations": [asdict(allocation) for allocation in unfreed.allocations],
                 }
-                texts.append(leak.message(running.item.nodeid, [*held, *unfreed.lines()]))
+                message = leak.message(running.item.nodeid, [*held, *unfreed.lines()])
+                shown = [allocation.line for allocation in unfreed.allocations]
+                missing = why_lines_are_missing(shown, running.recordings, running.lines)
+                texts.append("\n\n".join([message, *missing]))
         if texts:
             pytest.fail("\n".join(texts), pytrace=False)
 
