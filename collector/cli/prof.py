@@ -4,7 +4,8 @@ collector prof step.pb [scope|graph|op|code|advise [OPTIONS]]
 collector prof --graph_path=graph.pb --run_meta_path=run_meta [--op_log_path=…] [--checkpoint_path=…] [COMMAND …]
 collector prof --profile_path=profile_100 [COMMAND …]
 
-Without a command it asks you: commands, options and their values complete with the tab key, help explains them.
+Without a command it asks you: commands, options and their values complete with the tab key, help explains them. Without
+a terminal it prints the scope view.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
     steps = []
     while words and words[0] not in commands.COMMANDS and not words[0].startswith("-"):
         steps.append(words.pop(0))
-    command = commands.parse(words, Options()) if words else None
+    options = Options(order_by="accelerator_micros") if steps else Options()
+    command = commands.parse(words, options) if words else None
     if command is not None and command.name == "help":
         sys.stdout.write(commands.help_text(command.words))
         return 0
@@ -55,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _answer(profiler, asked)
 
     if command is None:
-        prompt.interact(prompt.Prompt(answer))
+        prompt.interact(prompt.Prompt(answer, options))
     else:
         sys.stdout.write(answer(command))
     return 0

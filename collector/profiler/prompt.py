@@ -29,13 +29,16 @@ class Prompt:
         self._answer = answer
         self.options = options or Options()
 
-    def run(self, lines: Iterable[str], write: Callable[[str], None]) -> None:
-        """Answers every line; trouble is one line, and the prompt lives on."""
+    def run(self, lines: Iterable[str], write: Callable[[str], None]) -> bool:
+        """Answers every line; trouble is one line, and the prompt lives on. Returns whether there was a line."""
+        was_asked = False
         for line in lines:
+            was_asked = True
             try:
                 write(self.reply(line))
             except CollectorError as error:
                 write(f"{error}\n")
+        return was_asked
 
     def reply(self, line: str) -> str:
         """The answer to one line.
@@ -55,16 +58,23 @@ class Prompt:
 
 
 def interact(prompt: Prompt) -> None:
-    """Runs on the terminal with completion and history, or plainly where input is piped."""
+    """Runs on the terminal with completion and history, or plainly where input is piped.
+
+    Where nobody can be asked, as input is empty or output goes elsewhere, the answer is the scope view.
+    """
     if not sys.stdin.isatty():
-        prompt.run(sys.stdin, _write_plain)
+        if not prompt.run(sys.stdin, _write_plain):
+            _write_plain(prompt.reply("scope"))
+        return
+    if not sys.stdout.isatty():
+        _write_plain(prompt.reply("scope"))
         return
     try:
         lines = _edited_lines()
     except ImportError:
         _write_plain("For completion and history: pip install 'cupti-collector[prompt]'\n")
         lines = _plain_lines()
-    prompt.run(lines, _write_colored if sys.stdout.isatty() else _write_plain)
+    prompt.run(lines, _write_colored)
 
 
 def _write_plain(text: str) -> None:

@@ -13,10 +13,11 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from collector.intervals import Union
 from collector.ledger import Ledger
 from collector.profiler.collecting import without_collecting
 from collector.profiler.columns import DeviceColumns, read_devices, step_stats_of
@@ -28,6 +29,8 @@ from collector.protos import AnnotationDetails, Provenance
 
 _COPY_BYTES = re.compile(r"\b(\d{1,18}) bytes\b")
 _API_NAME = re.compile(r"(cu|cuda)[A-Z]\w*$")
+_RUNTIME_NAME = re.compile(r"cuda[A-Z]")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 
 
 @dataclass
@@ -168,11 +171,12 @@ def _groups(index: Ints) -> list[tuple[int, Ints]]:
 
 
 def _add_accelerator(model: Model, step: int, device: DeviceColumns, recorded: RecordedStep) -> None:
-    """Kernels, copies and memsets of one device; times in microseconds, none shorter than 1."""
+    """Kernels, copies and memsets of one device. What has no duration counts as 1 us, as in tfprof."""
     stream = device.device.lower()
     placed_on = stream.partition("/stream:")[0]
     names, index = device.names
-    for name_id, rows, runs in runs_by(index, device.start_micros, np.maximum(device.duration_micros, 1)):
+    micros = _whole_micros(index, np.where(device.duration_ns > 0, device.duration_ns, 1000))
+    for name_id, rows, runs in runs_by(index, device.start_micros, micros):
         op, _, kernel = names[name_id].partition(":")
         if not kernel or kernel == op:
             node = _node(model, op, op, placed_on)
@@ -198,24 +202,24 @@ def _label_bytes(label: str) -> int:
 
 
 def _add_host(model: Model, step: int, device: DeviceColumns, recorded: RecordedStep) -> set[str]:
-    """Annotations and API calls, each with its own time: its duration less that of what it encloses.
+    """Annotations and API calls, each with its own time: that in which nothing it encloses runs on its thread.
 
     Returns:
         The paths of the annotations.
     """
     placed_on = device.device.lower()
-    names, index = device.names
+    names, index = _merged_names(*device.names)
     is_call = np.array([_API_NAME.match(name) is not None for name in names], bool)[index] if names else index == 1
-    starts, ends = device.start_ns, device.end_ns
-    own = device.duration_ns.copy()
-    scopes = np.full(len(device), -1, np.int64)
+    is_runtime = np.array([_RUNTIME_NAME.match(name) is not None for name in names], bool)[index] & is_call
+    own, scopes, folded = (np.zeros(len(device), np.int64), np.full(len(device), -1, np.int64), is_call & False)
     for _, rows in _groups(device.thread_id):
-        _nest(rows, is_call, starts, ends, own, scopes)
+        _nest(rows, is_call, is_runtime, device.start_ns, device.end_ns, own, scopes, folded)
     where = np.where(is_call & (scopes >= 0), index[scopes], -1)
     calls: list[tuple[Node, str]] = []
     ops: set[str] = set()
-    micros = np.maximum(np.maximum(own, 0) // 1000, 1)
-    for key, _, runs in runs_by(index * (len(names) + 1) + where + 1, device.start_micros, micros):
+    key_of, kept = index * (len(names) + 1) + where + 1, np.flatnonzero(~folded)
+    micros = _whole_micros(key_of[kept], np.maximum(own[kept], 0))
+    for key, _, runs in runs_by(key_of[kept], device.start_micros[kept], micros):
         name_id, scope_id = divmod(key, len(names) + 1)
         name = node_path(names[name_id])
         if scope_id:
@@ -233,37 +237,84 @@ def _add_host(model: Model, step: int, device: DeviceColumns, recorded: Recorded
     return ops
 
 
-def _nest(rows: Ints, is_call: Any, starts: Ints, ends: Ints, own: Ints, scopes: Ints) -> None:
-    """For the rows of one thread: takes from ``own`` what is enclosed, and names the annotation around each call."""
+def _merged_names(names: list[str], index: Ints) -> tuple[list[str], Ints]:
+    """Names without the addresses of objects, which differ from run to run, and each record's index into them."""
+    merged: dict[str, int] = {}
+    places = [merged.setdefault(_ADDRESS.sub("", name), len(merged)) for name in names]
+    return list(merged), np.array([*places, 0], np.int64)[index]
+
+
+def _whole_micros(key: Ints, nanos: Ints) -> Ints:
+    """Nanoseconds as microseconds whose sum for each key is its nanoseconds' sum, rounded."""
+    order, firsts = grouped(key)
+    if not len(order):
+        return nanos
+    reached = np.cumsum(nanos[order])
+    before = np.repeat(reached[firsts] - nanos[order][firsts], np.diff([*firsts, len(order)]))
+    rounded = (reached - before + 500) // 1000
+    micros = np.diff(rounded, prepend=0)
+    micros[firsts] = rounded[firsts]
+    whole = np.empty_like(nanos)
+    whole[order] = micros
+    return whole
+
+
+def _nest(
+    rows: Ints,
+    is_call: NDArray[np.bool_],
+    is_runtime: NDArray[np.bool_],
+    starts: Ints,
+    ends: Ints,
+    own: Ints,
+    scopes: Ints,
+    folded: NDArray[np.bool_],
+) -> None:
+    """For the rows of one thread: fills in ``own`` times, the annotation around each call, and which calls are folded.
+
+    Those are the driver calls that a runtime call makes: they are part of it. At every instant the time is that of
+    what began last, so that all own times add up to the time in which anything runs on the thread.
+    """
     order = rows[np.lexsort((-ends[rows], starts[rows]))]
     spans, calls = order[~is_call[order]], order[is_call[order]]
     marks: list[int] = []
     inside: list[int] = []
     open_: list[int] = []
-    for row, start, end in zip(spans.tolist(), starts[spans].tolist(), ends[spans].tolist(), strict=True):
+    for row, start in zip(spans.tolist(), starts[spans].tolist(), strict=True):
         _close(open_, ends, start, marks, inside)
-        if open_:
-            own[open_[-1]] -= end - start
         open_.append(row)
         marks.append(start)
         inside.append(row)
     _close(open_, ends, None, marks, inside)
-    if not len(calls):
+    within = _around_calls(calls, starts, ends)
+    folded[calls] = (within >= 0) & is_runtime[within] & ~is_runtime[calls]
+    calls, within = calls[~folded[calls]], within[~folded[calls]]
+    own[calls] = np.maximum(ends[calls] - starts[calls], 0)
+    enclosed = within >= 0
+    np.subtract.at(own, within[enclosed], own[calls[enclosed]])
+    if not marks:
         return
-    if marks:
-        nearest = np.searchsorted(np.array(marks), starts[calls], side="right") - 1
-        scopes[calls] = np.where(nearest >= 0, np.array(inside)[nearest], -1)
+    segments, holders = np.array(marks), np.array(inside)
+    nearest = np.searchsorted(segments, starts[calls], side="right") - 1
+    scopes[calls] = np.where(nearest >= 0, holders[nearest], -1)
+    taken = Union.of(starts[calls], ends[calls]).covered(segments[:-1], segments[1:])
+    held = holders[:-1] >= 0
+    np.add.at(own, holders[:-1][held], (np.diff(segments) - taken)[held])
+
+
+def _around_calls(calls: Ints, starts: Ints, ends: Ints) -> Ints:
+    """For each of these calls, by start, the outermost call that it is made in; -1: none."""
+    if not len(calls):
+        return calls
     latest = np.maximum.accumulate(ends[calls])
     is_outer = np.concatenate([[True], starts[calls][1:] >= latest[:-1]])
-    outer = calls[is_outer][np.cumsum(is_outer) - 1]
-    np.subtract.at(own, outer[~is_outer], own[calls[~is_outer]])
-    enclosed = is_outer & (scopes[calls] >= 0)
-    np.subtract.at(own, scopes[calls[enclosed]], ends[calls[enclosed]] - starts[calls[enclosed]])
+    return np.where(is_outer, -1, calls[is_outer][np.cumsum(is_outer) - 1])
 
 
 def _close(open_: list[int], ends: Ints, until: int | None, marks: list[int], inside: list[int]) -> None:
     """Ends the annotations that are over at ``until``; from then on the one around them is the innermost."""
     while open_ and (until is None or ends[open_[-1]] <= until):
-        row = open_.pop()
-        marks.append(int(ends[row]))
+        at = int(ends[open_.pop()])
+        while open_ and ends[open_[-1]] <= at:  # it ended before what began inside it did
+            open_.pop()
+        marks.append(at)
         inside.append(open_[-1] if open_ else -1)

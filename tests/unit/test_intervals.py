@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.intervals import Union
@@ -20,6 +20,7 @@ def _instants(intervals: list[tuple[int, int]]) -> set[int]:
     return {instant for start, length in intervals for instant in range(start, start + length)}
 
 
+@settings(deadline=None)
 @given(INTERVALS, INTERVALS)
 def test_lengths_and_overlaps_are_those_of_sets(ones, others):
     union, other = _union(ones), _union(others)

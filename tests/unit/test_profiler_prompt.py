@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -262,6 +263,7 @@ def test_piped_it_is_plain_and_ends_with_its_input(step):
 def test_without_prompt_toolkit_lines_are_read_plainly(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "prompt_toolkit", None)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     lines = iter(["help op"])
 
     def read(shown: str) -> str:
@@ -276,3 +278,29 @@ def test_without_prompt_toolkit_lines_are_read_plainly(monkeypatch, capsys):
     said = capsys.readouterr().out
     assert "pip install 'cupti-collector[prompt]'" in said
     assert "by op type" in said
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_without_anybody_to_ask_the_scope_view_is_the_answer(is_terminal, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    monkeypatch.setattr("sys.stdin.isatty", lambda: is_terminal, raising=False)
+    prompt.interact(prompt.Prompt(lambda command: f"{command.name} by {command.options.order_by}\n"))
+    assert capsys.readouterr().out == "scope by name\n"
+
+
+def test_a_recorded_step_begins_with_what_takes_the_gpu_longest(monkeypatch, capsys, tmp_path):
+    metadata = RunMetadata()
+    host = metadata.step_stats.dev_stats.add(device="/cpu:0")
+    host.node_stats.add(node_name="a_long_loop", all_start_micros=1, op_end_rel_micros=9000)
+    host.node_stats.add(node_name="cudaLaunchKernel", all_start_micros=10_000, op_end_rel_micros=50)
+    device = metadata.step_stats.dev_stats.add(device="/gpu:0/stream:all")
+    for name, start, duration in (("small:k", 10, 20), ("small:k2", 40, 90), ("zlarge:k", 300, 500)):
+        device.node_stats.add(node_name=name, all_start_micros=start, op_end_rel_micros=duration)
+    path = tmp_path / "step.pb"
+    path.write_bytes(metadata.SerializeToString())
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    assert main(["prof", str(path)]) == 0
+    report = capsys.readouterr().out.partition("node name")[2]
+    names = re.findall(r"^ +(\S+) \(", report, re.MULTILINE)
+    order = ["zlarge", "zlarge/k", "small", "small/k2", "small/k", "a_long_loop", "cudaLaunchKernel"]
+    assert names == order

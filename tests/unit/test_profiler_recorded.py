@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 import collector
 from collector import ledger, profiler
 from collector.errors import CollectorError, InvalidFileError
+from collector.intervals import Union
 from collector.ledger import Ledger
 from collector.profiler.advice import registry
 from collector.profiler.advice.activity import Activity
 from collector.profiler.collecting import without_collecting
 from collector.profiler.columns import DeviceColumns, read_devices
+from collector.profiler.model import Model
+from collector.profiler.recorded import add_step
 from collector.profiler.steps import read_step
 from collector.protos import RunMetadata
 
@@ -66,6 +69,7 @@ def test_host_time_counts_once():
         ("layer/conv", 110, 50, "layer/conv = conv()", 0),
         ("cudaMemcpy", 120, 20, "", 0),
         ("cuMemcpyHtoD", 125, 10, "", 0),
+        ("cuStreamQuery", 145, 5, "", 0),
         ("cudaDeviceSynchronize", 300, 7, "", 0),
     ]
     p = profiler.Profiler()
@@ -73,11 +77,67 @@ def test_host_time_counts_once():
     root = p.profile_name_scope(OPTIONS)
     layer = _find(root, "layer")
     conv = _find(layer, "layer/conv")
-    assert (layer.cpu_exec_micros, conv.cpu_exec_micros) == (50, 30)
-    assert _find(conv, "layer/conv/cudaMemcpy").cpu_exec_micros == 10
-    assert _find(conv, "layer/conv/cuMemcpyHtoD").cpu_exec_micros == 10
+    assert (layer.cpu_exec_micros, conv.cpu_exec_micros) == (50, 25)
+    assert [child.name for child in conv.children] == ["layer/conv/cuStreamQuery", "layer/conv/cudaMemcpy"]
+    assert _find(conv, "layer/conv/cudaMemcpy").cpu_exec_micros == 20  # with the driver's call, which it makes
+    assert _find(conv, "layer/conv/cuStreamQuery").cpu_exec_micros == 5
     assert _find(root, "cudaDeviceSynchronize").cpu_exec_micros == 7
     assert root.total_cpu_exec_micros == 107
+
+
+def test_times_are_summed_before_they_are_rounded():
+    """Nanoseconds of 1,000 kernels of 600 ns and of calls of 1,900 ns; none of them is a whole microsecond."""
+    metadata = _step(host=[("cudaLaunchKernel", 10 * n, 1, "", 0) for n in range(1000)])
+    metadata.MergeFrom(_step(device=[("op:k", 10 * n, 1, "", 0) for n in range(1000)]))
+    for call, kernel in zip(
+        metadata.step_stats.dev_stats[0].node_stats, metadata.step_stats.dev_stats[3].node_stats, strict=True
+    ):
+        call.op_end_rel_nanos, kernel.op_end_rel_nanos = 1900, 600
+    p = profiler.Profiler()
+    p.add_recorded_step(0, metadata)
+    root = p.profile_name_scope(OPTIONS)
+    assert (root.total_accelerator_exec_micros, root.total_cpu_exec_micros) == (600, 1900)
+    again = profiler.Profiler.from_profile(p.serialize_to_string())
+    assert again.profile_name_scope(OPTIONS) == root
+
+
+SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20), st.booleans()), max_size=12)
+
+
+@settings(deadline=None)
+@given(SPANS)
+def test_own_times_add_up_to_the_time_in_which_anything_runs(spans):
+    """However annotations overlap; the calls here are one after the other, as those of a thread are."""
+    calls = [(10 * n, length % 10) for n, (_, length, is_call) in enumerate(spans) if is_call]
+    host = [(f"op{n}", start, length) for n, (start, length, is_call) in enumerate(spans) if not is_call]
+    host += [("cudaLaunchKernel", start, length) for start, length in calls]
+    covered = {instant for _, start, length in host for instant in range(start, start + length)}
+    p = profiler.Profiler()
+    p.add_recorded_step(0, _step(host=[(name, start + 1, length, "", 0) for name, start, length in host]))
+    assert p.profile_name_scope(OPTIONS).total_cpu_exec_micros == len(covered)
+
+
+def test_host_time_of_a_recorded_trace_is_no_longer_than_its_threads(shared):
+    step = read_step(collector.load(shared / "data/gpu_traces/torch_tutorial/h100_transformer_before.json.gz"))
+    (host,) = step.host
+    model = Model()
+    add_step(model, 0, step)
+    spent = sum(execution.cpu_micros for node in model.nodes.values() for execution in node.executions.values())
+    covered = Union.of(host.start_ns, host.end_ns).length
+    assert len(set(host.thread_id.tolist())) == 1
+    assert abs(spent - covered / 1000) <= len(model.nodes)
+
+
+def test_addresses_of_objects_are_no_part_of_names():
+    host = [(f"<built-in method matmul of type object at 0x7f{n:010x}>", 100 * n, 50, "", 0) for n in range(1, 4)]
+    p = profiler.Profiler()
+    p.add_recorded_step(0, _step(host=host))
+    (only,) = p.profile_name_scope(OPTIONS).children
+    assert (only.name, only.run_count, only.cpu_exec_micros) == (
+        "<built-in method matmul of type object>",
+        3,
+        150,
+    )
 
 
 def test_copied_bytes_are_output_bytes():
