@@ -1,0 +1,123 @@
+"""Whether samples gather around two values: a median between them describes neither.
+
+The test is the dip: how far the samples' distribution function is from the nearest one with a single mode (Hartigan
+and Hartigan, *The Dip Test of Unimodality*, Annals of Statistics 13(1), 1985). It assumes no shape, and the uniform
+distribution is the one with a single mode that it takes for two most often, so its error rate there is a bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+GPU_TICK_NS = 32.0
+"""Step of a GPU's timestamps: durations recorded on V100 and A100 are multiples of it, give or take 2 ns."""
+FEWEST_SAMPLES = 30
+_CRITICAL = 0.72
+"""Of sqrt(n) times the dip: exceeded by about one in a thousand uniform samples of 30 and more (simulated)."""
+_SMALLEST_SHARE = 0.05  # what fewer samples do is counted as outliers
+_GOLDEN = (5**0.5 - 1) / 2
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One of the values that samples gather around."""
+
+    share: float
+    """Of the samples, between 0 and 1."""
+    median: float
+    """Of its samples, in their unit."""
+
+
+def two_modes(samples: npt.ArrayLike, *, resolution: float = 0.0, apart: float = 0.01) -> tuple[Mode, Mode] | None:
+    """Return the two modes of positive ``samples``, the lower first; None where one mode explains them.
+
+    Args:
+        samples: in any order and unit.
+        resolution: step of the clock that took them, in their unit. Values that it rounds to multiples of itself
+            would be taken for modes, so every sample is spread evenly over one step.
+        apart: by which share the upper mode exceeds the lower one at least to be worth telling.
+    """
+    values = np.sort(np.asarray(samples, np.float64))
+    if len(values) < FEWEST_SAMPLES or values[0] == values[-1]:
+        return None
+    # The golden ratio's multiples spread the samples of every run of ties evenly, and the same way each time.
+    offsets = np.arange(1, len(values) + 1) * _GOLDEN % 1 - 0.5
+    spread = np.sort(values + offsets * max(resolution, float(np.finfo(np.float64).eps) * values[-1]))
+    if dip(spread) * len(values) ** 0.5 <= _CRITICAL:
+        return None
+    below = _split(np.log(values))
+    modes = tuple(Mode(len(part) / len(values), float(np.median(part))) for part in (values[:below], values[below:]))
+    return (modes[0], modes[1]) if modes[1].median > (1 + apart) * modes[0].median else None
+
+
+def dip(ordered: npt.NDArray[np.float64]) -> float:
+    """Return the dip of samples in ascending order without ties: between 1 / 2n, where one mode fits, and 1 / 4.
+
+    The nearest distribution function with one mode is convex up to the mode and concave after it. Both parts are taken
+    from the hulls of the samples' own; where these are furthest apart the mode lies between, and the hulls are drawn
+    again of what is left, until they are closer together than what has been found outside.
+    """
+    count = len(ordered)
+    ranks = np.arange(1.0, count + 1)
+    found, low, high = 1.0, 0, count - 1  # twice the dip, in samples
+    while True:
+        part, rank = ordered[low : high + 1], ranks[low : high + 1]
+        convex = _hull(part, rank - 1)
+        concave = _hull(part, -rank)
+        lower = np.interp(part, part[convex], rank[convex] - 1)
+        upper = np.interp(part, part[concave], rank[concave])
+        knots = np.union1d(convex, concave)
+        widest = int(knots[np.argmax(upper[knots] - lower[knots])])
+        if upper[widest] - lower[widest] <= found:
+            break
+        begin = int(convex[np.searchsorted(convex, widest, side="right") - 1])
+        end = int(concave[np.searchsorted(concave, widest)])
+        found = max(
+            found,
+            float((rank - lower)[: begin + 1].max()),
+            float((upper - rank + 1)[end:].max()),
+        )
+        if begin == 0 and end == len(part) - 1:
+            break
+        low, high = low + begin, low + end
+    return found / (2 * count)
+
+
+def _hull(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Which points are the corners of the lower convex hull, in order (Andrew's monotone chain)."""
+    xs: Sequence[float] = x.tolist()
+    ys: Sequence[float] = y.tolist()
+    corners: list[int] = []
+    for index in range(len(xs)):
+        while len(corners) > 1:
+            before, last = corners[-2], corners[-1]
+            rise, run = ys[last] - ys[before], xs[last] - xs[before]
+            if rise * (xs[index] - xs[before]) < (ys[index] - ys[before]) * run:
+                break
+            corners.pop()
+        corners.append(index)
+    return np.asarray(corners, np.int64)
+
+
+def _split(ordered: npt.NDArray[np.float64]) -> int:
+    """How many of the values belong to the lower of two groups: those that lie closest to their two medians."""
+    count = len(ordered)
+    sums = np.concatenate([[0.0], np.cumsum(ordered)])
+    fewest = max(1, round(_SMALLEST_SHARE * count))
+    splits = np.arange(fewest, count - fewest + 1)
+
+    def distance(begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """From the values begin..end to their median, summed: the upper half less the lower half."""
+        half = (end - begin) // 2
+        return np.asarray(sums[end] - sums[end - half] - sums[begin + half] + sums[begin])
+
+    zero, whole = np.zeros_like(splits), np.full_like(splits, count)
+    return int(splits[np.argmin(distance(zero, splits) + distance(splits, whole))])
