@@ -12,7 +12,6 @@ import argparse
 import contextlib
 import json
 import os
-import platform
 import re
 import selectors
 import signal
@@ -104,7 +103,7 @@ def machine() -> tuple[str, dict[str, Any]]:
         "processor": f"{told['gpu']}, {os.cpu_count()} cores, {memory / 1e9:.0f} GB, load {os.getloadavg()[0]:.1f}",
         "card": ", ".join(devices) or "none",
         "driver, libcupti": f"{probe['driver_version']}, {Path(probe['cupti_path']).name}" if devices else "none",
-        "Python": f"{told['python']} on {platform.platform()}",
+        "Python": f"{told['python']} on {told['platform']}",
         "packages": ", ".join(f"{name} {version}" for name, version in told["libraries"].items()),
         "commit": told["git_revision"] or "unknown",
         "time": told["time"],

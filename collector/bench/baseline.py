@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from collector.bench.errors import BenchmarkError
-from collector.bench.statistics import ASSUMED_RUN_SPREAD, CONFIDENCE, Ratio, holm, independent_ratio
+from collector.bench.statistics import (
+    ASSUMED_RUN_SPREAD,
+    CONFIDENCE,
+    Interval,
+    Ratio,
+    holm,
+    independent_ratio,
+    independent_ratio_of_means,
+)
 
 if TYPE_CHECKING:
     from collector.bench.report import Comparison, Report
@@ -21,17 +29,52 @@ class Regression:
 
     title: str
     arm: str
+    unit: str
+    """What both are counted in."""
+    before: Interval
+    now: Interval
     ratio: Ratio
-    """Its time now over its time before."""
+    """Its time now over its time before: of the medians."""
+    mean_ratio: Ratio | None
+    """The same of the means; None where each sample is what a process reported, and the ratio is of means already."""
     differs: bool
     """Whether it changed, at an error of 5 % over all arms together (Holm)."""
+    differs_on_average: bool
+    """Whether its mean changed, at the same error."""
     fail_above: float
 
     @property
     def failed(self) -> bool:
-        """Slower by more than the threshold, and certainly slower."""
-        interval = self.ratio.interval
-        return self.differs and interval.low > 1 and interval.estimate > 1 + self.fail_above
+        """Slower by more than the threshold, and certainly slower: its median, or its mean."""
+        return any(map(self._is_slower, self._changed))
+
+    @property
+    def decisive(self) -> Ratio:
+        """The ratio that the verdict rests on: that of the medians, unless only that of the means says as much."""
+        return next(filter(self._is_slower, self._changed), next(iter(self._changed), self.ratio))
+
+    @property
+    def on_average(self) -> str:
+        """`` on average`` where the verdict rests on the means."""
+        return " on average" if self.decisive is self.mean_ratio else ""
+
+    @property
+    def verdict(self) -> str:
+        """``REGRESSION`` where it failed; else ``faster``, ``slower``, either ``on average``, or ``no change seen``."""
+        if self.failed:
+            return "REGRESSION"
+        if not self._changed:
+            return "no change seen"
+        return ("slower" if self.decisive.interval.estimate > 1 else "faster") + self.on_average
+
+    @property
+    def _changed(self) -> list[Ratio]:
+        """What certainly differs from 1."""
+        tested = ((self.ratio, self.differs), (self.mean_ratio, self.differs_on_average))
+        return [ratio for ratio, differs in tested if ratio is not None and differs]
+
+    def _is_slower(self, ratio: Ratio) -> bool:
+        return ratio.interval.low > 1 and ratio.interval.estimate > 1 + self.fail_above
 
 
 def regressions(
@@ -50,7 +93,7 @@ def regressions(
     """
     _check_machine(now.environment, before.environment, allow_other_machine)
     past = {each.title: each for each in before.comparisons}
-    pairs: list[tuple[str, str, Ratio]] = []
+    pairs: list[tuple[Comparison, Comparison, str, Ratio, Ratio | None]] = []
     notes: list[str] = []
     one_each = False
     for each in now.comparisons:
@@ -64,7 +107,8 @@ def regressions(
             if name in past[each.title].arms:
                 now_runs, past_runs = each.runs(name), past[each.title].runs(name)
                 one_each = one_each or len(now_runs) == len(past_runs) == 1
-                pairs.append((each.title, name, independent_ratio(now_runs, past_runs)))
+                means = None if each.is_reported else independent_ratio_of_means(now_runs, past_runs)
+                pairs.append((each, past[each.title], name, independent_ratio(now_runs, past_runs), means))
     if not pairs:
         raise BenchmarkError(f"the baseline has nothing in common with this report: {'; '.join(notes)}")
     if now.environment.get("driver_version") != before.environment.get("driver_version"):
@@ -74,10 +118,22 @@ def regressions(
             f"one run each: how runs differ is not known and taken to be {ASSUMED_RUN_SPREAD:.0%}; "
             "measure several (--runs)"
         )
-    differs = holm([ratio.p_value for _, _, ratio in pairs], 1 - CONFIDENCE)
+    tested = [ratio for *_, of_medians, of_means in pairs for ratio in (of_medians, of_means) if ratio is not None]
+    differs = iter(holm([ratio.p_value for ratio in tested], 1 - CONFIDENCE))
     found = [
-        Regression(title, arm, ratio, changed, fail_above)
-        for (title, arm, ratio), changed in zip(pairs, differs, strict=True)
+        Regression(
+            title=each.title,
+            arm=arm,
+            unit=each.unit,
+            before=earlier.interval(arm),
+            now=each.interval(arm),
+            ratio=ratio,
+            mean_ratio=means,
+            differs=next(differs),
+            differs_on_average=means is not None and next(differs),
+            fail_above=fail_above,
+        )
+        for each, earlier, arm, ratio, means in pairs
     ]
     return found, notes
 

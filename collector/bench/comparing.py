@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.bench.checks import Check
 from collector.bench.design import Cache, Clock, Design
-from collector.bench.environment import environment
+from collector.bench.environment import environment, without_home
 from collector.bench.errors import ArmError
 from collector.bench.experiment import Progress, Run, failure_of, no_arm_left, run
 from collector.bench.gpu import Gpu, Host, find_gpu
@@ -92,7 +92,8 @@ def compare(
         parameters: axis -> value, of a benchmark that is run over axes.
         gpu: the card; None: the current CUDA device, or none with the wall clock on a machine without.
         clock: ``cupti``: time in which the call's own activities ran. ``wall``: host time until the GPU is idle.
-            ``cpu``: processor time of this process until then. ``returned``: the ns that a call returns.
+            ``cpu``: processor time of this process until then. Both time several calls at once where the clock does
+            not resolve a single one (`Arm.calls_per_sample`). ``returned``: the ns that a call returns.
         cache: ``cold``: L2 emptied before every call. ``hot``: the call made once, untimed, right before.
         graph_calls: replay a CUDA graph of that many calls, for kernels too small to be timed by themselves.
         precision: stop when half the interval of every ratio is at most this share of it.
@@ -129,7 +130,7 @@ def compare(
     usable = dict(arms) if check is None else _same_work(arms, check, gpu, failures)
     found = run(usable, design, gpu, progress)
     failures |= found.failures
-    warnings = _warnings(found, design, next(iter(arms)))
+    warnings = _warnings(found, design, next(iter(arms)), has_cache=gpu.l2_bytes > 0)
     roof = None
     if flops is not None or bytes is not None:
         try:
@@ -145,8 +146,8 @@ def compare(
         flops=flops,
         bytes=bytes,
         ceilings=asdict(roof) if roof else None,
-        failures={arm: str(error) for arm, error in failures.items()},
-        warnings=warnings,
+        failures={arm: without_home(str(error)) for arm, error in failures.items()},
+        warnings=[without_home(warning) for warning in warnings],
         rounds=found.rounds,
         warm_up_rounds=found.warm_up_rounds,
         throttled_rounds=found.throttled_rounds,
@@ -156,6 +157,7 @@ def compare(
         probe_cold_ns=found.probe_cold_ns,
         probe_hot_ns=found.probe_hot_ns,
         event_overhead_ns=found.event_overhead_ns,
+        clock_step_ns=found.clock_step_ns,
     )
     above = [arm for arm in comparison.arms if (comparison.share_of_roof(arm) or 0) > _ABOVE_THE_ROOF]
     if above:
@@ -213,10 +215,11 @@ def _arm(found: Run, name: str) -> Arm:
         copies=measured.activity.copies,
         memsets=measured.activity.memsets,
         synchronizations=measured.activity.synchronizations,
+        calls_per_sample=measured.calls_per_sample,
     )
 
 
-def _warnings(found: Run, design: Design, asked_reference: str) -> list[str]:
+def _warnings(found: Run, design: Design, asked_reference: str, *, has_cache: bool) -> list[str]:
     """Everything that a reader of the figures has to know."""
     said = []
     reference = next(iter(found.arms))
@@ -227,6 +230,9 @@ def _warnings(found: Run, design: Design, asked_reference: str) -> list[str]:
     said += found.notes
     if design.graph_calls > 1 and design.cache == "cold":
         said.append(f"only the first of the {design.graph_calls} calls in a graph finds the cache empty")
+    looped = [name for name, arm in found.arms.items() if arm.calls_per_sample > 1]
+    if looped and design.cache == "cold" and has_cache:
+        said.append(f"{', '.join(looped)}: only the first call of each sample finds the cache empty")
     if found.throttled_throughout:
         said.append("the card was throttled nearly all the while: the times are those of a throttled card")
     elif found.throttled_rounds:

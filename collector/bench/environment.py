@@ -1,13 +1,18 @@
-"""Where a report was made: card, driver, libcupti, libraries, revision of the source."""
+"""Where a report was made: card, driver, libcupti, libraries, revision of the source.
+
+Reports are handed to others, so they name no folder, host, user, command line or variable of the machine.
+"""
 
 from __future__ import annotations
 
 import functools
 import platform
+import re
 import subprocess
 import sys
 import time
 from importlib import metadata
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from collector.about import version
@@ -21,12 +26,16 @@ _LIBRARIES = (
     "numpy", "scipy", "cuda-python", "cuda-bindings", "nvidia-ml-py", "nvidia-cuda-nvrtc", "nvidia-cuda-cupti",
     "nvidia-cublas", "torch", "triton", "cupy", "cupy-cuda12x", "cupy-cuda13x", "jax",
 )  # fmt: skip
+_PACKAGES = ("site-packages", "dist-packages")
+_SYSTEM = ("/usr/", "/opt/", "/lib/", "/lib64/")
+_HOMES = r"(?:/home|/Users)/[^/\s:'\"]+|/root"
+_KERNEL = re.compile(r"([A-Za-z]+)[- ]?(\d+(?:\.\d+)*)?")
 _FROM_RECORDING = ("driver_version", "cuda_version", "cupti_path", "cupti_api_version", "source")
 
 
 def environment(gpu: Gpu, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a report says of its surroundings; ``recorded`` is a recording's environment."""
-    return {
+    told = {
         "gpu": gpu.name,
         "gpu_uuid": gpu.uuid,
         "simulated": gpu.simulated or bool(recorded.get("simulated")),
@@ -40,6 +49,32 @@ def environment(gpu: Gpu, recorded: Mapping[str, Any]) -> dict[str, Any]:
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "program": sys.argv[0],
     }
+    return without_places(told)
+
+
+def without_places(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a report's environment without what tells whose machine it was.
+
+    Of paths it keeps the end, and of the system the kernel's version. What earlier versions stored is cut down in the
+    same way.
+    """
+    kept = dict(told)
+    if isinstance(program := kept.get("program"), str):
+        kept["program"] = PurePath(program).name
+    if isinstance(path := kept.get("cupti_path"), str):
+        parts = PurePath(path).parts
+        begin = next((index for index, part in enumerate(parts) if part in _PACKAGES), len(parts) - 1)
+        if not path.startswith(_SYSTEM):
+            kept["cupti_path"] = "/".join(parts[begin:])
+    if isinstance(system := kept.get("platform"), str) and (kernel := _KERNEL.match(system)):
+        kept["platform"] = " ".join(filter(None, kernel.groups()))
+    return kept
+
+
+def without_home(text: str) -> str:
+    """Return ``text``, which may be the words of an error, with ``~`` for home folders."""
+    home = re.escape(str(Path.home()))
+    return re.sub(rf"(?:{home}|{_HOMES})(?![\w.-])", "~", text)
 
 
 def loaded_torch() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import re
 import time
@@ -18,6 +19,8 @@ import collector
 from collector.bench.calls import NOTHING, CallActivity, activities_of_calls, call_name
 from collector.bench.design import Design
 from collector.bench.errors import ArmError, BenchmarkError
+from collector.bench.gpu import Host
+from collector.bench.modes import GPU_TICK_NS
 from collector.bench.statistics import is_stationary, median, paired_interval
 
 if TYPE_CHECKING:
@@ -43,7 +46,16 @@ _LOST_FOR_GOOD = (
 """What a trace may not have lost for its times to be used. Calls to which something else happened show it: the kernels
 that are left vary."""
 _EVENT_ROUNDS = 15
+_HOST_CLOCKS = {"wall": "perf_counter_ns", "cpu": "process_time_ns"}
 _FLUSHES_BEFORE_EVENTS = 2  # each takes tens of microseconds, as launching does from Python
+_CLOCK_STEPS = 15  # of a clock that is asked for its step: enough for a median, and quick with a step of milliseconds
+_RESOLVED = 100  # a call of so many steps of the clock is timed by itself
+_LOOPED = 1000  # others are repeated until they take so many
+_GROWTH = 10  # of the loop at most, while it is calibrated
+_CALIBRATIONS = 3  # the shortest counts: others were interrupted
+_LONGEST_LOOP_NS = 20_000_000
+_SURELY_LONG_NS = 100_000_000  # no interruption takes so long, so that trying once is enough
+_READINGS = 100_000  # of a clock that seems to stand still
 _SHOWN_CALLS = 8
 
 
@@ -60,6 +72,8 @@ class ArmRun:
     """Times of rounds in which the card was throttled, which count for nothing."""
     event_ns: list[float] = field(default_factory=list)
     """The same call timed by CUDA events, in rounds of their own after the run."""
+    calls_per_sample: int = 1
+    """How often the call is made between two readings of the host's clock."""
     activity: CallActivity = NOTHING
     """What its first kept call did (all the calls of a graph, in graph mode)."""
 
@@ -82,6 +96,8 @@ class Run:
     """Times of `Gpu.touch` straight after itself."""
     event_overhead_ns: float = 0.0
     """What CUDA events say of next to nothing."""
+    clock_step_ns: float = 0.0
+    """What the clock resolves; 0: not known."""
     throttled_throughout: bool = False
     """Too few rounds were free of throttling, so that the throttled ones had to serve."""
     notes: list[str] = field(default_factory=list)
@@ -131,6 +147,11 @@ class _Experiment:
         self.kept = self.throttled = self.lossy = 0
         self.notes: dict[str, None] = {}
         self.event_overhead_ns = 0.0
+        clock = _HOST_CLOCKS.get(design.clock)
+        self.host_clock: Callable[[], int] | None = getattr(time, clock) if clock else None
+        self.clock_step_ns = GPU_TICK_NS if design.clock == "cupti" else 0.0
+        if self.host_clock is not None:
+            self.clock_step_ns = _step_ns(self.host_clock)
         self.began = time.monotonic()
 
     @property
@@ -177,18 +198,24 @@ class _Experiment:
             probe_hot_ns=self.probes["hot"],
             throttled_throughout=throughout,
             event_overhead_ns=self.event_overhead_ns,
+            clock_step_ns=self.clock_step_ns,
             recorded=self.recorded,
             notes=list(self.notes),
         )
 
     def try_out(self) -> None:
-        """Call every arm once, so that one that cannot run is out before anything is timed; capture graphs."""
+        """Call every arm once, so that one that cannot run is out before anything is timed; capture graphs.
+
+        What the host's clock does not resolve is repeated within a sample.
+        """
         for name in list(self.arms):
             with self.blaming(name):
                 self.arms[name]()
                 self.gpu.synchronize()
                 if self.design.graph_calls:
                     self.arms[name] = self.gpu.graph(self.arms[name], self.design.graph_calls)
+                if self.host_clock is not None:
+                    self.runs[name].calls_per_sample = self.calls_per_sample(self.arms[name], self.host_clock)
         self.check_arms_left()
 
     def warm_up(self) -> int:
@@ -292,7 +319,8 @@ class _Experiment:
                 advance()
         for index in self.random.permutation(len(names)).tolist():
             with self.blaming(names[index]):
-                calls[names[index]] = self.measure(self.arms[names[index]])
+                count = self.runs[names[index]].calls_per_sample
+                calls[names[index]] = self.measure(self.arms[names[index]], count)
         before, self.state_before = self.state_before, self.gpu.state()
         return _Round(calls, before, self.state_before)
 
@@ -306,8 +334,44 @@ class _Experiment:
         answers = [one.after for one in rounds if one.after is not None and one.after is not one.before]
         self.states += answers
 
-    def measure(self, call: Call) -> int:
-        """Make one call under a number of its own, which is returned; the caches are as the design says."""
+    def calls_per_sample(self, call: Call, now: Callable[[], int]) -> int:
+        """How often to make ``call`` between two readings of a clock that resolves some tens of nanoseconds at best."""
+        count = 1
+        while True:
+            taken, wall = math.inf, math.inf
+            for _ in range(_CALIBRATIONS):
+                began = time.perf_counter_ns()
+                taken = min(taken, self.elapsed_ns(call, count, now))
+                wall = min(wall, time.perf_counter_ns() - began)
+                if wall >= _SURELY_LONG_NS:
+                    return count
+            if taken >= self.clock_step_ns * (_RESOLVED if count == 1 else _LOOPED):
+                return count
+            needed = 1.2 * _LOOPED * self.clock_step_ns / max(taken, self.clock_step_ns)
+            more = int(min(_GROWTH, max(2, needed), _LONGEST_LOOP_NS / max(wall, 1)))
+            if more < 2:  # a call that waits takes little processor time, and is not to be waited for all day
+                return count
+            count *= more
+
+    def elapsed_ns(self, call: Call, count: int, now: Callable[[], int]) -> int:
+        """What ``count`` calls take by a clock of the host, each until the GPU is idle."""
+        repeated = itertools.repeat(None, count)
+        if isinstance(self.gpu, Host):  # even a function that does nothing takes as long as a short call
+            began = now()
+            for _ in repeated:
+                call()
+            return now() - began
+        began = now()
+        for _ in repeated:
+            call()
+            self.gpu.synchronize()
+        return now() - began
+
+    def measure(self, call: Call, count: int = 1) -> int:
+        """Make one sample under a number of its own, which is returned; the caches are as the design says.
+
+        A sample is one call, or with a clock of the host the mean of ``count``.
+        """
         self.prepare(call)
         self.gpu.synchronize()
         index = len(self.walls)
@@ -315,12 +379,8 @@ class _Experiment:
         if self.design.clock == "returned":
             self.walls[index] = _returned_ns(call())
             return index
-        if self.design.clock != "cupti":
-            now = time.perf_counter_ns if self.design.clock == "wall" else time.process_time_ns
-            began = now()
-            call()
-            self.gpu.synchronize()
-            self.walls[index] = float(max(1, now() - began))
+        if self.host_clock is not None:
+            self.walls[index] = max(1, self.elapsed_ns(call, count, self.host_clock)) / count
             return index
         with collector.annotate(call_name(index)):
             call()
@@ -414,6 +474,18 @@ class _Experiment:
             self.gpu.flush_l2()
         if self.design.cache == "hot":
             call()
+
+
+def _step_ns(now: Callable[[], int]) -> float:
+    """What a clock resolves: its step, or the time that reading it takes where that is longer; 1 if it stands still."""
+    steps = []
+    for _ in range(_CLOCK_STEPS):
+        began = now()
+        later = next((reading for reading in (now() for _ in range(_READINGS)) if reading != began), None)
+        if later is None:
+            return 1.0
+        steps.append(later - began)
+    return float(np.median(steps))
 
 
 def _returned_ns(value: Any) -> float:

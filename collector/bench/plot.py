@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.bench.table import amount_text, time_text, verdict_text
+from collector.bench.table import PAGE_WIDTH, amount_text, as_text, notes, time_text, verdict_text
 from collector.files import atomic_write
 
 if TYPE_CHECKING:
@@ -43,19 +43,19 @@ def page(report: Report) -> str:
         family = [each for each in report.comparisons if each.name == name]
         for axis in _numeric_axes(family):
             parts.append(_scaling(family, axis))
-    for comparison, verdicts in zip(report.comparisons, report.verdicts, strict=True):
+    for comparison, results in zip(report.comparisons, report.results, strict=True):
         said = [
-            f"{arm}: {comparison.ratios[arm].interval.estimate:.4f}, "
-            f"{verdict_text(verdict, float(comparison.design.get('same_within', 0)))}"
-            for arm, verdict in verdicts.items()
+            f"{arm}: {result.ratio.interval.estimate:.4f}, "
+            f"{verdict_text(result.verdict, float(comparison.design.get('same_within', 0)))}"
+            for arm, result in results.items()
+            if result.ratio is not None
         ]
         parts.append(f"<h2>{html.escape(comparison.title)}</h2><p>{html.escape('; '.join(said))}</p>")
         parts.append(_distributions(comparison))
+        parts += [f"<p>note: {html.escape(note)}</p>" for note in notes(comparison, results)]
         parts += [f"<p>warning: {html.escape(warning)}</p>" for warning in comparison.warnings]
         parts += [f"<p>not measured: {html.escape(why)}</p>" for why in comparison.failures.values()]
-    from collector.bench.table import as_text
-
-    parts.append(f"<pre>{html.escape(as_text(report, color=False))}</pre>")
+    parts.append(f"<pre>{html.escape(as_text(report, color=False, width=PAGE_WIDTH))}</pre>")
     head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
 

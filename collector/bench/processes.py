@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collector.bench.environment import environment
+from collector.bench.environment import environment, without_home
 from collector.bench.errors import ArmError, BenchmarkError
 from collector.bench.gpu import Host
 from collector.bench.report import Arm, Comparison, Report
@@ -164,7 +164,7 @@ def _comparison(
             told[name] = str(ArmError(name, missing))
         else:
             facts = {
-                key.removeprefix(f"{figure}: "): fact
+                key.removeprefix(f"{figure}: "): without_home(fact) if isinstance(fact, str) else fact
                 for key, fact in said[-1][name].items()
                 if key.startswith(f"{figure}: ")
             }
@@ -177,7 +177,7 @@ def _comparison(
         arms=arms,
         reference=next(iter(arms)),
         unit=unit,
-        failures=in_order,
+        failures={arm: without_home(why) for arm, why in in_order.items()},
         warnings=warnings,
         **{**parts, "name": f"{parts['name']}: {figure}" if parts["name"] else figure},
     )

@@ -101,8 +101,8 @@ def _hold_against_baseline(report: Report, config: pytest.Config, file: str) -> 
     slower = [each for each in found if each.failed]
     if slower:
         lines = [
-            f"{each.arm}: {each.ratio.interval.estimate:.3f} times its baseline "
-            f"({each.ratio.interval.low:.3f}..{each.ratio.interval.high:.3f})"
+            f"{each.arm}: {each.decisive.interval.estimate:.3f} times its baseline{each.on_average} "
+            f"({each.decisive.interval.low:.3f}..{each.decisive.interval.high:.3f})"
             for each in slower
         ]
         pytest.fail("slower than the baseline: " + "; ".join(lines), pytrace=False)

@@ -12,14 +12,23 @@ The file is JSON, version 1 of the schema ``collector-bench``:
     * ``unit`` of the samples: ns, bytes, or another
     * ``flops``, ``bytes`` of one call, or null; ``ceilings`` {bytes_per_s, flop_per_s, measured_with} or null
     * ``arms`` {name: {times_ns, span_ns, kernel_ns {kernel: [ns]}, throttled_ns, event_ns, kernels, launches, copies,
-      memsets, synchronizations, facts}}: raw samples in ns per call, one for each round, and counts of one sample;
-      ``facts`` {name: value}: what a process told of itself besides
+      memsets, synchronizations, calls_per_sample, facts}}: raw samples in ns per call, one for each round, and counts
+      of one sample; ``calls_per_sample``: how many calls a clock of the host took the time of at once; ``facts``
+      {name: value}: what a process told of itself besides
     * ``run_rounds``: how many of the rounds, in order, belong to each run; empty: all to one
     * ``failures`` {arm: what is wrong}, ``warnings``
     * ``rounds``, ``warm_up_rounds``, ``throttled_rounds``, ``seconds``, ``stopped_by`` (precision, time, rounds)
     * ``states``: what the card's sensors said after every round; fields of `collector.bench.gpu.CardState`
     * ``probe_cold_ns``, ``probe_hot_ns``: a touch of memory with the cache emptied, and straight after itself
     * ``event_overhead_ns``: what CUDA events say of next to nothing
+    * ``clock_step_ns``: what the clock resolves; 0: not known
+    * ``results`` {arm: {unit, statistic (median; geometric mean: of what processes reported), estimate, low, high,
+      mean, p5, p95, variation, samples, outliers, modes, ratio, mean_ratio, verdict}}: what follows from the samples,
+      for readers that do not compute it; `Report.load` does, and ignores this. ``low`` and ``high`` are the ends of the
+      95 % interval, null where there is none. ``variation`` is the standard deviation over the mean. ``modes`` is
+      [{share, median}, {share, median}], or null where there is one. ``ratio`` (of medians, by rounds) and
+      ``mean_ratio`` are {estimate, low, high, p_value}, null for the reference. ``verdict`` is that of the report as a
+      whole: reference, faster, slower, faster on average, slower on average, same, not enough data
 
 A field may be added within a version; a version that is not known is refused.
 """
@@ -32,9 +41,13 @@ import json
 import math
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from collector.bench.design import Design
+from collector.bench.environment import without_places
 from collector.bench.errors import BenchmarkError
+from collector.bench.modes import GPU_TICK_NS, Mode, two_modes
+from collector.bench.result import Result
 from collector.bench.statistics import (
     Interval,
     Ratio,
@@ -42,7 +55,10 @@ from collector.bench.statistics import (
     bootstrapped_median,
     mean_interval,
     mean_ratio,
+    outliers,
     paired_ratio_of_runs,
+    ratio_of_means_of_runs,
+    spread,
     verdicts,
 )
 from collector.errors import InvalidFileError, MissingDependencyError
@@ -72,6 +88,8 @@ class Arm:
     copies: int = 0
     memsets: int = 0
     synchronizations: int = 0
+    calls_per_sample: int = 1
+    """How many calls a clock of the host took the time of at once, because it does not resolve a single one."""
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @functools.cached_property
@@ -104,6 +122,8 @@ class Comparison:
     probe_hot_ns: Sequence[float] = ()
     event_overhead_ns: float = 0.0
     """What CUDA events say of next to nothing."""
+    clock_step_ns: float = 0.0
+    """What the clock resolves; 0: not known."""
     unit: str = "ns"
     """What the samples are counted in."""
     run_rounds: Sequence[int] = ()
@@ -142,6 +162,25 @@ class Comparison:
         references = self.runs(self.reference)
         return {name: paired_ratio_of_runs(self.runs(name), references) for name in others}
 
+    @functools.cached_property
+    def mean_ratios(self) -> dict[str, Ratio]:
+        """Every other arm's mean over the reference's; empty where each sample is what a process reported."""
+        if self.is_reported:
+            return {}
+        references = self.runs(self.reference)
+        others = [name for name in self.arms if name != self.reference]
+        return {name: ratio_of_means_of_runs(self.runs(name), references) for name in others}
+
+    def modes(self, arm: str) -> tuple[Mode, Mode] | None:
+        """The two modes of ``arm``'s samples in the first run that has two; None where one explains every run."""
+        if self.is_reported:
+            return None
+        step = self.clock_step_ns or (GPU_TICK_NS if self.design.get("clock") == "cupti" else 1.0)
+        step /= self.design.get("graph_calls") or self.arms[arm].calls_per_sample
+        apart = float(self.design.get("same_within", Design.same_within))
+        found = (two_modes(run, resolution=step, apart=apart) for run in self.runs(arm))
+        return next((modes for modes in found if modes), None)
+
     def flop_per_s(self, arm: str) -> float | None:
         """FLOP/s that ``arm`` achieved at its median; None without ``flops``."""
         return None if self.flops is None else self.flops / self.arms[arm].median_ns.estimate * 1e9
@@ -179,12 +218,23 @@ class Report:
     def verdicts(self) -> list[dict[str, Verdict]]:
         """Of each comparison, what is to be said of each arm against the reference; one is wrong in 5 % of reports."""
         keys = [(index, arm) for index, each in enumerate(self.comparisons) for arm in each.ratios]
-        within = [float(self.comparisons[index].design.get("same_within", 0.01)) for index, _ in keys]
+        within = [float(self.comparisons[index].design.get("same_within", Design.same_within)) for index, _ in keys]
         found: list[dict[str, Verdict]] = [{} for _ in self.comparisons]
-        said = verdicts([self.comparisons[index].ratios[arm] for index, arm in keys], within)
+        ratios = [
+            (self.comparisons[index].ratios[arm], self.comparisons[index].mean_ratios.get(arm)) for index, arm in keys
+        ]
+        said = verdicts(ratios, within)
         for (index, arm), verdict in zip(keys, said, strict=True):
             found[index][arm] = verdict
         return found
+
+    @functools.cached_property
+    def results(self) -> list[dict[str, Result]]:
+        """Of each comparison, what the samples of each arm say: what tables, pages and files show."""
+        return [
+            {arm: _result(each, arm, said.get(arm, "reference")) for arm in each.arms}
+            for each, said in zip(self.comparisons, self.verdicts, strict=True)
+        ]
 
     @property
     def comparison(self) -> Comparison:
@@ -217,6 +267,8 @@ class Report:
             collector.OutputError: the file cannot be written.
         """
         content = {"schema": SCHEMA, "version": VERSION, **asdict(self)}
+        for each, results in zip(content["comparisons"], self.results, strict=True):
+            each["results"] = {arm: result.to_json() for arm, result in results.items()}
         with atomic_write(path) as file:
             file.write(json.dumps(content, indent=1, allow_nan=False, default=str).encode())
 
@@ -239,7 +291,9 @@ class Report:
                 "Measure again",
             )
         try:
-            return Report([_comparison(each) for each in content["comparisons"]], dict(content["environment"]))
+            return Report(
+                [_comparison(each) for each in content["comparisons"]], without_places(content["environment"])
+            )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidFileError(f"{path} is a damaged benchmark report: {error!r}") from error
 
@@ -354,6 +408,23 @@ def _arm_of_runs(runs: Sequence[Arm]) -> Arm:
         kernel_ns={kernel: [ns for each in runs for ns in each.kernel_ns.get(kernel, ())] for kernel in kernels},
         throttled_ns=[ns for each in runs for ns in each.throttled_ns],
         event_ns=[ns for each in runs for ns in each.event_ns],
+        calls_per_sample=min(each.calls_per_sample for each in runs),
+    )
+
+
+def _result(comparison: Comparison, arm: str, verdict: Verdict | Literal["reference"]) -> Result:
+    times = comparison.arms[arm].times_ns
+    return Result(
+        unit=comparison.unit,
+        statistic="geometric mean" if comparison.is_reported else "median",
+        typical=comparison.interval(arm),
+        spread=spread(times),
+        samples=len(times),
+        outliers=int(outliers(times).sum()),
+        modes=comparison.modes(arm),
+        ratio=comparison.ratios.get(arm),
+        mean_ratio=comparison.mean_ratios.get(arm),
+        verdict=verdict,
     )
 
 

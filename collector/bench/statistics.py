@@ -14,23 +14,29 @@ interval of the order statistics, which assumes no distribution: Hahn and Meeker
 few, which is where a bootstrap over them is too narrow, and the logarithm of a median of many samples is close to
 normal: their intervals are Student's, *The Probable Error of a Mean* (1908), by `scipy.stats.ttest_1samp` and
 `ttest_ind`. Holm's step-down procedure is Holm, *A Simple Sequentially Rejective Multiple Test Procedure* (1979).
+
+A median does not see what less than half of the calls do, and a program's total time does: arms are compared by the
+ratio of their means too. Its standard error is that of the linearized ratio estimator: Cochran, *Sampling Techniques*
+(1977), section 6.3, for rounds in common, and Welch's (1947) without, with Student's quantiles.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+import math
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
-Verdict = Literal["faster", "slower", "same", "not enough data"]
-"""What a comparison says of an arm against the reference arm."""
+Verdict = Literal["faster", "slower", "faster on average", "slower on average", "same", "not enough data"]
+"""What a comparison says of an arm against the reference arm. ``on average``: the means differ, and the medians do
+not, or in the other direction."""
 
 CONFIDENCE = 0.95
 """Confidence of every interval, and 1 - the error rate of all verdicts of one report together."""
@@ -56,6 +62,10 @@ class Interval:
             return float("inf")
         return (self.high - self.low) / 2 / abs(self.estimate)
 
+    def to_json(self) -> dict[str, float | None]:
+        """Return it as plain data; None for an end that there is not."""
+        return {key: value if np.isfinite(value) else None for key, value in asdict(self).items()}
+
     def overlaps(self, other: Interval) -> bool:
         """Whether the two intervals have a value in common."""
         return self.low <= other.high and other.low <= self.high
@@ -69,6 +79,31 @@ class Ratio:
     p_value: float
     """Probability of samples at least this one-sided if the two took equally long; two-sided."""
     rounds: int
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How samples are spread, in their unit."""
+
+    mean: float
+    p5: float
+    """5 % of the samples are below it."""
+    p95: float
+    """5 % of the samples are above it."""
+    variation: float
+    """Coefficient of variation: the standard deviation over the mean; 0 for a single sample."""
+
+
+def spread(samples: npt.ArrayLike) -> Spread:
+    """Return how positive ``samples`` are spread.
+
+    Raises:
+        ValueError: there are no samples, or one is not a finite number.
+    """
+    values = _finite(samples)
+    mean = float(values.mean())
+    p5, p95 = (float(each) for each in np.percentile(values, [5, 95]))
+    return Spread(mean, p5, p95, float(values.std(ddof=1)) / mean if len(values) > 1 else 0.0)
 
 
 def median(samples: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
@@ -140,12 +175,22 @@ def paired_interval(arm: npt.ArrayLike, reference: npt.ArrayLike, confidence: fl
 
 
 def _log_ratios(arm: npt.ArrayLike, reference: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    numerator, denominator = _finite(arm), _finite(reference)
+    numerator, denominator = _pairs(arm, reference)
+    return np.asarray(np.log(numerator / denominator))
+
+
+def _pairs(arm: npt.ArrayLike, reference: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    numerator, denominator = _positive(arm), _positive(reference)
     if len(numerator) != len(denominator):
         raise ValueError(f"paired samples differ in number: {len(numerator)} and {len(denominator)}")
-    if (numerator <= 0).any() or (denominator <= 0).any():
+    return numerator, denominator
+
+
+def _positive(samples: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    values = _finite(samples)
+    if (values <= 0).any():
         raise ValueError("a ratio needs positive times")
-    return np.asarray(np.log(numerator / denominator))
+    return values
 
 
 def mean_interval(samples: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
@@ -177,11 +222,54 @@ def paired_ratio_of_runs(
     Raises:
         ValueError: as `paired_ratio`, for any run.
     """
-    pooled = paired_ratio(np.concatenate(list(arms)), np.concatenate(list(references)), confidence)
+    return _of_runs(arms, references, paired_ratio, lambda *pair: float(np.median(_log_ratios(*pair))), confidence)
+
+
+def ratio_of_means(arm: npt.ArrayLike, reference: npt.ArrayLike, confidence: float = CONFIDENCE) -> Ratio:
+    """Return the mean of ``arm`` over the mean of ``reference``, which are paired by round.
+
+    With one round its ends are infinite.
+
+    Raises:
+        ValueError: the two differ in length, are empty, or hold a value that is not positive and finite.
+    """
+    numerator, denominator = _pairs(arm, reference)
+    count = len(numerator)
+    # The error of the logarithm of the ratio, to first order: every round's share in it.
+    shares = numerator / numerator.mean() - denominator / denominator.mean()
+    error = float(shares.std(ddof=1)) / count**0.5 if count > 1 else float("inf")
+    middle = _log_ratio_of_means(numerator, denominator)
+    return _of_standard_error(middle, error, count - 1, confidence, count)
+
+
+def ratio_of_means_of_runs(
+    arms: Sequence[npt.ArrayLike], references: Sequence[npt.ArrayLike], confidence: float = CONFIDENCE
+) -> Ratio:
+    """Return the ratio of the means of several runs, paired by round within each: as wide as rounds or runs make it.
+
+    Raises:
+        ValueError: as `ratio_of_means`, for any run.
+    """
+    return _of_runs(arms, references, ratio_of_means, _log_ratio_of_means, confidence)
+
+
+def _log_ratio_of_means(arm: npt.ArrayLike, reference: npt.ArrayLike) -> float:
+    return math.log(_positive(arm).mean() / _positive(reference).mean())
+
+
+def _of_runs(
+    arms: Sequence[npt.ArrayLike],
+    references: Sequence[npt.ArrayLike],
+    of_rounds: Callable[[npt.ArrayLike, npt.ArrayLike, float], Ratio],
+    of_run: Callable[[npt.ArrayLike, npt.ArrayLike], float],
+    confidence: float,
+) -> Ratio:
+    """What ``of_rounds`` says of all rounds together, or the logarithms that ``of_run`` gives, if these vary more."""
+    pooled = of_rounds(np.concatenate(list(arms)), np.concatenate(list(references)), confidence)
     if len(arms) < 2:
         return pooled
-    medians = [float(np.median(_log_ratios(*pair))) for pair in zip(arms, references, strict=True)]
-    return _wider(pooled, _mean_of_logarithms(np.asarray(medians), confidence))
+    logarithms = [of_run(*pair) for pair in zip(arms, references, strict=True)]
+    return _wider(pooled, _mean_of_logarithms(np.asarray(logarithms), confidence))
 
 
 def independent_ratio(
@@ -200,10 +288,8 @@ def independent_ratio(
     """
     from scipy.stats import bootstrap, mannwhitneyu
 
-    sides = [[np.asarray(run, np.float64) for run in runs] for runs in (now, before)]
-    numerator, denominator = (_finite(np.concatenate(runs)) for runs in sides)
-    if (numerator <= 0).any() or (denominator <= 0).any():
-        raise ValueError("a ratio needs positive times")
+    sides = [[_positive(run) for run in runs] for runs in (now, before)]
+    numerator, denominator = (np.concatenate(runs) for runs in sides)
     medians = [[float(np.log(np.median(run))) for run in runs] for runs in sides]
     between = _between_runs(medians[0], medians[1], confidence)
     if all(len(run) == 1 for runs in sides for run in runs):
@@ -227,6 +313,40 @@ def independent_ratio(
     interval = Interval(float(of_medians(numerator, denominator)), float(found.low), float(found.high))
     within = Ratio(interval, float(mannwhitneyu(numerator, denominator).pvalue), len(numerator))
     return _wider(within, between)
+
+
+def independent_ratio_of_means(
+    now: Sequence[Sequence[float]], before: Sequence[Sequence[float]], confidence: float = CONFIDENCE
+) -> Ratio:
+    """Return the ratio of the means of two measurements without common rounds; of each, the samples of every run.
+
+    The interval is as wide as the samples (Welch's) or the runs make it: see `independent_ratio`.
+
+    Raises:
+        ValueError: there are no samples of one side, or one is not positive and finite.
+    """
+    sides = [_positive(np.concatenate(list(runs))) for runs in (now, before)]
+    errors = [spread(side).variation / len(side) ** 0.5 if len(side) > 1 else math.inf for side in sides]
+    error = math.hypot(*errors)
+    freedom = 1.0
+    if 0 < error < math.inf:
+        freedom = 1 / sum((each / error) ** 4 / (len(side) - 1) for each, side in zip(errors, sides, strict=True))
+    middle = _log_ratio_of_means(sides[0], sides[1])
+    within = _of_standard_error(middle, error, freedom, confidence, len(sides[0]))
+    by_run = [[math.log(np.mean(run)) for run in runs] for runs in (now, before)]
+    return _wider(within, _between_runs(by_run[0], by_run[1], confidence))
+
+
+def _of_standard_error(middle: float, error: float, freedom: float, confidence: float, count: int) -> Ratio:
+    """The ratio whose logarithm is ``middle``, give or take the standard error ``error`` with so much ``freedom``."""
+    from scipy.stats import t
+
+    if not np.isfinite(error):
+        return Ratio(Interval(float(np.exp(middle)), float("-inf"), float("inf")), 1.0, count)
+    if error == 0:
+        return _of_logarithms(middle, middle, middle, float(middle == 0), count)
+    reach = float(t.ppf((1 + confidence) / 2, freedom)) * error
+    return _of_logarithms(middle, middle - reach, middle + reach, 2 * float(t.sf(abs(middle) / error, freedom)), count)
 
 
 def _between_runs(now: list[float], before: list[float], confidence: float) -> Ratio:
@@ -278,19 +398,24 @@ def _wider(within: Ratio, between: Ratio) -> Ratio:
     return Ratio(Interval(middle, between.interval.low * shift, between.interval.high * shift), p_value, within.rounds)
 
 
-def verdicts(ratios: Sequence[Ratio], same_within: Sequence[float], error: float = 1 - CONFIDENCE) -> list[Verdict]:
+def verdicts(
+    ratios: Sequence[tuple[Ratio, Ratio | None]], same_within: Sequence[float], error: float = 1 - CONFIDENCE
+) -> list[Verdict]:
     """Return what each ratio says, so that all together are wrong with probability ``error`` at most (Holm).
 
     Args:
-        ratios: the comparisons of one report.
+        ratios: the comparisons of one report: of each, the ratio of medians, and that of means where it has one.
         same_within: for each, how far from 1 its whole interval may lie to be called the same.
         error: probability that any of them calls equal arms different.
     """
-    rejected = holm([ratio.p_value for ratio in ratios], error)
-    return [
-        _verdict(ratio.interval, differs, within)
-        for ratio, differs, within in zip(ratios, rejected, same_within, strict=True)
-    ]
+    differs = iter(holm([ratio.p_value for pair in ratios for ratio in pair if ratio is not None], error))
+    found = []
+    for (of_medians, of_means), within in zip(ratios, same_within, strict=True):
+        said = _verdict(of_medians.interval, next(differs), within)
+        found.append(
+            said if of_means is None else _with_means(said, _verdict(of_means.interval, next(differs), within))
+        )
+    return found
 
 
 def outliers(samples: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -352,3 +477,9 @@ def _verdict(interval: Interval, differs: bool, same_within: float) -> Verdict:
     if not differs or interval.low <= 1 <= interval.high:
         return "not enough data"
     return "faster" if interval.estimate < 1 else "slower"
+
+
+def _with_means(of_medians: Verdict, of_means: Verdict) -> Verdict:
+    if of_means == of_medians or of_means not in ("faster", "slower"):
+        return of_medians
+    return "faster on average" if of_means == "faster" else "slower on average"

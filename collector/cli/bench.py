@@ -3,6 +3,10 @@
 collector bench bench_matmul.py                              measure and show
 collector bench benchmarks/ -k 'n=4096' --json now.json      some of many, and keep the samples
 collector bench bench_matmul.py --baseline main.json         exit 1 if an arm became slower by more than 3 %
+collector bench compare main.json now.json                   two stored reports, without measuring anything
+
+Options after "compare": --fail-above, --allow-other-machine, --markdown, --csv. A file that is named compare is given
+as ./compare.
 """
 
 from __future__ import annotations
@@ -18,8 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import CollectorError, MissingDependencyError
+from collector.files import atomic_write, check_writable
 
 if TYPE_CHECKING:
+    from collector.bench.baseline import Regression
     from collector.bench.discovery import Instance
     from collector.bench.report import Report
 
@@ -27,11 +33,20 @@ EXIT_REGRESSION = 1
 """Exit status when an arm became slower, or could not be measured."""
 STORED_RUNS = 3
 """Runs of what is stored, or held against what is stored, where --runs does not say."""
+_COMPARE = "compare"
+_USAGE = f"collector bench {_COMPARE} BEFORE.json NOW.json"
+_MEASURING = {
+    "-k": "pattern", "--baseline": "baseline", "--json": "json", "--plot": "plot", "--precision": "precision",
+    "--max-seconds": "max_seconds", "--seed": "seed", "--runs": "runs",
+}  # fmt: skip
+"""Options that say how to measure, or what to do with samples."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
-    parser.add_argument("paths", type=Path, nargs="+", metavar="FILE", help="files, or folders of bench_*.py")
+    parser.add_argument(
+        "paths", nargs="+", metavar="FILE", help="files, or folders of bench_*.py; or: compare BEFORE.json NOW.json"
+    )
     parser.add_argument("-k", dest="pattern", default="", metavar="REGEX", help="only benchmarks whose name it finds")
     parser.add_argument("--baseline", type=Path, metavar="JSON", help="an earlier report to hold this one against")
     parser.add_argument(
@@ -39,6 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--allow-other-machine", action="store_true", help="take a baseline of another card")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the report with all samples")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="where to write the tables as Markdown")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="where to write the figures of every arm as CSV")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="where to write a plot as one HTML page")
     parser.add_argument("--precision", type=_share, metavar="PERCENT", help="half-width of a ratio's interval to reach")
     parser.add_argument("--max-seconds", type=float, metavar="S", help="time for one comparison")
@@ -76,16 +93,18 @@ def run(arguments: argparse.Namespace) -> int:
         import scipy  # noqa: F401 - asked for before anything is measured
     except ImportError as error:
         raise MissingDependencyError("scipy is not installed", "pip install 'cupti-collector[bench]'") from error
+    if arguments.paths[0] == _COMPARE:
+        return _compare(arguments)
     from collector.bench.discovery import discover
+    from collector.bench.documents import as_csv, as_markdown
     from collector.bench.errors import BenchmarkError
     from collector.bench.report import Report
-    from collector.files import check_writable
 
     before = Report.load(arguments.baseline) if arguments.baseline else None
-    for path in (arguments.json, arguments.plot):
+    for path in (arguments.json, arguments.plot, arguments.markdown, arguments.csv):
         if path is not None:
             check_writable(path)
-    instances = discover(arguments.paths, arguments.pattern)
+    instances = discover([Path(path) for path in arguments.paths], arguments.pattern)
     runs = arguments.runs or (STORED_RUNS if arguments.json or before else 1)
     if runs > 1:
         report, troubles = _measure_in_processes(arguments, runs)
@@ -102,10 +121,55 @@ def run(arguments: argparse.Namespace) -> int:
         from collector.bench.plot import save_plot
 
         save_plot(report, arguments.plot)
+    _write(arguments.markdown, as_markdown, report)
+    _write(arguments.csv, as_csv, report)
     status = EXIT_REGRESSION if troubles or report.failures else 0
     if before is not None and _regressed(report, before, arguments):
         status = EXIT_REGRESSION
     return status
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    """Hold the second of two stored reports against the first."""
+    from collector.bench.baseline import regressions
+    from collector.bench.documents import changes_as_csv, changes_as_markdown
+    from collector.bench.errors import BenchmarkError
+    from collector.bench.report import Report
+
+    given = [option for option, name in _MEASURING.items() if getattr(arguments, name) not in (None, "")]
+    if given:
+        raise BenchmarkError(f"compare measures nothing, so {', '.join(given)} cannot be used with it")
+    if len(arguments.paths) != 3:
+        raise BenchmarkError(
+            f"compare takes two reports, and not {len(arguments.paths) - 1}",
+            f"{_USAGE} (benchmarks in a file of that name: ./{_COMPARE})",
+        )
+    for path in (arguments.markdown, arguments.csv):
+        if path is not None:
+            check_writable(path, *arguments.paths[1:])
+    before, now = (Report.load(path) for path in arguments.paths[1:])
+    found, notes = regressions(
+        now, before, fail_above=arguments.fail_above, allow_other_machine=arguments.allow_other_machine
+    )
+    _show(found, notes, arguments.paths[1], arguments.fail_above)
+    _write(arguments.markdown, partial(changes_as_markdown, said=notes), found)
+    _write(arguments.csv, changes_as_csv, found)
+    return EXIT_REGRESSION if any(each.failed for each in found) else 0
+
+
+def _write(path: Path | None, document: Callable[[Any], str], content: Any) -> None:
+    """Write what ``document`` makes of ``content``, where a path is given."""
+    if path is not None:
+        with atomic_write(path) as file:
+            file.write(document(content).encode())
+
+
+def _show(found: Sequence[Regression], notes: Sequence[str], baseline: str | Path, fail_above: float) -> None:
+    from collector.bench.table import changes_as_text
+
+    share = f"{100 * fail_above:g} %"
+    print(f"\nAgainst {baseline}: now over before (a regression is slower by more than {share}):")
+    print(changes_as_text(found, notes))
 
 
 def _measure_here(instances: Sequence[Instance], arguments: argparse.Namespace) -> tuple[Report | None, list[str]]:
@@ -139,7 +203,7 @@ def _measure_in_processes(arguments: argparse.Namespace, runs: int) -> tuple[Rep
     with tempfile.TemporaryDirectory() as folder:
         for index in range(runs):
             file = Path(folder) / f"{index}.json"
-            command = [sys.executable, "-m", "collector", "bench", *map(str, arguments.paths), "--runs=1"]
+            command = [sys.executable, "-m", "collector", "bench", *arguments.paths, "--runs=1"]
             command += [f"-k={arguments.pattern}", f"--json={file}"]
             command += ["-q"] if arguments.quiet else []
             command += [f"--precision={arguments.precision}"] if arguments.precision is not None else []
@@ -175,17 +239,7 @@ def _regressed(report: Report, before: Report, arguments: argparse.Namespace) ->
     found, notes = regressions(
         report, before, fail_above=arguments.fail_above, allow_other_machine=arguments.allow_other_machine
     )
-    share = f"{100 * arguments.fail_above:g} %"
-    print(f"\nAgainst {arguments.baseline}: time now over time then (a regression is slower by more than {share}):")
-    for each in found:
-        interval = each.ratio.interval
-        said = "REGRESSION" if each.failed else "no change seen"
-        if each.differs and not each.failed:
-            said = "slower" if interval.estimate > 1 else "faster"
-        title = f"{each.title} {each.arm}".strip()
-        print(f"  {title}: {interval.estimate:.4f} ({interval.low:.4f}..{interval.high:.4f}) {said}")
-    for note in notes:
-        print(f"  {note}")
+    _show(found, notes, arguments.baseline, arguments.fail_above)
     return any(each.failed for each in found)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import re
 import subprocess
@@ -65,12 +67,69 @@ def test_a_regression_is_status_1_and_the_same_again_is_0(bench_file, capsys, tm
     capsys.readouterr()
     assert main(["bench", bench_file(12_000), *once, "--fail-above", "3%", "-k", "n=2"]) == 1
     told = capsys.readouterr().out
-    assert "scale[n=2] b: 1.14" in told
+    assert re.search(r"scale\[n=2\] b .* 1\.14\d\d ", told)
     assert told.count("REGRESSION") == 1
     assert main(["bench", bench_file(12_000), *once, "--fail-above", "20%"]) == 0
     told = capsys.readouterr().out
-    assert "time now over time then (a regression is slower by more than 20 %)" in told
-    assert re.search(r"scale\[n=2\] b: .* slower$", told, re.MULTILINE)
+    assert "now over before (a regression is slower by more than 20 %)" in told
+    assert re.search(r"scale\[n=2\] b .* slower +1\.14\d\d$", told, re.MULTILINE)
+
+
+def test_stored_reports_are_compared_without_measuring(bench_file, capsys, tmp_path):
+    before, now = str(tmp_path / "before.json"), str(tmp_path / "now.json")
+    table, figures = tmp_path / "changes.md", tmp_path / "changes.csv"
+    assert main(["bench", bench_file(), "--json", before, "--runs=1"]) == 0
+    assert main(["bench", bench_file(12_000), "--json", now, "--runs=1"]) == 0
+    capsys.readouterr()
+    compare = ["bench", "compare", before, now]
+    assert main([*compare, "--markdown", str(table), "--csv", str(figures)]) == 1
+    told = capsys.readouterr().out
+    assert f"Against {before}" in told
+    assert told.count("REGRESSION") == told.count(" b ") == 2
+    assert told.count("no change seen") == told.count(" a ") == 2
+    assert table.read_text().count("REGRESSION") == 2
+    rows = {(row["benchmark"], row["arm"]): row for row in csv.DictReader(io.StringIO(figures.read_text()))}
+    changed = rows["scale[n=2]", "b"]
+    assert float(changed["ratio"]) == pytest.approx(12_000 / 10_500, rel=0.01)
+    assert float(changed["now"]) / float(changed["before"]) == pytest.approx(float(changed["ratio"]))
+    assert main([*compare, "--fail-above=20%"]) == 0
+    assert main(["bench", "compare", now, before]) == 0
+    assert "faster" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["a.json"], "compare takes two reports, and not 1. collector bench compare BEFORE.json NOW.json"),
+        (["a.json", "b.json", "c.json"], "and not 3"),
+        (["a.json", "b.json"], "cannot read a.json"),
+        (["a.json", "b.json", "--seed=0"], "compare measures nothing, so --seed cannot be used with it"),
+        (["a.json", "b.json", "-k=x", "--runs=3"], "so -k, --runs cannot be used with it"),
+        (["a.json", "b.json", "--csv=a.json"], "cannot"),
+    ],
+)
+def test_what_cannot_be_compared_is_told_in_one_line(words, said, capsys):
+    assert main(["bench", "compare", *words]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert said in told.err
+    assert told.err.count("\n") == 1
+
+
+def test_tables_are_written_as_markdown_and_figures_as_csv(bench_file, capsys, tmp_path):
+    table, figures = tmp_path / "out.md", tmp_path / "out.csv"
+    file = bench_file(more=BAD_ARM)
+    assert main(["bench", file, "-k", "n=2|bad", "--markdown", str(table), "--csv", str(figures)]) == 1
+    capsys.readouterr()
+    assert "### scale\\[n=2\\]" in table.read_text()
+    assert "not measured: arm 'idle': it launches nothing" in table.read_text()
+    rows = list(csv.DictReader(io.StringIO(figures.read_text())))
+    assert [(row["benchmark"], row["n"], row["arm"]) for row in rows] == [
+        ("scale", "2", "a"), ("scale", "2", "b"), ("bad", "", "good"), ("bad", "", "idle"),
+    ]  # fmt: skip
+    assert float(rows[0]["estimate"]) == pytest.approx(20_000, rel=0.01)
+    assert float(rows[1]["mean_ratio"]) == pytest.approx(1.05, rel=0.01)
+    assert "it launches nothing" in rows[3]["not_measured"]
 
 
 DRIFTING = """

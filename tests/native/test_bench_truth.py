@@ -61,7 +61,7 @@ def test_equal_kernels_are_called_different_in_at_most_5_percent():
         with bench.SimulatedCard(seed=1000 + seed) as card:
             arms = {name: card.kernel(name, 10_000, noise=0.02) for name in "abc"}
             report = bench.compare(arms, gpu=card, seed=seed, precision=0.01, same_within=0.0)
-        wrong += bool({"faster", "slower"} & set(report.verdicts[0].values()))
+        wrong += not {"same", "not enough data"}.issuperset(report.verdicts[0].values())
     assert wrong <= 10
 
 

@@ -93,16 +93,15 @@ def test_holm_against_its_definition():
 
 
 def test_verdicts():
-    said = verdicts(
-        [ratio(0.9, 0.01, 1e-9), ratio(1.1, 0.01, 1e-9), ratio(1.001, 0.002, 0.5), ratio(1.02, 0.05, 0.4)], [0.01] * 4
-    )
+    ratios = [ratio(0.9, 0.01, 1e-9), ratio(1.1, 0.01, 1e-9), ratio(1.001, 0.002, 0.5), ratio(1.02, 0.05, 0.4)]
+    said = verdicts([(each, None) for each in ratios], [0.01] * 4)
     assert said == ["faster", "slower", "same", "not enough data"]
 
 
 def test_a_difference_that_only_many_comparisons_make_likely_is_no_verdict():
-    one = ratio(1.1, 0.05, 0.02)
+    one = ratio(1.1, 0.05, 0.02), None
     assert verdicts([one], [0.01]) == ["slower"]
-    assert verdicts([one] + [ratio(1.1, 0.2, 0.6)] * 9, [0.01] * 10)[0] == "not enough data"
+    assert verdicts([one] + [(ratio(1.1, 0.2, 0.6), None)] * 9, [0.01] * 10)[0] == "not enough data"
 
 
 def test_outliers_are_those_far_out():

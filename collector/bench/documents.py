@@ -1,0 +1,147 @@
+"""Reports and comparisons of reports as Markdown, to be pasted, and as CSV, to be computed with."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import TYPE_CHECKING, Any
+
+from collector.bench.table import (
+    changes,
+    failure_text,
+    failures_of_all,
+    figures,
+    how,
+    kernels,
+    notes,
+    printable,
+    simulation_note,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from collector.bench.baseline import Regression
+    from collector.bench.report import Comparison, Report
+    from collector.bench.statistics import Interval, Ratio
+    from collector.bench.table import Table
+
+_FIGURES = (
+    "arm", "unit", "statistic", "estimate", "low", "high", "mean", "p5", "p95", "variation", "samples", "outliers",
+    "lower_mode", "lower_mode_share", "upper_mode", "upper_mode_share", "ratio", "ratio_low", "ratio_high",
+    "mean_ratio", "mean_ratio_low", "mean_ratio_high", "verdict", "not_measured",
+)  # fmt: skip
+_CHANGES = (
+    "benchmark", "arm", "unit", "before", "before_low", "before_high", "now", "now_low", "now_high",
+    "ratio", "ratio_low", "ratio_high", "mean_ratio", "mean_ratio_low", "mean_ratio_high", "verdict",
+)  # fmt: skip
+
+
+def as_markdown(report: Report) -> str:
+    """Return the report's tables, notes, warnings and failures as Markdown."""
+    lines = [f"**{_text(str(report.environment.get('gpu', '')))}**{simulation_note(report)}", ""]
+    everywhere = failures_of_all(report)
+    for comparison, results in zip(report.comparisons, report.results, strict=True):
+        lines += [f"### {_text(comparison.title)}", ""] if comparison.title else []
+        if comparison.arms:
+            lines += _table(figures(comparison, results))
+            if any(len(arm.kernel_ns) > 1 for arm in comparison.arms.values()):
+                lines += _table(kernels(comparison))
+        own = {arm: why for arm, why in comparison.failures.items() if arm not in everywhere}
+        lines += [f"* not measured: {_text(failure_text(arm, why))}" for arm, why in own.items()]
+        lines += [f"* note: {_text(note)}" for note in notes(comparison, results)]
+        lines += [f"* warning: {_text(warning)}" for warning in comparison.warnings]
+        lines += [f"* {_text(how(comparison))}", ""]
+    lines += [f"* not measured: {_text(failure_text(arm, why))}" for arm, why in everywhere.items()]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def changes_as_markdown(found: Sequence[Regression], said: Sequence[str]) -> str:
+    """Return what `collector.bench.regressions` found as Markdown."""
+    return "\n".join([*_table(changes(found)), *(f"* note: {_text(note)}" for note in said)]).rstrip() + "\n"
+
+
+def as_csv(report: Report) -> str:
+    """Return one row for each arm: benchmark, every axis, and what `collector.bench.result.Result` holds.
+
+    Figures are in full, in ``unit``; shares and ratios are numbers. An arm that could not be measured says why.
+    """
+    axes = list(dict.fromkeys(axis for each in report.comparisons for axis in each.parameters))
+    named = {axis: f"axis {axis}" if axis in ("benchmark", *_FIGURES) else axis for axis in axes}
+    rows = [
+        {"benchmark": each.name, **{named[axis]: value for axis, value in each.parameters.items()}, **row}
+        for index, each in enumerate(report.comparisons)
+        for row in _rows(each, report, index)
+    ]
+    return _csv(["benchmark", *named.values(), *_FIGURES], rows)
+
+
+def changes_as_csv(found: Sequence[Regression]) -> str:
+    """Return one row for each arm of what `collector.bench.regressions` found; figures are in full, in ``unit``."""
+    rows = [
+        {
+            "benchmark": each.title,
+            "arm": each.arm,
+            "unit": each.unit,
+            **_ends("before", each.before),
+            **_ends("now", each.now),
+            **_ratio("ratio", each.ratio),
+            **_ratio("mean_ratio", each.mean_ratio),
+            "verdict": each.verdict,
+        }
+        for each in found
+    ]
+    return _csv(_CHANGES, rows)
+
+
+def _rows(comparison: Comparison, report: Report, index: int) -> list[dict[str, Any]]:
+    rows = []
+    for arm, result in report.results[index].items():
+        plain = result.to_json()
+        row = {"arm": arm, **plain, **_ratio("ratio", result.ratio), **_ratio("mean_ratio", result.mean_ratio)}
+        for which, mode in zip(("lower", "upper"), result.modes or (), strict=False):
+            row |= {f"{which}_mode": mode.median, f"{which}_mode_share": mode.share}
+        rows.append(row)
+    return rows + [
+        {"arm": arm, "unit": comparison.unit, "verdict": "not measured", "not_measured": why}
+        for arm, why in comparison.failures.items()
+    ]
+
+
+def _ratio(name: str, ratio: Ratio | None) -> dict[str, float | None]:
+    return {name: None} if ratio is None else _ends(name, ratio.interval)
+
+
+def _ends(name: str, interval: Interval) -> dict[str, float | None]:
+    found = interval.to_json()
+    return {name: found["estimate"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
+
+
+def _csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
+    writer.writerow({column: _cell(column) for column in columns})
+    for row in rows:
+        writer.writerow({key: _cell(value) for key, value in row.items()})
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """What a spreadsheet shows as it is: a name that begins like a formula would be computed."""
+    if value is None or isinstance(value, (int, float)):
+        return value
+    text = printable(str(value))
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+
+
+def _table(table: Table) -> list[str]:
+    rules = ["---" if column in table.left else "---:" for column in table.columns]
+    rows = [table.columns, *table.rows]
+    lines = [f"| {' | '.join(map(_text, row))} |" for row in rows]
+    return [lines[0], f"| {' | '.join(rules)} |", *lines[1:], ""]
+
+
+def _text(text: str) -> str:
+    """``text`` as Markdown shows it, without meaning anything."""
+    return re.sub(r"([\\`*_\[\]<>|#~&])", r"\\\1", printable(text))

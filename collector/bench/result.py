@@ -1,0 +1,50 @@
+"""What the samples of one arm say: computed once, and the same in every table, page and file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collector.bench.modes import Mode
+    from collector.bench.statistics import Interval, Ratio, Spread, Verdict
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the samples of one arm say. Figures are in ``unit``, ratios are to the reference arm."""
+
+    unit: str
+    statistic: Literal["median", "geometric mean"]
+    """Which of them ``typical`` is: the latter where each sample is what a process reported of itself."""
+    typical: Interval
+    spread: Spread
+    samples: int
+    outliers: int
+    """How many samples are far out; see `collector.bench.statistics.outliers`."""
+    modes: tuple[Mode, Mode] | None
+    """None where one mode explains the samples."""
+    ratio: Ratio | None
+    """None for the reference."""
+    mean_ratio: Ratio | None
+    """None for the reference, and where ``ratio`` is of means already."""
+    verdict: Verdict | Literal["reference"]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data; None where an interval has no end."""
+        return {
+            "unit": self.unit,
+            "statistic": self.statistic,
+            **self.typical.to_json(),
+            **asdict(self.spread),
+            "samples": self.samples,
+            "outliers": self.outliers,
+            "modes": None if self.modes is None else [asdict(each) for each in self.modes],
+            "ratio": _ratio(self.ratio),
+            "mean_ratio": _ratio(self.mean_ratio),
+            "verdict": self.verdict,
+        }
+
+
+def _ratio(ratio: Ratio | None) -> dict[str, float | None] | None:
+    return None if ratio is None else {**ratio.interval.to_json(), "p_value": ratio.p_value}

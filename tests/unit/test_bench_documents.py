@@ -1,0 +1,191 @@
+"""A report on a terminal of any width, as Markdown, CSV and JSON; files that earlier versions wrote."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("scipy")
+
+from collector import bench
+from collector.bench.documents import as_csv, as_markdown, changes_as_csv, changes_as_markdown
+from collector.bench.plot import page
+from collector.bench.report import Arm, Comparison, Report
+from collector.bench.table import as_text, changes_as_text
+
+OLD_FILE = Path(__file__).parent.parent / "data" / "bench_report_v1.json"
+DESIGN = {"clock": "cupti", "cache": "cold", "graph_calls": 0, "precision": 0.005, "seed": 7, "same_within": 0.01}
+CARD = {"gpu": "Card", "gpu_uuid": "GPU-1", "simulated": False, "driver_version": 13000}
+HOSTILE = "\x1b[31m=1+1|`<b>\n[red]*x*\u202e"
+
+names = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=30)
+samples = st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=40)
+
+
+def times(mean, seed=0, count=60):
+    return (mean * np.random.default_rng(seed).lognormal(0, 0.01, count)).tolist()
+
+
+def arm(mean, seed=0, **more):
+    values = times(mean, seed)
+    return Arm(times_ns=values, kernels=["k", "l"], launches=2, kernel_ns={"k": values, "l": values}, **more)
+
+
+def report(names=("reference", "other"), **more):
+    arms = {name: arm(10_000 * (1 + index / 5), index) for index, name in enumerate(names)}
+    options = {"name": "saxpy", "parameters": {"n": 256}, "flops": 1e6, "bytes": 1e4, "rounds": 60, **more}
+    return Report([Comparison(arms=arms, reference=names[0], design=DESIGN, **options)], CARD)
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(names, min_size=1, max_size=4, unique=True), st.integers(40, 200))
+def test_no_line_is_wider_than_the_terminal_and_no_figure_is_lost(arms, width):
+    made = report(tuple(arms))
+    text = as_text(made, width=width, color=False)
+    assert max(map(cells, text.splitlines())) <= width
+    assert "…" not in text or any("…" in name for name in arms)
+    shown = text.split()
+    for result in made.results[0].values():
+        if result.ratio is not None:
+            interval = result.ratio.interval
+            wanted = [f"{interval.estimate:.4f}", f"{interval.low:.4f}..{interval.high:.4f}"]
+            assert set(wanted) <= set(shown)
+            assert f"{result.mean_ratio.interval.estimate:.4f}" in shown
+
+
+def cells(line):
+    from rich.cells import cell_len
+
+    return cell_len(line)
+
+
+def test_the_terminals_width_is_used(monkeypatch):
+    made = report()
+    monkeypatch.setenv("COLUMNS", "60")
+    assert max(map(cells, str(made).splitlines())) <= 60
+    monkeypatch.setenv("COLUMNS", "160")
+    assert max(map(cells, str(made).splitlines())) > 100
+    wide = page(made)
+    monkeypatch.setenv("COLUMNS", "60")
+    assert page(made) == wide
+
+
+def test_folded_tables_name_the_row_in_every_part():
+    made = report(("first", "second"))
+    lines = [line.strip() for line in as_text(made, width=60, color=False).splitlines()]
+    assert sum(line.startswith("arm ") for line in lines) == sum(line.startswith("second ") for line in lines) - 1
+
+
+def test_names_are_shown_and_never_obeyed(tmp_path):
+    failures, warnings = {HOSTILE: f"arm '{HOSTILE}': bad"}, [HOSTILE]
+    made = report((HOSTILE, "other"), name=HOSTILE, parameters={HOSTILE: HOSTILE}, failures=failures, warnings=warnings)
+    found, notes = bench.regressions(made, made)
+    documents = [
+        as_text(made, color=False), changes_as_text(found, notes, color=False), as_markdown(made), as_csv(made),
+        changes_as_markdown(found, notes), changes_as_csv(found),
+    ]  # fmt: skip
+    for text in documents:
+        assert all(each.isprintable() or each == "\n" for each in text)
+    assert "[red]*x*" in as_text(made, color=False, width=200)
+    assert "<b>" not in re.sub(r"\\<b\\>", "", as_markdown(made))
+    rows = list(csv.DictReader(io.StringIO(as_csv(report(("=cmd()", "@x", "-y"))))))
+    assert [row["arm"] for row in rows] == ["'=cmd()", "'@x", "'-y"]
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(names, min_size=1, max_size=4, unique=True))
+def test_every_row_of_a_markdown_table_has_as_many_cells(arms):
+    lines = as_markdown(report(tuple(arms))).splitlines()
+    counts = [len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in lines if line.startswith("|")]
+    assert len(set(counts[: 2 + len(arms)])) == 1
+    assert len(counts) == 2 + len(arms) + 2 + 2 * len(arms)
+
+
+def test_csv_has_what_the_report_says():
+    made = report(parameters={"n": 256, "arm": "x"}, failures={"c": "arm 'c': bad"})
+    rows = list(csv.DictReader(io.StringIO(as_csv(made))))
+    assert [row["arm"] for row in rows] == ["reference", "other", "c"]
+    assert rows[2]["not_measured"] == "arm 'c': bad"
+    assert (rows[1]["n"], rows[1]["axis arm"]) == ("256", "x")
+    result = made.results[0]["other"]
+    for column, value in {
+        "estimate": result.typical.estimate, "low": result.typical.low, "high": result.typical.high,
+        "mean": result.spread.mean, "p5": result.spread.p5, "p95": result.spread.p95,
+        "variation": result.spread.variation, "ratio": result.ratio.interval.estimate,
+        "ratio_low": result.ratio.interval.low, "mean_ratio_high": result.mean_ratio.interval.high,
+    }.items():  # fmt: skip
+        assert float(rows[1][column]) == value
+    assert rows[1]["verdict"] == made.verdicts[0]["other"] == "slower"
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(samples, st.data())
+def test_the_file_holds_what_follows_from_the_samples_and_only_numbers(values, data):
+    import tempfile
+
+    others = data.draw(st.lists(st.floats(1e-3, 1e12), min_size=len(values), max_size=len(values)))
+    arms = {"a": Arm(times_ns=values), "b": Arm(times_ns=others)}
+    made = Report([Comparison(arms=arms, reference="a", design=DESIGN)], CARD)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "r.json"
+        made.save(path)
+        (stored,) = json.loads(path.read_text(), parse_constant=pytest.fail)["comparisons"]
+        loaded = Report.load(path)
+    assert loaded.results == made.results
+    found = stored["results"]["b"]
+    assert found == made.results[0]["b"].to_json()
+    assert found["verdict"] == made.verdicts[0]["b"]
+    assert found["estimate"] == float(np.median(others))
+    assert (found["low"] is None) == (len(values) < 6)
+    interval = made.comparison.ratios["b"].interval
+    assert found["ratio"]["estimate"] == interval.estimate
+    assert (found["ratio"]["low"] is None) == (not math.isfinite(interval.low))
+    assert stored["results"]["a"]["ratio"] is None
+
+
+def test_what_a_stored_file_says_is_not_believed(tmp_path):
+    path = tmp_path / "r.json"
+    report().save(path)
+    content = json.loads(path.read_text())
+    content["comparisons"][0]["results"]["other"]["verdict"] = "faster"
+    path.write_text(json.dumps(content))
+    assert Report.load(path).verdicts[0]["other"] == "slower"
+
+
+def test_a_report_of_an_earlier_version_is_read_shown_and_compared(tmp_path):
+    old = Report.load(OLD_FILE)
+    assert old.verdicts == [{"two": "slower"}]
+    result = old.results[0]["two"]
+    assert result.ratio.interval.estimate == pytest.approx(1.1, rel=0.01)
+    assert result.mean_ratio.interval.low < 1.1 < result.mean_ratio.interval.high
+    assert "scale[n=1]" in str(old)
+    old.save(tmp_path / "again.json")
+    again = Report.load(tmp_path / "again.json")
+    assert again.results == old.results
+    found, _ = bench.regressions(again, old)
+    assert [each.verdict for each in found] == ["no change seen"] * 2
+    told = json.dumps(dict(again.environment))
+    assert "alice" not in told
+    assert (again.environment["program"], again.environment["platform"]) == ("bench_scale.py", "Linux 6.1.0")
+
+
+def test_a_file_without_the_fields_of_later_versions_is_read(tmp_path):
+    content = json.loads(OLD_FILE.read_text())
+    (comparison,) = content["comparisons"]
+    for later in ("unit", "run_rounds", "event_overhead_ns", "probe_cold_ns", "probe_hot_ns", "ceilings"):
+        comparison.pop(later)
+    for each in comparison["arms"].values():
+        for later in ("facts", "synchronizations", "span_ns"):
+            each.pop(later)
+    path = tmp_path / "older.json"
+    path.write_text(json.dumps(content))
+    assert Report.load(path).verdicts == [{"two": "slower"}]
