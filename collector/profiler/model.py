@@ -152,6 +152,9 @@ class Model:
         """Whether a graph said what there is; otherwise it is what ran."""
         self.has_traces = False
         """Whether the op log told where nodes were created."""
+        self.call_sites: dict[tuple[str, tuple[Frame, ...]], Node] = {}
+        """What ran at each place of the program, where a recorded step has whole Python stacks: nodes for the code view
+        alone. One op has as many as places call it; they are no part of a saved profile."""
         self.misses_stream = False
         """Whether an accelerator's ops were recorded without its kernels."""
         self.strings: dict[int, str] = {}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -21,7 +22,7 @@ from collector.intervals import Union
 from collector.ledger import Ledger
 from collector.profiler.collecting import without_collecting
 from collector.profiler.columns import DeviceColumns, read_devices, step_stats_of
-from collector.profiler.execution import Execution, Memory, grouped, is_accelerator_stream, runs_by
+from collector.profiler.execution import Execution, Memory, Runs, grouped, is_accelerator_stream, runs_by
 from collector.profiler.model import Frame, Model, Node
 from collector.profiler.node_fields import Ints
 from collector.profiler.said import in_labels, in_provenance, node_path, stack_of
@@ -29,6 +30,8 @@ from collector.protos import AnnotationDetails, Provenance
 
 _COPY_BYTES = re.compile(r"\b(\d{1,18}) bytes\b")
 _API_NAME = re.compile(r"(cu|cuda)[A-Z]\w*$")
+_FRAME = re.compile(r"(.+)\((\d{1,9})\): (.+)", re.DOTALL)
+"""How PyTorch's profiler calls a Python function: ``model.py(12): forward``, the line being that of its beginning."""
 _RUNTIME_NAME = re.compile(r"cuda[A-Z]")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 
@@ -96,9 +99,10 @@ def add_step(model: Model, step: int, recorded: RecordedStep) -> None:
     """Adds a recorded step to ``model``; the same step again adds to it."""
     model.steps.add(step)
     model.generation += 1
-    ops = {path for device in recorded.host for path in _add_host(model, step, device, recorded)}
+    places = _Places()
+    ops = {path for device in recorded.host for path in _add_host(model, step, device, recorded, places)}
     for device in recorded.accelerators:
-        _add_accelerator(model, step, device, recorded)
+        _add_accelerator(model, step, device, recorded, places)
     for path, details in recorded.said.items():
         if path in model.nodes:
             _describe(model.nodes[path], step, details)
@@ -170,12 +174,69 @@ def _groups(index: Ints) -> list[tuple[int, Ints]]:
     return list(zip(index[order[firsts]].tolist(), np.split(order, firsts[1:]), strict=True))
 
 
-def _add_accelerator(model: Model, step: int, device: DeviceColumns, recorded: RecordedStep) -> None:
+class _Places:
+    """Where in the program each thread was at each time, from the slices of its Python functions."""
+
+    def __init__(self) -> None:
+        self.stacks: list[tuple[Frame, ...]] = []
+        self._known: dict[tuple[int, Frame], int] = {}
+        """Number of the stack around a function, -1 at the bottom, and the function -> number of its stack."""
+        self._threads: dict[int, tuple[Ints, Ints]] = {}
+        """Thread -> times in ns, and the number of the stack from then on, -1 for none."""
+
+    def add(self, thread: int, rows: Ints, starts: Ints, ends: Ints, frames: Mapping[int, Frame], index: Ints) -> None:
+        """Takes in a thread's Python functions: ``frames`` by the index of a row's name."""
+        order = rows[np.lexsort((-ends[rows], starts[rows]))]
+        if not len(order):
+            return
+        stack_of_row: dict[int, int] = {-1: -1}
+        marks: list[int] = []
+        inside: list[int] = []
+        open_: list[int] = []
+        for row, start, name_id in zip(order.tolist(), starts[order].tolist(), index[order].tolist(), strict=True):
+            _close(open_, ends, start, marks, inside)
+            stack_of_row[row] = self._number(stack_of_row[open_[-1] if open_ else -1], frames[name_id])
+            open_.append(row)
+            marks.append(start)
+            inside.append(row)
+        _close(open_, ends, None, marks, inside)
+        self._threads[thread] = np.array(marks), np.array([stack_of_row[row] for row in inside])
+
+    def _number(self, outer: int, frame: Frame) -> int:
+        number = self._known.setdefault((outer, frame), len(self.stacks))
+        if number == len(self.stacks):
+            self.stacks.append((*(self.stacks[outer] if outer >= 0 else ()), frame))
+        return number
+
+    def at(self, thread_id: Ints, times: Ints) -> Ints:
+        """The number of the stack of each thread at each time; -1 where none is known."""
+        found = np.full(len(times), -1, np.int64)
+        for thread, rows in _groups(thread_id) if self._threads else ():
+            if thread in self._threads:
+                marks, stacks = self._threads[thread]
+                nearest = np.searchsorted(marks, times[rows], side="right") - 1
+                found[rows] = np.where(nearest >= 0, stacks[nearest], -1)
+        return found
+
+
+def _site(model: Model, node: Node, stack: tuple[Frame, ...]) -> Node:
+    """What stands for ``node`` at one place of the program."""
+    site = model.call_sites.get((node.name, stack))
+    if site is None:
+        site = model.call_sites[node.name, stack] = Node(node.name, node.op)
+        site.device, site.host_device, site.stack = node.device, node.host_device, list(stack)
+        model.has_traces = True
+    site.op_types.update(node.op_types)
+    return site
+
+
+def _add_accelerator(model: Model, step: int, device: DeviceColumns, recorded: RecordedStep, places: _Places) -> None:
     """Kernels, copies and memsets of one device. What has no duration counts as 1 us, as in tfprof."""
     stream = device.device.lower()
     placed_on = stream.partition("/stream:")[0]
     names, index = device.names
     micros = _whole_micros(index, np.where(device.duration_ns > 0, device.duration_ns, 1000))
+    of_name: dict[int, Node] = {}
     for name_id, rows, runs in runs_by(index, device.start_micros, micros):
         op, _, kernel = names[name_id].partition(":")
         if not kernel or kernel == op:
@@ -185,11 +246,23 @@ def _add_accelerator(model: Model, step: int, device: DeviceColumns, recorded: R
             node = _node(model, f"{op}/{kernel}", type_ or kernel, placed_on)
             node.op_types.add(kernel)
             _belongs(model, node, op, recorded)
+        of_name[name_id] = node
         kernel = kernel or op
         execution = _execution(node, step)
         execution.add_accelerator_runs(stream, runs)
         if kernel.startswith(("MEMCPY", "MEMSET")):
             execution.memory.append(Memory(at_micros=runs.last_end, output=_moved_bytes(device, rows)))
+    launched_at = places.at(device.thread_id, device.scheduled_ns) if places.stacks else index[:0]
+    for name_id, stack, runs in _runs_at_places(index, launched_at, device.start_micros, micros):
+        _execution(_site(model, of_name[name_id], places.stacks[stack]), step).add_accelerator_runs(stream, runs)
+
+
+def _runs_at_places(key: Ints, stacks: Ints, starts: Ints, durations: Ints) -> Iterator[tuple[int, int, Runs]]:
+    """(key, number of the stack, runs) for each pair of both, of what has a stack."""
+    known = np.flatnonzero(stacks >= 0)
+    count = int(stacks.max(initial=0)) + 1
+    for pair, _, runs in runs_by(key[known] * count + stacks[known], starts[known], durations[known]):
+        yield *divmod(pair, count), runs
 
 
 def _moved_bytes(device: DeviceColumns, rows: Ints) -> int:
@@ -201,7 +274,7 @@ def _label_bytes(label: str) -> int:
     return int(found[1]) if found else 0
 
 
-def _add_host(model: Model, step: int, device: DeviceColumns, recorded: RecordedStep) -> set[str]:
+def _add_host(model: Model, step: int, device: DeviceColumns, recorded: RecordedStep, places: _Places) -> set[str]:
     """Annotations and API calls, each with its own time: that in which nothing it encloses runs on its thread.
 
     Returns:
@@ -212,13 +285,21 @@ def _add_host(model: Model, step: int, device: DeviceColumns, recorded: Recorded
     is_call = np.array([_API_NAME.match(name) is not None for name in names], bool)[index] if names else index == 1
     is_runtime = np.array([_RUNTIME_NAME.match(name) is not None for name in names], bool)[index] & is_call
     own, scopes, folded = (np.zeros(len(device), np.int64), np.full(len(device), -1, np.int64), is_call & False)
-    for _, rows in _groups(device.thread_id):
+    frames = {
+        name_id: Frame(found[1], int(found[2]), found[3], first_line=int(found[2]))
+        for name_id, name in enumerate(names)
+        if (found := _FRAME.fullmatch(name))
+    }
+    is_frame = np.isin(index, list(frames))
+    for thread, rows in _groups(device.thread_id):
+        places.add(thread, rows[is_frame[rows]], device.start_ns, device.end_ns, frames, index)
         _nest(rows, is_call, is_runtime, device.start_ns, device.end_ns, own, scopes, folded)
     where = np.where(is_call & (scopes >= 0), index[scopes], -1)
     calls: list[tuple[Node, str]] = []
     ops: set[str] = set()
     key_of, kept = index * (len(names) + 1) + where + 1, np.flatnonzero(~folded)
     micros = _whole_micros(key_of[kept], np.maximum(own[kept], 0))
+    of_key: dict[int, Node] = {}
     for key, _, runs in runs_by(key_of[kept], device.start_micros[kept], micros):
         name_id, scope_id = divmod(key, len(names) + 1)
         name = node_path(names[name_id])
@@ -231,7 +312,11 @@ def _add_host(model: Model, step: int, device: DeviceColumns, recorded: Recorded
             node = _node(model, name, type_ or name.rstrip("/").rpartition("/")[2] or name, placed_on)
             _place(model, node, name, recorded)
             ops.add(name)
+        of_key[key] = node
         _execution(node, step).add_host_runs(placed_on, runs)
+    at = places.at(device.thread_id[kept], device.start_ns[kept]) if frames else kept[:0]
+    for key, stack, runs in _runs_at_places(key_of[kept], at, device.start_micros[kept], micros):
+        _execution(_site(model, of_key[key], places.stacks[stack]), step).add_host_runs(placed_on, runs)
     for node, scope in calls:
         _belongs(model, node, scope, recorded)
     return ops

@@ -85,7 +85,10 @@ class Reporter:
             steps = " ".join(map(str, sorted(model.steps))) or "none"
             raise MissingStepError(f"Options -step={options.step} not found", f"Available steps: {steps}")
         if view == "code" and not model.has_traces:
-            raise MissingTracesError("No code trace information", "Give an op log with traces")
+            remedy = "Give an op log with traces"
+            if not model.has_graph:
+                remedy += ", or record the step with stacks: trace(stacks=True), or with_stack=True of torch.profiler"
+            raise MissingTracesError("No code trace information", remedy)
         kind = options.output.kind
         if kind == "pprof":
             return self._pprof(view, options)

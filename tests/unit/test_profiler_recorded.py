@@ -18,7 +18,9 @@ from collector.profiler.advice import registry
 from collector.profiler.advice.activity import Activity
 from collector.profiler.collecting import without_collecting
 from collector.profiler.columns import DeviceColumns, read_devices
+from collector.profiler.errors import MissingTracesError
 from collector.profiler.model import Model
+from collector.profiler.options import Options
 from collector.profiler.recorded import add_step
 from collector.profiler.steps import read_step
 from collector.protos import RunMetadata
@@ -126,6 +128,49 @@ def test_host_time_of_a_recorded_trace_is_no_longer_than_its_threads(shared):
     covered = Union.of(host.start_ns, host.end_ns).length
     assert len(set(host.thread_id.tolist())) == 1
     assert abs(spent - covered / 1000) <= len(model.nodes)
+
+
+def test_python_functions_of_a_trace_are_its_call_stacks():
+    """One op called from two lines, and a kernel that outlives the function which launched it."""
+    host = [
+        ("train.py(30): <module>", 100, 900, "", 0),
+        ("model.py(5): forward", 110, 200, "", 0),
+        ("aten.mm", 120, 100, "", 0),
+        ("cudaLaunchKernel", 130, 10, "", 0),
+        ("model.py(9): backward", 400, 100, "", 0),
+        ("aten.mm", 410, 50, "", 0),
+        ("cudaLaunchKernel", 420, 10, "", 0),
+        ("idle", 2000, 10, "", 0),
+    ]
+    device = [("aten.mm:gemm", 500, 70, "", 130), ("aten.mm:gemm", 600, 30, "", 420), ("x:y", 3000, 1, "", 2005)]
+    p = profiler.Profiler()
+    p.add_recorded_step(0, _step(host=host, device=device))
+    root = p.profile_python(OPTIONS)
+    assert (root.total_accelerator_exec_micros, root.total_cpu_exec_micros) == (100, 900)
+    (module,) = root.children
+    assert (module.name, module.total_accelerator_exec_micros, module.cpu_exec_micros) == (
+        "train.py:30:<module>",
+        100,
+        600,
+    )
+    lines = {child.name: (child.accelerator_exec_micros, child.cpu_exec_micros) for child in module.children}
+    assert lines == {"model.py:5:forward": (70, 200), "model.py:9:backward": (30, 100)}
+    assert p.profile_name_scope(OPTIONS).total_accelerator_exec_micros == 101
+
+
+def test_a_step_without_stacks_says_how_to_record_them():
+    p = profiler.Profiler()
+    p.add_recorded_step(0, _step(device=[("a:k", 1, 2, "", 0)]))
+    with pytest.raises(MissingTracesError, match=r"with_stack=True"):
+        p.reporter.ask("code", Options())
+
+
+def test_stacks_of_a_recorded_trace_account_for_all_of_its_kernels(shared):
+    p = profiler.Profiler()
+    p.add_recorded_step(0, shared / "data/gpu_traces/torch_tutorial/h100_transformer_before.json.gz")
+    code, scopes = p.profile_python(OPTIONS), p.profile_name_scope(OPTIONS)
+    assert code.total_accelerator_exec_micros == scopes.total_accelerator_exec_micros == 390
+    assert code.total_cpu_exec_micros <= scopes.total_cpu_exec_micros
 
 
 def test_addresses_of_objects_are_no_part_of_names():

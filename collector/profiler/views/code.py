@@ -88,6 +88,8 @@ def _build(model: Model) -> CodeNode:
     root = CodeNode(ROOT_NAME, None, "")
     forward: dict[str, Node] = {}
     gradients: dict[str, list[Node]] = {}
+    for (name, stack), node in sorted(model.call_sites.items(), key=lambda item: item[0][0].encode()):
+        root.descend(stack, "").nodes[name] = node
     for node in model.sorted_nodes():
         if not node.stack:
             continue
