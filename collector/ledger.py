@@ -77,6 +77,8 @@ class Ledger:
     callback_calls: int = 0
     interrupted: int = 0
     """1: this is the journal of a step that had not ended."""
+    tables_cut_off: int = 0
+    """Tables that are missing because the recording's file is cut off."""
     source_counters: Mapping[str, int] = field(default_factory=dict)
     """What the source counted beyond these."""
     unread: Mapping[str, int] = field(default_factory=dict)
@@ -131,6 +133,7 @@ class Ledger:
 
 _LOSSES = {
     "interrupted": "this is the journal of a step that had not ended: what had not reached it is missing",
+    "tables_cut_off": "{} tables are missing: the recording's file is cut off",
     "records_dropped": "CUPTI dropped {} records: make more or larger buffers (max_buffers, buffer_bytes)",
     "buffers_declined": "{} buffer requests were declined: raise max_buffers",
     "bytes_discarded": "{} bytes of records were discarded for want of buffers: raise max_buffers",

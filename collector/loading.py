@@ -8,14 +8,16 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import stat
+import zipfile
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
@@ -57,9 +59,10 @@ _READABLE = (
     "also gzipped"
 )
 _TEXT_PROTO = re.compile(
-    rb"(?:\s|#[^\n]*\n)*(step_stats|dev_stats|cost_graph|partition_graphs|function_graphs)\s*[:{<]"
+    rb"(?:\s|#[^\n]*\n)*(step_stats|dev_stats|cost_graph|partition_graphs|function_graphs|provenance)\s*[:{<]"
 )
 _EMPTY_IS_EMPTY_STEP = (".pb", ".pbtxt")
+"""Of a message without any field no byte is written, which TensorFlow may have done."""
 
 
 @dataclass(frozen=True)
@@ -127,9 +130,7 @@ def _load(name: Path) -> LoadedTrace:
         suffixes = [suffix for suffix in suffixes if suffix != ".gz"]
     if data.startswith((_ZIP, _JOURNAL)):
         return _load_recording(data, name)
-    for magic, what in _FOREIGN.items():
-        if data.startswith(magic):
-            raise InvalidFileError(f"{name}: this is {what}, not a trace", _READABLE)
+    _refuse_foreign(data, name)
     start = data.lstrip(_SPACE)[:1]
     if not start:
         if data or not (suffixes and suffixes[-1] in _EMPTY_IS_EMPTY_STEP):
@@ -174,6 +175,7 @@ def _check_head(head: bytes, name: Path, num_bytes: int) -> None:
     """Refuse what starts as nothing that can be read does, before all of it is read."""
     from collector.formats.salvage import WireError, fields
 
+    _refuse_foreign(head, name)
     start = head.lstrip(_SPACE)[:1]
     if not start or start in b"{[" or _TEXT_PROTO.match(head):
         return
@@ -184,6 +186,12 @@ def _check_head(head: bytes, name: Path, num_bytes: int) -> None:
         raise InvalidFileError(f"{name}: not a StepStats or RunMetadata message ({why})", _READABLE) from error
     if num_bytes > MAX_MESSAGE_BYTES:
         raise InvalidFileError(f"{name}: larger than the 2 GiB that a protobuf message can be")
+
+
+def _refuse_foreign(data: bytes, name: Path) -> None:
+    for magic, what in _FOREIGN.items():
+        if data.startswith(magic):
+            raise InvalidFileError(f"{name}: this is {what}, not a trace", _READABLE)
 
 
 def _is_message(data: bytes) -> bool:
@@ -252,10 +260,12 @@ def _load_recording(data: bytes, name: Path) -> LoadedTrace:
 
     recording = load_recording(name, data)
     if data.startswith(_ZIP):
-        return LoadedTrace(name, "recording", run_metadata(recording), recording=recording)
-    cut = recording.counters["journal_bytes_cut"]
-    cut_at = len(data) - cut if cut else None
-    return LoadedTrace(name, "journal", run_metadata(recording), recording=recording, cut_at=cut_at)
+        kind, is_cut = "recording", recording.ledger.tables_cut_off and not zipfile.is_zipfile(io.BytesIO(data))
+        cut_at = len(data) if is_cut else None
+    else:
+        kind, cut = "journal", recording.counters["journal_bytes_cut"]
+        cut_at = len(data) - cut if cut else None
+    return LoadedTrace(name, kind, run_metadata(recording), recording=recording, cut_at=cut_at)
 
 
 def _load_json(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:
@@ -270,6 +280,11 @@ def _load_json(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:
         found = chrome_events.parse(text)
     except chrome_events.NotATraceError as error:
         raise InvalidFileError(f"{name}: {error} (character {error.position})", _READABLE) from error
+    if _is_proton_tree(found.events):
+        raise InvalidFileError(
+            f"{name}: this is a profile of Proton, which holds sums by call path but no times to draw",
+            "Record a trace instead",
+        )
     found.skipped.update(skipped)
     metadata = RunMetadata()
     base_ns = own_timeline.base_time_ns(found)
@@ -290,11 +305,17 @@ def _load_json(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:
         raise InvalidFileError(
             f"{name}: no event of it can be read ({reasons}; position {found.cut_at or 0})", _READABLE
         )
+    if not step.dev_stats and kind == "Chrome trace" and found.events:
+        raise InvalidFileError(f"{name}: JSON with a list in which nothing is an event with a time", _READABLE)
     distributed = found.metadata.get("distributedInfo")
     rank = distributed.get("rank") if isinstance(distributed, dict) else None
     rank = rank if type(rank) is int and rank >= 0 else None
     metadata.step_stats.CopyFrom(step)
     return LoadedTrace(name, kind, metadata, found.skipped, found.cut_at, rank=rank)
+
+
+def _is_proton_tree(events: list[dict[str, Any]]) -> bool:
+    return bool(events) and {"frame", "children"} <= events[0].keys() and "ph" not in events[0]
 
 
 def _load_text(data: bytes, name: Path, skipped: Counter[str]) -> LoadedTrace:

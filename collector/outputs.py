@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from collector.errors import UnknownFormatError
@@ -33,6 +34,26 @@ class Step(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class RecordingAsStep:
+    """A recording as the step that it is."""
+
+    recording: Recording
+
+    @property
+    def run_metadata(self) -> RunMetadata:
+        """See `Step`."""
+        from collector.stepstats import run_metadata
+
+        return run_metadata(self.recording)
+
+    def serialized(self) -> bytes:
+        """See `Step`."""
+        from collector.stepstats import serialized
+
+        return serialized(self.recording)
+
+
 def _draw(step: Step, path: Path) -> None:
     from collector.timeline import chrome_trace
 
@@ -56,7 +77,9 @@ def _write_text(step: Step, path: Path) -> None:
 def _write_recording(step: Step, path: Path) -> None:
     if step.recording is None:
         raise UnknownFormatError(f"{path}: a recording cannot be made again from StepStats")
-    step.recording.save(path)
+    from collector.recording_file import save_recording
+
+    save_recording(step.recording, path)
 
 
 def _write_xspace(step: Step, path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -172,10 +173,17 @@ class Recording:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the recording to a ``.gpurec`` file; `load` gives it back. See `collector.recording_file`."""
-        from collector.recording_file import save_recording
+        """Write the recording to ``path`` in the format of its suffix, whole or not at all.
 
-        save_recording(self, path)
+        Only ``.gpurec`` holds all of it: that file `load` gives back. See `collector.recording_file`.
+
+        Raises:
+            collector.UnknownFormatError: the suffix says no format.
+            collector.OutputError: the file cannot be written.
+        """
+        from collector.outputs import RecordingAsStep, output_of
+
+        output_of(Path(path))(RecordingAsStep(self), Path(path))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Recording:

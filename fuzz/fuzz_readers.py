@@ -161,7 +161,9 @@ def check(reader: str, data: bytes, folder: Path) -> None:
         if "\n" in message or not message.startswith(str(path)):
             raise AssertionError(f"not one line that names the file: {message!r}") from error
         return
-    trace.run_metadata.SerializeToString()
+    path.write_bytes(trace.serialized())
+    if load(path).step_stats != trace.step_stats:
+        raise AssertionError("read back, the step that was written is another")
     if bool(trace.warning) != bool(trace.skipped or trace.cut_at is not None):
         raise AssertionError(f"skipped {trace.skipped}, but the warning is {trace.warning!r}")
     json.loads(chrome_trace(trace.run_metadata), parse_constant=_refuse)

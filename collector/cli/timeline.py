@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.errors import CollectorError
+from collector.errors import CollectorError, InvalidFileError
 
 if TYPE_CHECKING:
     from collector.protos import StepStats
@@ -101,6 +101,8 @@ def run(arguments: argparse.Namespace) -> int:
     if view != View() and (arguments.tensorflow or not is_drawn):
         raise CollectorError("what to draw can be chosen for .json and .pftrace, and not with --tensorflow")
     step = load(arguments.input)
+    if not step.run_metadata.ByteSize():
+        raise InvalidFileError(f"{arguments.input}: the file is empty", "Record the step again")
     if step.warning:
         print(f"collector: {step.warning}", file=sys.stderr)
     if arguments.tensorflow:

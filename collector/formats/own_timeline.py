@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from collector.formats.chrome_events import ChromeEvents, nanoseconds, possible_base
-from collector.formats.tensorflow_timeline import process_names, text
+from collector.formats.tensorflow_timeline import process_names, text, thread_names
 from collector.protos.run_metadata_pb2 import Provenance
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 
@@ -67,7 +67,7 @@ def to_step_stats(found: ChromeEvents, base_ns: int) -> StepStats:
     """The step that one of our own traces shows; what cannot be read is counted in ``found.skipped``."""
     step = StepStats()
     names = process_names(found.events)
-    threads = _thread_names(found.events)
+    threads = thread_names(found.events)
     devices: dict[str, DeviceStepStats] = {}
     for event in found.events:
         if event.get("ph") != "X":
@@ -89,17 +89,6 @@ def to_step_stats(found: ChromeEvents, base_ns: int) -> StepStats:
         devices[name].node_stats.append(node)
     _join_streams(step)
     return step
-
-
-def _thread_names(events: list[dict[str, Any]]) -> dict[tuple[Any, Any], Any]:
-    names = {}
-    for event in events:
-        arguments = event.get("args")
-        if event.get("ph") == "M" and event.get("name") == "thread_name" and isinstance(arguments, dict):
-            pid, tid = event.get("pid"), event.get("tid")
-            if isinstance(pid, int) and isinstance(tid, int):
-                names[pid, tid] = arguments.get("name")
-    return names
 
 
 def _device(process: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from collector.formats import xprof_trace
 from collector.formats.chrome_events import ChromeEvents, nanoseconds, possible_base
 from collector.formats.node_times import is_wall_time
 from collector.formats.tensorflow_timeline import process_names, text
@@ -110,6 +111,8 @@ class _Builder:
 
 def to_step_stats(found: ChromeEvents) -> StepStats:
     """The step that a profiler's trace shows; what cannot be read is counted in ``found.skipped``."""
+    if xprof_trace.is_xprof(found.events):
+        found.events = list(xprof_trace.as_categorised(found.events))
     spans = list(_spans(found, _base_ns(found)))
     if found.is_cut and spans and not is_wall_time(min(span.start_ns for span in spans)):
         found.skipped[_NO_BASE] += 1
@@ -225,6 +228,7 @@ def _add_work(built: _Builder, span: _Span, kind: str, launches: dict[int, _Laun
     launch = launches.get(_correlation(span))
     # Before PyTorch 2.1 the external id of an activity is its correlation id, so the call is asked first.
     named = ops.get(_integer(arguments.get("External id")) or -1, "") if launch is None else launch.op
+    named = text(arguments.get(xprof_trace.OP, named))
     op = named.replace("::", ".").replace(":", ".")
     if kind == "kernel":
         name, label = short_name(full_name), full_name + _shape(arguments)

@@ -31,6 +31,8 @@ NODES_CHECKED = 64
 
 MENDED_TEXTS = "texts that are not UTF-8 (mended)"
 """Their reason in `Salvaged.skipped`."""
+UNKNOWN_BYTES = "bytes of unknown fields"
+"""The reason of what a broken message loses though another program may know it."""
 
 _AnyMessage = TypeVar("_AnyMessage", bound=Message)
 
@@ -167,7 +169,17 @@ def salvage(data: bytes, is_run_metadata: bool) -> Salvaged:
                 saved.skipped["unreadable parts beside the step"] += 1
     else:
         _salvage_step(Field(1, BYTES, 0, view, True), saved)
+    _drop_unknown_fields(saved)
     return saved
+
+
+def _drop_unknown_fields(saved: Salvaged) -> None:
+    """A known field of another wire type is kept as an unknown one: `foreign` would refuse what is written."""
+    num_bytes = saved.run_metadata.ByteSize()
+    saved.run_metadata.DiscardUnknownFields()
+    dropped = num_bytes - saved.run_metadata.ByteSize()
+    if dropped:
+        saved.skipped[UNKNOWN_BYTES] += dropped
 
 
 def _salvage_step(step: Field, saved: Salvaged) -> None:

@@ -44,7 +44,19 @@ def process_names(events: list[dict[str, Any]]) -> dict[Any, str]:
             arguments = event.get("args")
             pid = event.get("pid")
             if isinstance(arguments, dict) and isinstance(pid, (int, str)):
-                names[pid] = str(arguments.get("name", ""))
+                names[pid] = text(arguments.get("name", ""))
+    return names
+
+
+def thread_names(events: list[dict[str, Any]]) -> dict[tuple[Any, Any], Any]:
+    """Process and thread id -> the thread's name; the last name of an id holds."""
+    names = {}
+    for event in events:
+        arguments = event.get("args")
+        if event.get("ph") == "M" and event.get("name") == "thread_name" and isinstance(arguments, dict):
+            pid, tid = event.get("pid"), event.get("tid")
+            if isinstance(pid, int) and isinstance(tid, int):
+                names[pid, tid] = arguments.get("name")
     return names
 
 
@@ -73,7 +85,7 @@ def to_step_stats(events: list[dict[str, Any]], skipped: Counter[str]) -> StepSt
             skipped["events without a possible time or process"] += 1
             continue
         if pid not in devices:
-            devices[pid] = step.dev_stats.add(device=names.get(pid, f"process {pid}"))
+            devices[pid] = step.dev_stats.add(device=names.get(pid, text(f"process {pid}")))
         device = devices[pid]
         node = _node(event, device.device)
         node.all_start_micros, node.op_end_rel_micros, node.all_end_rel_micros = start_us, duration_us, duration_us

@@ -208,10 +208,10 @@ def _readable(data: bytes | bytearray | memoryview, whole: bool) -> Any:
     try:
         return parse_step(data, whole=whole)
     except InvalidFileError:
-        from collector.formats.salvage import MENDED_TEXTS, salvage
+        from collector.formats.salvage import MENDED_TEXTS, UNKNOWN_BYTES, salvage
 
         saved = salvage(bytes(data), whole)
-        if saved.error is not None or set(saved.skipped) != {MENDED_TEXTS}:
+        if saved.error is not None or set(saved.skipped) - {UNKNOWN_BYTES} != {MENDED_TEXTS}:
             raise
         return saved.run_metadata if whole else saved.run_metadata.step_stats
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from collector.loading import load
+from collector.protos.xplane_pb2 import XSpace
 from collector.timeline import Timeline
 
 OPS = ("cpu_op", "operator", "user_annotation")
@@ -177,6 +178,60 @@ def test_broken_shapes_keep_what_is_whole(shared, counts, shape):
     assert nanos["kernel"] == truth["kernel_sum_ns"] + 1000 * negative
     assert BROKEN[shape] in trace.warning
     assert bool(trace.warning) == bool(BROKEN[shape])
+
+
+def as_xprof_draws(space):
+    """The Chrome events that XProf's trace viewer makes of a profile: no categories, all arguments as text."""
+    for pid, plane in enumerate(space.planes):
+        yield {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": plane.name}}
+        for line in plane.lines:
+            yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": line.id, "args": {"name": line.name}}
+            for event in line.events:
+                arguments = {}
+                for stat in event.stats:
+                    kind = stat.WhichOneof("value")
+                    value = plane.stat_metadata[stat.ref_value].name if kind == "ref_value" else getattr(stat, kind)
+                    arguments[plane.stat_metadata[stat.metadata_id].name] = str(value)
+                start_ns = line.timestamp_ns + event.offset_ps // 1000
+                yield {
+                    "ph": "X",
+                    "name": plane.event_metadata[event.metadata_id].name,
+                    "pid": pid,
+                    "tid": line.id,
+                    "ts": start_ns / 1000,
+                    "dur": event.duration_ps / 1e6,
+                    "args": arguments,
+                }
+    yield {}
+
+
+def test_a_trace_of_xprofs_viewer_has_the_gpu_work_of_its_profile(shared, counts, tmp_path):
+    """What TensorFlow 2 and JAX leave beside the profile: streams were taken for ops of the host."""
+    name = "xprof/gpu_multi_worker.xplane.pb.gz"
+    space = XSpace.FromString(gzip.decompress((shared / "data/gpu_traces" / name).read_bytes()))
+    path = tmp_path / "host.trace.json.gz"
+    events = {"displayTimeUnit": "ns", "metadata": {"highres-ticks": True}, "traceEvents": [*as_xprof_draws(space)]}
+    path.write_bytes(gzip.compress(json.dumps(events).encode(), mtime=0))
+    trace = load(path)
+    found, nanos = gpu_work(trace)
+    assert found == expected(counts[name])
+    assert nanos["kernel"] == counts[name]["gpu"]["kernel_sum_ns"] == 29_690_748
+    assert trace.warning == ""
+    devices = {device.device: device.node_stats for device in trace.step_stats.dev_stats}
+    assert {device for device in devices if "stream" not in device and "memcpy" not in device} == {
+        "/cpu:0",
+        "/gpu:4/annotations",
+        "/gpu:6/annotations",
+    }
+    kernel = devices["/gpu:4/stream:134"][0]
+    assert kernel.node_name == (
+        "replica_4/bert_span_labeler/bert_encoder_1/transformer/layer_5/dropout_1/dropout/random_uniform/RandomUniform"
+        ":FillPhiloxRandomKernelLaunch"
+    )
+    assert kernel.timeline_label.endswith(" regs:38 shm:0 grid:160,1,1 block:1024,1,1")
+    assert 0 < kernel.scheduled_nanos < kernel.all_start_nanos
+    copy = devices["/gpu:1/stream:123"][0]
+    assert (copy.node_name, copy.timeline_label) == ("MakeTensorFromProto:MEMCPYHtoD", "MEMCPYHtoD 4 bytes")
 
 
 def cases(shared):

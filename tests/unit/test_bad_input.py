@@ -134,7 +134,6 @@ DRAWN = {
     "half a surrogate pair": ("a.json", b"[" + event(name="k\ud800") + b"]", 1, ""),
     "a device listed twice": ("a.pb", StepStats(dev_stats=[STREAM, STREAM]).SerializeToString(), 80, ""),
     "no events": ("a.json", b"[]", 0, ""),
-    "an empty message": ("a.pb", b"", 0, ""),
     "a RunMetadata without a step": ("a.pb", RunMetadata(step_stats=StepStats()).SerializeToString(), 0, ""),
     "devices without nodes": ("a.pb", StepStats(dev_stats=[{"device": "/cpu:0"}] * 2).SerializeToString(), 0, ""),
 }
@@ -191,6 +190,16 @@ def test_refused(shape, command, output, write, tmp_path, capsys):
     with pytest.raises(InvalidFileError) as caught:
         collector.load(path)
     assert told.err == f"collector: {' '.join(str(caught.value).split())}\n"
+
+
+@pytest.mark.parametrize("name", ["a.pb", "a.pbtxt", "a.pb.gz"])
+@pytest.mark.parametrize("output", ["out.json", "out.pb", "out.xplane.pb"])
+def test_a_file_without_a_byte_is_no_step_to_convert(name, output, write, tmp_path, capsys):
+    """A message without any field has no bytes, but then there is nothing to convert either."""
+    path = write(name, gzip.compress(b"") if name.endswith(".gz") else b"")
+    assert main(["timeline", str(path), "-o", str(tmp_path / output)]) == 2
+    assert capsys.readouterr().err == f"collector: {path}: the file is empty. Record the step again\n"
+    assert files_of(tmp_path) == [name]
 
 
 @pytest.mark.parametrize("shape", DRAWN)

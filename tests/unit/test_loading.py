@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from collector.errors import InvalidFileError
 from collector.ledger import Ledger
-from collector.loading import load
+from collector.loading import _FOREIGN, load
 from collector.outputs import output_of
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
 from collector.stepstats import run_metadata
@@ -73,14 +73,13 @@ def test_a_gzip_file_in_several_parts(write):
     assert load(write("step.pb", gzip.compress(data[:300]) + gzip.compress(data[300:]))).step_stats == step(50)
 
 
-def test_an_empty_message_file_is_an_empty_step(write):
-    assert load(write("step.pb", b"")).step_stats == StepStats()
-
-
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [
         ("a.json", b"", "the file is empty"),
+        ("a.json", b'[{"frame": {"name": "ROOT"}, "children": []}, {"CUDA": {}}]', "a profile of Proton"),
+        ("a.json", b'[{"name": "a"}]', "nothing is an event with a time"),
+        ("a.json", b'[{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "p"}}]', "an event with a time"),
         ("a.json", b" \n ", "the file is empty"),
         ("a.json", b"{", "character 0"),
         ("a.json", b'{"a": 1}', "without a list of trace events"),
@@ -105,6 +104,41 @@ def test_what_cannot_be_read_is_one_line_with_the_file_and_the_place(write, name
     assert message.startswith(str(path))
     assert says in message
     assert "\n" not in message
+
+
+def test_an_empty_message_file_is_an_empty_step(write):
+    assert load(write("step.pb", b"")).step_stats == StepStats()
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize("num_bytes", [100, 1 << 16, 1 << 17])
+@pytest.mark.parametrize(("magic", "what"), _FOREIGN.items(), ids=_FOREIGN.values())
+def test_a_foreign_file_of_any_size_is_named(write, magic, what, num_bytes, pack):
+    with pytest.raises(InvalidFileError) as caught:
+        load(write("step.pb", pack(magic + bytes(num_bytes - len(magic)))))
+    assert f"this is {what}, not a trace" in str(caught.value)
+
+
+def test_names_of_processes_and_threads_with_a_lone_surrogate(write):
+    for name in ("p\ud800", "p\ud800 Compute", "/device:GPU:0 \ud800"):
+        events = [
+            {"ph": "M", "name": "process_name", "pid": "a\udfff", "args": {"name": name}},
+            {"ph": "M", "name": "thread_name", "pid": "a\udfff", "tid": 1, "args": {"name": name}},
+            {"ph": "X", "cat": "Op", "name": "x\ud800", "pid": "a\udfff", "tid": 1, "ts": 5, "dur": 1},
+            {"ph": "X", "cat": "Op", "name": "x\ud800", "pid": "b\udfff", "tid": 1, "ts": 5, "dur": 1},
+        ]
+        devices = load(write("trace.json", json.dumps(events))).step_stats.dev_stats
+        assert sum(len(device.node_stats) for device in devices) == 2
+
+
+def test_a_field_of_another_wire_type_is_not_written_again(write, tmp_path):
+    """protobuf keeps it as an unknown field; our reader refuses a message that has one."""
+    node = step(1).dev_stats[0].node_stats[0].SerializeToString() + b"\x42\x02\xff\xff"
+    bent = node + b"\x2d\0\0\0\0"  # all_end_rel_micros as a fixed32
+    device = b"\x0a\x05/gpu:" + b"\x12" + bytes([len(bent)]) + bent
+    trace = load(write("step.pb", b"\x0a" + bytes([len(device)]) + device))
+    assert trace.skipped["bytes of unknown fields"] > 0
+    assert load(write("again.pb", trace.serialized())).step_stats == trace.step_stats
 
 
 def test_a_recording_comes_back_with_its_step(build, tmp_path):
@@ -448,9 +482,12 @@ def test_any_damage_gives_a_trace_or_one_line(tmp_path, base, at, junk, drop):
     path.write_bytes(base[:at] + junk + base[at + drop :])
     message = ""
     try:
-        load(path).run_metadata.SerializeToString()
+        trace = load(path)
     except InvalidFileError as error:
         message = str(error)
+    else:
+        path.write_bytes(trace.serialized())
+        assert load(path).step_stats == trace.step_stats
     assert "\n" not in message
 
 

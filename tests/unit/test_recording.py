@@ -11,7 +11,8 @@ import pytest
 
 import collector
 from collector.recording import Recording
-from collector.schema import SCHEMA
+from collector.schema import SCHEMA, TABLES_ON_REQUEST
+from collector.stepstats import run_metadata
 
 
 def test_columns_are_the_schemas_and_read_only(step_capture):
@@ -236,7 +237,7 @@ def test_loading_says_which_file_is_not_a_recording_and_why(build, tmp_path):
     whole = tmp_path / "step.gpurec"
     full(build).save(whole)
     data = whole.read_bytes()
-    for name, content in {"cut": data[: len(data) // 2], "foreign": b"hello", "empty": b""}.items():
+    for name, content in {"cut": data[:60], "foreign": b"hello", "empty": b""}.items():
         path = tmp_path / f"{name}.gpurec"
         path.write_bytes(content)
         with pytest.raises(collector.InvalidFileError, match=rf"{name}\.gpurec: not a recording"):
@@ -248,6 +249,63 @@ def test_loading_says_which_file_is_not_a_recording_and_why(build, tmp_path):
         archive.writestr("meta.json", "[]")
     with pytest.raises(collector.InvalidFileError, match="not a recording"):
         Recording.load(other_zip)
+
+
+def test_a_recording_cut_anywhere_keeps_the_tables_that_are_whole(build, tmp_path):
+    whole, cut = tmp_path / "step.gpurec", tmp_path / "cut.gpurec"
+    recording = full(build)
+    recording.save(whole)
+    data = whole.read_bytes()
+    with zipfile.ZipFile(whole) as archive:
+        ends = {info.filename: info.header_offset + 30 + len(info.filename) + info.compress_size
+                for info in archive.infolist()}  # fmt: skip
+    kept = set()
+    for length in range(ends["meta.json"], len(data), 97):
+        cut.write_bytes(data[:length])
+        found = Recording.load(cut)
+        complete = {table for table in SCHEMA
+                    if all(ends[f"{table}/{column}.npy"] <= length for column in SCHEMA[table])}  # fmt: skip
+        for table in SCHEMA:
+            expected = getattr(recording, table) if table in complete else ()
+            assert len(getattr(found, table)) == len(expected), (table, length)
+        begun = {name.partition("/")[0] for name, end in ends.items() if end <= length}
+        assert found.ledger.tables_cut_off == len({*SCHEMA} - complete - ({*TABLES_ON_REQUEST} - begun))
+        assert (found.ledger.tables_cut_off == 0) == (len(complete) == len(SCHEMA))
+        trace = collector.load(cut)
+        assert trace.cut_at == (length if found.ledger.tables_cut_off else None)
+        assert ("cut off" in trace.warning) == (trace.cut_at is not None)
+        kept.add(len(complete))
+    assert kept >= {0, len(SCHEMA)}
+    cut.write_bytes(data[: ends["meta.json"]])
+    collector.load(cut).recording.save(tmp_path / "again.gpurec")
+    again = collector.load(tmp_path / "again.gpurec")
+    assert (again.warning, again.recording.ledger.complete) == ("", False)
+
+
+@pytest.mark.parametrize("suffix", [".json", ".json.gz", ".pb", ".pbtxt", ".gpurec"])
+def test_a_recording_is_saved_in_the_format_of_its_suffix(build, tmp_path, suffix):
+    recording = full(build)
+    path = tmp_path / f"step{suffix}"
+    recording.save(path)
+    kinds = {".json": "collector timeline", ".json.gz": "collector timeline", ".gpurec": "recording"}
+    assert collector.load(path).kind == kinds.get(suffix, "RunMetadata")
+    if suffix in (".pb", ".pbtxt"):
+        assert collector.load(path).run_metadata == run_metadata(recording)
+
+
+def test_a_recording_is_not_saved_under_a_suffix_that_says_no_format(build, tmp_path):
+    with pytest.raises(collector.UnknownFormatError, match="no format has this suffix"):
+        full(build).save(tmp_path / "step.txt")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", [".json", ".pb", ".pbtxt", ".gpurec"])
+def test_an_empty_recording_is_read_back(build, tmp_path, suffix):
+    path = tmp_path / f"step{suffix}"
+    build.recording().save(path)
+    trace = collector.load(path)
+    assert (list(trace.step_stats.dev_stats), trace.warning) == ([], "")
+    assert trace.run_metadata.provenance.ledger["kernels"] == 0
 
 
 def rewritten(path, target, change):
