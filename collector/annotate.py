@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+from collections import deque
 from contextvars import ContextVar
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -31,7 +33,9 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
     ... def update(): ...
 
     A decorated generator or coroutine carries its name only while it runs, not while it waits. A ``with`` block that
-    holds an ``await`` or a ``yield`` stays on its thread meanwhile, and names what others launch there.
+    holds an ``await`` or a ``yield`` stays on its thread meanwhile, and names what others launch there. Where
+    annotations of several tasks overlap in this way, ``ledger.annotations_mixed`` counts it and the session's end warns
+    of it. Threads begin without a name: a function that an executor runs has only the names that are put inside it.
 
     What is said of the op besides its name is for `collector.profiler` and for timelines:
 
@@ -86,17 +90,31 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
             self._noted = _note(**noted) if noted else None
 
     def __enter__(self) -> annotate:
-        if _recorder is not None and not _is_compiling():
-            self._recorder = _recorder
-            _recorder.enter(self, self.name, self._noted)
-        return self
+        recorder = _recorder  # read once: the session may end in another thread at any time
+        if recorder is None or _is_compiling():
+            return self
+        frames = recorder.frames()
+        depth = len(frames)
+        try:
+            self._recorder = recorder
+            recorder.enter(self, self.name, self._noted, frames)
+            return self
+        except BaseException:
+            recorder.cut(frames, depth)  # what a Ctrl-C keeps from being entered, nobody leaves
+            raise
 
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         # The recorder it was entered under: the session may have ended, and another begun, since then.
-        if self._recorder is not None:
-            self._recorder.leave(self)
+        recorder = self._recorder
+        if recorder is None:
+            return
+        try:
+            recorder.leave(self)
+        except BaseException:
+            recorder.leave(self)  # a Ctrl-C may have come before it was left
+            raise
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function, coroutine function, generator function or asynchronous generator function."""
@@ -124,7 +142,7 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
 
             @functools.wraps(function)
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                if _recorder is None or _is_compiling():
+                if _recorder is None or _is_compiling():  # quicker than what follows, which looks again
                     return function(*args, **kwargs)
                 with _copy(self, self._noted):
                     return function(*args, **kwargs)
@@ -202,39 +220,63 @@ class _Frame(NamedTuple):
     outer: str
 
 
+_Pushed = tuple[None, _Frame]
+"""What the source returned, which is nothing, and what was pushed to it."""
+_call = methodcaller("__call__")
+
+
 class _Recorder:
     """Passes annotations on to one session's source; a new session begins with a new one."""
 
-    def __init__(self, source: Source, stacks: bool) -> None:
+    def __init__(self, source: Source, stacks: bool, on_first: Callable[[], None] | None) -> None:
         self._push: Callable[..., None] = source.push_annotation
         self._pop = source.pop_annotation
         self._note: Callable[[Details], None] = getattr(source, "note_details", _note_nowhere)
         self._stacks = stacks
+        self._on_first = on_first
         self._threads = threading.local()
         self._lock = threading.Lock()
         self._numbers: dict[_Noted, int] = {}
         self.details: dict[Details, int] = {}
         """What was said of annotations, each once -> its number, from 1 on."""
+        self.mixed = 0
+        """How often one was entered or left while another task's or generator's was the innermost of the thread."""
 
-    def enter(self, owner: object, name: str, noted: _Noted | None) -> None:
+    def frames(self) -> list[_Pushed]:
+        """What this thread has open, for one that is entered now."""
+        try:
+            frames: list[_Pushed] = self._threads.frames
+        except AttributeError:  # the thread's first one, which may be everybody's
+            frames = self._threads.frames = []
+            on_first, self._on_first = self._on_first, None
+            if on_first is not None:
+                on_first()
+        return frames
+
+    def enter(self, owner: object, name: str, noted: _Noted | None, frames: list[_Pushed]) -> None:
         recorder, outer = _place.get()
         if recorder is not self:  # what an earlier session left there
             outer = ""
+        if frames and frames[-1][1].path != outer:
+            self._count_mixed()
         path = f"{outer}/{name}" if outer else name
-        try:
-            frames = self._threads.frames
-        except AttributeError:
-            frames = self._threads.frames = []
         number = 0 if noted is None and not self._stacks else self._number(noted)
-        self._send(path, number)
-        frames.append(_Frame(owner, path, number, outer))
+        self._send(_Frame(owner, path, number, outer), frames)
         _place.set((self, path))
 
-    def _send(self, path: str, number: int) -> None:
-        if number:
-            self._push(path, number)
+    def _send(self, frame: _Frame, frames: list[_Pushed]) -> None:
+        # Both or neither, whenever a Ctrl-C comes: Python looks for signals between its own instructions only.
+        if frame.number:
+            frames.extend(zip(map(self._push, (frame.path,), (frame.number,)), (frame,), strict=False))
         else:
-            self._push(path)
+            frames.extend(zip(map(self._push, (frame.path,)), (frame,), strict=False))
+
+    def cut(self, frames: list[_Pushed], depth: int) -> None:
+        """Leave what is open above ``depth``."""
+        while len(frames) > depth:
+            outer = frames[-1][1].outer
+            deque(map(_call, (self._pop, frames.pop)), 0)  # both or neither, as in `_send`
+            _place.set((self, outer))
 
     def _number(self, noted: _Noted | None) -> int:
         """The number of what is said, which is new if it was not said before."""
@@ -253,19 +295,22 @@ class _Recorder:
         return number
 
     def leave(self, owner: object) -> None:
-        frames: list[_Frame] = getattr(self._threads, "frames", [])
+        frames: list[_Pushed] = getattr(self._threads, "frames", [])
         at = len(frames) - 1
-        while at >= 0 and frames[at].owner is not owner:
+        while at >= 0 and frames[at][1].owner is not owner:
             at -= 1
         if at < 0:
             return  # closed with its session, or entered on another thread
-        above = frames[at + 1 :]
-        for _ in frames[at:]:
-            self._pop()
+        above = [frame for _, frame in frames[at + 1 :]]
+        if above:
+            self._count_mixed()
+        self.cut(frames, at)
         for frame in above:  # tasks that share a thread do not leave in the order they entered
-            self._send(frame.path, self._continued(frame.number))
-        _place.set((self, frames[at].outer))
-        del frames[at]
+            self._send(frame._replace(number=self._continued(frame.number)), frames)
+
+    def _count_mixed(self) -> None:
+        with self._lock:
+            self.mixed += 1
 
     def _continued(self, number: int) -> int:
         """The number of the same details for an annotation that goes on, whose flops have been counted."""
@@ -284,10 +329,7 @@ class _Recorder:
 
     def end(self) -> None:
         """Close what this thread still has open; what other threads have, they close when they leave it."""
-        frames: list[_Frame] = getattr(self._threads, "frames", [])
-        for _ in frames:
-            self._pop()
-        frames.clear()
+        self.cut(getattr(self._threads, "frames", []), 0)
         _place.set((None, ""))
 
     def detach(self) -> None:
@@ -319,24 +361,36 @@ _place: ContextVar[tuple[_Recorder | None, str]] = ContextVar("annotation", defa
 """Under which recorder's annotation path this thread or task is."""
 
 
-def send_annotations_to(source: Source | None, *, stacks: bool = False) -> Mapping[Details, int]:
+class Ended(NamedTuple):
+    """What is known of the annotations of a session that has ended."""
+
+    details: Mapping[Details, int]
+    """What was said of them, in order of the numbers that the source was given, from 1 on."""
+    mixed: int
+    """How often one was entered or left while another task's or generator's was the innermost of its thread."""
+
+
+def send_annotations_to(
+    source: Source | None, *, stacks: bool = False, on_first: Callable[[], None] | None = None
+) -> Ended:
     """From now on pass annotations to ``source``; None: to nobody. For the session that owns the source.
 
     Args:
         source: who records.
         stacks: remember the Python stack of every annotation.
+        on_first: called once, where the first annotation is entered.
 
     Returns:
-        What was said of annotations since the last call, in order of the numbers that the source was given, from 1 on.
+        What is known of the annotations since the last call.
     """
     global _recorder, _is_compiling
     compiler = getattr(sys.modules.get("torch"), "compiler", None)
     _is_compiling = getattr(compiler, "is_dynamo_compiling", _never)
-    ended, _recorder = _recorder, None if source is None else _Recorder(source, stacks)
-    if ended is None:
-        return {}
-    ended.end()
-    return ended.details
+    ended = _recorder
+    if ended is not None:
+        ended.end()  # before it is forgotten: where a Ctrl-C comes in between, the next call does it
+    _recorder = None if source is None else _Recorder(source, stacks, on_first)
+    return Ended({}, 0) if ended is None else Ended(ended.details, ended.mixed)
 
 
 def forget_annotations() -> None:

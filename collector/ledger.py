@@ -50,6 +50,8 @@ class Ledger:
     external_correlations: int = 0
     correlations_unmatched: int = 0
     """External correlation records of ours that name no known annotation."""
+    annotations_mixed: int = 0
+    """How often an annotation was entered or left while another task's was the innermost of its thread."""
     invalid_timestamps: int = 0
     """Rows set apart in ``Recording.invalid``: start or end 0, or end before start."""
     early: int = 0
@@ -75,6 +77,12 @@ class Ledger:
     decode_cpu_ns: int = 0
     """Processor time spent reading records."""
     callback_calls: int = 0
+    untraced: int = 0
+    """1: nothing was traced; `collector.Session.unavailable` says why."""
+    nothing_recorded: int = 0
+    """1: the step was traced and no activity at all was recorded in it."""
+    open_at_exit: int = 0
+    """1: the step was ended by the end of the interpreter."""
     interrupted: int = 0
     """1: this is the journal of a step that had not ended."""
     tables_cut_off: int = 0
@@ -98,9 +106,13 @@ class Ledger:
         """One line for each way in which something was lost; empty when nothing was."""
         return [line for _, line in self.explained_losses()]
 
+    def record_losses(self) -> list[str]:
+        """The `losses` without that nothing was recorded, for whoever judges steps in which nothing need happen."""
+        return [line for name, line in self.explained_losses() if name != "nothing_recorded"]
+
     def explained_losses(self) -> list[tuple[str, str]]:
         """The field that counts each loss, and the line of `losses`."""
-        own = [(name, text.format(count)) for name, text in _LOSSES.items() if (count := getattr(self, name))]
+        own = [(name, text.format(count)) for name, text in LOSSES.items() if (count := getattr(self, name))]
         return own + [("unread", line) for line in self.unread_lines()]
 
     def unread_lines(self) -> list[str]:
@@ -131,7 +143,10 @@ class Ledger:
         return [item.name for item in fields(cls) if item.name not in ("source_counters", "unread")]
 
 
-_LOSSES = {
+LOSSES = {
+    "untraced": "nothing was traced",
+    "nothing_recorded": "nothing was recorded: no activity of the kinds asked for happened in this process",
+    "open_at_exit": "the step was still open when the interpreter ended, and ends there",
     "interrupted": "this is the journal of a step that had not ended: what had not reached it is missing",
     "tables_cut_off": "{} tables are missing: the recording's file is cut off",
     "records_dropped": "CUPTI dropped {} records: make more or larger buffers (max_buffers, buffer_bytes)",
@@ -146,6 +161,8 @@ _LOSSES = {
     "launches_without_kernel": "{} launches succeeded but no activity of theirs was recorded",
     "kernels_without_launch": "{} kernels belong to no launch that was seen",
     "correlations_unmatched": "{} launches carry an annotation that is not known",
+    "annotations_mixed": "tasks or generators took turns inside annotations of one thread ({} times): launches may "
+    "carry another's name. Decorate the coroutine with annotate(), instead of a with block around an await",
 }
 """Field -> the line that explains it. A field that is not here is no loss whatever its value."""
 _UNREAD = "{} in the file that the step was read from: {}"

@@ -23,6 +23,9 @@ KINDS = (
 )
 """The kinds of activity that are recorded unless something else is asked for."""
 
+API_KINDS = ("runtime_api", "driver_api")
+"""The kinds that record calls; without one CUPTI ties no launch to an annotation."""
+
 KINDS_ON_REQUEST = ("memory_operations",)
 """Further kinds, recorded only where they are named: CUPTI has to follow every allocation of the program for them."""
 
@@ -79,6 +82,14 @@ class TraceOptions:
             raise ValueError(f"rank is {self.rank}: ranks count from 0")
         if not _JOB_NAME.fullmatch(self.job):
             raise ValueError(f"job {self.job!r} is not a name of letters, digits, '_', '.' and '-'")
+
+    @property
+    def missing_for_annotations(self) -> str:
+        """The kinds that `collector.annotate` needs and that are not asked for, in words; ``""``: none."""
+        missing = [] if "external_correlations" in self.kinds else ["external_correlations"]
+        if not set(API_KINDS) & set(self.kinds):
+            missing.append(" or ".join(API_KINDS))
+        return " and ".join(missing)
 
     @property
     def device_prefix(self) -> str:

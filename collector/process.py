@@ -7,16 +7,16 @@ import contextlib
 import os
 import sys
 import threading
+import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from collector.annotate import forget_annotations
 from collector.errors import SessionActiveError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from collector.session import Session
+    from collector.sources import Source
 
 
 class Background(Protocol):
@@ -29,14 +29,52 @@ class Background(Protocol):
         """``session`` has ended. Raise nothing."""
 
 
-class _Claim(NamedTuple):
-    session: Session
-    abandon: Callable[[], None]
+class Use:
+    """One use of a session, from where it opens to where it has ended: what has to be undone, whatever ends it."""
+
+    def __init__(self, session: Session) -> None:
+        """Begin; the session is not kept alive."""
+        self._session = weakref.ref(session)
+        self.dropped: Session | None = None
+        """The session, once nobody else refers to it any more."""
+        self.path = session.options.path
+        self.process_id = os.getpid()
+        self.thread_id = threading.get_ident()
+        self.has_begun = False
+        """Whether the body was reached."""
+        self.is_ending = False
+        self.source: Source | None = None
+        """What records, or is about to."""
+        self.journal_keeper: Any = None
+        """The source, while it keeps a journal."""
+        self.is_awaited = False
+        """Whether `tell_background` is still to be called."""
+
+    def last_session(self) -> Session | None:
+        """The session, also one that was dropped."""
+        return self.dropped or self._session()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it began on this thread of this process."""
+        return (self.process_id, self.thread_id) == (os.getpid(), threading.get_ident())
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether nobody can end it any more, as after a Ctrl-C in the middle of its beginning or its end."""
+        if self.dropped is not None:
+            return True
+        if self.has_begun and not self.is_ending:
+            return False
+        return self.thread_id == threading.get_ident() or self.thread_id not in sys._current_frames()
 
 
-_lock = threading.Lock()
-_claim: _Claim | None = None
-"""The one open session of this process, as CUPTI has one subscription."""
+_uses: dict[str, Use] = {}
+"""Under `_OPEN` the one open use of a session in this process, as CUPTI has one subscription.
+
+A dictionary takes and gives up in one step that no signal and no thread can divide, and there is no lock to be left
+locked by an exception."""
+_OPEN = "open"
 _background: Background | None = None
 
 
@@ -47,54 +85,65 @@ def set_background(background: Background | None) -> Background | None:
     return before
 
 
-def claim(session: Session, abandon: Callable[[], None]) -> None:
-    """Make ``session`` the open one; ``abandon`` ends it without a result, should the interpreter end first.
+def claim(use: Use, session: Session) -> None:
+    """Make ``use`` of ``session`` the open one.
 
     Raises:
         collector.SessionActiveError: one is open already.
     """
-    global _claim
     if _background is not None:
+        use.is_awaited = True
         _background.step_aside(session)
-    with _lock:
-        if _claim is not None:
-            where = "this" if _claim.session is session else "another"
-            raise SessionActiveError(
-                f"{where} session is already tracing in this process ({_claim.session.options.path or 'in memory'})",
-                "End it first; one process can trace one step at a time, and annotate() names the parts of a step",
-            )
-        _claim = _Claim(session, abandon)
+    holder = _uses.setdefault(_OPEN, use)
+    if holder is not use:
+        use.is_awaited = False  # whoever stepped aside did it for the session that is open
+        where = "this" if holder.last_session() is session else "another"
+        raise SessionActiveError(
+            f"{where} session is already tracing in this process ({holder.path or 'in memory'})",
+            "End it first; one process can trace one step at a time, and annotate() names the parts of a step",
+        )
 
 
-def release(session: Session) -> None:
-    """Let another session open. Nothing happens if ``session`` is not the open one."""
-    global _claim
-    with _lock:
-        if _claim is not None and _claim.session is session:
-            _claim = None
+def open_use() -> Use | None:
+    """The use that is open in this process."""
+    return _uses.get(_OPEN)
 
 
-def tell_background(session: Session) -> None:
-    """Say that ``session`` has ended, with all that follows."""
-    if _background is not None:
+def release(use: Use) -> None:
+    """Let another session open. Nothing happens if ``use`` is not the open one."""
+    if open_use() is use:
+        _uses.pop(_OPEN, None)
+
+
+def keep_dropped(use: Use, session: Session) -> None:
+    """Keep ``session``, to which nobody refers any more, if ``use`` is open: the next session ends it, or the exit."""
+    if open_use() is use and use.process_id == os.getpid():
+        use.dropped = session
+
+
+def tell_background(use: Use, session: Session) -> None:
+    """Say that ``use`` of ``session`` has ended, with all that follows."""
+    is_awaited, use.is_awaited = use.is_awaited, False
+    if is_awaited and _background is not None:
         _background.come_back(session)
 
 
-def _abort_at_exit() -> None:
+def _end_at_exit() -> None:
     """Let go of CUPTI before the interpreter goes: the driver must not call into freed code."""
-    if _claim is not None:
-        _claim.abandon()
+    use = open_use()
+    if use is not None and (session := use.last_session()) is not None:
+        session.end_at_exit(use)
 
 
 def _forget_in_child() -> None:
     """After a fork: CUPTI's state belongs to the parent. Nothing of it may be called here."""
-    global _background, _claim, _lock
-    _lock = threading.Lock()  # another thread may have held it when the process was forked
-    _background = _claim = None
+    global _background
+    _background = None
+    _uses.clear()
     forget_annotations()
 
 
-atexit.register(_abort_at_exit)
+atexit.register(_end_at_exit)
 os.register_at_fork(after_in_child=_forget_in_child)
 
 

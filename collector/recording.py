@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.details import Details
-from collector.ledger import Ledger, reconcile
+from collector.ledger import LOSSES, Ledger, reconcile
 from collector.schema import ACTIVITY_TABLES, COLUMNS_ON_REQUEST, SCHEMA, TABLES_ON_REQUEST
 from collector.sources import ANNOTATION_EXTERNAL_KIND
 from collector.table import Table
@@ -329,11 +329,13 @@ def _balance(
     strings: tuple[str, ...],
 ) -> Ledger:
     activities = [columns[name] for name in ACTIVITY_TABLES]
+    is_empty = not any(len(columns[name]["start_ns"]) for name in SCHEMA if "start_ns" in columns[name])
     external = columns["external_correlations"]
     ours = external["external_id"][external["external_kind"] == ANNOTATION_EXTERNAL_KIND]
     return Ledger.from_dict(
         {
             **counters,
+            "nothing_recorded": int(is_empty and not any(counters.get(name) for name in LOSSES)),
             **{item.name: len(getattr(kept, item.name)) for item in fields(Tables)},
             **reconcile(activities, columns["kernels"], columns["api_calls"], strings),
             "correlations_unmatched": int((~np.isin(ours, columns["annotations"]["external_id"])).sum()),

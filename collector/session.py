@@ -123,57 +123,52 @@ class Session:
         """What was asked for."""
         self.unavailable: str | None = None
         """Why the last step was not traced: cause and remedy in one line. None when it was."""
-        self._source: Source | None = None
-        self._journal_keeper: Any = None  # the source, while it keeps one
+        self._use: process.Use | None = None  # the one that traces
+        self._entered: list[process.Use] = []  # by `with`: a second one while the first is open traces nothing
         self._recording: Recording | None = None
-        self._owner: tuple[int, int] | None = None
         self._writable = True
 
     def __repr__(self) -> str:
-        state = "open" if self._owner else self.unavailable or repr(self._recording or "not used yet")
+        state = "open" if self._use else self.unavailable or repr(self._recording or "not used yet")
         return f"<Session {self.options.path or 'in memory'}: {state}>"
 
-    @uncompiled
     def __enter__(self) -> Session:
-        process.claim(self, self._abandon)
-        self._owner = os.getpid(), threading.get_ident()
+        use = process.Use(self)
         try:
-            self.unavailable, self._recording, self._source, self._writable = None, None, None, True
-            self.__dict__.pop("step_stats", None)
-            self.__dict__.pop("run_metadata", None)
-            self._check_path()
-            self._start()
+            self._entered.append(use)
+            self._begin(use)
+            return self
         except BaseException:
-            self._abandon()
-            self._end_journal(keep=False)
+            self.abandon(use)  # also what a Ctrl-C left half done
             raise
-        return self
 
-    @uncompiled
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._owner is None:
-            return
-        if self._owner[0] != os.getpid():  # a fork inside the body: the parent records, the child must touch nothing
-            self._source, self._owner = None, None
-            self.unavailable = "this process was forked while the trace was open; its parent has the trace"
-            return
+        use = None
         try:
-            in_place = False
-            try:
-                self._stop()
-                in_place = self._save_at_end()
-            finally:
-                self._end_journal(keep=not in_place)
-        except Exception as error:
-            # The body's own exception goes first, whatever happened to us.
-            if exc is None:
-                raise
-            with contextlib.suppress(Exception):
-                _warn(f"the trace of a step that raised is incomplete: {error}")
+            use = self._last_entered()
+            if use is not None:
+                self._end(use, exc)
         finally:
-            process.tell_background(self)
+            use = use or self._last_entered()
+            if use is not None:
+                self.abandon(use)  # nothing is left to be done, unless the end was broken off
+
+    async def __aenter__(self) -> Session:
+        """As `__enter__`: nothing is awaited."""
+        return self.__enter__()
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """As `__exit__`: nothing is awaited."""
+        self.__exit__(exc_type, exc, traceback)
+
+    def __del__(self) -> None:
+        use = getattr(self, "_use", None)
+        if use is not None:
+            process.keep_dropped(use, self)
 
     def __call__(self, function: Function) -> Function:
         """Trace every call of ``function``, also a coroutine or generator function, from its first step to its last.
@@ -187,7 +182,7 @@ class Session:
 
             @functools.wraps(function)
             async def wrapper(*args: Any, **kwargs: Any) -> Any:
-                with self:
+                with _Call(self):
                     async with contextlib.aclosing(function(*args, **kwargs)) as values:
                         async for value in values:
                             yield value
@@ -196,14 +191,14 @@ class Session:
 
             @functools.wraps(function)
             async def wrapper(*args: Any, **kwargs: Any) -> Any:
-                with self:
+                with _Call(self):
                     return await function(*args, **kwargs)
 
         elif inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                with self:
+                with _Call(self):
                     return (yield from function(*args, **kwargs))
 
         else:
@@ -212,7 +207,7 @@ class Session:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
                 if self._is_open_here():
                     return function(*args, **kwargs)
-                with self:
+                with _Call(self):
                     return function(*args, **kwargs)
 
         wrapper.session = self  # type: ignore[attr-defined]
@@ -220,19 +215,24 @@ class Session:
 
     @uncompiled
     def _is_open_here(self) -> bool:
-        return self._owner == (os.getpid(), threading.get_ident())
+        return self._use is not None and self._use.is_here
 
     @property
     def recording(self) -> Recording:
         """What was recorded; empty when nothing could be. `NotTracedError` before the step has ended."""
         if self._recording is None:
-            raise NotTracedError("this session has not traced a step yet" if self._owner is None else _STILL_OPEN)
+            if self._use is not None:
+                raise NotTracedError("the step is still being traced: its results are there when the block has ended")
+            if self.unavailable is None:
+                raise NotTracedError("this session has not traced a step yet")
+            self._recording = _nothing()
         return self._recording
 
     @property
     def idle(self) -> bool:
         """Whether the session is open and nothing was recorded in it yet; False where the source cannot say."""
-        return self._source is not None and bool(getattr(self._source, "is_idle", bool)())
+        source = self._use and self._use.source
+        return source is not None and bool(getattr(source, "is_idle", bool)())
 
     @property
     def ledger(self) -> Ledger:
@@ -299,49 +299,95 @@ class Session:
             self._trouble(error, f"the trace will not be saved: {error}")
             self._writable = False
 
-    def _start(self) -> None:
+    def _last_entered(self) -> process.Use | None:
+        """What a block that is left now has entered: a session may end on another thread than it began."""
+        here = [use for use in self._entered if use.is_here]
+        uses = here or self._entered
+        return uses[-1] if uses else None
+
+    @uncompiled
+    def _begin(self, use: process.Use) -> None:
+        _let_go_of_abandoned()
+        try:
+            process.claim(use, self)
+        except SessionActiveError as error:
+            if self._use is None:
+                self._forget_results(str(error))
+            self._trouble(error, f"this step is not traced: {error}")
+            return
+        self._use = use
+        self._forget_results()
+        self._check_path()
+        self._start(use)
+        use.has_begun = True
+
+    def _forget_results(self, unavailable: str | None = None) -> None:
+        self.unavailable, self._recording, self._writable = unavailable, None, True
+        self.__dict__.pop("step_stats", None)
+        self.__dict__.pop("run_metadata", None)
+
+    def _start(self, use: process.Use) -> None:
         source, options = self.options.source, self.options
         if process.torch_profiler_is_idle():
             options = replace(options, share_subscription=True)
-        self._journal_keeper = None
         try:
-            self._source = open_source(source) if isinstance(source, str) else source
-            if options.journal is not None and not self._can_keep(options.journal, self._source):
+            use.source = open_source(source) if isinstance(source, str) else source
+            if options.journal is not None and not self._can_keep(options.journal, use.source):
                 options = replace(options, journal=None)
-            self._source.start(options)
-        except SessionActiveError:
-            self._source = None  # whoever is tracing shall go on
-            raise
+            use.source.start(options)
         except Exception as error:  # whatever it is, the user's program goes on
-            self._source, self.unavailable = None, _in_words(error)
+            use.source, self.unavailable = None, _in_words(error)
             self._trouble(error, f"GPU activity is not traced: {self.unavailable}")
             return
-        send_annotations_to(self._source, stacks=options.stacks)
         if options.journal is not None:
-            self._journal_keeper = self._source
+            use.journal_keeper = use.source
+        check_kinds = functools.partial(_check_kinds, self.options.missing_for_annotations)
+        send_annotations_to(use.source, stacks=options.stacks, on_first=check_kinds)
 
-    def _stop(self) -> None:
-        from collector.recording import Recording
-        from collector.sources import empty_capture
-
-        source, self._source = self._source, None
-        details = send_annotations_to(None)
-        if source is None:
-            self._release()
-            self._recording = Recording.from_capture(empty_capture())
+    @uncompiled
+    def _end(self, use: process.Use, exc: BaseException | None, *, at_exit: bool = False) -> None:
+        use.thread_id, use.is_ending = threading.get_ident(), True
+        if use is not self._use or use.process_id != os.getpid():  # another one was open; or ours is the parent's
+            self.abandon(use)
             return
         try:
-            capture = source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
-            capture["environment"].setdefault("thread_names", process.thread_names())
-            capture.setdefault("details", tuple(details))
-            self._recording = Recording.from_capture(capture)
+            in_place = False
+            try:
+                self._stop(use, at_exit)
+                in_place = self._save_at_end()
+            finally:
+                self._end_journal(use, keep=not in_place)
+            for line in (line for name, line in self.ledger.explained_losses() if name == "annotations_mixed"):
+                _warn(line)
         except Exception as error:
-            source.abort()  # it may not have come as far as to let go of CUPTI
+            # The body's own exception goes first, whatever happened to us.
+            if exc is None:
+                raise
+            with contextlib.suppress(Exception):
+                _warn(f"the trace of a step that raised is incomplete: {error}")
+        finally:
+            process.tell_background(use, self)
+
+    def _stop(self, use: process.Use, at_exit: bool) -> None:
+        from collector.recording import Recording
+
+        try:
+            ended = send_annotations_to(None)
+            if use.source is not None:
+                capture = use.source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
+                capture["environment"].setdefault("thread_names", process.thread_names())
+                capture.setdefault("details", tuple(ended.details))
+                if ended.mixed:
+                    capture["counters"]["annotations_mixed"] = ended.mixed
+                if at_exit:
+                    capture["counters"]["open_at_exit"] = 1
+                self._recording = Recording.from_capture(capture)
+                use.source = None
+        except Exception as error:
             self.unavailable = _in_words(error)
             self._trouble(error, f"the trace is lost: {self.unavailable}")
         finally:
-            self._release()
-            self._recording = self._recording or Recording.from_capture(empty_capture())
+            self._release(use)
 
     def _save_at_end(self) -> bool:
         """Write the file that was asked for; return whether the step's results are where they belong."""
@@ -372,9 +418,9 @@ class Session:
             return False
         return True
 
-    def _end_journal(self, *, keep: bool) -> None:
+    def _end_journal(self, use: process.Use, *, keep: bool) -> None:
         """Take the journal away, or say where it is."""
-        keeper, self._journal_keeper = self._journal_keeper, None
+        keeper, use.journal_keeper = use.journal_keeper, None
         if keeper is None:
             return
         trouble, journal = keeper.journal_trouble(), self.options.journal
@@ -391,23 +437,100 @@ class Session:
             raise error
         _warn(message)
 
-    def _abandon(self) -> None:
-        """End without results, as when entering failed."""
-        source, self._source = self._source, None
-        send_annotations_to(None)
+    def abandon(self, use: process.Use) -> None:
+        """End ``use`` without results as far as it has not ended. For `collector.process`."""
+        if use.process_id != os.getpid():  # a fork inside the body: the parent records, the child must touch nothing
+            if use is self._use:
+                self.unavailable = "this process was forked while the trace was open; its parent has the trace"
+            self._forget(use)
+            return
         try:
-            if source is not None:
-                source.abort()
+            self._release(use)
         finally:
-            self._release()
-            process.tell_background(self)
+            self._end_journal(use, keep=use.has_begun)
+            process.tell_background(use, self)
 
-    def _release(self) -> None:
-        self._owner = None
-        process.release(self)
+    def end_at_exit(self, use: process.Use) -> None:
+        """End ``use`` as the interpreter ends: saved where a file was asked for. For `collector.process`."""
+        if use.has_begun and not use.is_ending and self.options.path is not None:
+            self._end(use, None, at_exit=True)
+        else:
+            self.abandon(use)
+
+    def _release(self, use: process.Use) -> None:
+        """Let go of the source, if it has not been stopped, and of the process."""
+        try:
+            if use is process.open_use():
+                send_annotations_to(None)
+                if use.source is not None:  # it may not have come as far as to let go of CUPTI
+                    self.unavailable = self.unavailable or "the step was broken off where it began or ended"
+                    use.source.abort()
+        finally:
+            self._forget(use)
+
+    def _forget(self, use: process.Use) -> None:
+        process.release(use)
+        use.source = None
+        if self._use is use:
+            self._use = None
+        with contextlib.suppress(ValueError):
+            self._entered.remove(use)
 
 
-_STILL_OPEN = "the step is still being traced: its results are there when the block has ended"
+class _Call:
+    """A call of a decorated function, as a block. Where not even its end is reached, the object's end is that."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._use = process.Use(session)
+
+    def __enter__(self) -> None:
+        try:
+            self._session._begin(self._use)
+        except BaseException:
+            self._session.abandon(self._use)
+            raise
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self._session._end(self._use, exc)
+        finally:
+            self._session.abandon(self._use)
+
+    def __del__(self) -> None:
+        if self._use is process.open_use():
+            self._session.abandon(self._use)
+
+
+def _let_go_of_abandoned() -> None:
+    """End a use that nobody can end any more, so that the process can trace again."""
+    use = process.open_use()
+    if use is None or not use.is_abandoned:
+        return
+    session = use.last_session()
+    if session is None:
+        process.release(use)
+        return
+    session.abandon(use)
+    if use.has_begun and not use.is_ending:
+        _warn(f"a trace ({use.path or 'in memory'}) was never ended and nothing refers to its session: it is lost")
+
+
+def _nothing() -> Recording:
+    from collector.recording import Recording
+    from collector.sources import empty_capture
+
+    capture = empty_capture()
+    capture["counters"]["untraced"] = 1
+    return Recording.from_capture(capture)
+
+
+def _check_kinds(missing: str) -> None:
+    """Say where the first annotation is entered if the trace will not have its name."""
+    if missing:
+        _warn(f"annotations name nothing in this trace: add {missing} to its kinds")
 
 
 def _in_words(error: Exception) -> str:

@@ -150,8 +150,19 @@ def test_nested(simulated_gpu, gpu_trace):
                 pass
         simulated_gpu.launch("second")
     assert step.kernels.names() == ["first", "second"]
+
+def test_nested_without_strict(simulated_gpu, gpu_trace):
+    with collector.trace() as step:
+        simulated_gpu.launch("first")
+        with pytest.warns(collector.CollectorWarning, match="another session is already tracing"):
+            with collector.trace():
+                simulated_gpu.launch("second")
+    assert step.kernels.names() == ["first", "second"]
 """
-    run(pytester, source, "--gpu-trace", "--gpu-simulate").assert_outcomes(passed=1)
+    run(pytester, source, "--gpu-trace", "--gpu-simulate", "--gpu-report=out.json").assert_outcomes(passed=2)
+    _, tests = report_of(pytester)
+    call = tests["test_nested_without_strict"]["phases"]["call"]
+    assert (call["figures"]["kernels"], call["losses"]) == (2, [])
 
 
 DEVICES = """

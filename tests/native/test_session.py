@@ -171,12 +171,14 @@ def test_an_exception_in_the_body_leaves_the_trace_whole_and_passes_unchanged(gp
     assert RunMetadata.FromString((tmp_path / "t.pb").read_bytes()) == step.run_metadata
 
 
-def test_a_session_within_a_session_is_refused_and_the_outer_is_whole(gpu):
+def test_a_session_within_a_session_traces_nothing_and_the_outer_is_whole(gpu):
     with collector.trace() as outer:
         gpu.launch(ADD)
-        with pytest.raises(collector.SessionActiveError), collector.trace():
+        with pytest.raises(collector.SessionActiveError), collector.trace(strict=True):
             pytest.fail("the body ran")
-        gpu.launch(ADD)
+        with pytest.warns(collector.CollectorWarning, match="another session"), collector.trace() as inner:
+            gpu.launch(ADD)
+        assert len(inner.kernels) == 0
     assert len(outer.kernels) == 2
 
 
@@ -364,6 +366,27 @@ def test_the_interpreter_ends_cleanly_in_the_middle_of_a_session(threads):
         print("end")
     """)
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
+
+
+@pytest.mark.parametrize(
+    "opens",
+    [
+        "session = collector.trace({path!r})\nsession.__enter__()",
+        "collector.trace({path!r}).__enter__()",
+        "steps = collector.trace({path!r})(lambda: (yield))()\nnext(steps)",
+    ],
+)
+def test_a_session_that_is_open_when_the_interpreter_ends_is_saved(tmp_path, opens):
+    path = str(tmp_path / "step.gpurec")
+    done = run_python(
+        "import collector\nfrom collector.testing import SimulatedGpu\ngpu = SimulatedGpu().__enter__()\n"
+        + opens.format(path=path)
+        + f"\ngpu.launch('{ADD}')"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    recording = collector.load(path).recording
+    assert recording.kernels.names() == ["add<float>"]
+    assert recording.ledger.losses() == ["the step was still open when the interpreter ended, and ends there"]
 
 
 def test_a_missing_driver_is_told_of_in_a_fresh_process(tmp_path):

@@ -408,7 +408,7 @@ def _said(source: Described, use, **options) -> list[tuple[str, Details | None]]
     """What reached the source of the annotations that ``use`` makes."""
     send_annotations_to(source, **options)
     use()
-    details = list(send_annotations_to(None))
+    details = list(send_annotations_to(None).details)
     return [(path, details[number - 1] if number else None) for path, number in source.pushed]
 
 

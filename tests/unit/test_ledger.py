@@ -110,7 +110,22 @@ def test_what_only_the_source_counts_is_kept(build):
     ledger = build.recording().ledger
     assert dict(ledger.source_counters) == {"bytes_mapped": 16}
     assert ledger.as_dict()["bytes_mapped"] == 16
-    assert ledger.complete
+    assert ledger.losses() == ["nothing was recorded: no activity of the kinds asked for happened in this process"]
+
+
+def test_a_step_in_which_nothing_happened_is_not_complete(build):
+    ledger = build.recording().ledger
+    assert (ledger.complete, ledger.nothing_recorded, ledger.untraced) == (False, 1, 0)
+    assert ledger.record_losses() == []
+    build.launch(1, 10).kernel("k", 20, correlation_id=1)
+    assert build.recording().ledger.losses() == []
+
+
+def test_that_nothing_was_traced_is_the_first_loss(build):
+    build.counters.update(untraced=1, records_dropped=3)
+    losses = build.recording().ledger.losses()
+    assert losses[0] == "nothing was traced"
+    assert len(losses) == 2
 
 
 def test_a_ledger_survives_its_dict():

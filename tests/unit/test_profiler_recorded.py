@@ -420,7 +420,7 @@ def test_losses_come_first_and_thresholds_count():
     assert "small_grids" not in _advice(metadata, **{"small_grids.blocks": "4"})
 
 
-LOSSES = [*ledger._LOSSES, "unread"]
+LOSSES = [*ledger.LOSSES, "unread"]
 
 
 @pytest.mark.parametrize("figure", LOSSES)

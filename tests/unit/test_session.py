@@ -60,7 +60,7 @@ def test_a_traced_block_yields_recording_ledger_stats_and_summary(source):
         pass
     assert source.calls == ["start", "stop"]
     assert step.unavailable is None
-    assert step.kernels.names() == ["add"]
+    assert step.kernels.names() == ["add<float>"]
     assert len(step.memcpys) == len(step.memsets) == 1
     assert step.ledger.complete
     assert step.recording.kernels is step.kernels
@@ -133,6 +133,7 @@ def test_what_cannot_be_traced_runs_with_one_warning_naming_cause_and_remedy(sou
     assert step.unavailable == "The cause. Do this"
     assert source.calls == ["start"]
     assert (len(step.kernels), step.ledger.launches_seen) == (0, 0)
+    assert (step.ledger.complete, step.ledger.losses()[0]) == (False, "nothing was traced")
     assert list(step.step_stats.dev_stats) == []
     assert "not traced: The cause. Do this" in step.summary()
 
@@ -213,7 +214,7 @@ def test_an_exception_in_the_body_passes_unchanged_with_a_complete_trace(source,
         raise mine
     assert raised.value is mine
     assert raised.value.__context__ is None
-    assert step.kernels.names() == ["add"]
+    assert step.kernels.names() == ["add<float>"]
     assert (tmp_path / "t.pb").exists()
 
 
@@ -236,56 +237,105 @@ def test_our_failure_never_hides_the_bodys_exception(source, strict, trouble):
 def test_exceptions_that_end_programs_pass_too(source, error):
     with pytest.raises(error), collector.trace(source=source) as step:
         raise error
-    assert step.kernels.names() == ["add"]
+    assert step.kernels.names() == ["add<float>"]
 
 
-def test_a_session_within_another_is_refused_in_clear_words_and_the_outer_goes_on(source, fake_source):
+def test_a_session_within_another_runs_untraced_with_one_warning_and_the_outer_goes_on(source, fake_source):
+    inner_source, ran = fake_source(), []
     with collector.trace(source=source) as outer:
+        with (
+            pytest.warns(collector.CollectorWarning, match="another session is already tracing") as caught,
+            collector.trace(source=inner_source) as inner,
+        ):
+            ran.append("inner")
+        with pytest.warns(collector.CollectorWarning, match="this session is already tracing"), outer:
+            ran.append("the same")
+        assert source.calls == ["start"]
+        with pytest.raises(collector.NotTracedError, match="still being traced"):
+            _ = outer.recording
+    assert ran == ["inner", "the same"]
+    assert len(caught) == 1
+    assert (inner_source.calls, source.calls) == ([], ["start", "stop"])
+    assert "another session is already tracing" in inner.unavailable
+    assert (len(inner.kernels), inner.ledger.complete) == (0, False)
+    assert outer.unavailable is None
+    assert outer.kernels.names() == ["add<float>"]
+
+
+def test_a_strict_session_within_another_is_refused_before_its_body(source, fake_source):
+    with collector.trace(source=source, strict=True) as outer:
         with pytest.raises(collector.SessionActiveError, match="another session is already tracing"):
-            never_runs(fake_source())
+            never_runs(fake_source(), strict=True)
         with pytest.raises(collector.SessionActiveError, match="this session is already tracing"), outer:
             pytest.fail("the body ran")
-    assert outer.kernels.names() == ["add"]
+    assert outer.kernels.names() == ["add<float>"]
 
 
-def test_a_session_on_another_thread_is_refused_meanwhile(source, fake_source, tmp_path):
-    refused = []
+def test_a_session_on_another_thread_runs_untraced_meanwhile(source, fake_source, tmp_path):
+    told, waits = [], threading.Event()
+
+    def join(thread: threading.Thread) -> None:
+        waits.set()
+        thread.join()
 
     def other() -> None:
-        try:
-            with collector.trace(source=fake_source()):
-                pass
-        except collector.SessionActiveError as error:
-            refused.append(str(error))
+        waits.wait(60)
+        with collector.trace(source=fake_source()) as step:
+            pass
+        told.append(step.unavailable)
 
     with collector.trace(tmp_path / "outer.json", source=source):
         thread = threading.Thread(target=other)
         thread.start()
-        thread.join()
-        assert len(refused) == 1
-        assert "outer.json" in refused[0]
+        with pytest.warns(collector.CollectorWarning, match="this step is not traced: another session"):
+            join(thread)
+    assert len(told) == 1
+    assert "outer.json" in told[0]
 
 
-def test_of_many_threads_that_start_at_once_one_traces_and_the_rest_are_refused(fake_source):
-    inside, barrier, results = threading.Event(), threading.Barrier(8), []
+@pytest.mark.filterwarnings("ignore:this step is not traced")
+def test_of_many_threads_that_start_at_once_one_traces_and_the_rest_run_untraced(fake_source):
+    everybody, results = threading.Barrier(8), []
 
     def work() -> None:
-        barrier.wait()
-        try:
-            with collector.trace(source=fake_source()):
-                inside.wait(10)
-            results.append("traced")
-        except collector.SessionActiveError:
-            results.append("refused")
-            if results.count("refused") == 7:
-                inside.set()
+        everybody.wait(60)
+        with collector.trace(source=fake_source()) as step:
+            everybody.wait(60)
+        results.append("untraced" if step.unavailable else "traced")
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(results) == ["refused"] * 7 + ["traced"]
+    assert sorted(results) == ["traced"] + ["untraced"] * 7
+
+
+def test_a_decorated_function_called_from_two_threads_traces_one_of_the_calls(source):
+    both_inside, first_is_inside = threading.Barrier(2), threading.Event()
+
+    @collector.trace(source=source)
+    def step(number: int) -> int:
+        first_is_inside.set()
+        both_inside.wait(60)
+        return number
+
+    results = []
+
+    def call_twice() -> None:
+        threads = [threading.Thread(target=lambda number=number: results.append(step(number))) for number in range(2)]
+        threads[0].start()
+        first_is_inside.wait(60)
+        threads[1].start()
+        for thread in threads:
+            thread.join()
+
+    with pytest.warns(collector.CollectorWarning, match="this session is already tracing") as caught:
+        call_twice()
+    assert sorted(results) == [0, 1]
+    assert len(caught) == 1
+    assert source.calls == ["start", "stop"]
+    assert step.session.kernels.names() == ["add<float>"]
 
 
 def test_a_session_may_end_on_another_thread_than_it_began(source):
@@ -294,7 +344,7 @@ def test_a_session_may_end_on_another_thread_than_it_began(source):
     thread = threading.Thread(target=session.__exit__, args=(None, None, None))
     thread.start()
     thread.join()
-    assert session.kernels.names() == ["add"]
+    assert session.kernels.names() == ["add<float>"]
 
 
 def test_a_session_is_used_again_and_forgets_its_last_results(source, fake_source):
@@ -324,9 +374,11 @@ def test_leaving_twice_does_nothing(source):
 
 def test_a_source_that_somebody_else_is_using_is_left_alone(source):
     source.fail["start"] = error_of_kind("already-active", "somebody traces")
+    with pytest.warns(collector.CollectorWarning, match="somebody traces"):
+        traced(source)
     with pytest.raises(collector.SessionActiveError, match="somebody traces"):
-        never_runs(source)
-    assert source.calls == ["start"]
+        never_runs(source, strict=True)
+    assert source.calls == ["start"] * 2
 
 
 # --- as a decorator
@@ -341,7 +393,7 @@ def test_a_decorated_function_is_traced_at_each_call(source):
     assert (step.__name__, step.__doc__) == ("step", "Doc.")
     assert step(1, b=2) == step(2, b=1) == 3
     assert source.calls == ["start", "stop"] * 2
-    assert step.session.kernels.names() == ["add"]
+    assert step.session.kernels.names() == ["add<float>"]
 
 
 def test_a_decorated_function_that_calls_itself_is_one_trace(source):
@@ -494,7 +546,7 @@ def test_a_path_that_cannot_be_written_is_told_of_before_the_body_and_costs_only
         told.extend(caught)
     assert len(told) == len(caught) == 1
     assert step.unavailable is None
-    assert step.kernels.names() == ["add"]
+    assert step.kernels.names() == ["add<float>"]
     step.save(tmp_path / "t.json")
 
 
@@ -519,7 +571,7 @@ def test_a_disk_that_fills_up_costs_only_the_file_and_keeps_the_one_before(sourc
     monkeypatch.setattr(Path, "replace", full)
     with pytest.warns(collector.CollectorWarning, match="not saved: cannot write .*No space left"):
         step = traced(source, path)
-    assert step.kernels.names() == ["add"]
+    assert step.kernels.names() == ["add<float>"]
     assert path.read_bytes() == b"before"
     assert files_of(tmp_path) == ["t.pb"]
     with pytest.raises(collector.OutputError, match="No space left"), collector.trace(path, source=source, strict=True):
@@ -546,7 +598,7 @@ def test_a_forked_child_is_inert_and_the_parents_trace_is_whole(source, tmp_path
                 with collector.annotate("in the child"):
                     pass
                 step.__exit__(None, None, None)
-                said = f"{source.calls} {source.paths} {step.unavailable} {files_of(tmp_path)}"
+                said = f"{source.calls} {source.paths} {step.unavailable} {files_of(tmp_path)} {step.ledger.losses()}"
                 os.write(write_end, said.encode())
                 status = 0
             finally:
@@ -555,8 +607,9 @@ def test_a_forked_child_is_inert_and_the_parents_trace_is_whole(source, tmp_path
     os.close(write_end)
     said = os.read(read_end, 4096).decode()
     os.close(read_end)
-    assert said == "['start'] [] this process was forked while the trace was open; its parent has the trace []"
-    assert step.kernels.names() == ["add"]
+    forked = "this process was forked while the trace was open; its parent has the trace"
+    assert said == f"['start'] [] {forked} [] ['nothing was traced']"
+    assert step.kernels.names() == ["add<float>"]
     assert (tmp_path / "t.pb").exists()
 
 
@@ -599,6 +652,99 @@ def test_a_session_still_open_when_the_interpreter_ends_is_let_go(tmp_path):
         collector.trace(source=Source()).__enter__()
     """)
     assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["start", "abort"], "")
+
+
+def test_a_broken_off_session_ends_without_results_and_says_so(source):
+    source.fail["stop"] = KeyboardInterrupt()
+    step = collector.trace(source=source)
+    with pytest.raises(KeyboardInterrupt), step:
+        pass
+    assert source.calls == ["start", "stop", "abort"]
+    assert step.unavailable == "the step was broken off where it began or ended"
+    assert step.ledger.losses() == ["nothing was traced"]
+    del source.fail["stop"]
+    with step:
+        pass
+    assert step.kernels.names() == ["add<float>"]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "missing"),
+    [
+        (["kernels"], "external_correlations and runtime_api or driver_api"),
+        (["kernels", "runtime_api"], "external_correlations"),
+        (["kernels", "external_correlations"], "runtime_api or driver_api"),
+    ],
+)
+def test_kinds_without_what_annotations_need_are_told_of_at_the_first_annotation(source, kinds, missing):
+    with collector.trace(source=source, kinds=kinds):
+        with (
+            pytest.warns(collector.CollectorWarning, match=f"name nothing in this trace: add {missing} to") as caught,
+            collector.annotate("a"),
+        ):
+            pass
+        with collector.annotate("b"):
+            pass
+    assert [each.filename for each in caught] == [__file__]
+    assert source.paths == ["a", None, "b", None]
+
+
+def test_kinds_without_what_annotations_need_are_nobodys_business_without_annotations(source):
+    traced(source, kinds=["kernels"])
+
+
+def test_a_kind_that_ties_launches_to_annotations_is_enough(source):
+    with (
+        collector.trace(source=source, kinds=["kernels", "external_correlations", "driver_api"]),
+        collector.annotate("a"),
+    ):
+        pass
+
+
+def test_names_that_cross_tasks_are_counted_and_warned_of(source):
+    async def task(name: str) -> None:
+        with collector.annotate(name):
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        await asyncio.gather(*(task(name) for name in "abc"))
+
+    with (
+        pytest.warns(
+            collector.CollectorWarning, match=r"took turns inside annotations .*Decorate the coroutine"
+        ) as caught,
+        collector.trace(source=source) as step,
+    ):
+        asyncio.run(main())
+    assert len(caught) == 1
+    assert step.ledger.annotations_mixed > 0
+    assert not step.ledger.complete
+
+
+def test_tasks_that_hold_no_annotation_while_they_wait_mix_nothing_up(source):
+    @collector.annotate("decorated")
+    async def task(name: str) -> None:
+        for _ in range(2):
+            with collector.annotate(name), collector.annotate("inner"):
+                pass
+            await asyncio.sleep(0)
+
+    async def alone() -> None:
+        with collector.annotate("alone"):
+            await asyncio.sleep(0)
+            with collector.annotate("inner"):
+                await asyncio.sleep(0)
+
+    async def main() -> None:
+        await asyncio.gather(*(task(name) for name in "abc"))
+        await alone()
+        with collector.annotate("a"):
+            await asyncio.to_thread(collector.annotate("in a thread")(int))
+
+    with collector.trace(source=source) as step:
+        asyncio.run(main())
+    assert step.ledger.annotations_mixed == 0
+    assert step.ledger.complete
 
 
 def test_importing_the_package_imports_nothing_heavy():

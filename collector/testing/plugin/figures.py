@@ -120,7 +120,7 @@ def _of_one(recording: Recording) -> Figures:
         frees=_count(recording, FREEING_CALLS, RELEASE),
         streams=len(keys),
         devices=len({device for device, _, _ in keys}),
-        losses=tuple(recording.ledger.losses()),
+        losses=tuple(recording.ledger.record_losses()),
         stream_keys=frozenset(keys),
     )
 

@@ -33,7 +33,7 @@ def match_snapshot(running: Running, step: Step, name: str | None, *, update: bo
     file = f"{safe_name(f'{test}--{plain}' if plain else test)}.json"
     path = item.path.parent / snapshots.FOLDER / item.path.stem / file
     shown = os.path.relpath(path, item.config.invocation_params.dir)
-    if step.ledger.losses():
+    if step.ledger.record_losses():
         pytest.fail("a lossy trace is neither compared with a snapshot nor written to one; see the test's teardown")
     now = snapshots.snapshot_of(step.recording)
     problem, golden = "", now

@@ -350,7 +350,7 @@ class GpuRunner:
         def on_exit(step: Step) -> None:
             __tracebackhide__ = True
             running.steps += 1
-            losses = step.ledger.losses()
+            losses = step.ledger.record_losses()
             if losses:
                 running.unjudged.append(
                     f"a step cannot be judged, because its trace is incomplete: {'; '.join(losses)}"

@@ -104,7 +104,7 @@ class Tracing:
         if session is self._session:
             return
         self._close()
-        if self._wanted:
+        if self._wanted and self._away is None:  # a second one, within that, traces nothing
             self._away = session
 
     def come_back(self, session: Session) -> None:

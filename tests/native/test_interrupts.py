@@ -1,0 +1,294 @@
+"""A Ctrl-C anywhere in our own code, and sessions that end while other threads annotate."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import collector
+from collector import _native
+from collector.annotate import annotate, send_annotations_to
+from collector.testing import SimulatedGpu
+
+PACKAGE = Path(collector.__file__).parent
+OURS = frozenset(
+    str(PACKAGE / name)
+    for name in (
+        "annotate.py",
+        "files.py",
+        "outputs.py",
+        "process.py",
+        "session.py",
+        "sources/native.py",
+        "uncompiled.py",
+    )
+)
+
+
+# A file that is being written when the signal comes is closed by the garbage collector at the latest.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+
+
+def _is_finalizing(frame: FrameType | None) -> bool:
+    """Whether a finalizer runs: what is raised there goes nowhere."""
+    while frame is not None and frame.f_code.co_name != "__del__":
+        frame = frame.f_back
+    return frame is not None
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt at the ``at``-th line or call of our code, None: nowhere; and counts them."""
+
+    def __init__(self, at: int | None = None) -> None:
+        self.at, self.count, self.where = at, 0, ""
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> Interrupt | None:
+        if frame.f_code.co_filename not in OURS:
+            return None
+        if event in ("call", "line") and not _is_finalizing(frame):
+            if self.count == self.at:
+                self.where = (
+                    f"{event} of {frame.f_code.co_name}, {Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+                )
+                raise KeyboardInterrupt
+            self.count += 1
+        return self
+
+    def run(self, function: Callable[[], object]) -> None:
+        before = sys.gettrace()
+        sys.settrace(self)
+        try:
+            function()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+
+
+@pytest.fixture
+def gpu() -> Iterator[SimulatedGpu]:
+    with SimulatedGpu() as simulated:
+        yield simulated
+        assert simulated.misuse() == {}
+
+
+@pytest.fixture
+def step(gpu, tmp_path) -> Callable[[], None]:
+    """A small step with a file, a journal and annotations of all kinds."""
+
+    @collector.annotate("decorated", op="Add")
+    def decorated() -> None:
+        gpu.launch("c")
+
+    def run() -> None:
+        with collector.trace(tmp_path / "step.gpurec", journal=tmp_path / "step.journal"):
+            with annotate("outer"):
+                with annotate("inner", flops=3):
+                    gpu.launch("a")
+                decorated()
+            gpu.launch("b")
+
+    return run
+
+
+@pytest.fixture
+def decorated_step(gpu) -> Callable[[], None]:
+    """A function that is traced at every call; its session lives as long as it does."""
+
+    @collector.trace()
+    def run() -> None:
+        with annotate("outer"):
+            gpu.launch("a")
+
+    return run
+
+
+def healthy(gpu: SimulatedGpu, folder: Path, where: str) -> None:
+    """Assert that the process can trace, and that nothing of before is in the way."""
+    journal = folder / "step.journal"
+    journal.unlink(missing_ok=True)
+    with collector.trace(strict=True):
+        gpu.synchronize()  # and takes what CUPTI still held of the one that was broken off
+    with collector.trace(folder / "later.pb", strict=True, journal=journal) as later:
+        gpu.launch("bare")
+        with annotate("later"):
+            gpu.launch("named")
+    assert later.kernels.names() == ["bare", "named"], where
+    assert later.recording.annotations_of(later.kernels) == ["", "later"], where
+    assert later.ledger.complete, (where, later.ledger.losses())
+    assert not _native.is_active(), where
+    assert not journal.exists(), where
+    assert not list(folder.glob(".*.part")), where
+
+
+def sweep(gpu: SimulatedGpu, folder: Path, run: Callable[[], None], points: int | None) -> None:
+    """Interrupt ``run`` at every line and call of ours, or at so many of them spread over all."""
+    run()
+    whole = Interrupt()
+    whole.run(run)
+    assert whole.count > 100
+    step = 1 if points is None else max(whole.count // points, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", collector.CollectorWarning)
+        for at in range(0, whole.count, step):
+            interrupt = Interrupt(at)
+            interrupt.run(run)
+            assert interrupt.where
+            healthy(gpu, folder, interrupt.where)
+
+
+def test_a_process_traces_again_after_a_ctrl_c_anywhere_in_a_session(gpu, tmp_path, step):
+    sweep(gpu, tmp_path, step, points=40)
+
+
+def test_a_process_traces_again_after_a_ctrl_c_anywhere_in_a_decorated_function(gpu, tmp_path, decorated_step):
+    sweep(gpu, tmp_path, decorated_step, points=25)
+    decorated_step()
+    assert decorated_step.session.recording.annotations_of(decorated_step.session.kernels) == ["outer"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["step", "decorated_step"])
+def test_a_process_traces_again_after_a_ctrl_c_at_every_line_and_call(gpu, tmp_path, which, request):
+    sweep(gpu, tmp_path, request.getfixturevalue(which), points=None)
+
+
+@pytest.mark.slow
+def test_a_process_traces_again_after_real_signals(gpu, tmp_path, step):
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    interrupted = 0
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", collector.CollectorWarning)
+            step()
+            began = time.perf_counter()
+            step()
+            whole = time.perf_counter() - began
+            for part in range(300):
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, max(whole * 1.2 * part / 300, 1e-6))
+                    step()
+                except KeyboardInterrupt:
+                    interrupted += 1
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                healthy(gpu, tmp_path, f"a signal after {part} of 300 parts")
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted > 100
+
+
+def test_a_session_that_is_entered_and_forgotten_is_told_of_by_the_next(gpu, tmp_path):
+    collector.trace(tmp_path / "lost.json").__enter__()
+    gpu.launch("a")
+    gpu.synchronize()
+    with (
+        pytest.warns(collector.CollectorWarning, match=r"lost\.json.* was never ended .* lost"),
+        collector.trace(strict=True) as later,
+    ):
+        gpu.launch("b")
+    assert later.kernels.names() == ["b"]
+    assert list(tmp_path.iterdir()) == []
+
+
+class Counting:
+    """A source that keeps the annotation stack of every thread."""
+
+    def __init__(self) -> None:
+        self._threads = threading.local()
+
+    @property
+    def stack(self) -> list[str]:
+        if not hasattr(self._threads, "stack"):
+            self._threads.stack = []
+        return self._threads.stack
+
+    def push_annotation(self, path: str, details: int = 0) -> None:
+        self.stack.append(path)
+
+    def pop_annotation(self) -> None:
+        self.stack.pop()
+
+
+class Pause:
+    """Ends the session in another thread at the ``at``-th line or call of annotate's code."""
+
+    def __init__(self, at: int | None) -> None:
+        self.at, self.count = at, 0
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> Pause | None:
+        if frame.f_code.co_filename != str(PACKAGE / "annotate.py"):
+            return None
+        if event in ("call", "line"):
+            if self.count == self.at:
+                thread = threading.Thread(target=send_annotations_to, args=(None,))
+                thread.start()
+                thread.join()
+            self.count += 1
+        return self
+
+
+def test_a_session_may_end_in_another_thread_at_any_line_of_an_annotation():
+    @annotate("decorated")
+    def decorated() -> None:
+        pass
+
+    def annotated() -> None:
+        with annotate("outer"), annotate("inner", flops=3, stack=True):
+            decorated()
+
+    def paused(at: int | None) -> int:
+        source: Any = Counting()
+        send_annotations_to(source)
+        pause = Pause(at)
+        before = sys.gettrace()
+        sys.settrace(pause)
+        try:
+            annotated()
+        finally:
+            sys.settrace(before)
+            send_annotations_to(None)
+        assert source.stack == [], at
+        return pause.count
+
+    for at in range(paused(None)):
+        paused(at)
+
+
+@pytest.mark.slow
+def test_threads_annotate_while_sessions_begin_and_end(gpu):
+    errors: list[BaseException] = []
+    is_over = threading.Event()
+
+    def annotated() -> None:
+        try:
+            while not is_over.is_set():
+                with annotate("outer"), annotate("inner"):
+                    pass
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=annotated) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(15):
+        with collector.trace():
+            pass
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    gc.collect()
+    assert errors == []
