@@ -12,6 +12,7 @@ import numpy as np
 
 from collector.details import Details
 from collector.ledger import LOSSES, Ledger, reconcile
+from collector.library_path import portable
 from collector.schema import ACTIVITY_TABLES, COLUMNS_ON_REQUEST, SCHEMA, TABLES_ON_REQUEST
 from collector.sources import ANNOTATION_EXTERNAL_KIND
 from collector.table import Table
@@ -158,7 +159,10 @@ class Recording:
         details = [Details.from_fields(each) for each in capture.get("details", ())]
         if (columns["annotations"]["details_id"] > len(details)).any():
             raise ValueError("an annotation's details_id points beyond the capture's details")
-        return cls((kept, invalid, early, late), strings, clock, ledger, counters, capture["environment"], details)
+        environment = dict(capture["environment"])
+        if isinstance(path := environment.get("cupti_path"), str):
+            environment["cupti_path"] = portable(path)  # it goes into whatever is made of the recording
+        return cls((kept, invalid, early, late), strings, clock, ledger, counters, environment, details)
 
     def to_capture(self) -> Capture:
         """The recording as a source would hand it over: every row, those set apart included."""

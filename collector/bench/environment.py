@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from collector.about import version
+from collector.library_path import portable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,8 +27,6 @@ _LIBRARIES = (
     "numpy", "scipy", "cuda-python", "cuda-bindings", "nvidia-ml-py", "nvidia-cuda-nvrtc", "nvidia-cuda-cupti",
     "nvidia-cublas", "torch", "triton", "cupy", "cupy-cuda12x", "cupy-cuda13x", "jax",
 )  # fmt: skip
-_PACKAGES = ("site-packages", "dist-packages")
-_SYSTEM = ("/usr/", "/opt/", "/lib/", "/lib64/")
 _HOMES = r"(?:/home|/Users)/[^/\s:'\"]+|/root"
 _KERNEL = re.compile(r"([A-Za-z]+)[- ]?(\d+(?:\.\d+)*)?")
 _FROM_RECORDING = ("driver_version", "cuda_version", "cupti_path", "cupti_api_version", "source")
@@ -62,10 +61,7 @@ def without_places(told: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(program := kept.get("program"), str):
         kept["program"] = PurePath(program).name
     if isinstance(path := kept.get("cupti_path"), str):
-        parts = PurePath(path).parts
-        begin = next((index for index, part in enumerate(parts) if part in _PACKAGES), len(parts) - 1)
-        if not path.startswith(_SYSTEM):
-            kept["cupti_path"] = "/".join(parts[begin:])
+        kept["cupti_path"] = portable(path)
     if isinstance(system := kept.get("platform"), str) and (kernel := _KERNEL.match(system)):
         kept["platform"] = " ".join(filter(None, kernel.groups()))
     return kept

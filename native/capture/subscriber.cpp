@@ -193,7 +193,7 @@ void Subscriber::prepare_pool(const StartOptions& options) {
 void Subscriber::begin_journal(const std::string& path) {
   if (path.empty()) return;
   journal_ = std::make_unique<Journal>(path);
-  std::map<std::string, std::string> texts{{"environment.cupti_path", library().cupti_path()}};
+  std::map<std::string, std::string> texts{{"environment.cupti_path", library().portable_path()}};
   for (const cupti::Device& device : library().devices()) {
     texts.emplace("device." + std::to_string(device.ordinal), device.name);
   }

@@ -312,6 +312,17 @@ class Finder {
   LibraryPaths paths_;
 };
 
+std::string Library::portable_path() const {
+  constexpr std::array<std::string_view, 4> kSystem{"/usr/", "/opt/", "/lib/", "/lib64/"};
+  constexpr std::array<std::string_view, 2> kPackages{"/site-packages/", "/dist-packages/"};
+  for (const std::string_view folder : kSystem) {
+    if (cupti_path_.compare(0, folder.size(), folder) == 0) return cupti_path_;
+  }
+  size_t last = cupti_path_.rfind('/');
+  for (const std::string_view folder : kPackages) last = std::min(last, cupti_path_.find(folder));
+  return last == std::string::npos ? cupti_path_ : cupti_path_.substr(last + 1);
+}
+
 Library::Opened Library::open(const LibraryPaths& paths) {
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<const Library>> opened;

@@ -24,6 +24,7 @@ from collector.journal import load_journal
 from collector.options import KINDS
 from collector.recording import Recording
 from collector.schema import SCHEMA
+from collector.sources import open_source
 from collector.sources.replay import ReplaySource
 from collector.testing import SimulatedGpu
 
@@ -51,6 +52,17 @@ def caught_up(journal: Path, **wanted: int) -> bytes:
         if all(len(getattr(recording, table)) >= count for table, count in wanted.items()):
             return data
         time.sleep(0.01)
+
+
+def test_a_journal_does_not_tell_where_libcupti_lies(gpu: SimulatedGpu, tmp_path: Path) -> None:
+    """The simulator is in a folder of this checkout, as a user's libcupti may be in a home."""
+    with collector.trace(journal=tmp_path / "step.journal"):
+        gpu.launch("kernel")
+        data = caught_up(tmp_path / "step.journal")
+    library = Path(open_source("native").probe()["cupti_path"])
+    assert library.is_absolute()
+    assert str(library.parent).encode() not in data
+    assert library.name.encode() in data
 
 
 def launch_all_kinds(gpu: SimulatedGpu) -> None:

@@ -1,0 +1,20 @@
+"""What may be told of where a library lies: not whose machine it is."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+_PACKAGES = ("site-packages", "dist-packages")
+_SYSTEM = ("/usr/", "/opt/", "/lib/", "/lib64/")
+
+
+def portable(path: str) -> str:
+    """The part of a library's path that is the same everywhere.
+
+    That is all of it in a system's folder, elsewhere what begins with ``site-packages``, or else the file's name.
+    """
+    if path.startswith(_SYSTEM):
+        return path
+    parts = PurePath(path).parts
+    begin = next((index for index, part in enumerate(parts) if part in _PACKAGES), len(parts) - 1)
+    return "/".join(parts[begin:])
