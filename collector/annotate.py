@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
+from collector.surrogates import without_surrogates
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping
     from types import TracebackType
@@ -254,6 +256,8 @@ class _Recorder:
         return frames
 
     def enter(self, owner: object, name: str, noted: _Noted | None, frames: list[_Pushed]) -> None:
+        if not name.isascii():
+            name = without_surrogates(name)
         recorder, outer = _place.get()
         if recorder is not self:  # what an earlier session left there
             outer = ""

@@ -6,6 +6,8 @@ import math
 import numbers
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from collector.surrogates import without_surrogates
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import FrameType
@@ -67,7 +69,9 @@ def stack_of(frame: FrameType | None, own_file: str) -> tuple[Frame, ...]:
         code = frame.f_code
         if code.co_filename != own_file:
             line = frame.f_lineno or code.co_firstlineno  # some instructions are of no line
-            frames.append(Frame(_text(code.co_filename), line, _text(code.co_name), code.co_firstlineno))
+            frames.append(
+                Frame(without_surrogates(code.co_filename), line, without_surrogates(code.co_name), code.co_firstlineno)
+            )
         frame = frame.f_back
     return tuple(reversed(frames))
 
@@ -108,7 +112,7 @@ def _op(value: Any) -> str:
         raise TypeError(f"annotate(op=) takes text, not {type(value).__name__}")
     if not value.strip():
         raise ValueError("annotate(op=) is empty; leave it out where there is no type to give")
-    return _text(value)
+    return without_surrogates(value)
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -125,9 +129,4 @@ def _names(value: Any) -> tuple[str, ...]:
             raise TypeError(f"annotate(inputs=) takes names of annotations, not {type(name).__name__}")
         if not name.strip("/ "):
             raise ValueError("annotate(inputs=) has an empty name in it")
-    return tuple(map(_text, names))
-
-
-def _text(text: str) -> str:
-    """As files can hold it: names of files that are not UTF-8 have halves of characters in them."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return tuple(map(without_surrogates, names))

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message import DecodeError
 
 from collector.errors import InvalidFileError
+from collector.files import expanded
 from collector.protos.run_metadata_pb2 import RunMetadata
 from collector.protos.step_stats_pb2 import StepStats
 
@@ -112,7 +113,7 @@ def load(path: str | os.PathLike[str]) -> LoadedTrace:
         collector.InvalidFileError: the file is not there, is something else, or nothing in it can be read. One line
             that names the file and the place.
     """
-    trace = _load(Path(path))
+    trace = _load(expanded(path))
     unread = dict(trace.skipped)
     if trace.cut_at is not None and not unread and trace.recording is None:
         unread["unreadable rest of the file"] = 1

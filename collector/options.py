@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -29,6 +30,12 @@ API_KINDS = ("runtime_api", "driver_api")
 KINDS_ON_REQUEST = ("memory_operations",)
 """Further kinds, recorded only where they are named: CUPTI has to follow every allocation of the program for them."""
 
+_LIMITS = (
+    ("buffer_bytes", 4096, 1 << 40),
+    ("max_buffers", 1, (1 << 32) - 1),
+    ("timeout_ms", 0, (1 << 32) - 1),
+)
+"""Option, least value, largest value."""
 _JOB_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
@@ -67,19 +74,32 @@ class TraceOptions:
 
     def __post_init__(self) -> None:
         """Raise ValueError for values that no trace can have."""
+        for name in ("buffer_bytes", "max_buffers", "timeout_ms", "rank"):
+            value = getattr(self, name)
+            is_whole = hasattr(value, "__index__") and not isinstance(value, bool)
+            if not is_whole and not (name == "rank" and value is None):
+                raise TypeError(f"{name} takes a whole number, not {value!r}")
+        if not isinstance(self.job, str):
+            raise TypeError(f"job takes text, not {self.job!r}")
+        if not isinstance(self.source, str) and not hasattr(self.source, "start"):
+            raise TypeError(f"source takes a name or a source, not {self.source!r}")
         known = (*KINDS, *KINDS_ON_REQUEST)
         unknown = [kind for kind in self.kinds if kind not in known]
         if unknown:
             raise ValueError(f"unknown kind {unknown[0]!r}: choose from {', '.join(known)}")
         if not self.kinds:
             raise ValueError("kinds is empty: nothing would be recorded")
-        for name, least in (("buffer_bytes", 4096), ("max_buffers", 1), ("timeout_ms", 0)):
+        for name, least, most in _LIMITS:
             if getattr(self, name) < least:
                 raise ValueError(f"{name} is {getattr(self, name)}: at least {least} is needed")
+            if getattr(self, name) > most:
+                raise ValueError(f"{name} is {getattr(self, name)}: at most {most} is possible")
         if self.buffer_bytes % 8:
             raise ValueError(f"buffer_bytes is {self.buffer_bytes}: a multiple of 8 is needed")
         if self.rank is not None and self.rank < 0:
             raise ValueError(f"rank is {self.rank}: ranks count from 0")
+        if self.path and self.journal and os.path.realpath(self.path) == os.path.realpath(self.journal):
+            raise ValueError(f"the trace and its journal are one file ({self.journal}): give them two names")
         if not _JOB_NAME.fullmatch(self.job):
             raise ValueError(f"job {self.job!r} is not a name of letters, digits, '_', '.' and '-'")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from collector.annotate import forget_annotations
 from collector.errors import SessionActiveError
+from collector.surrogates import without_surrogates
 
 if TYPE_CHECKING:
     from collector.session import Session
@@ -155,7 +156,7 @@ def thread_names() -> dict[int, str]:
             with contextlib.suppress(OSError):
                 names[int(task.name)] = (task / "comm").read_text(errors="replace").strip()
     names.update({thread.native_id: thread.name for thread in threading.enumerate() if thread.native_id is not None})
-    return dict(sorted(names.items()))
+    return {number: without_surrogates(name) for number, name in sorted(names.items())}
 
 
 def torch_profiler_is_idle() -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 
 from collector import journal
 from collector.errors import InvalidFileError
-from collector.files import atomic_write
+from collector.files import atomic_write, expanded
 from collector.recording import Recording
 from collector.schema import COLUMNS_ON_REQUEST, SCHEMA, TABLES_ON_REQUEST
 
@@ -76,7 +76,7 @@ def load_recording(path: str | os.PathLike[str], data: bytes | None = None) -> R
     Raises:
         collector.InvalidFileError: it is not there, not a recording, of a newer version, or damaged.
     """
-    name = Path(path)
+    name = expanded(path)
     if data is None:
         try:
             data = name.read_bytes()

@@ -8,21 +8,22 @@ import os
 import sys
 import threading
 import warnings
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from collector import process
 from collector.annotate import send_annotations_to
 from collector.errors import CollectorError, CollectorWarning, NotTracedError, OutputError, SessionActiveError
-from collector.files import check_writable
+from collector.files import check_writable, expanded
 from collector.options import KINDS, TraceOptions
 from collector.outputs import output_of
 from collector.sources import SOURCE_NAMES, open_source
 from collector.uncompiled import uncompiled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from types import TracebackType
 
     from collector.ledger import Ledger
@@ -33,16 +34,47 @@ if TYPE_CHECKING:
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
+
+def _names(kinds: str | Iterable[str]) -> tuple[str, ...]:
+    names = (kinds,) if isinstance(kinds, str) else tuple(kinds) if isinstance(kinds, Iterable) else (kinds,)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"kinds takes names, not {name!r}")
+    return names
+
+
 _HERE = str(Path(__file__).parent)
 
 
+@overload
+def trace(path: Function, /) -> Function: ...
+
+
+@overload
 def trace(
     path: str | os.PathLike[str] | None = None,
+    *,
+    strict: bool = ...,
+    source: str | Source = ...,
+    synchronize: bool = ...,
+    kinds: str | Iterable[str] = ...,
+    buffer_bytes: int = ...,
+    max_buffers: int = ...,
+    timeout_ms: int = ...,
+    rank: int | None = ...,
+    job: str = ...,
+    stacks: bool = ...,
+    journal: str | os.PathLike[str] | None = ...,
+) -> Session: ...
+
+
+def trace(
+    path: str | os.PathLike[str] | Function | None = None,
     *,
     strict: bool = False,
     source: str | Source = "auto",
     synchronize: bool = True,
-    kinds: Iterable[str] = KINDS,
+    kinds: str | Iterable[str] = KINDS,
     buffer_bytes: int = TraceOptions.buffer_bytes,
     max_buffers: int = TraceOptions.max_buffers,
     timeout_ms: int = TraceOptions.timeout_ms,
@@ -50,12 +82,14 @@ def trace(
     job: str = TraceOptions.job,
     stacks: bool = False,
     journal: str | os.PathLike[str] | None = None,
-) -> Session:
+) -> Session | Function:
     """Return a session that traces what the GPU does in a block or a function.
 
     >>> with collector.trace("step.json") as step:
     ...     train_step()
     >>> print(step.summary())
+
+    As a decorator without options it needs no parentheses: ``@collector.trace``.
 
     Where nothing can be traced the body runs all the same, one `collector.CollectorWarning` says why and what to do,
     and `Session.unavailable` holds the reason.
@@ -67,12 +101,12 @@ def trace(
     Args:
         path: where to write the trace at the end. The suffix decides: ``.json`` Chrome trace, ``.pftrace`` Perfetto's,
             both also with ``.gz``; ``.pb`` and ``.pbtxt`` RunMetadata; ``.gpurec`` the recording itself. An existing
-            file is replaced.
+            file is replaced, of a link the one that it points to; ``~`` is the home folder.
         strict: raise a `collector.CollectorError` instead of warning.
         source: ``auto``, ``native``, ``cupti-python``, or a `collector.sources.Source`.
         synchronize: wait at the end for what the devices have not finished, so that it is in the trace.
-        kinds: what to record, out of `collector.options.KINDS` (all of them, unless said otherwise) and
-            `collector.options.KINDS_ON_REQUEST`.
+        kinds: what to record, a name or several, out of `collector.options.KINDS` (all of them, unless said otherwise)
+            and `collector.options.KINDS_ON_REQUEST`.
         buffer_bytes: bytes of one activity buffer.
         max_buffers: how many buffers there may be at once.
         timeout_ms: how long the end waits for outstanding buffers.
@@ -86,28 +120,33 @@ def trace(
     Raises:
         collector.UnknownFormatError: the suffix of ``path`` says no format.
         ValueError: an option has a value that it cannot have.
+        TypeError: an option is not of its type.
     """
     if isinstance(source, str) and source not in SOURCE_NAMES:
         raise ValueError(f"unknown source {source!r}: choose one of {', '.join(SOURCE_NAMES)}")
-    target = None if path is None else Path(path)
+    function, path = (path, None) if callable(path) and not isinstance(path, os.PathLike) else (None, path)
+    target = None if path is None else expanded(path)
     if target is not None:
         output_of(target)
-    return Session(
-        TraceOptions(
-            path=target,
-            strict=strict,
-            source=source,
-            synchronize=synchronize,
-            kinds=tuple(kinds),
-            buffer_bytes=buffer_bytes,
-            max_buffers=max_buffers,
-            timeout_ms=timeout_ms,
-            rank=rank,
-            job=job,
-            stacks=stacks,
-            journal=None if journal is None else Path(journal),
-        )
+    options = TraceOptions(
+        path=target,
+        strict=strict,
+        source=source,
+        synchronize=synchronize,
+        kinds=_names(kinds),
+        buffer_bytes=buffer_bytes,
+        max_buffers=max_buffers,
+        timeout_ms=timeout_ms,
+        rank=rank,
+        job=job,
+        stacks=stacks,
+        journal=None if journal is None else expanded(journal),
     )
+    if function is None:
+        return Session(options)
+    if options != TraceOptions():
+        raise TypeError("a function and options do not go together: write @collector.trace(...) above the function")
+    return Session(options)(function)
 
 
 class Session:
@@ -288,7 +327,8 @@ class Session:
             collector.UnknownFormatError: the suffix says no format.
             collector.OutputError: the file cannot be written.
         """
-        output_of(Path(path))(self, Path(path))
+        target = expanded(path)
+        output_of(target)(self, target)
 
     def _check_path(self) -> None:
         if self.options.path is None:

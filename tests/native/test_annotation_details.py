@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import threading
 import zipfile
 
 import pytest
@@ -216,3 +217,22 @@ def test_nothing_said_leaves_the_message_as_it_was():
     assert not any(node.output for device in step.step_stats.dev_stats for node in device.node_stats)
     assert not step.run_metadata.provenance.annotations
     assert not step.run_metadata.provenance.frames
+
+
+def test_halves_of_characters_in_names_are_written_out(tmp_path, monkeypatch):
+    """As Python has them in names of files that are not UTF-8."""
+    half, text = "a\ud800", "a\\ud800"
+    here = threading.current_thread()
+    monkeypatch.setattr(here, "name", half)
+    with SimulatedGpu() as gpu, collector.trace(tmp_path / "step.pb", journal=tmp_path / "step.journal") as step:
+        thread = threading.Thread(target=gpu.launch, args=("other",))
+        with collector.annotate(half, op=half, inputs=[half]):
+            gpu.launch("sgemm")
+            thread.start()
+            thread.join()
+        gpu.synchronize()
+    named = dict(zip(step.kernels.names(), step.recording.annotations_of(step.kernels), strict=True))
+    assert named == {"sgemm": text, "other": ""}
+    assert step.recording.details[0][2:4] == (text, (text,))
+    assert text in step.step_stats.dev_stats[0].thread_names.values()
+    assert collector.load(tmp_path / "step.pb").step_stats == step.step_stats

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 
 import pytest
 
@@ -65,6 +66,90 @@ def test_a_path_is_checked_before_there_is_anything_to_write(tmp_path, name, rea
         check_writable(tmp_path / name)
     check_writable(tmp_path / "file")
     check_writable(tmp_path / "new")
+
+
+def test_a_file_that_others_may_not_read_stays_so(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_bytes(b"before")
+    path.chmod(0o600)
+    with atomic_write(path) as file:
+        assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o600  # from the first byte on
+        file.write(b"after")
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"after", 0o600)
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_link_stays_and_what_it_points_to_is_written(tmp_path, exists):
+    (tmp_path / "elsewhere").mkdir()
+    real, link = tmp_path / "elsewhere" / "real.json", tmp_path / "t.json"
+    if exists:
+        real.write_bytes(b"before")
+    link.symlink_to(real)
+    check_writable(link)
+    with atomic_write(link) as file:
+        file.write(b"after")
+    assert link.is_symlink()
+    assert real.read_bytes() == b"after"
+    assert [path.name for path in real.parent.iterdir()] == ["real.json"]
+
+
+def test_a_link_to_nowhere_is_told_of(tmp_path):
+    (tmp_path / "lost.json").symlink_to(tmp_path / "absent" / "t.json")
+    (tmp_path / "round.json").symlink_to(tmp_path / "round.json")
+    with pytest.raises(collector.OutputError, match="absent does not exist"):
+        check_writable(tmp_path / "lost.json")
+    with pytest.raises(collector.OutputError, match=r"cannot write .*round\.json"):
+        check_writable(tmp_path / "round.json")
+
+
+def test_a_pipe_is_written_into(tmp_path):
+    path = tmp_path / "t.json"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    check_writable(path)
+    with atomic_write(path) as file:
+        file.write(b"through")
+    assert os.read(reader, 100) == b"through"
+    os.close(reader)
+    assert path.is_fifo()
+    assert [each.name for each in tmp_path.iterdir()] == ["t.json"]
+
+
+def test_a_pipe_that_nobody_reads_is_told_of_at_once(tmp_path):
+    path = tmp_path / "t.json"
+    os.mkfifo(path)
+    with pytest.raises(collector.OutputError, match="nobody reads this pipe"), atomic_write(path) as file:
+        file.write(b"1")
+
+
+def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    check_writable("~/t.json")
+    with atomic_write("~/t.json") as file:
+        file.write(b"1")
+    assert (tmp_path / "t.json").read_bytes() == b"1"
+
+
+def test_a_name_of_many_bytes_that_the_file_system_allows_can_be_written(tmp_path):
+    path = tmp_path / ("\N{CJK UNIFIED IDEOGRAPH-4E00}" * 84 + ".pb")  # 255 bytes
+    check_writable(path)
+    with atomic_write(path) as file:
+        file.write(b"1")
+    assert path.read_bytes() == b"1"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("x" * 256, "its name has 256 bytes, at most 255 are possible"),
+        ("\N{CJK UNIFIED IDEOGRAPH-4E00}" * 86, "its name has 258 bytes, at most 255 are possible"),
+        ("a\0b", "no file can have this name"),
+        ("\ud800", "no file can have this name"),
+    ],
+)
+def test_a_name_that_no_file_can_have_is_told_of(tmp_path, name, reason):
+    with pytest.raises(collector.OutputError, match=reason):
+        check_writable(tmp_path / name)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

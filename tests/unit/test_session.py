@@ -7,6 +7,7 @@ import gzip
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -96,6 +97,9 @@ def test_the_defaults_record_every_kind(source):
         ("buffer_bytes", 4100, "multiple of 8"),
         ("max_buffers", 0, "at least 1"),
         ("timeout_ms", -1, "at least 0"),
+        ("buffer_bytes", 1 << 60, "at most"),
+        ("max_buffers", 1 << 40, "at most"),
+        ("timeout_ms", 1 << 60, "at most"),
         ("rank", -1, "ranks count from 0"),
         ("job", "a/b", "is not a name"),
     ],
@@ -103,6 +107,57 @@ def test_the_defaults_record_every_kind(source):
 def test_impossible_options_are_refused_at_the_call(option, value, message):
     with pytest.raises(ValueError, match=message):
         collector.trace(**{option: value})
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("buffer_bytes", "8MB", "buffer_bytes takes a whole number, not '8MB'"),
+        ("buffer_bytes", 8e6, "buffer_bytes takes a whole number, not 8000000.0"),
+        ("max_buffers", None, "max_buffers takes a whole number, not None"),
+        ("timeout_ms", True, "timeout_ms takes a whole number, not True"),
+        ("rank", "3", "rank takes a whole number, not '3'"),
+        ("job", 3, "job takes text, not 3"),
+        ("source", 3, "source takes a name or a source, not 3"),
+        ("kinds", [3], "kinds takes names, not 3"),
+        ("kinds", None, "kinds takes names, not None"),
+    ],
+)
+def test_options_of_another_type_are_refused_at_the_call(option, value, message):
+    with pytest.raises(TypeError, match=re.escape(message)):
+        collector.trace(**{option: value})
+
+
+def test_one_kind_can_be_named_by_itself(source):
+    traced(source, kinds="kernels")
+    assert source.options.kinds == ("kernels",)
+
+
+@pytest.mark.parametrize(("path", "journal"), [("x.gpurec", "x.gpurec"), ("x.gpurec", "folder/../x.gpurec")])
+def test_a_journal_cannot_be_the_trace_itself(tmp_path, monkeypatch, path, journal):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ValueError, match="the trace and its journal are one file"):
+        collector.trace(path, journal=journal)
+
+
+def test_a_tilde_in_a_path_is_the_home_folder(source, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    step = traced(source, "~/t.gpurec")
+    step.save("~/u.gpurec")
+    assert files_of(tmp_path) == ["t.gpurec", "u.gpurec"]
+    assert len(collector.load("~/t.gpurec").recording.kernels) == len(Recording.load("~/u.gpurec").kernels) == 1
+    with pytest.raises(ValueError, match="one file"):
+        collector.trace("~/t.gpurec", journal=tmp_path / "t.gpurec")
+
+
+@pytest.mark.parametrize("name", ["x" * 300 + ".json", "a\0b.json", "\ud800.json"])
+def test_a_name_that_no_file_can_have_costs_only_the_file(source, tmp_path, name):
+    with pytest.warns(collector.CollectorWarning, match="will not be saved: cannot write"):
+        step = traced(source, tmp_path / name)
+    assert step.kernels.names() == ["add<float>"]
+    with pytest.raises(collector.OutputError):
+        never_runs(source, tmp_path / name, strict=True)
 
 
 def test_results_before_the_end_of_a_step_say_that_there_are_none_yet(source):
@@ -394,6 +449,37 @@ def test_a_decorated_function_is_traced_at_each_call(source):
     assert step(1, b=2) == step(2, b=1) == 3
     assert source.calls == ["start", "stop"] * 2
     assert step.session.kernels.names() == ["add<float>"]
+
+
+def test_the_decorator_without_parentheses_is_the_one_without_options(monkeypatch, source):
+    monkeypatch.setattr("collector.session.open_source", lambda _: source)
+
+    @collector.trace
+    def step(a: int) -> int:
+        return a
+
+    @collector.trace
+    async def coroutine(a: int) -> int:
+        return a
+
+    assert (step(1), asyncio.run(coroutine(2))) == (1, 2)
+    assert source.calls == ["start", "stop"] * 2
+    assert step.session.kernels.names() == ["add<float>"]
+
+
+def test_options_beside_a_function_are_refused():
+    with pytest.raises(TypeError, match=r"write @collector\.trace\(\.\.\.\)"):
+        collector.trace(len, strict=True)
+
+
+def test_a_session_can_be_entered_with_async_with(source):
+    async def main() -> collector.Session:
+        async with collector.trace(source=source) as step:
+            await asyncio.sleep(0)
+            assert source.calls == ["start"]
+        return step
+
+    assert asyncio.run(main()).kernels.names() == ["add<float>"]
 
 
 def test_a_decorated_function_that_calls_itself_is_one_trace(source):
