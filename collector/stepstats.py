@@ -12,9 +12,10 @@
 
 ``op`` is the annotation path a launch was made under. Without one it is the second part again: ``sgemm:sgemm``. Readers
 split node names at ``:``, so ``:`` in an annotation becomes ``.``. ``shm`` is static and dynamic shared memory together
-in bytes. The label of a copy between devices ends with `` gpu:0 to gpu:1``. Where two contexts of a device use one
-stream number, ``stream:S`` is that of the context with the lowest number, ``stream:S.C`` that of any other context C.
-API names lose their version: ``cudaMemcpy_v3020`` is ``cudaMemcpy``.
+in bytes. A copy or memset of unknown size has no ``4096 bytes``. The label of a copy between devices ends with
+`` gpu:0 to gpu:1``. Where two contexts of a device use one stream number, ``stream:S`` is that of the context with the
+lowest number, ``stream:S.C`` that of any other context C. API names lose their version: ``cudaMemcpy_v3020`` is
+``cudaMemcpy``.
 
 ``all_start_micros`` is wall time; start and relative end are truncated to µs and no activity is shorter than 1 µs, as
 TensorFlow does it; ``*_nanos`` are exact. ``scheduled_*`` and ``thread_id`` of a device's activity are those of the
@@ -322,11 +323,16 @@ def _labels(recording: Recording) -> TextColumn:
 
 def _copy_label(kind: int, num_bytes: int, src: int, dst: int, src_device: int, dst_device: int) -> str:
     ends = f" gpu:{src_device} to gpu:{dst_device}" if _copy_kind(kind) == "PtoP" else ""
-    return f"MEMCPY{_copy_kind(kind)} {num_bytes} bytes ({_memory_kind(src)} to {_memory_kind(dst)}){ends}"
+    return f"MEMCPY{_copy_kind(kind)}{_size(num_bytes)} ({_memory_kind(src)} to {_memory_kind(dst)}){ends}"
 
 
 def _memset_label(num_bytes: int, kind: int) -> str:
-    return f"MEMSET {num_bytes} bytes ({_memory_kind(kind)})"
+    return f"MEMSET{_size(num_bytes)} ({_memory_kind(kind)})"
+
+
+def _size(num_bytes: int) -> str:
+    """Nothing that was recorded moves no bytes: CUPTI gives 0 where it does not know."""
+    return f" {num_bytes} bytes" if num_bytes else ""
 
 
 def _copy_kind(kind: int) -> str:

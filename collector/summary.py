@@ -115,8 +115,10 @@ def _copies(recording: Recording) -> RichTable:
 
 
 def _traffic(num_bytes: npt.NDArray[Any], duration_ns: npt.NDArray[Any]) -> tuple[str, str, str, str]:
-    moved, spent = int(num_bytes.sum()), int(duration_ns.sum())
-    return f"{len(num_bytes):,}", f"{moved:,}", _time(spent), f"{moved / spent:.1f}" if spent else ""
+    known = num_bytes > 0  # CUPTI gives 0 where it does not know
+    moved, spent = int(num_bytes.sum()), int(duration_ns[known].sum())
+    size = f"{moved:,}" if known.all() else f"{moved:,} and more" if moved else "unknown"
+    return f"{len(num_bytes):,}", size, _time(int(duration_ns.sum())), f"{moved / spent:.1f}" if spent else ""
 
 
 def _table(title: str, *headers: str) -> RichTable:

@@ -132,9 +132,9 @@ def _node(event: dict[str, Any], start_ns: int, duration_ns: int) -> NodeExecSta
 
 def _work_label(name: str, arguments: dict[str, Any]) -> str:
     label = text(arguments.get("kernel", ""))
-    if "bytes" in arguments:
-        label = f"{name} {text(arguments['bytes'])} bytes"
-        places = [text(arguments[side]) for side in ("from", "to") if side in arguments]
+    places = [text(arguments[side]) for side in ("from", "to") if side in arguments]
+    if "bytes" in arguments or places:
+        label = f"{name} {text(arguments['bytes'])} bytes" if "bytes" in arguments else name
         if places:
             label += f" ({' to '.join(places)})"
     details = []

@@ -236,7 +236,7 @@ def _add_work(built: _Builder, span: _Span, kind: str, launches: dict[int, _Laun
         copy = _COPY_KIND.search(full_name)
         name = "MEMSET" if kind == "memset" else f"MEMCPY{copy[1] if copy else 'unknown'}"
         num_bytes = _integer(arguments.get("bytes"))
-        label = full_name if num_bytes is None else f"{name} {num_bytes} bytes{_memories(full_name)}"
+        label = name + ("" if num_bytes is None else f" {num_bytes} bytes") + _memories(full_name)
     gpu = f"/gpu:{_device(span)}"
     node_name = f"{op or name}:{name}"
     built.add(f"{gpu}/stream:all", node_name, label, span, launch)

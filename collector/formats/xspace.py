@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 _GPU_DEVICE = re.compile(r"(?P<prefix>.*?)/(?:device:)?gpu:(?P<ordinal>\d+)(?:/(?P<row>.+))?", re.IGNORECASE)
 _DETAIL = re.compile(r" ([a-z_]+):([\w,.]+)(?=$| )")
-_COPY = re.compile(r"MEMCPY(\w+)|Memcpy(\w+)")
-_NUM_BYTES = re.compile(r"\b(?:bytes:|size:)?(\d+)(?: bytes)?\b")
+_COPY = re.compile(r"MEMCPY(\w+|<unknown>)|Memcpy(\w+)")
+_NUM_BYTES = re.compile(r"\b(?:bytes|size):(\d+)\b|\b(\d+) bytes\b")
 
 _TASK = re.compile(r"/task:(\d+)/")
 _STEPS_DEVICE = re.compile(r"(rank \d+|) ?Steps")
@@ -252,13 +252,14 @@ def _add_stream(built: Plane, row: str, device: DeviceStepStats, part: _Part) ->
             stats.append(_correlation(built, node, part))
         if activity and op != activity:
             stats.append(built.text("tf_op", op))
-        copy = _COPY.search(activity) or _COPY.match(label)
+        copy = _COPY.match(activity) or _COPY.match(label)
         if activity.startswith("MEMSET") or copy:
             kind = (copy[1] or copy[2]) if copy else ""
             name = f"Memcpy{kind.replace('to', '2')}" if copy else "Memset"
-            size = _NUM_BYTES.search(label)
+            found = _NUM_BYTES.search(label)
+            size = f" size:{found[1] or found[2]}" if found else ""
             word = "memcpy_details" if copy else "memset_details"
-            stats.append(built.text(word, f"kind:{kind or 'device'} size:{size[1] if size else 0} dest:0 async:1"))
+            stats.append(built.text(word, f"kind:{kind or 'device'}{size} dest:0 async:1"))
             line.contents[name] = None
         else:
             name = _DETAIL.sub("", label).strip() or activity or op

@@ -199,13 +199,18 @@ def _take_details(label: str, activity: Activity) -> str:
 
 
 def _read_bytes(label: str, activity: Activity) -> None:
-    """``4096 bytes (Pageable to Device)``, ``4096 bytes (Device)`` or ``4096 bytes`` behind a name."""
+    """``4096 bytes (Pageable to Device)``, ``4096 bytes`` or ``(Pageable to Device)`` behind a name."""
     end = label.find(" bytes")
-    digits = _BYTES.search(label[:end]) if end >= 0 else None
-    num_bytes = int64(digits[0]) if digits else None
-    if num_bytes is None:
-        return
-    activity.num_bytes = num_bytes
+    if end < 0:  # of unknown size
+        if not label.startswith(f"{activity.name} ("):
+            return
+        end = len(activity.name)
+    else:
+        digits = _BYTES.search(label[:end])
+        num_bytes = int64(digits[0]) if digits else None
+        if num_bytes is None:
+            return
+        activity.num_bytes = num_bytes
     opening, closing = label.find("(", end), label.find(")", end)
     if opening < 0 or closing < opening:
         return

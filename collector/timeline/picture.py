@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from collector.timeline.activity import (
@@ -138,6 +138,10 @@ class _Picture:
         self.launches = Launches()
         self.busy: list[list[list[int]]] = []
         self.copies: list[tuple[str, int, int, int]] = []
+        self.names_with_colons: dict[str, str] = {}
+        for group, node in self._nodes():
+            if not group.name.on_gpu and ":" in node.node_name:
+                self.names_with_colons.setdefault(_without_colons(node.node_name), node.node_name)
 
     # --- what there is to draw ---
 
@@ -340,7 +344,9 @@ class _Picture:
         place = '"pid":{},"tid":{}'.format(*self.place)
         colour = _COLOURS.get(activity.category)
         look = f'"cat":"{activity.category}"' + (f',"cname":"{colour}"' if colour else "")
-        args = _arguments(activity, item)
+        # `aten::copy_`, as the slice on the host is called, for the `aten.copy_` of an activity.
+        op = self.names_with_colons.get(activity.op, activity.op) if group.name.on_gpu else activity.op
+        args = _arguments(replace(activity, op=op), item)
         yield (
             f'{{"ph":"X","name":{_json(activity.name or "(no name)")},{look},{place},'
             f'"ts":{_micros(start)},"dur":{_micros(item.duration)}{args}}}'
@@ -414,6 +420,11 @@ class _Picture:
 
 def _activity(group: Group, node: Any) -> Activity:
     return gpu_activity(node) if group.name.on_gpu else host_activity(node)
+
+
+def _without_colons(name: str) -> str:
+    """An annotation as the ``op`` of an ``op:kernel`` has it: readers split node names at colons."""
+    return re.sub(r":+", ".", name)
 
 
 def _row(rows: Rows, start: int, end: int) -> int:

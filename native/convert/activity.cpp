@@ -27,16 +27,21 @@ std::string_view CopyKind(std::string_view name) {
   return kind.empty() ? "unknown" : kind;
 }
 
-// "4096 bytes (Pageable to Device)" or "4096 bytes (Device)" behind the name of a copy or memset; "4096 bytes" alone.
-void ReadBytesLabel(std::string_view label, Activity& activity) {
-  const size_t end = label.find(" bytes");
-  if (end == npos) return;
-  size_t start = end;
-  while (start > 0 && IsDigit(label[start - 1])) --start;
-  int64_t num_bytes = 0;
-  const auto [stop, error] = std::from_chars(label.data() + start, label.data() + end, num_bytes);
-  if (error != std::errc() || stop == label.data() + start) return;
-  activity.num_bytes = num_bytes;
+// "4096 bytes (Pageable to Device)" or "4096 bytes (Device)" behind the name of a copy or memset; "4096 bytes" or
+// "(Pageable to Device)" alone.
+void ReadBytesLabel(std::string_view name, std::string_view label, Activity& activity) {
+  size_t end = label.find(" bytes");
+  if (end == npos) {  // of unknown size
+    if (!StartsWith(label, name) || label.substr(name.size(), 2) != " (") return;
+    end = name.size();
+  } else {
+    size_t start = end;
+    while (start > 0 && IsDigit(label[start - 1])) --start;
+    int64_t num_bytes = 0;
+    const auto [stop, error] = std::from_chars(label.data() + start, label.data() + end, num_bytes);
+    if (error != std::errc() || stop == label.data() + start) return;
+    activity.num_bytes = num_bytes;
+  }
   const size_t open = label.find('(', end);
   const size_t close = label.find(')', end);
   if (open == npos || close == npos || close < open) return;
@@ -87,7 +92,7 @@ size_t OpEnd(std::string_view name) {
 }
 
 void Clear(Activity& activity) {
-  for (std::string_view Activity::* text :
+  for (std::string_view Activity::*text :
        {&Activity::full_name, &Activity::op, &Activity::inputs, &Activity::copy_kind, &Activity::from, &Activity::to}) {
     activity.*text = {};
   }
@@ -140,11 +145,11 @@ void ReadGpuActivity(const Node& node, Activity& activity) {
   if (StartsWith(kind, "MEMCPY") || StartsWith(kind, "Memcpy")) {
     activity.category = Category::kMemcpy;
     activity.copy_kind = CopyKind(kind);
-    ReadBytesLabel(label, activity);
+    ReadBytesLabel(kind, label, activity);
     TakeDetails(label, activity);
   } else if (StartsWith(kind, "MEMSET") || StartsWith(kind, "Memset")) {
     activity.category = Category::kMemset;
-    ReadBytesLabel(label, activity);
+    ReadBytesLabel(kind, label, activity);
     TakeDetails(label, activity);
   } else if (IsWaiting(kind)) {
     activity.category = Category::kSync;

@@ -1,6 +1,7 @@
 #include "convert/step_teller.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -26,6 +27,18 @@ constexpr std::string_view kWaited = "waited_ns";
 bool HasArgument(const Description& description, std::string_view key) {
   return std::any_of(description.arguments.begin(), description.arguments.end(),
                      [key](const Argument& argument) { return argument.key == key; });
+}
+
+// An annotation as the `op` of an `op:kernel` has it: readers split node names at colons.
+std::string WithoutColons(std::string_view name) {
+  std::string op;
+  for (const char letter : name) {
+    if (letter != ':')
+      op.push_back(letter);
+    else if (op.empty() || op.back() != '.')
+      op.push_back('.');
+  }
+  return op;
 }
 
 struct Copy {
@@ -63,6 +76,7 @@ class Teller {
   Rows& ThreadOf(uint32_t thread_id);
   uint32_t TidFor(Rows& rows, const Interval& interval);
   Description& Describe(const Node& node, bool on_gpu);
+  std::string_view HostSpellingOf(std::string_view op);
   void AddOwnArguments(const Node& node, const Span& span, Description& description) const;
   void DrawSeries(uint32_t pid, std::string_view name, std::string_view unit, const std::vector<Point>& points);
   void DrawMemory();
@@ -90,6 +104,7 @@ class Teller {
   Rows* last_thread_ = nullptr;
   uint32_t last_thread_id_ = 0;
   RepeatedLabels labels_;
+  std::optional<std::unordered_map<std::string, std::string_view>> names_with_colons_;  // by their `op`
 
   std::vector<std::vector<Interval>> busy_;  // of the streams of the processor at hand
   std::vector<Copy> copies_;                 // of the processor at hand
@@ -277,9 +292,31 @@ uint32_t Teller::TidFor(Rows& rows, const Interval& interval) {
 Description& Teller::Describe(const Node& node, bool on_gpu) {
   return labels_.Find(node, on_gpu, [&](Description& description) {
     on_gpu ? ReadGpuActivity(node, description.activity) : ReadHostActivity(node, description.activity);
+    if (on_gpu) description.activity.op = HostSpellingOf(description.activity.op);
     AddLabelArguments(description.activity, description.arguments);
     description.has_own_keys = HasArgument(description, kCorrelation) || HasArgument(description, kWaited);
   });
+}
+
+// `aten::copy_`, as the slice on the host is called, for the `aten.copy_` of an activity.
+std::string_view Teller::HostSpellingOf(std::string_view op) {
+  if (op.find('.') == std::string_view::npos) return op;
+  if (!names_with_colons_) {
+    names_with_colons_.emplace();
+    Node node;
+    for (const Group& group : selection_.groups()) {
+      if (group.name.on_gpu) continue;
+      for (const Device* device : group.parts) {
+        step_.ForEachMessage(*device, [&](std::string_view message) {
+          step_.ReadNode(message, node);
+          if (node.name.find(':') != std::string_view::npos)
+            names_with_colons_->emplace(WithoutColons(node.name), node.name);
+        });
+      }
+    }
+  }
+  const auto spelled = names_with_colons_->find(std::string(op));
+  return spelled == names_with_colons_->end() ? op : spelled->second;
 }
 
 void Teller::AddOwnArguments(const Node& node, const Span& span, Description& description) const {

@@ -23,6 +23,8 @@ NAMES = [
     "a",
     "b:0",
     "b:1",
+    "b.0:k<float>",
+    "x:MEMCPY<unknown>",
     "ns::f<int>(x)",
     "RecvTensor",
     "op/_3",
@@ -43,6 +45,8 @@ LABELS = [
     "kernel@@b:Mul#id=1#",
     "MEMCPYHtoD 4096 bytes (Pageable to Device)",
     "MEMSET 12 bytes (Device)",
+    "MEMCPYHtoD (Pageable to Device)",
+    "MEMCPY<unknown> (<unknown> to <unknown>)",
     ")(",
     " = (",
 ]

@@ -106,6 +106,21 @@ def test_details_are_in_xprofs_words(space):
     assert stats_of(host, host.lines[1].events[0]) == {"step_num": 0, "_r": 1, "_pt": 1, "_p": 1}
 
 
+@pytest.mark.parametrize(
+    ("activity", "label", "details"),
+    [
+        ("MEMCPYPtoP", "MEMCPYPtoP (Device to Device) gpu:0 to gpu:1", "kind:PtoP dest:0 async:1"),
+        ("MEMCPY<unknown>", "MEMCPY<unknown> (Device to Device)", "kind:<unknown> dest:0 async:1"),
+        ("MEMCPYDtoH", "MEMCPYDtoH 8 bytes (Device to Pinned)", "kind:DtoH size:8 dest:0 async:1"),
+    ],
+)
+def test_copies_of_unknown_size_or_kind_are_copies_without_a_size(activity, label, details):
+    stream = DeviceStepStats(device="/gpu:1/stream:7", node_stats=[node(f"x:{activity}", EPOCH_NS, 1, label)])
+    gpu = xspace(RunMetadata(step_stats=StepStats(dev_stats=[stream]))).planes[0]
+    (event,) = gpu.lines[0].events
+    assert stats_of(gpu, event)["memcpy_details"] == details
+
+
 def steps_of(space):
     """Number, start and duration (ns) of each step, and its number as a cause."""
     [host] = [plane for plane in space.planes if plane.name == "/host:CPU"]

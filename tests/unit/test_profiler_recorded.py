@@ -401,6 +401,15 @@ def test_shares_are_of_what_the_text_says():
     assert line.startswith("kernels of fewer than 64 blocks take 10% of the kernel time of /gpu:0")
 
 
+def test_copies_of_unknown_size_are_not_small():
+    copies = [(f"o{n}:MEMCPYDtoH", 10 + 9 * n, 5, "MEMCPYDtoH (Device to Pageable)", 1) for n in range(30)]
+    found = _advice(_step(device=copies))
+    assert "small_copies" not in found
+    assert found["pageable_copies"].startswith("data of unknown size copied in 150 us")
+    mixed = [*copies, ("in:MEMCPYHtoD", 900, 5, COPY.replace("Pinned", "Pageable"), 1)]
+    assert _advice(_step(device=mixed))["pageable_copies"].startswith("4.1 KB and more copied in 155 us")
+
+
 def test_a_gpu_that_waits_for_what_was_launched_ahead_is_not_launch_bound():
     ahead = [(f"op{n}:k", 1000 * n, 100, "", 1) for n in range(1, 11)]
     assert "launch_bound" not in _advice(_step(device=ahead))

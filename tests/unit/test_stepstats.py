@@ -93,6 +93,14 @@ def test_copies_are_named_by_their_direction(build, row, name, label):
     assert (annotated.node_name, annotated.timeline_label) == (f"in:{name}", label)
 
 
+def test_a_copy_of_unknown_size_is_not_one_of_no_bytes(build):
+    build.memcpy(10, num_bytes=0).memset(2000, num_bytes=0)
+    labels = [node.timeline_label for node in nodes_of(step_stats(build.recording()), "/gpu:0/memcpy")]
+    assert len(labels) == 2
+    assert not any("bytes" in label for label in labels)
+    assert labels[0].startswith("MEMCPYHtoD (")
+
+
 def test_memsets_are_among_the_copies(build):
     build.memset(10, correlation_id=1).memset(5000, correlation_id=2, memory_kind=5).annotation("zero", 0, 9, 4, 2)
     plain, annotated = nodes_of(step_stats(build.recording()), "/gpu:0/memcpy")

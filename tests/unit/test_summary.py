@@ -25,6 +25,13 @@ def test_it_names_kernels_copies_devices_and_what_was_counted(build):
     assert "simulated" not in text
 
 
+def test_unknown_sizes_are_said_to_be_unknown(build):
+    build.memcpy(10, 1000, num_bytes=0).memset(5000, 1000, num_bytes=0).memset(9000, 1000, num_bytes=500)
+    text = summarize(build.recording(), color=False)
+    assert re.search(r"HtoD +1 +unknown +1.00 µs *\n", text)
+    assert re.search(r"memset +2 +500 and more +2.00 µs +0.5", text)
+
+
 def test_losses_stand_at_the_end_one_line_each_in_red(build):
     build.counters.update(records_dropped=7)
     recording = build.kernel("k", 10).kernel("early", -10).recording()

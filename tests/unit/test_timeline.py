@@ -381,6 +381,36 @@ def test_a_kernel_with_template_arguments_is_told_from_its_op(node_name, name, o
     assert (kernel["name"], kernel["args"].get("op")) == (name, op)
 
 
+def test_an_op_is_spelled_as_its_slice_on_the_host():
+    steps = StepStats()
+    steps.dev_stats.add(device="/cpu:0").node_stats.add(node_name="aten::copy_", all_start_micros=1)
+    stream = steps.dev_stats.add(device="/gpu:0/stream:0")
+    for op in ("aten.copy_", "layer.0"):
+        stream.node_stats.add(node_name=f"{op}:k", timeline_label="k(int)", all_start_micros=10)
+    slices = {event["name"]: event for event in events(chrome_trace(steps), "X")}
+    assert "aten::copy_" in slices
+    kernels = [event for event in events(chrome_trace(steps), "X") if event["name"] == "k"]
+    assert [kernel["args"]["op"] for kernel in kernels] == ["aten::copy_", "layer.0"]
+
+
+@pytest.mark.parametrize(
+    ("node_name", "label", "arguments"),
+    [
+        ("op:MEMCPYHtoD", "MEMCPYHtoD (Pinned to Device)", {"op": "op", "from": "Pinned", "to": "Device"}),
+        ("op:MEMCPYHtoD", "MEMCPYHtoD 8 bytes (Pinned to Device)", {"op": "op", "bytes": 8, "from": "Pinned"}),
+        ("op:MEMCPY<unknown>", "MEMCPY<unknown> (Device to Device)", {"op": "op", "from": "Device", "to": "Device"}),
+        ("op:MEMSET", "MEMSET (Device)", {"op": "op", "to": "Device"}),
+    ],
+)
+def test_copies_of_unknown_size_or_kind_are_copies_without_a_size(node_name, label, arguments):
+    steps = StepStats()
+    stream = steps.dev_stats.add(device="/gpu:0/stream:0")
+    stream.node_stats.add(node_name=node_name, timeline_label=label, all_start_micros=10)
+    (copy,) = events(chrome_trace(steps), "X")
+    assert copy["cat"] == ("memset" if "MEMSET" in label else "memcpy")
+    assert copy["args"] == arguments | ({"to": "Device"} if "bytes" in arguments else {})
+
+
 def test_arrows_join_calls_and_what_they_caused():
     text = chrome_trace(launched_step())
     slices = {(e["pid"], e["tid"], e["ts"]): e["name"] for e in events(text, "X")}

@@ -131,8 +131,8 @@ class Device:
 
     @cached_property
     def copied_bytes(self) -> Ints:
-        """Bytes of each copy or memset, 0 for kernels."""
-        of_label = [int(found[1]) if (found := _BYTES.search(label)) else 0 for label in self.labels]
+        """Bytes of each copy or memset; -1 where not known, and for kernels."""
+        of_label = [int(found[1]) if (found := _BYTES.search(label)) else -1 for label in self.labels]
         return np.array([*of_label, 0], np.int64)[self.label_id]
 
     @cached_property

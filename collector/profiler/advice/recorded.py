@@ -42,6 +42,13 @@ def _bytes(count: float) -> str:
     return f"{count:.0f} bytes"
 
 
+def _moved(device: Device, rows: Mask) -> str:
+    """How much ``rows`` copy, as far as their sizes are known."""
+    known = rows & (device.copied_bytes >= 0)
+    total = _bytes(int(device.copied_bytes[known].sum())) if known.any() else "data of unknown size"
+    return f"{total} and more" if known.any() and (rows & ~known).any() else total
+
+
 def _longest(device: Device, rows: Mask) -> tuple[str, ...]:
     """Which kernels or copies, how often, how long, where."""
     return tuple(
@@ -169,8 +176,10 @@ def pageable_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
         pageable = np.array(["Pageable" in label for label in device.labels], bool)[device.label_id] & device.is_copy
         spent = int(device.duration[pageable].sum())
         if pageable.any() and spent >= limits["micros"] * 1000:
-            moved = _bytes(int(device.copied_bytes[pageable].sum()))
-            line = f"{moved} copied in {_time(spent)} with pageable host memory on {device.name}; pin that memory"
+            line = (
+                f"{_moved(device, pageable)} copied in {_time(spent)} with pageable host memory on {device.name}; "
+                "pin that memory"
+            )
             yield Advice(Severity.MEDIUM, line, _longest(device, pageable))
 
 
@@ -205,7 +214,7 @@ def peer_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
             continue
         alone = _time_alone(device, peers)
         if alone and alone >= limits["share"] * device.window_ns:
-            moved = _bytes(int(device.copied_bytes[peers].sum()))
+            moved = _moved(device, peers)
             line = (
                 f"copies between devices keep {device.name} from computing for {_time(alone)} "
                 f"({alone / device.window_ns:.0%} of {device.window_name}, {moved}); send pieces while others are "
@@ -257,7 +266,8 @@ def _copies(device: Device, kind: str, from_bytes: float) -> list[tuple[int, int
 def small_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Many copies that cost more to launch than to do."""
     for device in activity.devices:
-        small = device.is_copy & (device.copied_bytes < limits["below_bytes"])
+        is_known = device.copied_bytes >= 0
+        small = device.is_copy & is_known & (device.copied_bytes < limits["below_bytes"])
         if int(small.sum()) >= max(limits["count"], 1):
             line = (
                 f"{int(small.sum())} copies below {_bytes(limits['below_bytes'])} on {device.name}; "
