@@ -14,6 +14,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
+if importlib.util.find_spec("hypothesis"):  # the tests that need a GPU run without it
+    import hypothesis
+
+    # How long an example takes is a matter of the machine.
+    hypothesis.settings.register_profile("collector", deadline=None)
+    hypothesis.settings.load_profile("collector")
+
 
 def pytest_collection_finish() -> None:
     """Thousands of tests and their modules live until the end: no garbage collection has to search them again."""

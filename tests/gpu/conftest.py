@@ -69,7 +69,7 @@ def run_program(gpu_here: None) -> Callable[..., str]:
     It has to end with ``status``: less than 0 is a signal's number.
     """
 
-    def run(text: str, timeout: float = 120, status: int = 0) -> str:
+    def run(text: str, status: int = 0) -> str:
         if simulated_cuda.asked_for():
             text = "import simulated_cuda\nsimulated_cuda.install()\n" + text
         paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -78,7 +78,6 @@ def run_program(gpu_here: None) -> Callable[..., str]:
             env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
             capture_output=True,
             text=True,
-            timeout=timeout,
             check=False,
         )
         assert done.returncode == status, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"

@@ -241,7 +241,6 @@ def run_pytest(gpu_here, tmp_path):
             },
             capture_output=True,
             text=True,
-            timeout=180,
             check=False,
         )
         return done.stdout + done.stderr

@@ -45,7 +45,7 @@ def run(pytester, source, *arguments, ini=INI, file="test_step.py", apart=False)
         (pytester.path / file).write_text(source)
     (pytester.path / "pytest.ini").write_text(ini)
     if apart:
-        return pytester.runpytest_subprocess(*arguments, timeout=120)
+        return pytester.runpytest_subprocess(*arguments)
     gc.collect()
     gc.freeze()
     return pytester.runpytest_inprocess(*arguments)

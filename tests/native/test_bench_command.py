@@ -257,7 +257,7 @@ def test_the_fixture_holds_tests_against_stored_baselines(tmp_path):
         environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "MEAN_NS": str(mean_ns)}
         done = subprocess.run(
             [*command, "-q", "test_it.py", *options],
-            cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False,
+            cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         return done.returncode, done.stdout
 

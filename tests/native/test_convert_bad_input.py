@@ -119,7 +119,7 @@ def test_the_converters_fuzzers_seeds_and_finds_still_hold(root, tmp_path):
     seeds = tmp_path / "seeds"
     subprocess.run([sys.executable, root / "fuzz" / "converter_seeds.py", seeds], check=True, env={**os.environ})
     files = [*sorted(seeds.iterdir()), *sorted((root / "fuzz" / "corpus" / "converter").iterdir())]
-    done = subprocess.run([program, *files], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([program, *files], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert re.match(rf"{len(files)} inputs", done.stdout)
 

@@ -22,7 +22,6 @@ def run_gpu_tests(root, tmp_path):
             env=os.environ | environment,
             capture_output=True,
             text=True,
-            timeout=280,
             check=False,
         )
 

@@ -83,7 +83,7 @@ def test_the_host_device_names_the_threads_that_called(gpu):
     with collector.trace() as step:
         thread = threading.Thread(target=gpu.launch, args=(ADD,), name="loader")
         keep = threading.Event()
-        other = threading.Thread(target=lambda: (gpu.launch(ADD), keep.wait(10)), name="keeper")
+        other = threading.Thread(target=lambda: (gpu.launch(ADD), keep.wait(600)), name="keeper")
         thread.start()
         thread.join()
         other.start()
@@ -316,7 +316,6 @@ def run_python(program: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )
 
@@ -397,9 +396,7 @@ def test_a_missing_driver_is_told_of_in_a_fresh_process(tmp_path):
         print(step.unavailable)
     """)
     environment = {**os.environ, "COLLECTOR_LIBCUDA": str(tmp_path / "libcuda.so.1")}
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env=environment, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
     ran, reason = done.stdout.splitlines()
     assert ran == "ran"
     assert "libcuda.so.1" in reason

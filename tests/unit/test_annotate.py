@@ -181,14 +181,14 @@ def test_an_annotation_that_outlives_the_trace_on_another_thread_is_closed_when_
     def work() -> None:
         with annotate("worker"):
             entered.set()
-            ended.wait(10)
+            ended.wait(600)
             stacks.append(list(log.stack))
         stacks.append(list(log.stack))
 
     thread = threading.Thread(target=work)
     send_annotations_to(log)
     thread.start()
-    entered.wait(10)
+    entered.wait(600)
     send_annotations_to(None)
     ended.set()
     thread.join()

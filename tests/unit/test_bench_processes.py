@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import time
 
 import pytest
 
@@ -65,8 +64,8 @@ def test_every_round_starts_every_program_anew_in_an_order_of_its_own(tmp_path):
         (program("import sys; sys.exit('no driver here')"), "it ended with status 1: no driver here"),
         (program("import os; os.abort()"), "it ended with signal 6"),
         pytest.param(
-            program("import time; print('begun', flush=True); time.sleep(600)"),
-            "longer than 2 s",
+            program("import time; print('begun', flush=True); time.sleep(10_000)"),
+            "longer than 20 s",
             marks=pytest.mark.slow,
         ),
         (program("print('hello')"), "no JSON object: 'hello'"),
@@ -81,9 +80,7 @@ def test_every_round_starts_every_program_anew_in_an_order_of_its_own(tmp_path):
 )
 def test_a_program_that_fails_is_named_and_the_others_are_compared(bad, said):
     arms = {"good": says(cost=2.0), "bad": bad, "better": says(cost=1.0)}
-    began = time.monotonic()
-    comparison = bench.compare_processes(arms, {"cost": "s"}, rounds=2, timeout=2).comparison
-    assert time.monotonic() - began < 60  # the endless one was killed
+    comparison = bench.compare_processes(arms, {"cost": "s"}, rounds=2, timeout=20).comparison
     assert set(comparison.arms) == {"good", "better"}
     assert comparison.failures["bad"].startswith("arm 'bad': ")
     assert said in comparison.failures["bad"]

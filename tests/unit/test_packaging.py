@@ -31,9 +31,7 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.Compl
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("CUDA", "PYTHON", "LD_", "CPATH"))
     }
-    return subprocess.run(
-        command, cwd=cwd, env={**kept, **environment}, capture_output=True, text=True, check=False, timeout=280
-    )
+    return subprocess.run(command, cwd=cwd, env={**kept, **environment}, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -255,7 +255,7 @@ def test_steps_of_other_threads_run_untraced_meanwhile_and_are_counted(tmp_path,
     ):
         thread = threading.Thread(target=work, args=(context,))
         thread.start()
-        thread.join(10)
+        thread.join(600)
         work(context)  # nor is a step within a step
     assert (numbers, trace.opened) == ([1, 2], 1)
 

@@ -147,7 +147,7 @@ class Terminal:
             env=environment,
             encoding="utf-8",
             dimensions=(60, 200),
-            timeout=20,
+            timeout=None,
         )
         self._eof = pexpect.EOF
         self.see(self.PROMPT)
@@ -248,7 +248,6 @@ def test_piped_it_is_plain_and_ends_with_its_input(step):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
         env={**os.environ, "FORCE_COLOR": "1"},
     )
     assert done.returncode == 0

@@ -718,7 +718,6 @@ def run_python(program: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
         capture_output=True,
         text=True,
-        timeout=60,
         check=False,
     )
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext
 
-LOAD_TIMEOUT_MS = 60_000
+LOAD_TIMEOUT_MS = 600_000
 WINDOW: Any = {"width": 1600, "height": 1000}
 TALL_PIXELS = 6000
 CHROMIUM_ARGS = [

@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 HERE = Path(__file__).parent
-TIMEOUT_S = 120
+TIMEOUT_S = 600
 
 
 @dataclass(frozen=True)
