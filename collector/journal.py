@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,23 @@ def load_journal(name: Path, data: bytes) -> Recording:
         return Recording.from_capture(journal.capture(bytes_cut=len(data) - at))
     except _DAMAGE as error:
         raise InvalidFileError(f"{name}: a damaged journal ({' '.join(str(error).split())})") from error
+
+
+def holds_records(path: Path) -> bool:
+    """Whether the journal at ``path``, which may have broken off, holds anything that was recorded.
+
+    That is a second whole frame: the first only says how to read the others.
+    """
+    with contextlib.suppress(OSError, struct.error), path.open("rb") as file:
+        end = len(MAGIC) + 1
+        for _ in range(2):
+            file.seek(end)
+            mark, _, num_bytes = _FRAME.unpack(file.read(_FRAME.size))
+            end += _FRAME.size + num_bytes
+            if mark != _FRAME_MARK or end > os.fstat(file.fileno()).st_size:
+                return False
+        return True
+    return False
 
 
 class _Journal:

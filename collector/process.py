@@ -48,6 +48,8 @@ class Use:
         """What records, or is about to."""
         self.journal_keeper: Any = None
         """The source, while it keeps a journal."""
+        self.journal: Path | None = None
+        """Where."""
         self.is_awaited = False
         """Whether `tell_background` is still to be called."""
 

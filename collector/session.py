@@ -18,7 +18,7 @@ from collector.annotate import send_annotations_to
 from collector.errors import CollectorError, CollectorWarning, NotTracedError, OutputError, SessionActiveError
 from collector.files import check_writable, expanded
 from collector.options import KINDS, TraceOptions
-from collector.outputs import output_of
+from collector.outputs import file_of_this_process, mark_as_written_here, output_of
 from collector.sources import SOURCE_NAMES, open_source
 from collector.uncompiled import uncompiled
 
@@ -101,7 +101,8 @@ def trace(
     Args:
         path: where to write the trace at the end. The suffix decides: ``.json`` Chrome trace, ``.pftrace`` Perfetto's,
             both also with ``.gz``; ``.pb`` and ``.pbtxt`` RunMetadata; ``.gpurec`` the recording itself. An existing
-            file is replaced, of a link the one that it points to; ``~`` is the home folder.
+            file is replaced, of a link the one that it points to; ``~`` is the home folder. Of many ranks or processes
+            each writes a file of its own: `Session.path`.
         strict: raise a `collector.CollectorError` instead of warning.
         source: ``auto``, ``native``, ``cupti-python``, or a `collector.sources.Source`.
         synchronize: wait at the end for what the devices have not finished, so that it is in the trace.
@@ -160,6 +161,8 @@ class Session:
         """Take the options; nothing happens before the block is entered."""
         self.options = options
         """What was asked for."""
+        self.path: Path | None = None
+        """Where the last step's file is, or will be: the path asked for, or that of this rank or process."""
         self.unavailable: str | None = None
         """Why the last step was not traced: cause and remedy in one line. None when it was."""
         self._use: process.Use | None = None  # the one that traces
@@ -331,13 +334,23 @@ class Session:
         output_of(target)(self, target)
 
     def _check_path(self) -> None:
-        if self.options.path is None:
+        path = self._find_path()
+        if path is None:
             return
         try:
-            check_writable(self.options.path)
+            check_writable(path)
         except CollectorError as error:
             self._trouble(error, f"the trace will not be saved: {error}")
             self._writable = False
+
+    def _find_path(self) -> Path | None:
+        """Set `path`, and say once if it is another one than was asked for."""
+        self.path, reason = self.options.path, ""
+        if self.path is not None:
+            self.path, reason = file_of_this_process(self.path, self.options.rank)
+        if reason:
+            _warn_once(reason)
+        return self.path
 
     def _last_entered(self) -> process.Use | None:
         """What a block that is left now has entered: a session may end on another thread than it began."""
@@ -372,15 +385,16 @@ class Session:
             options = replace(options, share_subscription=True)
         try:
             use.source = open_source(source) if isinstance(source, str) else source
-            if options.journal is not None and not self._can_keep(options.journal, use.source):
-                options = replace(options, journal=None)
+            if options.journal is not None:
+                journal, _ = file_of_this_process(options.journal, options.rank)
+                options = replace(options, journal=journal if self._can_keep(journal, use.source) else None)
             use.source.start(options)
         except Exception as error:  # whatever it is, the user's program goes on
             use.source, self.unavailable = None, _in_words(error)
             self._trouble(error, f"GPU activity is not traced: {self.unavailable}")
             return
         if options.journal is not None:
-            use.journal_keeper = use.source
+            use.journal_keeper, use.journal = use.source, options.journal
         check_kinds = functools.partial(_check_kinds, self.options.missing_for_annotations)
         send_annotations_to(use.source, stacks=options.stacks, on_first=check_kinds)
 
@@ -433,10 +447,12 @@ class Session:
         """Write the file that was asked for; return whether the step's results are where they belong."""
         if self.unavailable is not None or not self._writable:
             return False
-        if self.options.path is None:
+        path = self._find_path()  # again, for another process may have written there meanwhile
+        if path is None:
             return True
         try:
-            self.save(self.options.path)
+            self.save(path)
+            mark_as_written_here(path)
         except Exception as error:
             self._trouble(error, f"the trace is not saved: {_in_words(error)}")
             return False
@@ -461,15 +477,20 @@ class Session:
     def _end_journal(self, use: process.Use, *, keep: bool) -> None:
         """Take the journal away, or say where it is."""
         keeper, use.journal_keeper = use.journal_keeper, None
-        if keeper is None:
+        journal = use.journal
+        if keeper is None or journal is None:
             return
-        trouble, journal = keeper.journal_trouble(), self.options.journal
-        if trouble:
-            _warn(f"the journal {journal} broke off before the step ended: {trouble}")
-        if keep:
-            _warn(f"what was recorded is in the journal {journal}")
-        else:
+        trouble = keeper.journal_trouble()
+        is_empty = keep and trouble and not _holds_records(journal)
+        if is_empty or not keep:
             keeper.remove_journal()
+        if is_empty:
+            _warn(f"the journal {journal} broke off before anything was in it: {trouble}")
+        elif trouble:
+            kept = "; what was recorded until then is in it" if keep else ""
+            _warn(f"the journal {journal} broke off before the step ended: {trouble}{kept}")
+        elif keep:
+            _warn(f"what was recorded is in the journal {journal}")
 
     def _trouble(self, error: Exception, message: str) -> None:
         """Tell of ``error`` as the options say: raised, or as a warning."""
@@ -567,6 +588,12 @@ def _nothing() -> Recording:
     return Recording.from_capture(capture)
 
 
+def _holds_records(journal: Path) -> bool:
+    from collector.journal import holds_records
+
+    return holds_records(journal)
+
+
 def _check_kinds(missing: str) -> None:
     """Say where the first annotation is entered if the trace will not have its name."""
     if missing:
@@ -575,6 +602,11 @@ def _check_kinds(missing: str) -> None:
 
 def _in_words(error: Exception) -> str:
     return str(error) if isinstance(error, CollectorError) else f"unexpected {type(error).__name__}: {error}"
+
+
+@functools.cache
+def _warn_once(message: str) -> None:
+    _warn(message)
 
 
 def _warn(message: str) -> None:

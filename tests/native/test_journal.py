@@ -272,6 +272,44 @@ with SimulatedGpu() as gpu:
     assert "5000 True" in done.stdout
 
 
+def test_every_rank_keeps_a_journal_of_its_own(gpu, tmp_path, monkeypatch):
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.setenv("WORLD_SIZE", "8")
+    with collector.trace(journal=tmp_path / "step.journal"):
+        gpu.launch("kernel")
+        assert [path.name for path in tmp_path.iterdir()] == ["step.rank3.journal"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("num_bytes", "is_kept"), [(0, False), (100, False), (60_000, True)])
+def test_what_is_said_of_a_journal_that_broke_off_is_so(tmp_path, num_bytes, is_kept):
+    """The disk is full: the trace cannot be written either, so that the journal is all there is."""
+    program = f"""
+import resource, warnings
+import collector
+from collector.testing import SimulatedGpu
+with SimulatedGpu() as gpu, warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    resource.setrlimit(resource.RLIMIT_FSIZE, ({num_bytes}, {num_bytes}))
+    with collector.trace("step.gpurec", journal={str(tmp_path / "step.journal")!r}, buffer_bytes=8192):
+        for _ in range(5000):
+            gpu.launch("kernel")
+        gpu.synchronize()
+print(*(warning.message for warning in told), sep="\\n")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    not_saved, of_the_journal = done.stdout.splitlines()
+    assert not_saved.startswith("the trace is not saved: ")
+    journal = tmp_path / "step.journal"
+    assert journal.exists() == is_kept
+    if is_kept:
+        assert of_the_journal.endswith("File too large; what was recorded until then is in it")
+        assert len(Recording.load(journal).kernels) > 0
+    else:
+        assert of_the_journal == f"the journal {journal} broke off before anything was in it: File too large"
+
+
 def test_a_forked_child_leaves_it_alone(gpu, tmp_path):
     journal = tmp_path / "step.journal"
     with collector.trace(journal=journal) as step:

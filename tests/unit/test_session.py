@@ -12,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import types
 import warnings
 from pathlib import Path
@@ -662,6 +663,96 @@ def test_a_disk_that_fills_up_costs_only_the_file_and_keeps_the_one_before(sourc
     assert files_of(tmp_path) == ["t.pb"]
     with pytest.raises(collector.OutputError, match="No space left"), collector.trace(path, source=source, strict=True):
         pass
+
+
+@pytest.fixture
+def rank(monkeypatch):
+    """Makes this process the given rank of 16, as torchrun does."""
+
+    def become(number: int, world_size: int = 16) -> None:
+        monkeypatch.setenv("RANK", str(number))
+        monkeypatch.setenv("WORLD_SIZE", str(world_size))
+
+    return become
+
+
+def test_every_rank_writes_a_file_of_its_own_and_says_so_once(source, tmp_path, monkeypatch, rank):
+    rank(3)
+    monkeypatch.chdir(tmp_path)
+    with pytest.warns(collector.CollectorWarning, match=r"rank 3 of 16: .*step\.rank3\.json\.gz") as caught:
+        step = traced(source, "step.json.gz")
+    assert len(caught) == 1
+    assert step.path == Path("step.rank3.json.gz")
+    traced(source, "step.json.gz")
+    assert files_of(tmp_path) == ["step.rank3.json.gz"]
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ("t_3.pb", "t_3.pb"),
+        ("t.rank03.pb", "t.rank03.pb"),
+        ("rank3-of-16.pb", "rank3-of-16.pb"),
+        ("rank_3/t.pb", "rank_3/t.pb"),
+        ("t1.pb", "t1.rank3.pb"),
+        ("t13.pb", "t13.rank3.pb"),
+        ("run3/t.pb", "run3/t.rank3.pb"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:this is rank")
+def test_a_path_that_names_the_rank_is_taken_as_it_is(source, tmp_path, rank, given, written):
+    rank(3)
+    (tmp_path / given).parent.mkdir(exist_ok=True)
+    step = traced(source, tmp_path / given)
+    assert step.path == tmp_path / written
+    assert step.path.exists()
+
+
+@pytest.mark.filterwarnings("ignore:this is rank")
+def test_the_option_says_the_rank_where_the_environment_does_not(source, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    assert traced(source, tmp_path / "t.pb", rank=2).path.name == "t.rank2.pb"
+
+
+@pytest.mark.parametrize(("number", "world_size"), [("0", "1"), ("3", "many"), ("three", "16"), ("3", "")])
+def test_a_process_by_itself_writes_what_it_was_given(source, tmp_path, rank, number, world_size):
+    rank(number, world_size)
+    assert traced(source, tmp_path / "t.pb").path == tmp_path / "t.pb"
+    assert files_of(tmp_path) == ["t.pb"]
+
+
+def test_a_process_that_meets_a_file_of_another_one_of_the_run_leaves_it(source, fake_source, tmp_path):
+    path = tmp_path / "t.pb"
+    traced(source, path)
+    try:
+        os.getxattr(path, "user.collector.writer")
+    except OSError as error:
+        pytest.skip(f"NOT TESTED, this file system keeps no attributes: {error}")
+    before = path.read_bytes()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                written = [traced(fake_source(), path).path.name for _ in range(2)]
+            is_told = len(told) == 1 and "another process of this run" in str(told[0].message)
+            status = not (is_told and written == [f"t.pid{os.getpid()}.pb"] * 2)
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert files_of(tmp_path) == ["t.pb", f"t.pid{child}.pb"]
+    assert path.read_bytes() == before
+    traced(source, path)
+    assert files_of(tmp_path) == ["t.pb", f"t.pid{child}.pb"]
+
+
+def test_a_file_of_an_earlier_run_is_replaced(source, tmp_path, monkeypatch):
+    path = tmp_path / "t.pb"
+    traced(source, path)
+    monkeypatch.setattr("collector.outputs._STARTED_NS", time.time_ns() + 1_000_000_000)
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    assert traced(source, path).path == path
 
 
 def test_nothing_is_written_when_nothing_was_traced(source, tmp_path):
