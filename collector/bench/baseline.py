@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +106,9 @@ def regressions(
         for name in each.arms:
             if name in past[each.title].arms:
                 now_runs, past_runs = each.runs(name), past[each.title].runs(name)
+                if not _comparable(now_runs, past_runs):
+                    notes.append(f"{each.title} {name}: one sample alone cannot be held against several".strip())
+                    continue
                 one_each = one_each or len(now_runs) == len(past_runs) == 1
                 means = None if each.is_reported else independent_ratio_of_means(now_runs, past_runs)
                 pairs.append((each, past[each.title], name, independent_ratio(now_runs, past_runs), means))
@@ -136,6 +139,11 @@ def regressions(
         for each, earlier, arm, ratio, means in pairs
     ]
     return found, notes
+
+
+def _comparable(now: Sequence[Sequence[float]], before: Sequence[Sequence[float]]) -> bool:
+    """Whether both have samples whose spread is known, or every sample is a run by itself."""
+    return all(len(run) == 1 for run in (*now, *before)) or all(sum(map(len, runs)) > 1 for runs in (now, before))
 
 
 def _differences(now: Comparison, before: Comparison) -> list[str]:

@@ -38,11 +38,11 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-import math
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from collector.bench import fields
 from collector.bench.design import Design
 from collector.bench.environment import without_places
 from collector.bench.errors import BenchmarkError
@@ -291,9 +291,8 @@ class Report:
                 "Measure again",
             )
         try:
-            return Report(
-                [_comparison(each) for each in content["comparisons"]], without_places(content["environment"])
-            )
+            environment = without_places(fields.checked_environment(content["environment"]))
+            return Report([_comparison(each) for each in content["comparisons"]], environment)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidFileError(f"{path} is a damaged benchmark report: {error!r}") from error
 
@@ -429,19 +428,19 @@ def _result(comparison: Comparison, arm: str, verdict: Verdict | Literal["refere
 
 
 def _comparison(content: Mapping[str, Any]) -> Comparison:
-    known = Comparison.__dataclass_fields__
-    arms = {
-        name: Arm(**{key: value for key, value in arm.items() if key in Arm.__dataclass_fields__})
-        for name, arm in content["arms"].items()
-    }
+    arms = {name: Arm(**fields.checked(arm, fields.ARM, f"arm {name!r}")) for name, arm in content["arms"].items()}
     if content["reference"] not in arms:
         raise ValueError(f"the reference {content['reference']!r} is none of its arms")
     for name, arm in arms.items():
         if len(arm.times_ns) != len(arms[content["reference"]].times_ns) or not arm.times_ns:
             raise ValueError(f"arm {name!r} has {len(arm.times_ns)} samples")
-        if any(not isinstance(each, (int, float)) or not 0 < each < math.inf for each in arm.times_ns):
+        if not all(map(fields.is_positive, arm.times_ns)):
             raise ValueError(f"arm {name!r} has a sample that is no positive number")
-    found = Comparison(**{**{key: value for key, value in content.items() if key in known}, "arms": arms})
+    found = Comparison(arms=arms, **fields.checked(content, fields.COMPARISON, "a comparison"))
+    design = fields.checked(found.design, fields.DESIGN, "a design")
+    missing = {"clock", "seed", *(() if found.is_reported else ("cache", "precision"))} - design.keys()
+    if missing:
+        raise ValueError(f"its design has no {', '.join(sorted(missing))}")
     if found.run_rounds and sum(found.run_rounds) != len(arms[found.reference].times_ns):
         raise ValueError(f"runs of {list(found.run_rounds)} rounds, and {len(arms[found.reference].times_ns)} samples")
     return found

@@ -18,9 +18,12 @@ pytest.importorskip("scipy")
 
 from collector import bench
 from collector.bench.documents import as_csv, as_markdown, changes_as_csv, changes_as_markdown
+from collector.bench.fields import ARM, COMPARISON
+from collector.bench.fields import DESIGN as DESIGN_FIELDS
 from collector.bench.plot import page
 from collector.bench.report import Arm, Comparison, Report
 from collector.bench.table import as_text, changes_as_text
+from collector.errors import InvalidFileError
 
 OLD_FILE = Path(__file__).parent.parent / "data" / "bench_report_v1.json"
 DESIGN = {"clock": "cupti", "cache": "cold", "graph_calls": 0, "precision": 0.005, "seed": 7, "same_within": 0.01}
@@ -176,6 +179,50 @@ def test_a_report_of_an_earlier_version_is_read_shown_and_compared(tmp_path):
     told = json.dumps(dict(again.environment))
     assert "alice" not in told
     assert (again.environment["program"], again.environment["platform"]) == ("bench_scale.py", "Linux 6.1.0")
+
+
+@pytest.mark.parametrize("wrong", [None, True, -1, 10**400, 1e308, "x", [], [[1]], {"a": []}], ids=str)
+def test_a_field_that_holds_something_else_is_refused_or_does_no_harm(wrong, tmp_path):
+    text = OLD_FILE.read_text()
+    path = tmp_path / "r.json"
+    refused = 0
+    checked = {"comparison": COMPARISON, "arm": ARM, "design": DESIGN_FIELDS, "file": ["environment"]}
+    checked["ceilings"] = ["bytes_per_s", "flop_per_s"]
+    for place, names in checked.items():
+        for name in names:
+            content = json.loads(text)
+            (comparison,) = content["comparisons"]
+            places = {"file": content, "comparison": comparison, "arm": comparison["arms"]["two"]}
+            places |= {"design": comparison["design"], "ceilings": comparison["ceilings"]}
+            places[place][name] = wrong
+            path.write_text(json.dumps(content))
+            try:
+                read = Report.load(path)
+            except InvalidFileError as error:
+                assert "is a damaged benchmark report" in str(error)  # noqa: PT017 - others are accepted
+                refused += 1
+                continue
+            assert str(read)
+            assert as_markdown(read)
+            assert as_csv(read)
+            read.save(path)
+    assert refused > 20
+
+
+def test_every_field_is_checked_when_it_is_read():
+    assert set(ARM) == set(Arm.__dataclass_fields__)
+    assert {*COMPARISON, "arms"} == set(Comparison.__dataclass_fields__)
+
+
+def test_one_sample_alone_is_not_held_against_several():
+    many = report()
+    arms = {name: Arm(each.times_ns[:1]) for name, each in many.comparison.arms.items()}
+    single = Report([Comparison(arms, "reference", name="saxpy", parameters={"n": 256}, design=DESIGN)], CARD)
+    for pair in ((many, single), (single, many)):
+        with pytest.raises(bench.BenchmarkError, match="other: one sample alone cannot be held against several"):
+            bench.regressions(*pair)
+    found, _ = bench.regressions(single, single)
+    assert [each.verdict for each in found] == ["no change seen"] * 2
 
 
 def test_a_file_without_the_fields_of_later_versions_is_read(tmp_path):
