@@ -25,14 +25,13 @@ from collector.errors import InvalidFileError
 from collector.files import expanded
 from collector.protos.run_metadata_pb2 import RunMetadata
 from collector.protos.step_stats_pb2 import StepStats
+from collector.unpacking import GZIP, MAX_BYTES, unpack_gzip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from collector.recording import Recording
 
-MAX_BYTES = 4 << 30
-"""A file that is larger, or unpacks to more, is refused: no trace that Python can hold is that large."""
 MAX_MESSAGE_BYTES = (2 << 30) - 1
 """A protobuf message cannot be larger."""
 
@@ -41,7 +40,6 @@ _HEAD_BYTES = 1 << 16
 
 _SPACE = b"\xef\xbb\xbf \t\r\n"
 """What may stand before the first letter of a text."""
-_GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
 _JOURNAL = b"GPUJRNL"
 _FOREIGN = {
@@ -126,7 +124,7 @@ def _load(name: Path) -> LoadedTrace:
     data = bytes_of(name)
     skipped: Counter[str] = Counter()
     suffixes = name.suffixes
-    if data.startswith(_GZIP):
+    if data.startswith(GZIP):
         data = _unpack(data, name, skipped)
         suffixes = [suffix for suffix in suffixes if suffix != ".gz"]
     if data.startswith((_ZIP, _JOURNAL)):
@@ -157,7 +155,7 @@ def bytes_of(name: Path) -> bytes:
             if len(head) < _HEAD_BYTES:
                 return head
             about = os.fstat(file.fileno())
-            if not head.startswith((_GZIP, _ZIP, _JOURNAL)):
+            if not head.startswith((GZIP, _ZIP, _JOURNAL)):
                 _check_head(head, name, about.st_size)
             if about.st_size > MAX_BYTES:
                 raise InvalidFileError(f"{name}: larger than {MAX_BYTES >> 30} GiB")
@@ -211,48 +209,18 @@ def _is_message(data: bytes) -> bool:
 
 def _unpack(data: bytes, name: Path, skipped: Counter[str]) -> bytes:
     """The content of a gzip file, as far as it can be unpacked."""
-    parts: list[bytes] = []
-    room = MAX_BYTES
-    rest = data
     with contextlib.suppress(zlib.error):
         head = zlib.decompressobj(wbits=31).decompress(data, _HEAD_BYTES)
         if len(head) == _HEAD_BYTES and not head.startswith((_ZIP, _JOURNAL)):
             _check_head(head, name, len(data))
-    while rest.startswith(_GZIP):  # a gzip file may be several, one after the other
-        member = zlib.decompressobj(wbits=31)
-        try:
-            part = member.decompress(rest, room)
-        except zlib.error as error:
-            part = _unpack_slowly(rest, room)
-            if not part and not parts:
-                raise InvalidFileError(f"{name}: damaged gzip ({error})") from error
-            skipped["damaged gzip streams"] += 1
-            parts.append(part)
-            break
-        parts.append(part)
-        room -= len(part)
-        if member.unconsumed_tail or room <= 0:
-            raise InvalidFileError(f"{name}: unpacks to more than {MAX_BYTES >> 30} GiB")
-        if not member.eof:
-            skipped["gzip streams cut off"] += 1
-            break
-        rest = member.unused_data
-    return b"".join(parts)
-
-
-def _unpack_slowly(data: bytes, room: int) -> bytes:
-    """What comes out of a gzip stream before its damage."""
-    member = zlib.decompressobj(wbits=31)
-    parts = []
-    for at in range(0, len(data), 256):
-        try:
-            parts.append(member.decompress(data[at : at + 256], room))
-        except zlib.error:
-            break
-        room -= len(parts[-1])
-        if room <= 0:
-            break
-    return b"".join(parts)
+    content, damage, is_cut = unpack_gzip(data, name)
+    if damage:
+        if not content:
+            raise InvalidFileError(f"{name}: damaged gzip ({damage})")
+        skipped["damaged gzip streams"] += 1
+    elif is_cut:
+        skipped["gzip streams cut off"] += 1
+    return content
 
 
 def _load_recording(data: bytes, name: Path) -> LoadedTrace:

@@ -24,6 +24,7 @@ from collector.errors import InvalidFileError
 from collector.files import atomic_write, expanded
 from collector.recording import Recording
 from collector.schema import COLUMNS_ON_REQUEST, SCHEMA, TABLES_ON_REQUEST
+from collector.unpacking import check_size
 
 if TYPE_CHECKING:
     import os
@@ -87,6 +88,7 @@ def load_recording(path: str | os.PathLike[str], data: bytes | None = None) -> R
     try:
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                check_size(sum(member.file_size for member in archive.infolist()), len(data), name)
                 return _of_members(name, set(archive.namelist()), archive.open)
         except zipfile.BadZipFile as error:
             return _of_cut_file(name, data, error)
@@ -131,7 +133,7 @@ def _of_members(
 
 def _of_cut_file(name: Path, data: bytes, why: zipfile.BadZipFile) -> Recording:
     """What is whole of an archive without its directory, which is at its end."""
-    members = _whole_members(data)
+    members = _whole_members(name, data)
     if "meta.json" not in members:
         raise InvalidFileError(f"{name}: not a recording, or cut short ({why})") from why
     lost = 0
@@ -147,16 +149,18 @@ def _of_cut_file(name: Path, data: bytes, why: zipfile.BadZipFile) -> Recording:
     return _of_members(name, set(members), lambda member: io.BytesIO(members[member]), lost)
 
 
-def _whole_members(data: bytes) -> dict[str, bytes]:
+def _whole_members(name: Path, data: bytes) -> dict[str, bytes]:
     """The members of a zip archive, read from its start up to the first that is not whole."""
     members: dict[str, bytes] = {}
-    at = 0
+    at = unpacked = 0
     while data.startswith(_MEMBER, at) and len(data) >= at + _MEMBER_HEAD.size:
         method, checksum, packed_size, size, name_size, extra_size = _MEMBER_HEAD.unpack_from(data, at)
         start = at + _MEMBER_HEAD.size + name_size + extra_size
         packed = data[start : start + packed_size]
         if len(packed) < packed_size:
             break
+        unpacked += size
+        check_size(unpacked, len(data), name)
         content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, size + 1) if method else packed
         if len(content) != size or zlib.crc32(content) != checksum:
             break

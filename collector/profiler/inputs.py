@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,10 +15,9 @@ from collector.formats.salvage import WireError, fields
 from collector.loading import MAX_MESSAGE_BYTES
 from collector.protos import GraphDef, OpLogProto, ProfileProto, RunMetadata
 from collector.timeline.wire import fields_of
+from collector.unpacking import GZIP, unpack_gzip
 
 M = TypeVar("M", bound=Message)
-
-_GZIP = b"\x1f\x8b"
 
 
 def load(source: M | Message | str | os.PathLike[str] | bytes, kind: type[M]) -> M:
@@ -50,11 +47,11 @@ def load(source: M | Message | str | os.PathLike[str] | bytes, kind: type[M]) ->
 def _read(path: Path, kind: type[Message]) -> bytes:
     """The bytes of a file, unless the first one or their number says already that it holds no message."""
     with path.open("rb") as file:
-        head = file.read(len(_GZIP))
+        head = file.read(len(GZIP))
         if head.startswith(b"\0"):
             remedy = f"Give a file with {_named(kind)}"
             raise InvalidFileError(f"{path} is no {kind.DESCRIPTOR.name} (byte 0 is 0)", remedy)
-        if head != _GZIP and os.fstat(file.fileno()).st_size > MAX_MESSAGE_BYTES:
+        if head != GZIP and os.fstat(file.fileno()).st_size > MAX_MESSAGE_BYTES:
             raise InvalidFileError(f"{path} is larger than the 2 GiB that a protobuf message can be")
         return head + file.read()
 
@@ -65,11 +62,12 @@ def parse(data: bytes, kind: type[M], name: str) -> M:
     Raises:
         InvalidFileError: no message of that kind.
     """
-    if data[:2] == _GZIP:
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise InvalidFileError(f"{name} is a broken gzip file of {len(data)} bytes: {error}") from error
+    if data[:2] == GZIP:
+        unpacked = unpack_gzip(data, name)
+        if unpacked.damage or unpacked.is_cut:
+            why = unpacked.damage or "its end is missing"
+            raise InvalidFileError(f"{name} is a broken gzip file of {len(data)} bytes: {why}")
+        data = unpacked.content
     message = kind()
     if kind is ProfileProto and not _has_map_entries(data):
         return _parse_text(data, kind, name)

@@ -1,0 +1,137 @@
+"""Gzip files, unpacked as far as they are whole, and how large what is packed may become."""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+from collector.errors import InvalidFileError
+
+MAX_BYTES = 4 << 30
+"""A file that is larger, or unpacks to more, is refused: no trace that Python can hold is that large."""
+GZIP = b"\x1f\x8b"
+_MOST_TIMES = 200
+"""The most repetitive traces shrink to an 80th of their size."""
+_HARMLESS_BYTES = 64 << 20
+"""Files may unpack to this much whatever their size."""
+_TIMES_IN_MEMORY = 4
+"""A trace that was read takes at least this many times the bytes of its file."""
+_CHUNK = 1 << 16
+_SMALL_CHUNK = 1 << 8
+"""Of a damaged chunk what comes before the damage is kept to this precision."""
+_GROUP = Path("/sys/fs/cgroup")
+
+
+class Unpacked(NamedTuple):
+    """What a gzip file holds."""
+
+    content: bytes
+    damage: str
+    """What is wrong with a stream that cannot be read to its end; ``""``: nothing is."""
+    is_cut: bool
+    """Whether the file ends inside a stream."""
+
+
+def unpack_gzip(data: bytes, name: object) -> Unpacked:
+    """Unpack one or more gzip streams; what follows them is left alone, as is what follows damage.
+
+    Raises:
+        collector.InvalidFileError: what comes out is larger than `check_size` lets it be.
+    """
+    view = memoryview(data)
+    parts: list[bytes] = []
+    num_bytes = at = 0
+    damage = ""
+    limit = _Limit.of(len(data))
+    stream = zlib.decompressobj(wbits=31)
+    while at < len(data):
+        before = stream.copy()
+        chunk = view[at : at + _CHUNK]
+        try:
+            part = stream.decompress(chunk, limit.num_bytes - num_bytes + 1)
+        except zlib.error as error:
+            part, damage = _before_damage(before, chunk, limit.num_bytes - num_bytes + 1), str(error)
+        parts.append(part)
+        num_bytes += len(part)
+        if num_bytes > limit.num_bytes:
+            raise limit.error(name)
+        if damage:
+            return Unpacked(b"".join(parts), damage, is_cut=False)
+        at += len(chunk) - len(stream.unused_data)
+        if stream.eof:
+            if view[at : at + len(GZIP)] != GZIP:
+                break
+            stream = zlib.decompressobj(wbits=31)
+    return Unpacked(b"".join(parts), "", is_cut=not stream.eof)
+
+
+def _before_damage(stream: zlib._Decompress, chunk: memoryview, most: int) -> bytes:
+    parts = []
+    with contextlib.suppress(zlib.error):
+        for at in range(0, len(chunk), _SMALL_CHUNK):
+            parts.append(stream.decompress(chunk[at : at + _SMALL_CHUNK], most))
+            most -= len(parts[-1])
+            if most <= 0:
+                break
+    return b"".join(parts)
+
+
+def check_size(num_bytes: int, packed_bytes: int, name: object) -> None:
+    """Refuse what unpacks to more than a trace of its size can hold, or than this machine can.
+
+    Raises:
+        collector.InvalidFileError: it does.
+    """
+    limit = _Limit.of(packed_bytes)
+    if num_bytes > limit.num_bytes:
+        raise limit.error(name)
+
+
+class _Limit(NamedTuple):
+    """The most bytes that a file may unpack to."""
+
+    num_bytes: int
+    why: str
+    remedy: str
+
+    @classmethod
+    def of(cls, packed_bytes: int) -> _Limit:
+        limits = [
+            cls(MAX_BYTES, f"{MAX_BYTES >> 30} GiB", ""),
+            cls(
+                max(_HARMLESS_BYTES, packed_bytes * _MOST_TIMES),
+                f"{_MOST_TIMES} times its size, as no trace does",
+                "Unpack it first if you know what is in it",
+            ),
+        ]
+        at_hand = memory_at_hand()
+        if at_hand is not None:
+            limits.append(
+                cls(
+                    at_hand // _TIMES_IN_MEMORY,
+                    f"a quarter of the {at_hand >> 20} MiB of memory at hand",
+                    "Read it where there is more memory",
+                )
+            )
+        return min(limits)
+
+    def error(self, name: object) -> InvalidFileError:
+        return InvalidFileError(f"{name}: unpacks to more than {self.why}", self.remedy)
+
+
+def memory_at_hand() -> int | None:
+    """Bytes that this process could still take, of the machine's memory and its control group's; None: not known."""
+    free = []
+    with contextlib.suppress(OSError, ValueError, LookupError):
+        free.append(_figures(Path("/proc/meminfo").read_text())["MemAvailable:"] << 10)
+    with contextlib.suppress(OSError, ValueError, LookupError):
+        cache = _figures((_GROUP / "memory.stat").read_text())
+        used = int((_GROUP / "memory.current").read_text()) - cache["active_file"] - cache["inactive_file"]
+        free.append(max(int((_GROUP / "memory.max").read_text()) - used, 0))  # "max" is no number: no limit
+    return min(free, default=None)
+
+
+def _figures(text: str) -> dict[str, int]:
+    return {line.split()[0]: int(line.split()[1]) for line in text.splitlines()}

@@ -1,0 +1,134 @@
+"""Packed files: unpacked as far as they are whole, and refused where they would take the machine's memory."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector import unpacking
+from collector.errors import InvalidFileError
+from collector.loading import load
+from collector.profiler import inputs
+from collector.protos import GraphDef
+from collector.recording import Recording
+from collector.unpacking import unpack_gzip
+
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def bombs(tmp_path_factory):
+    """Files of some 128 KiB that unpack to 128 MiB."""
+    folder = tmp_path_factory.mktemp("bombs")
+    (folder / "one_stream.pb.gz").write_bytes(gzip.compress(b"\x0a\x00" * (64 * MIB), 1, mtime=0))
+    for name, start, unit in (
+        ("list.json", b"[", b"["),
+        ("events.json", b"[{}", b",{}  "),
+        ("step.pb", b"", b"\x0a\x00"),
+    ):
+        streams = gzip.compress(unit * (4 * MIB // len(unit)), mtime=0) * 32
+        (folder / f"{name}.gz").write_bytes(gzip.compress(start, mtime=0) + streams)
+    with zipfile.ZipFile(folder / "recording.gpurec", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("meta.json", json.dumps({"format": "collector recording", "version": 1}))
+        archive.writestr("kernels/start_ns.npy", bytes(128 * MIB), compresslevel=1)
+    whole = (folder / "recording.gpurec").read_bytes()
+    (folder / "cut.gpurec").write_bytes(whole[: whole.rindex(b"PK\x01\x02")])
+    return sorted(folder.iterdir())
+
+
+def test_bombs_are_refused(bombs):
+    for path in bombs:
+        assert path.stat().st_size < MIB
+        with pytest.raises(InvalidFileError, match="unpacks to more than 200 times its size, as no trace does"):
+            load(path)
+
+
+def test_bombs_take_little_memory(bombs):
+    """A process of its own: what is told of memory is the most that it ever had."""
+    program = """
+import resource, sys
+from collector.errors import InvalidFileError
+from collector.loading import load
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for name in sys.argv[1:]:
+    try:
+        load(name)
+    except InvalidFileError:
+        pass
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+    done = subprocess.run([sys.executable, "-c", program, *map(str, bombs)], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 400  # MiB; the most that is unpacked before the refusal is 64 MiB, twice where joined
+
+
+def test_a_graph_may_be_no_bomb_either(bombs):
+    [bomb] = [path for path in bombs if path.name == "step.pb.gz"]
+    with pytest.raises(InvalidFileError, match="200 times its size"):
+        inputs.load(bomb, GraphDef)
+
+
+def test_a_file_may_take_a_quarter_of_the_memory_at_hand(tmp_path, monkeypatch):
+    path = tmp_path / "step.pb.gz"
+    path.write_bytes(gzip.compress(b"\x0a\x00" * MIB))
+    monkeypatch.setattr(unpacking, "memory_at_hand", lambda: 3 << 20)
+    with pytest.raises(InvalidFileError, match="a quarter of the 3 MiB of memory at hand"):
+        load(path)
+    monkeypatch.setattr(unpacking, "memory_at_hand", lambda: None)
+    assert unpack_gzip(path.read_bytes(), path).content == b"\x0a\x00" * MIB
+
+
+def test_memory_at_hand_is_some_of_this_machines():
+    at_hand = unpacking.memory_at_hand()
+    assert at_hand is None or 0 <= at_hand < 1 << 50
+
+
+def test_memory_of_a_control_group_counts_without_its_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(unpacking, "_GROUP", tmp_path)
+    (tmp_path / "memory.current").write_text("900\n")
+    (tmp_path / "memory.stat").write_text("anon 100\nactive_file 300\ninactive_file 500\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    free = unpacking.memory_at_hand()
+    assert free is None or free > 1000
+    (tmp_path / "memory.max").write_text("1000\n")
+    assert unpacking.memory_at_hand() == 900
+
+
+def test_a_repetitive_trace_is_no_bomb(build, tmp_path):
+    for start in range(0, 200_000, 10):
+        build.kernel("k", start, 5)
+    recording = build.recording()
+    for name in ("step.json.gz", "step.gpurec"):
+        recording.save(tmp_path / name)
+        assert load(tmp_path / name).warning == ""
+    assert Recording.load(tmp_path / "step.gpurec").kernels.start_ns.tolist() == recording.kernels.start_ns.tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    parts=st.lists(st.binary(min_size=1, max_size=300_000), min_size=1, max_size=3),
+    cut=st.integers(0, 200),
+    behind=st.sampled_from([b"", b"\0" * 9, b"no gzip"]),
+)
+def test_streams_come_out_as_they_went_in(parts, cut, behind):
+    whole = b"".join(gzip.compress(part, mtime=0) for part in parts)
+    assert unpack_gzip(whole + behind, "a.gz") == (b"".join(parts), "", False)
+    found = unpack_gzip(whole[: -cut or None], "a.gz")
+    assert b"".join(parts).startswith(found.content)
+    assert found.is_cut == (cut > 0)
+
+
+def test_before_damage_all_is_kept():
+    content = random.Random(5).randbytes(400_000)
+    data = bytearray(gzip.compress(content, mtime=0))
+    data[-1000:] = b"\xff" * 1000
+    found = unpack_gzip(bytes(data), "a.gz")
+    assert found.damage
+    assert found.content[:390_000] == content[:390_000]
