@@ -11,6 +11,7 @@ import numpy as np
 from collector.intervals import Union
 from collector.names import short_name
 from collector.stepstats import COPY_KINDS
+from collector.terminal import printable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,7 +38,9 @@ def summarize(recording: Recording, *, unavailable: str | None = None, color: bo
     text = io.StringIO()
     in_color = sys.stdout.isatty() if color is None else color
     console = Console(file=text, force_terminal=in_color, no_color=not in_color, width=_WIDTH, highlight=False)
-    parts = _parts(recording) if unavailable is None else [Text(f"not traced: {unavailable}", style="bold red")]
+    parts = (
+        _parts(recording) if unavailable is None else [Text(f"not traced: {printable(unavailable)}", style="bold red")]
+    )
     for part in parts:
         console.print(part)
     return text.getvalue().rstrip("\n")
@@ -93,7 +96,7 @@ def _kernels(recording: Recording) -> RichTable:
     for row in order[:_TOP_KERNELS].tolist():
         total, count = int(totals[row]), int(counts[row])
         share = f"{total / max(int(totals.sum()), 1):.1%}"
-        table.add_row(Text(str(names[row])), f"{count:,}", _time(total), _time(total / count), share)
+        table.add_row(Text(printable(str(names[row]))), f"{count:,}", _time(total), _time(total / count), share)
     if len(names) > _TOP_KERNELS:
         rest = order[_TOP_KERNELS:]
         total, count = int(totals[rest].sum()), int(counts[rest].sum())

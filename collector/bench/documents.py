@@ -15,9 +15,9 @@ from collector.bench.table import (
     how,
     kernels,
     notes,
-    printable,
     simulation_note,
 )
+from collector.terminal import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

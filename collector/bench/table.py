@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from collector.bench.statistics import median
+from collector.terminal import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,11 +98,6 @@ def simulation_note(report: Report) -> str:
         return ""
     on_gpu = any(each.design.get("clock") == "cupti" for each in report.comparisons)
     return ", simulated: the times are made up" if on_gpu else ", with a simulated GPU: the host's times are real"
-
-
-def printable(text: str) -> str:
-    """Return ``text`` with escapes for what a terminal would obey instead of showing it."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def _escaped(text: str) -> str:

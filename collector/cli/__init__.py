@@ -18,6 +18,7 @@ import pkgutil
 import sys
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
+from collector import terminal
 from collector.errors import CollectorError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = _load(parsed.subcommand).run(parsed)
         sys.stdout.flush()
     except CollectorError as error:
-        print(f"collector: {' '.join(str(error).split())}", file=sys.stderr)
+        terminal.tell(" ".join(str(error).split()))
         return EXIT_TROUBLE
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED

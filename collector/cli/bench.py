@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from collector import terminal
 from collector.errors import CollectorError, MissingDependencyError
 from collector.files import atomic_write, check_writable
 
@@ -111,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         report, troubles = _measure_here(instances, arguments)
     for trouble in troubles:
-        print(f"collector: {trouble}", file=sys.stderr)
+        terminal.tell(trouble)
     if report is None:
         raise BenchmarkError("nothing could be measured")
     print(report)

@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector import terminal
 from collector.errors import CollectorError
 
 if TYPE_CHECKING:
@@ -105,10 +106,10 @@ def run(arguments: argparse.Namespace) -> int:
         )
     for each in report.inputs:
         if each.warning:
-            print(f"collector: {each.warning}", file=sys.stderr)
+            terminal.tell(each.warning)
         elif each.skipped:
             reasons = ", ".join(f"{count} {reason}" for reason, count in each.skipped.items())
-            print(f"collector: {each.name}: {reasons}", file=sys.stderr)
+            terminal.tell(f"{each.name}: {reasons}")
     if not arguments.quiet:
         _print(report, aligned=arguments.align)
     return 0
@@ -116,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print(report: MergeReport, *, aligned: bool) -> None:
     slices = sum(each.slices for each in report.inputs)
-    print(f"{report.output}: {len(report.inputs)} inputs, {slices} slices")
+    print(f"{terminal.printable(str(report.output))}: {len(report.inputs)} inputs, {slices} slices")
     if aligned and len(report.clock_offsets) < 2:
         print("no clock was put right: the inputs say no two ranks")
     for rank, clock in report.clock_offsets.items():

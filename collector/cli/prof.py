@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
+    from collector import terminal
     from collector.profiler import commands, prompt
     from collector.profiler.options import Options
 
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     if command is None:
         prompt.interact(prompt.Prompt(answer, options))
     else:
-        sys.stdout.write(answer(command))
+        terminal.write(answer(command))
     return 0
 
 

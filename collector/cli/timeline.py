@@ -17,10 +17,10 @@ from __future__ import annotations
 import argparse
 import gzip
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector import terminal
 from collector.errors import CollectorError, InvalidFileError
 
 if TYPE_CHECKING:
@@ -104,12 +104,12 @@ def run(arguments: argparse.Namespace) -> int:
     if not step.run_metadata.ByteSize():
         raise InvalidFileError(f"{arguments.input}: the file is empty", "Record the step again")
     if step.warning:
-        print(f"collector: {step.warning}", file=sys.stderr)
+        terminal.tell(step.warning)
     if arguments.tensorflow:
         _write_tensorflow(step.step_stats, arguments.output)
     elif is_drawn:
         for sentence in chrome_trace(step.run_metadata, arguments.output, **vars(view)).sentences():
-            print(f"collector: {arguments.output}: {sentence}", file=sys.stderr)
+            terminal.tell(f"{arguments.output}: {sentence}")
     else:
         write(step, arguments.output)
     return 0

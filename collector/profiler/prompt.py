@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from collector import terminal
 from collector.errors import CollectorError
 from collector.profiler import commands
 from collector.profiler.attributes import ATTRIBUTES, ORDERS
@@ -63,23 +64,18 @@ def interact(prompt: Prompt) -> None:
     Where nobody can be asked, as input is empty or output goes elsewhere, the answer is the scope view.
     """
     if not sys.stdin.isatty():
-        if not prompt.run(sys.stdin, _write_plain):
-            _write_plain(prompt.reply("scope"))
+        if not prompt.run(sys.stdin, terminal.write):
+            terminal.write(prompt.reply("scope"))
         return
     if not sys.stdout.isatty():
-        _write_plain(prompt.reply("scope"))
+        terminal.write(prompt.reply("scope"))
         return
     try:
         lines = _edited_lines()
     except ImportError:
-        _write_plain("For completion and history: pip install 'cupti-collector[prompt]'\n")
+        terminal.write("For completion and history: pip install 'cupti-collector[prompt]'\n")
         lines = _plain_lines()
     prompt.run(lines, _write_colored)
-
-
-def _write_plain(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
 
 
 def _write_colored(text: str) -> None:
@@ -87,7 +83,7 @@ def _write_colored(text: str) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    styled = Text(text)
+    styled = Text(terminal.printable_lines(text))
     styled.highlight_regex(r"(?m)^node name \|.*$", "bold")
     styled.highlight_regex(r"(?m)^ *\S+(?= \()", "cyan")
     styled.highlight_regex(r"(?<![\w.])\d+(?:\.\d+)?(?:ms|sec|MB|m|b)\b", "bold yellow")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector import terminal
 from collector.errors import OutputError
 from collector.profiler import pprof, trace
 from collector.profiler.attributes import doc_block
@@ -215,10 +215,9 @@ def deliver(report: Report, options: Options) -> None:
     """
     write_files(report)
     if options.output.kind == "stdout":
-        sys.stdout.writelines(framed(options, report.text))
+        terminal.write("".join(framed(options, report.text)))
     else:
-        sys.stdout.write(report.note)
-    sys.stdout.flush()
+        terminal.write(report.note)
 
 
 def write_files(report: Report) -> None:

@@ -13,6 +13,7 @@ from collector.profiler.recorded import RecordedStep, read
 from collector.protos import RunMetadata, StepStats
 from collector.recording import Recording
 from collector.stepstats import run_metadata
+from collector.terminal import printable
 from collector.timeline.wire import provenance_of
 
 log = logging.getLogger("collector.profiler")
@@ -55,5 +56,5 @@ def _from_file(path: Path) -> RecordedStep:
     if trace.skipped and not any(device.device.startswith("/") for device in trace.step_stats.dev_stats):
         raise InvalidFileError(f"{path} is no step: what can be read of it has no device", "Give a recorded step")
     if trace.warning:
-        log.warning("%s", trace.warning)
+        log.warning("%s", printable(trace.warning))
     return read_step(trace)

@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Callable, Mapping
 
+from collector import terminal
 from collector.profiler import formatting
 from collector.profiler.execution import is_on_accelerator
 from collector.profiler.options import Options, Output
@@ -141,5 +142,4 @@ def text(advice: AdviceProto) -> str:
 
 def show(advice: AdviceProto) -> None:
     """Prints the advice."""
-    sys.stdout.write(text(advice))
-    sys.stdout.flush()
+    terminal.write(text(advice))

@@ -1,0 +1,112 @@
+"""What strangers call their kernels, ops, processes and files is shown on a terminal, never obeyed by it."""
+
+from __future__ import annotations
+
+import io
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector import backend, profiler
+from collector.cli import main
+from collector.profiler import prompt
+from collector.summary import summarize
+from collector.terminal import printable, printable_lines
+
+EVIL = "\x1b]0;title\x07\x1b[31mred\x9b2J\r\x08\u202eright to left\x7f"
+"""A window title, a colour, a cleared screen by its 8-bit code, overwriting, reversed text, delete."""
+
+needs_native = pytest.mark.skipif(backend.native() is None, reason="collector._convert was not built here")
+
+
+def obeyed(text):
+    return {each for each in text if unicodedata.category(each) in ("Cc", "Cf", "Cs") and each not in "\n\t"}
+
+
+def row(category, name, pid, tid, start, duration, **arguments):
+    return {"ph": "X", "cat": category, "name": name + EVIL, "pid": pid, "tid": tid, "ts": start, "dur": duration,
+            "args": arguments}  # fmt: skip
+
+
+@pytest.fixture
+def trace(tmp_path):
+    events = [
+        {"ph": "M", "name": "process_name", "pid": 9, "args": {"name": "p" + EVIL}},
+        row("cpu_op", "op", 9, 1, 1_700_000_000_000_000, 90),
+        row("cuda_runtime", "cudaLaunchKernel", 9, 1, 1_700_000_000_000_005, 2, correlation=3),
+        row("kernel", "k", 0, 7, 1_700_000_000_000_010, 9, device=0, stream=7, correlation=3, grid=[1, 1, 1]),
+        {"ph": "X", "name": "no time" + EVIL, "ts": "soon" + EVIL},
+    ]
+    path = tmp_path / f"trace{EVIL}.json"
+    path.write_text(json.dumps(events))
+    return path
+
+
+@pytest.mark.parametrize("colored", [False, True], ids=["plain", "on a terminal"])
+@pytest.mark.parametrize("view", ["scope", "op", "graph", "advise"])
+def test_answers_about_a_trace(trace, capsys, monkeypatch, view, colored):
+    if colored:
+        answers = []
+        monkeypatch.setattr("rich.console.Console.print", lambda _, text, **__: answers.append(text.plain))
+        monkeypatch.setattr(prompt, "_edited_lines", lambda: [view])
+        for stream in ("stdin", "stdout"):
+            monkeypatch.setattr(f"sys.{stream}", type("Terminal", (io.StringIO,), {"isatty": lambda _: True})())
+        assert main(["prof", str(trace)]) == 0
+        shown = "".join(answers)
+    else:
+        assert main(["prof", str(trace), view]) == 0
+        shown = "".join(capsys.readouterr())
+    assert shown
+    assert obeyed(shown) == set()
+    assert r"\x1b" in shown or view == "advise"
+
+
+@pytest.mark.parametrize(
+    "command", ["timeline", pytest.param("merge", marks=needs_native)]
+)  # fmt: skip
+def test_warnings_of_what_is_converted(trace, tmp_path, capsys, command):
+    assert main([command, str(trace), "-o", str(tmp_path / f"out{EVIL}.json")]) == 0
+    told = "".join(capsys.readouterr())
+    assert r"\x1b" in told
+    assert obeyed(told) == set()
+
+
+@pytest.mark.parametrize("command", ["timeline", "prof"])
+def test_errors(tmp_path, capsys, command):
+    path = tmp_path / f"nothing{EVIL}.json"
+    path.write_text(EVIL)
+    output = ["-o", str(tmp_path / "out.json")] if command == "timeline" else ["scope"]
+    assert main([command, str(path), *output]) == 2
+    told = capsys.readouterr()
+    assert r"\x1b" in told.err
+    assert obeyed(told.out + told.err) == set()
+
+
+def test_a_steps_summary(build):
+    shown = summarize(build.kernel("k" + EVIL, 1000).recording(), color=False)
+    assert r"\x1b" in shown
+    assert obeyed(shown) == set()
+
+
+def test_views_that_python_prints(trace, capsys, caplog):
+    asked = profiler.Profiler()
+    asked.add_recorded_step(0, trace)
+    regexes = {key: [".*"] for key in ("account_type_regexes", "start_name_regexes", "show_name_regexes")}
+    asked.profile_name_scope({"select": ["micros"], "output": "stdout", "max_depth": 9, **regexes})
+    shown = capsys.readouterr().out
+    for text in (shown, caplog.text):
+        assert r"\x1b" in text
+        assert obeyed(text) == set()
+
+
+@given(st.text())
+def test_what_is_printable_is_one_line_and_what_was_stays(text):
+    assert printable(text).isprintable()
+    assert printable(printable(text)) == printable(text)
+    assert obeyed(printable_lines(text)) == set()
+    assert printable_lines(text).count("\n") == text.count("\n")
+    if text.isprintable():
+        assert printable(text) == text
