@@ -137,6 +137,8 @@ class _Found:
     rank: int | None
     rank_in_devices: bool
     """The devices' own names say the rank."""
+    devices: Sequence[bytes]
+    """Their names in StepStats."""
     number: int | None
     start_ns: int
     end_ns: int
@@ -248,12 +250,13 @@ def _survey(
         bounds = converter.survey(read.message, is_run_metadata=read.is_run_metadata)
         if bounds is None:
             read.skipped[_UNTIMED] = 1
-        tasks = _tasks(converter.devices(read.message, is_run_metadata=read.is_run_metadata))
+        devices = converter.devices(read.message, is_run_metadata=read.is_run_metadata)
+        tasks = _tasks(device.decode(errors="replace") for device in devices)
         rank = _rank(tasks, read.stated_rank, source)
         step = _STEP_IN_NAME.findall(Path(source.name).name)
         number = int(step[-1]) if step else None
         start_ns, end_ns = bounds or (0, 0)
-        found.append(_Found(source, rank, bool(tasks), number, start_ns, end_ns, read.skipped, read.warning))
+        found.append(_Found(source, rank, bool(tasks), devices, number, start_ns, end_ns, read.skipped, read.warning))
         if pattern is not None and rank is not None:
             for key, moments in collective_moments(read.step_stats(), number or 0, pattern).items():
                 markers[rank][key] = joined(markers[rank].get(key), moments)
@@ -339,7 +342,7 @@ def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: 
         named = "" if each.rank_in_devices else rank
         owner = f"{named} step {number}".strip() if layout == "overlay" else named
         length_ns = each.end_ns - each.start_ns
-        placed.append(_Placed(number, rank, owner, base_ns, shift_ns, each.start_ns, length_ns, each))
+        placed.append(_Placed(number, rank, owner, base_ns, shift_ns, each.start_ns, length_ns, each.devices, each))
     return placed
 
 

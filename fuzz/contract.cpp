@@ -25,19 +25,17 @@ void Contract::OnProcess(const convert::Process& process) {
   Require(begun_ && !ended_, "a process outside Begin and End");
   Require(process.pid != 0 && pids_.insert(process.pid).second, "a pid that comes twice");
   Require(!process.name.empty(), "a process without a name");
-  pid_ = process.pid;
   writer_.OnProcess(process);
 }
 
 void Contract::OnTrack(const convert::Track& track) {
-  Require(several_ ? pids_.count(track.pid) == 1 : track.pid == pid_, "a track of another process");
+  Require(pids_.count(track.pid) == 1, "a track of a process that was not told");
   Require(track.tid != 0 && !track.name.empty(), "a track without a number or name");
   Require(tracks_.try_emplace(track.tid, TrackState{track.pid, track.nests, 0, {}}).second, "a tid that comes twice");
   writer_.OnTrack(track);
 }
 
 void Contract::OnSlice(const Slice& slice) {
-  Require(several_ || slice.pid == pid_, "a slice of another process");
   const auto found = tracks_.find(slice.tid);
   Require(found != tracks_.end() && found->second.pid == slice.pid, "a slice on no track of its process");
   const int64_t end_ns = slice.start_ns + slice.duration_ns;
@@ -85,7 +83,7 @@ void Contract::CheckFlows(const Slice& slice) {
 }
 
 void Contract::OnCounterTrack(const convert::CounterTrack& counter) {
-  Require(several_ ? pids_.count(counter.pid) == 1 : counter.pid == pid_, "a counter of another process");
+  Require(pids_.count(counter.pid) == 1, "a counter of a process that was not told");
   const CounterState state{counter.pid, std::string(counter.name), std::string(counter.unit)};
   Require(counters_.try_emplace(counter.id, state).second, "a counter's number that comes twice");
   writer_.OnCounterTrack(counter);

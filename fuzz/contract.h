@@ -13,7 +13,7 @@ namespace collector::fuzz {
 
 class Contract : public convert::TraceVisitor {
  public:
-  // Whether processes may be gone back to: in a file of several steps.
+  // Whether Begin announces all that comes: not in a file of several steps.
   enum class Steps { kOne, kSeveral };
   // `alike`: whether the writer is told which slices are alike; without, the file must be the same.
   enum class Alike { kTold, kHidden };
@@ -54,7 +54,6 @@ class Contract : public convert::TraceVisitor {
   bool several_, hides_alike_;
   bool begun_ = false;
   bool ended_ = false;
-  uint32_t pid_ = 0;
   uint64_t slices_ = 0;
   uint64_t values_ = 0;
   convert::Summary announced_;

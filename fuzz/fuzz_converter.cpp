@@ -22,6 +22,7 @@
 #include "convert/node_encoder.h"
 #include "convert/perfetto_writer.h"
 #include "convert/step_teller.h"
+#include "convert/track_order.h"
 #include "profile/node_columns.h"
 
 namespace collector::fuzz {
@@ -177,7 +178,11 @@ void Merge(const StepStats& step, const Choices& choices, TraceVisitor& writer) 
   const Summary surveyed = Survey(step, TellerOptions());
   if (surveyed.base_ns <= 0 || surveyed.untimed >= step.num_nodes()) return;
   Contract contract(writer, Contract::Steps::kSeveral, Contract::Alike::kTold);
-  MergeVisitor merged(contract);
+  std::vector<std::pair<std::string, std::string>> owned_devices;
+  for (const char* const owner : {"rank 1", ""}) {
+    for (const Device& device : step.devices()) owned_devices.emplace_back(owner, device.name);
+  }
+  MergeVisitor merged(contract, TrackOrder(owned_devices));
   const uint32_t times = 1 + choices.number(0) % 3;
   for (uint32_t number = 0; number < times; ++number) {
     TellerOptions options;
@@ -185,8 +190,6 @@ void Merge(const StepStats& step, const Choices& choices, TraceVisitor& writer) 
     options.shift_ns = number * (choices.number(1) < 128 ? surveyed.end_ns : choices.number(2));
     options.remarks = {{"lost: records", "", choices.Time(7)}};
     if (number > 0) {
-      options.first_pid = merged.total().next_pid;
-      options.first_tid = merged.total().next_tid;
       options.first_counter_id = merged.total().next_counter_id;
       options.first_flow_id = merged.total().next_flow_id;
     }

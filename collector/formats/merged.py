@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Format = Literal["chrome", "perfetto", "xspace"]
 
 _STEPS_DEVICE = "Steps"
+"""The process that shows where each step begins and ends, with a row for each rank."""
 
 
 @dataclass
@@ -44,6 +45,8 @@ class Placed:
     """First start on its own clock."""
     length_ns: int
     """From first start to last end."""
+    devices: Sequence[bytes]
+    """Names in StepStats of all that is drawn."""
 
 
 class MergedFile(Protocol):
@@ -91,7 +94,10 @@ def merged_file(
     else:
         with _packed(file, target) as stream:
             write = deflated(stream.write) if kind == "perfetto" else stream.write
-            yield _DrawnFile(converter.MergedTrace(write, perfetto=kind == "perfetto"), steps, layout)
+            owned = [(step.owner, device) for step in steps for device in step.devices]
+            owned += [("", _steps_device(step.rank).encode()) for step in steps]
+            trace = converter.MergedTrace(write, perfetto=kind == "perfetto", owned_devices=owned)
+            yield _DrawnFile(trace, steps, layout)
 
 
 @contextmanager
@@ -131,18 +137,24 @@ class _DrawnFile:
         self._trace.finish(about)
 
     def _mark_steps(self) -> None:
-        """A process of each rank whose slices are its steps, and a mark across the axis where each step begins."""
+        """A process with the steps of each rank, and a mark across the axis where each step begins."""
         base_ns = self._steps[0].base_ns
         by_rank: dict[str, list[Placed]] = defaultdict(list)
         for step in self._steps:
             by_rank[step.rank].append(step)
-        for rank, own in by_rank.items():
-            message = StepStats(
-                dev_stats=[DeviceStepStats(device=_STEPS_DEVICE, node_stats=[_step_node(step) for step in own])]
-            ).SerializeToString()
-            self._trace.add(
-                message, is_run_metadata=False, owner=rank, base_ns=base_ns, start_ns=base_ns, shift_ns=0, remarks=[]
-            )
+        devices = [
+            DeviceStepStats(device=_steps_device(rank), node_stats=[_step_node(step) for step in own])
+            for rank, own in by_rank.items()
+        ]
+        self._trace.add(
+            StepStats(dev_stats=devices).SerializeToString(),
+            is_run_metadata=False,
+            owner="",
+            base_ns=base_ns,
+            start_ns=base_ns,
+            shift_ns=0,
+            remarks=[],
+        )
         if self._layout == "sequence":
             first: dict[int, int] = {}
             for step in self._steps:
@@ -150,6 +162,10 @@ class _DrawnFile:
                 first[step.number] = min(first.get(step.number, start_ns), start_ns)
             for number, start_ns in sorted(first.items(), key=lambda pair: pair[1]):
                 self._trace.mark(start_ns - base_ns, f"step {number}")
+
+
+def _steps_device(rank: str) -> str:
+    return f"{_STEPS_DEVICE}/{rank or 'steps'}"
 
 
 def _step_node(step: Placed) -> NodeExecStats:

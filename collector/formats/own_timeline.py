@@ -11,12 +11,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from collector.formats.chrome_events import ChromeEvents, nanoseconds, possible_base
-from collector.formats.tensorflow_timeline import process_names, text, thread_names
+from collector.formats.tensorflow_timeline import described_threads, process_names, text
 from collector.protos.run_metadata_pb2 import Provenance
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 
-_PROCESS = re.compile(r"(?:rank (?P<rank>\d{1,7}) )?(?:.*\()?(?P<device>/.*?)\)?", re.DOTALL)
-_THREAD = re.compile(r"\bthread (\d{1,10})\b")
+_RANK = re.compile(r"rank (\d{1,7}) ")
+_DEVICE_IN_PROCESS = re.compile(r"(?:rank \d{1,7} )?(?:.*\()?(?P<device>/.*?)\)?", re.DOTALL)
+"""What the name of a process holds in traces whose rows do not say their devices."""
+_THREAD = re.compile(r".*\bthread (\d{1,10})\b", re.DOTALL)
+"""The name of a host's row. Its number comes last: threads may be called ``thread 0 (python)``."""
 _STREAM = re.compile(r"(?P<gpu>.*)/stream:(?P<stream>.+)")
 _GPU_WORK = ("kernel", "memcpy", "memset")
 _DETAIL_WORDS = {
@@ -67,7 +70,7 @@ def to_step_stats(found: ChromeEvents, base_ns: int) -> StepStats:
     """The step that one of our own traces shows; what cannot be read is counted in ``found.skipped``."""
     step = StepStats()
     names = process_names(found.events)
-    threads = thread_names(found.events)
+    threads = described_threads(found.events)
     devices: dict[str, DeviceStepStats] = {}
     for event in found.events:
         if event.get("ph") != "X":
@@ -77,11 +80,12 @@ def to_step_stats(found: ChromeEvents, base_ns: int) -> StepStats:
         if start_ns is None or duration_ns is None or not isinstance(pid, int):
             found.skipped["events without a possible time or process"] += 1
             continue
-        name = _device(names.get(pid, f"process {pid}"))
+        row = threads.get((pid, event.get("tid")), {})
+        name = _device(names.get(pid, f"process {pid}"), row.get("device"))
         if name not in devices:
             devices[name] = step.dev_stats.add(device=name)
-        thread = str(threads.get((pid, event.get("tid"))))
-        number = _THREAD.search(thread)
+        thread = str(row.get("name"))
+        number = _THREAD.match(thread)
         node = _node(event, base_ns + start_ns, duration_ns)
         if number is not None and int(number[1]) < 1 << 32:
             node.thread_id = int(number[1])
@@ -91,13 +95,16 @@ def to_step_stats(found: ChromeEvents, base_ns: int) -> StepStats:
     return step
 
 
-def _device(process: str) -> str:
-    """``/gpu:0/stream:7`` of ``GPU 0 stream 7 (/gpu:0/stream:7)``, with a rank before it where the process has one."""
-    found = _PROCESS.fullmatch(process)
-    if found is None:
+def _device(process: str, stated: Any) -> str:
+    """The device that a row states, or its process's name, with a rank before it where the process has one."""
+    if isinstance(stated, str):
+        device = stated
+    elif found := _DEVICE_IN_PROCESS.fullmatch(process):
+        device = found["device"]
+    else:
         return text(process)
-    prefix = "" if found["rank"] is None else f"/job:worker/replica:0/task:{found['rank']}"
-    return text(prefix + found["device"])
+    rank = _RANK.match(process) if device.startswith("/") else None
+    return text(device if rank is None else f"/job:worker/replica:0/task:{rank[1]}{device}")
 
 
 def _node(event: dict[str, Any], start_ns: int, duration_ns: int) -> NodeExecStats:

@@ -295,6 +295,10 @@ def _row(value: Any) -> int:
     return number
 
 
+_PROFILERS_OWN = ("Spans", "Traces", "-1")
+"""Process ids under which PyTorch's profiler says how long it ran itself."""
+
+
 class _HostNames:
     """Device names for what is not GPU work: ``/cpu:0`` for the first process, its name or number for others."""
 
@@ -309,8 +313,12 @@ class _HostNames:
             ordinary = key >= 0 if isinstance(key, int) else key.isdecimal()
             if ordinary and "/cpu:0" not in self.devices.values():
                 self.devices[key] = "/cpu:0"
+            elif ordinary:
+                self.devices[key] = f"/process:{key}"
+            elif isinstance(key, int) or key in _PROFILERS_OWN:
+                self.devices[key] = "/profiler"
             else:
-                self.devices[key] = f"/process:{key}" if ordinary else f"/{text(self.names.get(key, key))}"
+                self.devices[key] = f"/{text(self.names.get(key, key))}"
         return self.devices[key]
 
 

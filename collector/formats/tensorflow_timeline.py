@@ -48,16 +48,16 @@ def process_names(events: list[dict[str, Any]]) -> dict[Any, str]:
     return names
 
 
-def thread_names(events: list[dict[str, Any]]) -> dict[tuple[Any, Any], Any]:
-    """Process and thread id -> the thread's name; the last name of an id holds."""
-    names = {}
+def described_threads(events: list[dict[str, Any]]) -> dict[tuple[Any, Any], dict[str, Any]]:
+    """Process and thread id -> what is said of the thread, ``name`` above all; the last word on an id holds."""
+    threads = {}
     for event in events:
         arguments = event.get("args")
         if event.get("ph") == "M" and event.get("name") == "thread_name" and isinstance(arguments, dict):
             pid, tid = event.get("pid"), event.get("tid")
             if isinstance(pid, int) and isinstance(tid, int):
-                names[pid, tid] = arguments.get("name")
-    return names
+                threads[pid, tid] = arguments
+    return threads
 
 
 def is_tensorflow(events: list[dict[str, Any]]) -> bool:

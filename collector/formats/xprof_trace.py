@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from collector.formats.tensorflow_timeline import process_names, thread_names
+from collector.formats.tensorflow_timeline import described_threads, process_names
 
 OP = "op of XProf"
 """The argument in which `as_categorised` puts the op of GPU work."""
@@ -33,7 +33,7 @@ def is_xprof(events: list[dict[str, Any]]) -> bool:
 def as_categorised(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The same events with the categories, names and arguments of PyTorch's profiler."""
     gpus = {pid: found[1] for pid, name in process_names(events).items() if (found := _GPU.match(name))}
-    threads = thread_names(events)
+    threads = described_threads(events)
     for event in events:
         given = event.get("args")
         arguments = given if isinstance(given, dict) else {}
@@ -45,7 +45,7 @@ def as_categorised(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             is_call = "correlation_id" in arguments
             yield event | ({"cat": "runtime", "args": {"correlation": arguments["correlation_id"]}} if is_call else {})
         else:
-            stream = _STREAM.match(str(threads.get((pid, event.get("tid")))))
+            stream = _STREAM.match(str(threads.get((pid, event.get("tid")), {}).get("name")))
             if stream is None:
                 yield event | {"cat": "gpu_user_annotation", "args": {"device": device}}
             else:

@@ -36,8 +36,9 @@ _COPY = re.compile(r"MEMCPY(\w+|<unknown>)|Memcpy(\w+)")
 _NUM_BYTES = re.compile(r"\b(?:bytes|size):(\d+)\b|\b(\d+) bytes\b")
 
 _TASK = re.compile(r"/task:(\d+)/")
-_STEPS_DEVICE = re.compile(r"(rank \d+|) ?Steps")
-"""The device of a merged trace that says when steps were; of which rank, where there are several."""
+_STEPS_DEVICE = re.compile(r"Steps/(?:(rank \d+)|steps)|(?:(rank \d+) )?Steps")
+"""The device of a merged trace that says when steps were; of which rank, where there are several. The second form is
+that of older traces."""
 _STEP_NAME = re.compile(r"step (\d{1,18})")
 _STEP_CONTEXT = 1
 """Kind of the numbers by which what a GPU did names its step."""
@@ -216,7 +217,7 @@ def _marked_steps(step: StepStats) -> dict[str, list[tuple[int, int, int]]]:
                 number, times = _STEP_NAME.fullmatch(node.node_name), node_times(node)
                 if number is None or times is None:
                     return {}
-                marked.setdefault(rank[1], []).append((times[0], sum(times), int(number[1])))
+                marked.setdefault(rank[1] or rank[2] or "", []).append((times[0], sum(times), int(number[1])))
     for steps in marked.values():
         steps.sort()
         if any(end_ns > start_ns for (_, end_ns, _), (start_ns, _, _) in pairwise(steps)):

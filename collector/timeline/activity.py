@@ -20,20 +20,28 @@ _MAX_DETAILS = 16
 _MAX_DIGITS = 19
 
 
-class Kind(IntEnum):
-    """What a process stands for, in the order in which viewers should sort them."""
+class ProcessKind(IntEnum):
+    """What a process of a trace stands for, in the order in which viewers should show them."""
 
-    HOST = 0
-    STREAM = 1
-    ALL_STREAMS = 2
+    GPU = 0
+    OTHER = 1
+    HOST = 2
+
+
+class Kind(IntEnum):
+    """What a device holds, in the order of the rows of its process."""
+
+    STREAM = 0
+    ALL_STREAMS = 1
+    OTHER = 2
     COPIES = 3
-    OTHER = 4
 
 
 @dataclass(frozen=True)
 class DeviceName:
     """What a device's name says: which processor, which of its streams, whose it is."""
 
+    process_kind: ProcessKind
     kind: Kind
     on_gpu: bool
     """What a GPU did, rather than the host."""
@@ -41,11 +49,10 @@ class DeviceName:
     """``/job:worker/replica:0/task:3``, or empty."""
     unit: str
     """The processor with its prefix: ``/job:worker/replica:0/task:3/gpu:0``."""
-    stream: str
+    process: str
+    """For people: ``GPU 0``; with a prefix ``worker 3 GPU 0``."""
     track: str
-    """``stream 7``, ``copies``, ``ops``."""
-    readable: str
-    """``GPU 0 stream 7``; with a prefix ``worker 3 GPU 0 stream 7``."""
+    """For people: ``stream 7``, ``copies``, ``ops``."""
 
 
 def parse_device_name(device: str) -> DeviceName:
@@ -53,39 +60,48 @@ def parse_device_name(device: str) -> DeviceName:
     for key in ("/device:gpu:", "/gpu:", "/device:cpu:", "/cpu:"):
         found = re.search(re.escape(key) + "([0-9]*)", device, re.IGNORECASE | re.ASCII)
         if found:
-            return _of_processor(device, found, "GPU" if "gpu" in key else "CPU")
-    if is_tracer_device(device):
-        kind = Kind.COPIES if "/memcpy" in device else Kind.STREAM
-        return DeviceName(kind, True, "", device, "", "activities", device)
-    if "/host:" in device:
-        return DeviceName(Kind.HOST, False, "", device, "", "host threads", "host threads")
-    return DeviceName(Kind.OTHER, False, "", device, "", "ops", device)
+            number = int64(found[1])
+            return _of_processor(device, found.start(), found.end(), "GPU" if "gpu" in key else "CPU", number)
+    if is_tracer_device(device):  # a GPU, but which is not said
+        end = min(at for at in (device.find("/stream:"), device.find("/memcpy")) if at >= 0)
+        return _of_processor(device, end, end, "GPU", None)
+    return _of_no_processor(device)
 
 
-def _of_processor(device: str, found: re.Match[str], processor: str) -> DeviceName:
-    prefix, unit, rest = device[: found.start()], device[: found.end()], device[found.end() :]
-    stream = ""
+def _of_processor(device: str, start: int, end: int, processor: str, number: int | None) -> DeviceName:
+    prefix, unit, rest = device[:start], device[:end], device[end:]
     for separator in ("/stream:", "/stream#"):
-        _, separated, after = rest.partition(separator)
+        _, separated, stream = rest.partition(separator)
         if separated:
-            stream = after
             all_streams = separator == "/stream:" and stream == "all"
             kind = Kind.ALL_STREAMS if all_streams else Kind.STREAM
+            track = "all streams" if all_streams else f"stream {stream or '(no number)'}"
             break
     else:
-        kind = Kind.OTHER if "/sync" in rest or "stream" in rest else Kind.HOST
-        kind = Kind.COPIES if "/memcpy" in rest else kind
-    tracks = {
-        Kind.HOST: "ops",
-        Kind.STREAM: f"stream {stream}",
-        Kind.ALL_STREAMS: "all streams",
-        Kind.COPIES: "copies",
-        Kind.OTHER: rest.removeprefix("/"),
-    }
-    number = int64(found[1])
-    words = [_rank(prefix), processor, "" if number is None else str(number), tracks[kind]]
-    readable = " ".join(word for word in words if word)
-    return DeviceName(kind, kind != Kind.HOST, prefix, unit, stream, tracks[kind], readable)
+        kind = Kind.COPIES if "/memcpy" in rest else Kind.OTHER
+        track = "copies" if kind == Kind.COPIES else rest[1:] if rest.startswith("/") and len(rest) > 1 else "ops"
+    on_gpu = kind != Kind.OTHER or "/sync" in rest or "stream" in rest
+    process_kind = ProcessKind.GPU if processor == "GPU" else ProcessKind.HOST
+    return DeviceName(process_kind, kind, on_gpu, prefix, unit, _process_name(prefix, processor, number), track)
+
+
+def _of_no_processor(device: str) -> DeviceName:
+    """Threads of a host, a process of the machine, or what else there was to draw."""
+    before, host, _ = device.partition("/host:")
+    process_kind, prefix, track = ProcessKind.HOST, "", "ops"
+    if host:
+        prefix, process, track = before, _process_name(before, "host", None), "host threads"
+    elif device.startswith("/process:"):
+        process = "process " + device.removeprefix("/process:")
+    else:
+        process_kind = ProcessKind.OTHER
+        process, slash, rest = (device[1:], "", "") if device.startswith("/") else device.partition("/")
+        track = rest if slash else track
+    return DeviceName(process_kind, Kind.OTHER, False, prefix, device, process or "(no name)", track)
+
+
+def _process_name(prefix: str, processor: str, number: int | None) -> str:
+    return " ".join(word for word in (_rank(prefix), processor, "" if number is None else str(number)) if word)
 
 
 def _rank(prefix: str) -> str:

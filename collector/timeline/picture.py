@@ -27,6 +27,7 @@ from collector.timeline.activity import (
 from collector.timeline.lanes import Lanes
 from collector.timeline.launches import Launches
 from collector.timeline.series import count_busy, estimated_memory, recorded_memory, running_total
+from collector.timeline.track_order import MEMORY, TrackOrder, shown_key
 
 LARGEST_TIME_NS = 1 << 53
 """Viewers keep µs in doubles: up to here every ns is exact. It is 104 days."""
@@ -34,7 +35,6 @@ FAR_NS = LARGEST_TIME_NS // 4
 """Starts further than this from the middle one are no part of the step."""
 
 _SAMPLES = 1001
-_FIRST_TID = 1_000_000
 _COLOURS = {"memcpy": "rail_response", "memset": "olive", "api": "grey", "sync": "thread_state_sleeping"}
 _READABLE_KEYS = {
     "regs": "registers",
@@ -129,12 +129,10 @@ class _Picture:
         self.middle = self._middle()
         self._survey()
         self._select()
-        self.next_pid = 1
-        self.next_tid = max(_FIRST_TID, 1 + 2 * len(self.groups) + 2)
+        self.order = TrackOrder([MEMORY, *(group.device for group in self.groups)])
+        self.begun_pids: set[int] = set()
         self.next_flow = 1
-        self.process_index = 0
-        self.track_index = 0
-        self.place = (1, _FIRST_TID)
+        self.place = (0, 0)
         self.launches = Launches()
         self.busy: list[list[list[int]]] = []
         self.copies: list[tuple[str, int, int, int]] = []
@@ -169,12 +167,8 @@ class _Picture:
             and (keep is None or keep(group.device))
         ]
 
-        def order(group: Group) -> tuple[Any, ...]:
-            name = group.name
-            unit, stream = name.unit.encode(), name.stream.encode()
-            return name.on_gpu, name.prefix.encode(), len(unit), unit, name.kind, len(stream), stream
-
-        return sorted(groups, key=order)
+        # Calls before what they launched; within a process in the order of its rows.
+        return sorted(groups, key=lambda group: (group.name.on_gpu, shown_key(group.name, group.device)))
 
     def _nodes(self) -> Iterator[tuple[Group, Any]]:
         return ((group, node) for group in self.groups for part in group.parts for node in part.node_stats)
@@ -279,8 +273,8 @@ class _Picture:
                 memory_drawn = True
                 yield from self._memory()
             yield from self._group(group)
-            last_of_unit = index + 1 == len(self.groups) or self.groups[index + 1].name.unit != group.name.unit
-            if counts and group.name.on_gpu and last_of_unit:
+            last = index + 1 == len(self.groups) or self.groups[index + 1].name.process != group.name.process
+            if counts and group.name.on_gpu and last:
                 yield from self._counters(group)
         if not memory_drawn:
             yield from self._memory()
@@ -295,22 +289,22 @@ class _Picture:
             )
 
     def _process(self, name: str) -> Iterator[str]:
-        pid = self.next_pid
-        self.next_pid += 1
-        yield _metadata("process_name", pid, None, "name", name)
+        pid = self.order.pid(name)
+        if pid in self.begun_pids:
+            return
+        self.begun_pids.add(pid)
+        yield _metadata("process_name", pid, None, name=name)
         if self.options.label:
-            yield _metadata("process_labels", pid, None, "labels", self.options.label)
-        yield _metadata("process_sort_index", pid, None, "sort_index", self.process_index)
-        self.process_index += 1
+            yield _metadata("process_labels", pid, None, labels=self.options.label)
+        yield _metadata("process_sort_index", pid, None, sort_index=pid)
 
     def _group(self, group: Group) -> Iterator[str]:
         if group.name.kind == Kind.STREAM:
             self.busy.append([])
         if not group.nodes:
             return
-        pid = self.next_pid
-        name = group.name.readable or "(no name)"
-        yield from self._process(name if name == group.device else f"{name} ({group.device})")
+        pid = self.order.pid(group.name.process)
+        yield from self._process(group.name.process)
         rows = Rows(group.name.track)
         threads: dict[int, Rows] = {}
         for item in group.nodes:
@@ -320,16 +314,12 @@ class _Picture:
                 rows = threads.setdefault(thread, Rows(_thread_name(group, thread), os_thread=True))
             row = _row(rows, start, end)
             if row not in rows.tids:
-                rows.tids[row] = self.next_tid
-                self.next_tid += 1
-                yield from self._track(pid, rows.tids[row], f"{rows.name} lane {row + 1}" if row else rows.name)
+                tid = rows.tids[row] = self.order.take_tid(group.device)
+                name = f"{rows.name} lane {row + 1}" if row else rows.name
+                yield _metadata("thread_name", pid, tid, name=name, device=group.device)
+                yield _metadata("thread_sort_index", pid, tid, sort_index=tid)
             self.place = pid, rows.tids[row]
             yield from self._slice(group, item, start, end)
-
-    def _track(self, pid: int, tid: int, name: str) -> Iterator[str]:
-        yield _metadata("thread_name", pid, tid, "name", name)
-        yield _metadata("thread_sort_index", pid, tid, "sort_index", self.track_index)
-        self.track_index += 1
 
     def _slice(self, group: Group, item: Drawable, start: int, end: int) -> Iterator[str]:
         activity = _activity(group, item.node)
@@ -393,11 +383,8 @@ class _Picture:
         self.busy, self.copies = [], []
         if not busy and not kinds:
             return
-        name = group.name
-        pid = self.next_pid
-        yield from self._process(
-            f"{name.readable.removesuffix(name.track)}counters" + (f" ({name.unit})" if name.unit else "")
-        )
+        pid = self.order.pid(group.name.process)
+        yield from self._process(group.name.process)
         yield from self._series(pid, "busy streams", "streams", busy)
         for kind, changes in kinds.items():
             yield from self._series(pid, f"{kind} in flight", "bytes", running_total(changes))
@@ -406,14 +393,12 @@ class _Picture:
         hosts = [part for group in self.groups if not group.name.on_gpu for part in group.parts]
         nodes = [node for part in hosts for node in part.node_stats]
         recorded = recorded_memory(nodes, self._is_plausible) if self.has_allocator_memory else {}
-        pid = None
+        pid = self.order.pid(MEMORY)
         for allocator, changes in (recorded or estimated_memory(nodes, self._is_plausible)).items():
             points = running_total([(max(time - self.base, 0), num_bytes) for time, num_bytes in changes])
             if not points:
                 continue
-            if pid is None:
-                pid = self.next_pid
-                yield from self._process("memory")
+            yield from self._process(MEMORY)
             name = f"memory {allocator or '(no name)'}" + ("" if recorded else " (estimated)")
             yield from self._series(pid, name, "bytes", points)
 
@@ -469,10 +454,10 @@ def _arguments(activity: Activity, item: Drawable) -> str:
     return ',"args":{' + ",".join(f'"{key}":{value}' for key, value in values.items()) + "}" if values else ""
 
 
-def _metadata(event: str, pid: int, tid: int | None, key: str, value: str | int) -> str:
-    shown = _json(value) if isinstance(value, str) else str(value)
+def _metadata(event: str, pid: int, tid: int | None, **arguments: str | int) -> str:
     thread = "" if tid is None else f',"tid":{tid}'
-    return f'{{"ph":"M","name":"{event}","pid":{pid}{thread},"args":{{"{key}":{shown}}}}}'
+    shown = (f'"{key}":{_json(value) if isinstance(value, str) else value}' for key, value in arguments.items())
+    return f'{{"ph":"M","name":"{event}","pid":{pid}{thread},"args":{{{",".join(shown)}}}}}'
 
 
 def _json(text: str) -> str:

@@ -96,16 +96,18 @@ void ChromeWriter::OnProcess(const Process& process) {
     output_.Append("}}");
   }
   AppendMetadata(process.pid, 0, "process_sort_index", "sort_index");
-  output_.AppendNumber(process.sort_index);
+  output_.AppendNumber(process.pid);
   output_.Append("}}");
 }
 
 void ChromeWriter::OnTrack(const Track& track) {
   AppendMetadata(track.pid, track.tid, "thread_name", "name");
   AppendString(track.name);
+  output_.Append(",\"device\":");
+  AppendString(track.device);
   output_.Append("}}");
   AppendMetadata(track.pid, track.tid, "thread_sort_index", "sort_index");
-  output_.AppendNumber(track.sort_index);
+  output_.AppendNumber(track.tid);
   output_.Append("}}");
 }
 

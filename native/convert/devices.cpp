@@ -41,74 +41,99 @@ std::string Rank(std::string_view prefix) {
   return rank;
 }
 
+// "worker 3 GPU 0"; a number below 0 is not said.
+std::string ProcessName(std::string_view prefix, std::string_view processor, int64_t number) {
+  std::string name = Rank(prefix);
+  if (!name.empty()) name.push_back(' ');
+  name.append(processor);
+  if (number >= 0) name.append(" ").append(std::to_string(number));
+  return name;
+}
+
+// A device that names no processor: threads of a host, a process of the machine, or what else there was to draw.
+DeviceName OfNoProcessor(std::string_view device) {
+  DeviceName name;
+  name.unit = device;
+  name.track = "ops";
+  if (const size_t host = device.find("/host:"); host != npos) {
+    name.process_kind = ProcessKind::kHost;
+    name.prefix = device.substr(0, host);
+    name.process = ProcessName(name.prefix, "host", -1);
+    name.track = "host threads";
+    return name;
+  }
+  constexpr std::string_view kProcess = "/process:";
+  if (device.substr(0, kProcess.size()) == kProcess) {
+    name.process_kind = ProcessKind::kHost;
+    name.process = "process " + std::string(device.substr(kProcess.size()));
+  } else if (!device.empty() && device.front() == '/') {
+    name.process = device.substr(1);
+  } else {
+    const size_t slash = device.find('/');
+    name.process = device.substr(0, slash);
+    if (slash != npos) name.track = device.substr(slash + 1);
+  }
+  if (name.process.empty()) name.process = "(no name)";
+  return name;
+}
+
+void ReadDeviceKind(std::string_view rest, DeviceName& name) {
+  if (const size_t at = rest.find("/stream:"); at != npos) {
+    name.stream = rest.substr(at + 8);
+    name.kind = name.stream == "all" ? DeviceKind::kAllStreams : DeviceKind::kStream;
+  } else if (const size_t numbered = rest.find("/stream#"); numbered != npos) {
+    name.stream = rest.substr(numbered + 8);
+    name.kind = DeviceKind::kStream;
+  } else if (Contains(rest, "/memcpy")) {
+    name.kind = DeviceKind::kCopies;
+  }
+  name.on_gpu = name.kind != DeviceKind::kOther || Contains(rest, "/sync") || Contains(rest, "stream");
+  switch (name.kind) {
+    case DeviceKind::kStream:
+      name.track = "stream " + std::string(name.stream.empty() ? "(no number)" : name.stream);
+      break;
+    case DeviceKind::kAllStreams:
+      name.track = "all streams";
+      break;
+    case DeviceKind::kCopies:
+      name.track = "copies";
+      break;
+    case DeviceKind::kOther:
+      name.track = rest.size() > 1 && rest.front() == '/' ? rest.substr(1) : "ops";
+      break;
+  }
+}
+
 }  // namespace
 
 DeviceName ParseDeviceName(std::string_view device) {
-  DeviceName name;
   size_t unit_start = npos;
-  size_t ordinal_start = npos;
-  bool is_gpu = false;
+  size_t number_start = npos;
+  bool is_gpu = true;
   for (const std::string_view key : {"/device:gpu:", "/gpu:", "/device:cpu:", "/cpu:"}) {
     unit_start = FindIgnoringCase(device, key);
     if (unit_start != npos) {
-      ordinal_start = unit_start + key.size();
+      number_start = unit_start + key.size();
       is_gpu = key.find("gpu") != npos;
       break;
     }
   }
-  if (unit_start == npos) {
-    name.kind = Contains(device, "/host:") ? ProcessKind::kHost : ProcessKind::kOther;
-    name.unit = device;
-    name.on_gpu = IsTracerDevice(device);
-    if (name.on_gpu) name.kind = Contains(device, "/memcpy") ? ProcessKind::kCopies : ProcessKind::kStream;
-    name.readable = name.kind == ProcessKind::kHost ? "host threads" : std::string(device);
-    name.track = name.kind == ProcessKind::kHost ? "host threads" : name.on_gpu ? "activities" : "ops";
-    return name;
+  if (unit_start == npos && !IsTracerDevice(device)) return OfNoProcessor(device);
+  DeviceName name;
+  int64_t number = -1;
+  size_t end;
+  if (unit_start == npos) {  // a GPU, but which is not said
+    unit_start = end = std::min(device.find("/stream:"), device.find("/memcpy"));
+  } else {
+    end = number_start;
+    while (end < device.size() && device[end] >= '0' && device[end] <= '9') ++end;
+    if (std::from_chars(device.data() + number_start, device.data() + end, number).ec != std::errc()) number = -1;
   }
   name.prefix = device.substr(0, unit_start);
-  size_t end = ordinal_start;
-  while (end < device.size() && device[end] >= '0' && device[end] <= '9') ++end;
-  if (std::from_chars(device.data() + ordinal_start, device.data() + end, name.ordinal).ec != std::errc())
-    name.ordinal = -1;
   name.unit = device.substr(0, end);
-
-  const std::string_view rest = device.substr(end);
-  if (const size_t at = rest.find("/stream:"); at != npos) {
-    name.stream = rest.substr(at + 8);
-    name.kind = name.stream == "all" ? ProcessKind::kStreamAll : ProcessKind::kStream;
-  } else if (const size_t numbered = rest.find("/stream#"); numbered != npos) {
-    name.stream = rest.substr(numbered + 8);
-    name.kind = ProcessKind::kStream;
-  } else if (Contains(rest, "/memcpy")) {
-    name.kind = ProcessKind::kCopies;
-  } else if (Contains(rest, "/sync") || Contains(rest, "stream")) {
-    name.kind = ProcessKind::kOther;
-  } else {
-    name.kind = ProcessKind::kHost;
-  }
-  name.on_gpu = name.kind != ProcessKind::kHost;
-  switch (name.kind) {
-    case ProcessKind::kHost:
-      name.track = "ops";
-      break;
-    case ProcessKind::kStream:
-      name.track = "stream " + std::string(name.stream);
-      break;
-    case ProcessKind::kStreamAll:
-      name.track = "all streams";
-      break;
-    case ProcessKind::kCopies:
-      name.track = "copies";
-      break;
-    case ProcessKind::kOther:
-      name.track = std::string(rest.substr(rest.empty() || rest[0] != '/' ? 0 : 1));
-      break;
-  }
-  const std::string rank = Rank(name.prefix);
-  if (!rank.empty()) name.readable = rank + " ";
-  name.readable += is_gpu ? "GPU" : "CPU";
-  if (name.ordinal >= 0) name.readable += " " + std::to_string(name.ordinal);
-  name.readable += " " + name.track;
+  name.process_kind = is_gpu ? ProcessKind::kGpu : ProcessKind::kHost;
+  name.process = ProcessName(name.prefix, is_gpu ? "GPU" : "CPU", number);
+  ReadDeviceKind(device.substr(end), name);
   return name;
 }
 

@@ -5,19 +5,23 @@
 #include <string>
 #include <string_view>
 
-#include "convert/events.h"
-
 namespace collector::convert {
 
+// What a process of a trace stands for, in the order in which viewers should show them.
+enum class ProcessKind : uint8_t { kGpu, kOther, kHost };
+
+// What a device holds, in the order of the rows of its process.
+enum class DeviceKind : uint8_t { kStream, kAllStreams, kOther, kCopies };
+
 struct DeviceName {
-  ProcessKind kind = ProcessKind::kOther;
+  ProcessKind process_kind = ProcessKind::kOther;
+  DeviceKind kind = DeviceKind::kOther;
   bool on_gpu = false;      // what a GPU did, rather than the host
-  int64_t ordinal = -1;     // of the processor; -1: not said
   std::string_view prefix;  // "/job:worker/replica:0/task:3", or empty
   std::string_view unit;    // the processor with its prefix: "/job:worker/replica:0/task:3/gpu:0"
   std::string_view stream;  // "7", "7.2"; empty: no stream
-  std::string track;        // "stream 7", "copies", "ops"
-  std::string readable;     // "GPU 0 stream 7"; with a prefix "worker 3 GPU 0 stream 7"
+  std::string process;      // for people: "GPU 0"; with a prefix "worker 3 GPU 0"
+  std::string track;        // for people: "stream 7", "copies", "ops"
 };
 
 // Understands this project's names and those of TensorFlow's tracers of all times.

@@ -6,7 +6,7 @@
 //
 // Order of the calls, on which a visitor may rely:
 //   1. Begin, once.
-//   2. Process, before anything that belongs to it; all of a process follow each other: its tracks, slices, counters.
+//   2. Process, before anything that belongs to it.
 //   3. Track and CounterTrack, before their first slice or value.
 //   4. Slice: on one track in the order of their starts. Two slices of one track never overlap in part: the next starts
 //      where the last ended or later, or, on tracks with `nests`, lies wholly inside an open one (which then comes
@@ -32,25 +32,20 @@ inline constexpr size_t kCategories = 8;
 // As in the file: "kernel", "memcpy", ...
 std::string_view CategoryName(Category category);
 
-// What a process stands for, in the order in which viewers should sort them.
-enum class ProcessKind : uint8_t { kHost, kStream, kStreamAll, kCopies, kOther };
-
 struct Process {
-  uint32_t pid;             // unique in the file, from TellerOptions::first_pid on
-  std::string_view name;    // for people: "GPU 0 stream 7 (/gpu:0/stream:7)"
-  std::string_view device;  // as in StepStats: "/gpu:0/stream:7"
-  std::string_view label;   // a rank or step to show beside the name; may be empty
-  ProcessKind kind;
-  int64_t sort_index;
+  uint32_t pid;            // unique in the file; viewers should show processes in the order of these
+  std::string_view name;   // for people: "GPU 0", "rank 3 GPU 0", "CPU 0"
+  std::string_view label;  // a rank or step to show beside the name; may be empty
 };
 
 struct Track {
   uint32_t pid;
-  uint32_t tid;           // unique in the file over all processes, never 0, never equal to any pid
-  std::string_view name;  // "stream 7", "stream 7 lane 2", "python3 (thread 4711)"
-  int64_t sort_index;     // within the process
-  uint64_t os_thread_id;  // the thread as the operating system knows it; 0: not a thread
-  bool nests;             // slices may lie inside slices
+  uint32_t tid;             // unique in the file over all processes, never a pid; shown in the order of these
+  std::string_view name;    // "stream 7", "stream 7 lane 2", "python3 (thread 4711)"
+  std::string_view device;  // as in StepStats: "/gpu:0/stream:7"
+  uint64_t os_thread_id;    // the thread as the operating system knows it; 0: not a thread
+  bool nests;               // slices may lie inside slices
+  bool is_copies;           // repeats what streams show: closed, after the counters, where a format knows closed tracks
 };
 
 struct Argument {
@@ -119,9 +114,7 @@ struct Summary {
   uint64_t untimed = 0;   // nodes that cannot be drawn: no start, an end before the start, or far from all others
   int64_t base_ns = 0;    // wall time of time 0
   int64_t end_ns = 0;     // the last end
-  uint32_t next_pid = 0;  // for a further step in the same file
-  uint32_t next_tid = 0;
-  uint32_t next_counter_id = 0;
+  uint32_t next_counter_id = 0;  // for a further step in the same file
   uint64_t next_flow_id = 0;
 };
 

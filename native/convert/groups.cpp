@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <tuple>
 
 #include "convert/name_table.h"
+#include "convert/track_order.h"
 
 namespace collector::convert {
 
@@ -25,8 +25,8 @@ std::vector<Group> MakeGroups(const StepStats& step, const std::function<bool(st
     size_t num_nodes = 0;
     for (const Device* device : group.parts) num_nodes += device->num_nodes;
     if (num_nodes == 0) continue;
-    if (group.name.kind == ProcessKind::kStream) units_with_streams.Insert(group.name.unit);
-    if (group.name.kind == ProcessKind::kCopies) units_with_copies.Insert(group.name.unit);
+    if (group.name.kind == DeviceKind::kStream) units_with_streams.Insert(group.name.unit);
+    if (group.name.kind == DeviceKind::kCopies) units_with_copies.Insert(group.name.unit);
   }
   const auto has = [](const NameTable& units, const Group& group) {
     return units.Find(group.name.unit) != NameTable::kNone;
@@ -34,17 +34,14 @@ std::vector<Group> MakeGroups(const StepStats& step, const std::function<bool(st
   groups.erase(std::remove_if(groups.begin(), groups.end(),
                               [&](const Group& group) {
                                 const bool repeats =
-                                    group.name.kind == ProcessKind::kStreamAll && has(units_with_streams, group);
+                                    group.name.kind == DeviceKind::kAllStreams && has(units_with_streams, group);
                                 return repeats || (keep_device && !keep_device(group.device));
                               }),
                groups.end());
-  // Hosts before what they launched; then each processor's streams, by number, and its copies.
-  const auto key = [](const Group& group) {
-    const DeviceName& name = group.name;
-    return std::make_tuple(name.on_gpu, name.prefix, name.unit.size(), name.unit, name.kind, name.stream.size(),
-                           name.stream);
-  };
-  std::stable_sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) { return key(a) < key(b); });
+  // Calls before what they launched; within a process in the order of its rows.
+  std::sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
+    return a.name.on_gpu != b.name.on_gpu ? b.name.on_gpu : ComesBefore(a.name, a.device, b.name, b.device);
+  });
   uint64_t ordinal = 0;
   for (Group& group : groups) {
     group.first_ordinal = ordinal;
@@ -53,7 +50,7 @@ std::vector<Group> MakeGroups(const StepStats& step, const std::function<bool(st
       group.has_threads |= !device->thread_names.empty();
     }
     group.has_threads &= !group.name.on_gpu;
-    const bool is_copies = group.name.kind == ProcessKind::kCopies;
+    const bool is_copies = group.name.kind == DeviceKind::kCopies;
     group.takes_arrows = group.name.on_gpu && !(is_copies && has(units_with_streams, group));
     group.counts_copies = group.name.on_gpu && (is_copies || !has(units_with_copies, group));
   }

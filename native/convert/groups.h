@@ -1,4 +1,4 @@
-// The devices of a step in the order in which they are drawn.
+// The devices of a step in the order in which they are written.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct Group {
   bool in_order = true;      // of time
 };
 
-// Hosts first, then each processor's streams and its copies. Left out are devices that repeat what others hold, and
-// those for which keep_device, if there is one, says no.
+// What hosts did first, then what each GPU did. Left out are devices that repeat what others hold, and those for which
+// keep_device, if there is one, says no.
 std::vector<Group> MakeGroups(const StepStats& step, const std::function<bool(std::string_view device)>& keep_device);
 
 }  // namespace collector::convert

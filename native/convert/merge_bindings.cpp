@@ -25,14 +25,15 @@ namespace {
 // A file that is being drawn, one step after the other.
 class MergedTrace {
  public:
-  MergedTrace(py::function write, bool perfetto) : output_(std::move(write)) {
+  MergedTrace(py::function write, bool perfetto, const std::vector<std::pair<std::string, std::string>>& owned_devices)
+      : output_(std::move(write)) {
     if (perfetto) {
       perfetto_ = std::make_unique<PerfettoWriter>(output_);
     } else {
       chrome_ = std::make_unique<ChromeWriter>(output_);
     }
     TraceVisitor& writer = perfetto ? static_cast<TraceVisitor&>(*perfetto_) : *chrome_;
-    merged_ = std::make_unique<MergeVisitor>(writer);
+    merged_ = std::make_unique<MergeVisitor>(writer, TrackOrder(owned_devices));
   }
 
   // Nodes drawn and nodes without a possible time.
@@ -45,8 +46,6 @@ class MergedTrace {
     options.shift_ns = shift_ns;
     for (const auto& [name, details, wall_ns] : remarks) options.remarks.push_back({name, details, wall_ns});
     if (added_) {
-      options.first_pid = merged_->total().next_pid;
-      options.first_tid = merged_->total().next_tid;
       options.first_counter_id = merged_->total().next_counter_id;
       options.first_flow_id = merged_->total().next_flow_id;
     }
@@ -97,11 +96,11 @@ py::object SurveyStep(const py::bytes& message, bool is_run_metadata) {
   return py::make_tuple(summary.base_ns, summary.base_ns + summary.end_ns);
 }
 
-// The names of a message's devices, without a look at their nodes.
+// The names of a message's devices as bytes, without a look at their nodes.
 py::list DeviceNames(const py::bytes& message, bool is_run_metadata) {
   const StepStats step(std::string_view(message), is_run_metadata);
   py::list names;
-  for (const Device& device : step.devices()) names.append(py::bytes(device.name).attr("decode")("utf-8", "replace"));
+  for (const Device& device : step.devices()) names.append(py::bytes(device.name));
   return names;
 }
 
@@ -111,10 +110,12 @@ void BindMerge(py::module_& module) {
   module.def("survey", &SurveyStep, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
              "(first start, last end) of a message in ns since the epoch; None where no node has a possible time.");
   module.def("devices", &DeviceNames, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
-             "The names of a message's devices, in its order.");
+             "The names of a message's devices as bytes, in its order.");
   py::class_<MergedTrace>(module, "MergedTrace", "A trace file of several steps, drawn one after the other.")
-      .def(py::init<py::function, bool>(), py::arg("write"), py::kw_only(), py::arg("perfetto"),
-           "`write` is called with the file's bytes, piece by piece, as memoryviews valid during the call.")
+      .def(py::init<py::function, bool, const std::vector<std::pair<std::string, std::string>>&>(), py::arg("write"),
+           py::kw_only(), py::arg("perfetto"), py::arg("owned_devices"),
+           "`write` is called with the file's bytes, piece by piece, as memoryviews valid during the call.\n\n"
+           "`owned_devices` are the owner (str) and the device (bytes) of all that will be added: they say the order.")
       .def("add", &MergedTrace::Add, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"), py::arg("owner"),
            py::arg("base_ns"), py::arg("start_ns"), py::arg("shift_ns"), py::arg("remarks"),
            "Draw a step that begins at `start_ns`, moved by `shift_ns`, on an axis that begins at `base_ns`.\n\n"

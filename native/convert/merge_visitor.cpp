@@ -4,12 +4,6 @@
 #include <limits>
 
 namespace collector::convert {
-namespace {
-
-// Processes of one owner stay together: wider than any sort index within a step.
-constexpr int64_t kSortIndexesOfAnOwner = 1'000'000;
-
-}  // namespace
 
 void MergeVisitor::StartStep(int64_t start_ns, std::string_view owner) {
   ++step_;
@@ -20,7 +14,6 @@ void MergeVisitor::StartStep(int64_t start_ns, std::string_view owner) {
   counter_of_.clear();
   counters_told_.clear();
   last_track_ = nullptr;
-  owner_order_.try_emplace(owner_, static_cast<int64_t>(owner_order_.size()));
 }
 
 void MergeVisitor::Begin(const Summary& summary) {
@@ -37,41 +30,43 @@ void MergeVisitor::Begin(const Summary& summary) {
 }
 
 void MergeVisitor::OnProcess(const Process& process) {
-  std::string key = owner_;
-  key.push_back('\0');
-  key.append(process.device);
-  const auto [known, is_new] = pids_.try_emplace(std::move(key), process.pid);
-  pid_of_[process.pid] = known->second;
-  if (!is_new) return;
   Process described = process;
+  described.pid = pid_of_[process.pid] = order_.Pid(owner_, process.name);
+  if (!begun_pids_.insert(described.pid).second) return;
   std::string name;
   if (!owner_.empty()) {
     name = owner_ + " ";
     name.append(process.name);
     described.name = name;
   }
-  described.sort_index += owner_order_.find(owner_)->second * kSortIndexesOfAnOwner;
   writer_.OnProcess(described);
 }
 
-std::pair<MergeVisitor::Row*, bool> MergeVisitor::FreeRow(std::deque<Row>& rows, uint32_t id, int64_t time_ns) const {
+MergeVisitor::Row* MergeVisitor::FreeRow(std::deque<Row>& rows, int64_t time_ns) const {
   for (Row& row : rows) {
     if (row.last_step != step_ && row.last_end_ns <= time_ns) {
       row.last_step = step_;
-      return {&row, false};
+      return &row;
     }
   }
+  return nullptr;
+}
+
+MergeVisitor::Row* MergeVisitor::NewRow(std::deque<Row>& rows, uint32_t id) const {
   rows.push_back({id, std::numeric_limits<int64_t>::min(), step_});
-  return {&rows.back(), true};
+  return &rows.back();
 }
 
 void MergeVisitor::OnTrack(const Track& track) {
   Track described = track;
   described.pid = pid_of_.at(track.pid);
   std::deque<Row>& rows = tracks_[RowKey{described.pid, std::string(track.name)}];
-  const auto [row, is_new] = FreeRow(rows, track.tid, start_ns_);
+  Row* row = FreeRow(rows, start_ns_);
+  const bool is_new = row == nullptr;
+  if (is_new) row = NewRow(rows, order_.TakeTid(owner_, track.device));
   track_of_[track.tid] = row;
   if (!is_new) return;
+  described.tid = row->id;
   std::string name(track.name);
   if (rows.size() > 1) described.name = name += " (" + std::to_string(rows.size()) + ")";
   writer_.OnTrack(described);
@@ -98,8 +93,9 @@ void MergeVisitor::OnCounterTrack(const CounterTrack& counter) {
 MergeVisitor::Row& MergeVisitor::CounterRow(uint32_t id, int64_t time_ns) {
   const ToldCounter& told = counters_told_.at(id);
   std::deque<Row>& rows = counters_[RowKey{told.pid, told.name}];
-  const auto [row, is_new] = FreeRow(rows, id, time_ns - 1);
-  if (is_new) {
+  Row* row = FreeRow(rows, time_ns - 1);
+  if (row == nullptr) {
+    row = NewRow(rows, id);
     std::string& name = counter_names_[id] = told.name;
     if (rows.size() > 1) name += " (" + std::to_string(rows.size()) + ")";
     writer_.OnCounterTrack({told.pid, id, name, told.unit});
@@ -123,8 +119,6 @@ void MergeVisitor::End(const Summary& summary) {
   total_.slices += summary.slices;
   total_.flows += summary.flows;
   total_.values += summary.values;
-  total_.next_pid = summary.next_pid;
-  total_.next_tid = summary.next_tid;
   total_.next_counter_id = summary.next_counter_id;
   total_.next_flow_id = summary.next_flow_id;
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -15,12 +16,14 @@
 #include <utility>
 
 #include "convert/events.h"
+#include "convert/track_order.h"
 
 namespace collector::convert {
 
 class MergeVisitor : public TraceVisitor {
  public:
-  explicit MergeVisitor(TraceVisitor& writer) : writer_(writer) {}
+  // `order` knows every owner and device that will come.
+  MergeVisitor(TraceVisitor& writer, TrackOrder order) : writer_(writer), order_(std::move(order)) {}
 
   // Before each Tell. `start_ns` is the step's first start, since the file's base. `owner` (a rank, a step) keeps its
   // processes apart from others' and is put before their names; empty: there is but one.
@@ -55,19 +58,20 @@ class MergeVisitor : public TraceVisitor {
     std::string name, unit;
   };
 
-  // The row that is free from a time on, or a new one with `id`.
-  std::pair<Row*, bool> FreeRow(std::deque<Row>& rows, uint32_t id, int64_t time_ns) const;
+  // The row that is free from a time on, or null.
+  Row* FreeRow(std::deque<Row>& rows, int64_t time_ns) const;
+  Row* NewRow(std::deque<Row>& rows, uint32_t id) const;
   Row& CounterRow(uint32_t id, int64_t time_ns);
 
   TraceVisitor& writer_;
+  TrackOrder order_;
   Summary total_;
   bool begun_ = false;
   uint64_t step_ = 0;
   int64_t start_ns_ = 0;
   std::string owner_;
-  std::map<std::string, int64_t, std::less<>> owner_order_;
 
-  std::map<std::string, uint32_t, std::less<>> pids_;  // owner, zero byte, device -> pid in the file
+  std::set<uint32_t> begun_pids_;
   std::map<RowKey, std::deque<Row>> tracks_, counters_;
   std::unordered_map<uint32_t, std::string> counter_names_;
   // Of this step: what Tell calls it -> what the file calls it.

@@ -40,7 +40,9 @@ enum EventType : uint64_t { kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCount
 enum SequenceFlags : uint64_t { kNone = 0, kCleared = 1, kNeedsState = 2 };
 constexpr uint64_t kOrderedByRank = 3;     // TrackDescriptor.ChildTracksOrdering.EXPLICIT
 constexpr uint64_t kAllOrderedByRank = 1;  // TrackDescriptor.ProcessOrdering, .ThreadOrdering
-constexpr uint64_t kSequence = 1;          // all packets come from one writer
+// Of a process's children: threads by their numbers, counters, the closed track.
+constexpr int64_t kCountersRank = 1 << 30, kCopiesRank = kCountersRank + 1;
+constexpr uint64_t kSequence = 1;  // all packets come from one writer
 constexpr uint64_t kWallClock = 1, kTraceClock = 6;
 // Texts held in memory before everything interned is dropped: some ten thousand long kernel names.
 constexpr size_t kMaxInternedBytes = 8 << 20;
@@ -49,6 +51,7 @@ constexpr size_t kMaxInternedBytes = 8 << 20;
 constexpr uint64_t ProcessUuid(uint32_t pid) { return 4 * uint64_t{pid} + 1; }
 constexpr uint64_t ThreadUuid(size_t index) { return 4 * uint64_t{index} + 2; }
 constexpr uint64_t CounterUuid(uint32_t id) { return 4 * uint64_t{id} + 3; }
+constexpr uint64_t CopiesUuid(uint32_t pid) { return 4 * uint64_t{pid} + 4; }  // 8 and more
 constexpr uint64_t kInstantsUuid = 4;
 constexpr uint64_t kRootUuid = 0;
 
@@ -164,22 +167,43 @@ void PerfettoWriter::OnProcess(const Process& process) {
   PutNumber(track, field::kUuid, ProcessUuid(process.pid));
   PutBytes(track, field::kProcess, descriptor);
   PutNumber(track, field::kChildOrdering, kOrderedByRank);
-  PutSigned(track, field::kSiblingRank, process.sort_index);
+  PutSigned(track, field::kSiblingRank, process.pid);
   scratch_.clear();
   PutBytes(scratch_, field::kTrackDescriptor, track);
   WritePacket(scratch_, kNone);
 }
 
 void PerfettoWriter::OnTrack(const Track& track) {
-  std::string thread;
-  PutNumber(thread, field::kPid, track.pid);
-  PutNumber(thread, field::kTid, track.tid);
-  PutText(thread, field::kThreadName, track.name);
   std::string descriptor;
   PutNumber(descriptor, field::kUuid, OpenTrackOf(track.tid).uuid);
-  PutNumber(descriptor, field::kParentUuid, ProcessUuid(track.pid));
-  PutBytes(descriptor, field::kThread, thread);
-  PutSigned(descriptor, field::kSiblingRank, track.sort_index);
+  if (track.is_copies) {
+    BeginCopies(track.pid);
+    PutNumber(descriptor, field::kParentUuid, CopiesUuid(track.pid));
+    PutText(descriptor, field::kName, track.name);
+  } else {
+    std::string thread;
+    PutNumber(thread, field::kPid, track.pid);
+    PutNumber(thread, field::kTid, track.tid);
+    PutText(thread, field::kThreadName, track.name);
+    PutNumber(descriptor, field::kParentUuid, ProcessUuid(track.pid));
+    PutBytes(descriptor, field::kThread, thread);
+  }
+  PutSigned(descriptor, field::kSiblingRank, track.tid);
+  scratch_.clear();
+  PutBytes(scratch_, field::kTrackDescriptor, descriptor);
+  WritePacket(scratch_, kNone);
+}
+
+// The track that holds a process's rows of copies, which a viewer shows closed. Not being a thread it comes after the
+// counters; of the pages before the summer of 2026, which order both by name, because of theirs.
+void PerfettoWriter::BeginCopies(uint32_t pid) {
+  if (!pids_with_copies_.insert(pid).second) return;
+  std::string descriptor;
+  PutNumber(descriptor, field::kUuid, CopiesUuid(pid));
+  PutNumber(descriptor, field::kParentUuid, ProcessUuid(pid));
+  PutText(descriptor, field::kName, "copies");
+  PutNumber(descriptor, field::kChildOrdering, kOrderedByRank);
+  PutSigned(descriptor, field::kSiblingRank, kCopiesRank);
   scratch_.clear();
   PutBytes(scratch_, field::kTrackDescriptor, descriptor);
   WritePacket(scratch_, kNone);
@@ -226,6 +250,7 @@ void PerfettoWriter::OnCounterTrack(const CounterTrack& counter) {
   PutNumber(track, field::kParentUuid, ProcessUuid(counter.pid));
   PutText(track, field::kName, counter.name);
   PutBytes(track, field::kCounter, unit);
+  PutSigned(track, field::kSiblingRank, kCountersRank);
   scratch_.clear();
   PutBytes(scratch_, field::kTrackDescriptor, track);
   WritePacket(scratch_, kNone);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -61,6 +62,7 @@ class PerfettoWriter : public TraceVisitor {
   size_t ThreadIndex(uint32_t tid);
   // Ends the slices of a track that are over at `time_ns`.
   void EndSlices(OpenTrack& track, int64_t time_ns);
+  void BeginCopies(uint32_t pid);
   void AppendArguments(const Slice& slice);
   void WriteEvent(int64_t time_ns, bool uses_interned);
   void WritePacket(std::string_view body, uint64_t sequence_flags);
@@ -70,6 +72,7 @@ class PerfettoWriter : public TraceVisitor {
   bool described_clock_ = false;
   bool anew_ = true;  // the next packet clears what earlier ones have interned
   bool described_instants_ = false;
+  std::set<uint32_t> pids_with_copies_;
   Interned names_, categories_, keys_, texts_;
   std::vector<OpenTrack> open_tracks_;
   std::unordered_map<uint32_t, size_t> thread_index_;  // tid -> index above: small numbers make small packets

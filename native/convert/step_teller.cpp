@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "convert/repeated_labels.h"
 #include "convert/selection.h"
 #include "convert/series.h"
+#include "convert/track_order.h"
 
 namespace collector::convert {
 namespace {
@@ -54,7 +56,8 @@ class Teller {
         options_(options),
         visitor_(visitor),
         selection_(step, options, &launches_),
-        summary_(selection_.summary()) {}
+        summary_(selection_.summary()),
+        order_(OrderOf(selection_.groups())) {}
 
   // Once.
   Summary Tell();
@@ -70,11 +73,14 @@ class Teller {
     std::vector<uint32_t> tids;  // of the rows; 0: not told yet
   };
 
-  uint32_t BeginProcess(std::string_view name, std::string_view device, ProcessKind kind);
+  static TrackOrder OrderOf(const std::vector<Group>& groups);
+
+  // The process of this name, which is told before it is first used.
+  uint32_t Process(std::string_view name);
   void DrawGroup(const Group& group);
   void DrawNode(const Group& group, const Node& node, const Span& span, uint64_t ordinal);
   Rows& ThreadOf(uint32_t thread_id);
-  uint32_t TidFor(Rows& rows, const Interval& interval);
+  uint32_t TidFor(const Group& group, Rows& rows, const Interval& interval);
   Description& Describe(const Node& node, bool on_gpu);
   std::string_view HostSpellingOf(std::string_view op);
   void AddOwnArguments(const Node& node, const Span& span, Description& description) const;
@@ -92,11 +98,9 @@ class Teller {
 
   uint64_t next_flow_id_ = 1;
 
-  uint32_t next_pid_ = 0;
-  uint32_t next_tid_ = 0;
+  TrackOrder order_;
+  std::set<uint32_t> begun_pids_;
   uint32_t next_counter_id_ = 0;
-  int64_t next_process_index_ = 0;
-  int64_t next_track_index_ = 0;
   uint32_t pid_ = 0;                            // of the group at hand; 0: not begun
   Rows rows_;                                   // of a group without threads
   std::unordered_map<uint32_t, Rows> threads_;  // of a group with threads
@@ -106,14 +110,12 @@ class Teller {
   RepeatedLabels labels_;
   std::optional<std::unordered_map<std::string, std::string_view>> names_with_colons_;  // by their `op`
 
-  std::vector<std::vector<Interval>> busy_;  // of the streams of the processor at hand
-  std::vector<Copy> copies_;                 // of the processor at hand
+  std::vector<std::vector<Interval>> busy_;  // of the streams of the GPU at hand
+  std::vector<Copy> copies_;                 // of the GPU at hand
 };
 
 Summary Teller::Tell() {
   const std::vector<Group>& groups = selection_.groups();
-  next_pid_ = options_.first_pid;
-  next_tid_ = std::max(options_.first_tid, options_.first_pid + 2 * static_cast<uint32_t>(groups.size()) + 2);
   next_counter_id_ = options_.first_counter_id;
   next_flow_id_ = options_.first_flow_id;
   if (options_.arrows) selection_.LinkLaunches(launches_);
@@ -125,15 +127,13 @@ Summary Teller::Tell() {
     const bool first_on_gpu = group.name.on_gpu && (i == 0 || !groups[i - 1].name.on_gpu);
     if (counts && selection_.has_memory() && first_on_gpu) DrawMemory();
     DrawGroup(group);
-    const bool last_of_unit = i + 1 == groups.size() || groups[i + 1].name.unit != group.name.unit;
-    if (counts && group.name.on_gpu && last_of_unit) DrawCounters(group);
+    const bool last_of_process = i + 1 == groups.size() || groups[i + 1].name.process != group.name.process;
+    if (counts && group.name.on_gpu && last_of_process) DrawCounters(group);
   }
   if (counts && selection_.has_memory() && (groups.empty() || !groups.back().name.on_gpu)) DrawMemory();
   for (const Remark& remark : options_.remarks) {
     visitor_.OnInstant({TimeOf(remark), remark.name, remark.details});
   }
-  summary_.next_pid = next_pid_;
-  summary_.next_tid = next_tid_;
   summary_.next_counter_id = next_counter_id_;
   summary_.next_flow_id = next_flow_id_;
   visitor_.End(summary_);
@@ -150,9 +150,17 @@ int64_t Teller::TimeOf(const Remark& remark) const {
   return std::clamp<int64_t>(time_ns, 0, kLargestTimeNs);
 }
 
-uint32_t Teller::BeginProcess(std::string_view name, std::string_view device, ProcessKind kind) {
-  const uint32_t pid = next_pid_++;
-  visitor_.OnProcess({pid, name, device, options_.process_label, kind, next_process_index_++});
+TrackOrder Teller::OrderOf(const std::vector<Group>& groups) {
+  std::vector<std::pair<std::string, std::string>> devices;
+  devices.reserve(groups.size() + 1);
+  devices.emplace_back("", TrackOrder::kMemory);
+  for (const Group& group : groups) devices.emplace_back("", group.device);
+  return TrackOrder(devices);
+}
+
+uint32_t Teller::Process(std::string_view name) {
+  const uint32_t pid = order_.Pid("", name);
+  if (begun_pids_.insert(pid).second) visitor_.OnProcess({pid, name, options_.process_label});
   return pid;
 }
 
@@ -168,7 +176,7 @@ void Teller::DrawGroup(const Group& group) {
       if (!thread.name.empty()) thread_names_[thread.id] = thread.name;
     }
   }
-  if (group.name.kind == ProcessKind::kStream) busy_.emplace_back();
+  if (group.name.kind == DeviceKind::kStream) busy_.emplace_back();
   if (group.in_order) {
     selection_.ForEachSelected(
         group, [&](const Node& node, const Span& span, uint64_t ordinal) { DrawNode(group, node, span, ordinal); });
@@ -205,22 +213,18 @@ void Teller::DrawGroup(const Group& group) {
 }
 
 void Teller::DrawNode(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
-  if (pid_ == 0) {
-    std::string name = group.name.readable.empty() ? "(no name)" : group.name.readable;
-    if (name != group.device) name.append(" (").append(group.device).append(")");
-    pid_ = BeginProcess(name, group.device, group.name.kind);
-  }
+  if (pid_ == 0) pid_ = Process(group.name.process);
   Slice slice{};
   slice.pid = pid_;
   slice.start_ns = selection_.Relative(span.start_ns);
   slice.duration_ns = span.duration_ns;
   const Interval interval{slice.start_ns, slice.start_ns + slice.duration_ns};
-  slice.tid = TidFor(group.has_threads ? ThreadOf(node.thread_id) : rows_, interval);
+  slice.tid = TidFor(group, group.has_threads ? ThreadOf(node.thread_id) : rows_, interval);
   Description& description = Describe(node, group.name.on_gpu);
   const Activity& activity = description.activity;
   if (group.name.on_gpu) {
     if (group.takes_arrows && !launches_.empty()) slice.flow_in = launches_.FlowTo(node, ordinal, group.rank);
-    if (group.name.kind == ProcessKind::kStream) {
+    if (group.name.kind == DeviceKind::kStream) {
       std::vector<Interval>& busy = busy_.back();
       if (busy.empty() || busy.back().end_ns < interval.start_ns) busy.push_back(interval);
       busy.back().end_ns = std::max(busy.back().end_ns, interval.end_ns);
@@ -267,7 +271,7 @@ Teller::Rows& Teller::ThreadOf(uint32_t thread_id) {
   return rows;
 }
 
-uint32_t Teller::TidFor(Rows& rows, const Interval& interval) {
+uint32_t Teller::TidFor(const Group& group, Rows& rows, const Interval& interval) {
   size_t row = 0;
   if (rows.nests) {
     while (!rows.open.empty() && rows.open.back() <= interval.start_ns) rows.open.pop_back();
@@ -281,10 +285,11 @@ uint32_t Teller::TidFor(Rows& rows, const Interval& interval) {
   }
   if (row >= rows.tids.size()) rows.tids.resize(row + 1, 0);
   if (rows.tids[row] == 0) {
-    rows.tids[row] = next_tid_++;
+    rows.tids[row] = order_.TakeTid("", group.device);
     std::string name = rows.name;
     if (row > 0) name.append(" lane ").append(std::to_string(row + 1));
-    visitor_.OnTrack({pid_, rows.tids[row], name, next_track_index_++, rows.os_thread_id, rows.nests && row == 0});
+    visitor_.OnTrack({pid_, rows.tids[row], name, group.device, rows.os_thread_id, rows.nests && row == 0,
+                      group.name.kind == DeviceKind::kCopies});
   }
   return rows.tids[row];
 }
@@ -372,7 +377,7 @@ void Teller::DrawMemory() {
       change.time_ns = std::max<int64_t>(0, selection_.Relative(selection_.Shifted(change.time_ns)));
     const std::vector<Point> points = RunningTotal(allocator.changes);
     if (points.empty()) continue;
-    if (pid == 0) pid = BeginProcess("memory", "", ProcessKind::kOther);
+    if (pid == 0) pid = Process(TrackOrder::kMemory);
     std::string name = "memory ";
     name.append(allocator.allocator.empty() ? std::string_view("(no name)") : allocator.allocator);
     if (allocator.estimated) name.append(" (estimated)");
@@ -380,16 +385,14 @@ void Teller::DrawMemory() {
   }
 }
 
-// Of the processor that the group belongs to, whose last it is.
+// Of the GPU that the group belongs to, whose last it is.
 void Teller::DrawCounters(const Group& group) {
   const std::vector<Point> busy = busy_.size() > 1 ? CountBusy(busy_) : std::vector<Point>();
   busy_.clear();
   std::vector<Copy> copies;
   copies.swap(copies_);
   if (busy.empty() && copies.empty()) return;
-  std::string name = group.name.readable.substr(0, group.name.readable.size() - group.name.track.size()) + "counters";
-  if (!group.name.unit.empty()) name.append(" (").append(group.name.unit).append(")");
-  const uint32_t pid = BeginProcess(name, group.name.unit, ProcessKind::kOther);
+  const uint32_t pid = Process(group.name.process);
   DrawSeries(pid, "busy streams", "streams", busy);
   NameTable kinds;  // in the order in which they first come
   std::vector<std::vector<Delta>> deltas;

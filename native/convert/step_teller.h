@@ -41,8 +41,6 @@ struct TellerOptions {
   std::optional<int64_t> base_ns;  // wall time of time 0; none: the earliest start
   int64_t shift_ns = 0;            // added to every time of the step, before the base is taken away
   std::string process_label;
-  uint32_t first_pid = 1;
-  uint32_t first_tid = 1000000;  // raised where pids would reach it
   uint32_t first_counter_id = 1;
   uint64_t first_flow_id = 1;
 };

@@ -86,6 +86,6 @@ def test_every_operation_carries_its_annotation(traced):
 def test_the_trace_has_the_streams_and_the_copies(traced):
     _, _, trace = traced
     events = trace["traceEvents"] if isinstance(trace, dict) else trace
-    names = {event["args"]["name"] for event in events if event["ph"] == "M" and event["name"] == "process_name"}
-    assert any("/gpu:0/memcpy" in name for name in names), names
-    assert sum("/gpu:0/stream:" in name for name in names) >= 3, names
+    devices = {event["args"]["device"] for event in events if event["ph"] == "M" and event["name"] == "thread_name"}
+    assert "/gpu:0/memcpy" in devices
+    assert sum("/gpu:0/stream:" in device for device in devices) >= 3, devices

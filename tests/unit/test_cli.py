@@ -91,8 +91,8 @@ def test_timeline_turns_a_step_into_a_chrome_trace(step_file, name, capsys):
     assert main(["timeline", str(step_file), "-o", str(output)]) == 0
     data = output.read_bytes()
     trace = json.loads(gzip.decompress(data) if name.endswith(".gz") else data)
-    names = {event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "process_name"}
-    assert any("/gpu:0/memcpy" in name for name in names)
+    devices = {event["args"]["device"] for event in trace["traceEvents"] if event["name"] == "thread_name"}
+    assert "/gpu:0/memcpy" in devices
     assert capsys.readouterr().err == ""
 
 

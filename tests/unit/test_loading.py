@@ -407,6 +407,25 @@ def test_a_recordings_ledger_comes_back_with_its_drawn_trace(build, tmp_path):
     )
 
 
+def test_a_row_of_a_drawn_trace_is_the_device_and_thread_it_was_drawn_from(tmp_path):
+    device = DeviceStepStats(device="/cpu:0", thread_names={4711: "thread 0 (python)"})
+    device.node_stats.add(node_name="op", all_start_nanos=1_000_000, all_end_rel_nanos=1000, thread_id=4711)
+    chrome_trace(StepStats(dev_stats=[device]), tmp_path / "trace.json")
+    [read] = load(tmp_path / "trace.json").step_stats.dev_stats
+    assert (read.device, read.node_stats[0].thread_id) == ("/cpu:0", 4711)
+
+
+def test_rows_of_older_traces_have_their_devices_in_the_names_of_processes(write):
+    events = [
+        {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "rank 3 GPU 0 stream 7 (/gpu:0/stream:7)"}},
+        {"ph": "M", "name": "thread_name", "pid": 1, "tid": 9, "args": {"name": "stream 7"}},
+        {"ph": "X", "name": "sgemm", "cat": "kernel", "pid": 1, "tid": 9, "ts": 1, "dur": 2},
+    ]
+    path = write("old.json", json.dumps({"traceEvents": events, "otherData": {"base_time_ns": "500"}}).encode())
+    gpu = "/job:worker/replica:0/task:3/gpu:0"
+    assert [device.device for device in load(path).step_stats.dev_stats] == [f"{gpu}/stream:7", f"{gpu}/stream:all"]
+
+
 def test_times_of_an_unknown_date_are_not_dated_1970(write, tmp_path):
     made = tmp_path / "made.json"
     chrome_trace(load(write("trace.json", as_json(EVENTS[2:4]))), made)

@@ -146,25 +146,31 @@ def test_lanes_are_the_first_that_are_free(seed):
 
 
 @pytest.mark.parametrize(
-    ("device", "readable", "track", "on_gpu"),
+    ("device", "process", "track", "on_gpu"),
     [
-        ("/gpu:0/stream:7", "GPU 0 stream 7", "stream 7", True),
-        ("/gpu:0/stream:all", "GPU 0 all streams", "all streams", True),
-        ("/device:GPU:1/memcpy", "GPU 1 copies", "copies", True),
-        ("/job:localhost/replica:0/task:0/device:GPU:2", "GPU 2 ops", "ops", False),
-        ("/job:worker/replica:0/task:3/gpu:1/stream:7.2", "worker 3 GPU 1 stream 7.2", "stream 7.2", True),
-        ("/job:ps/replica:1/task:3/device:CPU:0", "ps 1/3 CPU 0 ops", "ops", False),
-        ("/gpu:0 (Tesla V100)/context#1/stream#3", "GPU 0 stream 3", "stream 3", True),
-        ("/device:GPU:0/sync", "GPU 0 sync", "sync", True),
-        ("/cpu:0", "CPU 0 ops", "ops", False),
-        ("/host:CPU", "host threads", "host threads", False),
+        ("/gpu:0/stream:7", "GPU 0", "stream 7", True),
+        ("/gpu:0/stream:all", "GPU 0", "all streams", True),
+        ("/device:GPU:1/memcpy", "GPU 1", "copies", True),
+        ("/job:localhost/replica:0/task:0/device:GPU:2", "GPU 2", "ops", False),
+        ("/job:worker/replica:0/task:3/gpu:1/stream:7.2", "worker 3 GPU 1", "stream 7.2", True),
+        ("/job:ps/replica:1/task:3/device:CPU:0", "ps 1/3 CPU 0", "ops", False),
+        ("/gpu:0 (Tesla V100)/context#1/stream#3", "GPU 0", "stream 3", True),
+        ("/device:GPU:0/sync", "GPU 0", "sync", True),
+        ("/cpu:0", "CPU 0", "ops", False),
+        ("/job:worker/replica:0/task:3/host:CPU", "worker 3 host", "host threads", False),
         ("somewhere", "somewhere", "ops", False),
-        ("", "", "ops", False),
+        ("", "(no name)", "ops", False),
+        ("/gpu:0/annotations", "GPU 0", "annotations", False),
+        ("/gpu:0/stream:", "GPU 0", "stream (no number)", True),
+        ("/stream:7", "GPU", "stream 7", True),
+        ("/process:1670242", "process 1670242", "ops", False),
+        ("/Spans", "Spans", "ops", False),
+        ("Steps/rank 3", "Steps", "rank 3", False),
     ],
 )
-def test_device_names(device, readable, track, on_gpu):
+def test_device_names(device, process, track, on_gpu):
     name = parse_device_name(device)
-    assert (name.readable, name.track, name.on_gpu) == (readable, track, on_gpu)
+    assert (name.process, name.track, name.on_gpu) == (process, track, on_gpu)
 
 
 def test_kernel_details_are_taken_apart():
@@ -339,13 +345,14 @@ def test_own_face_tells_the_step():
     trace = json.loads(text)
     processes = {e["pid"]: e["args"]["name"] for e in events(text, "M") if e["name"] == "process_name"}
     threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in events(text, "M") if e["name"] == "thread_name"}
-    assert list(processes.values()) == [
-        "CPU 0 ops (/cpu:0)",
-        "GPU 0 stream 0 (/gpu:0/stream:0)",
-        "GPU 0 copies (/gpu:0/memcpy)",
-        "GPU 0 counters (/gpu:0)",
+    assert [processes[pid] for pid in sorted(processes)] == ["GPU 0", "CPU 0"]
+    assert [(processes[pid], threads[pid, tid]) for pid, tid in sorted(threads, key=lambda row: row[1])] == [
+        ("GPU 0", "stream 0"),
+        ("GPU 0", "stream 0 lane 2"),
+        ("GPU 0", "copies"),
+        ("CPU 0", "python3 (thread 4711)"),
     ]
-    assert list(threads.values()) == ["python3 (thread 4711)", "stream 0", "stream 0 lane 2", "copies"]
+    assert {processes[event["pid"]] for event in events(text, "C")} == {"GPU 0"}
     kernel = next(e for e in events(text, "X") if e["cat"] == "kernel")
     assert (kernel["name"], kernel["ts"], kernel["dur"]) == ("sgemm", 5.0, 1.001)
     assert '"ts":5.400,"dur":1.001' in text

@@ -95,8 +95,10 @@ PERFETTO_READY = """() => {
 }"""
 # The page draws only rows in sight, so the window is made high enough for all of them before its titles are read.
 PERFETTO_EXPAND = """() => {
+  window.closedAtFirst = [];
   const walk = (node) => {
     for (const child of node.children ?? []) {
+      if (child.children?.length && child.collapsed) window.closedAtFirst.push(child.name);
       child.expand?.();
       walk(child);
     }
@@ -139,6 +141,7 @@ PERFETTO_MODEL = """async (queries) => {
   return {
     load_error: dialog ? dialog.innerText : null,
     rows: titles,
+    closed: window.closedAtFirst,
     problems: await ask("select name, value from stats where value > 0 and " +
         "(severity in ('error', 'data_loss') or name like 'flow_%') order by name"),
     answers,

@@ -22,24 +22,25 @@ Place = tuple[Row, str, int]
 """A slice: its row, its name, its start in ns."""
 
 # Asked of Perfetto's engine, in Node and in its own page; the answers go to `in_perfetto` in this order.
+# Threads, and the rows of a closed track, which are none.
+ROWS_SQL = """with row as (
+    select thread_track.id, process.name as process, coalesce(thread.name, thread.tid) as name
+    from thread_track join thread using (utid) join process using (upid)
+    union all
+    select process_track.id, process.name, process_track.name from process_track join process using (upid))"""
 PERFETTO_SQL = (
-    """select process.name, coalesce(thread.name, thread.tid), slice.name, slice.ts, slice.dur
-       from slice join thread_track on slice.track_id = thread_track.id
-       join thread using (utid) join process using (upid)""",
-    """select from_process.name, coalesce(from_thread.name, from_thread.tid), begins.name, begins.ts,
-              to_process.name, coalesce(to_thread.name, to_thread.tid), ends.name, ends.ts
-       from flow join slice begins on begins.id = slice_out join slice ends on ends.id = slice_in
-       join thread_track from_track on from_track.id = begins.track_id
-       join thread from_thread on from_thread.utid = from_track.utid
-       join process from_process on from_process.upid = from_thread.upid
-       join thread_track to_track on to_track.id = ends.track_id
-       join thread to_thread on to_thread.utid = to_track.utid
-       join process to_process on to_process.upid = to_thread.upid""",
+    f"""{ROWS_SQL} select row.process, row.name, slice.name, slice.ts, slice.dur
+        from slice join row on slice.track_id = row.id""",
+    f"""{ROWS_SQL} select from_row.process, from_row.name, begins.name, begins.ts,
+               to_row.process, to_row.name, ends.name, ends.ts
+        from flow join slice begins on begins.id = slice_out join slice ends on ends.id = slice_in
+        join row from_row on from_row.id = begins.track_id
+        join row to_row on to_row.id = ends.track_id""",
     """select process.name, track.name, counter.ts, counter.value
        from counter join process_counter_track track on counter.track_id = track.id
        join process using (upid) order by counter.ts""",
-    """select slice.name, slice.ts from slice
-       where slice.track_id not in (select id from thread_track)""",
+    f"""{ROWS_SQL} select slice.name, slice.ts from slice
+        where slice.track_id not in (select id from row)""",
     "select count(*) from flow",
     "select count(*) from counter",
 )
@@ -55,6 +56,8 @@ class Picture:
     counters: dict[tuple[str, str], list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     """Process and counter -> time and value, in the order of time."""
     marks: Counter[tuple[str, int]] = field(default_factory=Counter)
+    devices: dict[Row, str] = field(default_factory=dict, compare=False)
+    """What a row's device is called in StepStats, where a file says it."""
 
     @property
     def num_slices(self) -> int:
@@ -75,12 +78,12 @@ class Picture:
             picture.arrows[(row, cut(name), at), (other_row, cut(other), other_at)] += number
         return picture
 
-    def by_process(self) -> dict[str, Counter[tuple[int, int]]]:
-        """Process -> start and duration of its slices, whatever their row."""
+    def by_device(self) -> dict[str, Counter[tuple[int, int]]]:
+        """Device -> start and duration of its slices, whatever their row."""
         found: dict[str, Counter[tuple[int, int]]] = defaultdict(Counter)
-        for (process, _), slices in self.rows.items():
+        for row, slices in self.rows.items():
             for (_, start_ns, duration_ns), number in slices.items():
-                found[process][start_ns, duration_ns] += number
+                found[self.devices[row]][start_ns, duration_ns] += number
         return dict(found)
 
 
@@ -105,6 +108,11 @@ def written(path: Path) -> Picture:
     processes = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
     threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     picture, begins, ends = Picture(), {}, {}
+    picture.devices = {
+        (processes[event["pid"]], event["args"]["name"]): event["args"]["device"]
+        for event in events
+        if event["name"] == "thread_name"
+    }
     for event in events:
         match event["ph"]:
             case "X":

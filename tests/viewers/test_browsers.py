@@ -11,7 +11,10 @@ row, both ends of each arrow, each value of each counter, and nothing reported a
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -24,58 +27,81 @@ pytestmark = pytest.mark.slow
 RECORDED = "gpu_traces/hta/a100_alexnet.json.gz"
 OF_TENSORFLOW = "tf/inputs/gpu_mlp_adam/run_meta_0.pb.gz"
 
-# What our own face calls the processes of each step, and their rows: hosts first, then streams by number, then copies.
-# The steps themselves follow the first host.
+MERGED = "eight simulated ranks"
+RANKS = range(8)
+
+# What our own face calls the processes of each step, and their rows: GPUs first, each with its streams by number, what
+# else belongs to it, and its copies; then what belongs to no processor; then hosts.
 ROWS = {
     RECORDED: [
-        ("/Spans", ["ops"]),
-        ("Steps", ["ops"]),
-        ("CPU 0 ops (/cpu:0)", ["thread 2869224 (python3.10)"]),
-        ("GPU 0 stream 7 (/gpu:0/stream:7)", ["stream 7"]),
-        ("GPU 0 stream 20 (/gpu:0/stream:20)", ["stream 20"]),
-        ("GPU 0 copies (/gpu:0/memcpy)", ["copies"]),
-        ("GPU 0 sync (/gpu:0/sync)", ["sync"]),
-        ("GPU 0 counters (/gpu:0)", []),
+        ("GPU 0", ["stream 7", "stream 20", "sync", "copies"]),
+        ("Steps", ["steps"]),
+        ("profiler", ["ops"]),
+        ("CPU 0", ["thread 2869224 (python3.10)"]),
     ],
     OF_TENSORFLOW: [
         (
-            "CPU 0 ops (/job:localhost/replica:0/task:0/device:CPU:0)",
-            ["ops", *(f"ops lane {lane}" for lane in range(2, 7))],
+            "GPU 0",
+            [
+                "stream 7",
+                *(f"stream 7 lane {lane}" for lane in range(2, 19)),
+                "ops",
+                *(f"ops lane {lane}" for lane in range(2, 20)),
+                "copies",
+            ],
         ),
-        ("Steps", ["ops"]),
-        (
-            "GPU 0 ops (/job:localhost/replica:0/task:0/device:GPU:0)",
-            ["ops", *(f"ops lane {lane}" for lane in range(2, 20))],
-        ),
-        ("GPU 1 ops (/job:localhost/replica:0/task:0/device:GPU:1)", ["ops"]),
+        ("GPU 1", ["ops"]),
+        ("Steps", ["steps"]),
         ("memory", []),
-        ("GPU 0 stream 7 (/gpu:0/stream:7)", ["stream 7", *(f"stream 7 lane {lane}" for lane in range(2, 19))]),
-        ("GPU 0 copies (/gpu:0/memcpy)", ["copies"]),
+        ("CPU 0", ["ops", *(f"ops lane {lane}" for lane in range(2, 7))]),
+    ],
+    MERGED: [
+        *((f"worker {rank} GPU 0", ["stream 7", "stream 13", "stream 20", "copies"]) for rank in RANKS),
+        ("Steps", [f"rank {rank}" for rank in RANKS]),
+        *((f"worker {rank} CPU 0", [f"MainThread (thread {threading.get_native_id()})"]) for rank in RANKS),
     ],
 }
 COUNTERS = {
     RECORDED: {
-        "GPU 0 counters (/gpu:0)": [("busy streams", "streams"), ("HtoD in flight", "bytes")],
+        "GPU 0": [("busy streams", "streams"), ("HtoD in flight", "bytes")],
     },
     OF_TENSORFLOW: {
-        "memory": [("memory cpu", "bytes"), ("memory gpu_host_bfc", "bytes"), ("memory GPU_0_bfc", "bytes")],
+        "memory": [("memory GPU_0_bfc", "bytes"), ("memory gpu_host_bfc", "bytes"), ("memory cpu", "bytes")],
+    },
+    MERGED: {
+        f"worker {rank} GPU 0": [
+            ("busy streams", "streams"),
+            ("HtoD in flight", "bytes"),
+            ("DtoH in flight", "bytes"),
+        ]
+        for rank in RANKS
     },
 }
-SLICES = {RECORDED: 888, OF_TENSORFLOW: 194}
-ARROWS = {RECORDED: 139, OF_TENSORFLOW: 86}
+SLICES = {RECORDED: 888, OF_TENSORFLOW: 194, MERGED: 8 * (64 + 1)}
+ARROWS = {RECORDED: 139, OF_TENSORFLOW: 86, MERGED: 8 * (9 + 2)}
 # Where two calls touch, catapult takes the first. Only calls that wait are shown so (see chrome_writer.cpp), and only
 # where times are whole microseconds, as in this recording: here two cudaStreamWaitEvent after a cudaEventRecord.
-ASTRAY = {RECORDED: [("cudaEventRecord", 43_379_020_000), ("cudaEventRecord", 43_379_029_000)], OF_TENSORFLOW: []}
+ASTRAY = {
+    RECORDED: [("cudaEventRecord", 43_379_020_000), ("cudaEventRecord", 43_379_029_000)],
+    OF_TENSORFLOW: [],
+    MERGED: [],
+}
 
 
 @pytest.fixture(scope="module")
-def own(shared, tmp_path_factory):
+def own(shared, load_module, tmp_path_factory):
     """`own(name, suffix)`: our own face's file of a step."""
     folder = tmp_path_factory.mktemp("own")
 
+    @functools.cache
+    def inputs(name):
+        if name != MERGED:
+            return [shared / "data" / name]
+        return load_module(Path(__file__).parent / "simulated_ranks.py").trace_ranks(folder, len(RANKS))
+
     def draw(name, suffix):
         path = folder / f"{name.replace('/', '_')}.{suffix}"
-        return path if path.exists() else merge([shared / "data" / name], path).output
+        return path if path.exists() else merge(inputs(name), path, clock_offsets="estimate").output
 
     return draw
 
@@ -100,7 +126,9 @@ def rows_of(processes):
     ]
 
 
-@pytest.mark.parametrize(("name", "suffix"), [(RECORDED, "json"), (RECORDED, "json.gz"), (OF_TENSORFLOW, "json")])
+@pytest.mark.parametrize(
+    ("name", "suffix"), [(RECORDED, "json"), (RECORDED, "json.gz"), (OF_TENSORFLOW, "json"), (MERGED, "json")]
+)
 def test_catapult_shows_our_own_trace(catapult, pictures, own, name, suffix):
     seen = catapult(own(name, suffix))
     assert (seen["load_error"], seen["import_warnings"], seen["page_errors"]) == (None, [], [])
@@ -135,7 +163,7 @@ def test_t1_catapult_keeps_kernels_that_overlap_apart(catapult, pictures, own):
         depth
         for process in seen["processes"]
         for thread in process["threads"]
-        if "stream" in process["name"]
+        if "stream" in thread["name"]
         for *_, depth in thread["slices"]
     )
     assert depths == {0: 300}
@@ -165,42 +193,56 @@ def test_catapult_shows_the_compatible_trace(catapult, pictures, compatible):
     assert seen["objects"] == 97
 
 
-def shown_rows(wanted, name, suffix):
+def shown_rows(events, wanted, name, suffix):
     """The rows of Perfetto's page, v52: processes with more slices come first, then by name; rows by number.
 
-    A page that knows `process_sort_index` (since v53) and its like for native traces shows ROWS' own order.
+    A page that knows `process_sort_index` (since v53) and its like for native traces shows ROWS' order of processes.
+    Within a process the counters follow the threads; what is no thread follows them in the order of the names.
     """
-    slices = Counter({process: sum(row.values()) for process, row in wanted.by_process().items()})
-    in_file = sorted((process for process, _ in ROWS[name]), key=lambda process: process == "Steps")
-    pids = {process: number for number, process in enumerate(in_file, 1)}
+    slices = Counter({process: 0 for process, _ in ROWS[name]})
+    for (process, _), row in wanted.rows.items():
+        slices[process] += row.total()
+    pids = {event["args"]["name"]: event["pid"] for event in events if event["name"] == "process_name"}
+    tids = {(event["pid"], event["args"]["name"]): event["tid"] for event in events if event["name"] == "thread_name"}
     threads = dict(ROWS[name])
-    tids = iter(range(1_000_000, 2_000_000))
-    numbers = {(process, row): next(tids) for process, row in wanted.rows}
     if suffix == "pftrace":
         yield from [(0, "System"), (1, "Clock Snapshots"), (0, "Global Track Events"), (1, "Marks")]
     else:
         yield 0, "Unnamed SliceTrack"  # marks of the whole trace, such as a step's begin
     for process in sorted(threads, key=lambda process: (-slices[process], process)):
-        yield 0, f"{process.removeprefix('/')} {pids[process]}"
-        for row in sorted(threads[process], key=lambda row: numbers[process, row]):
-            yield 1, f"{row} {numbers[process, row]}"
+        yield 0, f"{process} {pids[process]}"
+        for row in threads[process]:
+            if suffix != "pftrace" or row != "copies":
+                yield 1, f"{row} {tids[pids[process], row]}"
         counters = COUNTERS[name].get(process, [])
         if suffix == "pftrace":
             yield from sorted((1, counter) for counter, _ in counters)
+            if "copies" in threads[process]:
+                yield from [(1, "copies"), (2, "copies")]
         else:
             yield from sorted(((1, f"{counter} {unit}") for counter, unit in counters), key=lambda row: row[1].lower())
 
 
 @pytest.mark.parametrize(
     ("name", "suffix"),
-    [(RECORDED, "json"), (RECORDED, "json.gz"), (RECORDED, "pftrace"), (OF_TENSORFLOW, "json")],
+    [
+        (RECORDED, "json"),
+        (RECORDED, "json.gz"),
+        (RECORDED, "pftrace"),
+        (OF_TENSORFLOW, "json"),
+        (MERGED, "json"),
+        (MERGED, "pftrace"),
+    ],
 )
 def test_perfettos_page_shows_our_own_trace(perfetto_ui, pictures, own, name, suffix):
     seen = perfetto_ui(own(name, suffix), *pictures.PERFETTO_SQL)
     assert (seen["load_error"], seen["problems"], seen["page_errors"]) == (None, [], [])
     wanted = pictures.written(own(name, "json"))
     assert pictures.in_perfetto(seen["answers"], units=suffix != "pftrace") == wanted
-    assert [tuple(row) for row in seen["rows"]] == list(shown_rows(wanted, name, suffix))
+    events = pictures.events_of(own(name, "json"))
+    assert [tuple(row) for row in seen["rows"]] == list(shown_rows(events, wanted, name, suffix))
+    with_copies = sum("copies" in rows for _, rows in ROWS[name])
+    assert seen["closed"].count("copies") == (with_copies if suffix == "pftrace" else 0)
 
 
 def test_t4_perfettos_page_shows_the_compatible_trace_and_cuts_its_names(perfetto_ui, pictures, compatible):

@@ -19,10 +19,13 @@ FORMATS = ("json", "pftrace")
 EPOCH_NS = 1_700_000_000_000_001_245
 
 SLICES = """
-select process.name, thread.name, slice.name, slice.ts, slice.dur, slice.category
-from slice left join thread_track on slice.track_id = thread_track.id
-left join thread using (utid) left join process using (upid)
-where process.name is not null order by 1, 2, 4, 5, 3"""
+with row as (
+    select thread_track.id, process.name as process, thread.name
+    from thread_track join thread using (utid) join process using (upid)
+    union all
+    select process_track.id, process.name, process_track.name from process_track join process using (upid))
+select row.process, row.name, slice.name, slice.ts, slice.dur, slice.category
+from slice join row on slice.track_id = row.id order by 1, 2, 4, 5, 3"""
 COUNTERS = """
 select process.name, counter_track.name, counter.ts, counter.value
 from counter join process_counter_track counter_track on counter.track_id = counter_track.id
@@ -78,9 +81,8 @@ def test_both_formats_show_exactly_what_is_in_the_step(perfetto, pictures, share
     wanted = pictures.written(report.output)
     assert wanted.num_slices == sum(each.slices for each in report.inputs) + 1  # and the step itself
     if name not in HALF_DRAWN:
-        # "GPU 0 stream 7 (/gpu:0/stream:7)"; a device that has no better name than its own is called that.
-        drawn = {process.rpartition(" (")[2].removesuffix(")"): done for process, done in wanted.by_process().items()}
-        del drawn["Steps"]
+        drawn = wanted.by_device()
+        del drawn["Steps/steps"]
         assert drawn == pictures.work(step.step_stats)
 
     view = perfetto(report.output, *pictures.PERFETTO_SQL, THREADS)
@@ -92,11 +94,12 @@ def test_both_formats_show_exactly_what_is_in_the_step(perfetto, pictures, share
         (begin, row, at) for begin, (row, _, at) in wanted.arrows.elements()
     )
     assert len(set(named := [tid for tid, _, name in view.answers[-1] if name])) == len(named) == len(wanted.rows)
+    threads = [row for row, device in wanted.devices.items() if not device.endswith("/memcpy")]
 
     view = perfetto(merge([step], tmp_path / "trace.pftrace").output, *pictures.PERFETTO_SQL, THREADS)
     assert (view.load_errors, view.problems) == ([], {})
     assert pictures.in_perfetto(view.answers[:-1], units=False) == wanted.cut_at_zero_bytes()
-    assert len(set(named := [tid for tid, _, name in view.answers[-1] if name])) == len(named) == len(wanted.rows)
+    assert len(set(named := [tid for tid, _, name in view.answers[-1] if name])) == len(named) == len(threads)
 
 
 @pytest.mark.parametrize("name", RECORDED[:3])
@@ -119,8 +122,7 @@ def test_arrows_lead_from_the_call_to_what_it_caused(pictures, shared, tmp_path,
         if (call := calls.get(node.correlation_id))
     )
     assert caused == Counter(
-        (call, at, process.rpartition(" (")[2].removesuffix(")"), start)
-        for (_, call, at), ((process, _), _, start) in wanted.arrows.elements()
+        (call, at, wanted.devices[row], start) for (_, call, at), (row, _, start) in wanted.arrows.elements()
     )
 
 
@@ -233,7 +235,7 @@ def draw(tmp_path, suffix, *devices):
 
 
 def work_slices(view):
-    return [row for row in view.answers[0] if "stream" in row[0]]
+    return [row for row in view.answers[0] if "GPU" in row[0]]
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -275,10 +277,8 @@ def test_t4_process_names_are_readable_where_the_page_cuts_at_slashes(perfetto, 
         ("/job:worker/replica:0/task:3/device:GPU:1/stream:7", kernels, {}),
         ("/gpu:0/stream:7", kernels, {}),
     )
-    [names] = perfetto(trace, "select name from process where name like '%stream%'").answers
-    assert len(names) == 2
-    assert not any(name.startswith("/") for [name] in names)
-    assert {"GPU 1" in name for [name] in names} == {True, False}
+    [names] = perfetto(trace, "select name from process where name like '%GPU%' order by name").answers
+    assert names == [["GPU 0"], ["worker 3 GPU 1"]]
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
