@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gzip
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from collector.errors import OutputError
 from collector.surrogates import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_GZIP_LEVEL = 6
+"""That of gzip's own command: at 9 a trace takes 3 to 5 times as long and is 8 % smaller."""
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
@@ -51,6 +55,19 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def packed(file: BinaryIO, path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """``file`` itself, or a gzip stream into it where ``path``, its name, ends in ``.gz``.
+
+    Without a name and a time in its header, equal contents are equal files.
+    """
+    if Path(path).suffix.lower() != ".gz":
+        yield file
+        return
+    with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=_GZIP_LEVEL) as stream:
+        yield cast("BinaryIO", stream)
 
 
 def check_writable(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -> None:

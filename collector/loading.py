@@ -82,6 +82,14 @@ class LoadedTrace:
     rank: int | None = None
     """The rank among many processes, where a profiler's trace states it."""
 
+    def __repr__(self) -> str:
+        """One line; the step itself may have millions."""
+        devices = self.step_stats.dev_stats
+        num_nodes = sum(len(device.node_stats) for device in devices)
+        held = f"{len(devices):,} device{'s' * (len(devices) != 1)}, {num_nodes:,} node{'s' * (num_nodes != 1)}"
+        incomplete = ", not all of it could be read" if self.warning else ""
+        return f"<LoadedTrace {os.fspath(self.path)!r}: {self.kind}, {held}{incomplete}>"
+
     @property
     def step_stats(self) -> StepStats:
         """The step's devices and nodes."""

@@ -15,7 +15,6 @@ LOGDIR/plugins/profile/NAME/host.xplane.pb and are given LOGDIR.
 from __future__ import annotations
 
 import argparse
-import gzip
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -116,12 +115,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _write_tensorflow(step_stats: StepStats, path: Path) -> None:
-    from collector.files import atomic_write
+    from collector.files import atomic_write, packed
     from collector.timeline import Timeline
 
     data = Timeline(step_stats).generate_chrome_trace_format().encode()
-    with atomic_write(path) as file:
-        file.write(gzip.compress(data, mtime=0) if path.name.lower().endswith(".gz") else data)
+    with atomic_write(path) as file, packed(file, path) as stream:
+        stream.write(data)
 
 
 def _regex(text: str) -> str:

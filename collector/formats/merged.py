@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
 
 from collector.errors import UnknownFormatError
+from collector.files import packed
 from collector.formats.perfetto import deflated
 from collector.formats.xspace import XSpaceWriter
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
@@ -92,22 +92,12 @@ def merged_file(
         with XSpaceWriter(steps[0].base_ns) as writer:
             yield _XSpaceFile(writer, file, together=layout == "sequence")
     else:
-        with _packed(file, target) as stream:
+        with packed(file, target) as stream:
             write = deflated(stream.write) if kind == "perfetto" else stream.write
             owned = [(step.owner, device) for step in steps for device in step.devices]
             owned += [("", _steps_device(step.rank).encode()) for step in steps]
             trace = converter.MergedTrace(write, perfetto=kind == "perfetto", owned_devices=owned)
             yield _DrawnFile(trace, steps, layout)
-
-
-@contextmanager
-def _packed(file: BinaryIO, target: Path) -> Iterator[BinaryIO]:
-    """`file` itself, or a gzip stream into it; without name and time in it, equal traces are equal files."""
-    if target.suffix.lower() != ".gz":
-        yield file
-        return
-    with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:
-        yield cast("BinaryIO", packed)
 
 
 class _DrawnFile:

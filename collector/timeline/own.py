@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from collector import backend
 from collector.errors import InvalidFileError, MissingDependencyError, UnknownFormatError
-from collector.files import atomic_write
+from collector.files import atomic_write, packed
 from collector.formats.node_times import is_wall_time
 from collector.timeline.picture import PictureOptions, draw
 from collector.timeline.wire import is_run_metadata, parse_step, provenance_of
@@ -130,14 +128,8 @@ def chrome_trace(step: Any, path: str | os.PathLike[str] | None = None, **option
     name = Path(path).name.lower()
     if not name.removesuffix(".gz").endswith((".json", ".pftrace")):
         raise UnknownFormatError(f"{path}: no trace has this suffix", "Use .json, .json.gz, .pftrace or .pftrace.gz")
-    with ExitStack() as stack:
-        file = stack.enter_context(atomic_write(path))
-        write: Write = file.write
-        if name.endswith(".gz"):
-            # Without a name and a time in the header equal traces are equal files.
-            packed = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=5)
-            write = stack.enter_context(packed).write
-        return write_trace(step, write, view, perfetto=name.removesuffix(".gz").endswith(".pftrace"))
+    with atomic_write(path) as file, packed(file, path) as stream:
+        return write_trace(step, stream.write, view, perfetto=name.removesuffix(".gz").endswith(".pftrace"))
 
 
 def write_trace(step: Any, write: Write, view: View, *, perfetto: bool = False) -> Drawn:

@@ -407,6 +407,17 @@ def test_a_recordings_ledger_comes_back_with_its_drawn_trace(build, tmp_path):
     )
 
 
+def test_a_loaded_trace_shows_itself_in_one_line(write):
+    path = write("large.pb", step(1000).SerializeToString())
+    trace = load(path)
+    num_nodes = sum(len(device.node_stats) for device in trace.step_stats.dev_stats)
+    assert num_nodes >= 1000
+    assert repr(trace) == f"<LoadedTrace {str(path)!r}: StepStats, 1 device, {num_nodes:,} nodes>"
+    cut = load(write("cut.pb", path.read_bytes()[:-5]))
+    assert repr(cut).endswith("nodes, not all of it could be read>")
+    assert "\n" not in repr(load(write("a\nb.pb", step(1).SerializeToString())))
+
+
 def test_a_row_of_a_drawn_trace_is_the_device_and_thread_it_was_drawn_from(tmp_path):
     device = DeviceStepStats(device="/cpu:0", thread_names={4711: "thread 0 (python)"})
     device.node_stats.add(node_name="op", all_start_nanos=1_000_000, all_end_rel_nanos=1000, thread_id=4711)

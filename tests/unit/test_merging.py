@@ -16,6 +16,7 @@ import pytest
 import collector
 from collector import CollectorError, InvalidFileError, UnknownFormatError, backend
 from collector.cli import main
+from collector.files import packed
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
 from collector.protos.xplane_pb2 import XSpace
 
@@ -244,6 +245,18 @@ def test_same_inputs_same_bytes(write, tmp_path):
     for suffix in ("json", "json.gz", "pftrace", "pftrace.gz", "xplane.pb"):
         once = collector.merge(paths, tmp_path / f"a.{suffix}").output.read_bytes()
         assert collector.merge(paths[::-1], tmp_path / f"b.{suffix}").output.read_bytes() == once
+
+
+def test_whoever_writes_a_packed_trace_packs_it_alike(write, tmp_path):
+    source = write("step.pb", step(kernels=3000))
+    collector.merge([source], tmp_path / "merged.json.gz")
+    collector.chrome_trace(step(kernels=3000), tmp_path / "drawn.json.gz")
+    assert main(["timeline", "--tensorflow", str(source), "-o", str(tmp_path / "tensorflow.json.gz")]) == 0
+    for path in list(tmp_path.glob("*.json.gz")):
+        again = tmp_path / f"again_{path.name}"
+        with again.open("wb") as file, packed(file, again) as stream:
+            stream.write(gzip.decompress(path.read_bytes()))
+        assert path.read_bytes() == again.read_bytes(), path.name
 
 
 @pytest.mark.parametrize(
