@@ -21,8 +21,9 @@ import ctypes
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 from collector.errors import CollectorError
 from collector.testing.operations import (
@@ -57,6 +58,13 @@ def _cuda_number(version: str) -> int:
     return int(major) * 1000 + int(minor) * 10
 
 
+class Watcher(Protocol):
+    """Whoever must know that a simulated GPU comes or goes, such as a test runner that traces what there is."""
+
+    def __call__(self, gpu: SimulatedGpu, opens: bool) -> AbstractContextManager[None]:
+        """The context in which ``gpu`` is opened, or else closed."""
+
+
 class SimulatedGpu:
     """GPUs without hardware, for tests of programs that trace; a context manager.
 
@@ -82,6 +90,7 @@ class SimulatedGpu:
 
     _lock = threading.Lock()
     _active: SimulatedGpu | None = None
+    _watcher: ClassVar[Watcher | None] = None
 
     def __init__(
         self,
@@ -119,7 +128,27 @@ class SimulatedGpu:
         self._environment: dict[str, str | None] = {}
         self._loaded: ctypes.CDLL | None = None
 
+    @staticmethod
+    def current() -> SimulatedGpu | None:
+        """The one that is open in this process; None: there is none."""
+        return SimulatedGpu._active
+
+    @staticmethod
+    def watch(watcher: Watcher | None) -> Watcher | None:
+        """Let ``watcher(gpu, opens)`` give the context in which each opens or closes; returns the watcher before."""
+        before, SimulatedGpu._watcher = SimulatedGpu._watcher, watcher
+        return before
+
     def __enter__(self) -> SimulatedGpu:
+        with self._watched(opens=True):
+            self._open()
+        return self
+
+    def _watched(self, *, opens: bool) -> AbstractContextManager[None]:
+        watcher = SimulatedGpu._watcher
+        return nullcontext() if watcher is None else watcher(self, opens)
+
+    def _open(self) -> None:
         path = library_path()
         library = load(str(path))
         with SimulatedGpu._lock:
@@ -135,11 +164,14 @@ class SimulatedGpu:
         self._environment = {name: os.environ.get(name) for name in LIBRARY_VARIABLES}
         os.environ.update(dict.fromkeys(LIBRARY_VARIABLES, str(path)))
         self._loaded = library
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        with self._watched(opens=False):
+            self._close()
+
+    def _close(self) -> None:
         self._library.sim_close()
         self._loaded = None
         for name, value in self._environment.items():

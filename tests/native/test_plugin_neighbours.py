@@ -56,7 +56,7 @@ def test_a_limit_on_what_gpu_benchmark_traces_is_an_error_that_says_why(pytester
     driver_with(1)
     result = run(pytester, MEASURED, "-k", "limited", apart=True)
     result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["GPU limits were not judged*; a trace that the test made itself recorded no *"])
+    result.stdout.fnmatch_lines(["GPU limits were not judged*: a trace that the test made itself recorded no *"])
 
 
 TORCH = {

@@ -38,12 +38,12 @@ def test_fixture_frees(simulated_gpu, request):
     address = simulated_gpu.malloc(1000)
     request.addfinalizer(lambda: simulated_gpu.free(address))
 
-@pytest.fixture
-def wider(simulated_gpu):
-    simulated_gpu.malloc(1 << 20)  # as a fixture of the session's would, the first time
+@pytest.fixture(scope="module")
+def wider(module_simulated_gpu):
+    module_simulated_gpu.malloc(1 << 20)
 
 @pytest.mark.gpu_leaks
-def test_first_use_of_a_wider_fixture(simulated_gpu, wider):
+def test_first_use_of_a_wider_fixture(wider, simulated_gpu):
     pass
 
 def test_not_asked(simulated_gpu):
@@ -90,6 +90,73 @@ def test_a_simulated_gpu_of_the_test_alone_shows_its_leaks_too(pytester):
     for name in ("test_leaks", "test_not_asked"):
         leak = f"test_step.py::{name} leaks GPU memory: the device's grew by 1,000 bytes, and 1 allocation was not *"
         result.stdout.fnmatch_lines([leak])
+
+
+FIXTURES = """
+import pytest
+
+@pytest.fixture
+def never_frees(simulated_gpu):
+    return simulated_gpu.malloc(1000)
+
+@pytest.fixture
+def frees(simulated_gpu):
+    address = simulated_gpu.malloc(2000)
+    yield
+    simulated_gpu.free(address)
+    simulated_gpu.malloc(300)  # in its teardown
+
+@pytest.fixture(scope="module")
+def model(module_simulated_gpu):
+    address = module_simulated_gpu.malloc(1 << 20)
+    yield
+    module_simulated_gpu.free(address)
+
+@pytest.fixture(scope="module", params=["a", "b"])
+def weights(module_simulated_gpu, request):
+    address = module_simulated_gpu.malloc(1 << 24)
+    yield
+    module_simulated_gpu.free(address)
+
+@pytest.fixture(scope="class")
+def lazy(module_simulated_gpu):
+    module_simulated_gpu.malloc(4096)
+
+@pytest.mark.gpu_leaks
+class TestOfClass:
+    def test_first(self, simulated_gpu, model, never_frees):
+        pass
+
+    def test_middle(self, simulated_gpu, model, frees):
+        pass
+
+    def test_clean(self, simulated_gpu, model, request):
+        request.getfixturevalue("lazy")
+        simulated_gpu.free(simulated_gpu.malloc(64))
+
+    def test_each(self, simulated_gpu, weights, never_frees):
+        pass
+
+    def test_last(self, simulated_gpu, model):
+        simulated_gpu.malloc(10)
+"""
+
+
+@needs_lines
+@pytest.mark.parametrize("simulate", [["--gpu-simulate"], []], ids=["of the run", "of the module"])
+def test_what_a_tests_own_fixtures_keep_is_its_leak_and_wider_ones_hide_none(pytester, simulate):
+    result = run(pytester, FIXTURES, "--gpu-report=out.json", "--gpu-lines", *simulate)
+    result.assert_outcomes(passed=6, errors=5)
+    _, tests = report_of(pytester)
+    leaks = {name.removeprefix("TestOfClass::"): test["leak"] for name, test in tests.items() if test["leak"]}
+    assert {name: leak["device_bytes"] for name, leak in leaks.items()} == {
+        "test_first": 1000, "test_middle": 300, "test_each[a]": 1000, "test_each[b]": 1000, "test_last": 10,
+    }  # fmt: skip
+    lines = {name: [one["line"] for one in leak["allocations"]] for name, leak in leaks.items()}
+    assert lines == {
+        "test_first": ["test_step.py:6"], "test_middle": ["test_step.py:13"], "test_each[a]": ["test_step.py:6"],
+        "test_each[b]": ["test_step.py:6"], "test_last": ["test_step.py:47"],
+    }  # fmt: skip
 
 
 GARBAGE = """

@@ -54,7 +54,7 @@ def test_what_is_freed_is_told_from_what_is_not_by_its_address(program):
     for address in (512, 1024, 2048):
         program.malloc(address, address)
     program.free(1024)
-    found = unfreed([program.build.recording()], [], None)
+    found = unfreed([(program.build.recording(), True)], None)
     assert addresses(found) == [512, 2048]
     assert (found.count, found.num_bytes) == (2, 2560)
     assert [line.split() for line in found.lines()] == [
@@ -68,7 +68,7 @@ def test_an_address_that_is_used_again_is_another_allocation(program):
     program.malloc(512, 1)
     program.free(512)
     program.malloc(512, 2)
-    found = unfreed([program.build.recording()], [], None)
+    found = unfreed([(program.build.recording(), True)], None)
     assert [allocation.num_bytes for allocation in found.allocations] == [2]
 
 
@@ -78,7 +78,7 @@ def test_what_is_freed_later_counts_and_what_is_allocated_later_does_not(build, 
     first.malloc(1024)
     later.malloc(2048)
     later.free(512)
-    found = unfreed([first.build.recording()], [later.build.recording()], None)
+    found = unfreed([(first.build.recording(), True), (later.build.recording(), False)], None)
     assert addresses(found) == [1024]
 
 
@@ -87,21 +87,21 @@ def test_only_memory_that_the_program_takes_from_a_device_counts(program):
     program.malloc(1024, kind=PINNED, name="cudaHostAlloc_v3020")
     program.malloc(2048, kind=VARIABLE, name="cudaLaunchKernel_v7000")
     recording = program.build.recording()
-    assert addresses(unfreed([recording], [], None)) == [512]
+    assert addresses(unfreed([(recording, True)], None)) == [512]
     assert figures_of([recording]).allocations == 1
 
 
 def test_a_free_of_what_was_there_before_hides_no_leak(program):
     program.free(64)
     program.malloc(512)
-    assert addresses(unfreed([program.build.recording()], [], None)) == [512]
+    assert addresses(unfreed([(program.build.recording(), True)], None)) == [512]
 
 
 def test_calls_without_records_are_counted(program):
     program.malloc(0, name="cuMemCreate", recorded=False)
     program.malloc(0, name="cuMemCreate", recorded=False)
     program.free(0, name="cuMemRelease", recorded=False)
-    found = unfreed([program.build.recording()], [], None)
+    found = unfreed([(program.build.recording(), True)], None)
     assert (found.count, found.allocations) == (1, ())
     assert found.lines() == [
         "2 x cuMemCreate at a line that is not known",
@@ -113,14 +113,14 @@ def test_calls_that_balance_are_no_leak_nor_is_a_free_of_nothing(program):
     program.malloc(0, recorded=False)
     program.free(0, recorded=False)
     program.free(0, recorded=False)  # cudaFree(0) is how many programs initialise CUDA
-    found = unfreed([program.build.recording()], [], None)
+    found = unfreed([(program.build.recording(), True)], None)
     assert (found.count, found.lines()) == (0, [])
 
 
 def test_a_free_of_nothing_does_not_stand_against_an_allocation(program):
     program.free(0, recorded=False)
     program.malloc(512)
-    assert unfreed([program.build.recording()], [], None).count == 1
+    assert unfreed([(program.build.recording(), True)], None).count == 1
 
 
 def test_an_allocation_is_counted_once_whether_a_call_or_a_record_or_both_tell_of_it(program):

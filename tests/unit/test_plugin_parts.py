@@ -8,7 +8,7 @@ import pytest
 
 from collector.testing.plugin.artifacts import longest, safe_name
 from collector.testing.plugin.devices import Device, Found, why_not
-from collector.testing.plugin.leaks import LeakCheck, Memory, allocators, grown, judge_leak
+from collector.testing.plugin.leaks import LeakCheck, Memory, allocators, growth, judge_leak, total
 from collector.testing.plugin.markers import Requirement
 from collector.testing.plugin.options import Keep, OptionError, parse_keep
 from collector.testing.plugin.sharing import Claim, Sharing, device_names, granted, rotated
@@ -140,24 +140,27 @@ def memory(device, **frameworks):
 
 
 @pytest.mark.parametrize(
-    ("over_call", "over_test", "unfreed", "frameworks", "leaks"),
+    ("own", "unfreed", "frameworks", "leaks"),
     [
-        (memory(100, torch=64), memory(200, torch=96), 0, True, True),
-        (memory(100, torch=64), memory(200), 0, True, False),  # the allocator gave it back in the end
-        (memory(0, torch=64), memory(0, torch=64), 9, True, False),  # the device says no
-        (memory(100), memory(100), 9, True, False),  # the allocator says no, whatever the calls
-        (memory(100), memory(100), 1, False, True),
-        (memory(100), memory(100), 0, False, False),  # somebody else's
-        (memory(100), memory(0), 1, False, False),
+        (memory(100, torch=64), 0, True, True),
+        (memory(100, torch=0), 0, True, False),  # the allocator gave it back in the end
+        (memory(100, torch=-8), 0, True, False),
+        (memory(0, torch=64), 9, True, False),  # the device says no
+        (memory(100), 9, True, False),  # the allocator says no, whatever the calls
+        (memory(100), 1, False, True),
+        (memory(100), 0, False, False),  # somebody else's
+        (memory(0), 1, False, False),
+        (memory(-100), 1, False, False),
     ],
 )
-def test_a_leak_needs_two_witnesses(over_call, over_test, unfreed, frameworks, leaks):
-    leak = judge_leak(over_call, over_test, unfreed, frameworks=frameworks)
-    assert (leak is not None) is leaks
+def test_a_leak_needs_two_witnesses(own, unfreed, frameworks, leaks):
+    assert (judge_leak(own, unfreed, frameworks=frameworks) is not None) is leaks
 
 
-def test_growth_is_never_negative():
-    assert grown(memory(5, torch=7, cupy=1), memory(3, torch=8, cupy=1)) == memory(0, torch=1)
+def test_growths_add_up_and_shrinking_is_negative():
+    first = growth(memory(5, torch=7, cupy=1), memory(3, torch=8, cupy=1))
+    assert first == memory(-2, cupy=0, torch=1)
+    assert total(first, growth(memory(3), memory(10, jax=4))) == memory(5, cupy=0, jax=4, torch=1)
 
 
 class FakeTorch:
@@ -211,10 +214,8 @@ class FakeDriver:
 def test_a_tensor_that_stays_is_a_leak_named_with_its_line(torch):
     torch.blocks[0x10] = 512
     check = LeakCheck()
-    check.before_call()
     torch.blocks[0x20] = 4096
-    check.after_call()
-    check.after_teardown()
+    check.finish()
     leak, held = check.judge(0)
     assert (leak.device, dict(leak.allocators)) == (4096, {"PyTorch": 4096})
     assert held == ["PyTorch: 4,096 bytes, model.py:31"]
@@ -228,21 +229,63 @@ def test_a_tensor_that_stays_is_a_leak_named_with_its_line(torch):
 def test_what_the_fixtures_give_back_is_no_leak(torch):
     check = LeakCheck()
     torch.blocks[0x10] = 512
-    check.before_call()
     torch.blocks[0x20] = 4096
-    check.after_call()
     torch.blocks.clear()
-    check.after_teardown()
+    check.finish()
     assert check.judge(0) == (None, [])
 
 
-def test_a_wider_fixture_made_for_this_test_is_no_leak(torch):
-    check = LeakCheck()
+def test_what_a_wider_fixture_takes_is_no_leak_and_what_it_gives_back_hides_none(torch):
     torch.blocks[0x10] = 512
-    check.before_call()
-    check.after_call()
-    check.after_teardown()
+    check = LeakCheck()
+    check.leave()
+    torch.blocks[0x20] = 4096
+    check.come_back()
+    check.finish()
     assert check.judge(0) == (None, [])
+    check = LeakCheck(check.known)
+    torch.blocks[0x30] = 64
+    check.leave()
+    del torch.blocks[0x20]
+    torch.blocks[0x40] = 128
+    check.come_back()
+    del torch.blocks[0x10]
+    check.forget_release()
+    check.finish()
+    leak, held = check.judge(0)
+    assert leak is not None
+    assert (leak.device, held) == (64, ["PyTorch: 64 bytes, model.py:31"])
+
+
+@pytest.fixture
+def collections(monkeypatch):
+    """One for each time that the leak check has garbage collected."""
+    counted = []
+    monkeypatch.setattr("collector.testing.plugin.leaks.gc", types.SimpleNamespace(collect=lambda: counted.append(1)))
+    return counted
+
+
+def test_garbage_is_collected_only_where_memory_grew(torch, collections):
+    check = LeakCheck()
+    assert len(collections) == 1  # nobody knows what was there before
+    check.finish()
+    for _ in range(5):
+        check = LeakCheck(check.known)
+        torch.blocks[0x10] = 512
+        del torch.blocks[0x10]
+        check.leave()
+        check.come_back()
+        check.finish()
+    assert len(collections) == 1
+    check = LeakCheck(check.known)
+    torch.blocks[0x10] = 512
+    check.finish()
+    assert len(collections) == 2
+    LeakCheck(check.known)
+    assert len(collections) == 2
+    torch.blocks[0x20] = 512  # between two tests
+    LeakCheck(check.known)
+    assert len(collections) == 3
 
 
 def test_cupys_pool_is_asked_on_every_device(monkeypatch):

@@ -29,7 +29,9 @@ _MARKERS = (
 )
 
 MARKER_NAMES = frozenset(("gpu", "gpu_limits", "gpu_leaks", "gpu_untraced"))
-FIXTURE_NAMES = frozenset(("gpu_trace", "gpu_devices", "simulated_gpu"))
+_WIDER_SCOPES = ("class", "module", "package", "session")
+SIMULATED_FIXTURES = frozenset(("simulated_gpu", *(f"{scope}_simulated_gpu" for scope in _WIDER_SCOPES)))
+FIXTURE_NAMES = SIMULATED_FIXTURES | {"gpu_trace", "gpu_devices"}
 """Fixtures that make a test a GPU test even without a marker."""
 
 _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -115,6 +117,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             _start(config)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """Start the plugin proper for the first marker of a run that a fixture adds."""
+    yield
+    if any(map(_is_ours, item.own_markers)):
+        _start(item.config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Say of a marker that a test has added to itself that it came too late, where nothing of ours was on."""
+    yield
+    if any(map(_is_ours, item.own_markers)) and not item.config.pluginmanager.hasplugin("collector-gpu-runner"):
+        from collector.testing.plugin.markers import ADDED_LATE
+
+        pytest.fail(ADDED_LATE, pytrace=False)
+
+
 def _ours(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """The tests with a marker or a fixture of ours; what a class or module is marked with is looked up once for all."""
     marked: dict[pytest.Collector | None, bool] = {None: False}
@@ -164,8 +184,14 @@ def gpu_devices(request: pytest.FixtureRequest) -> tuple[int, ...]:
     return _runner(request).devices_of(request.node)
 
 
-@pytest.fixture
-def simulated_gpu(request: pytest.FixtureRequest) -> Iterator[SimulatedGpu]:
-    """The simulated GPU to launch on: that of ``--gpu-simulate``, or one for this test alone."""
+def _simulated_gpu(request: pytest.FixtureRequest) -> Iterator[SimulatedGpu]:
+    """The simulated GPU to launch on: that of ``--gpu-simulate``, one of a wider scope, or one for this scope alone."""
     with _runner(request).simulated_gpu(request.node) as gpu:
         yield gpu
+
+
+simulated_gpu = pytest.fixture(_simulated_gpu, name="simulated_gpu")
+class_simulated_gpu = pytest.fixture(_simulated_gpu, scope="class", name="class_simulated_gpu")
+module_simulated_gpu = pytest.fixture(_simulated_gpu, scope="module", name="module_simulated_gpu")
+package_simulated_gpu = pytest.fixture(_simulated_gpu, scope="package", name="package_simulated_gpu")
+session_simulated_gpu = pytest.fixture(_simulated_gpu, scope="session", name="session_simulated_gpu")

@@ -22,7 +22,7 @@ from collector.testing.plugin.figures import (
 from collector.testing.plugin.messages import columns, origins_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     import numpy.typing as npt
 
@@ -84,23 +84,20 @@ class Unfreed:
         return [*(line[2:] for line in table), *counted]
 
 
-def unfreed(made: Sequence[Recording], afterwards: Iterable[Recording], lines: Lines | None) -> Unfreed:
-    """Return what was allocated in ``made`` and freed neither there nor ``afterwards``.
+def unfreed(parts: Iterable[tuple[Recording, bool]], lines: Lines | None) -> Unfreed:
+    """Return what was allocated in the parts of which that is asked, and freed in none.
 
     Args:
-        made: recordings in order of time.
-        afterwards: later ones, in order of time: what is freed in them counts, what is allocated does not.
+        parts: recordings in order of time, each with whether what it allocates counts; what it frees always does.
         lines: where Python was meanwhile, if that was noted.
     """
     live: dict[int, Allocation] = {}
     calls: Counter[str] = Counter()
     freed = 0
-    for recording in made:
-        _follow(recording, live, allocations_of(recording, lines))
-        calls.update(_counted_calls(recording, lines))
-        freed += len(_without_record(recording, FREEING_CALLS, RELEASE))
-    for recording in afterwards:
-        _follow(recording, live, {})
+    for recording, counts in parts:
+        _follow(recording, live, allocations_of(recording, lines) if counts else {})
+        if counts:
+            calls.update(_counted_calls(recording, lines))
         freed += len(_without_record(recording, FREEING_CALLS, RELEASE))
     texts = tuple(f"{count} x {text}" for text, count in sorted(calls.items()))
     return Unfreed(tuple(live.values()), texts, max(calls.total() - freed, 0))

@@ -3,8 +3,10 @@
 One witness is not enough: another process may take memory, an allocator keeps some for later, libraries load kernels at
 their first use. A test fails only if the device's memory in use grew *and* a second witness says the same: the
 allocator of the framework that is loaded (PyTorch, CuPy) or, without one, the allocations that were recorded. Both
-are asked after the garbage collector and the devices are done, and both must have grown over the test's call and over
-the whole test, so that what a fixture of a wider scope keeps is nobody's leak.
+must have grown from the test's beginning to the end of its own teardown. What fixtures of a wider scope take and give
+back meanwhile is left out, so it is nobody's leak and hides none.
+
+Garbage is collected only where memory grew: in a large program that takes longer than most tests.
 """
 
 from __future__ import annotations
@@ -53,31 +55,30 @@ class Leak:
         return "\n".join(lines)
 
 
-def grown(before: Memory, after: Memory) -> Memory:
-    """By how much each figure grew; what did not is 0 or absent. Pure."""
+def growth(before: Memory, after: Memory) -> Memory:
+    """By how much each figure changed; negative where it shrank. Pure."""
     allocators = {name: num_bytes - before.allocators.get(name, 0) for name, num_bytes in after.allocators.items()}
-    return Memory(
-        max(after.device - before.device, 0), {name: growth for name, growth in allocators.items() if growth > 0}
-    )
+    return Memory(after.device - before.device, allocators)
 
 
-def judge_leak(over_call: Memory, over_test: Memory, unfreed: int, *, frameworks: bool) -> Leak | None:
+def total(one: Memory, other: Memory) -> Memory:
+    """The sum of two growths. Pure."""
+    names = one.allocators.keys() | other.allocators.keys()
+    allocators = {name: one.allocators.get(name, 0) + other.allocators.get(name, 0) for name in sorted(names)}
+    return Memory(one.device + other.device, allocators)
+
+
+def judge_leak(own: Memory, unfreed: int, *, frameworks: bool) -> Leak | None:
     """Return the leak that both witnesses speak of, None where one does not. Pure.
 
     Args:
-        over_call: by how much memory grew over the test's call; see `grown`.
-        over_test: the same over setup, call and teardown.
-        unfreed: how many of the call's recorded allocations were not freed until the test's end.
+        own: by how much memory grew in the test, but for what fixtures of a wider scope did.
+        unfreed: how many of the test's recorded allocations were not freed.
         frameworks: whether a framework's allocator could be asked; then these do not matter.
     """
-    device = min(over_call.device, over_test.device)
-    allocators = {
-        name: min(num_bytes, over_test.allocators[name])
-        for name, num_bytes in over_call.allocators.items()
-        if name in over_test.allocators
-    }
+    allocators = {name: num_bytes for name, num_bytes in own.allocators.items() if num_bytes > 0}
     second = bool(allocators) if frameworks else unfreed > 0
-    return Leak(device, allocators, unfreed) if device > 0 and second else None
+    return Leak(own.device, allocators, unfreed) if own.device > 0 and second else None
 
 
 class Allocator(Protocol):
@@ -172,29 +173,46 @@ def allocators() -> list[Allocator]:
 
 
 class LeakCheck:
-    """Measures around the parts of one test; each is called once, in this order."""
+    """Measures what one test adds to the memory in use: from when it is made to `finish`, but for wider fixtures."""
 
-    def __init__(self) -> None:
-        self._before_test = _measure(settled=True)
-        self._before_call = Memory()
-        self._live: set[int] = set()
-        self._over_call = self._over_test = Memory()
+    def __init__(self, known: Memory | None = None) -> None:
+        """Begin. ``known``: what was in use when garbage was last collected; if that is in use now, there is none."""
+        self._begin = _measure(settled=True)
+        if self._begin != known:
+            self._begin = _measure(collected=True)
+        self.known = self._begin
+        """What was in use when garbage was last collected."""
+        self._mark = self._begin
+        self._own = Memory()
+        self._others = self._live_before = _live()
+        """What frameworks had handed out that is not the test's; what they had at `leave`."""
 
-    def before_call(self) -> None:
-        """The fixtures are set up."""
-        self._before_call = _measure()
-        self._live = {address for allocator in allocators() for address in allocator.live()}
+    def leave(self) -> None:
+        """What follows is done by a fixture of a wider scope, until `come_back`."""
+        left = _measure()
+        self._own = total(self._own, growth(self._mark, left))
+        self._mark, self._live_before = left, _live()
 
-    def after_call(self) -> None:
-        """The test function has returned."""
-        self._over_call = grown(self._before_call, _measure())
-        if self._over_call != Memory():  # only garbage, perhaps
-            self._over_call = grown(self._before_call, _measure(settled=True))
+    def come_back(self) -> None:
+        """See `leave`. What the fixture left as garbage must not hide what the test keeps: it is collected."""
+        if _measure() != self._mark:
+            self._mark = self.known = _measure(collected=True)
+            self._others |= _live() - self._live_before
 
-    def after_teardown(self) -> None:
-        """The fixtures are torn down."""
-        if self._over_call != Memory():
-            self._over_test = grown(self._before_test, _measure(settled=True))
+    def forget_release(self) -> None:
+        """A fixture of a wider scope has been torn down unannounced: what became less was its memory."""
+        now = _measure()
+        over = growth(self._mark, now)
+        self._own = total(self._own, Memory(max(over.device, 0), {n: max(b, 0) for n, b in over.allocators.items()}))
+        self._mark = now
+
+    def finish(self) -> None:
+        """The test's own fixtures are torn down. Collect garbage if memory grew: only what is left then counts."""
+        own = total(self._own, growth(self._mark, _measure()))
+        if judge_leak(own, 1, frameworks=bool(allocators())) is not None:
+            self.known = _measure(collected=True)
+            own = total(self._own, growth(self._mark, self.known))
+        self._own = own
 
     def judge(self, unfreed: int) -> tuple[Leak | None, list[str]]:
         """Return the leak, if there is one, and what frameworks still hold of it.
@@ -203,18 +221,24 @@ class LeakCheck:
             unfreed: see `judge_leak`.
         """
         loaded = allocators()
-        leak = judge_leak(self._over_call, self._over_test, unfreed, frameworks=bool(loaded))
+        leak = judge_leak(self._own, unfreed, frameworks=bool(loaded))
         if leak is None:
             return None, []
-        held = [text for a in loaded for address, text in a.live().items() if address not in self._live]
+        held = [text for a in loaded for address, text in a.live().items() if address not in self._others]
         return leak, held
 
 
-def _measure(*, settled: bool = False) -> Memory:
+def _live() -> set[int]:
+    return {address for allocator in allocators() for address in allocator.live()}
+
+
+def _measure(*, settled: bool = False, collected: bool = False) -> Memory:
+    """What is in use; ``settled``: when devices are done and caches emptied, ``collected``: and garbage collected."""
     loaded = allocators()
     driver = mapped_driver()
-    if settled:
+    if collected:
         gc.collect()
+    if settled or collected:
         if driver is not None:
             driver.synchronize()
         for allocator in loaded:

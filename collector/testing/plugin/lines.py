@@ -15,7 +15,7 @@ import threading
 import time
 from bisect import bisect_right
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from collector.testing.plugin.line_events import MOST_RUNS, Function
 
@@ -47,6 +47,16 @@ ELSEWHERE = (
 )
 
 
+class _Tracer(Protocol):
+    """Tells which lines run."""
+
+    def start(self) -> bool:
+        """Begin; return whether it can be done."""
+
+    def stop(self) -> None:
+        """Leave nothing behind."""
+
+
 class _Notes:
     """The lines that one thread came to, in order of time."""
 
@@ -75,7 +85,7 @@ class Lines:
         self._noted: dict[int, _Notes] = {}
         self._left = MAX_LINES
         self._full_ns: int | None = None
-        self._tracer: LineEvents | _TraceFunction | None = None
+        self._tracer: _Tracer | None = None
         self._unavailable = ""
 
     def __enter__(self) -> Lines:
@@ -87,7 +97,7 @@ class Lines:
             self._unavailable = NOT_ASKED
         return self
 
-    def _start(self, tracer: LineEvents | _TraceFunction, unavailable: str) -> None:
+    def _start(self, tracer: _Tracer, unavailable: str) -> None:
         if tracer.start():
             self._tracer = tracer
         else:

@@ -5,13 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from collector.testing.plugin import FIXTURE_NAMES, MARKER_NAMES
+from collector.testing.plugin import FIXTURE_NAMES, MARKER_NAMES, SIMULATED_FIXTURES
 from collector.testing.plugin.limits import Limit, LimitError, parse_limits, parse_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pytest
+
+
+ADDED_LATE = (
+    "a GPU marker was added while the test ran, which is too late for it: "
+    "put it on the test, or let a fixture add it (with --gpu-trace a test can add gpu_limits itself)"
+)
 
 
 class MarkerError(ValueError):
@@ -42,6 +48,11 @@ class Markers:
     traces_itself: bool = False
     """Whether it uses the fixture ``gpu_trace``."""
 
+    @property
+    def ask(self) -> bool:
+        """Whether the test is traced for what it asks, also where others are not."""
+        return bool(self.limits or self.leaks or self.traces_itself)
+
 
 def uses_gpu(item: pytest.Item) -> bool:
     """Whether a test says that it uses the GPU."""
@@ -57,9 +68,9 @@ def read_markers(item: pytest.Item) -> Markers:
     if not _asks_for(item, MARKER_NAMES):
         return Markers(Requirement())
     fixtures = getattr(item, "fixturenames", ())
-    simulate = {"simulate": True} if "simulated_gpu" in fixtures else {}
+    simulate = {} if SIMULATED_FIXTURES.isdisjoint(fixtures) else {"simulate": True}
     return Markers(
-        requirement=_requirement(simulate | _arguments(item, "gpu")),
+        requirement=requirement_of(item, simulate),
         limits=_limits(_arguments(item, "gpu_limits")),
         leaks=_leaks(item),
         untraced=_untraced(item),
@@ -67,14 +78,23 @@ def read_markers(item: pytest.Item) -> Markers:
     )
 
 
+def requirement_of(node: pytest.Item | pytest.Collector, given: Mapping[str, object] | None = None) -> Requirement:
+    """What the ``gpu`` markers of a test, a class or a module ask for; ``given``: what holds where they do not say.
+
+    Raises:
+        MarkerError: an argument is unknown or impossible.
+    """
+    return _requirement({**(given or {}), **_arguments(node, "gpu")})
+
+
 def _asks_for(item: pytest.Item, markers: frozenset[str]) -> bool:
     fixtures = getattr(item, "fixturenames", ())
     return not FIXTURE_NAMES.isdisjoint(fixtures) or any(mark.name in markers for mark in item.iter_markers())
 
 
-def _arguments(item: pytest.Item, name: str, positional: str = "") -> dict[str, object]:
+def _arguments(node: pytest.Item | pytest.Collector, name: str, positional: str = "") -> dict[str, object]:
     found: dict[str, object] = {}
-    for mark in item.iter_markers(name):
+    for mark in node.iter_markers(name):
         given: Mapping[str, object] = mark.kwargs
         if mark.args:
             if not positional or len(mark.args) > 1:

@@ -59,20 +59,25 @@ def read_options(config: pytest.Config) -> PluginOptions:
         given = config.getoption(f"collector_{name}")
         return given if given is not None else config.getini(name) or None
 
+    def path(name: str) -> Path:
+        """As a shell has it on the command line, below the root folder in the ini file."""
+        given = config.getoption(f"collector_{name}")
+        folder = config.invocation_params.dir if given is not None else config.rootpath
+        return Path(folder, given or config.getini(name))
+
     def flag(name: str) -> bool:
         return bool(config.getoption(f"collector_{name}") or config.getini(name))
 
     trace = text("gpu_trace")
-    folder = _path(config, trace) if trace not in (None, "", "on") else None
+    folder = path("gpu_trace") if trace not in (None, "", "on") else None
     keep = text("gpu_trace_keep")
     if keep is not None and folder is None:
         raise OptionError(f"--gpu-trace-keep={keep} needs a folder to keep traces in: --gpu-trace=FOLDER")
-    report = text("gpu_report")
     return PluginOptions(
         trace=trace is not None,
         folder=folder,
         keep=parse_keep(keep or "failed"),
-        report=_path(config, report) if report else None,
+        report=path("gpu_report") if text("gpu_report") else None,
         leaks=flag("gpu_leaks"),
         lines=flag("gpu_lines"),
         require_gpu=flag("require_gpu"),
@@ -105,7 +110,3 @@ def _devices(text: str | None) -> int:
     if text.isascii() and text.isdigit() and 0 < int(text) <= 64:
         return int(text)
     raise OptionError(f"--gpu-simulate={text}: it must be the number of devices to simulate, 1 to 64")
-
-
-def _path(config: pytest.Config, text: str) -> Path:
-    return Path(config.invocation_params.dir, text)

@@ -8,32 +8,37 @@ controller of pytest-xdist even from a worker that dies; `collector.testing.plug
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import os
-from dataclasses import asdict
+import unittest
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from collector.process import set_background
+from collector.testing.plugin import SIMULATED_FIXTURES
 from collector.testing.plugin.artifacts import SUFFIX, longest, safe_name, save_trace
 from collector.testing.plugin.devices import Found, find_devices, why_not
 from collector.testing.plugin.figures import Figures, figures_of
-from collector.testing.plugin.leaks import LeakCheck
+from collector.testing.plugin.leaks import LeakCheck, Memory
 from collector.testing.plugin.limits import MEMORY_LIMIT, LimitError, judge, parse_limits
 from collector.testing.plugin.lines import Lines
-from collector.testing.plugin.markers import MarkerError, Markers, read_markers, uses_gpu
+from collector.testing.plugin.markers import ADDED_LATE, MarkerError, Markers, read_markers, requirement_of, uses_gpu
 from collector.testing.plugin.matching import match_snapshot
 from collector.testing.plugin.messages import why_lines_are_missing
 from collector.testing.plugin.running import Phase, Running
 from collector.testing.plugin.sticky import recorded_sticky_error, speaks_of_cuda, sticky_error
 from collector.testing.plugin.torch_profiler import TakeTurns
 from collector.testing.plugin.tracing import Tracing
+from collector.testing.simulated_gpu import SimulatedGpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-    from collector.testing import SimulatedGpu
+    from collector.recording import Recording
     from collector.testing.plugin.options import PluginOptions
     from collector.testing.plugin.sharing import Sharing
     from collector.testing.plugin.step import Step
@@ -72,6 +77,11 @@ class GpuRunner:
         self._turns = TakeTurns(self._tracing)
         self._undo = contextlib.ExitStack()
         self._simulated_gpu: SimulatedGpu | None = None
+        self._known_memory: Memory | None = None
+        self._checked: Running | None = None
+        """The test that is looked through for leaks now."""
+        self._noting: Running | None = None
+        """The test whose lines are noted now."""
         self._broken: tuple[str, str] | None = None
         self._kept: dict[str, int] = {}
 
@@ -83,9 +93,8 @@ class GpuRunner:
         self._undo.callback(set_background, before)
         self._undo.callback(self._tracing.finish)
         self._undo.callback(self._turns.undo)
+        self._undo.callback(SimulatedGpu.watch, SimulatedGpu.watch(self._gpu_changes))
         if self._options.simulate:
-            from collector.testing import SimulatedGpu
-
             self._simulated_gpu = self._undo.enter_context(SimulatedGpu(devices=self._options.simulate))
 
     def pytest_unconfigure(self) -> None:
@@ -94,7 +103,26 @@ class GpuRunner:
 
     def found(self) -> Found:
         """The devices that tests may use."""
-        return find_devices(simulated=self._simulated_gpu is not None)
+        return find_devices(simulated=SimulatedGpu.current() is not None)
+
+    @contextlib.contextmanager
+    def _gpu_changes(self, gpu: SimulatedGpu, opens: bool) -> Iterator[None]:
+        """Trace nothing while a simulated GPU opens or closes. The run's gives way to one that a test opens itself."""
+        ours, noting = self._simulated_gpu, self._noting
+        if noting is not None:
+            self._lines_off(noting)  # they are noted on the clock of a GPU
+        if not opens and self._checked is not None and "call" in self._checked.phases:
+            self._finish_check(self._checked)  # the memory goes with the GPU
+        with self._tracing.libraries_change():
+            if opens and ours is not None and SimulatedGpu.current() is ours:
+                ours.__exit__(None, None, None)
+            try:
+                yield
+            finally:
+                if ours is not None and gpu is not ours and SimulatedGpu.current() is None:
+                    ours.__enter__()
+        if opens and noting is not None:
+            self._lines_on(noting)
 
     # -- One test
 
@@ -111,36 +139,41 @@ class GpuRunner:
         """Skip the test if it cannot run, else trace its fixtures' setup."""
         running = item.stash[_RUNNING] = self._admit(item)
         if running.markers.leaks:
-            self._tracing.finish()  # what the check itself asks of the driver is not the test's
-            running.leak_check = LeakCheck()
-        with self._phase(running, "setup"):
-            result = yield
+            self._check_leaks(running)
+            self._finish_before_wider_teardown(running)
+        try:
+            with self._phase(running, "setup"):
+                result = yield
+        except (Exception, pytest.fail.Exception):
+            if running.skip_reason is not None and not self._brings_gpu():
+                _skip(running.skip_reason)  # which explains the failure
+            raise
+        if running.skip_reason is not None and not self._brings_gpu():
+            _skip(running.skip_reason)
         self._check_context(running, "setup")
+        self._read_again(running)
         return result
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Trace the test function and judge what it did."""
-        running = item.stash[_RUNNING]
-        if running.leak_check is not None:
-            self._tracing.finish()
-            running.leak_check.before_call()
-        if running.traced and (running.markers.limits or running.markers.leaks or running.markers.traces_itself):
-            simulated = running.simulated_gpu or self._simulated_gpu
-            running.lines = Lines(
-                self._root, None if simulated is None else lambda: simulated.now_ns, asked=self._options.lines
-            )
+        running = item.stash.get(_RUNNING, None)
+        if running is None:  # the first marker of ours in this run was added in the test's setup
+            running = item.stash[_RUNNING] = self._admit(item)
+            if running.markers.leaks:
+                self._check_leaks(running)
+        if running.markers.limits:
+            self._tell_method_apart(running)
         try:
-            with self._phase(running, "call"), running.lines or contextlib.nullcontext():
+            with self._phase(running, "call"):
                 result = yield
         except pytest.skip.Exception:
             raise
         except BaseException:
             self._add_to_failure(running)
             raise
-        if running.leak_check is not None:
-            self._look_for_leaks(running, "call", running.leak_check.after_call)
         self._check_context(running, "call")
+        self._read_late(running)
         message = running.limits_message()
         if message is not None:
             pytest.fail(message, pytrace=False)
@@ -157,7 +190,9 @@ class GpuRunner:
             try:
                 with self._phase(running, "teardown"):
                     result = yield
+                    self._finish_check(running)
             finally:
+                self._checked = None
                 if running.claimed and self._sharing is not None:
                     self._sharing.release()
             self._check_context(running, "teardown")
@@ -192,33 +227,100 @@ class GpuRunner:
         return report
 
     def _admit(self, item: pytest.Item) -> Running:
-        try:
-            markers = read_markers(item)
-        except MarkerError as error:  # a marker that was added after the check at collection
-            pytest.fail(str(error), pytrace=False)
+        markers = self._markers_of(item)
         is_gpu_test = uses_gpu(item)
+        reason = None
         if is_gpu_test:
             if self._broken is not None:
                 _skip(_not_run(*self._broken))
-            own = "simulated_gpu" in getattr(item, "fixturenames", ()) and self._simulated_gpu is None
-            reason = (
-                None if own else why_not(markers.requirement, self.found(), simulating=bool(self._options.simulate))
-            )
-            if reason is not None:
+            own = not SIMULATED_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())) and self._simulated_gpu is None
+            reason = None if own or self._brings_gpu() else self._why_not(markers)
+            if reason is not None and item.get_closest_marker("gpu") is not None:
                 _skip(reason)
-        if self._options.leaks and is_gpu_test:
-            markers = _with_leaks(markers)
-        asks = bool(markers.limits or markers.leaks or markers.traces_itself)
-        untraced = markers.untraced
-        if untraced is None and not asks:
-            untraced = next((why for name, why in _MEASURES.items() if name in getattr(item, "fixturenames", ())), None)
-        running = Running(item, markers, untraced, traced=self._options.trace or asks)
+        running = Running(item, markers, self._untraced(item, markers), traced=self._options.trace or markers.ask)
+        running.skip_reason = reason
         if is_gpu_test and self._sharing is not None and self._shares:
             running.claimed = True
             names = list(self._shares)[: markers.requirement.count]
             wanted = markers.requirement.memory
             self._sharing.claim({name: self._shares[name] if wanted is None else wanted for name in names})
         return running
+
+    def _markers_of(self, item: pytest.Item) -> Markers:
+        try:
+            markers = read_markers(item)
+        except MarkerError as error:  # a marker that was added after the check at collection
+            pytest.fail(str(error), pytrace=False)
+        return replace(markers, leaks=True) if self._options.leaks and uses_gpu(item) else markers
+
+    def _untraced(self, item: pytest.Item, markers: Markers) -> str | None:
+        if markers.untraced is not None or markers.ask:
+            return markers.untraced
+        return next((why for name, why in _MEASURES.items() if name in getattr(item, "fixturenames", ())), None)
+
+    def _brings_gpu(self) -> bool:
+        """Whether a simulated GPU is open that a test or its fixtures have opened themselves."""
+        return SimulatedGpu.current() not in (None, self._simulated_gpu)
+
+    def _why_not(self, markers: Markers) -> str | None:
+        return why_not(markers.requirement, self.found(), simulating=bool(self._options.simulate))
+
+    def _read_again(self, running: Running) -> None:
+        """Heed the markers that a fixture has added to the test."""
+        item, before = running.item, running.markers
+        markers = running.markers = self._markers_of(item)
+        if markers == before:
+            return
+        if markers.requirement != before.requirement and not self._brings_gpu():
+            reason = self._why_not(markers)
+            if reason is not None:
+                _skip(reason)
+        running.traced = self._options.trace or markers.ask
+        running.untraced = self._untraced(item, markers)
+        if markers.leaks and running.leak_check is None:
+            self._check_leaks(running)
+
+    def _read_late(self, running: Running) -> None:
+        """Heed the limits that the test has added to itself; say of other markers that they came too late."""
+        before = running.markers
+        markers = self._markers_of(running.item)
+        if markers == before:
+            return
+        running.markers = replace(before, limits=markers.limits)
+        if running.limited is None or running.markers != markers:
+            running.unjudged.append(ADDED_LATE)
+
+    def _tell_method_apart(self, running: Running) -> None:
+        """Limits are for a test's call; unittest makes ``setUp`` and ``tearDown`` a part of it."""
+        item = running.item
+        if not isinstance(item, pytest.Function) or not issubclass(item.cls or object, unittest.TestCase):
+            return
+        method = item.obj
+
+        @contextlib.contextmanager
+        def measured() -> Iterator[None]:
+            begin = len(self._tracing.recorded())
+            try:
+                yield
+            finally:
+                running.method = slice(begin, len(self._tracing.recorded()))
+
+        if inspect.iscoroutinefunction(method):
+
+            @functools.wraps(method)
+            async def call_async(*args: Any, **kwargs: Any) -> Any:
+                with measured():
+                    return await method(*args, **kwargs)
+
+            setattr(item.instance, item.name, call_async)
+        else:
+
+            @functools.wraps(method)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                with measured():
+                    return method(*args, **kwargs)
+
+            item.obj = call
 
     @contextlib.contextmanager
     def _phase(self, running: Running, when: str) -> Iterator[None]:
@@ -229,23 +331,27 @@ class GpuRunner:
             return
         self._turns.arrange()
         self._tracing.begin(memory=running.wants_memory)
+        if running.wants_lines(when):
+            self._lines_on(running)
         try:
             yield
         finally:
+            self._lines_off(running)
             recordings, losses = self._tracing.end()
-            figures = figures_of(recordings) if recordings else Figures()
-            if losses:
-                figures += Figures(losses=tuple(losses))
-            running.phases[when] = Phase(recordings, figures)
+            phase = running.phases[when] = _phase(recordings, losses)
+            if when == "call":
+                running.limited = phase if running.method is None else _phase(recordings[running.method], losses)
+            if running is self._checked:
+                running.take_parts(recordings, own=True)
+                running.taken = 0
 
     def _judge_at_end(self, running: Running) -> None:
         """Fail the test's teardown, so that it is an error, where its call could not be judged; or where it leaked."""
         losses = running.phases["call"].figures.losses if "call" in running.phases else ("the test is not traced",)
         texts = list(running.unjudged)
-        if running.markers.limits and losses:
+        if running.markers.limits and losses and not texts:
             texts.append(f"GPU limits were not judged, because the trace is incomplete: {'; '.join(losses)}")
         if running.leak_check is not None:
-            self._look_for_leaks(running, "teardown", running.leak_check.after_teardown)
             unfreed = running.unfreed()
             leak, held = running.leak_check.judge(unfreed.count)
             if leak is not None:
@@ -262,18 +368,83 @@ class GpuRunner:
         if texts:
             pytest.fail("\n".join(texts), pytrace=False)
 
-    def _look_for_leaks(self, running: Running, when: str, measure: Callable[[], None]) -> None:
-        """Let the leak check measure. It collects garbage first: what that frees is noted, as not the test's deed."""
-        self._tracing.finish()
-        if not running.traced or running.untraced is not None:
+    # -- Lines
+
+    def _lines_on(self, running: Running) -> None:
+        """Note lines from here on, on the clock of the GPU that there is now."""
+        if running.lines is None or running.lines_of is not SimulatedGpu.current():
+            simulated = running.lines_of = SimulatedGpu.current()
+            now_ns = None if simulated is None else lambda: simulated.now_ns
+            running.lines = Lines(self._root, now_ns, asked=self._options.lines)
+        running.lines.__enter__()
+        self._noting = running
+
+    def _lines_off(self, running: Running) -> None:
+        if running.lines is not None:
+            running.lines.__exit__()
+        self._noting = None
+
+    # -- Leaks
+
+    def _check_leaks(self, running: Running) -> None:
+        """Look for leaks of the test from here to the end of its own fixtures' teardown."""
+        self._tracing.finish()  # what the check itself asks of the driver is not the test's
+        running.leak_check = LeakCheck(self._known_memory)
+        self._checked = running
+
+    def _finish_before_wider_teardown(self, running: Running) -> None:
+        """Let the check end when the test's own fixtures are torn down, before the wider ones are."""
+        item, teardown = running.item, running.item.teardown
+
+        def teardown_and_finish() -> None:
+            try:
+                teardown()
+            finally:
+                del item.teardown
+                self._finish_check(running)
+
+        item.teardown = teardown_and_finish  # type: ignore[method-assign]
+
+    def _finish_check(self, running: Running) -> None:
+        """End the leak check, if it has not ended yet."""
+        check = running.leak_check
+        if check is not None and self._checked is running:
+            self._part(running, check.finish, own=True)
+            self._checked = None
+            self._known_memory = check.known
+
+    def _part(self, running: Running, measure: Callable[[], None], *, own: bool) -> None:
+        """A part of the test ends in which allocations are its ``own``, or not. What ``measure`` frees counts too."""
+        running.take_parts(self._tracing.recorded(), own=own)
+        with self._tracing.apart() as collected:
             measure()
-            return
-        self._tracing.begin(memory=True)
+        running.parts += [(recording, False) for recording in collected]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
+        """What a fixture of a wider scope takes is not the test's that happens to be the first to use it."""
+        running = self._checked
+        if running is None or running.in_wider_fixture or fixturedef.scope == "function":
+            return (yield)
+        check = running.leak_check
+        assert check is not None
+        self._part(running, check.leave, own=True)
+        running.in_wider_fixture = True
         try:
-            measure()
+            return (yield)
         finally:
-            running.collected[when] = self._tracing.end()[0]
-            self._tracing.finish()
+            running.in_wider_fixture = False
+            self._part(running, check.come_back, own=False)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_fixture_post_finalizer(self, fixturedef: pytest.FixtureDef[Any]) -> None:
+        """A fixture of a wider scope may go in a test's setup, for another parameter's."""
+        running = self._checked
+        if running is None or running.in_wider_fixture or fixturedef.scope == "function":
+            return
+        check = running.leak_check
+        assert check is not None
+        self._part(running, check.forget_release, own=True)
 
     def _check_context(self, running: Running, when: str) -> None:
         """Fail where the test left CUDA unusable, though nothing else failed."""
@@ -375,22 +546,17 @@ class GpuRunner:
         return tuple(range(item.stash[_RUNNING].markers.requirement.count))
 
     @contextlib.contextmanager
-    def simulated_gpu(self, item: pytest.Item) -> Iterator[SimulatedGpu]:
-        """What ``simulated_gpu`` gives."""
-        if self._simulated_gpu is not None:
-            yield self._simulated_gpu
+    def simulated_gpu(self, node: pytest.Item | pytest.Collector) -> Iterator[SimulatedGpu]:
+        """What ``simulated_gpu`` gives to a test, and its namesakes to a class, module, package or session."""
+        gpu = SimulatedGpu.current()
+        if gpu is not None:  # the run's, or that of a wider scope
+            yield gpu
             return
-        from collector.testing import SimulatedGpu
-
-        running = item.stash[_RUNNING]
+        running = node.stash.get(_RUNNING, None)
         with contextlib.ExitStack() as fixture:
             # The leak check looks once more when this fixture has been torn down.
-            until = fixture if running.leak_check is None else running.after_judgement
-            gpu = until.enter_context(SimulatedGpu(devices=running.markers.requirement.count))
-            running.simulated_gpu = gpu
-            self._tracing.restart()
-            until.callback(self._tracing.rest)
-            yield gpu
+            until = fixture if running is None or running.leak_check is None else running.after_judgement
+            yield until.enter_context(SimulatedGpu(devices=requirement_of(node).count))
 
 
 def _skip(reason: str) -> None:
@@ -401,7 +567,8 @@ def _not_run(culprit: str, error: str) -> str:
     return f"not run because of {culprit}: it left this process's CUDA context unusable ({error})"
 
 
-def _with_leaks(markers: Markers) -> Markers:
-    from dataclasses import replace
-
-    return replace(markers, leaks=True)
+def _phase(recordings: list[Recording], losses: list[str]) -> Phase:
+    figures = figures_of(recordings) if recordings else Figures()
+    if losses:
+        figures += Figures(losses=tuple(losses))
+    return Phase(recordings, figures)

@@ -42,8 +42,8 @@ class Running:
     phases: dict[str, Phase] = field(default_factory=dict)
     leak_check: LeakCheck | None = None
     lines: Lines | None = None
-    simulated_gpu: SimulatedGpu | None = None
-    """The one that is this test's alone."""
+    lines_of: SimulatedGpu | None = None
+    """On whose clock they are noted; None: on the system's."""
     after_judgement: ExitStack = field(default_factory=ExitStack)
     """Ends what must last until the test has been judged."""
     claimed: bool = False
@@ -53,8 +53,18 @@ class Running:
     """Whether one of its reports so far is a failure."""
     steps: int = 0
     snapshots: int = 0
-    collected: dict[str, list[Recording]] = field(default_factory=lambda: {"call": [], "teardown": []})
-    """What happened while the leak check had garbage collected, after the call and after the teardown."""
+    parts: list[tuple[Recording, bool]] = field(default_factory=list)
+    """What is looked through for leaks, in order of time, each with whether what it allocates is the test's own."""
+    taken: int = 0
+    """How many recordings of the present phase are in ``parts``."""
+    in_wider_fixture: bool = False
+    """Whether a fixture of a wider scope is being set up."""
+    skip_reason: str | None = None
+    """Why it cannot run, unless one of its fixtures brings a simulated GPU."""
+    method: slice | None = None
+    """Of a `unittest.TestCase`: which recordings of the call are the method's, not those of ``setUp``, ``tearDown``."""
+    limited: Phase | None = None
+    """What is held against the limits."""
     unjudged: list[str] = field(default_factory=list)
     """Why a limit or a step of this test could not be judged."""
     notes: dict[str, Any] = field(default_factory=dict)
@@ -85,16 +95,24 @@ class Running:
         """Whether memory operations are to be recorded: where something depends on them, as they cost extra."""
         return self.markers.leaks or any(limit.name == MEMORY_LIMIT for limit in self.markers.limits)
 
+    def wants_lines(self, when: str) -> bool:
+        """Whether to note the lines of Python code in a phase: where a message may name them."""
+        return self.markers.leaks or (when == "call" and self.markers.ask)
+
+    def take_parts(self, recordings: list[Recording], *, own: bool) -> None:
+        """Take what is new of the present phase's recordings; ``own``: what it allocates is the test's."""
+        self.parts += [(recording, own) for recording in recordings[self.taken :]]
+        self.taken = len(recordings)
+
     def unfreed(self) -> Unfreed:
-        """What the call allocated and nothing freed: not the call, nor the garbage collector, nor the teardown."""
+        """What the test allocated and nothing freed: not the test, nor its fixtures, nor the garbage collector."""
         from collector.testing.plugin.allocations import unfreed
 
-        call, teardown = (self.phases[when].recordings if when in self.phases else [] for when in ("call", "teardown"))
-        return unfreed(call, [*self.collected["call"], *teardown, *self.collected["teardown"]], self.lines)
+        return unfreed(self.parts, self.lines)
 
     def limits_message(self) -> str | None:
         """The failure's text where the call exceeds the test's limits; None where it does not or cannot be judged."""
-        phase = self.phases.get("call")
+        phase = self.limited
         if phase is None or not self.markers.limits or phase.figures.losses:
             return None
         excesses = judge(self.markers.limits, phase.figures)
@@ -116,7 +134,7 @@ class Running:
             said["kernels"] = _top_kernels(phase.recordings)
             if when == "call":
                 said["steps"] = self.steps
-                said["limits"] = self._limits(phase.figures)
+                said["limits"] = [] if self.limited is None else self._limits(self.limited.figures)
         return said or None
 
     def _limits(self, figures: Figures) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ the next: a test that leaves the GPU alone costs next to nothing.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ from collector.options import KINDS, KINDS_ON_REQUEST, TraceOptions
 from collector.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from collector.recording import Recording
 
 BUFFER_BYTES, MAX_BUFFERS = 512 << 10, 512
@@ -48,6 +51,7 @@ class Tracing:
         self._libraries = _libraries()
         self._wanted = False
         self._paused = False
+        self._changing = False
         self._away: Session | None = None
         self._pieces: list[Recording] = []
         self._losses: list[str] = []
@@ -61,7 +65,7 @@ class Tracing:
             self._memory = memory
         if self._libraries != _libraries():  # a simulated GPU came or went since the session was opened
             self.finish()
-            self.restart()
+            self._restart()
         self._wanted = True
         self._open()
 
@@ -85,19 +89,46 @@ class Tracing:
         self._close()
         self._pieces, self._losses = [], []
 
-    def restart(self) -> None:
-        """Other libraries are there than when the test began, as of a simulated GPU: go on with those."""
+    @contextlib.contextmanager
+    def libraries_change(self) -> Iterator[None]:
+        """The block puts other libraries in place, as a simulated GPU does where it opens and where it closes."""
+        if self._changing:
+            yield
+            return
         self._close()
-        if self.unavailable is not None:
-            self._losses = [loss for loss in self._losses if loss != self.unavailable]
-        self._libraries, self.unavailable = _libraries(), None
-        if self._wanted:
-            self._open()
+        self._changing, losses = True, list(self._losses)
+        try:
+            yield
+        finally:
+            self._changing = False
+            self._restart()
+            if self.unavailable is not None:  # so nothing can run that would be missing
+                self._losses = losses
 
-    def rest(self) -> None:
-        """Trace no more until `begin`; what was recorded stays."""
+    def recorded(self) -> list[Recording]:
+        """What was recorded since `begin`, cut off here: what follows is in other recordings."""
+        if self._session is not None and not self._session.idle:
+            self._close()
+            self._open()
+        return list(self._pieces)
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[list[Recording]]:
+        """What the block does is not the test's: where the test is traced, it is in the list afterwards."""
+        traced = self._wanted and self._away is None
         self._close()
-        self._wanted = False
+        found: list[Recording] = []
+        pieces, losses = self._pieces, self._losses
+        self._pieces, self._losses = found, []
+        if traced:
+            self._open()
+        try:
+            yield found
+        finally:
+            self._close()
+            self._pieces, self._losses = pieces, losses
+            if traced:
+                self._open()
 
     def step_aside(self, session: Session) -> None:
         """See `collector.process.Background`."""
@@ -126,6 +157,15 @@ class Tracing:
         """See `pause`."""
         self._paused = False
         if self._wanted:
+            self._open()
+
+    def _restart(self) -> None:
+        """Go on with the libraries that are there now."""
+        self._close()
+        if self.unavailable is not None:
+            self._losses = [loss for loss in self._losses if loss != self.unavailable]
+        self._libraries, self.unavailable = _libraries(), None
+        if self._wanted and self._away is None:
             self._open()
 
     def _open(self) -> None:

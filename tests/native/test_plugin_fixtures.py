@@ -1,0 +1,291 @@
+"""Simulated GPUs of a test's own and of wider scopes, markers that fixtures add, `unittest`, paths of the ini file."""
+
+import pytest
+from plugin_runs import INI, report_of, run
+
+pytest_plugins = ["pytester"]
+
+OWN = """
+import collector, pytest
+from collector.testing import SimulatedGpu
+
+@pytest.fixture
+def gpu():
+    with SimulatedGpu(cuda="12.4") as gpu:
+        yield gpu
+        gpu.launch("in_teardown")
+
+@pytest.fixture(scope="class")
+def class_gpu():
+    with SimulatedGpu(cuda="12.4") as gpu:
+        yield gpu
+
+@pytest.mark.gpu_limits(kernels=1)
+def test_kept(gpu):
+    gpu.launch("sgemm")
+
+@pytest.mark.gpu_limits(kernels=1)
+def test_exceeded(gpu):
+    gpu.launch("sgemm", count=2)
+
+def test_step(gpu, gpu_trace):
+    with gpu_trace(kernels=1) as step:
+        gpu.launch("sgemm")
+    assert step.kernels.names() == ["sgemm"]
+
+@pytest.mark.gpu_limits(kernels=3)
+def test_traces_itself(gpu):
+    gpu.launch("sgemm")
+    with collector.trace() as step:
+        gpu.launch("sgemm")
+    gpu.launch("sgemm")
+    assert len(step.kernels) == 1
+
+@pytest.mark.gpu_leaks
+def test_leaks(gpu):
+    gpu.malloc(100)
+
+@pytest.mark.gpu_leaks
+def test_frees(gpu):
+    gpu.free(gpu.malloc(100))
+
+@pytest.mark.gpu_limits(kernels=1)
+class TestOfClass:
+    def test_first(self, class_gpu):
+        class_gpu.launch("sgemm")
+
+    def test_second(self, class_gpu, gpu_trace):
+        with gpu_trace(kernels=1) as step:
+            class_gpu.launch("sgemm")
+
+    def test_third(self, class_gpu):
+        class_gpu.launch("sgemm", count=3)
+
+@pytest.fixture
+def needs_a_gpu():
+    raise RuntimeError("no CUDA-capable device is detected")
+
+@pytest.mark.gpu_limits(kernels=1)
+def test_without_a_gpu(needs_a_gpu):
+    pass
+
+@pytest.mark.gpu_limits(kernels=1)
+def test_of_no_gpu():
+    pass
+
+def test_with_the_plugins(simulated_gpu):
+    simulated_gpu.launch("sgemm")
+"""
+
+
+@pytest.fixture
+def no_driver(monkeypatch):
+    monkeypatch.setenv("COLLECTOR_LIBCUDA", "/nowhere/libcuda.so")
+    monkeypatch.setenv("COLLECTOR_LIBCUPTI", "/nowhere/libcupti.so")
+
+
+@pytest.mark.parametrize("options", [[], ["--gpu-simulate"], ["--gpu-trace"]], ids=["plain", "simulate", "trace"])
+def test_a_simulated_gpu_of_a_fixture_is_traced_like_any(pytester, no_driver, options):
+    result = run(pytester, OWN, "--gpu-report=out.json", *options)
+    result.assert_outcomes(passed=8, failed=2, errors=1, skipped=2)
+    _, tests = report_of(pytester)
+    assert {name: test["outcome"] for name, test in tests.items() if test["outcome"] != "passed"} == {
+        "test_exceeded": "failed", "test_leaks": "error", "TestOfClass::test_third": "failed",
+        "test_without_a_gpu": "skipped", "test_of_no_gpu": "skipped",
+    }  # fmt: skip
+    assert tests["test_leaks"]["leak"]["device_bytes"] == 100
+    for name in ("test_kept", "TestOfClass::test_first", "test_step"):
+        phases = tests[name]["phases"]
+        assert phases["call"]["figures"]["kernels"] == 1
+        assert not any(phase["losses"] for phase in phases.values()), name
+    assert tests["test_kept"]["phases"]["teardown"]["figures"]["kernels"] == 1
+
+
+WIDER = """
+import pytest
+
+@pytest.fixture(scope="SCOPE")
+def weights(SCOPE_simulated_gpu):
+    SCOPE_simulated_gpu.memcpy("HtoD", 4096)
+    return SCOPE_simulated_gpu.malloc(4096)
+
+class TestOfClass:
+    @pytest.mark.gpu_limits(kernels=1)
+    def test_first(self, weights, SCOPE_simulated_gpu, simulated_gpu, gpu_trace):
+        assert simulated_gpu is SCOPE_simulated_gpu
+        simulated_gpu.launch("sgemm")
+
+    def test_second(self, weights, SCOPE_simulated_gpu, gpu_trace):
+        with gpu_trace(kernels=0) as step:
+            SCOPE_simulated_gpu.memcpy("DtoH", 16)
+        assert len(step.memcpys) == 1
+
+def test_after(simulated_gpu):
+    simulated_gpu.launch("sgemm")
+"""
+
+
+@pytest.mark.parametrize("simulate", [[], ["--gpu-simulate"]], ids=["own", "of the run"])
+@pytest.mark.parametrize("scope", ["class", "module", "package", "session"])
+def test_a_simulated_gpu_may_be_of_a_wider_scope(pytester, no_driver, scope, simulate):
+    result = run(pytester, WIDER.replace("SCOPE", scope), "--gpu-report=out.json", "--gpu-leaks", *simulate)
+    result.assert_outcomes(passed=3)
+    _, tests = report_of(pytester)
+    assert tests["TestOfClass::test_first"]["phases"]["setup"]["figures"]["memcpy_htod_bytes"] == 4096
+    assert [len(test["phases"]) for test in tests.values()] == [3, 3, 3]
+
+
+LATE = """
+import pytest
+from collector.testing import SimulatedGpu
+
+@pytest.fixture
+def gpu():
+    with SimulatedGpu() as gpu:
+        yield gpu
+
+def adds(*marks):
+    @pytest.fixture
+    def fixture(request):
+        for mark in marks:
+            request.node.add_marker(mark)
+    return fixture
+
+limits = adds(pytest.mark.gpu_limits(kernels=1))
+leaks = adds(pytest.mark.gpu_leaks)
+untraced = adds(pytest.mark.gpu_untraced("on its own"), pytest.mark.gpu_limits(kernels=1))
+needs = adds(pytest.mark.gpu(count=64))
+wrong = adds(pytest.mark.gpu_limits(kernel=1))
+
+def test_limits(gpu, limits):
+    gpu.launch("sgemm", count=2)
+
+def test_keeps_limits(gpu, limits):
+    gpu.launch("sgemm")
+
+def test_leaks(simulated_gpu, leaks):
+    simulated_gpu.malloc(100)
+
+def test_untraced(gpu, untraced):
+    gpu.launch("sgemm")
+
+def test_needs(needs):
+    raise RuntimeError
+
+def test_wrong(wrong):
+    pass
+
+def test_adds_limits_itself(gpu, request):
+    request.node.add_marker(pytest.mark.gpu_limits(kernels=1))
+    gpu.launch("sgemm", count=2)
+
+def test_adds_leaks_itself(gpu, request):
+    request.node.add_marker(pytest.mark.gpu_leaks)
+"""
+
+
+def test_markers_count_that_are_added_late(pytester, no_driver):
+    result = run(pytester, LATE, "--gpu-report=out.json", "-rs")
+    _, tests = report_of(pytester)
+    assert {name: test["outcome"] for name, test in tests.items()} == {
+        "test_limits": "failed", "test_keeps_limits": "passed", "test_leaks": "error", "test_untraced": "error",
+        "test_needs": "skipped", "test_wrong": "error", "test_adds_limits_itself": "error",
+        "test_adds_leaks_itself": "error",
+    }  # fmt: skip
+    result.stdout.fnmatch_lines(["GPU limits exceeded in the call of test_step.py::test_limits"])
+    result.stdout.fnmatch_lines(["marker gpu_limits: unknown limit 'kernel': choose from *"])
+    result.stdout.fnmatch_lines(["*: needs a GPU: *"])
+    assert sum("a GPU marker was added while the test ran, which is too late" in line for line in result.outlines) == 2
+
+
+def test_a_traced_test_may_limit_itself(pytester, no_driver):
+    run(pytester, LATE, "--gpu-trace", "--gpu-report=out.json", "-k", "adds_limits").assert_outcomes(failed=1)
+
+
+@pytest.mark.parametrize(
+    ("which", "outcome"),
+    [("test_limits", "failed"), ("test_keeps_limits", "passed"), ("test_adds_leaks_itself", "errors")],
+)
+def test_the_first_marker_of_a_run_may_be_late(pytester, no_driver, which, outcome):
+    result = run(pytester, LATE.replace("simulated_gpu", "gpu"), "-k", which)
+    passed = {"passed": 1} if outcome != "failed" else {}
+    result.assert_outcomes(**{**passed, outcome: 1})
+    assert "INTERNALERROR" not in str(result.stdout)
+
+
+UNITTEST = """
+import unittest
+import pytest
+from collector.testing import SimulatedGpu
+
+class Launches:
+    @classmethod
+    def setUpClass(cls):
+        cls.context = SimulatedGpu()
+        cls.gpu = cls.context.__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.context.__exit__(None, None, None)
+
+    def prepare(self):
+        self.gpu.launch("prepares", count=5)
+
+@pytest.mark.gpu_limits(kernels=2, launches=2)
+class TestPlain(Launches, unittest.TestCase):
+    def setUp(self):
+        self.prepare()
+
+    def tearDown(self):
+        self.gpu.launch("cleans", count=5)
+
+    def test_keeps(self):
+        self.gpu.launch("sgemm", count=2)
+
+    def test_exceeds(self):
+        self.gpu.launch("sgemm", count=3)
+
+    def test_fails(self):
+        self.gpu.launch("sgemm", count=3)
+        self.fail("on purpose")
+
+    @unittest.skip("on purpose")
+    def test_skipped(self):
+        pass
+
+@pytest.mark.gpu_limits(kernels=2)
+class TestAsync(Launches, unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self):
+        self.prepare()
+
+    async def test_keeps(self):
+        self.gpu.launch("sgemm", count=2)
+
+    async def test_exceeds(self):
+        self.gpu.launch("sgemm", count=3)
+"""
+
+
+def test_limits_are_for_the_method_of_a_unittest(pytester, no_driver):
+    result = run(pytester, UNITTEST, "--gpu-report=out.json")
+    result.assert_outcomes(passed=2, failed=3, skipped=1)
+    _, tests = report_of(pytester)
+    measured = {name: test["limits"][0]["measured"] for name, test in tests.items() if test["limits"]}
+    assert measured == {
+        "TestPlain::test_keeps": 2, "TestPlain::test_exceeds": 3, "TestPlain::test_fails": 3,
+        "TestPlain::test_skipped": 0, "TestAsync::test_keeps": 2, "TestAsync::test_exceeds": 3,
+    }  # fmt: skip
+    result.stdout.fnmatch_lines(["  kernels          3        2         1", "  launches         3        2         1"])
+    result.stdout.no_fnmatch_line("*cleans*")
+    assert tests["TestPlain::test_keeps"]["phases"]["call"]["figures"]["kernels"] == 12
+
+
+def test_paths_of_the_ini_file_are_relative_to_the_root_folder(pytester, monkeypatch):
+    below = pytester.mkdir("below")
+    monkeypatch.chdir(below)
+    source = "def test_fails(simulated_gpu):\n    simulated_gpu.launch('sgemm')\n    assert False\n"
+    run(pytester, source, f"--rootdir={pytester.path}", "..", ini=f"{INI}gpu_trace = traces\ngpu_report = out.json\n")
+    assert (pytester.path / "out.json").is_file()
+    assert len(list((pytester.path / "traces").iterdir())) == 1
+    run(pytester, None, "--gpu-report=out.json", "..", ini=f"{INI}gpu_report = elsewhere.json\n")
+    assert [path.name for path in below.iterdir()] == ["out.json"]
