@@ -521,6 +521,7 @@ def test_a():
         "collector.bench",
         "collector.bench.pytest_fixture",
         "collector.errors",
+        "collector.surrogates",
         "collector.testing",
         "collector.testing.plugin",
     }
