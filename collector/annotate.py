@@ -5,9 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from collections import deque
 from contextvars import ContextVar
-from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from collector.surrogates import without_surrogates
@@ -93,30 +91,28 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
 
     def __enter__(self) -> annotate:
         recorder = _recorder  # read once: the session may end in another thread at any time
-        if recorder is None or _is_compiling():
-            return self
-        frames = recorder.frames()
-        depth = len(frames)
-        try:
-            self._recorder = recorder
-            recorder.enter(self, self.name, self._noted, frames)
-            return self
-        except BaseException:
-            recorder.cut(frames, depth)  # what a Ctrl-C keeps from being entered, nobody leaves
-            raise
+        if recorder is not None and not _is_compiling():
+            frames = recorder.frames()
+            depth = len(frames)
+            try:
+                self._recorder = recorder
+                recorder.enter(self, self.name, self._noted, frames)
+                return self
+            except BaseException:
+                recorder.cut(frames, depth)  # what a Ctrl-C keeps from being entered, nobody leaves
+                raise
+        return self
 
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         # The recorder it was entered under: the session may have ended, and another begun, since then.
-        recorder = self._recorder
-        if recorder is None:
-            return
-        try:
-            recorder.leave(self)
-        except BaseException:
-            recorder.leave(self)  # a Ctrl-C may have come before it was left
-            raise
+        if self._recorder is not None:
+            try:
+                self._recorder.leave(self)
+            except BaseException:
+                self._recorder.leave(self)  # a Ctrl-C may have come before it was left
+                raise
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function, coroutine function, generator function or asynchronous generator function."""
@@ -222,11 +218,6 @@ class _Frame(NamedTuple):
     outer: str
 
 
-_Pushed = tuple[None, _Frame]
-"""What the source returned, which is nothing, and what was pushed to it."""
-_call = methodcaller("__call__")
-
-
 class _Recorder:
     """Passes annotations on to one session's source; a new session begins with a new one."""
 
@@ -244,10 +235,10 @@ class _Recorder:
         self.mixed = 0
         """How often one was entered or left while another task's or generator's was the innermost of the thread."""
 
-    def frames(self) -> list[_Pushed]:
+    def frames(self) -> list[_Frame]:
         """What this thread has open, for one that is entered now."""
         try:
-            frames: list[_Pushed] = self._threads.frames
+            frames: list[_Frame] = self._threads.frames
         except AttributeError:  # the thread's first one, which may be everybody's
             frames = self._threads.frames = []
             on_first, self._on_first = self._on_first, None
@@ -255,32 +246,31 @@ class _Recorder:
                 on_first()
         return frames
 
-    def enter(self, owner: object, name: str, noted: _Noted | None, frames: list[_Pushed]) -> None:
+    def enter(self, owner: object, name: str, noted: _Noted | None, frames: list[_Frame]) -> None:
         if not name.isascii():
             name = without_surrogates(name)
         recorder, outer = _place.get()
         if recorder is not self:  # what an earlier session left there
             outer = ""
-        if frames and frames[-1][1].path != outer:
+        if frames and frames[-1].path != outer:
             self._count_mixed()
         path = f"{outer}/{name}" if outer else name
         number = 0 if noted is None and not self._stacks else self._number(noted)
         self._send(_Frame(owner, path, number, outer), frames)
         _place.set((self, path))
 
-    def _send(self, frame: _Frame, frames: list[_Pushed]) -> None:
-        # Both or neither, whenever a Ctrl-C comes: Python looks for signals between its own instructions only.
+    def _send(self, frame: _Frame, frames: list[_Frame]) -> None:
+        frames.append(frame)  # before it is sent: a pop too many, after a Ctrl-C in between, does no harm
         if frame.number:
-            frames.extend(zip(map(self._push, (frame.path,), (frame.number,)), (frame,), strict=False))
+            self._push(frame.path, frame.number)
         else:
-            frames.extend(zip(map(self._push, (frame.path,)), (frame,), strict=False))
+            self._push(frame.path)
 
-    def cut(self, frames: list[_Pushed], depth: int) -> None:
+    def cut(self, frames: list[_Frame], depth: int) -> None:
         """Leave what is open above ``depth``."""
         while len(frames) > depth:
-            outer = frames[-1][1].outer
-            deque(map(_call, (self._pop, frames.pop)), 0)  # both or neither, as in `_send`
-            _place.set((self, outer))
+            self._pop()
+            _place.set((self, frames.pop().outer))
 
     def _number(self, noted: _Noted | None) -> int:
         """The number of what is said, which is new if it was not said before."""
@@ -299,13 +289,13 @@ class _Recorder:
         return number
 
     def leave(self, owner: object) -> None:
-        frames: list[_Pushed] = getattr(self._threads, "frames", [])
+        frames: list[_Frame] = getattr(self._threads, "frames", [])
         at = len(frames) - 1
-        while at >= 0 and frames[at][1].owner is not owner:
+        while at >= 0 and frames[at].owner is not owner:
             at -= 1
         if at < 0:
             return  # closed with its session, or entered on another thread
-        above = [frame for _, frame in frames[at + 1 :]]
+        above = frames[at + 1 :]
         if above:
             self._count_mixed()
         self.cut(frames, at)

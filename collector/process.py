@@ -94,9 +94,10 @@ def claim(use: Use, session: Session) -> None:
     Raises:
         collector.SessionActiveError: one is open already.
     """
-    if _background is not None:
+    background = _background  # read once, as another thread may change it
+    if background is not None:
         use.is_awaited = True
-        _background.step_aside(session)
+        background.step_aside(session)
     holder = _uses.setdefault(_OPEN, use)
     if holder is not use:
         use.is_awaited = False  # whoever stepped aside did it for the session that is open
@@ -127,8 +128,9 @@ def keep_dropped(use: Use, session: Session) -> None:
 def tell_background(use: Use, session: Session) -> None:
     """Say that ``use`` of ``session`` has ended, with all that follows."""
     is_awaited, use.is_awaited = use.is_awaited, False
-    if is_awaited and _background is not None:
-        _background.come_back(session)
+    background = _background
+    if is_awaited and background is not None:
+        background.come_back(session)
 
 
 def _end_at_exit() -> None:

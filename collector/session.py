@@ -174,11 +174,12 @@ class Session:
         state = "open" if self._use else self.unavailable or repr(self._recording or "not used yet")
         return f"<Session {self.options.path or 'in memory'}: {state}>"
 
+    # What begins and ends a step is kept from torch.compile as a whole; these two cannot be, for then a Ctrl-C between
+    # them and whoever calls them would go unnoticed.
     def __enter__(self) -> Session:
-        use = process.Use(self)
+        use = _new_use(self)
         try:
-            self._entered.append(use)
-            self._begin(use)
+            self._begin(use, by_with=True)
             return self
         except BaseException:
             self.abandon(use)  # also what a Ctrl-C left half done
@@ -352,6 +353,7 @@ class Session:
             _warn_once(reason)
         return self.path
 
+    @uncompiled
     def _last_entered(self) -> process.Use | None:
         """What a block that is left now has entered: a session may end on another thread than it began."""
         here = [use for use in self._entered if use.is_here]
@@ -359,7 +361,9 @@ class Session:
         return uses[-1] if uses else None
 
     @uncompiled
-    def _begin(self, use: process.Use) -> None:
+    def _begin(self, use: process.Use, *, by_with: bool = False) -> None:
+        if by_with:
+            self._entered.append(use)
         _let_go_of_abandoned()
         try:
             process.claim(use, self)
@@ -498,6 +502,7 @@ class Session:
             raise error
         _warn(message)
 
+    @uncompiled
     def abandon(self, use: process.Use) -> None:
         """End ``use`` without results as far as it has not ended. For `collector.process`."""
         if use.process_id != os.getpid():  # a fork inside the body: the parent records, the child must touch nothing
@@ -543,7 +548,7 @@ class _Call:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._use = process.Use(session)
+        self._use = _new_use(session)
 
     def __enter__(self) -> None:
         try:
@@ -563,6 +568,11 @@ class _Call:
     def __del__(self) -> None:
         if self._use is process.open_use():
             self._session.abandon(self._use)
+
+
+@uncompiled
+def _new_use(session: Session) -> process.Use:
+    return process.Use(session)
 
 
 def _let_go_of_abandoned() -> None:

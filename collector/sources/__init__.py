@@ -71,7 +71,7 @@ class Source(Protocol):
         """
 
     def pop_annotation(self) -> None:
-        """Go back to the annotation this thread had before the last push."""
+        """Go back to the annotation this thread had before the last push; nothing happens where there was none."""
 
 
 _SOURCES = {

@@ -165,10 +165,7 @@ def test_a_process_traces_again_after_a_ctrl_c_at_every_line_and_call(gpu, tmp_p
 
 @pytest.mark.slow
 def test_a_process_traces_again_after_real_signals(gpu, tmp_path, step):
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
+    before = signal.signal(signal.SIGALRM, _interrupt)
     interrupted = 0
     try:
         with warnings.catch_warnings():
@@ -189,6 +186,44 @@ def test_a_process_traces_again_after_real_signals(gpu, tmp_path, step):
     finally:
         signal.signal(signal.SIGALRM, before)
     assert interrupted > 100
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def break_off_twice(step: collector.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """End ``step`` with a Ctrl-C in its end and another in the undoing of that."""
+    with monkeypatch.context() as patch, step:
+        patch.setattr(collector.Session, "_stop", _interrupt)
+        patch.setattr(collector.Session, "_release", _interrupt)
+
+
+def test_even_an_undoing_that_is_broken_off_leaves_the_process_able_to_trace(gpu, monkeypatch):
+    """Whoever is impatient presses Ctrl-C twice, and may keep the session in a variable."""
+    step = collector.trace()
+    with pytest.raises(KeyboardInterrupt):
+        break_off_twice(step, monkeypatch)
+    assert _native.is_active()
+    with collector.trace(strict=True) as later:
+        gpu.launch("a")
+    assert later.kernels.names() == ["a"]
+    assert "broken off" in step.unavailable
+
+
+def test_a_session_whose_thread_ended_in_the_middle_of_it_is_no_obstacle(gpu, monkeypatch):
+    def run() -> None:
+        with pytest.raises(KeyboardInterrupt):
+            break_off_twice(step, monkeypatch)
+
+    step = collector.trace()
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert _native.is_active()
+    with collector.trace(strict=True) as later:
+        gpu.launch("a")
+    assert later.kernels.names() == ["a"]
 
 
 def test_a_session_that_is_entered_and_forgotten_is_told_of_by_the_next(gpu, tmp_path):
