@@ -112,7 +112,8 @@ def _node(event: dict[str, Any], start_ns: int, duration_ns: int) -> NodeExecSta
     arguments: dict[str, Any] = given if isinstance(given, dict) else {}
     name, op, category = text(event.get("name", "")), text(arguments.get("op", "")), event.get("cat")
     if category in _GPU_WORK:
-        node_name = f"{op or name}:{name}"
+        # A colon ends the op. What is drawn spells it as the host does, where it finds it there.
+        node_name = f"{op.replace('::', '.') or name}:{name}"
         label = _work_label(name, arguments)
     else:
         node_name = name

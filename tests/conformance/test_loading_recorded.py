@@ -226,7 +226,7 @@ def test_a_trace_of_xprofs_viewer_has_the_gpu_work_of_its_profile(shared, counts
     kernel = devices["/gpu:4/stream:134"][0]
     assert kernel.node_name == (
         "replica_4/bert_span_labeler/bert_encoder_1/transformer/layer_5/dropout_1/dropout/random_uniform/RandomUniform"
-        ":FillPhiloxRandomKernelLaunch"
+        ":FillPhiloxRandomKernelLaunch<UniformDistribution<PhiloxRandom, half>>"
     )
     assert kernel.timeline_label.endswith(" regs:38 shm:0 grid:160,1,1 block:1024,1,1")
     assert 0 < kernel.scheduled_nanos < kernel.all_start_nanos
