@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from collector.errors import CollectorError
 from collector.testing.plugin import line_events
 from collector.testing.plugin.lines import ANOTHER_TOOL, ELSEWHERE, NO_TOOL_ID, NOT_ASKED, OTHER_CLOCK, Lines
 
@@ -279,6 +280,26 @@ def test_after_the_most_lines_nothing_is_known(program, monkeypatch):
         calls()
     here = threading.get_native_id()
     assert [lines.at(here, at, program.clock) is not None for at in range(4)] == [True, True, True, False]
+
+
+@not_beside_a_tool
+def test_a_clock_that_goes_away_does_not_disturb_the_program(root, build):
+    log = [5]
+
+    def now_ns():
+        if not log:
+            raise CollectorError("the SimulatedGpu is not open")
+        return log[-1]
+
+    def calls():
+        log.append(7)
+        log.clear()
+        return sorted([2, 1])
+
+    with Lines(root, now_ns, asked=True) as lines:
+        assert calls() == [1, 2]
+    found = lines.at(threading.get_native_id(), 6, build.recording().clock)
+    assert found == (FILE, calls.__code__.co_firstlineno + 1)
 
 
 def test_lines_mean_nothing_for_a_clock_that_does_not_share_our_time(root, build):
