@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from collector.wording import counted
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -112,7 +114,7 @@ class Ledger:
 
     def explained_losses(self) -> list[tuple[str, str]]:
         """The field that counts each loss, and the line of `losses`."""
-        own = [(name, text.format(count)) for name, text in LOSSES.items() if (count := getattr(self, name))]
+        own = [(name, counted(text, count)) for name, text in LOSSES.items() if (count := getattr(self, name))]
         return own + [("unread", line) for line in self.unread_lines()]
 
     def unread_lines(self) -> list[str]:
@@ -148,20 +150,20 @@ LOSSES = {
     "nothing_recorded": "nothing was recorded: no activity of the kinds asked for happened in this process",
     "open_at_exit": "the step was still open when the interpreter ended, and ends there",
     "interrupted": "this is the journal of a step that had not ended: what had not reached it is missing",
-    "tables_cut_off": "{} tables are missing: the recording's file is cut off",
-    "records_dropped": "CUPTI dropped {} records: make more or larger buffers (max_buffers, buffer_bytes)",
-    "buffers_declined": "{} buffer requests were declined: raise max_buffers",
-    "bytes_discarded": "{} bytes of records were discarded for want of buffers: raise max_buffers",
-    "buffers_outstanding": "{} buffers had not come back when the step ended: raise timeout_ms, keep synchronize on",
-    "bytes_unparsed": "{} bytes of buffers could not be read as records",
-    "records_unknown_kind": "{} records are of a kind this version does not know",
-    "invalid_timestamps": "{} activities have no usable time (CUPTI gave 0, or an end before the start)",
-    "early": "{} activities start before the step and are kept apart",
-    "late": "{} activities end after the step and are kept apart",
-    "launches_without_kernel": "{} launches succeeded but no activity of theirs was recorded",
-    "kernels_without_launch": "{} kernels belong to no launch that was seen",
-    "correlations_unmatched": "{} launches carry an annotation that is not known",
-    "annotations_mixed": "tasks or generators took turns inside annotations of one thread ({} times): launches may "
+    "tables_cut_off": "{} table[|s] [is|are] missing: the recording's file is cut off",
+    "records_dropped": "CUPTI dropped {} record[|s]: make more or larger buffers (max_buffers, buffer_bytes)",
+    "buffers_declined": "{} buffer request[|s] [was|were] declined: raise max_buffers",
+    "bytes_discarded": "{} byte[|s] of records [was|were] discarded for want of buffers: raise max_buffers",
+    "buffers_outstanding": "{} buffer[|s] had not come back when the step ended: raise timeout_ms, keep synchronize on",
+    "bytes_unparsed": "{} byte[|s] of buffers could not be read as records",
+    "records_unknown_kind": "{} record[|s] [is|are] of a kind this version does not know",
+    "invalid_timestamps": "{} activit[y|ies] [has|have] no usable time (CUPTI gave 0, or an end before the start)",
+    "early": "{} activit[y|ies] start[s|] before the step and [is|are] kept apart",
+    "late": "{} activit[y|ies] end[s|] after the step and [is|are] kept apart",
+    "launches_without_kernel": "{} launch[|es] succeeded but no activity of [it|theirs] was recorded",
+    "kernels_without_launch": "{} kernel[|s] belong[s|] to no launch that was seen",
+    "correlations_unmatched": "{} launch[|es] carr[ies|y] an annotation that is not known",
+    "annotations_mixed": "tasks or generators took turns inside annotations of one thread ({} time[|s]): launches may "
     "carry another's name. Decorate the coroutine with annotate(), instead of a with block around an await",
 }
 """Field -> the line that explains it. A field that is not here is no loss whatever its value."""

@@ -105,7 +105,7 @@ class LoadedTrace:
         if not self.skipped and self.cut_at is None:
             return ""
         where = "" if self.cut_at is None else f" from position {self.cut_at} on"
-        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(self.skipped.items()))
+        reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(self.skipped.items()))
         return f"{self.path}: not all of it could be read{where}: {reasons or 'cut off'}"
 
 
@@ -141,7 +141,7 @@ def _load(name: Path) -> LoadedTrace:
     start = data.lstrip(_SPACE)[:1]
     if not start:
         if data or not (suffixes and suffixes[-1] in _EMPTY_IS_EMPTY_STEP):
-            reasons = "".join(f" ({count} {reason})" for reason, count in skipped.items())
+            reasons = "".join(f" ({reason}: {count})" for reason, count in skipped.items())
             raise InvalidFileError(f"{name}: the file is empty{reasons}")
         return LoadedTrace(name, "StepStats", RunMetadata(), skipped)
     if start in b"{[" and not _is_message(data):

@@ -261,7 +261,7 @@ def _survey(
             for key, moments in collective_moments(read.step_stats(), number or 0, pattern).items():
                 markers[rank][key] = joined(markers[rank].get(key), moments)
     if not any(each.start_ns for each in found):
-        reasons = "".join(f" ({count} {reason})" for reason, count in found[0].skipped.items() if reason != _UNTIMED)
+        reasons = "".join(f" ({reason}: {count})" for reason, count in found[0].skipped.items() if reason != _UNTIMED)
         raise InvalidFileError(
             f"{sources[0].name}: nothing in it has a time{reasons}" + (", nor in the others" * (len(sources) > 1))
         )

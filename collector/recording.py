@@ -134,7 +134,7 @@ class Recording:
 
     def __repr__(self) -> str:
         kept = {item.name: len(getattr(self, item.name)) for item in fields(Tables)}
-        return f"<Recording {', '.join(f'{count} {name}' for name, count in kept.items() if count) or 'empty'}>"
+        return f"<Recording {', '.join(f'{name}: {count}' for name, count in kept.items() if count) or 'empty'}>"
 
     @property
     def out_of_window(self) -> Tables:

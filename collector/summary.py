@@ -12,6 +12,7 @@ from collector.intervals import Union
 from collector.names import short_name
 from collector.stepstats import COPY_KINDS
 from collector.terminal import printable
+from collector.wording import counted
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -62,8 +63,9 @@ def _parts(recording: Recording) -> list[RenderableType]:
     ledger = recording.ledger
     parts.append(
         Text(
-            f"{ledger.launches_seen:,} launches, {ledger.kernels:,} kernels, {ledger.memcpys:,} copies, "
-            f"{ledger.memsets:,} memsets; {'nothing was lost' if ledger.complete else 'INCOMPLETE:'}",
+            f"{counted('{:,} launch[|es]', ledger.launches_seen)}, {counted('{:,} kernel[|s]', ledger.kernels)}, "
+            f"{counted('{:,} cop[y|ies]', ledger.memcpys)}, {counted('{:,} memset[|s]', ledger.memsets)}; "
+            f"{'nothing was lost' if ledger.complete else 'INCOMPLETE:'}",
             style="green" if ledger.complete else "bold red",
         )
     )
@@ -91,7 +93,7 @@ def _kernels(recording: Recording) -> RichTable:
     totals = np.zeros(len(names), np.int64)
     np.add.at(totals, index, kernels.duration_ns)
     order = np.lexsort((np.arange(len(names)), -totals))
-    title = f"Kernels: {len(kernels):,} of {len(names):,} names, {_time(int(totals.sum()))}"
+    title = f"Kernels: {len(kernels):,} of {counted('{:,} name[|s]', len(names))}, {_time(int(totals.sum()))}"
     table = _table(title, "kernel", "count", "total", "mean", "share")
     for row in order[:_TOP_KERNELS].tolist():
         total, count = int(totals[row]), int(counts[row])
@@ -101,7 +103,7 @@ def _kernels(recording: Recording) -> RichTable:
         rest = order[_TOP_KERNELS:]
         total, count = int(totals[rest].sum()), int(counts[rest].sum())
         share = f"{total / max(int(totals.sum()), 1):.1%}"
-        table.add_row(f"({len(rest):,} others)", f"{count:,}", _time(total), _time(total / count), share)
+        table.add_row(counted("({:,} other[|s])", len(rest)), f"{count:,}", _time(total), _time(total / count), share)
     return table
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 import numpy as np
 
 from collector.names import demangle, short_name
+from collector.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -66,7 +67,9 @@ class Table:
         return len(next(iter(self._columns.values())))
 
     def __repr__(self) -> str:
-        return f"<Table {self.name}: {len(self)} rows, {len(self._columns)} columns>"
+        return (
+            f"<Table {self.name}: {counted('{} row[|s]', len(self))}, {counted('{} column[|s]', len(self._columns))}>"
+        )
 
     def __iter__(self) -> Iterator[Any]:
         """Every row as a named tuple of Python numbers."""

@@ -19,6 +19,7 @@ from collector.bench.report import Arm, Comparison, Report
 from collector.bench.roofline import ceilings
 from collector.bench.statistics import median, outliers, paired_interval
 from collector.errors import UnavailableError
+from collector.wording import counted
 
 if TYPE_CHECKING:
     from collector.bench.gpu import CardState
@@ -236,7 +237,10 @@ def _warnings(found: Run, design: Design, asked_reference: str, *, has_cache: bo
     if found.throttled_throughout:
         said.append("the card was throttled nearly all the while: the times are those of a throttled card")
     elif found.throttled_rounds:
-        said.append(f"{found.throttled_rounds} rounds were thrown away and replaced: {_reasons(found.states)}")
+        said.append(
+            f"{counted('{} round[|s] [was|were] thrown away and replaced', found.throttled_rounds)}: "
+            f"{_reasons(found.states)}"
+        )
     if design.clock == "cupti" and not found.states:
         said.append("the card's clocks and throttling are not known: NVML is not installed or does not answer")
     others = sorted({pid for state in found.states for pid in state.other_processes})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from collector.bench.statistics import median
 from collector.terminal import printable
+from collector.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -205,19 +206,20 @@ _CLOCKS = {
 def how(comparison: Comparison) -> str:
     """In one sentence how it was measured."""
     design = comparison.design
+    rounds = counted("{} round[|s]", comparison.rounds)
     if comparison.is_reported:
         return (
-            f"{_CLOCKS['reported']}; {comparison.rounds} rounds, each arm in a new process, in random order, "
+            f"{_CLOCKS['reported']}; {rounds}, each arm in a new process, in random order, "
             f"{comparison.seconds:.0f} s; mean and interval of the rounds; seed {design['seed']}"
         )
     cache = f", {design['cache']} L2" if design["clock"] == "cupti" else ""
-    graph = f", graphs of {design['graph_calls']} calls" if design.get("graph_calls") else ""
+    graph = f", graphs of {counted('{} call[|s]', design['graph_calls'])}" if design.get("graph_calls") else ""
     stop = {"precision": f"precision of {design['precision']:.2%} reached", "time": "out of time"}
     most = max((arm.calls_per_sample for arm in comparison.arms.values()), default=1)
     graph += f", up to {most} calls in a sample" if most > 1 else ""
     runs = f" in {len(comparison.run_rounds)} runs" if len(comparison.run_rounds) > 1 else ""
     return (
-        f"{_CLOCKS[design['clock']]}{cache}{graph}; {comparison.rounds} rounds{runs} after {comparison.warm_up_rounds} "
+        f"{_CLOCKS[design['clock']]}{cache}{graph}; {rounds}{runs} after {comparison.warm_up_rounds} "
         f"to warm up, {comparison.seconds:.1f} s, {stop.get(comparison.stopped_by, 'all rounds made')}; "
         f"seed {design['seed']}"
     )

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from collector import terminal
 from collector.errors import CollectorError, MissingDependencyError
 from collector.files import atomic_write, check_writable
+from collector.wording import counted
 
 if TYPE_CHECKING:
     from collector.bench.baseline import Regression
@@ -260,6 +261,6 @@ def _progress(*, shown: bool, of: int) -> Iterator[Callable[[int, Instance, int,
 
         def tell(index: int, instance: Instance, rounds: int, width: float) -> None:
             title = escape(instance.title[-50:])  # else [n=256] would be taken for markup
-            bar.update(task, completed=index, description=f"{title}: {rounds} rounds, ±{width:.2%}")
+            bar.update(task, completed=index, description=f"{title}: {counted('{} round[|s]', rounds)}, ±{width:.2%}")
 
         yield tell

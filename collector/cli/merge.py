@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from collector import terminal
 from collector.errors import CollectorError
+from collector.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
         if each.warning:
             terminal.tell(each.warning)
         elif each.skipped:
-            reasons = ", ".join(f"{count} {reason}" for reason, count in each.skipped.items())
+            reasons = ", ".join(f"{reason}: {count}" for reason, count in each.skipped.items())
             terminal.tell(f"{each.name}: {reasons}")
     if not arguments.quiet:
         _print(report, aligned=arguments.align)
@@ -117,15 +118,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print(report: MergeReport, *, aligned: bool) -> None:
     slices = sum(each.slices for each in report.inputs)
-    print(f"{terminal.printable(str(report.output))}: {len(report.inputs)} inputs, {slices} slices")
+    inputs, drawn = counted("{} input[|s]", len(report.inputs)), counted("{} slice[|s]", slices)
+    print(f"{terminal.printable(str(report.output))}: {inputs}, {drawn}")
     if aligned and len(report.clock_offsets) < 2:
         print("no clock was put right: the inputs say no two ranks")
     for rank, clock in report.clock_offsets.items():
         if clock.source == "estimated":
             error = "error unknown" if clock.error_ns is None else f"±{clock.error_ns} ns"
-            found = f"{clock.markers} common moment{'s' * (clock.markers != 1)}"
+            found = counted("{} common moment[|s]", clock.markers)
             if clock.disagreeing:
-                found += f", {clock.disagreeing} other{'s' * (clock.disagreeing != 1)} without a partner"
+                found += counted(", {} other[|s] without a partner", clock.disagreeing)
             if clock.out_of_order:
                 found += f", {clock.out_of_order} in an impossible order"
             if clock.through is not None:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from collector.formats.node_times import is_near, node_times, step_bounds
 from collector.formats.xplane import Plane
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
+from collector.wording import counted
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -156,7 +157,7 @@ class XSpaceWriter:
             built.write(file)
         rest = XSpace(hostnames=["localhost"], warnings=self._warnings)
         if self._left_out:
-            rest.warnings.append(f"{self._left_out} nodes without a possible time were left out")
+            rest.warnings.append(counted("{} node[|s] without a possible time [was|were] left out", self._left_out))
         file.write(rest.SerializeToString())
 
     def _plane(self, name: str) -> Plane:

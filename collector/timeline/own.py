@@ -17,6 +17,7 @@ from collector.files import atomic_write, packed
 from collector.formats.node_times import is_wall_time
 from collector.timeline.picture import PictureOptions, draw
 from collector.timeline.wire import is_run_metadata, parse_step, provenance_of
+from collector.wording import counted
 
 if TYPE_CHECKING:
     from collector.protos.run_metadata_pb2 import Provenance
@@ -81,13 +82,14 @@ class Drawn:
         lines = []
         if self.left_out:
             lines.append(
-                f"left out the {self.left_out:,} shortest slices, {_span(self.left_out_ns)} in all, "
+                f"left out the {counted('{:,} shortest slice[|s]', self.left_out)}, {_span(self.left_out_ns)} in all, "
                 f"none longer than {_span(self.longest_left_out_ns)}; and all counters"
             )
         if self.filtered:
-            lines.append(f"filtered out {self.filtered:,} slices")
+            lines.append(counted("filtered out {:,} slice[|s]", self.filtered))
         if self.untimed:
-            lines.append(f"could not place {self.untimed:,} nodes in time: no start, an end before it, or far off")
+            placed = counted("could not place {:,} node[|s] in time", self.untimed)
+            lines.append(f"{placed}: no start, an end before it, or far off")
         return lines
 
 

@@ -29,9 +29,9 @@ BROKEN = {
     "bare_event_list_no_closing_bracket": "",
     "string_timestamps": "",
     "nan_and_infinity": "",
-    "negative_missing_dur_and_args": "28 negative durations",
+    "negative_missing_dur_and_args": "negative durations (taken as 0): 28",
     "repeated_kernels": "",
-    "invalid_utf8_names": "6 bytes that are not UTF-8 (the first at byte 113",
+    "invalid_utf8_names": "bytes that are not UTF-8 (the first at byte 113",
 }
 """Broken file -> what the warning has to hold; empty: everything in it can be read."""
 

@@ -319,9 +319,9 @@ def test_a_limit_is_never_judged_on_a_lossy_trace(pytester):
     result.stdout.fnmatch_lines(
         [
             "*ERROR at teardown of test_limit*",
-            "GPU limits were not judged, because the trace is incomplete: CUPTI dropped 1 records*",
+            "GPU limits were not judged, because the trace is incomplete: CUPTI dropped 1 record*",
             "*ERROR at teardown of test_step*",
-            "a step cannot be judged, because its trace is incomplete: 1 activities have no usable time*",
+            "a step cannot be judged, because its trace is incomplete: 1 activity has no usable time*",
             "*ERROR at teardown of test_partial_own_trace*",
             "GPU limits were not judged*; a trace that the test made itself recorded no kernels*",
         ]

@@ -204,7 +204,7 @@ def test_losses_come_first():
 
 def test_evidence_names_kernels_times_and_ops():
     (evidence,) = _advice(CASES["pageable_copies"][0])["pageable_copies"].evidence
-    assert evidence == "MEMCPYHtoD: 1 times, 300 us on /gpu:0, 100% of it in input"
+    assert evidence == "MEMCPYHtoD: 1 time, 300 us on /gpu:0, 100% of it in input"
     assert "gpu:0 to gpu:1" in _advice(CASES["peer_copies"][0])["peer_copies"].evidence
 
 

@@ -69,7 +69,7 @@ REFUSED = {
         b"dev_stats {\n node_stats {\n all_start_micros: 9999999999999999999 } }",
         "broken proto text at line 3, column 20",
     ),
-    "gzip cut in its head": ("a.json.gz", gzip.compress(b"[" + KERNEL)[:4], "is empty (1 gzip streams cut off)"),
+    "gzip cut in its head": ("a.json.gz", gzip.compress(b"[" + KERNEL)[:4], "is empty (gzip streams cut off: 1)"),
     "damaged gzip": ("a.pb.gz", b"\x1f\x8b\x08\x00" + b"\xff" * 40, "damaged gzip"),
     "nothing in gzip": ("a.json.gz", gzip.compress(b""), "the file is empty"),
     "nothing": ("a.json", b"", "the file is empty"),
@@ -84,15 +84,15 @@ REFUSED = {
 """Name -> (file, content, what is said)."""
 
 DRAWN = {
-    "protobuf cut in a later node": ("a.pb", WIRE[: len(WIRE) // 2], 19, f"from position {len(WIRE) // 2} on: 1 nodes"),
-    "gzip cut in the middle": ("a.pb.gz", STORED[: len(WIRE) // 2 + 15], 19, "1 gzip streams cut off, 1 nodes"),
+    "protobuf cut in a later node": ("a.pb", WIRE[: len(WIRE) // 2], 19, f"from position {len(WIRE) // 2} on: nodes"),
+    "gzip cut in the middle": ("a.pb.gz", STORED[: len(WIRE) // 2 + 15], 19, "gzip streams cut off: 1, nodes"),
     "JSON without its closing bracket": ("a.json", b"[" + KERNEL, 1, ""),
     "JSON that ends with a comma": ("a.json", b"[" + KERNEL + b",", 1, ""),
     "JSON object that ends with a comma": (
         "a.json",
         b'{"traceEvents":[' + KERNEL + b",",
         1,
-        "1 end of the file missing (its closing brackets are not there)",
+        "end of the file missing (its closing brackets are not there): 1",
     ),
     "JSON cut in a later event": (
         "a.json",
@@ -100,36 +100,36 @@ DRAWN = {
         1,
         f"from position {len(KERNEL) + 2} on",
     ),
-    "NaN": ("a.json", b"[" + event(ts=float("nan")) + b"," + KERNEL + b"]", 1, "1 events without a possible time"),
-    "infinity": ("a.json", b"[" + event(dur=float("inf")) + b"]", 1, "1 durations missing or impossible (taken as 0)"),
-    "negative durations": ("a.json", b"[" + event(dur=-3) + b"]", 1, "1 negative durations (taken as 0)"),
+    "NaN": ("a.json", b"[" + event(ts=float("nan")) + b"," + KERNEL + b"]", 1, "events without a possible time: 1"),
+    "infinity": ("a.json", b"[" + event(dur=float("inf")) + b"]", 1, "durations missing or impossible (taken as 0): 1"),
+    "negative durations": ("a.json", b"[" + event(dur=-3) + b"]", 1, "negative durations (taken as 0): 1"),
     "negative times": ("a.json", b"[" + event(ts=-3) + b"," + KERNEL + b"]", 2, ""),
-    "huge times": ("a.json", b"[" + event(ts=10**30) + b"," + KERNEL + b"]", 1, "1 events without a possible time"),
+    "huge times": ("a.json", b"[" + event(ts=10**30) + b"," + KERNEL + b"]", 1, "events without a possible time: 1"),
     "numbers of thousands of digits": (
         "a.json",
         b"[" + event(ts=1).replace(b'"ts": 1', b'"ts": ' + b"9" * 5000) + b"," + KERNEL + b"]",
         1,
-        "1 events without a possible time",
+        "events without a possible time: 1",
     ),
     "a huge base": (
         "a.json",
         b'{"traceEvents":[' + KERNEL + b'],"otherData":{"base_time_ns":"9223372036854775807"}}',
         1,
-        "1 base times that cannot be (taken as 0)",
+        "base times that cannot be (taken as 0): 1",
     ),
     "a profiler's huge base": (
         "a.json",
         b'{"traceEvents":[' + KERNEL + b'],"baseTimeNanoseconds":9223372036854775807}',
         1,
-        "1 base times that cannot be (taken as 0)",
+        "base times that cannot be (taken as 0): 1",
     ),
     "odd times in a message": ("a.pb", ODD_TIMES, 1, "could not place 4 nodes in time"),
-    "invalid UTF-8 in a message": ("a.pb", WIRE.replace(b"op7", b"o\xff7"), 40, "1 texts that are not UTF-8 (mended)"),
+    "invalid UTF-8 in a message": ("a.pb", WIRE.replace(b"op7", b"o\xff7"), 40, "texts that are not UTF-8 (mended): 1"),
     "invalid UTF-8 in JSON": (
         "a.json",
         b"[" + KERNEL.replace(b'"k"', b'"k\xff"') + b"]",
         1,
-        "1 bytes that are not UTF-8 (the first at byte 35; mended)",
+        "bytes that are not UTF-8 (the first at byte 35; mended): 1",
     ),
     "half a surrogate pair": ("a.json", b"[" + event(name="k\ud800") + b"]", 1, ""),
     "a device listed twice": ("a.pb", StepStats(dev_stats=[STREAM, STREAM]).SerializeToString(), 80, ""),
@@ -246,7 +246,7 @@ def test_drawn_by_merge(shape, write, tmp_path, capsys):
     assert status == 0, told.err
     assert slices(output) == count + (40 if whole.stat().st_size else 0)
     if "could not place" in says:
-        assert "4 nodes without a possible time" in told.err
+        assert "nodes without a possible time: 4" in told.err
     else:
         assert says in told.err
 
@@ -490,7 +490,7 @@ def test_counters_are_drawn_whole_or_not_at_all(write, tmp_path, capsys):
     assert (max(found), found[-1], about["not_drawn"], capsys.readouterr().err) == (256, 0, [], "")
     assert main(["timeline", str(path), "-o", str(output), "--max-events", "3"]) == 0
     found, about = counters()
-    said = "left out the 1 shortest slices, 10 ns in all, none longer than 10 ns; and all counters"
+    said = "left out the 1 shortest slice, 10 ns in all, none longer than 10 ns; and all counters"
     assert (found, about["not_drawn"], about["drawn"]["counter_values"]) == ([], [said], 0)
     assert capsys.readouterr().err == f"collector: {output}: {said}\n"
     with pytest.raises(SystemExit):

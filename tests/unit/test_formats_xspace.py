@@ -190,7 +190,7 @@ def test_a_step_of_impossible_times_alone_is_an_empty_profile(times):
     step = StepStats(dev_stats=[DeviceStepStats(device="/gpu:0/stream:7", node_stats=[node])])
     space = xspace(RunMetadata(step_stats=step))
     assert not any(line.events for plane in space.planes for line in plane.lines)
-    assert list(space.warnings) == ["1 nodes without a possible time were left out"]
+    assert list(space.warnings) == ["1 node without a possible time was left out"]
 
 
 def test_many_streams_have_lines_of_their_own():

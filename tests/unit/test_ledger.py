@@ -36,7 +36,7 @@ def test_a_runtime_call_and_the_driver_call_inside_it_are_one_launch(build):
 def test_every_way_to_launch_counts(build, name):
     ledger = build.call(name, 10, correlation_id=4).recording().ledger
     assert (ledger.launches_seen, ledger.launches_without_kernel) == (1, 1)
-    assert "1 launches succeeded" in ledger.losses()[0]
+    assert "1 launch succeeded" in ledger.losses()[0]
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,5 @@ def test_they_are_drawn_where_they_happened(build, start_ns):
     trace = json.loads(chrome_trace(build.recording()))
     instants = [event for event in trace["traceEvents"] if event["ph"] == "i"]
     calls = [event for event in trace["traceEvents"] if event["ph"] == "X" and event["name"] == "cudaLaunchKernel"]
-    assert [event["name"] for event in instants] == [
-        "lost: 1 launches succeeded but no activity of theirs was recorded"
-    ]
+    assert [event["name"] for event in instants] == ["lost: 1 launch succeeded but no activity of it was recorded"]
     assert instants[0]["ts"] == max(call["ts"] for call in calls)

@@ -21,7 +21,7 @@ def test_it_names_kernels_copies_devices_and_what_was_counted(build):
     assert re.search(r"HtoD +1 +25,000 +1.00 µs +25.0", text)
     assert re.search(r"memset +1 +500 +1.00 µs +0.5", text)
     assert re.search(r"/gpu:0 +12.00 µs +988.00 µs +1.2%", text)
-    assert "3 launches, 4 kernels, 1 copies, 1 memsets" in text
+    assert "3 launches, 4 kernels, 1 copy, 1 memset" in text
     assert "simulated" not in text
 
 
@@ -38,7 +38,7 @@ def test_losses_stand_at_the_end_one_line_each_in_red(build):
     plain = summarize(recording, color=False).splitlines()
     assert "INCOMPLETE" in plain[-3]
     assert plain[-2].strip().startswith("CUPTI dropped 7 records")
-    assert "1 activities start before the step" in plain[-1]
+    assert "1 activity starts before the step" in plain[-1]
     assert "\x1b[31m" in summarize(recording, color=True).splitlines()[-1]
     assert "\x1b" not in "".join(plain)
 

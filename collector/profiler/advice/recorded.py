@@ -10,6 +10,7 @@ import numpy as np
 from collector.profiler.advice.activity import Activity, Device, Idle, Mask
 from collector.profiler.advice.registry import Advice, Severity, checker
 from collector.profiler.node_fields import Ints
+from collector.wording import counted
 
 Limits = Mapping[str, float]
 
@@ -52,7 +53,7 @@ def _moved(device: Device, rows: Mask) -> str:
 def _longest(device: Device, rows: Mask) -> tuple[str, ...]:
     """Which kernels or copies, how often, how long, where."""
     return tuple(
-        f"{kind}: {times} times, {_time(spent)} on {device.name}{_mostly_in(device, rows, kind)}"
+        f"{kind}: {counted('{} time[|s]', times)}, {_time(spent)} on {device.name}{_mostly_in(device, rows, kind)}"
         for kind, times, spent in device.by_name(rows)[:_EVIDENCE]
     )
 
@@ -132,11 +133,11 @@ def draining_synchronizations(activity: Activity, limits: Limits) -> Iterator[Ad
         drained = int(inside.sum())
         if drained >= max(limits["count"], 1):
             calls = [activity.synchronizations[each][2] for each in nearest[inside].tolist()]
-            evidence = (f"{name}: {calls.count(name)} times" for name in sorted(set(calls)))
+            evidence = (f"{name}: {counted('{} time[|s]', calls.count(name))}" for name in sorted(set(calls)))
             lost = int((idle.synchronizing + idle.latency)[inside].sum())
             line = (
-                f"{drained} synchronisations let {device.name} run dry, which costs {_time(lost)} in all until they "
-                "return and the next launch takes effect; wait for events, or later"
+                f"{counted('{} synchronisation[|s] let[s|]', drained)} {device.name} run dry, which costs "
+                f"{_time(lost)} in all until the host goes on and a launch takes effect; wait for events, or later"
             )
             yield Advice(Severity.HIGH, line, tuple(evidence))
 
@@ -166,7 +167,7 @@ def dominating_kernel(activity: Activity, limits: Limits) -> Iterator[Advice]:
         if len(ranked) > 1 and total and ranked[0][2] >= limits["share"] * total:
             kernel, times, spent = ranked[0]
             line = f"{kernel} takes {spent / total:.0%} of the kernel time of {device.name}; look there first"
-            yield Advice(Severity.MEDIUM, line, (f"{times} times, {_time(spent)} of {_time(total)}",))
+            yield Advice(Severity.MEDIUM, line, (f"{counted('{} time[|s]', times)}, {_time(spent)} of {_time(total)}",))
 
 
 @checker("pageable_copies", micros=100)
@@ -246,7 +247,7 @@ def copies_through_host(activity: Activity, limits: Limits) -> Iterator[Advice]:
         line = f"{_bytes(moved)} go from device to device through the host; copy between them directly"
         ways = sorted({(source, target) for source, target, _, _ in pairs})
         evidence = (
-            f"{source} to {target}: {sum(pair[:2] == (source, target) for pair in pairs)} times"
+            f"{source} to {target}: {counted('{} time[|s]', sum(pair[:2] == (source, target) for pair in pairs))}"
             for source, target in ways
         )
         yield Advice(Severity.MEDIUM, line, tuple(evidence))
@@ -270,7 +271,7 @@ def small_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
         small = device.is_copy & is_known & (device.copied_bytes < limits["below_bytes"])
         if int(small.sum()) >= max(limits["count"], 1):
             line = (
-                f"{int(small.sum())} copies below {_bytes(limits['below_bytes'])} on {device.name}; "
+                f"{counted('{} cop[y|ies]', int(small.sum()))} below {_bytes(limits['below_bytes'])} on {device.name}; "
                 "gather them into one"
             )
             yield Advice(Severity.MEDIUM, line, _longest(device, small))
@@ -293,7 +294,10 @@ def repeated_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
             again.sort(key=lambda row: (-row[0] * row[2], row[1]))
             moved = sum((times - 1) * num_bytes for times, _, num_bytes in again)
             line = f"{_bytes(moved)} to {device.name} are uploads of one op and size again; keep what does not change"
-            evidence = (f"{op}: {times} times {_bytes(num_bytes)}" for times, op, num_bytes in again[:_EVIDENCE])
+            evidence = (
+                f"{op}: {counted('{} time[|s]', times)} {_bytes(num_bytes)}"
+                for times, op, num_bytes in again[:_EVIDENCE]
+            )
             yield Advice(Severity.MEDIUM, line, tuple(evidence))
 
 

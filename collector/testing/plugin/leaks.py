@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from collector.testing.plugin.driver import DriverError, mapped_driver
 from collector.testing.plugin.limits import show
+from collector.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,7 +49,7 @@ class Leak:
         """The text of a failing test; ``held`` names what was not freed, a line each."""
         grown = [f"{name}'s allocator by {show(num_bytes, 'bytes')}" for name, num_bytes in self.allocators.items()]
         if not grown:
-            grown = [f"and {self.unfreed} allocation{'s were' if self.unfreed != 1 else ' was'} not freed"]
+            grown = [counted("and {} allocation[|s] [was|were] not freed", self.unfreed)]
         lines = [f"{where} leaks GPU memory: the device's grew by {show(self.device, 'bytes')}, {', '.join(grown)}"]
         if held:
             lines += ["", "Allocated in the test and not freed:", *(f"  {text}" for text in held)]

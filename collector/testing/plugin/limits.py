@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from collector.wording import counted
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -150,7 +152,7 @@ def show(value: int, unit: Unit) -> str:
     if unit == "count":
         return f"{value:,}"
     if unit == "bytes":
-        return f"{value:,} byte{'s' * (value != 1)}"
+        return counted("{:,} byte[|s]", value)
     for name, length in (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000)):
         if value >= length:
             return f"{value / length:,.2f}".rstrip("0").rstrip(".") + f" {name}"

@@ -11,6 +11,7 @@ import numpy as np
 
 from collector.files import atomic_write
 from collector.stepstats import COPY_KINDS
+from collector.wording import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,7 +155,7 @@ def compare(golden: Snapshot, now: Snapshot) -> tuple[str, str]:
         return "", remark
     difference = list(difflib.unified_diff(_text(golden), _text(now), "snapshot", "this run", lineterm="", n=2))
     if len(difference) > _MOST_LINES:
-        difference[_MOST_LINES:] = [f"... and {len(difference) - _MOST_LINES:,} more lines"]
+        difference[_MOST_LINES:] = [counted("... and {:,} more line[|s]", len(difference) - _MOST_LINES)]
     return "\n".join(difference), remark
 
 

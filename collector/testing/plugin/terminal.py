@@ -6,6 +6,7 @@ import io
 from typing import TYPE_CHECKING
 
 from collector.testing.plugin.limits import show
+from collector.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,12 +34,14 @@ def write_summary(
     lines += [(_counted(text, count), {"red": True, "bold": True}) for text, count in sorted(run.problems.items())]
     kept = sum(entry.trace is not None for entry in run.tests.values())
     if options.folder is not None and kept:
-        lines.append((f"{kept} trace{'s' * (kept != 1)} kept in {options.folder}", {}))
+        lines.append((f"{counted('{} trace[|s]', kept)} kept in {options.folder}", {}))
     if not lines and not (options.trace and top):
         return
     reporter.write_sep("=", "GPU")
     if options.trace and top:
-        title = f"{len(top)} of {used} tests that used the GPU" + (", simulated: its times are made up" * simulated)
+        title = f"{len(top)} of {counted('{} test[|s]', used)} that used the GPU" + (
+            ", simulated: its times are made up" * simulated
+        )
         reporter.write_line(_table(title, top, width=max(reporter._tw.fullwidth, 60), color=reporter.hasmarkup))
     for text, style in lines:
         reporter.write_line(text, **style)

@@ -1,0 +1,30 @@
+"""Counts in sentences."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.ledger import LOSSES, Ledger
+from collector.wording import counted
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "said"),
+    [
+        ("{} record[|s]", 0, "0 records"),
+        ("{} record[|s]", 1, "1 record"),
+        ("{:,} cop[y|ies] [is|are] small", 1, "1 copy is small"),
+        ("{:,} cop[y|ies] [is|are] small", 12345, "12,345 copies are small"),
+        ("gpu[0] has {}", 1, "gpu[0] has 1"),
+    ],
+)
+def test_a_sentence_goes_with_its_count(text, count, said):
+    assert counted(text, count) == said
+
+
+@pytest.mark.parametrize("figure", LOSSES)
+def test_one_loss_is_told_in_the_singular(figure):
+    one, many = (Ledger(**{figure: count}).losses()[0] for count in (1, 1234))
+    assert "|" not in one + many
+    assert ("1234" in many) == ("{}" in LOSSES[figure])
+    assert not any(f"1 {noun}s " in one for noun in ("record", "buffer", "byte", "table", "kernel", "time"))
