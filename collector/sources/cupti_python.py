@@ -180,8 +180,8 @@ class CuptiPythonSource:
         while stack and stack[-1].log is not self._annotations:  # left open when an earlier session ended
             self._pop(stack)
         annotation = self._annotations.open(path, self._cupti.get_timestamp(), len(stack), details)
+        stack.append(annotation)  # first: after a Ctrl-C in between CUPTI is asked for a pop too many, which it refuses
         self._cupti.activity_push_external_correlation_id(ANNOTATION_EXTERNAL_KIND, annotation.external_id)
-        stack.append(annotation)
 
     def pop_annotation(self) -> None:
         """See `collector.sources.Source.pop_annotation`; nothing happens where this thread pushed nothing."""
@@ -190,9 +190,10 @@ class CuptiPythonSource:
             self._pop(stack)
 
     def _pop(self, stack: list[_Annotation]) -> None:
-        annotation = stack.pop()
+        annotation = stack[-1]
         annotation.end_ns = self._cupti.get_timestamp() if self._rows is not None else 0
-        self._cupti.activity_pop_external_correlation_id(ANNOTATION_EXTERNAL_KIND)
+        _quietly(self._cupti.activity_pop_external_correlation_id, ANNOTATION_EXTERNAL_KIND)
+        stack.pop()
 
     # Called by CUPTI, with its lock held: no CUDA, no CUPTI, no lock of ours, and no exception may leave.
 

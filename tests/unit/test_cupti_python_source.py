@@ -319,6 +319,33 @@ def test_an_annotation_left_open_ends_with_its_session_and_does_not_reach_the_ne
     assert row(source.stop(synchronize=False, timeout_ms=0), "annotations")["depth"] == 0
 
 
+@pytest.mark.parametrize("call", ["activity_push_external_correlation_id", "activity_pop_external_correlation_id"])
+def test_a_ctrl_c_right_after_a_call_of_cupti_leaves_no_annotation_behind(cupti, monkeypatch, call):
+    source = CuptiPythonSource()
+    does = getattr(cupti, call)
+
+    def interrupted(*arguments):
+        does(*arguments)
+        raise KeyboardInterrupt
+
+    source.start(TraceOptions())
+    with monkeypatch.context() as patch:
+        patch.setattr(cupti, call, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            annotate_with(source)
+    source.abort()
+    source.start(TraceOptions())
+    annotate_with(source)
+    assert cupti.stacks == []
+    capture = source.stop(synchronize=False, timeout_ms=0)
+    assert row(capture, "annotations")["depth"] == 0
+
+
+def annotate_with(source):
+    source.push_annotation("op")
+    source.pop_annotation()
+
+
 def test_tables_have_exactly_the_schemas_columns_even_when_nothing_ran(cupti):
     capture = capture_of(CuptiPythonSource())
     assert {table: {name: values.dtype.str[1:] for name, values in columns.items()}
