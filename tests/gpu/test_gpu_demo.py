@@ -19,7 +19,7 @@ class Asked:
         self.kernels, self.copies, self.memsets = [], [], []
 
     def launch(self, kernel, buffer, *, passes, stream):
-        self.kernels.append((stream, kernel))
+        self.kernels.append((stream, f"{kernel}<float>"))
 
     def upload(self, buffer, *, stream):
         self.copies.append((HTOD, demo.BUFFERS[buffer]))

@@ -29,7 +29,7 @@ def test_kernels_have_their_names_shapes_and_order(cuda):
     cuda.free(x)
     kernels = step.kernels
     assert kernels.recorded_names() == [MANGLED[name] for name in ("axpy_pair", "scale", "empty_kernel")]
-    assert kernels.names() == ["axpy_pair", "scale", "empty_kernel"]
+    assert kernels.names() == ["axpy_pair", "scale<float>", "empty_kernel"]
     assert rows(kernels, "grid_x", "grid_y", "grid_z") == [(16, 2, 1), (64, 1, 3), (1, 1, 1)]
     assert rows(kernels, "block_x", "block_y", "block_z") == [(128, 2, 1), (32, 4, 2), (1, 1, 1)]
     assert kernels.static_shared_bytes.tolist() == [1024, 0, 0]

@@ -288,7 +288,7 @@ def label_of(activity: Activity) -> str:
     if activity.kind == KERNEL:
         return activity.name.replace("@@", "@ @")
     what = "MEMSET" if activity.kind == MEMSET else f"MEMCPY{activity.copy_kind}".replace("Unknown", "<unknown>")
-    return f"{what} {activity.num_bytes or 0} bytes"
+    return f"{what} {activity.num_bytes} bytes" if activity.num_bytes else what
 
 
 @of_each(WITH_KERNELS)
