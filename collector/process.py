@@ -63,6 +63,11 @@ class Use:
         return (self.process_id, self.thread_id) == (os.getpid(), threading.get_ident())
 
     @property
+    def is_ended_elsewhere(self) -> bool:
+        """Whether another thread is about to end it."""
+        return self.is_ending and self.thread_id != threading.get_ident() and self.thread_id in sys._current_frames()
+
+    @property
     def is_abandoned(self) -> bool:
         """Whether nobody can end it any more, as after a Ctrl-C in the middle of its beginning or its end."""
         if self.dropped is not None:

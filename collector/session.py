@@ -404,6 +404,8 @@ class Session:
 
     @uncompiled
     def _end(self, use: process.Use, exc: BaseException | None, *, at_exit: bool = False) -> None:
+        if use.is_ended_elsewhere:
+            return
         use.thread_id, use.is_ending = threading.get_ident(), True
         if use is not self._use or use.process_id != os.getpid():  # another one was open; or ours is the parent's
             self.abandon(use)
@@ -505,6 +507,8 @@ class Session:
     @uncompiled
     def abandon(self, use: process.Use) -> None:
         """End ``use`` without results as far as it has not ended. For `collector.process`."""
+        if use.is_ended_elsewhere:
+            return
         if use.process_id != os.getpid():  # a fork inside the body: the parent records, the child must touch nothing
             if use is self._use:
                 self.unavailable = "this process was forked while the trace was open; its parent has the trace"

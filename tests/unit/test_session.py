@@ -21,7 +21,7 @@ import pytest
 from google.protobuf import text_format
 
 import collector
-from collector import backend
+from collector import backend, process
 from collector.errors import error_of_kind
 from collector.options import KINDS, TraceOptions
 from collector.protos import RunMetadata
@@ -419,6 +419,28 @@ def test_a_session_is_used_again_and_forgets_its_last_results(source, fake_sourc
         pass
     assert session.unavailable is None
     assert session.step_stats == first
+
+
+@pytest.mark.parametrize("name", ["__exit__", "end_at_exit"])
+def test_two_threads_that_end_a_session_at_once_end_it_once(source, tmp_path, monkeypatch, name):
+    """As where the interpreter ends while a daemon thread leaves its step."""
+    session = collector.trace(tmp_path / "t.pb", source=source)
+    stop = source.stop
+
+    def end_there_too(**options):
+        monkeypatch.setattr(source, "stop", stop)
+        arguments = (None, None, None) if name == "__exit__" else (process.open_use(),)
+        thread = threading.Thread(target=getattr(session, name), args=arguments)
+        thread.start()
+        thread.join()
+        return stop(**options)
+
+    monkeypatch.setattr(source, "stop", end_there_too)
+    with session:
+        pass
+    assert source.calls == ["start", "stop"]
+    assert session.unavailable is None
+    assert files_of(tmp_path) == ["t.pb"]
 
 
 def test_leaving_twice_does_nothing(source):
