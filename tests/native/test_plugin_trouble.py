@@ -185,6 +185,33 @@ def test_only_what_is_kept_is_named(simulated_gpu):
 """
 
 
+COLLECTED_AT_ONCE = """
+import gc
+import pytest
+from collector.testing.plugin.tracing import Tracing
+
+closes = Tracing._close
+
+@pytest.fixture(scope="session", autouse=True)
+def busy():
+    \"\"\"Garbage is collected by itself right after each trace has ended.\"\"\"
+    def closes_and_makes_objects(self):
+        closes(self)
+        kept = [[] for _ in range(100_000)]
+    Tracing._close = closes_and_makes_objects
+    yield
+    Tracing._close = closes
+    assert gc.isenabled()
+"""
+
+
+def test_garbage_that_is_collected_between_two_traces_is_no_leak(pytester):
+    result = run(pytester, COLLECTED_AT_ONCE + GARBAGE, "--gpu-simulate", "--gpu-report=out.json", apart=True)
+    result.assert_outcomes(passed=2, errors=1)
+    _, tests = report_of(pytester)
+    assert tests["test_only_what_is_kept_is_named"]["leak"]["unfreed"] == 1
+
+
 def test_garbage_and_host_memory_are_no_leaks(pytester):
     result = run(pytester, GARBAGE, "--gpu-simulate", "--gpu-report=out.json", "--gpu-lines", apart=True)
     result.assert_outcomes(passed=2, errors=1)

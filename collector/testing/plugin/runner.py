@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import inspect
 import os
 import unittest
@@ -80,6 +81,8 @@ class GpuRunner:
         self._known_memory: Memory | None = None
         self._checked: Running | None = None
         """The test that is looked through for leaks now."""
+        self._no_garbage = contextlib.ExitStack()
+        """Ends when the next phase of a test that is looked through for leaks is traced."""
         self._noting: Running | None = None
         """The test whose lines are noted now."""
         self._broken: tuple[str, str] | None = None
@@ -93,6 +96,7 @@ class GpuRunner:
         self._undo.callback(set_background, before)
         self._undo.callback(self._tracing.finish)
         self._undo.callback(self._turns.undo)
+        self._undo.callback(self._no_garbage.close)
         self._undo.callback(SimulatedGpu.watch, SimulatedGpu.watch(self._gpu_changes))
         if self._options.simulate:
             self._simulated_gpu = self._undo.enter_context(SimulatedGpu(devices=self._options.simulate))
@@ -193,6 +197,7 @@ class GpuRunner:
                     self._finish_check(running)
             finally:
                 self._checked = None
+                self._no_garbage.close()
                 if running.claimed and self._sharing is not None:
                     self._sharing.release()
             self._check_context(running, "teardown")
@@ -331,12 +336,15 @@ class GpuRunner:
             return
         self._turns.arrange()
         self._tracing.begin(memory=running.wants_memory)
+        self._no_garbage.close()
         if running.wants_lines(when):
             self._lines_on(running)
         try:
             yield
         finally:
             self._lines_off(running)
+            if running is self._checked:
+                self._no_garbage.enter_context(_no_garbage_collection())
             recordings, losses = self._tracing.end()
             phase = running.phases[when] = _phase(recordings, losses)
             if when == "call":
@@ -415,9 +423,10 @@ class GpuRunner:
 
     def _part(self, running: Running, measure: Callable[[], None], *, own: bool) -> None:
         """A part of the test ends in which allocations are its ``own``, or not. What ``measure`` frees counts too."""
-        running.take_parts(self._tracing.recorded(), own=own)
-        with self._tracing.apart() as collected:
-            measure()
+        with _no_garbage_collection():
+            running.take_parts(self._tracing.recorded(), own=own)
+            with self._tracing.apart() as collected:
+                measure()
         running.parts += [(recording, False) for recording in collected]
 
     @pytest.hookimpl(wrapper=True)
@@ -557,6 +566,18 @@ class GpuRunner:
             # The leak check looks once more when this fixture has been torn down.
             until = fixture if running is None or running.leak_check is None else running.after_judgement
             yield until.enter_context(SimulatedGpu(devices=requirement_of(node).count))
+
+
+@contextlib.contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Let no garbage free device memory unseen, while one trace ends and the next begins."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _skip(reason: str) -> None:
