@@ -14,6 +14,7 @@ from typing import Any
 
 MAX_NANOS = 1 << 62
 """Times at or beyond this many nanoseconds (146 years) from zero are not taken for times."""
+NO_BASE = "base time cut off (the times do not say the date)"
 _UNCLOSED = "end of the file missing (its closing brackets are not there)"
 
 # Numbers with a fraction stay text, so that no time goes through a double; NaN and Infinity become text as well.

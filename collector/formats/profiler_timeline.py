@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from collector.formats import xprof_trace
-from collector.formats.chrome_events import ChromeEvents, nanoseconds, possible_base
+from collector.formats.chrome_events import NO_BASE, ChromeEvents, nanoseconds, possible_base
 from collector.formats.node_times import is_wall_time
 from collector.formats.tensorflow_timeline import process_names, text
 from collector.names import short_name
@@ -44,8 +44,6 @@ _WORD = re.compile(r"[\w,.]{1,100}", re.ASCII)
 """What a detail of a label may hold."""
 _OPS = frozenset({"cpu_op", "operator", "user_annotation"})
 """Categories (in lower case) of host rows that name an op. Functions of Python are none: their rows are its stack."""
-
-_NO_BASE = "base time cut off (the times do not say the date)"
 
 
 @dataclass
@@ -115,7 +113,7 @@ def to_step_stats(found: ChromeEvents) -> StepStats:
         found.events = list(xprof_trace.as_categorised(found.events))
     spans = list(_spans(found, _base_ns(found)))
     if found.is_cut and spans and not is_wall_time(min(span.start_ns for span in spans)):
-        found.skipped[_NO_BASE] += 1
+        found.skipped[NO_BASE] += 1
     launches = _launches(spans)
     ops = _ops_by_external_id(spans)
     built = _Builder()

@@ -289,6 +289,27 @@ def test_our_own_timeline_read_back_draws_itself(shared, tmp_path, name):
     assert list(timed(json.loads(first.read_text()))) == list(timed(json.loads(gzip.decompress(second.read_bytes()))))
 
 
+@pytest.mark.parametrize("share", [0.6, 0.999])
+def test_our_own_timeline_without_its_end_keeps_its_devices(shared, tmp_path, share):
+    from collector.timeline import chrome_trace
+
+    whole, cut = tmp_path / "whole.json", tmp_path / "cut.json"
+    chrome_trace(load(shared / "data/gpu_traces/hta/a100_alexnet.json.gz"), whole)
+    text = whole.read_text()
+    cut.write_text(text[: int(len(text) * share)])
+    trace, complete = load(cut), load(whole)
+    assert trace.kind == "collector timeline"
+    assert "base time cut off (the times do not say the date): 1" in trace.warning
+    known = {device.device: [node.node_name for node in device.node_stats] for device in complete.step_stats.dev_stats}
+    for device in trace.step_stats.dev_stats:
+        names = [node.node_name for node in device.node_stats]
+        assert names == known[device.device][: len(names)] or device.device.endswith("stream:all")
+    assert "/gpu:0/stream:all" in [device.device for device in trace.step_stats.dev_stats]
+    again = json.loads(chrome_trace(trace))["otherData"]
+    assert again["base_time"] == ""
+    assert any("base time cut off" in line for line in again["not_drawn"])
+
+
 def timed(trace):
     """Slices and arrows, without the numbers of the processes: memory counters, which do not come back, have some."""
     assert trace["otherData"]["base_time_ns"]
