@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from types import ModuleType
 
+from collector.interpreters import is_main_interpreter
+
 
 @cache
 def native() -> ModuleType | None:
@@ -12,6 +14,8 @@ def native() -> ModuleType | None:
 
     It needs no CUDA library. Everything works without it, only slower.
     """
+    if not is_main_interpreter():
+        return None
     try:
         from collector import _convert
     except ImportError:

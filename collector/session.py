@@ -17,6 +17,7 @@ from collector import process
 from collector.annotate import send_annotations_to
 from collector.errors import CollectorError, CollectorWarning, NotTracedError, OutputError, SessionActiveError
 from collector.files import check_writable, expanded
+from collector.interpreters import check_main_interpreter
 from collector.options import KINDS, TraceOptions
 from collector.outputs import file_of_this_process, mark_as_written_here, output_of
 from collector.sources import SOURCE_NAMES, open_source
@@ -388,6 +389,7 @@ class Session:
         if process.torch_profiler_is_idle():
             options = replace(options, share_subscription=True)
         try:
+            check_main_interpreter()
             use.source = open_source(source) if isinstance(source, str) else source
             if options.journal is not None:
                 journal, _ = file_of_this_process(options.journal, options.rank)
@@ -417,7 +419,8 @@ class Session:
                 in_place = self._save_at_end()
             finally:
                 self._end_journal(use, keep=not in_place)
-            for line in (line for name, line in self.ledger.explained_losses() if name == "annotations_mixed"):
+            losses = () if self._recording is None else self.ledger.explained_losses()
+            for line in (line for name, line in losses if name == "annotations_mixed"):
                 _warn(line)
         except Exception as error:
             # The body's own exception goes first, whatever happened to us.
@@ -429,11 +432,11 @@ class Session:
             process.tell_background(use, self)
 
     def _stop(self, use: process.Use, at_exit: bool) -> None:
-        from collector.recording import Recording
-
         try:
             ended = send_annotations_to(None)
             if use.source is not None:
+                from collector.recording import Recording  # not before: a sub-interpreter may have no numpy
+
                 capture = use.source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
                 capture["environment"].setdefault("thread_names", process.thread_names())
                 capture.setdefault("details", tuple(ended.details))

@@ -15,6 +15,7 @@
 #include "capture/decoder.h"
 #include "capture/subscriber.h"
 #include "cupti/library.h"
+#include "gil.h"
 #include "tables.h"
 
 namespace py = pybind11;
@@ -144,7 +145,7 @@ void start(const py::dict& options) {
   const capture::StartOptions parsed = start_options(options);
   std::optional<cupti::Failure> failure;
   {
-    const py::gil_scoped_release release;
+    const GilRelease release;
     failure = Subscriber::instance().start(parsed);
   }
   if (failure) throw CaptureError(*failure);
@@ -153,7 +154,7 @@ void start(const py::dict& options) {
 py::object stop(bool synchronize, int timeout_ms) {
   std::optional<capture::Capture> capture;
   {
-    const py::gil_scoped_release release;
+    const GilRelease release;
     capture = Subscriber::instance().stop(synchronize, int64_t{timeout_ms} * 1'000'000);
   }
   if (!capture) return py::none();
@@ -233,7 +234,7 @@ py::dict benchmark_decode(const py::buffer& buffer, int cuda_version, int repeat
   std::vector<int64_t> memcpy_ns;
   uint64_t records = 0;
   {
-    const py::gil_scoped_release release;
+    const GilRelease release;
     for (int round = 0; round <= repeats; ++round) {
       store.clear();
       capture::Decoder decoder(*library, store);
@@ -285,6 +286,8 @@ PYBIND11_MODULE(_native, m) {
     }
   });
 
+  Subscriber::instance();  // made here, under the interpreter's lock, so that no fork can fall into its making
+
   m.def("probe", &probe, py::arg("libcupti") = "", py::arg("libcuda") = "",
         py::arg("search_roots") = std::vector<std::string>{},
         "What could be traced here, and with what; never raises. Initialises CUDA.");
@@ -292,7 +295,7 @@ PYBIND11_MODULE(_native, m) {
   m.def("stop", &stop, py::arg("synchronize") = true, py::arg("timeout_ms") = 5000,
         "Closes the session; its tables, or None when none is open.");
   m.def(
-      "abort", [] { Subscriber::instance().abort(); }, py::call_guard<py::gil_scoped_release>(),
+      "abort", [] { Subscriber::instance().abort(); }, py::call_guard<GilRelease>(),
       "Closes the session without waiting for the GPU, and forgets it.");
   m.def("is_active", [] { return Subscriber::instance().active(); });
   m.def("is_idle", [] { return Subscriber::instance().idle(); });
@@ -307,7 +310,7 @@ PYBIND11_MODULE(_native, m) {
       py::arg("details"), "What was said of annotations, in order of the numbers; for the journal.");
   m.def("journal_trouble", [] { return Subscriber::instance().journal_trouble(); });
   m.def(
-      "remove_journal", [] { Subscriber::instance().remove_journal(); }, py::call_guard<py::gil_scoped_release>(),
+      "remove_journal", [] { Subscriber::instance().remove_journal(); }, py::call_guard<GilRelease>(),
       "Takes the last session's journal away.");
   m.def("demangle", &demangle, py::arg("name"));
   m.def("decode_buffer", &decode_buffer, py::arg("buffer"), py::arg("cuda_version") = cupti::kNewestKnownCuda,

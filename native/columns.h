@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "gil.h"
 #include "store/layout.h"
 #include "store/store.h"
 
@@ -115,7 +116,7 @@ class TableBuilder {
     std::vector<Filler> fillers;
     fillers.reserve(makers_.size());
     for (const Maker& make : makers_) fillers.push_back(make(out, rows_));
-    const pybind11::gil_scoped_release release;
+    const GilRelease release;
     size_t at = 0;
     for (const Part& part : parts_) {
       part.take_all([&](const Row* run, size_t count) {

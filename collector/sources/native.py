@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import CuptiUnusableError, NotTracedError, error_of_kind
+from collector.interpreters import is_main_interpreter
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 @functools.cache
 def _load() -> ModuleType | ImportError:
+    if not is_main_interpreter():
+        return ImportError("it works in the main interpreter of a process alone")
     try:
         return importlib.import_module("collector._native")
     except ImportError as error:

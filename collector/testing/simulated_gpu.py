@@ -597,6 +597,10 @@ class SimulatedGpu:
         chosen = row.default_value if value is None else value
         self._library.sim_inject(fault.encode(), times, after, chosen, target.encode())
 
+    def return_kept_buffers(self) -> None:
+        """Give the client the activity buffers back that the fault ``kept_buffer`` has kept, on the calling thread."""
+        self._library.sim_return_kept_buffers()
+
     def clear_faults(self) -> None:
         """Disarm every fault."""
         self._library.sim_clear_faults()

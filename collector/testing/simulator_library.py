@@ -140,6 +140,7 @@ def load(path: str) -> ctypes.CDLL:
         ("sim_wait_until_idle", ctypes.c_int, [i64]),
         ("sim_reload_module", ctypes.c_int, [text, text]),
         ("sim_inject", ctypes.c_int, [text, i64, i64, i64, text]),
+        ("sim_return_kept_buffers", None, []),
         ("sim_clear_faults", None, []),
         (
             "sim_fault",

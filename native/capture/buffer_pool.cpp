@@ -14,11 +14,13 @@ constexpr size_t kBehindEnd = 1024;
 
 }  // namespace
 
-BufferPool::BufferPool(size_t buffer_bytes, uint32_t max_buffers, uint32_t ready)
+BufferPool::BufferPool(size_t buffer_bytes, uint32_t max_buffers)
     : buffer_bytes_(buffer_bytes),
       max_buffers_(max_buffers),
       reserved_bytes_(buffer_bytes * max_buffers + kScratchBytes * (kScratchBuffers + 1)),
-      free_(max_buffers),
+      sessions_(std::make_unique<std::atomic<uint32_t>[]>(slots())),
+      ready_(max_buffers),
+      released_(max_buffers),
       free_scratch_(kScratchBuffers),
       completed_queue_(max_buffers) {
   // Reserved, not committed: memory is used as buffers are, and comes zeroed from the kernel.
@@ -26,85 +28,114 @@ BufferPool::BufferPool(size_t buffer_bytes, uint32_t max_buffers, uint32_t ready
       ::mmap(nullptr, reserved_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   base_ = static_cast<uint8_t*>(memory);
-  for (uint32_t i = 0; i < std::min(ready, max_buffers); ++i) {
-    uint32_t index;
-    if (!take_fresh(index)) break;
-    std::memset(buffer(index), 0, buffer_bytes_);  // maps its pages
-    free_.push(index);
-    ready_.fetch_add(1, std::memory_order_relaxed);
-  }
+  for (uint32_t slot = 0; slot < slots(); ++slot) sessions_[slot].store(0, std::memory_order_relaxed);
+  for (uint32_t i = 0; i < std::min(kReady, max_buffers); ++i) map_one();
   for (uint32_t i = 0; i < kScratchBuffers; ++i) free_scratch_.push(i);
 }
 
-BufferPool::~BufferPool() {
-  // A buffer that CUPTI still holds may be written to at any time: then the range stays mapped.
-  if (outstanding() == 0) ::munmap(base_, reserved_bytes_);
-}
+// Nobody deletes a pool while a buffer of it is out: CUPTI may write to it at any time.
+BufferPool::~BufferPool() { ::munmap(base_, reserved_bytes_); }
 
-bool BufferPool::take_fresh(uint32_t& index) noexcept {
+bool BufferPool::take_unmapped(uint32_t& slot) noexcept {
+  if (released_.pop(slot)) {
+    released_count_.fetch_sub(1, std::memory_order_relaxed);
+    return true;
+  }
   uint32_t fresh = fresh_.load(std::memory_order_relaxed);
   do {
     if (fresh == max_buffers_) return false;
   } while (!fresh_.compare_exchange_weak(fresh, fresh + 1, std::memory_order_relaxed));
-  index = fresh;
+  slot = fresh;
   return true;
 }
 
-uint8_t* BufferPool::acquire() noexcept {
+void BufferPool::map_one() noexcept {
+  uint32_t slot;
+  if (!take_unmapped(slot)) return;
+  std::memset(buffer(slot), 0, buffer_bytes_);  // maps its pages
+  ready_.push(slot);
+  ready_count_.fetch_add(1, std::memory_order_relaxed);
+}
+
+uint8_t* BufferPool::acquire(uint32_t session) noexcept {
   requested_.fetch_add(1, std::memory_order_relaxed);
-  uint32_t index;
-  if (free_.pop(index)) {
-    ready_.fetch_sub(1, std::memory_order_relaxed);
-  } else if (!take_fresh(index)) {  // a fresh one is zero too, but costs its page faults here
+  uint32_t slot;
+  if (ready_.pop(slot)) {
+    ready_count_.fetch_sub(1, std::memory_order_relaxed);
+  } else if (!take_unmapped(slot)) {  // an unmapped one is zero too, but costs its page faults here
     declined_.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
-  outstanding_.fetch_add(1, std::memory_order_acq_rel);
-  return buffer(index);
+  sessions_[slot].store(session, std::memory_order_release);
+  return buffer(slot);
 }
 
-uint8_t* BufferPool::acquire_scratch() noexcept {
-  outstanding_.fetch_add(1, std::memory_order_acq_rel);
+uint8_t* BufferPool::acquire_scratch(uint32_t session) noexcept {
   uint32_t index;
+  if (free_scratch_.pop(index)) {
+    sessions_[max_buffers_ + index].store(session, std::memory_order_release);
+    return scratch(index);
+  }
   // With all of them out, the last one is shared: what is written there is thrown away in any case.
-  return free_scratch_.pop(index) ? scratch(index) : scratch(kScratchBuffers);
+  shared_scratch_session_.store(session, std::memory_order_relaxed);
+  shared_scratch_out_.fetch_add(1, std::memory_order_release);
+  return scratch(kScratchBuffers);
 }
 
 void BufferPool::complete(uint8_t* data, size_t valid) noexcept {
-  completed_bytes_.fetch_add(valid, std::memory_order_relaxed);
-  if (is_scratch(data)) {
+  const auto offset = static_cast<size_t>(data - base_);
+  const size_t pooled_bytes = buffer_bytes_ * max_buffers_;
+  if (offset < pooled_bytes) {
+    const uint32_t slot = slot_of(data);
+    if (data != buffer(slot)) return;
+    // It counts as out until it is taken from the queue, so that whoever waits for it does not miss it in between.
+    uint32_t session = sessions_[slot].load(std::memory_order_acquire);
+    const bool is_out = session != 0 && (session & kReturned) == 0;
+    if (!is_out || !sessions_[slot].compare_exchange_strong(session, session | kReturned)) return;
+    completed_queue_.push({data, valid, session});
+  } else {
+    const auto index = static_cast<uint32_t>((offset - pooled_bytes) / kScratchBytes);
+    if (data != scratch(index)) return;
+    if (index < kScratchBuffers && sessions_[max_buffers_ + index].exchange(0, std::memory_order_acq_rel) == 0) return;
     discarded_bytes_.fetch_add(valid, std::memory_order_relaxed);
     std::memset(data, 0, kScratchBytes);
-    const auto index = static_cast<uint32_t>(static_cast<size_t>(data - scratch(0)) / kScratchBytes);
-    if (index < kScratchBuffers) free_scratch_.push(index);
-  } else {
-    completed_queue_.push({data, valid});
+    if (index < kScratchBuffers) {
+      free_scratch_.push(index);
+    } else {
+      shared_scratch_out_.fetch_sub(1, std::memory_order_release);
+    }
   }
+  completed_bytes_.fetch_add(valid, std::memory_order_relaxed);
   completed_.fetch_add(1, std::memory_order_release);
-  outstanding_.fetch_sub(1, std::memory_order_acq_rel);
 }
 
 std::optional<CompletedBuffer> BufferPool::take_completed() noexcept {
   CompletedBuffer buffer;
   if (!completed_queue_.pop(buffer)) return std::nullopt;
+  sessions_[slot_of(buffer.data)].store(0, std::memory_order_release);
   return buffer;
 }
 
 void BufferPool::recycle(const CompletedBuffer& done) noexcept {
-  if (!is_pooled(done.data)) return;
   // We promise CUPTI zeroed buffers (attribute 5), or it would zero them itself in the program's threads.
   std::memset(done.data, 0, std::min(done.valid + kBehindEnd, buffer_bytes_));
-  free_.push(static_cast<uint32_t>(static_cast<size_t>(done.data - base_) / buffer_bytes_));
-  ready_.fetch_add(1, std::memory_order_relaxed);
+  ready_.push(slot_of(done.data));
+  ready_count_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void BufferPool::keep_ready() noexcept {
-  while (ready_.load(std::memory_order_relaxed) < static_cast<int32_t>(kLowWater)) {
-    uint32_t index;
-    if (!take_fresh(index)) return;
-    std::memset(buffer(index), 0, buffer_bytes_);
-    free_.push(index);
-    ready_.fetch_add(1, std::memory_order_relaxed);
+  if (ready_count_.load(std::memory_order_relaxed) < static_cast<int32_t>(kLowWater)) map_one();
+}
+
+void BufferPool::release_pages(uint32_t kept) noexcept {
+  while (ready_count_.load(std::memory_order_relaxed) > static_cast<int32_t>(kept)) {
+    uint32_t slot;
+    if (!ready_.pop(slot)) return;
+    ready_count_.fetch_sub(1, std::memory_order_relaxed);
+    // Where the system refuses, the buffer keeps its pages, and they are zero already.
+    ::madvise(buffer(slot), buffer_bytes_, MADV_DONTNEED);
+    released_.push(slot);
+    released_count_.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
@@ -114,6 +145,30 @@ void BufferPool::reset_counts() {
   declined_.store(0, std::memory_order_relaxed);
   completed_bytes_.store(0, std::memory_order_relaxed);
   discarded_bytes_.store(0, std::memory_order_relaxed);
+}
+
+int64_t BufferPool::outstanding(uint32_t session) const {
+  const uint32_t used = fresh_.load(std::memory_order_acquire);
+  int64_t count = 0;
+  for (uint32_t slot = 0; slot < slots(); ++slot) {
+    if (slot == used) slot = max_buffers_;  // none of those between was ever handed out
+    if ((sessions_[slot].load(std::memory_order_acquire) & ~kReturned) == session) ++count;
+  }
+  if (shared_scratch_session_.load(std::memory_order_relaxed) == session) {
+    count += shared_scratch_out_.load(std::memory_order_acquire);
+  }
+  return count;
+}
+
+bool BufferPool::is_in_use() const {
+  const auto* const begin = sessions_.get();
+  return shared_scratch_out_.load(std::memory_order_acquire) != 0 ||
+         std::any_of(begin, begin + slots(), [](const auto& session) { return session.load() != 0; });
+}
+
+uint64_t BufferPool::mapped_bytes() const {
+  const int64_t used = int64_t{fresh_.load(std::memory_order_relaxed)};
+  return static_cast<uint64_t>(used - released_count_.load(std::memory_order_relaxed)) * buffer_bytes_;
 }
 
 }  // namespace collector::capture

@@ -1,10 +1,14 @@
 // The memory that CUPTI writes records into: one reserved range, cut into equal buffers that are handed out zeroed
 // and already mapped, come back full, and go round again.
+//
+// Every buffer remembers the session that handed it out, from that moment until it comes back. CUPTI may give a buffer
+// back after the session has ended, or never: by its session it is told from the buffers that a later one misses.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "capture/queues.h"
@@ -14,67 +18,90 @@ namespace collector::capture {
 struct CompletedBuffer {
   uint8_t* data;
   size_t valid;
+  uint32_t session;  // the session that handed it out
 };
 
 class BufferPool {
  public:
-  // `max_buffers` bounds the memory; `ready` of them are mapped and zeroed at once. Throws std::bad_alloc.
-  BufferPool(size_t buffer_bytes, uint32_t max_buffers, uint32_t ready);
+  // `max_buffers` bounds the memory; a few are mapped and zeroed at once. Throws std::bad_alloc.
+  BufferPool(size_t buffer_bytes, uint32_t max_buffers);
   ~BufferPool();
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
   size_t buffer_bytes() const { return buffer_bytes_; }
   uint32_t max_buffers() const { return max_buffers_; }
+  bool contains(const uint8_t* data) const { return data >= base_ && data < base_ + reserved_bytes_; }
 
   // --- Called by CUPTI, with its lock held: no allocation, no lock, no system call. ---
 
-  // A zeroed buffer, or null when all are out.
-  uint8_t* acquire() noexcept;
+  // A zeroed buffer for this session (a number from 1 to 2^31 - 1), or null when all are out.
+  uint8_t* acquire(uint32_t session) noexcept;
   // A small zeroed buffer whose contents will be thrown away, for libraries that crash on null.
-  uint8_t* acquire_scratch() noexcept;
+  uint8_t* acquire_scratch(uint32_t session) noexcept;
   static constexpr size_t kScratchBytes = 16 * 1024;
-  // Takes a buffer back: a pooled one for the decode thread, a scratch one at once for the next request.
+  // Takes a buffer back: a pooled one for the decode thread, a scratch one at once for the next request. What is not
+  // the beginning of a buffer that is out is ignored.
   void complete(uint8_t* data, size_t valid) noexcept;
 
   // --- Called by the decode thread. ---
 
   std::optional<CompletedBuffer> take_completed() noexcept;
-  // Zeroes what was written and makes the buffer ready again. Memory that is not ours is ignored.
+  // Zeroes what was written and makes the buffer ready again.
   void recycle(const CompletedBuffer& buffer) noexcept;
   // Maps another buffer when few are ready, so that no callback ever meets a page fault.
   void keep_ready() noexcept;
 
-  // Handed out and not completed. Such buffers are CUPTI's: they are never freed.
-  int64_t outstanding() const { return outstanding_.load(std::memory_order_acquire); }
+  // --- Called between sessions. ---
+
+  // Gives the pages of idle buffers back to the system, but for `kept` of them.
+  void release_pages(uint32_t kept) noexcept;
+  static constexpr uint32_t kReady = 4;  // what a session begins with
+  void reset_counts();
+
+  // Handed out by this session, and not taken by the decode thread again. Such buffers are CUPTI's: they are never
+  // freed.
+  int64_t outstanding(uint32_t session) const;
+  // Whether any buffer is out, whichever session handed it out.
+  bool is_in_use() const;
   uint64_t requested() const { return requested_.load(std::memory_order_relaxed); }
   uint64_t completed() const { return completed_.load(std::memory_order_acquire); }
   uint64_t declined() const { return declined_.load(std::memory_order_relaxed); }
   uint64_t completed_bytes() const { return completed_bytes_.load(std::memory_order_relaxed); }
   uint64_t discarded_bytes() const { return discarded_bytes_.load(std::memory_order_relaxed); }
-  uint64_t mapped_bytes() const { return uint64_t{fresh_.load(std::memory_order_relaxed)} * buffer_bytes_; }
-  void reset_counts();
+  // Bytes of the buffers whose pages are mapped.
+  uint64_t mapped_bytes() const;
 
  private:
+  static constexpr uint32_t kReturned = 0x8000'0000;
   static constexpr uint32_t kScratchBuffers = 64;
-  static constexpr uint32_t kLowWater = 2;
+  static constexpr uint32_t kLowWater = 2;  // within a session, another is mapped when fewer are ready
 
-  uint8_t* buffer(uint32_t index) const { return base_ + size_t{index} * buffer_bytes_; }
+  uint32_t slots() const { return max_buffers_ + kScratchBuffers; }
+  uint8_t* buffer(uint32_t slot) const { return base_ + size_t{slot} * buffer_bytes_; }
   uint8_t* scratch(uint32_t index) const { return buffer(max_buffers_) + kScratchBytes * index; }
-  bool is_pooled(const uint8_t* data) const { return data >= base_ && data < buffer(max_buffers_); }
-  bool is_scratch(const uint8_t* data) const { return data >= scratch(0) && data <= scratch(kScratchBuffers); }
-  bool take_fresh(uint32_t& index) noexcept;
+  uint32_t slot_of(const uint8_t* data) const {
+    return static_cast<uint32_t>(static_cast<size_t>(data - base_) / buffer_bytes_);
+  }
+  bool take_unmapped(uint32_t& slot) noexcept;
+  void map_one() noexcept;
 
   size_t buffer_bytes_;
   uint32_t max_buffers_;
-  uint8_t* base_;  // max_buffers_ buffers, then the scratch ones, then one that may be out several times
   size_t reserved_bytes_;
-  IndexStack free_;
+  uint8_t* base_;  // max_buffers_ buffers, then the scratch ones, then one that may be out several times
+  // By slot (buffers, then scratch buffers): the session that the buffer is out for; 0: it is not out. With kReturned:
+  // it is back, and waits for the decode thread.
+  std::unique_ptr<std::atomic<uint32_t>[]> sessions_;
+  IndexStack ready_;     // mapped and zeroed
+  IndexStack released_;  // used once, their pages given back: zero when they are touched again
   IndexStack free_scratch_;
-  BoundedQueue<CompletedBuffer> completed_queue_;
-  std::atomic<uint32_t> fresh_{0};  // buffers below this index have been used or are ready
-  std::atomic<int32_t> ready_{0};
-  std::atomic<int64_t> outstanding_{0};
+  BoundedQueue<CompletedBuffer> completed_queue_;  // a buffer is in it once at most, so it is never full
+  std::atomic<uint32_t> fresh_{0};                 // buffers below this slot have been used
+  std::atomic<int32_t> ready_count_{0};
+  std::atomic<int32_t> released_count_{0};
+  std::atomic<int64_t> shared_scratch_out_{0};  // how often the one is out that may be out several times
+  std::atomic<uint32_t> shared_scratch_session_{0};
   std::atomic<uint64_t> requested_{0};
   std::atomic<uint64_t> completed_{0};
   std::atomic<uint64_t> declined_{0};

@@ -64,6 +64,9 @@ class Journal {
   // Closes it and takes the file away, if it was made here.
   void remove();
 
+  // Ends it early: what is in the file stays, and trouble() says why no more came.
+  void give_up(const std::string& why);
+
   const std::string& trouble() const { return trouble_; }
 
  private:
@@ -86,7 +89,6 @@ class Journal {
   template <typename Fill>
   void write_frame(Fill fill);
   void write(const void* data, size_t bytes);
-  void give_up(const std::string& why);
 
   std::string path_;
   int file_ = -1;

@@ -22,7 +22,7 @@ using cupti::Feature;
 using cupti::Result;
 
 constexpr uint32_t kThreadIdSystem = 1;  // CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM: Linux thread ids, not pthread_self
-constexpr uint32_t kReadyBuffers = 4;
+constexpr uint32_t kMostSessions = 0x7fff'ffff;  // before their numbers begin again
 constexpr int64_t kMillisecond = 1'000'000;
 constexpr int64_t kHandOverPeriod = 500 * kMillisecond;  // what a journal lacks at most of work that has ended
 constexpr int64_t kIdleWait = 100 * kMillisecond;        // CUPTI may deliver a little after a flush has returned
@@ -59,50 +59,63 @@ Subscriber& Subscriber::instance() {
   return *instance;
 }
 
-Subscriber::Subscriber() {
-  ::sem_init(&wake_, 0, 0);
-  // CUDA does not survive a fork: the child has no decode thread and must not touch CUPTI (hpctoolkit#195 hung in
-  // FlushAll at the child's exit).
-  ::pthread_atfork(nullptr, nullptr, [] { instance().forked_.store(true, std::memory_order_relaxed); });
-}
+Subscriber::Subscriber() { ::sem_init(&wake_, 0, 0); }
 
 // --- Callbacks ---------------------------------------------------------------------------------------------------
 
 void Subscriber::on_buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records) noexcept {
   Subscriber& self = instance();
-  BufferPool* pool = self.pool_.load(std::memory_order_acquire);
+  const BufferPools::Use pools(self.pools_);
+  BufferPool& pool = pools.current();
+  const uint32_t session = self.session_.load(std::memory_order_relaxed);
   *max_records = 0;
   const bool may_decline = self.may_decline_.load(std::memory_order_relaxed);
-  const bool wanted = self.accepting_.load(std::memory_order_relaxed) && !self.forked_.load(std::memory_order_relaxed);
-  *buffer = wanted || !may_decline ? pool->acquire() : nullptr;
-  *bytes = *buffer == nullptr ? 0 : pool->buffer_bytes();
+  const bool wanted = self.accepting_.load(std::memory_order_relaxed) && !cupti::forked_after_use();
+  *buffer = wanted || !may_decline ? pool.acquire(session) : nullptr;
+  *bytes = *buffer == nullptr ? 0 : pool.buffer_bytes();
   if (*buffer == nullptr && !may_decline) {
     // Before API 27 (CUDA 12.9) a null buffer can crash CUPTI (kineto#1534).
-    *buffer = pool->acquire_scratch();
+    *buffer = pool.acquire_scratch(session);
     *bytes = BufferPool::kScratchBytes;
   }
 }
 
 void Subscriber::on_buffer_completed(void*, uint32_t, uint8_t* data, size_t, size_t valid) noexcept {
   Subscriber& self = instance();
-  if (data == nullptr || self.forked_.load(std::memory_order_relaxed)) return;
-  self.pool_.load(std::memory_order_acquire)->complete(data, valid);
+  if (data == nullptr || cupti::forked_after_use()) return;
+  const BufferPools::Use pools(self.pools_);
+  if (BufferPool* const pool = pools.of(data)) {
+    pool->complete(data, valid);
+  } else if (!self.foreign_buffers_.push({data, valid, 0})) {
+    self.foreign_bytes_lost_.fetch_add(valid, std::memory_order_relaxed);
+  }
   ::sem_post(&self.wake_);
 }
 
 // --- Decoding ----------------------------------------------------------------------------------------------------
 
 void Subscriber::drain() {
-  BufferPool* pool = pool_.load(std::memory_order_acquire);
-  while (const auto buffer = pool->take_completed()) {
-    try {
-      decoder_->decode(buffer->data, buffer->valid);
-    } catch (const std::bad_alloc&) {
-      out_of_memory_bytes_ += buffer->valid;
+  pools_.each([this](BufferPool& pool) {
+    while (const auto buffer = pool.take_completed()) {
+      decode(*buffer);
+      pool.recycle(*buffer);
+      pool.keep_ready();
     }
-    if (journal_) journal_->append(store_, annotations_, counters());
-    pool->recycle(*buffer);
-    pool->keep_ready();
+  });
+  for (CompletedBuffer foreign{}; foreign_buffers_.pop(foreign);) decode(foreign);
+}
+
+void Subscriber::decode(const CompletedBuffer& buffer) {
+  try {
+    decoder_->decode(buffer.data, buffer.valid);
+  } catch (const std::bad_alloc&) {
+    out_of_memory_bytes_ += buffer.valid;
+  }
+  if (!journal_) return;
+  try {
+    journal_->append(store_, annotations_, counters());
+  } catch (const std::bad_alloc&) {
+    journal_->give_up("out of memory");
   }
 }
 
@@ -147,11 +160,13 @@ void Subscriber::end_collecting() {
 }
 
 std::string Subscriber::journal_trouble() {
+  if (cupti::forked_after_use()) return "";  // the journal is the parent's
   const std::lock_guard<std::mutex> lock(control_);
   return journal_ && !active() ? journal_->trouble() : "";
 }
 
 void Subscriber::remove_journal() {
+  if (cupti::forked_after_use()) return;
   const std::lock_guard<std::mutex> lock(control_);
   if (journal_ && !active()) journal_->remove();
 }
@@ -179,15 +194,12 @@ void Subscriber::stop_decoding() {
 
 // --- Start -------------------------------------------------------------------------------------------------------
 
-void Subscriber::prepare_pool(const StartOptions& options) {
-  BufferPool* pool = pool_.load(std::memory_order_acquire);
-  if (pool == nullptr || pool->buffer_bytes() != options.buffer_bytes || pool->max_buffers() != options.max_buffers) {
-    pools_.push_back(std::make_unique<BufferPool>(options.buffer_bytes, options.max_buffers, kReadyBuffers));
-    pool = pools_.back().get();
-    pool_.store(pool, std::memory_order_release);
+void Subscriber::prepare_buffers(const StartOptions& options) {
+  late_buffers_ = pools_.prepare(options.buffer_bytes, options.max_buffers);
+  for (CompletedBuffer foreign{}; foreign_buffers_.pop(foreign);) {
   }
-  pool->reset_counts();
-  lost_buffers_ = pool->outstanding();
+  foreign_bytes_lost_.store(0, std::memory_order_relaxed);
+  session_.store(session_.load(std::memory_order_relaxed) % kMostSessions + 1, std::memory_order_relaxed);
 }
 
 void Subscriber::begin_journal(const std::string& path) {
@@ -209,11 +221,8 @@ void Subscriber::begin_journal(const std::string& path) {
 }
 
 std::optional<Failure> Subscriber::start(const StartOptions& options) {
+  if (auto failure = cupti::begin_use()) return failure;  // a child may find control_ locked for ever
   const std::lock_guard<std::mutex> lock(control_);
-  if (forked_.load(std::memory_order_relaxed)) {
-    return Failure{cupti::FailureKind::kCuptiUnusable, "this process was forked from one that had traced CUDA",
-                   "Start it with the 'spawn' method instead; CUDA and CUPTI do not survive a fork"};
-  }
   if (collecting_.load(std::memory_order_relaxed)) {
     return Failure{cupti::FailureKind::kAlreadyActive, "a session is already open in this process", "Close it first"};
   }
@@ -243,7 +252,7 @@ std::optional<Failure> Subscriber::start(const StartOptions& options) {
 }
 
 std::optional<Failure> Subscriber::start_tracing(const StartOptions& options) {
-  prepare_pool(options);
+  prepare_buffers(options);
   may_decline_.store(library().has(Feature::kDeclineBuffers), std::memory_order_relaxed);
   if (auto failure = subscribe(options.share_subscription)) return failure;
   set_attributes();
@@ -399,7 +408,13 @@ void Subscriber::synchronize_contexts() const {
     driver.CtxSynchronize();
   }
   int count = 0;
-  if (driver.DeviceGetCount == nullptr || driver.DeviceGetCount(&count) != 0) return;
+  // A driver library that wraps the real one may have only some of these.
+  if (driver.DeviceGetCount == nullptr || driver.DeviceGet == nullptr || driver.DevicePrimaryCtxGetState == nullptr ||
+      driver.DevicePrimaryCtxRetain == nullptr || driver.DevicePrimaryCtxRelease == nullptr ||
+      driver.CtxPushCurrent == nullptr || driver.CtxPopCurrent == nullptr) {
+    return;
+  }
+  if (driver.DeviceGetCount(&count) != 0) return;
   for (int ordinal = 0; ordinal < count; ++ordinal) {
     int device = 0;
     unsigned flags = 0;
@@ -420,11 +435,11 @@ void Subscriber::synchronize_contexts() const {
 
 void Subscriber::flush(uint32_t forced, int64_t deadline_ns) {
   library().cupti().ActivityFlushAll(forced);
-  const BufferPool* pool = pool_.load(std::memory_order_acquire);
+  const BufferPool* const pool = pools_.current();
+  const uint32_t session = session_.load(std::memory_order_relaxed);
   uint64_t completed = pool->completed();
   int64_t quiet_since = clock_ns(CLOCK_MONOTONIC);
-  for (int64_t pause = kMillisecond / 50; pool->outstanding() > lost_buffers_;
-       pause = std::min(2 * pause, kMillisecond)) {
+  for (int64_t pause = kMillisecond / 50; pool->outstanding(session) > 0; pause = std::min(2 * pause, kMillisecond)) {
     const int64_t now = clock_ns(CLOCK_MONOTONIC);
     if (pool->completed() != completed) {
       completed = pool->completed();
@@ -437,8 +452,9 @@ void Subscriber::flush(uint32_t forced, int64_t deadline_ns) {
 }
 
 std::optional<Capture> Subscriber::stop(bool synchronize, int64_t timeout_ns) {
-  const std::lock_guard<std::mutex> lock(control_);
   if (!active()) return std::nullopt;
+  const std::lock_guard<std::mutex> lock(control_);
+  if (!active()) return std::nullopt;  // another thread has ended it meanwhile
   const int64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
   Capture capture{};
   capture.own_thread_id = this_thread_id();
@@ -469,15 +485,15 @@ std::optional<Capture> Subscriber::stop(bool synchronize, int64_t timeout_ns) {
   capture.devices = library().devices();
   capture.shared_subscription = shared_subscription_;
   capture.counters = counters();
-  const BufferPool* pool = pool_.load(std::memory_order_acquire);
-  capture.counters["buffers_outstanding"] = std::max<int64_t>(pool->outstanding() - lost_buffers_, 0);
+  capture.counters["buffers_outstanding"] = pools_.current()->outstanding(session_.load(std::memory_order_relaxed));
   capture.counters["records_dropped"] = static_cast<int64_t>(dropped);
   capture.counters["decode_cpu_ns"] = decode_cpu_ns_;
+  pools_.release_memory();
   return capture;
 }
 
 std::map<std::string, int64_t> Subscriber::counters() const {
-  const BufferPool* pool = pool_.load(std::memory_order_acquire);
+  const BufferPool* const pool = pools_.current();
   const DecodeCounts& decoded = decoder_->counts();
   return {
       {"buffers_requested", static_cast<int64_t>(pool->requested())},
@@ -486,7 +502,8 @@ std::map<std::string, int64_t> Subscriber::counters() const {
       {"bytes_completed", static_cast<int64_t>(pool->completed_bytes())},
       {"bytes_mapped", static_cast<int64_t>(pool->mapped_bytes())},
       {"bytes_unparsed", static_cast<int64_t>(decoded.bytes_unparsed + out_of_memory_bytes_)},
-      {"bytes_discarded", static_cast<int64_t>(pool->discarded_bytes())},
+      {"bytes_discarded", static_cast<int64_t>(pool->discarded_bytes() + foreign_bytes_lost_.load())},
+      {"buffers_from_earlier_sessions", static_cast<int64_t>(late_buffers_)},
       {"records_decoded", static_cast<int64_t>(decoded.records)},
       {"records_unknown_kind", static_cast<int64_t>(decoded.unknown_kinds)},
       {"callback_calls", static_cast<int64_t>(pool->requested() + pool->completed())},
@@ -494,6 +511,7 @@ std::map<std::string, int64_t> Subscriber::counters() const {
 }
 
 void Subscriber::abort() {
+  if (!active()) return;
   const std::unique_lock<std::mutex> lock(control_, std::try_to_lock);
   if (!lock.owns_lock() || !active()) return;
   end_collecting();
@@ -501,6 +519,10 @@ void Subscriber::abort() {
 }
 
 // --- Annotations -------------------------------------------------------------------------------------------------
+
+void Subscriber::note_details(std::string_view details) {
+  if (active()) annotations_.note_details(details);
+}
 
 void Subscriber::push_annotation(std::string_view path, uint32_t details_id) {
   if (!active()) {
@@ -512,7 +534,9 @@ void Subscriber::push_annotation(std::string_view path, uint32_t details_id) {
   const uint64_t id = annotations_.open(path, static_cast<int64_t>(now), this_thread_id(),
                                         static_cast<uint16_t>(open_annotations.size()), details_id);
   const auto push = library().cupti().ActivityPushExternalCorrelationId;
-  const bool pushed = push != nullptr && push(cupti::ExternalCorrelationKind::kCustom2, id) == Result::kSuccess;
+  const bool can_pop = library().cupti().ActivityPopExternalCorrelationId != nullptr;
+  const bool pushed =
+      push != nullptr && can_pop && push(cupti::ExternalCorrelationKind::kCustom2, id) == Result::kSuccess;
   open_annotations.push_back(pushed ? id : 0);
 }
 
@@ -520,7 +544,7 @@ void Subscriber::pop_annotation() {
   if (open_annotations.empty()) return;
   const uint64_t id = open_annotations.back();
   open_annotations.pop_back();
-  if (id == 0 || forked_.load(std::memory_order_relaxed)) return;
+  if (id == 0 || cupti::forked_after_use()) return;
   // Also after the session has ended: an id left on CUPTI's stack would be put on a later session's launches.
   uint64_t popped = 0;
   library().cupti().ActivityPopExternalCorrelationId(cupti::ExternalCorrelationKind::kCustom2, &popped);

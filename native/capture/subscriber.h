@@ -24,9 +24,10 @@
 #include <vector>
 
 #include "capture/annotations.h"
-#include "capture/buffer_pool.h"
+#include "capture/buffer_pools.h"
 #include "capture/decoder.h"
 #include "capture/journal.h"
+#include "cupti/fork.h"
 #include "cupti/library.h"
 #include "store/store.h"
 
@@ -81,18 +82,16 @@ class Subscriber {
   // Ends the session and forgets it, without waiting for the GPU. For interpreter exit.
   void abort();
 
-  bool active() const {
-    return collecting_.load(std::memory_order_acquire) && !forked_.load(std::memory_order_relaxed);
-  }
+  bool active() const { return collecting_.load(std::memory_order_acquire) && !cupti::forked_after_use(); }
   // Whether a session is open and CUPTI has not asked for a buffer in it: nothing has happened.
-  bool idle() const { return active() && pool_.load(std::memory_order_acquire)->requested() == 0; }
+  bool idle() const { return active() && pools_.current()->requested() == 0; }
 
   // Puts `path` on every launch of this thread until the matching pop. No effect while no session is open.
   void push_annotation(std::string_view path, uint32_t details_id = 0);
   void pop_annotation();
 
   // What the program said of an annotation, in order of the details' numbers; kept for the journal alone.
-  void note_details(std::string_view details) { annotations_.note_details(details); }
+  void note_details(std::string_view details);
 
   // What went wrong with the journal of the last session; empty: nothing, or there is none. Not while one is open.
   std::string journal_trouble();
@@ -100,6 +99,9 @@ class Subscriber {
   void remove_journal();
 
  private:
+  // Buffers of another client that the library may hold when its callbacks are replaced by ours.
+  static constexpr size_t kForeignBuffers = 256;
+
   Subscriber();
 
   static void on_buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records) noexcept;
@@ -107,7 +109,7 @@ class Subscriber {
 
   std::optional<cupti::Failure> start_tracing(const StartOptions& options);
   void roll_back();
-  void prepare_pool(const StartOptions& options);
+  void prepare_buffers(const StartOptions& options);
   void begin_journal(const std::string& path);
   const cupti::Library& library() const { return *library_.load(std::memory_order_acquire); }
   void set_attributes();
@@ -121,6 +123,7 @@ class Subscriber {
   void decode_loop();
   void wait_for_buffers();
   void drain();
+  void decode(const CompletedBuffer& buffer);
   void hand_over();
   void end_collecting();
   std::map<std::string, int64_t> counters() const;
@@ -132,9 +135,11 @@ class Subscriber {
   std::atomic<bool> collecting_{false};
   std::atomic<bool> accepting_{false};  // callbacks hand out buffers
   std::atomic<bool> may_decline_{false};
-  std::atomic<bool> forked_{false};
-  std::atomic<BufferPool*> pool_{nullptr};
-  std::vector<std::unique_ptr<BufferPool>> pools_;  // never shrinks: a callback may be using any
+  BufferPools& pools_ = *new BufferPools();
+  std::atomic<uint32_t> session_{0};  // the number of the open or the last session; buffers carry it
+  BoundedQueue<CompletedBuffer> foreign_buffers_{kForeignBuffers};
+  std::atomic<uint64_t> foreign_bytes_lost_{0};
+  uint64_t late_buffers_ = 0;  // given back between the last session and this one
   sem_t wake_;
 
   std::atomic<const cupti::Library*> library_{nullptr};
@@ -143,7 +148,6 @@ class Subscriber {
   bool shared_subscription_ = false;
   std::vector<cupti::ActivityKind> enabled_;
   const cupti::Library* kernels_left_on_ = nullptr;  // see disable_enabled
-  int64_t lost_buffers_ = 0;  // outstanding since before this session: CUPTI never gave them back
   Anchor start_{};
 
   store::Store store_;

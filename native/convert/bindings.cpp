@@ -22,6 +22,7 @@
 #include "convert/python_output.h"
 #include "convert/step_stats.h"
 #include "convert/step_teller.h"
+#include "gil.h"
 
 namespace py = pybind11;
 
@@ -66,7 +67,7 @@ py::object CompatibleText(const py::buffer& message, bool is_run_metadata, bool 
   const CompatibleOptions options = MakeOptions(show_dataflow, show_memory, op_time, pretty, data_type_names);
   StringOutput output(kTextPerWire * bytes.view().size());
   try {
-    const py::gil_scoped_release no_gil;
+    const GilRelease no_gil;
     WriteCompatible(StepStats(bytes.view(), is_run_metadata), options, output);
   } catch (const BeyondInt64&) {
     return py::none();
@@ -79,7 +80,7 @@ py::object CompatibleMaximums(const py::buffer& message, bool is_run_metadata, c
   const CompatibleOptions options = MakeOptions(false, true, op_time, false, {});
   std::vector<AllocatorMaximum> maximums;
   try {
-    const py::gil_scoped_release no_gil;
+    const GilRelease no_gil;
     maximums = AllocatorMaximums(StepStats(bytes.view(), is_run_metadata), options);
   } catch (const BeyondInt64&) {
     return py::none();
@@ -113,10 +114,14 @@ py::dict ToDict(const Summary& summary) {
 std::function<bool(std::string_view)> Predicate(const py::object& function) {
   if (function.is_none()) return nullptr;
   return [function](std::string_view name) {
-    const py::gil_scoped_acquire gil;
-    PyObject* const text = PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "replace");
-    if (text == nullptr) throw py::error_already_set();
-    return py::cast<bool>(py::bool_(function(py::reinterpret_steal<py::str>(text))));
+    const GilAcquire gil;
+    const auto text = py::reinterpret_steal<py::object>(
+        PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "replace"));
+    if (!text) throw py::error_already_set();
+    const auto answer = py::reinterpret_steal<py::object>(
+        or_wait_for_exit([&] { return PyObject_CallOneArg(function.ptr(), text.ptr()); }));
+    if (!answer) throw py::error_already_set();
+    return py::cast<bool>(py::bool_(answer));
   };
 }
 
@@ -144,14 +149,14 @@ py::dict WriteTrace(const py::buffer& message, const py::function& write, bool i
   PerfettoWriter packets(output);
   Summary summary;
   {
-    const py::gil_scoped_release no_gil;
+    const GilRelease no_gil;
     TraceVisitor& visitor = perfetto ? static_cast<TraceVisitor&>(packets) : chrome;
     summary = Tell(StepStats(bytes.view(), is_run_metadata), options, visitor);
   }
   py::dict figures = ToDict(summary);
   const auto about = py::cast<std::string>(describe(figures));
   {
-    const py::gil_scoped_release no_gil;
+    const GilRelease no_gil;
     if (perfetto) {
       packets.AddMetadata("collector", about);
     } else {

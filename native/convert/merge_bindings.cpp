@@ -16,6 +16,7 @@
 #include "convert/python_output.h"
 #include "convert/step_stats.h"
 #include "convert/step_teller.h"
+#include "gil.h"
 
 namespace py = pybind11;
 
@@ -50,7 +51,7 @@ class MergedTrace {
       options.first_flow_id = merged_->total().next_flow_id;
     }
     added_ = true;
-    const py::gil_scoped_release no_gil;
+    const GilRelease no_gil;
     const uint64_t slices = merged_->total().slices;
     const uint64_t untimed = merged_->total().untimed;
     merged_->StartStep(start_ns + shift_ns - base_ns, owner);
@@ -59,12 +60,12 @@ class MergedTrace {
   }
 
   void Mark(int64_t time_ns, const std::string& name, const std::string& details) {
-    const py::gil_scoped_release no_gil;
+    const GilRelease no_gil;
     merged_->OnInstant({time_ns, name, details});
   }
 
   void Finish(const std::string& metadata) {
-    const py::gil_scoped_release no_gil;
+    const GilRelease no_gil;
     merged_->Finish();
     if (perfetto_) {
       perfetto_->AddMetadata("collector", metadata);
@@ -87,7 +88,7 @@ py::object SurveyStep(const py::bytes& message, bool is_run_metadata) {
   const std::string_view bytes(message);
   Summary summary;
   {
-    const py::gil_scoped_release no_gil;
+    const GilRelease no_gil;
     const StepStats step(bytes, is_run_metadata);
     if (step.num_nodes() > 0) summary = Survey(step, TellerOptions());
     if (summary.untimed >= step.num_nodes()) summary.base_ns = 0;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "convert/node_encoder.h"
+#include "gil.h"
 
 namespace py = pybind11;
 
@@ -39,13 +40,13 @@ py::bytes EncodeNodes(const std::vector<GivenColumn>& given, const Int64s& rows)
   if (rows.ndim() != 1) throw py::value_error("the rows have more than one dimension");
   CheckRange(rows, num_nodes, "a row beyond the end of the columns");
   const NodeEncoder encoder = [&] {
-    const py::gil_scoped_release no_gil;
+    const GilRelease no_gil;
     return NodeEncoder(columns, rows.data(), static_cast<size_t>(rows.size()));
   }();
   PyObject* const bytes = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(encoder.num_bytes()));
   if (bytes == nullptr) throw py::error_already_set();
   {
-    const py::gil_scoped_release no_gil;
+    const GilRelease no_gil;
     encoder.Write(PyBytes_AS_STRING(bytes));
   }
   return py::reinterpret_steal<py::bytes>(bytes);

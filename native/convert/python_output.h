@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "convert/output.h"
+#include "gil.h"
 
 namespace collector::convert {
 
@@ -21,7 +22,7 @@ class StringOutput : public Output {
   explicit StringOutput(size_t expected_bytes) : first_bytes_(std::max(expected_bytes, kFewestBytes)) {}
   ~StringOutput() override {
     if (text_ == nullptr) return;
-    const pybind11::gil_scoped_acquire gil;
+    const GilAcquire gil;
     Py_DECREF(text_);
   }
 
@@ -35,7 +36,7 @@ class StringOutput : public Output {
   void MakeRoom(size_t num_bytes) override {
     const auto used = static_cast<size_t>(next_ - begin_);
     const size_t wanted = std::max(used + num_bytes, std::max(used + used / 2, first_bytes_));
-    const pybind11::gil_scoped_acquire gil;
+    const GilAcquire gil;
     Resize(static_cast<Py_ssize_t>(wanted));
     next_ = begin_ + used;
     limit_ = begin_ + wanted;
@@ -82,9 +83,11 @@ class CallableOutput : public Output {
   // Hands over what is left.
   void Flush() {
     if (next_ == piece_.get()) return;
-    const pybind11::gil_scoped_acquire gil;
+    const GilAcquire gil;
     auto view = pybind11::memoryview::from_memory(piece_.get(), next_ - piece_.get());
-    write_(view);
+    PyObject* const answer = or_wait_for_exit([&] { return PyObject_CallOneArg(write_.ptr(), view.ptr()); });
+    if (answer == nullptr) throw pybind11::error_already_set();
+    Py_DECREF(answer);
     view.attr("release")();
     next_ = piece_.get();
   }

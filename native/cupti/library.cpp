@@ -11,6 +11,8 @@
 #include <mutex>
 #include <optional>
 
+#include "cupti/fork.h"
+
 namespace collector::cupti {
 namespace {
 
@@ -324,8 +326,10 @@ std::string Library::portable_path() const {
 }
 
 Library::Opened Library::open(const LibraryPaths& paths) {
-  static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<const Library>> opened;
+  if (auto failure = begin_use()) return *failure;
+  // Never destroyed: a daemon thread may still be here while the process ends.
+  static auto& mutex = *new std::mutex;
+  static auto& opened = *new std::map<std::string, std::shared_ptr<const Library>>;
   Finder finder(paths);
   const std::lock_guard<std::mutex> lock(mutex);
   const std::string key = finder.key();

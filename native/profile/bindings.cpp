@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "gil.h"
 #include "profile/node_columns.h"
 
 namespace py = pybind11;
@@ -41,7 +42,7 @@ py::tuple ReadNodeColumns(const py::buffer& device, const std::vector<uint32_t>&
   const py::buffer_info info = device.request();
   const std::string_view bytes = View(info);
   const size_t num_nodes = [&] {
-    const py::gil_scoped_release no_gil;
+    const GilRelease no_gil;
     return CountNodes(bytes);
   }();
   Columns columns;
@@ -61,7 +62,7 @@ py::tuple ReadNodeColumns(const py::buffer& device, const std::vector<uint32_t>&
     answer_texts[py::int_(field)] = py::make_tuple(std::move(begins), std::move(ends));
   }
   {
-    const py::gil_scoped_release no_gil;
+    const GilRelease no_gil;
     ReadNodes(bytes, num_nodes, columns);
   }
   return py::make_tuple(num_nodes, std::move(answer_numbers), std::move(answer_texts));
@@ -89,7 +90,7 @@ py::tuple ReadDistinctTexts(const py::buffer& data, const Int64s& begins, const 
   const int64_t* const from = begins.data();
   const int64_t* const until = ends.data();
   const std::vector<std::string_view> texts = [&] {
-    const py::gil_scoped_release no_gil;
+    const GilRelease no_gil;
     return DistinctTexts(bytes, from, until, count, to);
   }();
   py::list decoded(texts.size());

@@ -126,6 +126,11 @@ void Buffers::close(RecordBuffer& buffer, Why why) {
   buffer.data = nullptr;
   buffer.size = buffer.used = buffer.records = 0;
   if (faults_.strikes(Fault::kWithheldBuffer)) return;
+  if (faults_.strikes(Fault::kKeptBuffer)) {
+    const std::lock_guard lock(queue_);
+    kept_.push_back(closed);
+    return;
+  }
   int64_t delay_ms = 0;
   const bool slow = why == Why::kFlushed && faults_.strikes(Fault::kSlowCompletion, &delay_ms);
   const bool overtaken = faults_.strikes(Fault::kOutOfOrderBuffers);
@@ -211,6 +216,14 @@ void Buffers::deliver_slow() {
       closed_.push_back(slow->closed);
       slow = slow_.erase(slow);
     }
+  }
+  deliver_closed();
+}
+
+void Buffers::return_kept() {
+  {
+    const std::lock_guard lock(queue_);
+    for (; !kept_.empty(); kept_.pop_front()) closed_.push_back(kept_.front());
   }
   deliver_closed();
 }

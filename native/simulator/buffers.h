@@ -73,6 +73,8 @@ class Buffers {
   void deliver_closed();
   // Hands back what a slow_completion fault kept, if its time has come.
   void deliver_slow();
+  // Hands back what a kept_buffer fault kept.
+  void return_kept();
   bool idle();
 
   uint64_t take_dropped() { return dropped_.exchange(0, std::memory_order_acq_rel); }
@@ -117,6 +119,7 @@ class Buffers {
   std::deque<Closed> closed_;
   std::deque<Closed> overtaken_;
   std::vector<Slow> slow_;
+  std::deque<Closed> kept_;
   std::vector<std::vector<uint8_t>> late_;
   std::unordered_set<uint8_t*> held_;
 

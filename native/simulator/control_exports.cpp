@@ -123,6 +123,8 @@ SIMULATOR_EXPORT int sim_inject(const char* fault, int64_t count, int64_t skip, 
   return Simulator::current().faults.arm(fault, count, skip, value, target) ? 0 : -1;
 }
 
+SIMULATOR_EXPORT void sim_return_kept_buffers() { Simulator::current().buffers.return_kept(); }
+
 SIMULATOR_EXPORT void sim_clear_faults() { Simulator::current().faults.clear(); }
 
 // The fault table, row by row; null past its end. `struck` is how often it happened so far.

@@ -148,6 +148,18 @@ def test_out_of_order_buffer() -> None:
         assert [record.correlation for record in client.records()] == [*ids[2:4], *ids[:2], *ids[4:]]
 
 
+def test_kept_buffer() -> None:
+    with SimulatedGpu() as gpu:
+        client = CuptiClient(buffer_bytes=80).open(RUNTIME)
+        gpu.inject("kept_buffer")
+        ids = [gpu.launch("k") for _ in range(4)]
+        client.flush(forced=True)
+        assert [record.correlation for record in client.records()] == ids[2:]
+        gpu.return_kept_buffers()
+        assert [record.correlation for record in client.records()] == [*ids[2:], *ids[:2]]
+        assert gpu.statistics().buffers_outstanding == 0
+
+
 def test_withheld_buffer() -> None:
     with SimulatedGpu() as gpu:
         client = CuptiClient(buffer_bytes=80).open(RUNTIME)

@@ -65,7 +65,7 @@ def test_loops_over_a_loader_with_workers(seen):
 
 
 def test_workers_annotate_and_their_own_trace_says_why_not(seen):
-    for method, reason in (("fork", "forked from one that had traced CUDA"), ("spawn", "None")):
+    for method, reason in (("fork", "forked from one that had used CUDA"), ("spawn", "None")):
         batches, names, said = seen["workers"][method]
         assert batches == 4
         assert names == ["step:train"] * 4

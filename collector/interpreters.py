@@ -1,0 +1,37 @@
+"""Which of a process's Python interpreters this is."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from collector.errors import CuptiUnusableError
+
+
+def is_main_interpreter() -> bool:
+    """Whether the caller runs in the process's main interpreter; True where Python cannot tell.
+
+    The C++ extensions work in that one alone. On Python 3.10 and 3.11 even importing one of them in a sub-interpreter
+    waits for ever for a lock that the caller itself holds (PyGILState, which knows one interpreter).
+    """
+    for name in ("_interpreters", "_xxsubinterpreters"):  # from Python 3.13 on; before
+        try:
+            interpreters: Any = importlib.import_module(name)
+        except ImportError:
+            continue
+        return bool(_number(interpreters.get_current()) == _number(interpreters.get_main()))
+    return True
+
+
+def check_main_interpreter() -> None:
+    """Raise `collector.CuptiUnusableError` in a sub-interpreter."""
+    if not is_main_interpreter():
+        raise CuptiUnusableError(
+            "tracing works in the main interpreter of a process, and this is a sub-interpreter",
+            "Trace there, or do this work in a process of its own",
+        )
+
+
+def _number(interpreter: Any) -> int:
+    """The interpreter's id; Python 3.13 says with it who made it, and 3.12 and before return an object."""
+    return int(interpreter[0] if isinstance(interpreter, tuple) else interpreter)

@@ -1,0 +1,31 @@
+#include "cupti/fork.h"
+
+#include <pthread.h>
+
+#include <atomic>
+
+namespace collector::cupti {
+namespace {
+
+std::atomic<bool> used{false};
+std::atomic<bool> forked{false};
+
+// Registered when this library is loaded, before anything can be in use: the handler takes no lock and makes nothing.
+[[maybe_unused]] const int registered = ::pthread_atfork(nullptr, nullptr, [] {
+  if (used.load(std::memory_order_relaxed)) forked.store(true, std::memory_order_relaxed);
+});
+
+}  // namespace
+
+bool forked_after_use() { return forked.load(std::memory_order_relaxed); }
+
+std::optional<Failure> begin_use() {
+  if (forked_after_use()) {
+    return Failure{FailureKind::kCuptiUnusable, "this process was forked from one that had used CUDA",
+                   "Start it with the 'spawn' method instead; CUDA and CUPTI do not survive a fork"};
+  }
+  used.store(true, std::memory_order_relaxed);
+  return std::nullopt;
+}
+
+}  // namespace collector::cupti

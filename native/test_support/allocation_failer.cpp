@@ -1,0 +1,92 @@
+// Makes one chosen heap allocation of the decode thread fail. Preloaded (LD_PRELOAD) into a test, which arms it with
+// allocation_failer_arm(n): the n-th operator new from then on that the thread called "collector" asks for throws
+// std::bad_alloc. Allocations inside the simulator are CUPTI's own and do not count.
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+std::atomic<bool> armed{false};
+std::atomic<int64_t> seen{0};
+std::atomic<int64_t> failing{0};
+std::atomic<uint64_t> failed{0};
+std::atomic<uintptr_t> simulator_begin{0};
+std::atomic<uintptr_t> simulator_end{0};
+
+bool IsDecodeThread() {
+  if (syscall(SYS_gettid) == getpid()) return false;
+  char name[16] = "";
+  return prctl(PR_GET_NAME, name) == 0 && std::strcmp(name, "collector") == 0;
+}
+
+int FindSimulator(dl_phdr_info* info, size_t, void*) {
+  if (std::strstr(info->dlpi_name, "collector_simulator") == nullptr) return 0;
+  uintptr_t begin = UINTPTR_MAX;
+  uintptr_t end = 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    if (info->dlpi_phdr[i].p_type != PT_LOAD) continue;
+    const uintptr_t from = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+    begin = from < begin ? from : begin;
+    end = from + info->dlpi_phdr[i].p_memsz > end ? from + info->dlpi_phdr[i].p_memsz : end;
+  }
+  simulator_begin = begin;
+  simulator_end = end;
+  return 1;
+}
+
+_Unwind_Reason_Code LookAtFrame(_Unwind_Context* context, void* found) {
+  const uintptr_t address = _Unwind_GetIP(context);
+  if (address < simulator_begin || address >= simulator_end) return _URC_NO_REASON;
+  *static_cast<bool*>(found) = true;
+  return _URC_END_OF_STACK;
+}
+
+bool IsInSimulator() {
+  bool found = false;
+  _Unwind_Backtrace(LookAtFrame, &found);
+  return found;
+}
+
+void* Allocate(size_t bytes) {
+  if (armed.load() && IsDecodeThread() && !IsInSimulator() && ++seen == failing.load()) {
+    ++failed;
+    throw std::bad_alloc();
+  }
+  void* const memory = std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+// The `n`-th allocation fails; 0: none does, and all are counted.
+EXPORT void allocation_failer_arm(int64_t n) {
+  dl_iterate_phdr(FindSimulator, nullptr);
+  seen = 0;
+  failed = 0;
+  failing = n;
+  armed = true;
+}
+EXPORT void allocation_failer_disarm() { armed = false; }
+EXPORT int64_t allocation_failer_seen() { return seen.load(); }
+EXPORT uint64_t allocation_failer_failed() { return failed.load(); }
+
+__attribute__((visibility("default"))) void* operator new(size_t bytes) { return Allocate(bytes); }
+__attribute__((visibility("default"))) void* operator new[](size_t bytes) { return Allocate(bytes); }
+__attribute__((visibility("default"))) void operator delete(void* memory) noexcept { std::free(memory); }
+__attribute__((visibility("default"))) void operator delete[](void* memory) noexcept { std::free(memory); }
+__attribute__((visibility("default"))) void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+__attribute__((visibility("default"))) void operator delete[](void* memory, size_t) noexcept { std::free(memory); }

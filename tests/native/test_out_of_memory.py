@@ -1,0 +1,85 @@
+"""Every heap allocation of the decode thread fails once: the program goes on, and what is lost is counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import collector.testing
+
+LIBRARY = next(
+    (path for folder in collector.testing.__path__ for path in Path(folder).glob("liballocation_failer.so")), None
+)
+
+PROGRAM = """
+import ctypes, json, sys, warnings
+import collector
+from collector.options import KINDS, KINDS_ON_REQUEST
+from collector.testing import SimulatedGpu
+
+failer = ctypes.CDLL(sys.argv[1])
+failer.allocation_failer_seen.restype = ctypes.c_int64
+failer.allocation_failer_failed.restype = ctypes.c_uint64
+failer.allocation_failer_arm.argtypes = [ctypes.c_int64]
+with_journal, folder = sys.argv[2] == "journal", sys.argv[3]
+outcomes = []
+
+
+def session(gpu, number):
+    journal = f"{folder}/{number}.journal" if with_journal else None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        failer.allocation_failer_arm(number)
+        with collector.trace(journal=journal, buffer_bytes=16384, kinds=KINDS + KINDS_ON_REQUEST) as step:
+            for each in range(400):
+                with collector.annotate(f"layer{each % 7}"):
+                    name = f"a_kernel_with_a_name_beyond_any_short_string_{number}_{each % 30}"
+                    gpu.launch(name, stream=7 + each % 3)
+            gpu.memcpy("HtoD", 4096)
+            gpu.memset(64)
+            gpu.malloc(256)
+            gpu.synchronize()
+        failer.allocation_failer_disarm()
+    return step, [str(each.message) for each in caught]
+
+
+with SimulatedGpu() as gpu:
+    step, messages = session(gpu, 0)
+    assert step.ledger.complete, step.ledger.losses()
+    points = failer.allocation_failer_seen()
+    for number in range(1, points + 1):
+        step, messages = session(gpu, number)
+        outcomes.append((failer.allocation_failer_failed(), len(step.kernels), step.ledger.losses(), messages))
+    step, messages = session(gpu, 0)
+    assert step.ledger.complete, step.ledger.losses()
+    assert len(step.kernels) == 400 and not messages
+print(json.dumps(outcomes))
+"""
+
+
+@pytest.mark.skipif(LIBRARY is None, reason="built without COLLECTOR_TEST_SUPPORT, as sanitized builds are")
+@pytest.mark.parametrize("journal", ["journal", "no journal"])
+def test_a_failed_allocation_of_the_decode_thread_loses_what_the_ledger_says(journal: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(LIBRARY), journal, str(tmp_path)],
+        env={**os.environ, "LD_PRELOAD": str(LIBRARY)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    outcomes = json.loads(done.stdout)
+    assert sum(failed for failed, *_ in outcomes) > 20
+    for failed, kernels, losses, messages in outcomes:
+        broke_off = any("broke off" in message for message in messages)
+        assert kernels == 400 or losses
+        if failed and not broke_off:
+            assert any("could not be read" in line for line in losses)
+        if not failed:
+            assert not losses

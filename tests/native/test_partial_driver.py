@@ -1,0 +1,64 @@
+"""A libcuda that wraps the real one may lack functions: a session begins and ends without them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+NEEDED = ("cuInit(unsigned flags)", "cuDriverGetVersion(int *version)")
+OPTIONAL = (
+    "cuDeviceGetCount(int *count)",
+    "cuDeviceGet(int *device, int ordinal)",
+    "cuDeviceGetName(char *name, int bytes, int device)",
+    "cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)",
+    "cuDevicePrimaryCtxRetain(void **context, int device)",
+    "cuDevicePrimaryCtxRelease_v2(int device)",
+    "cuCtxGetCurrent(void **context)",
+    "cuCtxPushCurrent_v2(void *context)",
+    "cuCtxPopCurrent_v2(void **context)",
+    "cuCtxSynchronize(void)",
+)
+BODIES = {
+    "cuDriverGetVersion": "*version = 13000;",
+    "cuDeviceGetCount": "*count = 1;",
+    "cuDeviceGet": "*device = ordinal;",
+    "cuDeviceGetName": "name[0] = 'G'; name[1] = 0;",
+    "cuDevicePrimaryCtxGetState": "*flags = 0; *active = 1;",
+    "cuDevicePrimaryCtxRetain": "*context = (void *)0x10;",
+    "cuCtxGetCurrent": "*context = (void *)0x20;",
+    "cuCtxPopCurrent_v2": "*context = (void *)0x10;",
+}
+PROGRAM = """
+import os, sys
+import collector
+from collector.testing import SimulatedGpu
+
+with SimulatedGpu() as gpu:
+    os.environ["COLLECTOR_LIBCUDA"] = sys.argv[1]
+    with collector.trace(strict=True) as step, collector.annotate("a"):
+        gpu.launch("k")
+        gpu.synchronize()
+    print(len(step.kernels), step.ledger.complete)
+"""
+
+
+def compile_driver(path: Path, functions: list[str]) -> Path:
+    source = path.with_suffix(".c")
+    bodies = [f"int {each} {{ {BODIES.get(each.split('(')[0], '')} return 0; }}" for each in functions]
+    source.write_text("\n".join(bodies))
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(path), str(source)], check=True, timeout=120)
+    return path
+
+
+@pytest.mark.parametrize("missing", [*[(name,) for name in OPTIONAL], OPTIONAL[3:6], OPTIONAL])
+def test_a_session_ends_without_an_optional_function_of_the_driver(missing: tuple[str, ...], tmp_path: Path) -> None:
+    there = [*NEEDED, *(name for name in OPTIONAL if name not in missing)]
+    driver = compile_driver(tmp_path / "libcuda.so", there)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(driver)], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["1", "True"]

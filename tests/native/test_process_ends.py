@@ -1,0 +1,167 @@
+"""Forks, sub-interpreters and the interpreter's end at awkward moments: nothing hangs, nothing aborts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TIMEOUT = 300  # seconds; a hang is what these tests look for, a slow machine is not
+
+
+def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=TIMEOUT, check=False
+    )
+
+
+FORKS = """
+import os, sys, threading, time, warnings
+import collector
+from collector.testing import SimulatedGpu
+
+warnings.simplefilter("ignore")
+moment = sys.argv[1]
+failed = 0
+with SimulatedGpu() as gpu:
+    ended = threading.Event()
+    # A child that imports what another thread was importing when it was forked waits for ever, in Python itself.
+    with collector.trace():
+        gpu.launch("k")
+
+    def sessions():
+        while not ended.is_set():
+            if moment == "end":
+                # Most of the time of a session is its end, which waits for a buffer.
+                gpu.inject("slow_completion", value=3)
+            with collector.trace():
+                gpu.launch("k", duration_ns=1_000)
+
+    thread = threading.Thread(target=sessions)
+    thread.start()
+    time.sleep(0.05)
+    for _ in range(int(sys.argv[2])):
+        child = os.fork()
+        if child == 0:
+            session = collector.trace()
+            with session:
+                with collector.annotate("child"):
+                    pass
+            os._exit(0 if "fork" in (session.unavailable or "") else 3)
+        until = time.monotonic() + 60
+        while True:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                failed += os.waitstatus_to_exitcode(status) != 0
+                break
+            if time.monotonic() > until:
+                os.kill(child, 9)
+                os.waitpid(child, 0)
+                print("hung")
+                failed += 1
+                break
+            time.sleep(0.001)
+        if failed > 2:
+            break
+        time.sleep(0.0007)
+    ended.set()
+    thread.join()
+print(failed)
+"""
+
+
+@pytest.mark.skipif(bool(os.environ.get("COLLECTOR_SANITIZED")), reason="sanitizers know no threads in forked children")
+@pytest.mark.parametrize("moment", ["start", "end"])
+def test_a_child_forked_while_another_thread_starts_or_ends_a_session_does_not_hang(moment: str) -> None:
+    done = run(FORKS, moment, "60")
+    assert done.stdout.split() == ["0"], done.stdout + done.stderr
+
+
+SUB_INTERPRETER = """
+import sys
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+import collector
+from collector.testing import SimulatedGpu
+
+PROGRAM = '''
+import sys, warnings
+sys.path[:] = {path!r}
+try:
+    import collector
+except ImportError as error:  # numpy refuses in some versions
+    print("import:", error)
+else:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with collector.trace() as step:
+            with collector.annotate("a"):
+                pass
+    print("unavailable:", step.unavailable)
+sys.stdout.flush()
+'''.format(path=sys.path)
+
+with SimulatedGpu() as gpu:
+    with collector.trace() as step:
+        gpu.launch("k")
+    assert len(step.kernels) == 1
+    made = interpreters.create("legacy") if sys.version_info >= (3, 13) else interpreters.create(isolated=False)
+    failure = interpreters.run_string(made, PROGRAM)
+    assert failure is None, failure
+    interpreters.destroy(made)
+    with collector.trace() as step:
+        gpu.launch("k")
+    assert len(step.kernels) == 1
+print("done")
+"""
+
+
+def test_a_sub_interpreter_is_refused_with_a_reason() -> None:
+    """On 3.10 and 3.11 a call into the extension from there waits for ever for the interpreter's lock."""
+    done = run(SUB_INTERPRETER)
+    assert done.returncode == 0, done.stderr
+    refused, end = done.stdout.splitlines()
+    assert end == "done"
+    assert refused.startswith("import:") or ("main interpreter" in refused and "unavailable:" in refused)
+
+
+AT_EXIT = """
+import ctypes, sys, threading, time, warnings
+import collector
+from collector.testing import SimulatedGpu
+
+warnings.simplefilter("ignore")
+gpu = SimulatedGpu(api_call_ns=0)
+gpu.__enter__()
+gpu.inject("slow_completion", value=20, count=-1)  # most of the time, the thread waits for a buffer at a session's end
+began = threading.Event()
+
+def sessions():
+    while True:
+        with collector.trace(sys.argv[1] or None):
+            for number in range(int(sys.argv[2])):
+                gpu.launch(f"kernel{number % 50}")
+        began.set()  # everything that a session's end imports is imported
+
+threading.Thread(target=sessions, daemon=True).start()
+began.wait()
+time.sleep(float(sys.argv[3]))
+# After the interpreter's end the process goes on for a second: sleep() is called with the exit status.
+library = ctypes.CDLL(None)
+library.on_exit(library.sleep, None)
+sys.exit(1)
+"""
+
+
+@pytest.mark.parametrize("output", ["", "step.json", "step.pftrace", "step.pb"])
+def test_the_interpreter_may_end_while_a_daemon_thread_ends_a_session(output: str, tmp_path: Path) -> None:
+    """Taking the interpreter's lock then ends the thread with pthread_exit, which no C++ destructor survives."""
+    for wait in ("0.02", "0.03"):
+        path = str(tmp_path / output) if output else ""
+        done = run(AT_EXIT, path, "3000" if output else "10", wait)
+        assert (done.returncode, done.stderr) == (1, "")
