@@ -280,7 +280,10 @@ std::optional<Failure> Subscriber::start_tracing(const StartOptions& options) {
 }
 
 void Subscriber::roll_back() {
+  const bool has_recorded = !enabled_.empty();
   disable_enabled();
+  // What was recorded would otherwise come back in the next session, and with it names that nobody knows there.
+  if (has_recorded) flush(1, clock_ns(CLOCK_MONOTONIC) + kIdleWait);
   accepting_.store(false, std::memory_order_release);
   unsubscribe();
   stop_decoding();

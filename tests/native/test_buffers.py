@@ -168,3 +168,17 @@ with SimulatedGpu(deliver="caller") as gpu:
     touched, kept = map(int, done.stdout.split())
     assert touched > 300
     assert kept < 300
+
+
+def test_what_an_aborted_session_recorded_does_not_reach_the_next_one(gpu) -> None:
+    from collector.options import TraceOptions
+    from collector.sources.native import NativeSource
+
+    source = NativeSource()
+    source.start(TraceOptions())
+    source.push_annotation("aborted")
+    gpu.launch("k", duration_ns=1_000)
+    gpu.synchronize()
+    source.pop_annotation()
+    source.abort()
+    assert_whole(session(gpu))
