@@ -7,15 +7,18 @@ import contextlib
 import os
 import sys
 import threading
+import time
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from collector.annotate import forget_annotations
-from collector.errors import SessionActiveError
+from collector.errors import NotTracedError, SessionActiveError
 from collector.surrogates import without_surrogates
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from collector.session import Session
     from collector.sources import Source
 
@@ -83,6 +86,11 @@ _uses: dict[str, Use] = {}
 A dictionary takes and gives up in one step that no signal and no thread can divide, and there is no lock to be left
 locked by an exception."""
 _OPEN = "open"
+_ending: dict[Use, None] = {}
+"""The uses whose results are being taken and saved, each on its thread."""
+_LONGEST_WAIT_S = 60.0
+"""How long the interpreter's end waits for them at most."""
+_is_exiting = False
 _background: Background | None = None
 
 
@@ -98,7 +106,10 @@ def claim(use: Use, session: Session) -> None:
 
     Raises:
         collector.SessionActiveError: one is open already.
+        collector.NotTracedError: the interpreter is ending.
     """
+    if _is_exiting:
+        raise NotTracedError("the interpreter is ending", "Wait for the threads that trace before the program ends")
     background = _background  # read once, as another thread may change it
     if background is not None:
         use.is_awaited = True
@@ -138,8 +149,27 @@ def tell_background(use: Use, session: Session) -> None:
         background.come_back(session)
 
 
+@contextlib.contextmanager
+def ending(use: Use) -> Iterator[None]:
+    """The block takes and saves the results of ``use``; the interpreter's end waits for it on other threads."""
+    _ending[use] = None
+    try:
+        yield
+    finally:
+        _ending.pop(use, None)
+
+
 def _end_at_exit() -> None:
-    """Let go of CUPTI before the interpreter goes: the driver must not call into freed code."""
+    """Let go of CUPTI before the interpreter goes: the driver must not call into freed code.
+
+    A daemon thread that ends a session is waited for: its file would be lost, and extensions that give up the
+    interpreter's lock, as numpy does, may crash in a thread that finds the interpreter gone.
+    """
+    global _is_exiting
+    _is_exiting = True
+    until = time.monotonic() + _LONGEST_WAIT_S
+    while any(use.is_ended_elsewhere for use in list(_ending)) and time.monotonic() < until:
+        time.sleep(0.005)
     use = open_use()
     if use is not None and (session := use.last_session()) is not None:
         session.end_at_exit(use)
@@ -150,6 +180,7 @@ def _forget_in_child() -> None:
     global _background
     _background = None
     _uses.clear()
+    _ending.clear()
     forget_annotations()
 
 

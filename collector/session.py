@@ -368,7 +368,7 @@ class Session:
         _let_go_of_abandoned()
         try:
             process.claim(use, self)
-        except SessionActiveError as error:
+        except (SessionActiveError, NotTracedError) as error:
             if self._use is None:
                 self._forget_results(str(error))
             self._trouble(error, f"this step is not traced: {error}")
@@ -413,15 +413,8 @@ class Session:
             self.abandon(use)
             return
         try:
-            in_place = False
-            try:
-                self._stop(use, at_exit)
-                in_place = self._save_at_end()
-            finally:
-                self._end_journal(use, keep=not in_place)
-            losses = () if self._recording is None else self.ledger.explained_losses()
-            for line in (line for name, line in losses if name == "annotations_mixed"):
-                _warn(line)
+            with process.ending(use):
+                self._take_results(use, at_exit)
         except Exception as error:
             # The body's own exception goes first, whatever happened to us.
             if exc is None:
@@ -430,6 +423,17 @@ class Session:
                 _warn(f"the trace of a step that raised is incomplete: {error}")
         finally:
             process.tell_background(use, self)
+
+    def _take_results(self, use: process.Use, at_exit: bool) -> None:
+        in_place = False
+        try:
+            self._stop(use, at_exit)
+            in_place = self._save_at_end()
+        finally:
+            self._end_journal(use, keep=not in_place)
+        losses = () if self._recording is None else self.ledger.explained_losses()
+        for line in (line for name, line in losses if name == "annotations_mixed"):
+            _warn(line)
 
     def _stop(self, use: process.Use, at_exit: bool) -> None:
         try:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import collector
+
 TIMEOUT = 300  # seconds; a hang is what these tests look for, a slow machine is not
 
 
@@ -133,9 +135,12 @@ def test_a_sub_interpreter_is_refused_with_a_reason() -> None:
 AT_EXIT = """
 import ctypes, sys, threading, time, warnings
 import collector
+from collector import process
 from collector.testing import SimulatedGpu
 
 warnings.simplefilter("ignore")
+if sys.argv[4] == "impatient":
+    process._LONGEST_WAIT_S = 0
 gpu = SimulatedGpu(api_call_ns=0)
 gpu.__enter__()
 gpu.inject("slow_completion", value=20, count=-1)  # most of the time, the thread waits for a buffer at a session's end
@@ -158,10 +163,19 @@ sys.exit(1)
 """
 
 
-@pytest.mark.parametrize("output", ["", "step.json", "step.pftrace", "step.pb"])
-def test_the_interpreter_may_end_while_a_daemon_thread_ends_a_session(output: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("wait", ["0.02", "0.03"])
+def test_the_interpreter_may_end_while_a_daemon_thread_is_in_native_code(wait: str) -> None:
     """Taking the interpreter's lock then ends the thread with pthread_exit, which no C++ destructor survives."""
+    done = run(AT_EXIT, "", "10", wait, "impatient")
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("output", ["step.json", "step.pftrace", "step.pb", "step.gpurec"])
+def test_the_interpreters_end_waits_for_a_session_that_a_daemon_thread_saves(output: str, tmp_path: Path) -> None:
     for wait in ("0.02", "0.03"):
-        path = str(tmp_path / output) if output else ""
-        done = run(AT_EXIT, path, "3000" if output else "10", wait)
+        path = tmp_path / output
+        done = run(AT_EXIT, str(path), "3000", wait, "patient")
         assert (done.returncode, done.stderr) == (1, "")
+        assert list(tmp_path.iterdir()) == [path]  # and no half of a file
+        if path.suffix != ".pftrace":  # which is written only
+            assert collector.load(path).step_stats.dev_stats
