@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from cupti_client import CONCURRENT_KERNEL, CuptiClient
 
 import collector
 from collector.testing import SimulatedGpu
@@ -182,3 +183,18 @@ def test_what_an_aborted_session_recorded_does_not_reach_the_next_one(gpu) -> No
     source.pop_annotation()
     source.abort()
     assert_whole(session(gpu))
+
+
+def test_what_is_recorded_into_a_buffer_of_another_client_is_read() -> None:
+    """Callbacks are replaced, but the library goes on filling the buffer that the client before us has given it."""
+    with SimulatedGpu() as gpu:
+        client = CuptiClient().open(CONCURRENT_KERNEL)
+        gpu.launch("before_the_step", duration_ns=1_000)
+        gpu.synchronize()
+        with collector.trace() as step:
+            gpu.launch("k", duration_ns=1_000)
+            gpu.synchronize()
+        assert step.kernels.names() == ["k"]
+        assert step.ledger.early == 1
+        assert client.held  # its memory was there until the end
+        assert_whole(session(gpu))
