@@ -6,9 +6,10 @@ VENV ?= .venv
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PYTEST_ARGS ?=
 # What the sanitized builds run: all that drives the native code. Left out is what costs minutes there and is Python
-# for the most part: the plugin, the report, the recorded traces; what compiles; and what needs a framework.
+# for the most part: the plugin, the report, the recorded traces; what compiles; what needs a framework; and what
+# measures memory, which a sanitizer keeps for a while after it was freed.
 SANITIZE_SKIPPED := bench plugin pytest_page gpu_report gpu_tests_on_simulator replay_recorded_traces abi_headers \
-  real_libcupti profiler_page tensorflow_users torch
+  real_libcupti profiler_page tensorflow_users torch store_memory partial_driver
 SANITIZE_TESTS ?= $(filter-out $(SANITIZE_SKIPPED:%=tests/native/test_%%),$(wildcard tests/native/test_*.py))
 # A folder of wheels for a machine without network (made by `make wheels`). Empty: use the package index.
 WHEELS ?=

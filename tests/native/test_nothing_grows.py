@@ -159,6 +159,8 @@ def assert_flat(taken: list[dict[str, int]]) -> None:
     first, last = taken[0], taken[-1]
     assert last["threads"] <= first["threads"]
     assert last["files"] <= first["files"]
+    if os.environ.get("COLLECTOR_SANITIZED"):
+        return  # a sanitizer keeps freed memory for a while on purpose
     # What an allocator does with many threads' freed blocks is not one session's doing: no more than tens of KiB each.
     assert last["resident"] - first["resident"] < 24 * MIB, taken
     assert last["addresses"] - first["addresses"] < 200 * MIB, taken
