@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))  # modules that tests of several folders import
 
 if importlib.util.find_spec("hypothesis"):  # the tests that need a GPU run without it
     import hypothesis

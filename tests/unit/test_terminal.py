@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-import unicodedata
 
 import pytest
+from hostile_names import EVIL, obeyed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,14 +16,7 @@ from collector.profiler import prompt
 from collector.summary import summarize
 from collector.terminal import printable, printable_lines
 
-EVIL = "\x1b]0;title\x07\x1b[31mred\x9b2J\r\x08\u202eright to left\x7f"
-"""A window title, a colour, a cleared screen by its 8-bit code, overwriting, reversed text, delete."""
-
 needs_native = pytest.mark.skipif(backend.native() is None, reason="collector._convert was not built here")
-
-
-def obeyed(text):
-    return {each for each in text if unicodedata.category(each) in ("Cc", "Cf", "Cs") and each not in "\n\t"}
 
 
 def row(category, name, pid, tid, start, duration, **arguments):

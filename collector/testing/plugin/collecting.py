@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from collector.terminal import printable_lines
 from collector.testing.plugin.markers import MarkerError, read_markers
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def sort_out(items: list[pytest.Item], ours: Sequence[pytest.Item]) -> bool:
             read_markers(item)
         except MarkerError as error:
             bad.add(item)
-            text = f"{item.nodeid}: {error}"
+            text = printable_lines(f"{item.nodeid}: {error}")
             report = pytest.CollectReport(nodeid=item.nodeid, outcome="failed", longrepr=text, result=[])
             item.ihook.pytest_collectreport(report=report)
     if bad:

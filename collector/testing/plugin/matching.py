@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-import pytest
-
 from collector.errors import OutputError
 from collector.testing.plugin import snapshots
 from collector.testing.plugin.artifacts import safe_name
+from collector.testing.plugin.outcomes import fail
 
 if TYPE_CHECKING:
     from collector.testing.plugin.running import Running
@@ -34,7 +33,10 @@ def match_snapshot(running: Running, step: Step, name: str | None, *, update: bo
     path = item.path.parent / snapshots.FOLDER / item.path.stem / file
     shown = os.path.relpath(path, item.config.invocation_params.dir)
     if step.ledger.record_losses():
-        pytest.fail("a lossy trace is neither compared with a snapshot nor written to one; see the test's teardown")
+        fail(
+            "a lossy trace is neither compared with a snapshot nor written to one; see the test's teardown",
+            pytrace=True,
+        )
     now = snapshots.snapshot_of(step.recording)
     problem, golden = "", now
     try:
@@ -48,10 +50,10 @@ def match_snapshot(running: Running, step: Step, name: str | None, *, update: bo
     except OSError as error:
         problem = f"the snapshot {shown} cannot be written: {error.strerror or error}"
     if problem:  # here, so that the failure is the message, and not how it came to it
-        pytest.fail(problem)
+        fail(problem, pytrace=True)
     difference, remark = snapshots.compare(golden, now)
     if remark:
         running.note("remarks", remark)
     if difference:
         head = f"the step does not match its snapshot {shown}" + (f"\n{remark}" if remark else "")
-        pytest.fail(f"{head}\n{difference}\n--gpu-snapshot-update accepts what this run did")
+        fail(f"{head}\n{difference}\n--gpu-snapshot-update accepts what this run did", pytrace=True)

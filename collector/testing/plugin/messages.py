@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collector.stepstats import ALLOCATION, COPY_KINDS
+from collector.terminal import printable
 from collector.testing.plugin.figures import ALLOCATING_CALLS, calls_of, device_memory_rows
 from collector.testing.plugin.limits import show
 
@@ -167,14 +168,14 @@ def _most(names: Counter[str]) -> str:
 
 
 def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] | None = None) -> str:
-    """Return rows as aligned text, indented by two; those past the most that is readable are counted.
+    """Return rows as aligned text for a terminal, indented by two; those past the most that is readable are counted.
 
     Args:
         headers: one text for each column.
         rows: as many texts each.
         right: the columns that are set flush right; None: all but the first.
     """
-    shown = [tuple(headers), *rows[:_MOST_ROWS]]
+    shown = [tuple(headers), *(tuple(map(printable, row)) for row in rows[:_MOST_ROWS])]
     flush = range(1, len(headers)) if right is None else right
     widths = np.array([[len(text) for text in row] for row in shown]).max(axis=0).tolist()
     text = [

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.errors import CollectorError
+from collector.terminal import printable_lines
 from collector.testing.plugin.artifacts import longest, writable_folder
 from collector.testing.plugin.devices import SIMULATED, Found, find_devices
 from collector.testing.plugin.report import RunReport, write_report
@@ -48,7 +49,7 @@ class RunReporting:
         if self._options.require_gpu:
             found = self._found()
             if not found.devices:
-                raise pytest.UsageError(f"--require-gpu: there is no usable GPU: {found.reason}")
+                raise pytest.UsageError(printable_lines(f"--require-gpu: there is no usable GPU: {found.reason}"))
         for folder, what in (
             (self._options.folder, "traces cannot be kept"),
             (self._options.report.parent if self._options.report else None, "the GPU report cannot be written"),

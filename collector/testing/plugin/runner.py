@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.process import set_background
+from collector.terminal import printable, printable_lines
 from collector.testing.plugin import SIMULATED_FIXTURES
 from collector.testing.plugin.artifacts import SUFFIX, longest, safe_name, save_trace
 from collector.testing.plugin.devices import Found, find_devices, why_not
@@ -30,6 +31,7 @@ from collector.testing.plugin.lines import Lines
 from collector.testing.plugin.markers import ADDED_LATE, MarkerError, Markers, read_markers, requirement_of, uses_gpu
 from collector.testing.plugin.matching import match_snapshot
 from collector.testing.plugin.messages import why_lines_are_missing
+from collector.testing.plugin.outcomes import fail, skip
 from collector.testing.plugin.running import Phase, Running
 from collector.testing.plugin.sticky import recorded_sticky_error, speaks_of_cuda, sticky_error
 from collector.testing.plugin.torch_profiler import TakeTurns
@@ -150,10 +152,10 @@ class GpuRunner:
                 result = yield
         except (Exception, pytest.fail.Exception):
             if running.skip_reason is not None and not self._brings_gpu():
-                _skip(running.skip_reason)  # which explains the failure
+                skip(running.skip_reason)  # which explains the failure
             raise
         if running.skip_reason is not None and not self._brings_gpu():
-            _skip(running.skip_reason)
+            skip(running.skip_reason)
         self._check_context(running, "setup")
         self._read_again(running)
         return result
@@ -180,7 +182,7 @@ class GpuRunner:
         self._read_late(running)
         message = running.limits_message()
         if message is not None:
-            pytest.fail(message, pytrace=False)
+            fail(message)
         running.completed = True
         return result
 
@@ -237,11 +239,11 @@ class GpuRunner:
         reason = None
         if is_gpu_test:
             if self._broken is not None:
-                _skip(_not_run(*self._broken))
+                skip(_not_run(*self._broken))
             own = not SIMULATED_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())) and self._simulated_gpu is None
             reason = None if own or self._brings_gpu() else self._why_not(markers)
             if reason is not None and item.get_closest_marker("gpu") is not None:
-                _skip(reason)
+                skip(reason)
         running = Running(item, markers, self._untraced(item, markers), traced=self._options.trace or markers.ask)
         running.skip_reason = reason
         if is_gpu_test and self._sharing is not None and self._shares:
@@ -255,7 +257,7 @@ class GpuRunner:
         try:
             markers = read_markers(item)
         except MarkerError as error:  # a marker that was added after the check at collection
-            pytest.fail(str(error), pytrace=False)
+            fail(str(error))
         return replace(markers, leaks=True) if self._options.leaks and uses_gpu(item) else markers
 
     def _untraced(self, item: pytest.Item, markers: Markers) -> str | None:
@@ -279,7 +281,7 @@ class GpuRunner:
         if markers.requirement != before.requirement and not self._brings_gpu():
             reason = self._why_not(markers)
             if reason is not None:
-                _skip(reason)
+                skip(reason)
         running.traced = self._options.trace or markers.ask
         running.untraced = self._untraced(item, markers)
         if markers.leaks and running.leak_check is None:
@@ -374,7 +376,7 @@ class GpuRunner:
                 missing = why_lines_are_missing(shown, running.recordings, running.lines)
                 texts.append("\n\n".join([message, *missing]))
         if texts:
-            pytest.fail("\n".join(texts), pytrace=False)
+            fail("\n".join(texts))
 
     # -- Lines
 
@@ -459,10 +461,9 @@ class GpuRunner:
         """Fail where the test left CUDA unusable, though nothing else failed."""
         error = self._find_broken(running)
         if error is not None:
-            pytest.fail(
+            fail(
                 f"{running.item.nodeid} left the CUDA context of this process unusable in its {when}: {error}. "
-                "An earlier asynchronous operation of the test failed; GPU tests after it cannot run in this process",
-                pytrace=False,
+                "An earlier asynchronous operation of the test failed; GPU tests after it cannot run in this process"
             )
 
     def _find_broken(self, running: Running) -> str | None:
@@ -479,11 +480,11 @@ class GpuRunner:
         """Say with a test that failed by itself what else is wrong with it."""
         message = running.limits_message()
         if message is not None:
-            running.item.add_report_section("call", "GPU limits", message)
+            running.item.add_report_section("call", "GPU limits", printable_lines(message))
         error = self._find_broken(running)
         if error is not None:
             text = f"the CUDA context of this process is unusable from here on: {error}"
-            running.item.add_report_section("call", "GPU", text)
+            running.item.add_report_section("call", "GPU", printable_lines(text))
 
     def _add_properties(self, running: Running) -> None:
         phase = running.phases.get("call")
@@ -525,7 +526,7 @@ class GpuRunner:
         try:
             parsed = parse_limits(limits)
         except LimitError as error:
-            pytest.fail(f"gpu_trace: {error}", pytrace=False)
+            fail(f"gpu_trace: {error}")
 
         def on_exit(step: Step) -> None:
             __tracebackhide__ = True
@@ -540,7 +541,8 @@ class GpuRunner:
             if excesses:
                 from collector.testing.plugin.messages import excess_message
 
-                pytest.fail(excess_message(f"a step of {item.nodeid}", excesses, [step.recording], running.lines))
+                message = excess_message(f"a step of {item.nodeid}", excesses, [step.recording], running.lines)
+                fail(message, pytrace=True)
 
         memory = running.wants_memory or MEMORY_LIMIT in limits
 
@@ -580,12 +582,8 @@ def _no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _skip(reason: str) -> None:
-    raise pytest.skip.Exception(reason, _use_item_location=True)
-
-
 def _not_run(culprit: str, error: str) -> str:
-    return f"not run because of {culprit}: it left this process's CUDA context unusable ({error})"
+    return printable(f"not run because of {culprit}: it left this process's CUDA context unusable ({error})")
 
 
 def _phase(recordings: list[Recording], losses: list[str]) -> Phase:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from collector.terminal import printable_lines
 from collector.testing.plugin.devices import SIMULATED, find_devices
 from collector.testing.plugin.options import OptionError, PluginOptions, read_options
 from collector.testing.plugin.reporting import RunReporting
@@ -29,7 +30,7 @@ def start(config: pytest.Config) -> None:
     try:
         options = read_options(config)
     except OptionError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise pytest.UsageError(printable_lines(str(error))) from None
     worker: dict[str, Any] | None = getattr(config, "workerinput", None)
     if worker is None and getattr(config.option, "dist", "no") != "no":
         plugins.register(RunReporting(options, None), _REPORTING)

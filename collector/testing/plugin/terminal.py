@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
+from collector.terminal import printable, printable_lines
 from collector.testing.plugin.limits import show
 from collector.wording import counted
 
@@ -44,7 +45,7 @@ def write_summary(
         )
         reporter.write_line(_table(title, top, width=max(reporter._tw.fullwidth, 60), color=reporter.hasmarkup))
     for text, style in lines:
-        reporter.write_line(text, **style)
+        reporter.write_line(printable_lines(text), **style)
 
 
 def _counted(text: str, count: int) -> str:
@@ -64,7 +65,7 @@ def _table(title: str, entries: Sequence[TestEntry], *, width: int, color: bool)
     for entry in entries:
         lossy = any(phase["losses"] for phase in entry.phases.values())
         table.add_row(
-            Text.assemble(entry.nodeid, (" (incomplete)", "red") if lossy else ""),
+            Text.assemble(printable(entry.nodeid), (" (incomplete)", "red") if lossy else ""),
             show(entry.figure("device_time_ns"), "time"),
             f"{entry.figure('kernels'):,}",
             f"{entry.figure('memcpys'):,}",

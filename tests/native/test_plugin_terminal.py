@@ -1,0 +1,150 @@
+"""What the plugin writes of strangers' names reaches the terminal escaped: kernels, annotations, devices, tests."""
+
+import io
+
+import pytest
+from hostile_names import EVIL, obeyed
+from plugin_runs import run
+
+from collector.testing.plugin import runner
+from collector.testing.plugin.devices import Device, Found
+from collector.testing.plugin.options import Keep, PluginOptions
+from collector.testing.plugin.report import RunReport
+from collector.testing.plugin.terminal import write_summary
+
+pytest_plugins = ["pytester"]
+
+SOURCE = (
+    f"EVIL = {EVIL!a}\n"
+    + """
+import collector, pytest
+from collector.testing import SimulatedGpu
+
+def launch(gpu):
+    with collector.annotate("layer" + EVIL):
+        gpu.launch("kernel" + EVIL)
+"""
+)
+
+LIMITS = """
+@pytest.mark.gpu_limits(kernels=0)
+def test_exceeds(simulated_gpu):
+    launch(simulated_gpu)
+
+@pytest.mark.gpu_limits(kernels=0)
+def test_fails_and_exceeds(simulated_gpu):
+    launch(simulated_gpu)
+    assert False
+
+def test_step(simulated_gpu, gpu_trace):
+    with gpu_trace(kernels=0):
+        launch(simulated_gpu)
+"""
+
+LEAKS = """
+kept = []
+
+@pytest.mark.gpu_leaks
+def test_leaks(simulated_gpu):
+    with collector.annotate("layer" + EVIL):
+        kept.append(simulated_gpu.malloc(1 << 20))
+"""
+
+SNAPSHOT = """
+@pytest.fixture
+def gpu():
+    with SimulatedGpu(name="device" + EVIL) as gpu:
+        yield gpu
+
+def test_snapshot(gpu, gpu_trace):
+    with gpu_trace() as step:
+        launch(gpu)
+    step.assert_matches_snapshot()
+"""
+
+SKIPPED = """
+@pytest.mark.gpu(memory="1TiB")
+def test_large():
+    pass
+"""
+
+
+def shown(result):
+    return result.stdout.str() + result.stderr.str()
+
+
+def assert_escaped(text, *names):
+    for name in names:
+        assert rf"{name}\x1b]0;title" in text
+    assert obeyed(text) == set()
+
+
+def test_limits_and_steps(pytester):
+    result = run(pytester, SOURCE + LIMITS, "--tb=short")
+    result.assert_outcomes(failed=3)
+    text = shown(result)
+    assert_escaped(text, "kernel", "layer")
+    heads = [line for line in text.splitlines() if line.lstrip("E ").startswith("annotation ")]
+    rows = [line for line in text.splitlines() if "x kernel" in line]
+    assert len(heads) == len(rows) == 3
+    assert {head.index("what") - row.index("1 x kernel") for head, row in zip(heads, rows, strict=True)} == {0}
+
+
+def test_leaks(pytester):
+    result = run(pytester, SOURCE + LEAKS)
+    result.assert_outcomes(passed=1, errors=1)
+    assert_escaped(shown(result), "layer")
+
+
+def test_snapshots(pytester):
+    run(pytester, SOURCE + SNAPSHOT, "--gpu-snapshot-update").assert_outcomes(passed=1)
+    source = (SOURCE + SNAPSHOT).replace('"device"', '"model"')
+    result = run(pytester, source)
+    result.assert_outcomes(passed=1)
+    assert_escaped(shown(result), "device", "model")
+    result = run(pytester, source.replace('"kernel"', '"other"'), "--tb=line")
+    result.assert_outcomes(failed=1)
+    assert_escaped(shown(result), "kernel", "other", "device", "model")
+
+
+def test_skipped_tests(pytester, monkeypatch):
+    found = Found((Device("device" + EVIL, 1 << 30, (9, 0)),))
+    monkeypatch.setattr(runner, "find_devices", lambda *, simulated: found)
+    result = run(pytester, SOURCE + SKIPPED, "-rs")
+    result.assert_outcomes(skipped=1)
+    assert_escaped(shown(result), "device")
+
+
+def test_without_a_gpu_the_reason(pytester, monkeypatch):
+    monkeypatch.setattr(runner, "find_devices", lambda *, simulated: Found(reason="driver" + EVIL))
+    result = run(pytester, SOURCE + SKIPPED, "--require-gpu")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert_escaped(shown(result), "driver")
+
+
+class Reporter:
+    """As much of pytest's terminal reporter as the table needs."""
+
+    class _tw:  # noqa: N801
+        fullwidth = 100
+
+    def __init__(self, *, color):
+        self.hasmarkup = color
+        self.text = io.StringIO()
+
+    def write_sep(self, sign, title):
+        print(sign, title, sign, file=self.text)
+
+    def write_line(self, line, **_):
+        print(line, file=self.text)
+
+
+def test_the_table_of_the_run():
+    run = RunReport()
+    said = {"figures": {"device_time_ns": 5, "kernels": 1}, "losses": [], "kernels": []}
+    run.add("test" + EVIL, "call", "passed", {**said, "remarks": ["remark" + EVIL], "sticky": "error" + EVIL})
+    run.problem("problem" + EVIL)
+    reporter = Reporter(color=False)
+    options = PluginOptions(trace=True, folder=None, keep=Keep("failed"), report=None)
+    write_summary(reporter, run, options, simulated=False)
+    assert_escaped(reporter.text.getvalue(), "test", "remark", "problem", "error")
