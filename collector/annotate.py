@@ -233,10 +233,10 @@ class _Recorder:
         self.details: dict[Details, int] = {}
         """What was said of annotations, each once -> its number, from 1 on."""
         self.mixed = 0
-        """How often one was entered or left while another task's or generator's was the innermost of the thread."""
+        """How many were entered or left while that of another task or generator was innermost on the thread."""
 
     def frames(self) -> list[_Frame]:
-        """What this thread has open, for one that is entered now."""
+        """The open annotations of this thread, outermost first, for an annotation that is entered now."""
         try:
             frames: list[_Frame] = self._threads.frames
         except AttributeError:  # the thread's first one, which may be everybody's
@@ -356,12 +356,12 @@ _place: ContextVar[tuple[_Recorder | None, str]] = ContextVar("annotation", defa
 
 
 class Ended(NamedTuple):
-    """What is known of the annotations of a session that has ended."""
+    """The annotations of a session that has ended."""
 
     details: Mapping[Details, int]
-    """What was said of them, in order of the numbers that the source was given, from 1 on."""
+    """Their details -> the number that the source was given for them, from 1 on and in ascending order."""
     mixed: int
-    """How often one was entered or left while another task's or generator's was the innermost of its thread."""
+    """How many were entered or left while that of another task or generator was innermost on the thread."""
 
 
 def send_annotations_to(

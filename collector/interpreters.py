@@ -1,4 +1,4 @@
-"""Which of a process's Python interpreters this is."""
+"""The main Python interpreter of a process, told from its sub-interpreters."""
 
 from __future__ import annotations
 

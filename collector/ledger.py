@@ -109,7 +109,7 @@ class Ledger:
         return [line for _, line in self.explained_losses()]
 
     def record_losses(self) -> list[str]:
-        """The `losses` without that nothing was recorded, for whoever judges steps in which nothing need happen."""
+        """The `losses` except ``nothing_recorded``, which is no loss in a test that uses no GPU."""
         return [line for name, line in self.explained_losses() if name != "nothing_recorded"]
 
     def explained_losses(self) -> list[tuple[str, str]]:
@@ -118,7 +118,7 @@ class Ledger:
         return own + [("unread", line) for line in self.unread_lines()]
 
     def unread_lines(self) -> list[str]:
-        """Those of `losses` that say what is missing or mended of the file that the step was read from."""
+        """The part of `losses` that concerns the file from which the step was read: missing and mended content."""
         return [_UNREAD.format(what, count) for what, count in sorted(self.unread.items())]
 
     def as_dict(self) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What may be told of where a library lies: not whose machine it is."""
+"""The part of a library's path that outputs may contain: no home folder, no user's name."""
 
 from __future__ import annotations
 

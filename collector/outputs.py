@@ -109,11 +109,11 @@ OUTPUTS: dict[str, Callable[[Step, Path], None]] = {
 
 _RANK = re.compile(r"(?<![a-z])(?:rank|worker|process|proc|task|gpu|r)[-_.=]?0*(\d+)(?!\d)", re.IGNORECASE)
 _STARTED_NS = time.time_ns()
-"""About when this process, or the one it was forked from, began."""
+"""The approximate time at which this process, or the one it was forked from, began."""
 
 
 def file_of_this_process(path: Path, rank: int | None) -> tuple[Path, str]:
-    """Return where this process writes what it was told to write to ``path``, and why not there, or ``""``.
+    """Return the path that this process writes instead of ``path``, and the reason; ``""`` where it is ``path`` itself.
 
     Of many ranks each has a file of its own, ``step.rank3.json``, unless ``path`` says the rank already. Where no rank
     is known, a file that another process of this run has written is left alone, and the process id goes into the name.
@@ -165,7 +165,7 @@ def _with_word(path: Path, word: str) -> Path:
 
 
 def _suffix_of(path: Path) -> str:
-    """That which says the format, as it is written; of a journal, which may have any, the last one."""
+    """The suffix that selects the format, as ``path`` spells it; of a journal, whose name is free, the last one."""
     name = path.name.lower()
     return path.name[-len(suffix) :] if (suffix := _format_suffix(name)) else path.suffix
 

@@ -1,4 +1,4 @@
-"""What a process has one of: the open session, and who steps aside for it."""
+"""The process-wide session slot, and the background tracer that gives way to the session in it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Background(Protocol):
-    """Whoever traces a whole program, such as a test runner, and steps aside for the sessions that it opens itself."""
+    """A tracer of a whole program, such as a test runner's, that gives way to the sessions which the program opens."""
 
     def step_aside(self, session: Session) -> None:
         """``session`` is about to open: end your own, if it is another one."""
@@ -34,7 +34,7 @@ class Background(Protocol):
 
 
 class Use:
-    """One use of a session, from where it opens to where it has ended: what has to be undone, whatever ends it."""
+    """One use of a session, from its beginning to its end: the state to undo, also after an interruption."""
 
     def __init__(self, session: Session) -> None:
         """Begin; the session is not kept alive."""
@@ -48,16 +48,16 @@ class Use:
         """Whether the body was reached."""
         self.is_ending = False
         self.source: Source | None = None
-        """What records, or is about to."""
+        """The source that records, or that is about to start."""
         self.journal_keeper: Any = None
         """The source, while it keeps a journal."""
         self.journal: Path | None = None
-        """Where."""
+        """The path of the journal."""
         self.is_awaited = False
         """Whether `tell_background` is still to be called."""
 
     def last_session(self) -> Session | None:
-        """The session, also one that was dropped."""
+        """The session, also after the program has dropped its last reference to it."""
         return self.dropped or self._session()
 
     @property
@@ -81,7 +81,7 @@ class Use:
 
 
 _uses: dict[str, Use] = {}
-"""Under `_OPEN` the one open use of a session in this process, as CUPTI has one subscription.
+"""The process-wide session slot: `_OPEN` is the key of the open use. There is one, as CUPTI has one subscription.
 
 A dictionary takes and gives up in one step that no signal and no thread can divide, and there is no lock to be left
 locked by an exception."""
@@ -142,7 +142,7 @@ def keep_dropped(use: Use, session: Session) -> None:
 
 
 def tell_background(use: Use, session: Session) -> None:
-    """Say that ``use`` of ``session`` has ended, with all that follows."""
+    """Let the background tracer continue, after ``use`` of ``session`` has ended and its results are saved."""
     is_awaited, use.is_awaited = use.is_awaited, False
     background = _background
     if is_awaited and background is not None:

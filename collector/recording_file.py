@@ -132,7 +132,7 @@ def _of_members(
 
 
 def _of_cut_file(name: Path, data: bytes, why: zipfile.BadZipFile) -> Recording:
-    """What is whole of an archive without its directory, which is at its end."""
+    """The complete members of an archive that lacks its directory, which is at the end of the file."""
     members = _whole_members(name, data)
     if "meta.json" not in members:
         raise InvalidFileError(f"{name}: not a recording, or cut short ({why})") from why

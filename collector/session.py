@@ -346,7 +346,7 @@ class Session:
             self._writable = False
 
     def _find_path(self) -> Path | None:
-        """Set `path`, and say once if it is another one than was asked for."""
+        """Set `path`; warn once if it differs from the path that was asked for."""
         self.path, reason = self.options.path, ""
         if self.path is not None:
             self.path, reason = file_of_this_process(self.path, self.options.rank)
@@ -356,7 +356,7 @@ class Session:
 
     @uncompiled
     def _last_entered(self) -> process.Use | None:
-        """What a block that is left now has entered: a session may end on another thread than it began."""
+        """The use that the present block entered; a session may end on another thread than it began on."""
         here = [use for use in self._entered if use.is_here]
         uses = here or self._entered
         return uses[-1] if uses else None

@@ -1,4 +1,4 @@
-"""Text for a terminal: names are words of strangers, and some of them would be obeyed instead of shown."""
+"""Text for a terminal: names come from strangers, and a terminal would execute escape sequences in them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _KEPT = re.compile(r"([\n\t])")
 
 
 def printable(text: str) -> str:
-    """Return ``text`` in one line, with escapes for what a terminal would obey instead of showing it."""
+    """Return ``text`` as one line in which control characters and others that cannot be printed are escaped."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
@@ -31,5 +31,5 @@ def write(text: str) -> None:
 
 
 def tell(message: str) -> None:
-    """Write one line to standard error that says whose it is."""
+    """Write one line to standard error, behind the program's name."""
     print(f"collector: {printable(message)}", file=sys.stderr)

@@ -20,12 +20,12 @@ _TIMES_IN_MEMORY = 4
 """A trace that was read takes at least this many times the bytes of its file."""
 _CHUNK = 1 << 16
 _SMALL_CHUNK = 1 << 8
-"""Of a damaged chunk what comes before the damage is kept to this precision."""
+"""The precision, in bytes, with which the part of a damaged chunk before the damage is kept."""
 _GROUP = Path("/sys/fs/cgroup")
 
 
 class Unpacked(NamedTuple):
-    """What a gzip file holds."""
+    """The unpacked content of a gzip file."""
 
     content: bytes
     damage: str

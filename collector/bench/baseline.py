@@ -30,7 +30,7 @@ class Regression:
     title: str
     arm: str
     unit: str
-    """What both are counted in."""
+    """The unit of both intervals."""
     before: Interval
     now: Interval
     ratio: Ratio
@@ -69,7 +69,7 @@ class Regression:
 
     @property
     def _changed(self) -> list[Ratio]:
-        """What certainly differs from 1."""
+        """The ratios that differ from 1 beyond chance."""
         tested = ((self.ratio, self.differs), (self.mean_ratio, self.differs_on_average))
         return [ratio for ratio, differs in tested if ratio is not None and differs]
 

@@ -52,7 +52,7 @@ def environment(gpu: Gpu, recorded: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_places(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a report's environment without what tells whose machine it was.
+    """Return a report's environment without the entries that identify the machine or its user.
 
     Of paths it keeps the end, and of the system the kernel's version. What earlier versions stored is cut down in the
     same way.

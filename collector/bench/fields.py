@@ -29,7 +29,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_any(value: Any) -> bool:
-    """Whether it is what a benchmark may be told of itself: a number only if it can be computed with."""
+    """Whether ``value`` may describe a benchmark: anything but a number that cannot be computed with."""
     return is_number(value) or not isinstance(value, (int, float)) or isinstance(value, bool)
 
 

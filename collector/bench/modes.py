@@ -37,7 +37,7 @@ class Mode:
 
 
 def two_modes(samples: npt.ArrayLike, *, resolution: float = 0.0, apart: float = 0.01) -> tuple[Mode, Mode] | None:
-    """Return the two modes of positive ``samples``, the lower first; None where one mode explains them.
+    """Return the two modes of positive ``samples``, the lower first; None where the samples have one mode.
 
     Args:
         samples: in any order and unit.

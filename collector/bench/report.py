@@ -230,7 +230,7 @@ class Report:
 
     @functools.cached_property
     def results(self) -> list[dict[str, Result]]:
-        """Of each comparison, what the samples of each arm say: what tables, pages and files show."""
+        """For each comparison: arm -> its result, as tables, pages and files show it."""
         return [
             {arm: _result(each, arm, said.get(arm, "reference")) for arm in each.arms}
             for each, said in zip(self.comparisons, self.verdicts, strict=True)

@@ -23,7 +23,7 @@ class Result:
     outliers: int
     """How many samples are far out; see `collector.bench.statistics.outliers`."""
     modes: tuple[Mode, Mode] | None
-    """None where one mode explains the samples."""
+    """None where the samples have one mode."""
     ratio: Ratio | None
     """None for the reference."""
     mean_ratio: Ratio | None

@@ -153,7 +153,7 @@ def failure_text(arm: str, why: str) -> str:
 
 
 def notes(comparison: Comparison, results: Mapping[str, Result]) -> list[str]:
-    """What a single figure of an arm does not tell."""
+    """Notes on arms whose samples one figure does not describe."""
     said = []
     for name, result in results.items():
         if result.mean_ratio is not None and result.verdict.endswith("on average") and result.ratio is not None:

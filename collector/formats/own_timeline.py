@@ -17,7 +17,7 @@ from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, Step
 
 _RANK = re.compile(r"rank (\d{1,7}) ")
 _DEVICE_IN_PROCESS = re.compile(r"(?:rank \d{1,7} )?(?:.*\()?(?P<device>/.*?)\)?", re.DOTALL)
-"""What the name of a process holds in traces whose rows do not say their devices."""
+"""The parts of a process's name in traces whose rows do not state their devices."""
 _THREAD = re.compile(r".*\bthread (\d{1,10})\b", re.DOTALL)
 """The name of a host's row. Its number comes last: threads may be called ``thread 0 (python)``."""
 _STREAM = re.compile(r"(?P<gpu>.*)/stream:(?P<stream>.+)")

@@ -32,7 +32,7 @@ NODES_CHECKED = 64
 MENDED_TEXTS = "texts that are not UTF-8 (mended)"
 """Their reason in `Salvaged.skipped`."""
 UNKNOWN_BYTES = "bytes of unknown fields"
-"""The reason of what a broken message loses though another program may know it."""
+"""The reason that is counted for fields of a broken message which only another program may know."""
 
 _AnyMessage = TypeVar("_AnyMessage", bound=Message)
 

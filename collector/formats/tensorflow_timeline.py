@@ -49,7 +49,7 @@ def process_names(events: list[dict[str, Any]]) -> dict[Any, str]:
 
 
 def described_threads(events: list[dict[str, Any]]) -> dict[tuple[Any, Any], dict[str, Any]]:
-    """Process and thread id -> what is said of the thread, ``name`` above all; the last word on an id holds."""
+    """Process and thread id -> the thread's metadata, such as ``name``; the last event of an id holds."""
     threads = {}
     for event in events:
         arguments = event.get("args")

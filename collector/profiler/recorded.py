@@ -220,7 +220,7 @@ class _Places:
 
 
 def _site(model: Model, node: Node, stack: tuple[Frame, ...]) -> Node:
-    """What stands for ``node`` at one place of the program."""
+    """The node of the code view that represents ``node`` at one call stack."""
     site = model.call_sites.get((node.name, stack))
     if site is None:
         site = model.call_sites[node.name, stack] = Node(node.name, node.op)

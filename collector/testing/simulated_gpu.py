@@ -59,7 +59,7 @@ def _cuda_number(version: str) -> int:
 
 
 class Watcher(Protocol):
-    """Whoever must know that a simulated GPU comes or goes, such as a test runner that traces what there is."""
+    """A function that is called when a simulated GPU opens or closes, for example by a test runner that traces it."""
 
     def __call__(self, gpu: SimulatedGpu, opens: bool) -> AbstractContextManager[None]:
         """The context in which ``gpu`` is opened, or else closed."""

@@ -21,7 +21,7 @@ _MAX_DIGITS = 19
 
 
 class ProcessKind(IntEnum):
-    """What a process of a trace stands for, in the order in which viewers should show them."""
+    """The kinds of processes in a trace, in the order in which viewers should show them."""
 
     GPU = 0
     OTHER = 1
@@ -29,7 +29,7 @@ class ProcessKind(IntEnum):
 
 
 class Kind(IntEnum):
-    """What a device holds, in the order of the rows of its process."""
+    """The kinds of devices, in the order of their rows within a process."""
 
     STREAM = 0
     ALL_STREAMS = 1

@@ -78,7 +78,7 @@ class Device:
         span = (int(self.start.min()), int(self.end.max())) if len(self) else (0, 0)
         whole = window is not None and window[0] <= span[0] and span[1] <= window[1]
         self.window = window if window is not None and whole else span
-        """What busy and idle time are shares of."""
+        """The time of which busy and idle time are shares."""
         self.window_name = "the step" if whole else "the time from its first to its last activity"
         self._waits = waits
 

@@ -85,7 +85,7 @@ class Unfreed:
 
 
 def unfreed(parts: Iterable[tuple[Recording, bool]], lines: Lines | None) -> Unfreed:
-    """Return what was allocated in the parts of which that is asked, and freed in none.
+    """Return the memory that was allocated in the parts whose allocations count, and freed in no part.
 
     Args:
         parts: recordings in order of time, each with whether what it allocates counts; what it frees always does.

@@ -189,7 +189,7 @@ class LeakCheck:
         """What frameworks had handed out that is not the test's; what they had at `leave`."""
 
     def leave(self) -> None:
-        """What follows is done by a fixture of a wider scope, until `come_back`."""
+        """A fixture of a wider scope begins: until `come_back`, changes are not the test's."""
         left = _measure()
         self._own = total(self._own, growth(self._mark, left))
         self._mark, self._live_before = left, _live()

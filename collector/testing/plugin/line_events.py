@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
 MOST_RUNS = 3_000
-"""How often one line is noted at most, and how often the end of one function is."""
+"""The most times that one line, and that the end of one function, is noted."""
 
 _SILENT = frozenset(
     {
@@ -32,7 +32,7 @@ _SILENT_BEGINNINGS = ("LOAD_CONST", "LOAD_DEREF", "LOAD_FAST", "LOAD_GLOBAL", "L
 
 
 class Function:
-    """What is known of one code object of the project's own."""
+    """The lines and loops of one code object of the project's own code."""
 
     def __init__(self, code: CodeType) -> None:
         self.code = code
@@ -188,7 +188,7 @@ if sys.version_info >= (3, 12):
             function = self._functions.get(id(code))
             if function is None:
                 return sys.monitoring.DISABLE
-            # What the caller's line goes on to do is the caller's.
+            # Calls that the caller's line makes after this return belong to that line.
             caller = sys._getframe(1).f_back
             while caller is not None and id(caller.f_code) not in self._functions:
                 caller = caller.f_back

@@ -50,7 +50,7 @@ class Markers:
 
     @property
     def ask(self) -> bool:
-        """Whether the test is traced for what it asks, also where others are not."""
+        """Whether the test is traced because of its own markers or fixtures, also where other tests are not."""
         return bool(self.limits or self.leaks or self.traces_itself)
 
 

@@ -433,7 +433,7 @@ class GpuRunner:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
-        """What a fixture of a wider scope takes is not the test's that happens to be the first to use it."""
+        """Leave memory of a fixture of a wider scope out of the leak check of the test that uses it first."""
         running = self._checked
         if running is None or running.in_wider_fixture or fixturedef.scope == "function":
             return (yield)

@@ -64,7 +64,7 @@ class Running:
     method: slice | None = None
     """Of a `unittest.TestCase`: which recordings of the call are the method's, not those of ``setUp``, ``tearDown``."""
     limited: Phase | None = None
-    """What is held against the limits."""
+    """The phase, or the part of it, that is compared with the limits."""
     unjudged: list[str] = field(default_factory=list)
     """Why a limit or a step of this test could not be judged."""
     notes: dict[str, Any] = field(default_factory=dict)
