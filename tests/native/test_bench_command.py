@@ -75,7 +75,8 @@ def test_a_regression_is_status_1_and_the_same_again_is_0(bench_file, capsys, tm
     assert re.search(r"scale\[n=2\] b .* slower +1\.14\d\d$", told, re.MULTILINE)
 
 
-def test_stored_reports_are_compared_without_measuring(bench_file, capsys, tmp_path):
+def test_stored_reports_are_compared_without_measuring(bench_file, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "250")  # the folder's name is not folded
     before, now = str(tmp_path / "before.json"), str(tmp_path / "now.json")
     table, figures = tmp_path / "changes.md", tmp_path / "changes.csv"
     assert main(["bench", bench_file(), "--json", before, "--runs=1"]) == 0

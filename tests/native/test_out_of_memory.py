@@ -70,7 +70,6 @@ def test_a_failed_allocation_of_the_decode_thread_loses_what_the_ledger_says(jou
         env={**os.environ, "LD_PRELOAD": str(LIBRARY)},
         capture_output=True,
         text=True,
-        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

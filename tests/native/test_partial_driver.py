@@ -49,7 +49,7 @@ def compile_driver(path: Path, functions: list[str]) -> Path:
     source = path.with_suffix(".c")
     bodies = [f"int {each} {{ {BODIES.get(each.split('(')[0], '')} return 0; }}" for each in functions]
     source.write_text("\n".join(bodies))
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(path), str(source)], check=True, timeout=120)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(path), str(source)], check=True)
     return path
 
 
@@ -57,8 +57,6 @@ def compile_driver(path: Path, functions: list[str]) -> Path:
 def test_a_session_ends_without_an_optional_function_of_the_driver(missing: tuple[str, ...], tmp_path: Path) -> None:
     there = [*NEEDED, *(name for name in OPTIONAL if name not in missing)]
     driver = compile_driver(tmp_path / "libcuda.so", there)
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(driver)], capture_output=True, text=True, timeout=300, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", PROGRAM, str(driver)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["1", "True"]

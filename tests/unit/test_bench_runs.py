@@ -36,7 +36,8 @@ def report(a, b, **more):
     return Report([comparison], {"gpu": "Card", "gpu_uuid": "GPU-1", "simulated": False})
 
 
-def test_runs_become_one_report_that_knows_which_rounds_are_whose(tmp_path):
+def test_runs_become_one_report_that_knows_which_rounds_are_whose(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
     random = np.random.default_rng(0)
     runs = [report(run(random, rounds=rounds), run(random, rounds=rounds)) for rounds in (30, 40, 35)]
     both = runs_joined(runs)
