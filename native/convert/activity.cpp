@@ -92,7 +92,7 @@ size_t OpEnd(std::string_view name) {
 }
 
 void Clear(Activity& activity) {
-  for (std::string_view Activity::*text :
+  for (std::string_view Activity::* text :
        {&Activity::full_name, &Activity::op, &Activity::inputs, &Activity::copy_kind, &Activity::from, &Activity::to}) {
     activity.*text = {};
   }
