@@ -67,7 +67,7 @@ class Chunks {
 
   // Calls take(run, count) for all rows in order, and gives back the memory of each run behind it.
   template <typename Take>
-  void take_all(Take take) {
+  void take_all(const Take& take) {
     for (size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
       const size_t count = chunk + 1 == chunks_.size() ? rows_in_last() : kRows;
       take(static_cast<const Row*>(chunks_[chunk].get()), count);
