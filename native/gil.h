@@ -6,18 +6,18 @@
 #pragma once
 
 #include <Python.h>
-#include <cxxabi.h>
 #include <unistd.h>
 
 namespace collector {
 
 // What `call` returns. Where the interpreter ends the thread in it, the thread waits for the end of the process.
-// `call` may take the lock or run Python code, and shall own nothing in C++.
+// `call` may take the lock or run Python code, throws nothing, and owns nothing in C++.
 template <typename Call>
 auto or_wait_for_exit(Call call) {
   try {
     return call();
-  } catch (const abi::__forced_unwind&) {
+  } catch (...) {
+    // Only pthread_exit unwinds through C. What it throws has a type, abi::__forced_unwind, but no object to name.
     for (;;) ::pause();
   }
 }
