@@ -136,7 +136,7 @@ def test_throttled_rounds_are_kept_apart_and_replaced():
 
 def test_a_card_that_is_throttled_throughout_is_measured_all_the_same_and_said_to_be():
     with bench.SimulatedCard(seed=3, throttling=Throttling(first_call=0, calls=10**9)) as card:
-        comparison = compare(card, 11_000, max_seconds=0.2, noise=0.005)
+        comparison = compare(card, 11_000, max_seconds=1.0, noise=0.005)
     assert comparison.stopped_by == "time"
     assert ratio_of(comparison).low < 1.1 < ratio_of(comparison).high
     assert any("nearly all the while" in warning for warning in comparison.warnings)

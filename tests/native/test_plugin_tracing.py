@@ -240,8 +240,7 @@ def test_leak(simulated_gpu):
 """
 
 
-def test_a_message_without_a_line_says_how_to_get_it(pytester, monkeypatch):
-    monkeypatch.delenv("CI", raising=False)  # where pytest prints whole messages twice
+def test_a_message_without_a_line_says_how_to_get_it(pytester):
     result = run(pytester, UNASKED.replace("TRACED", repr(sys.gettrace())), "--gpu-simulate")
     result.assert_outcomes(passed=1, failed=2, errors=1)
     remedy = "Lines that are not known: before Python 3.12 lines are noted only with --gpu-lines (gpu_lines = true in *"

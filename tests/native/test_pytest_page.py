@@ -48,7 +48,6 @@ def reader(pytester, monkeypatch):
         monkeypatch.setenv(name, str(library_path()))
     monkeypatch.setenv("COLLECTOR_SIMULATED_DEVICES", "0")
     monkeypatch.setenv("COLUMNS", str(COLUMNS))
-    monkeypatch.delenv("CI", raising=False)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     return Reader(pytester)
 
