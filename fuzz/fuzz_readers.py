@@ -164,7 +164,7 @@ def check(reader: str, data: bytes, folder: Path) -> None:
     path.write_bytes(trace.serialized())
     # The bytes of a RunMetadata whose devices have no names can be those of a StepStats with another device, too.
     is_told_apart = all(device.device for device in trace.step_stats.dev_stats)
-    if load(path).step_stats != trace.step_stats and is_told_apart:
+    if is_told_apart and load(path).step_stats != trace.step_stats:
         raise AssertionError("read back, the step that was written is another")
     if bool(trace.warning) != bool(trace.skipped or trace.cut_at is not None):
         raise AssertionError(f"skipped {trace.skipped}, but the warning is {trace.warning!r}")

@@ -34,10 +34,10 @@ def is_run_metadata(data: bytes | bytearray | memoryview) -> bool:
     if number != 1 or name is None:  # nodes of a device without a name
         return False
     following, _ = next(fields, (_END, None))
-    if following != _END:  # a second device, or the nodes of the first
+    if following in (1, 2, 3):  # a second device; or the first one's nodes or threads
         return following == 1
-    # A lone name is text where it names a device, and a device message where it is the only device of a step.
-    return all(number in (1, 2, 3) and value is not None for number, value in fields_of(name, limit=2))
+    # Else it is text where it names a device, and a device message where it is the only device of a step.
+    return all(number in (1, 2, 3) and value is not None for number, value in fields_of(name, limit=1))
 
 
 def parse_step(data: bytes | bytearray | memoryview, source: str = "", *, whole: bool | None = None) -> Any:
