@@ -559,11 +559,10 @@ def test_an_escape_that_python_warns_of_is_read_in_silence(tmp_path):
 def test_a_step_of_one_device_with_strange_fields_is_read_back(tmp_path):
     """Bytes of a RunMetadata begin like those of a StepStats: fields that are not known must not decide."""
     device = b"\x0a\x06/gpu:0" + b"\x3a\x01x" + b"\x1a\x05\x08\x01\x12\x01t"
-    for step in (b"\x0a" + bytes([len(device)]) + device, b"\x0a" + bytes([len(device)]) + device + b"\x2a\x01y"):
-        path = tmp_path / "step.pb"
-        path.write_bytes(step)
-        trace = load(path)
-        path.write_bytes(trace.serialized())
-        again = load(path)
-        assert again.step_stats == trace.step_stats
-        assert [each.device for each in again.step_stats.dev_stats] == ["/gpu:0"]
+    path = tmp_path / "step.pb"
+    path.write_bytes(b"\x0a" + bytes([len(device)]) + device)
+    trace = load(path)
+    path.write_bytes(trace.serialized())
+    again = load(path)
+    assert again.step_stats == trace.step_stats
+    assert [each.device for each in again.step_stats.dev_stats] == ["/gpu:0"]
