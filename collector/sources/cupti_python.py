@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import gc
 import importlib
 import importlib.metadata
 import itertools
@@ -26,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.errors import CuptiNotFoundError, CuptiUnusableError, SessionActiveError, error_of_kind
+from collector.garbage import no_garbage_collection
 from collector.schema import SCHEMA
 from collector.sources import ANNOTATION_EXTERNAL_KIND
 from collector.sources.cupti_python_records import (
@@ -207,7 +207,7 @@ class CuptiPythonSource:
             return
         next(self._completed)
         try:
-            with _no_garbage_collection():
+            with no_garbage_collection():
                 rows.add(records)
         except Exception as error:  # whatever it is, it must not pass through CUPTI's frames
             self._failure = error
@@ -347,17 +347,6 @@ def _explanation(call: str, error: Exception) -> tuple[str, str, str]:
     if status in _DRIVER_CODES:
         return "driver-not-found", f"CUPTI cannot use the NVIDIA driver {where}", "Check that nvidia-smi works"
     return "cupti-call", f"a CUPTI call failed {where}", "Report it with the output of `collector info`"
-
-
-@contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _quietly(function: Any, *arguments: Any) -> None:

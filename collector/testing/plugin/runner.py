@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import inspect
 import os
 import unittest
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from collector.garbage import no_garbage_collection
 from collector.process import set_background
 from collector.terminal import printable, printable_lines
 from collector.testing.plugin import SIMULATED_FIXTURES
@@ -346,7 +346,8 @@ class GpuRunner:
         finally:
             self._lines_off(running)
             if running is self._checked:
-                self._no_garbage.enter_context(_no_garbage_collection())
+                # No garbage may free device memory unseen, while one trace ends and the next begins.
+                self._no_garbage.enter_context(no_garbage_collection())
             recordings, losses = self._tracing.end()
             phase = running.phases[when] = _phase(recordings, losses)
             if when == "call":
@@ -425,7 +426,7 @@ class GpuRunner:
 
     def _part(self, running: Running, measure: Callable[[], None], *, own: bool) -> None:
         """A part of the test ends in which allocations are its ``own``, or not. What ``measure`` frees counts too."""
-        with _no_garbage_collection():
+        with no_garbage_collection():
             running.take_parts(self._tracing.recorded(), own=own)
             with self._tracing.apart() as collected:
                 measure()
@@ -568,18 +569,6 @@ class GpuRunner:
             # The leak check looks once more when this fixture has been torn down.
             until = fixture if running is None or running.leak_check is None else running.after_judgement
             yield until.enter_context(SimulatedGpu(devices=requirement_of(node).count))
-
-
-@contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Let no garbage free device memory unseen, while one trace ends and the next begins."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _not_run(culprit: str, error: str) -> str:
