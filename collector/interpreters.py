@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import Any
 
 from collector.errors import CuptiUnusableError
 
 
+@functools.cache  # each interpreter has a module of its own; every session asks, and a failed import searches again
 def is_main_interpreter() -> bool:
     """Whether the caller runs in the process's main interpreter; True where Python cannot tell.
 
