@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from collector.nodes import TextColumn, encode_nodes, text_column
 from collector.protos import DataType, GraphDef, OpLogProto, RunMetadata
+from collector.stepstats.node_columns import TextColumn, encode_nodes, text_column
 
 KERNELS = ("sgemm", "relu", "layernorm", "softmax", "add", "dropout")
 LAYERS, OPS_OF_LAYER, ROUNDS = 60, 12, 20

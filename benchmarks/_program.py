@@ -71,8 +71,8 @@ class Program:
         )  # fmt: skip
 
     def _simulated_target(self) -> Target:
-        from collector.testing.operations import KERNEL, LAUNCHES, number_of
-        from collector.testing.simulator_library import Activity, library_path, load
+        from collector.testing.simulator.operations import KERNEL, LAUNCHES, number_of
+        from collector.testing.simulator.simulator_library import Activity, library_path, load
 
         execute = load(str(library_path())).sim_execute
         self.activity = Activity(

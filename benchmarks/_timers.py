@@ -127,7 +127,7 @@ def where_ours_goes(gpu: Any, call: Call) -> dict[str, Any]:
 
 def of_times(times_ns: Sequence[float]) -> Precise:
     """The median of samples; all methods are judged by the same interval."""
-    from collector.bench.statistics import median
+    from collector.statistics.verdicts import median
 
     interval = median(times_ns)
     half_width = interval.relative_half_width

@@ -21,10 +21,10 @@ import collector
 from collector import bench
 from collector.bench.report import Report, joined
 from collector.protos import NodeExecStats, StepStats
-from collector.recording import Recording
-from collector.schema import SCHEMA
+from collector.recording.recording import Recording
+from collector.recording.schema import SCHEMA
 from collector.sources import empty_capture
-from collector.stepstats import step_stats
+from collector.stepstats.from_recording import step_stats
 from collector.testing import SimulatedGpu
 
 START_NS = 1_700_000_000_000_000_000

@@ -33,8 +33,8 @@ import numpy as np
 import numpy.typing as npt
 from _plain_timeline import PlainTimeline
 
-from collector import backend
 from collector.protos import StepStats
+from collector.runtime import backend
 from collector.timeline import Timeline, View, write_trace
 
 BASE_US = 1_600_000_000_000_000

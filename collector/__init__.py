@@ -14,7 +14,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from collector.annotate import annotate
 from collector.errors import (
     CollectorError,
     CollectorWarning,
@@ -32,26 +31,27 @@ from collector.errors import (
     UnavailableError,
     UnknownFormatError,
 )
+from collector.tracing.annotate import annotate
 
 if TYPE_CHECKING:
-    from collector.ledger import Ledger
-    from collector.loading import load
-    from collector.merging import merge
+    from collector.formats.loading import load
+    from collector.merging.merged_trace import merge
     from collector.options import TraceOptions
-    from collector.recording import Recording
-    from collector.session import Session, trace
+    from collector.recording.ledger import Ledger
+    from collector.recording.recording import Recording
     from collector.timeline import Timeline, chrome_trace
+    from collector.tracing.session import Session, trace
 
 _LAZY = {
-    "Ledger": "collector.ledger",
-    "Recording": "collector.recording",
-    "Session": "collector.session",
+    "Ledger": "collector.recording.ledger",
+    "Recording": "collector.recording.recording",
+    "Session": "collector.tracing.session",
     "Timeline": "collector.timeline",
     "TraceOptions": "collector.options",
     "chrome_trace": "collector.timeline",
-    "load": "collector.loading",
-    "merge": "collector.merging",
-    "trace": "collector.session",
+    "load": "collector.formats.loading",
+    "merge": "collector.merging.merged_trace",
+    "trace": "collector.tracing.session",
 }
 """Public name -> the module it is imported from at its first use."""
 
@@ -86,7 +86,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from collector.about import version
+        from collector.version import version
 
         return version()
     if name not in _LAZY:

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "checks.h"
-#include "convert/wire.h"
+#include "stepstats/wire.h"
 
 namespace collector::fuzz {
 namespace {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "convert/events.h"
+#include "draw/events.h"
 
 namespace collector::fuzz {
 

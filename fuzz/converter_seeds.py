@@ -27,7 +27,7 @@ from collector.protos import (  # noqa: E402
     StepStats,
     TensorDescription,
 )
-from collector.timeline.wire import is_run_metadata  # noqa: E402
+from collector.stepstats.wire import is_run_metadata  # noqa: E402
 
 MOST_BYTES = 6000
 """Of a golden step: larger ones slow the fuzzer down more than they tell it."""

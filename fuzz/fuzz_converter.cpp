@@ -16,14 +16,14 @@
 
 #include "checks.h"
 #include "contract.h"
-#include "convert/chrome_writer.h"
-#include "convert/compatible_writer.h"
-#include "convert/merge_visitor.h"
-#include "convert/node_encoder.h"
-#include "convert/perfetto_writer.h"
-#include "convert/step_teller.h"
-#include "convert/track_order.h"
-#include "profile/node_columns.h"
+#include "write/chrome_writer.h"
+#include "write/compatible_writer.h"
+#include "draw/merge_visitor.h"
+#include "stepstats/node_encoder.h"
+#include "write/perfetto_writer.h"
+#include "draw/step_teller.h"
+#include "draw/track_order.h"
+#include "stepstats/node_columns.h"
 
 namespace collector::fuzz {
 namespace {

@@ -31,7 +31,7 @@ READERS = ("messages", "text", "chrome", "gzip", "recording", "journal")
 
 @cache
 def _empty_recording() -> bytes:
-    from collector.recording import Recording
+    from collector.recording.recording import Recording
     from collector.sources import empty_capture
 
     with tempfile.TemporaryDirectory() as folder:
@@ -120,7 +120,7 @@ def mutated_message(data: bytes, max_length: int, seed: int) -> bytes:
     """Wire bytes with one field changed, doubled, moved or taken out, at any depth; the lengths around it still fit."""
     import atheris
 
-    from collector.formats.salvage import BYTES, WireError, encode_field, fields
+    from collector.stepstats.salvage import BYTES, WireError, encode_field, fields
 
     chance = random.Random(seed)
     try:
@@ -148,8 +148,8 @@ def mutated_message(data: bytes, max_length: int, seed: int) -> bytes:
 def check(reader: str, data: bytes, folder: Path) -> None:
     """Read `data` as a file and draw what is in it; raise anything but the one error that a reader may raise."""
     from collector.errors import InvalidFileError
+    from collector.formats.loading import load
     from collector.formats.xspace import xspace
-    from collector.loading import load
     from collector.timeline import chrome_trace
 
     path = folder / "fuzzed.bin"
@@ -222,14 +222,14 @@ def fuzz(reader: str, options: list[str]) -> None:
     sys.meta_path.sort(key=lambda finder: "ScikitBuild" in type(finder).__name__)
     with atheris.instrument_imports(include=INSTRUMENTED):
         import collector.formats.chrome_events
-        import collector.formats.own_timeline
+        import collector.formats.collector_timeline
+        import collector.formats.loading
         import collector.formats.profiler_timeline
-        import collector.formats.salvage
         import collector.formats.tensorflow_timeline
         import collector.formats.xspace
-        import collector.journal
-        import collector.loading
-        import collector.recording_file
+        import collector.recording.gpurec
+        import collector.recording.journal
+        import collector.stepstats.salvage
         import collector.timeline  # noqa: F401
     start = Path(tempfile.mkdtemp())
     for number, data in enumerate(seeds()[reader]):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from collector.bench.errors import BenchmarkError
-from collector.bench.statistics import (
+from collector.statistics.verdicts import (
     ASSUMED_RUN_SPREAD,
     CONFIDENCE,
     Interval,

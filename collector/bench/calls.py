@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.names import short_name
+from collector.recording.kernel_names import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
-    from collector.recording import Recording
+    from collector.recording.recording import Recording
 
 _PREFIX = "bench-call-"
 

@@ -17,9 +17,9 @@ from collector.bench.experiment import Progress, Run, failure_of, no_arm_left, r
 from collector.bench.gpu import Gpu, Host, find_gpu
 from collector.bench.report import Arm, Comparison, Report
 from collector.bench.roofline import ceilings
-from collector.bench.statistics import median, outliers, paired_interval
 from collector.errors import UnavailableError
-from collector.wording import counted
+from collector.statistics.verdicts import median, outliers, paired_interval
+from collector.text.wording import counted
 
 if TYPE_CHECKING:
     from collector.bench.gpu import CardState

@@ -17,15 +17,15 @@ from collector.bench.table import (
     notes,
     simulation_note,
 )
-from collector.terminal import printable
+from collector.text.terminal import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from collector.bench.baseline import Regression
     from collector.bench.report import Comparison, Report
-    from collector.bench.statistics import Interval, Ratio
     from collector.bench.table import Table
+    from collector.statistics.verdicts import Interval, Ratio
 
 _FIGURES = (
     "arm", "unit", "statistic", "estimate", "low", "high", "mean", "p5", "p95", "variation", "samples", "outliers",

@@ -15,8 +15,8 @@ from importlib import metadata
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from collector.about import version
-from collector.library_path import portable
+from collector.text.library_path import portable
+from collector.version import version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

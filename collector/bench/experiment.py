@@ -20,8 +20,8 @@ from collector.bench.calls import NOTHING, CallActivity, activities_of_calls, ca
 from collector.bench.design import Design
 from collector.bench.errors import ArmError, BenchmarkError
 from collector.bench.gpu import Host
-from collector.bench.modes import GPU_TICK_NS
-from collector.bench.statistics import is_stationary, median, paired_interval
+from collector.statistics.modes import GPU_TICK_NS
+from collector.statistics.verdicts import is_stationary, median, paired_interval
 
 if TYPE_CHECKING:
     from collector.bench.gpu import CardState, Gpu

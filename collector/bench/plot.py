@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collector.bench.table import PAGE_WIDTH, amount_text, as_text, notes, time_text, verdict_text
-from collector.files import atomic_write
+from collector.files.atomic_files import atomic_write
 
 if TYPE_CHECKING:
     import os

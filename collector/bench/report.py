@@ -46,9 +46,11 @@ from collector.bench import fields
 from collector.bench.design import Design
 from collector.bench.environment import without_places
 from collector.bench.errors import BenchmarkError
-from collector.bench.modes import GPU_TICK_NS, Mode, two_modes
 from collector.bench.result import Result
-from collector.bench.statistics import (
+from collector.errors import InvalidFileError, MissingDependencyError
+from collector.files.atomic_files import atomic_write
+from collector.statistics.modes import GPU_TICK_NS, Mode, two_modes
+from collector.statistics.verdicts import (
     Interval,
     Ratio,
     Verdict,
@@ -61,8 +63,6 @@ from collector.bench.statistics import (
     spread,
     verdicts,
 )
-from collector.errors import InvalidFileError, MissingDependencyError
-from collector.files import atomic_write
 
 if TYPE_CHECKING:
     import os

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collector.bench.modes import Mode
-    from collector.bench.statistics import Interval, Ratio, Spread, Verdict
+    from collector.statistics.modes import Mode
+    from collector.statistics.verdicts import Interval, Ratio, Spread, Verdict
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Result:
     spread: Spread
     samples: int
     outliers: int
-    """How many samples are far out; see `collector.bench.statistics.outliers`."""
+    """How many samples are far out; see `collector.statistics.verdicts.outliers`."""
     modes: tuple[Mode, Mode] | None
     """None where the samples have one mode."""
     ratio: Ratio | None

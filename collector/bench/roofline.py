@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from collector.bench.environment import loaded_torch
 from collector.errors import OutputError
-from collector.files import atomic_write
+from collector.files.atomic_files import atomic_write
 
 if TYPE_CHECKING:
     from collections.abc import Callable

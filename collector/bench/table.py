@@ -8,9 +8,9 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from collector.bench.statistics import median
-from collector.terminal import printable
-from collector.wording import counted
+from collector.statistics.verdicts import median
+from collector.text.terminal import printable
+from collector.text.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collector.bench.baseline import Regression
     from collector.bench.report import Comparison, Report
     from collector.bench.result import Result
-    from collector.bench.statistics import Interval, Ratio
+    from collector.statistics.verdicts import Interval, Ratio
 
 PAGE_WIDTH = 160
 """Columns of text where there is no terminal to fit."""

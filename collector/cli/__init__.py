@@ -18,8 +18,8 @@ import pkgutil
 import sys
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
-from collector import terminal
 from collector.errors import CollectorError
+from collector.text import terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +72,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    from collector.about import version
+    from collector.version import version
 
     parser = _Parser(prog="collector", description="Trace what the GPU did, and look at what was traced.")
     parser.add_argument("--version", action="version", version=f"collector {version()}")

@@ -21,10 +21,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from collector import terminal
 from collector.errors import CollectorError, MissingDependencyError
-from collector.files import atomic_write, check_writable
-from collector.wording import counted
+from collector.files.atomic_files import atomic_write, check_writable
+from collector.text import terminal
+from collector.text.wording import counted
 
 if TYPE_CHECKING:
     from collector.bench.baseline import Regression

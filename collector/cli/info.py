@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def describe(source: str, found: dict[str, Any]) -> list[tuple[str, str]]:
     """What a source's ``probe`` found, as pairs of a title and a text; what it does not know is left out."""
-    from collector.about import version
+    from collector.version import version
 
     available = bool(found.get("available"))
     features = found.get("features") or {}

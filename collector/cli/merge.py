@@ -23,14 +23,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector import terminal
 from collector.errors import CollectorError
-from collector.wording import counted
+from collector.text import terminal
+from collector.text.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.merging import MergeReport, Progress
+    from collector.merging.merged_trace import MergeReport, Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,8 +88,8 @@ def _clock_offset(text: str) -> tuple[int, int]:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    from collector.formats.clocks import COLLECTIVE
-    from collector.merging import merge
+    from collector.merging.clocks import COLLECTIVE
+    from collector.merging.merged_trace import merge
 
     offsets = dict(arguments.clock_offset) if arguments.clock_offset else None
     if offsets and len(offsets) < len(arguments.clock_offset):

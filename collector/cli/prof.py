@@ -39,9 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    from collector import terminal
     from collector.profiler import commands, prompt
     from collector.profiler.options import Options
+    from collector.text import terminal
 
     words = list(arguments.words)
     steps = []

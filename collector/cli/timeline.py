@@ -19,8 +19,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector import terminal
 from collector.errors import CollectorError, InvalidFileError
+from collector.text import terminal
 
 if TYPE_CHECKING:
     from collector.protos import StepStats
@@ -77,9 +77,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    from collector.files import check_writable
-    from collector.loading import load
-    from collector.outputs import output_of
+    from collector.files.atomic_files import check_writable
+    from collector.formats.loading import load
+    from collector.formats.outputs import output_of
     from collector.timeline import View, chrome_trace
 
     write = output_of(arguments.output)
@@ -115,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _write_tensorflow(step_stats: StepStats, path: Path) -> None:
-    from collector.files import atomic_write, packed
+    from collector.files.atomic_files import atomic_write, packed
     from collector.timeline import Timeline
 
     data = Timeline(step_stats).generate_chrome_trace_format().encode()

@@ -14,10 +14,10 @@ from typing import Any
 
 from collector.formats import xprof_trace
 from collector.formats.chrome_events import NO_BASE, ChromeEvents, nanoseconds, possible_base
-from collector.formats.node_times import is_wall_time
 from collector.formats.tensorflow_timeline import process_names, text
-from collector.names import short_name
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+from collector.recording.kernel_names import short_name
+from collector.stepstats.node_times import is_wall_time
 
 _GPU_WORK = {
     "kernel": "kernel",

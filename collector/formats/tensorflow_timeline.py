@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from google.protobuf import text_format
 
-from collector.formats.proto_text import parse_text
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.protos.tensor_pb2 import TensorDescription
+from collector.stepstats.proto_text import parse_text
 
 COMPUTE, TENSORS = " Compute", " Tensors"
 _UNQUOTED = re.compile(r"^(\s*(?:allocator_name|name): )(.*)$", re.MULTILINE)

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
-from collector.nodes import field_head
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
+from collector.stepstats.node_columns import field_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -20,10 +20,10 @@ from io import BytesIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from collector.formats.node_times import is_near, node_times, step_bounds
 from collector.formats.xplane import Plane
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
-from collector.wording import counted
+from collector.stepstats.node_times import is_near, node_times, step_bounds
+from collector.text.wording import counted
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -27,9 +27,9 @@ from collector.protos import (
 )
 
 if TYPE_CHECKING:
-    from collector.loading import LoadedTrace
+    from collector.formats.loading import LoadedTrace
     from collector.profiler.recorded import RecordedStep
-    from collector.recording import Recording
+    from collector.recording.recording import Recording
 
 log = logging.getLogger("collector.profiler")
 

@@ -18,11 +18,11 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
-from collector import varint
 from collector.errors import InvalidFileError
 from collector.profiler import slices, snappy
 from collector.profiler.crc32c import crc32c, unmask
 from collector.protos import BundleEntryProto, BundleHeaderProto, DataType
+from collector.stepstats import varint
 
 Order = Literal["<", ">"]
 """Byte order of numbers."""

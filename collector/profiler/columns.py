@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from collector.profiler.node_fields import Fields, Ints, distinct_texts, read_fields, submessages
-from collector.timeline.wire import is_run_metadata
+from collector.stepstats.wire import is_run_metadata
 
 log = logging.getLogger("collector.profiler")
 

@@ -25,7 +25,7 @@ from collector.errors import SessionActiveError
 from collector.profiler.api import Profiler
 from collector.profiler.errors import ProfilerError
 from collector.profiler.report import VIEWS, Message
-from collector.uncompiled import uncompiled
+from collector.runtime.uncompiled import uncompiled
 
 if TYPE_CHECKING:
     import os
@@ -60,7 +60,7 @@ class TracedStep(Protocol):
 
 
 def _trace() -> TracedStep:
-    from collector.session import trace
+    from collector.tracing.session import trace
 
     return trace()
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from collector.errors import SessionActiveError
 from collector.profiler.context import TracedStep, _trace, write_or_warn
-from collector.uncompiled import uncompiled
+from collector.runtime.uncompiled import uncompiled
 
 log = logging.getLogger("collector.profiler")
 

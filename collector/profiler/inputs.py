@@ -10,12 +10,12 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError, Message
 
 from collector.errors import InvalidFileError
-from collector.formats.proto_text import parse_text
-from collector.formats.salvage import WireError, fields
-from collector.loading import MAX_MESSAGE_BYTES
+from collector.files.unpacking import GZIP, unpack_gzip
+from collector.formats.loading import MAX_MESSAGE_BYTES
 from collector.protos import GraphDef, OpLogProto, ProfileProto, RunMetadata
-from collector.timeline.wire import fields_of
-from collector.unpacking import GZIP, unpack_gzip
+from collector.stepstats.proto_text import parse_text
+from collector.stepstats.salvage import WireError, fields
+from collector.stepstats.wire import fields_of
 
 M = TypeVar("M", bound=Message)
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from collector import backend, varint
 from collector.errors import InvalidFileError
+from collector.runtime import backend
+from collector.stepstats import varint
 
 Ints = NDArray[np.int64]
 

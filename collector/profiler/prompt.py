@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from collector import terminal
 from collector.errors import CollectorError
 from collector.profiler import commands
 from collector.profiler.attributes import ATTRIBUTES, ORDERS
 from collector.profiler.options import OUTPUTS, Options
+from collector.text import terminal
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer

@@ -18,8 +18,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from collector.intervals import Union
-from collector.ledger import Ledger
 from collector.profiler.collecting import without_collecting
 from collector.profiler.columns import DeviceColumns, read_devices, step_stats_of
 from collector.profiler.execution import Execution, Memory, Runs, grouped, is_accelerator_stream, runs_by
@@ -27,6 +25,8 @@ from collector.profiler.model import Frame, Model, Node
 from collector.profiler.node_fields import Ints
 from collector.profiler.said import in_labels, in_provenance, node_path, stack_of
 from collector.protos import AnnotationDetails, Provenance
+from collector.recording.intervals import Union
+from collector.recording.ledger import Ledger
 
 _COPY_BYTES = re.compile(r"\b(\d{1,18}) bytes\b")
 _API_NAME = re.compile(r"(cu|cuda)[A-Z]\w*$")

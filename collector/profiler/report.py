@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector import terminal
 from collector.errors import OutputError
 from collector.profiler import pprof, trace
 from collector.profiler.attributes import doc_block
@@ -23,6 +22,7 @@ from collector.profiler.views.op import OpView
 from collector.profiler.views.scope import ScopeView
 from collector.profiler.views.tree import TreeNode
 from collector.protos import GraphNodeProto, MultiGraphNodeProto, PprofProfile
+from collector.text import terminal
 
 if TYPE_CHECKING:
     from collector.profiler.values import Variables

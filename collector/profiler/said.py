@@ -15,7 +15,7 @@ import numpy as np
 from collector.profiler.columns import DeviceColumns
 from collector.profiler.model import Frame
 from collector.protos import AnnotationDetails, CodeDef, GraphDef, OpLogProto, Provenance
-from collector.timeline.compatible import parse_op_label
+from collector.timeline.tensorflow_rules import parse_op_label
 
 
 def in_provenance(provenance: Provenance | None) -> dict[str, AnnotationDetails]:

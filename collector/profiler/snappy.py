@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collector import varint
 from collector.errors import InvalidFileError
+from collector.stepstats import varint
 
 
 def decompress(data: bytes) -> bytes:

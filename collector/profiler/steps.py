@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from collector.errors import InvalidFileError
-from collector.loading import LoadedTrace, bytes_of, load
+from collector.formats.loading import LoadedTrace, bytes_of, load
 from collector.profiler.recorded import RecordedStep, read
 from collector.protos import RunMetadata, StepStats
-from collector.recording import Recording
-from collector.stepstats import run_metadata
-from collector.terminal import printable
-from collector.timeline.wire import provenance_of
+from collector.recording.recording import Recording
+from collector.stepstats.from_recording import run_metadata
+from collector.stepstats.wire import provenance_of
+from collector.text.terminal import printable
 
 log = logging.getLogger("collector.profiler")
 

@@ -2,7 +2,7 @@
 
 A source records what the GPU does between ``start`` and ``stop`` and hands over a `Capture`: plain columns and the
 facts that only it knows. Everything that is said about a capture afterwards (what belongs to the step, what was lost)
-is said by `collector.recording`, the same way for every source.
+is said by `collector.recording.recording`, the same way for every source.
 
 To add a source: one module in this package with a class that fits `Source`, and its name in `_SOURCES`.
 """
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from collector.details import Details
     from collector.options import TraceOptions
+    from collector.recording.annotation_details import Details
 
 ANNOTATION_EXTERNAL_KIND = 5
 """CUPTI's external correlation kind CUSTOM2, ours: other profilers use UNKNOWN, CUSTOM0 and CUSTOM1."""
@@ -35,11 +35,11 @@ class Capture(_Details):
     """What a source hands over when it stops."""
 
     tables: dict[str, dict[str, npt.NDArray[np.generic]]]
-    """Table -> column -> values, exactly as `collector.schema.SCHEMA` says; those on request may be missing."""
+    """Table -> column -> values, as `collector.recording.schema.SCHEMA` says; those on request may be missing."""
     strings: list[str]
     """What every ``name_id`` indexes: kernel names as recorded (mangled), API names, annotation paths."""
     counters: dict[str, int]
-    """Facts about the capture itself: buffers, bytes, dropped records; see `collector.ledger.Ledger`."""
+    """Facts about the capture itself: buffers, bytes, dropped records; see `collector.recording.ledger.Ledger`."""
     clock: dict[str, int]
     """cupti_start_ns, cupti_stop_ns, wall_start_ns, wall_stop_ns, uncertainty_ns."""
     environment: dict[str, Any]
@@ -107,7 +107,7 @@ def empty_capture() -> Capture:
     """The capture of a step in which nothing was recorded."""
     import numpy as np
 
-    from collector.schema import SCHEMA
+    from collector.recording.schema import SCHEMA
 
     return {
         "tables": {t: {c: np.zeros(0, dtype) for c, dtype in columns.items()} for t, columns in SCHEMA.items()},

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.errors import CuptiNotFoundError, CuptiUnusableError, SessionActiveError, error_of_kind
-from collector.garbage import no_garbage_collection
-from collector.schema import SCHEMA
+from collector.recording.schema import SCHEMA
+from collector.runtime.garbage import no_garbage_collection
 from collector.sources import ANNOTATION_EXTERNAL_KIND
 from collector.sources.cupti_python_records import (
     KINDS_OF_OPTION,

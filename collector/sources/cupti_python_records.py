@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collector.schema import SCHEMA
+from collector.recording.schema import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

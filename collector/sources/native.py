@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import CuptiUnusableError, NotTracedError, error_of_kind
-from collector.interpreters import is_main_interpreter
+from collector.runtime.interpreters import is_main_interpreter
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from collector.details import Details
     from collector.options import TraceOptions
+    from collector.recording.annotation_details import Details
     from collector.sources import Capture
 
 

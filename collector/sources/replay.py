@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collector.options import TraceOptions
-    from collector.recording import Recording
+    from collector.recording.recording import Recording
     from collector.sources import Capture
 
 

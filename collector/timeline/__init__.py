@@ -8,9 +8,9 @@
 
 from __future__ import annotations
 
-from collector.timeline.compatible import AllocationMaximum
-from collector.timeline.own import Drawn, View, chrome_trace, write_trace
+from collector.timeline.drawing import Drawn, View, chrome_trace, write_trace
 from collector.timeline.tensorflow import ChromeTrace, StepStatsAnalysis, Timeline
+from collector.timeline.tensorflow_rules import AllocationMaximum
 
 __all__ = [
     "AllocationMaximum",

@@ -1,4 +1,4 @@
-"""What device names, node names and labels say: the readable twin of native/convert/devices.cpp and activity.cpp."""
+"""What device names, node names and labels say: the readable twin of native/stepstats/devices.cpp and activity.cpp."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from collector.timeline.compatible import is_tracer_device, parse_op_label
+from collector.timeline.tensorflow_rules import is_tracer_device, parse_op_label
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 

@@ -1,4 +1,4 @@
-"""Which call caused which activity: the readable twin of native/convert/launches.cpp."""
+"""Which call caused which activity: the readable twin of native/draw/launches.cpp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our own picture of a step in plain Python: the readable twin of native/convert/step_teller.cpp and chrome_writer.cpp.
+"""Our own picture of a step in plain Python: the readable twin of native/draw/step_teller.cpp and chrome_writer.cpp.
 
 It gives the same bytes as the native code, which is far faster; it runs where the extension cannot be loaded, and the
 tests hold the two against each other.

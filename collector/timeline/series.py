@@ -1,4 +1,4 @@
-"""Values over time, for counters: the twin of native/convert/series.h and memory_changes.cpp.
+"""Values over time, for counters: the twin of native/draw/series.h and memory_changes.cpp.
 
 A series is (time in ns, value from then on), in order of time.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from collector.timeline.activity import INT64_MAX, span_ns
-from collector.timeline.compatible import parse_op_label
+from collector.timeline.tensorflow_rules import parse_op_label
 
 
 def _set_value(points: list[tuple[int, int]], time: int, value: int) -> None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
-from collector import backend
 from collector.errors import InvalidFileError
 from collector.protos.types_pb2 import DataType
-from collector.timeline.compatible import AllocationMaximum, CompatibleConverter
-from collector.timeline.wire import is_run_metadata, parse_step, serialized_step
+from collector.runtime import backend
+from collector.stepstats.wire import is_run_metadata, parse_step
+from collector.timeline.tensorflow_rules import AllocationMaximum, CompatibleConverter
 
 
 class ChromeTrace(Protocol):
@@ -156,7 +156,8 @@ class _Step:
         if _is_bytes(self.given):
             return self.given, is_run_metadata(self.given)
         step_stats = getattr(self.given, "step_stats", self.given)
-        return (serialized_step(step_stats), False) if hasattr(step_stats, "SerializeToString") else None
+        serialize = getattr(step_stats, "SerializeToString", None)
+        return (serialize(), False) if serialize else None
 
 
 @dataclass(frozen=True)

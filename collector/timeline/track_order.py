@@ -1,4 +1,4 @@
-"""The order of a trace's processes and rows: the readable twin of native/convert/track_order.cpp."""
+"""The order of a trace's processes and rows: the readable twin of native/draw/track_order.cpp."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 // What has been recorded so far, in a file that outlives the process: written while the session is open, for the case
-// that the program ends before it (killed, out of memory, a crash). collector/journal.py reads it.
+// that the program ends before it (killed, out of memory, a crash). collector/recording/journal.py reads it.
 //
 // The file: kMagic, then frames. A frame is whole or ends the file, as whoever is killed while writing leaves it.
 //

@@ -116,7 +116,7 @@ class Library {
   const CuptiFunctions& cupti() const { return cupti_; }
   const DriverFunctions& driver() const { return driver_; }
   const std::string& cupti_path() const { return cupti_path_; }
-  // The same without the folders that tell whose machine it is, for files: see collector/library_path.py.
+  // The same without the folders that tell whose machine it is, for files: see collector/text/library_path.py.
   std::string portable_path() const;
   const std::string& driver_path() const { return driver_path_; }
   uint32_t api_version() const { return api_version_; }

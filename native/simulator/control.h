@@ -1,5 +1,5 @@
 // The simulator's own functions, called through ctypes by collector.testing.SimulatedGpu, and the structs they take.
-// collector/testing/simulated_gpu.py mirrors these structs field by field.
+// collector/testing/simulator/simulated_gpu.py mirrors these structs field by field.
 #pragma once
 
 #include <cstdint>

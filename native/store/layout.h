@@ -11,7 +11,7 @@
 
 namespace collector::store {
 
-// An integer in a row. The names are those of collector.schema.SCHEMA.
+// An integer in a row. The names are those of collector.recording.schema.SCHEMA.
 struct Column {
   std::string_view name;
   uint32_t offset;

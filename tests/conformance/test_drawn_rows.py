@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from collector.loading import load
+from collector.formats.loading import load
 from collector.timeline import chrome_trace
 
 QUICK = [

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from collector.loading import load
+from collector.formats.loading import load
 from collector.protos.xplane_pb2 import XSpace
 from collector.timeline import Timeline
 

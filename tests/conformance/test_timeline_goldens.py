@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from collector import backend
 from collector.protos import RunMetadata, StepStats
+from collector.runtime import backend
+from collector.stepstats.wire import is_run_metadata
 from collector.timeline import Timeline
-from collector.timeline.wire import is_run_metadata
 
 SHARED = Path(os.environ.get("COLLECTOR_SHARED") or Path(__file__).parents[2].parent / "shared")
 ORACLE = SHARED / "data" / "tf"

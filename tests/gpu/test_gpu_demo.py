@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from collector import demo
+from collector.demo import demo_step as demo
 
 HTOD, DTOH = 1, 2  # CUPTI's copy kinds
 

@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 
 from collector import _native
-from collector.schema import SCHEMA
+from collector.recording.schema import SCHEMA
 
 CAPACITY = 1 << 20
 LIMIT_REACHED = 12

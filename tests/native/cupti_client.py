@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any
 
-from collector.testing.simulator_library import library_path
+from collector.testing.simulator.simulator_library import library_path
 
 MEMCPY, MEMSET, KERNEL, DRIVER, RUNTIME, CONCURRENT_KERNEL, OVERHEAD = 1, 2, 3, 4, 5, 10, 17
 MEMCPY2, SYNCHRONIZATION, EXTERNAL_CORRELATION = 22, 38, 39

@@ -12,7 +12,7 @@ import numpy as np
 
 import collector
 from collector import _native
-from collector.recording import _order
+from collector.recording.recording import _order
 from collector.testing import SimulatedGpu
 
 CUDA = 13000

@@ -11,10 +11,10 @@ import pytest
 
 import collector
 from collector import profiler
-from collector.details import Details
 from collector.protos import OpLogProto, RunMetadata
-from collector.recording import Recording
-from collector.stepstats import step_stats
+from collector.recording.annotation_details import Details
+from collector.recording.recording import Recording
+from collector.stepstats.from_recording import step_stats
 from collector.testing import SimulatedGpu
 from collector.timeline import Timeline
 
@@ -207,7 +207,7 @@ def test_op_log_and_graph_for_tensorflows_tools(step):
 
 def test_the_same_without_the_extension(step, monkeypatch):
     fast = step_stats(step[0].recording)
-    monkeypatch.setattr("collector.backend.native", lambda: None)
+    monkeypatch.setattr("collector.runtime.backend.native", lambda: None)
     assert step_stats(step[0].recording) == fast
 
 

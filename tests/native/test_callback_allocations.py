@@ -47,7 +47,8 @@ print(json.dumps(counts() | {{"calls": calls, "seen": seen, "kernels": len(step.
 
 # A client that allocates in its callbacks: what the counter must catch.
 GUILTY = """
-from collector.testing import SimulatedGpu, simulated_gpu
+from collector.testing import SimulatedGpu
+from collector.testing.simulator import simulated_gpu
 
 keep = []
 requested_type = ctypes.CFUNCTYPE(

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from collector import backend
 from collector.errors import InvalidFileError
-from collector.nodes import field_head
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
+from collector.runtime import backend
+from collector.stepstats.node_columns import field_head
 from collector.timeline import Timeline, chrome_trace
-from collector.timeline.compatible import CompatibleConverter
+from collector.timeline.tensorflow_rules import CompatibleConverter
 
 pytestmark = pytest.mark.skipif(backend.native() is None, reason="THE EXTENSION collector._convert IS NOT BUILT")
 

@@ -13,8 +13,8 @@ import pytest
 
 import collector
 import collector.testing
-from collector import backend
 from collector.protos import DeviceStepStats, NodeExecStats, Provenance, RunMetadata, StepStats
+from collector.runtime import backend
 from collector.timeline import Timeline, chrome_trace
 
 pytestmark = pytest.mark.skipif(backend.native() is None, reason="THE EXTENSION collector._convert IS NOT BUILT")

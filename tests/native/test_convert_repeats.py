@@ -8,9 +8,9 @@ from itertools import count
 
 import pytest
 
-from collector import backend
 from collector.errors import InvalidFileError
 from collector.protos import StepStats
+from collector.runtime import backend
 from collector.timeline import Timeline, chrome_trace
 
 pytestmark = pytest.mark.skipif(backend.native() is None, reason="THE EXTENSION collector._convert IS NOT BUILT")

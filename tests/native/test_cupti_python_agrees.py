@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 
-from collector.schema import SCHEMA
+from collector.recording.schema import SCHEMA
 from collector.sources.cupti_python_records import FIELDS, Rows, Strings
 
 cupti = pytest.importorskip("cupti.cupti", reason="cupti-python is not installed")

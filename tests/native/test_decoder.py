@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector import _native
-from collector.recording import SCHEMA
+from collector.recording.recording import SCHEMA
 
 CUDA_VERSIONS = [12000, 12020, 12030, 12040, 12050, 12060, 12080, 12090, 13000, 13010, 13020, 13030, 13040, 13050]
 GARBAGE = 0xA5

@@ -9,10 +9,10 @@ import pytest
 
 import collector
 from collector.cli import main
-from collector.demo import BUFFERS, KERNELS, LAYERS, run_demo
-from collector.demo_cuda import SOURCE
-from collector.demo_simulated import MANGLED
-from collector.names import demangle
+from collector.demo.cuda_demo_gpu import SOURCE
+from collector.demo.demo_step import BUFFERS, KERNELS, LAYERS, run_demo
+from collector.demo.simulated_demo_gpu import MANGLED
+from collector.recording.kernel_names import demangle
 
 
 @pytest.fixture(scope="module")

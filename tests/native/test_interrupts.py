@@ -17,20 +17,20 @@ import pytest
 
 import collector
 from collector import _native
-from collector.annotate import annotate, send_annotations_to
 from collector.testing import SimulatedGpu
+from collector.tracing.annotate import annotate, send_annotations_to
 
 PACKAGE = Path(collector.__file__).parent
 OURS = frozenset(
     str(PACKAGE / name)
     for name in (
-        "annotate.py",
-        "files.py",
-        "outputs.py",
-        "process.py",
-        "session.py",
+        "tracing/annotate.py",
+        "files/atomic_files.py",
+        "formats/outputs.py",
+        "tracing/process.py",
+        "tracing/session.py",
         "sources/native.py",
-        "uncompiled.py",
+        "runtime/uncompiled.py",
     )
 )
 
@@ -265,7 +265,7 @@ class Pause:
         self.at, self.count = at, 0
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> Pause | None:
-        if frame.f_code.co_filename != str(PACKAGE / "annotate.py"):
+        if frame.f_code.co_filename != str(PACKAGE / "tracing/annotate.py"):
             return None
         if event in ("call", "line"):
             if self.count == self.at:

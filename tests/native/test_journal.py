@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 import collector
 from collector.errors import CollectorWarning, InvalidFileError, OutputError
-from collector.journal import load_journal
 from collector.options import KINDS
-from collector.recording import Recording
-from collector.schema import SCHEMA
+from collector.recording.journal import load_journal
+from collector.recording.recording import Recording
+from collector.recording.schema import SCHEMA
 from collector.sources import open_source
 from collector.sources.replay import ReplaySource
 from collector.testing import SimulatedGpu

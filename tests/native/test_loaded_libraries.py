@@ -7,7 +7,7 @@ import sys
 
 from collector.sources.loaded_libraries import device_names, library_versions, synchronize_devices
 from collector.testing import SimulatedGpu
-from collector.testing.simulated_gpu import library_path
+from collector.testing.simulator.simulated_gpu import library_path
 
 
 def test_devices_and_driver():

@@ -7,9 +7,9 @@ import json
 import pytest
 
 import collector
-from collector import backend
 from collector.errors import CollectorError
 from collector.options import KINDS
+from collector.runtime import backend
 from collector.testing import SimulatedGpu
 
 WITH_MEMORY = (*KINDS, "memory_operations")
@@ -108,7 +108,7 @@ def test_only_device_memory_comes_from_pools() -> None:
 def test_a_program_s_driver_calls_are_recorded_too() -> None:
     import ctypes
 
-    from collector.testing.simulator_library import library_path
+    from collector.testing.simulator.simulator_library import library_path
 
     with SimulatedGpu() as gpu, collector.trace(kinds=WITH_MEMORY, strict=True) as step:
         driver, context, address = ctypes.CDLL(str(library_path())), ctypes.c_void_p(), ctypes.c_uint64()
@@ -165,7 +165,7 @@ def test_a_call_s_node_has_the_memory_that_it_took_or_gave_back(step) -> None:
 
 
 def test_without_the_extension_the_bytes_are_the_same(step, monkeypatch) -> None:
-    from collector.stepstats import serialized
+    from collector.stepstats.from_recording import serialized
 
     native = serialized(step.recording)
     monkeypatch.setattr(backend, "native", lambda: None)
@@ -182,8 +182,8 @@ def test_the_trace_counts_each_device_s_memory(step) -> None:
 
 
 def test_a_release_that_tells_no_size_gives_back_what_was_allocated_there(step) -> None:
-    from collector.recording import Recording
-    from collector.stepstats import step_stats
+    from collector.recording.recording import Recording
+    from collector.stepstats.from_recording import step_stats
 
     capture = step.recording.to_capture()
     columns = capture["tables"]["memory_operations"]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector import backend
 from collector.errors import InvalidFileError
 from collector.profiler import node_fields
+from collector.runtime import backend
 
 native = backend.native()
 pytestmark = pytest.mark.skipif(native is None, reason="THE EXTENSION collector._convert IS NOT BUILT")

@@ -11,7 +11,7 @@ pytest_plugins = ["pytester"]
 @pytest.fixture
 def driver_with(monkeypatch):
     """Makes the driver of the runs list so many devices."""
-    from collector.testing.simulator_library import library_path
+    from collector.testing.simulator.simulator_library import library_path
 
     for name in ("COLLECTOR_LIBCUDA", "COLLECTOR_LIBCUPTI"):
         monkeypatch.setenv(name, str(library_path()))

@@ -255,7 +255,7 @@ def test_a_message_without_a_line_says_how_to_get_it(pytester):
 
 KEPT = """
 import gc, pytest
-from collector.recording import Recording
+from collector.recording.recording import Recording
 
 def recordings():
     gc.collect()
@@ -339,7 +339,7 @@ def test_limit(): pass
 def test_cpu(): pass
 """
     monkeypatch.setenv("COLLECTOR_LIBCUPTI", "/nowhere/libcupti.so")
-    from collector.testing.simulator_library import library_path
+    from collector.testing.simulator.simulator_library import library_path
 
     monkeypatch.setenv("COLLECTOR_LIBCUDA", str(library_path()))
     result = run(pytester, source, "--gpu-trace")

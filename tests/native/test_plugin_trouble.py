@@ -437,7 +437,7 @@ def test_n(simulated_gpu, n):
 @pytest.fixture
 def no_gpu(monkeypatch):
     """An environment in which the driver lists no device."""
-    from collector.testing.simulator_library import library_path
+    from collector.testing.simulator.simulator_library import library_path
 
     monkeypatch.setenv("COLLECTOR_LIBCUDA", str(library_path()))
     monkeypatch.setenv("COLLECTOR_LIBCUPTI", str(library_path()))
@@ -544,11 +544,13 @@ def test_a():
     result.assert_outcomes(passed=1)
     (line,) = (line for line in result.stdout.lines if "IMPORTED" in line)
     assert set(re.sub(r".*IMPORTED ", "", line).split()) == {
-        "collector.annotate",
+        "collector.tracing",
+        "collector.tracing.annotate",
         "collector.bench",
         "collector.bench.pytest_fixture",
         "collector.errors",
-        "collector.surrogates",
+        "collector.text",
+        "collector.text.surrogates",
         "collector.testing",
         "collector.testing.plugin",
     }

@@ -131,7 +131,7 @@ def test_a_sub_interpreter_is_refused_with_a_reason() -> None:
 AT_EXIT = """
 import ctypes, sys, threading, time, warnings
 import collector
-from collector import process
+from collector.tracing import process
 from collector.testing import SimulatedGpu
 
 warnings.simplefilter("ignore")

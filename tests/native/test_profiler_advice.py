@@ -12,7 +12,7 @@ from collector.profiler.advice import registry
 from collector.profiler.advice.activity import Activity
 from collector.profiler.advice.registry import Severity
 from collector.profiler.steps import read_step
-from collector.summary import busy_ns
+from collector.recording.summary import busy_ns
 from collector.testing import SimulatedGpu
 
 GRID = (256, 1, 1)

@@ -18,7 +18,7 @@ from plugin_runs import needs_lines, run
 
 from collector.testing.plugin import _OPTIONS, FIXTURE_NAMES, MARKER_NAMES
 from collector.testing.plugin.limits import LIMITS
-from collector.testing.simulator_library import library_path
+from collector.testing.simulator.simulator_library import library_path
 
 pytest_plugins = ["pytester"]
 

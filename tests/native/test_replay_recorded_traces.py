@@ -19,7 +19,7 @@ from recorded_traces import COPY_KINDS, KERNEL, MEMCPY, MEMSET, Activity, Trace,
 from trace_figures import figures
 
 import collector
-from collector.recording import Recording
+from collector.recording.recording import Recording
 from collector.testing import SimulatedGpu
 from collector.timeline import Timeline
 

@@ -11,8 +11,9 @@ from collections.abc import Callable
 import pytest
 
 from collector.errors import CollectorError
-from collector.testing import SimulatedGpu, simulated_gpu
-from collector.testing.simulator_library import library_path
+from collector.testing import SimulatedGpu
+from collector.testing.simulator import simulated_gpu
+from collector.testing.simulator.simulator_library import library_path
 
 
 def test_one_simulator_at_a_time() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import collector
 from collector.testing import SimulatedGpu
-from collector.testing.simulated_gpu import library_path
+from collector.testing.simulator.simulated_gpu import library_path
 
 VERSIONS = ["12.0", "12.4", "12.8", "13.0", "13.5"]
 

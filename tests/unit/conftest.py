@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collector.recording import Recording
-from collector.schema import SCHEMA
+from collector.recording.recording import Recording
+from collector.recording.schema import SCHEMA
 from collector.sources import empty_capture
 
 START_NS = 1_700_000_000_000_000_000

@@ -11,8 +11,8 @@ import threading
 import pytest
 
 import collector
-from collector.annotate import annotate, forget_annotations, send_annotations_to
-from collector.details import Details, resolve
+from collector.recording.annotation_details import Details, resolve
+from collector.tracing.annotate import annotate, forget_annotations, send_annotations_to
 
 
 class Log:
@@ -451,7 +451,7 @@ def test_the_stack_is_that_of_the_block_without_our_own_frames():
     assert block.stack[-1].first_line == use.__code__.co_firstlineno
     assert function.stack[-1].function == "use"
     assert function.stack[-1].line == block.stack[-1].line + 1
-    assert not any(frame.file.endswith("collector/annotate.py") for frame in function.stack)
+    assert not any(frame.file.endswith("collector/tracing/annotate.py") for frame in function.stack)
 
 
 def test_a_trace_can_ask_for_all_stacks():

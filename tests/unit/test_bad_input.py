@@ -13,10 +13,10 @@ import zlib
 import pytest
 
 import collector
-from collector import backend
 from collector.cli import main
 from collector.errors import InvalidFileError, OutputError, UnknownFormatError
 from collector.protos import DeviceStepStats, GraphDef, NodeDef, NodeExecStats, RunMetadata, StepStats
+from collector.runtime import backend
 
 START_NS = 1_700_000_000_000_000_000
 needs_native = pytest.mark.skipif(backend.native() is None, reason="THE EXTENSION collector._convert IS NOT BUILT")

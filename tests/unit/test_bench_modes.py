@@ -13,7 +13,7 @@ pytest.importorskip("scipy")
 
 from scipy.optimize import linprog
 
-from collector.bench.modes import FEWEST_SAMPLES, GPU_TICK_NS, dip, two_modes
+from collector.statistics.modes import FEWEST_SAMPLES, GPU_TICK_NS, dip, two_modes
 
 
 def dip_by_definition(x):

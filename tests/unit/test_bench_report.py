@@ -266,8 +266,8 @@ def test_importing_the_package_or_its_fixture_is_light():
 
 
 def test_overlapping_activities_of_a_call_are_counted_once():
-    from collector.recording import Recording
-    from collector.schema import SCHEMA
+    from collector.recording.recording import Recording
+    from collector.recording.schema import SCHEMA
 
     def column(table, **values):
         count = len(next(iter(values.values())))

@@ -9,7 +9,7 @@ pytest.importorskip("scipy")
 
 from collector import bench
 from collector.bench.report import Arm, Comparison, Report, runs_joined
-from collector.bench.statistics import (
+from collector.statistics.verdicts import (
     ASSUMED_RUN_SPREAD,
     holm,
     independent_ratio,

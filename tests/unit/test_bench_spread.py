@@ -13,7 +13,7 @@ pytest.importorskip("scipy")
 
 from collector import bench
 from collector.bench.report import Arm, Comparison, Report
-from collector.bench.statistics import (
+from collector.statistics.verdicts import (
     Interval,
     Ratio,
     independent_ratio_of_means,

@@ -9,7 +9,7 @@ pytest.importorskip("scipy")
 
 from scipy.stats import binom
 
-from collector.bench.statistics import (
+from collector.statistics.verdicts import (
     Interval,
     Ratio,
     bootstrapped_median,

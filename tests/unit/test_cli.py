@@ -13,8 +13,8 @@ import pytest
 
 import collector.cli
 from collector.cli import info, main, subcommands
-from collector.recording import Recording
-from collector.stepstats import run_metadata
+from collector.recording.recording import Recording
+from collector.stepstats.from_recording import run_metadata
 
 
 @pytest.fixture

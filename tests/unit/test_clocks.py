@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import collector
-from collector.formats.clocks import collective_moments, estimate_offsets, joined
+from collector.merging.clocks import collective_moments, estimate_offsets, joined
 from collector.protos import DeviceStepStats, NodeExecStats, StepStats
 
 SECOND = 10**9

@@ -15,7 +15,7 @@ import pytest
 
 from collector import errors
 from collector.options import KINDS, KINDS_ON_REQUEST, TraceOptions
-from collector.schema import SCHEMA
+from collector.recording.schema import SCHEMA
 from collector.sources import native, open_source
 from collector.sources.cupti_python import CuptiPythonSource
 from collector.sources.cupti_python_records import FIELDS, KINDS_OF_OPTION, plain_api_name

@@ -8,7 +8,7 @@ import stat
 import pytest
 
 import collector
-from collector.files import atomic_write, check_writable
+from collector.files.atomic_files import atomic_write, check_writable
 
 
 def test_a_file_appears_only_when_it_is_whole(tmp_path):

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from collector.ledger import Ledger
+from collector.recording.ledger import Ledger
 
 
 def test_a_runtime_call_and_the_driver_call_inside_it_are_one_launch(build):

@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.errors import InvalidFileError
-from collector.ledger import Ledger
-from collector.loading import _FOREIGN, load
-from collector.outputs import output_of
+from collector.formats.loading import _FOREIGN, load
+from collector.formats.outputs import output_of
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
-from collector.stepstats import run_metadata
+from collector.recording.ledger import Ledger
+from collector.stepstats.from_recording import run_metadata
 from collector.timeline import Timeline, chrome_trace
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from collector.losses import PLACES, times_of_losses
-from collector.stepstats import run_metadata
+from collector.recording.loss_times import PLACES, times_of_losses
+from collector.stepstats.from_recording import run_metadata
 from collector.timeline import chrome_trace
 
 

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 import collector
-from collector import CollectorError, InvalidFileError, UnknownFormatError, backend
+from collector import CollectorError, InvalidFileError, UnknownFormatError
 from collector.cli import main
-from collector.files import packed
+from collector.files.atomic_files import packed
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
 from collector.protos.xplane_pb2 import XSpace
+from collector.runtime import backend
 
 if backend.native() is None:
     pytest.skip("MERGING NOT TESTED: the extension collector._convert is not built", allow_module_level=True)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector import names
-from collector.names import demangle, short_name
+from collector.recording import kernel_names as names
+from collector.recording.kernel_names import demangle, short_name
 
 DECLARATIONS = {
     "sgemm": "sgemm",

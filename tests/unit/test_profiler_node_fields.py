@@ -8,11 +8,11 @@ from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector import backend
 from collector.errors import InvalidFileError
 from collector.profiler import node_fields
 from collector.profiler.columns import DeviceColumns
 from collector.protos import DeviceStepStats
+from collector.runtime import backend
 
 NUMBERS = {2: "all_start_micros", 4: "op_end_rel_micros", 9: "scheduled_micros", 10: "thread_id", 17: "scheduled_nanos"}
 TEXTS = {1: "node_name", 8: "timeline_label"}

@@ -10,10 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import collector
-from collector import ledger, profiler
+from collector import profiler
 from collector.errors import CollectorError, InvalidFileError
-from collector.intervals import Union
-from collector.ledger import Ledger
 from collector.profiler.advice import registry
 from collector.profiler.advice.activity import Activity
 from collector.profiler.collecting import without_collecting
@@ -24,6 +22,9 @@ from collector.profiler.options import Options
 from collector.profiler.recorded import add_step
 from collector.profiler.steps import read_step
 from collector.protos import RunMetadata
+from collector.recording import ledger
+from collector.recording.intervals import Union
+from collector.recording.ledger import Ledger
 
 SELECT = {"select": ["micros", "occurrence"], "account_type_regexes": [".*"], "start_name_regexes": [".*"]}
 OPTIONS = {**SELECT, "show_name_regexes": [".*"], "output": "none", "max_depth": 100}

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import collector
-from collector.recording import Recording
-from collector.schema import SCHEMA, TABLES_ON_REQUEST
-from collector.stepstats import run_metadata
+from collector.recording.recording import Recording
+from collector.recording.schema import SCHEMA, TABLES_ON_REQUEST
+from collector.stepstats.from_recording import run_metadata
 
 
 def test_columns_are_the_schemas_and_read_only(step_capture):

@@ -21,12 +21,13 @@ import pytest
 from google.protobuf import text_format
 
 import collector
-from collector import backend, process
 from collector.errors import error_of_kind
 from collector.options import KINDS, TraceOptions
 from collector.protos import RunMetadata
-from collector.recording import Recording
+from collector.recording.recording import Recording
+from collector.runtime import backend
 from collector.sources.replay import ReplaySource
+from collector.tracing import process
 
 UNAVAILABLE = {
     "driver-not-found": collector.DriverNotFoundError,
@@ -475,7 +476,7 @@ def test_a_decorated_function_is_traced_at_each_call(source):
 
 
 def test_the_decorator_without_parentheses_is_the_one_without_options(monkeypatch, source):
-    monkeypatch.setattr("collector.session.open_source", lambda _: source)
+    monkeypatch.setattr("collector.tracing.session.open_source", lambda _: source)
 
     @collector.trace
     def step(a: int) -> int:
@@ -578,7 +579,7 @@ def read(path: Path) -> bytes:
 def converter(request, monkeypatch):
     """With the native converter and as if it could not be loaded."""
     if request.param == "plain":
-        monkeypatch.setattr("collector.backend.native", lambda: None)
+        monkeypatch.setattr("collector.runtime.backend.native", lambda: None)
     elif backend.native() is None:
         pytest.skip("the native converter is not built")
 
@@ -601,7 +602,7 @@ def test_a_perfetto_trace_needs_the_native_extension_and_says_so(source, tmp_pat
     if backend.native() is not None:
         step.save(tmp_path / "t.pftrace")
         assert (tmp_path / "t.pftrace").read_bytes()
-    monkeypatch.setattr("collector.backend.native", lambda: None)
+    monkeypatch.setattr("collector.runtime.backend.native", lambda: None)
     with pytest.raises(collector.MissingDependencyError, match="extension"):
         step.save(tmp_path / "u.pftrace")
     assert "u.pftrace" not in files_of(tmp_path)
@@ -771,7 +772,7 @@ def test_a_process_that_meets_a_file_of_another_one_of_the_run_leaves_it(source,
 def test_a_file_of_an_earlier_run_is_replaced(source, tmp_path, monkeypatch):
     path = tmp_path / "t.pb"
     traced(source, path)
-    monkeypatch.setattr("collector.outputs._STARTED_NS", time.time_ns() + 1_000_000_000)
+    monkeypatch.setattr("collector.formats.outputs._STARTED_NS", time.time_ns() + 1_000_000_000)
     monkeypatch.setattr(os, "getpid", lambda: 1)
     assert traced(source, path).path == path
 
@@ -959,8 +960,8 @@ def test_importing_the_package_imports_nothing_heavy():
 def test_every_public_name_is_there_and_others_are_not():
     for name in collector.__all__:
         assert getattr(collector, name) is not None
-    with pytest.raises(AttributeError, match="no attribute 'tracing'"):
-        _ = collector.tracing
+    with pytest.raises(AttributeError, match="no attribute 'tracer'"):
+        _ = collector.tracer
 
 
 def torch_with_profiler(running: bool) -> types.ModuleType:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector import backend
-from collector.ledger import Ledger
-from collector.nodes import TextColumn, encode_nodes, text_column
 from collector.protos import DeviceStepStats, NodeExecStats
-from collector.recording import Recording
-from collector.stepstats import run_metadata, serialized, step_stats
+from collector.recording.ledger import Ledger
+from collector.recording.recording import Recording
+from collector.runtime import backend
+from collector.stepstats.from_recording import run_metadata, serialized, step_stats
+from collector.stepstats.node_columns import TextColumn, encode_nodes, text_column
 
 START_MICROS = 1_700_000_000_000_000
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from collector.summary import busy_ns, summarize
+from collector.recording.summary import busy_ns, summarize
 
 
 def test_it_names_kernels_copies_devices_and_what_was_counted(build):

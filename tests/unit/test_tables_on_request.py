@@ -8,8 +8,8 @@ import pytest
 import collector
 from collector.errors import InvalidFileError
 from collector.options import KINDS, KINDS_ON_REQUEST, TraceOptions
-from collector.recording import Recording
-from collector.schema import SCHEMA, TABLES_ON_REQUEST
+from collector.recording.recording import Recording
+from collector.recording.schema import SCHEMA, TABLES_ON_REQUEST
 
 
 def without(source, target, *tables):

@@ -10,11 +10,12 @@ from hostile_names import EVIL, obeyed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector import backend, profiler
+from collector import profiler
 from collector.cli import main
 from collector.profiler import prompt
-from collector.summary import summarize
-from collector.terminal import printable, printable_lines
+from collector.recording.summary import summarize
+from collector.runtime import backend
+from collector.text.terminal import printable, printable_lines
 
 needs_native = pytest.mark.skipif(backend.native() is None, reason="collector._convert was not built here")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from collector.annotate import annotate, send_annotations_to
-from collector.uncompiled import uncompiled
+from collector.runtime.uncompiled import uncompiled
+from collector.tracing.annotate import annotate, send_annotations_to
 
 
 class Source:

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector import unpacking
 from collector.errors import InvalidFileError
-from collector.loading import load
+from collector.files import unpacking
+from collector.files.unpacking import unpack_gzip
+from collector.formats.loading import load
 from collector.profiler import inputs
 from collector.protos import GraphDef
-from collector.recording import Recording
-from collector.unpacking import unpack_gzip
+from collector.recording.recording import Recording
 
 MIB = 1 << 20
 
@@ -56,7 +56,7 @@ def test_bombs_take_little_memory(bombs):
     program = """
 import resource, sys
 from collector.errors import InvalidFileError
-from collector.loading import load
+from collector.formats.loading import load
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for name in sys.argv[1:]:
     try:

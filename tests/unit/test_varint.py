@@ -5,7 +5,7 @@ from google.protobuf.wrappers_pb2 import UInt64Value
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector import varint
+from collector.stepstats import varint
 
 
 @given(st.integers(1, 2**64 - 1), st.binary(max_size=4))

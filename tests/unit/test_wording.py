@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from collector.ledger import LOSSES, Ledger
-from collector.wording import counted
+from collector.recording.ledger import LOSSES, Ledger
+from collector.text.wording import counted
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.loading import load
-from collector.merging import merge
+from collector.formats.loading import load
+from collector.merging.merged_trace import merge
 from collector.timeline import Timeline
 
 pytestmark = pytest.mark.slow

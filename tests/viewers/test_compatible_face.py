@@ -11,7 +11,7 @@ import json
 
 import pytest
 
-from collector.loading import load
+from collector.formats.loading import load
 from collector.timeline import Timeline
 
 # Slices shown and dropped, arrows shown and dropped, values of counters.

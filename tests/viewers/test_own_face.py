@@ -11,8 +11,8 @@ from collections import Counter
 
 import pytest
 
-from collector.loading import load
-from collector.merging import merge
+from collector.formats.loading import load
+from collector.merging.merged_trace import merge
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
 
 FORMATS = ("json", "pftrace")

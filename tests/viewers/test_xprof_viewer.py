@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from collector.formats.loading import load
 from collector.formats.xspace import xspace
-from collector.loading import load
-from collector.merging import merge
+from collector.merging.merged_trace import merge
 from collector.protos import DeviceStepStats, StepStats
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from collector.profiler.advice.activity import Activity, Device, Idle, Mask
 from collector.profiler.advice.registry import Advice, Severity, checker
 from collector.profiler.node_fields import Ints
-from collector.wording import counted
+from collector.text.wording import counted
 
 Limits = Mapping[str, float]
 

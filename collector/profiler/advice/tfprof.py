@@ -6,12 +6,12 @@ import logging
 import sys
 from collections.abc import Callable, Mapping
 
-from collector import terminal
 from collector.profiler import formatting
 from collector.profiler.execution import is_on_accelerator
 from collector.profiler.options import Options, Output
 from collector.profiler.report import Reporter
 from collector.protos import AdviceProto, GraphNodeProto, MultiGraphNodeProto
+from collector.text import terminal
 
 log = logging.getLogger("collector.profiler")
 

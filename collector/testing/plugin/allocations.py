@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.stepstats import ALLOCATION, RELEASE
+from collector.stepstats.from_recording import ALLOCATION, RELEASE
 from collector.testing.plugin.figures import (
     ALLOCATING_CALLS,
     FREEING_CALLS,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from collector.recording import Recording
+    from collector.recording.recording import Recording
     from collector.testing.plugin.lines import Lines
 
 

@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError
-from collector.outputs import output_of
+from collector.formats.outputs import output_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from collector.protos import RunMetadata
-    from collector.recording import Recording
+    from collector.recording.recording import Recording
 
 SUFFIX = ".trace.json"
 _LONGEST = 120
@@ -37,7 +37,7 @@ def safe_name(nodeid: str) -> str:
 
 
 class TestTrace:
-    """All that was recorded of one test, as one trace; fits what `collector.outputs` writes."""
+    """All that was recorded of one test, as one trace; fits what `collector.formats.outputs` writes."""
 
     __test__ = False
 
@@ -53,7 +53,7 @@ class TestTrace:
     @cached_property
     def run_metadata(self) -> RunMetadata:
         """Their devices' nodes, one recording after the other."""
-        from collector.stepstats import run_metadata
+        from collector.stepstats.from_recording import run_metadata
 
         first, *others = (run_metadata(recording) for recording in self._recordings)
         devices = {device.device: device for device in first.step_stats.dev_stats}
@@ -72,7 +72,7 @@ class TestTrace:
 
     def serialized(self) -> bytes:
         """`run_metadata` in protobuf's wire format."""
-        from collector.stepstats import serialized
+        from collector.stepstats.from_recording import serialized
 
         if len(self._recordings) == 1:
             return serialized(self._recordings[0])

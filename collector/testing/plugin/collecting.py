@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from collector.terminal import printable_lines
 from collector.testing.plugin.markers import MarkerError, read_markers
+from collector.text.terminal import printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.stepstats import ALLOCATION, COPY_KINDS, DEVICE_MEMORY, RELEASE
-from collector.summary import busy_ns
+from collector.recording.summary import busy_ns
+from collector.stepstats.from_recording import ALLOCATION, COPY_KINDS, DEVICE_MEMORY, RELEASE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
 
-    from collector.recording import Recording
+    from collector.recording.recording import Recording
 
 ALLOCATING_CALLS = frozenset(
     {

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from collector.testing.plugin.driver import DriverError, mapped_driver
 from collector.testing.plugin.limits import show
-from collector.wording import counted
+from collector.text.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

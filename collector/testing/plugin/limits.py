@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from collector.wording import counted
+from collector.text.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

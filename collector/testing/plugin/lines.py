@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType, FrameType
 
-    from collector.recording import Clock
+    from collector.recording.recording import Clock
 
 MAX_LINES = 400_000
 """How many lines are noted at most; calls after these have no known line. About 24 MB."""

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.stepstats import ALLOCATION, COPY_KINDS
-from collector.terminal import printable
+from collector.stepstats.from_recording import ALLOCATION, COPY_KINDS
 from collector.testing.plugin.figures import ALLOCATING_CALLS, calls_of, device_memory_rows
 from collector.testing.plugin.limits import show
+from collector.text.terminal import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from collector.recording import Recording
-    from collector.table import Table
+    from collector.recording.recording import Recording
+    from collector.recording.table import Table
     from collector.testing.plugin.limits import Excess
     from collector.testing.plugin.lines import Lines
 

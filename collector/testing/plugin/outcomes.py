@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import pytest
 
-from collector.terminal import printable, printable_lines
+from collector.text.terminal import printable, printable_lines
 
 
 def fail(message: str, *, pytrace: bool = False) -> NoReturn:

@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from collector.about import version
-from collector.files import atomic_write
+from collector.files.atomic_files import atomic_write
 from collector.testing.plugin.figures import NUMBERS
+from collector.version import version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

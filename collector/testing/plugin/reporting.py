@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.errors import CollectorError
-from collector.terminal import printable_lines
 from collector.testing.plugin.artifacts import longest, writable_folder
 from collector.testing.plugin.devices import SIMULATED, Found, find_devices
 from collector.testing.plugin.report import RunReport, write_report
+from collector.text.terminal import printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,9 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector.garbage import no_garbage_collection
-from collector.process import set_background
-from collector.terminal import printable, printable_lines
+from collector.runtime.garbage import no_garbage_collection
 from collector.testing.plugin import SIMULATED_FIXTURES
 from collector.testing.plugin.artifacts import SUFFIX, longest, safe_name, save_trace
 from collector.testing.plugin.devices import Found, find_devices, why_not
@@ -36,12 +34,14 @@ from collector.testing.plugin.running import Phase, Running
 from collector.testing.plugin.sticky import recorded_sticky_error, speaks_of_cuda, sticky_error
 from collector.testing.plugin.torch_profiler import TakeTurns
 from collector.testing.plugin.tracing import Tracing
-from collector.testing.simulated_gpu import SimulatedGpu
+from collector.testing.simulator.simulated_gpu import SimulatedGpu
+from collector.text.terminal import printable, printable_lines
+from collector.tracing.process import set_background
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-    from collector.recording import Recording
+    from collector.recording.recording import Recording
     from collector.testing.plugin.options import PluginOptions
     from collector.testing.plugin.sharing import Sharing
     from collector.testing.plugin.step import Step

@@ -11,7 +11,7 @@ from collector.testing.plugin.limits import MEMORY_LIMIT, judge
 if TYPE_CHECKING:
     import pytest
 
-    from collector.recording import Recording
+    from collector.recording.recording import Recording
     from collector.testing import SimulatedGpu
     from collector.testing.plugin.allocations import Unfreed
     from collector.testing.plugin.figures import Figures

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collector.files import atomic_write
-from collector.stepstats import COPY_KINDS
-from collector.wording import counted
+from collector.files.atomic_files import atomic_write
+from collector.stepstats.from_recording import COPY_KINDS
+from collector.text.wording import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from collector.recording import Recording
-    from collector.table import Table
+    from collector.recording.recording import Recording
+    from collector.recording.table import Table
 
 FOLDER = "__gpu_snapshots__"
 FORMAT = "collector-gpu-snapshot"

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.intervals import Union
-from collector.session import Session
-from collector.table import Table
+from collector.recording.intervals import Union
+from collector.recording.table import Table
 from collector.testing.plugin.figures import Figures, figures_of
 from collector.testing.plugin.tracing import new_session
+from collector.tracing.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class StepTable(Table):
-    """A table of a step: a `collector.table.Table` that also knows what else ran."""
+    """A table of a step: a `collector.recording.table.Table` that also knows what else ran."""
 
     __slots__ = ("_others",)
 

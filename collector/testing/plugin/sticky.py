@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from collector.testing.plugin.driver import STICKY_ERRORS, DriverError, mapped_driver
 
 if TYPE_CHECKING:
-    from collector.recording import Recording
+    from collector.recording.recording import Recording
 
 _CUDA_TROUBLE = re.compile(
     r"CUDA_ERROR_\w+|cudaError\w+|CUDA error|an illegal memory access was encountered|unspecified launch failure"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from collector.terminal import printable, printable_lines
 from collector.testing.plugin.limits import show
-from collector.wording import counted
+from collector.text.terminal import printable, printable_lines
+from collector.text.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

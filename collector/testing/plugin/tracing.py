@@ -21,12 +21,12 @@ from collector.errors import (
     SessionActiveError,
 )
 from collector.options import KINDS, KINDS_ON_REQUEST, TraceOptions
-from collector.session import Session
+from collector.tracing.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.recording import Recording
+    from collector.recording.recording import Recording
 
 BUFFER_BYTES, MAX_BUFFERS = 512 << 10, 512
 """Smaller buffers than a session's own: few tests fill one, and each costs time to prepare. As many bytes in all."""
@@ -42,7 +42,7 @@ def new_session(*, memory: bool) -> Session:
 
 
 class Tracing:
-    """Traces between `begin` and `end`; fits `collector.process.Background`."""
+    """Traces between `begin` and `end`; fits `collector.tracing.process.Background`."""
 
     def __init__(self) -> None:
         """Nothing is traced before `begin`."""
@@ -131,7 +131,7 @@ class Tracing:
                 self._open()
 
     def step_aside(self, session: Session) -> None:
-        """See `collector.process.Background`."""
+        """See `collector.tracing.process.Background`."""
         if session is self._session:
             return
         self._close()
@@ -139,7 +139,7 @@ class Tracing:
             self._away = session
 
     def come_back(self, session: Session) -> None:
-        """See `collector.process.Background`: what ``session`` recorded counts too."""
+        """See `collector.tracing.process.Background`: what ``session`` recorded counts too."""
         if session is self._away:
             self._away = None
             self._add(session)

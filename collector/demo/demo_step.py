@@ -1,0 +1,123 @@
+"""A step like those of a training: what `collector demo` traces.
+
+The step is written once, against `DemoGpu`, and runs on a real GPU or on the simulated one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Protocol
+
+from collector.errors import UnavailableError
+from collector.sources import open_source
+from collector.tracing.annotate import annotate
+from collector.tracing.session import Session, trace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+STREAMS = ("compute", "copy", "optimizer")
+"""The streams of the step."""
+BUFFERS = {"batch": 16 << 20, "activations": 64 << 20, "weights": 32 << 20, "gradients": 32 << 20, "loss": 4096}
+"""Device memory of the step, in bytes."""
+KERNELS = ("convolve", "relu", "softmax_loss", "convolve_gradient", "relu_gradient", "sgd_momentum")
+"""The kernels of the step. Each works on one buffer of floats."""
+LAYERS = ("layer1", "layer2", "layer3")
+
+
+class DemoGpu(Protocol):
+    """What the step asks of a GPU. ``buffer`` is a name in `BUFFERS`, ``stream`` one in `STREAMS`."""
+
+    description: str
+    """What runs the step, for people: the device's name, or that it is simulated."""
+
+    def launch(self, kernel: str, buffer: str, *, passes: int, stream: str) -> None:
+        """Run a kernel that goes ``passes`` times over a buffer."""
+
+    def upload(self, buffer: str, *, stream: str) -> None:
+        """Copy the whole buffer from pinned host memory."""
+
+    def download(self, buffer: str, *, stream: str) -> None:
+        """Copy the whole buffer to pinned host memory."""
+
+    def clear(self, buffer: str, *, stream: str) -> None:
+        """Fill the buffer with zeros."""
+
+    def wait(self, stream: str, *, after: str) -> None:
+        """Let what follows on ``stream`` wait for what is on stream ``after`` by now."""
+
+    def synchronize(self) -> None:
+        """Wait for the device."""
+
+
+def train_step(gpu: DemoGpu) -> None:
+    """Launch one step: input, forward, loss, backward with the optimizer beside it, the next input under way."""
+    with annotate("input"):
+        gpu.upload("batch", stream="copy")
+    with annotate("zero_gradients"):
+        gpu.clear("gradients", stream="compute")
+    gpu.wait("compute", after="copy")
+    with annotate("forward"):
+        for depth, layer in enumerate(LAYERS, 1):
+            with annotate(layer):
+                with annotate("conv"):
+                    gpu.launch("convolve", "activations", passes=3 * depth, stream="compute")
+                with annotate("relu"):
+                    gpu.launch("relu", "activations", passes=1, stream="compute")
+        with annotate("loss"):
+            gpu.launch("softmax_loss", "loss", passes=1, stream="compute")
+            gpu.download("loss", stream="compute")
+    with annotate("next_input"):
+        gpu.upload("batch", stream="copy")
+    for depth, layer in reversed(list(enumerate(LAYERS, 1))):
+        with annotate(f"backward/{layer}"):
+            with annotate("relu"):
+                gpu.launch("relu_gradient", "activations", passes=1, stream="compute")
+            with annotate("conv"):
+                gpu.launch("convolve_gradient", "gradients", passes=6 * depth, stream="compute")
+        gpu.wait("optimizer", after="compute")
+        with annotate(f"optimizer/{layer}"):
+            gpu.launch("sgd_momentum", "weights", passes=2, stream="optimizer")
+    gpu.synchronize()
+
+
+def run_demo(path: Path | None = None, *, simulate: bool = False) -> tuple[Session, str]:
+    """Trace one step, write it to ``path`` if given; return the session and what it ran on.
+
+    Raises:
+        collector.CollectorError: the step could not be traced or written.
+    """
+    with _open_gpu(simulate=simulate) as gpu:
+        train_step(gpu)  # the first run compiles, loads and warms up
+        with trace(path, strict=True) as step:
+            train_step(gpu)
+    return step, gpu.description
+
+
+@contextlib.contextmanager
+def _open_gpu(*, simulate: bool) -> Iterator[DemoGpu]:
+    from collector.demo.cuda_demo_gpu import CudaGpu
+    from collector.demo.simulated_demo_gpu import SimulatedDemoGpu
+
+    reason = "as asked for" if simulate else _why_no_gpu()
+    if not reason:
+        try:
+            gpu = CudaGpu()
+        except UnavailableError as error:
+            reason = str(error)
+        else:
+            with contextlib.closing(gpu):
+                yield gpu
+            return
+    with SimulatedDemoGpu(reason) as simulated:
+        yield simulated
+
+
+def _why_no_gpu() -> str:
+    """Why this machine's GPU cannot be traced; empty if it can."""
+    try:
+        found = open_source("auto").probe()
+    except UnavailableError as error:
+        return error.cause
+    return "" if found["available"] else str(found["cause"])

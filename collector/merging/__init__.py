@@ -1,0 +1,1 @@
+"""Many steps and many ranks in one trace."""

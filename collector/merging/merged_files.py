@@ -1,0 +1,194 @@
+"""The files that several steps can be drawn into: Chrome's, Perfetto's and XProf's."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
+
+from collector.errors import UnknownFormatError
+from collector.files.atomic_files import packed
+from collector.formats.xspace import XSpaceWriter
+from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+from collector.stepstats.wire import step_stats_of
+from collector.timeline.drawing import remarks_of
+from collector.timeline.perfetto import deflated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+    from types import ModuleType
+
+    from collector.protos.run_metadata_pb2 import Provenance
+
+Format = Literal["chrome", "perfetto", "xspace"]
+
+_STEPS_DEVICE = "Steps"
+"""The process that shows where each step begins and ends, with a row for each rank."""
+
+
+@dataclass
+class Placed:
+    """A step that has its place on the common axis."""
+
+    number: int
+    rank: str
+    """``rank 3``; empty where there are not several."""
+    owner: str
+    """What is put before the names of its processes to tell them from others'."""
+    base_ns: int
+    """Wall time of the axis' 0."""
+    shift_ns: int
+    """Added to its own times."""
+    own_start_ns: int
+    """First start on its own clock."""
+    length_ns: int
+    """From first start to last end."""
+    devices: Sequence[bytes]
+    """Names in StepStats of all that is drawn."""
+
+
+class MergedFile(Protocol):
+    """A file of several steps that is being written."""
+
+    def add(
+        self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None
+    ) -> tuple[int, int]:
+        """Draw a step: how many nodes are drawn, and how many have no possible time."""
+        ...
+
+    def finish(self, about: str) -> None:
+        """Write what is left, with what the file says of itself as JSON text."""
+        ...
+
+
+def format_of(target: Path) -> Format:
+    """The format that a file's suffix asks for.
+
+    Raises:
+        collector.UnknownFormatError: none that many steps can be written to.
+    """
+    name = target.name.lower()
+    if name.endswith(".xplane.pb"):
+        return "xspace"
+    if name.endswith((".pftrace", ".pftrace.gz")):
+        return "perfetto"
+    if name.endswith((".json", ".json.gz")):
+        return "chrome"
+    raise UnknownFormatError(
+        f"{target}: no format for several steps has this suffix",
+        "Use .json, .json.gz, .pftrace, .pftrace.gz or .xplane.pb",
+    )
+
+
+@contextmanager
+def merged_file(
+    file: BinaryIO, target: Path, converter: ModuleType, steps: Sequence[Placed], layout: str
+) -> Iterator[MergedFile]:
+    """A file for steps in this order, written to `file` in the format of `target`."""
+    kind = format_of(target)
+    if kind == "xspace":
+        with XSpaceWriter(steps[0].base_ns) as writer:
+            yield _XSpaceFile(writer, file, together=layout == "sequence")
+    else:
+        with packed(file, target) as stream:
+            write = deflated(stream.write) if kind == "perfetto" else stream.write
+            owned = [(step.owner, device) for step in steps for device in step.devices]
+            owned += [("", _steps_device(step.rank).encode()) for step in steps]
+            trace = converter.MergedTrace(write, perfetto=kind == "perfetto", owned_devices=owned)
+            yield _DrawnFile(trace, steps, layout)
+
+
+class _DrawnFile:
+    """Chrome's or Perfetto's trace, drawn natively."""
+
+    def __init__(self, trace: Any, steps: Sequence[Placed], layout: str) -> None:
+        self._trace = trace
+        self._steps = steps
+        self._layout = layout
+
+    def add(
+        self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None
+    ) -> tuple[int, int]:
+        slices, untimed = self._trace.add(
+            message,
+            is_run_metadata=is_run_metadata,
+            owner=step.owner,
+            base_ns=step.base_ns,
+            start_ns=step.own_start_ns,
+            shift_ns=step.shift_ns,
+            remarks=remarks_of(provenance),
+        )
+        return slices, untimed
+
+    def finish(self, about: str) -> None:
+        self._mark_steps()
+        self._trace.finish(about)
+
+    def _mark_steps(self) -> None:
+        """A process with the steps of each rank, and a mark across the axis where each step begins."""
+        base_ns = self._steps[0].base_ns
+        by_rank: dict[str, list[Placed]] = defaultdict(list)
+        for step in self._steps:
+            by_rank[step.rank].append(step)
+        devices = [
+            DeviceStepStats(device=_steps_device(rank), node_stats=[_step_node(step) for step in own])
+            for rank, own in by_rank.items()
+        ]
+        self._trace.add(
+            StepStats(dev_stats=devices).SerializeToString(),
+            is_run_metadata=False,
+            owner="",
+            base_ns=base_ns,
+            start_ns=base_ns,
+            shift_ns=0,
+            remarks=[],
+        )
+        if self._layout == "sequence":
+            first: dict[int, int] = {}
+            for step in self._steps:
+                start_ns = step.own_start_ns + step.shift_ns
+                first[step.number] = min(first.get(step.number, start_ns), start_ns)
+            for number, start_ns in sorted(first.items(), key=lambda pair: pair[1]):
+                self._trace.mark(start_ns - base_ns, f"step {number}")
+
+
+def _steps_device(rank: str) -> str:
+    return f"{_STEPS_DEVICE}/{rank or 'steps'}"
+
+
+def _step_node(step: Placed) -> NodeExecStats:
+    start_ns = step.own_start_ns + step.shift_ns
+    return NodeExecStats(
+        node_name=f"step {step.number}",
+        all_start_micros=start_ns // 1000,
+        all_start_nanos=start_ns,
+        all_end_rel_micros=max(step.length_ns // 1000, 1),
+        all_end_rel_nanos=step.length_ns,
+    )
+
+
+class _XSpaceFile:
+    """XProf's profile; it makes the marks of steps itself."""
+
+    def __init__(self, writer: XSpaceWriter, file: BinaryIO, *, together: bool) -> None:
+        self._writer = writer
+        self._file = file
+        self._together = together
+
+    def add(
+        self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None
+    ) -> tuple[int, int]:
+        for name, details, _ in remarks_of(provenance):
+            self._writer.warn(f"{step.owner} {name} {details}".strip())
+        return self._writer.add(
+            step_stats_of(message, is_run_metadata),
+            number=step.number,
+            shift_ns=step.shift_ns,
+            owner=step.owner or step.rank,  # planes have no word for the rank that a device's name holds
+            together=self._together,
+        )
+
+    def finish(self, about: str) -> None:
+        self._writer.write(self._file, about)

@@ -1,0 +1,375 @@
+"""Many steps and many ranks in one trace.
+
+>>> import collector
+>>> collector.merge(["step1.pb", "step2.pb", "step3.pb"], "all.json")  # doctest: +SKIP
+>>> collector.merge(["rank0.pb", "rank1.pb"], "all.pftrace", clock_offsets="estimate")  # doctest: +SKIP
+
+Inputs are read one after the other, twice: once to see when each step ran, once to draw it. So memory is bounded by the
+largest of them, however many there are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from collector.errors import CollectorError, InvalidFileError, MissingDependencyError
+from collector.files.atomic_files import atomic_write, check_writable
+from collector.formats.loading import LoadedTrace, load
+from collector.merging.clocks import COLLECTIVE, ClockOffset, Markers, collective_moments, estimate_offsets, joined
+from collector.merging.merged_files import MergedFile, Placed, format_of, merged_file
+from collector.protos.step_stats_pb2 import StepStats
+from collector.stepstats.wire import provenance_of, step_stats_of
+from collector.timeline.drawing import wire_of
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many inputs are done, and how many there are."""
+
+_RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[_-]?(\d{1,7})", re.IGNORECASE)
+_STEP_IN_NAME = re.compile(r"(?:^|[^a-z])step[_-]?(\d{1,12})", re.IGNORECASE)
+_RANK_IN_DEVICE = re.compile(r"^/job:([^/]+)/replica:\d+/task:(\d+)")
+_UNTIMED = "inputs without a timed node"
+_LONGEST_NS = 1 << 53
+"""What a viewer's number can hold exactly: 104 days."""
+
+
+@dataclass(frozen=True)
+class MergedInput:
+    """One input of a merge and where it came to lie."""
+
+    name: str
+    rank: int | None
+    """From the devices' names, else the trace's own words, else the file's name; None where nothing tells."""
+    step: int
+    """From the file's name, else counted within the rank in order of time, from 0."""
+    start_ns: int
+    """First start, in ns of the rank's own clock."""
+    end_ns: int
+    shift_ns: int = 0
+    """What was added to its times."""
+    slices: int = 0
+    """How many of its nodes were drawn."""
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> pieces that could not be read or drawn."""
+    warning: str = ""
+    ledger: Mapping[str, int] = field(default_factory=dict)
+    """The recording's own account, where the file carries it."""
+
+
+@dataclass(frozen=True)
+class MergeReport:
+    """What a merge made."""
+
+    output: Path
+    layout: str
+    inputs: tuple[MergedInput, ...]
+    """In the order in which they were drawn: by rank and time; then those that hold nothing with a time."""
+    clock_offsets: Mapping[int, ClockOffset]
+    """By rank; empty where none was asked for."""
+    base_ns: int
+    """Wall time of the trace's time 0."""
+
+    def metadata(self) -> dict[str, Any]:
+        """What the trace file says about itself: layout, inputs, clocks. Times are ns; names without their folders."""
+        inputs = [{**asdict(each), "name": Path(each.name).name} for each in self.inputs]
+        for each in inputs:
+            del each["warning"]  # names the folder
+        clocks = {str(rank): asdict(offset) for rank, offset in self.clock_offsets.items()}
+        # As text: JSON readers keep numbers in doubles.
+        return {"base_time_ns": str(self.base_ns), "layout": self.layout, "inputs": inputs, "clock_offsets": clocks}
+
+
+@dataclass
+class _Source:
+    """An input that can be read again and again."""
+
+    given: Any
+    name: str
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file's name rather than a step at hand."""
+        return isinstance(self.given, (str, os.PathLike))
+
+    def read(self) -> _Read:
+        """The step's bytes and what was said of them."""
+        if self.is_file and stat.S_ISFIFO(_mode(self.given)):
+            raise InvalidFileError(f"{self.name}: a pipe can be read only once", "Write it to a file first")
+        given = load(self.given) if self.is_file else self.given
+        skipped = given.skipped if isinstance(given, LoadedTrace) else {}
+        message, whole = wire_of(given)
+        return _Read(
+            bytes(message),
+            whole,
+            getattr(given, "rank", None),
+            dict(skipped),
+            given.warning if isinstance(given, LoadedTrace) else "",
+        )
+
+
+class _Read(NamedTuple):
+    message: bytes
+    is_run_metadata: bool
+    stated_rank: int | None
+    skipped: dict[str, int]
+    warning: str
+
+    def step_stats(self) -> StepStats:
+        """The message parsed, which drawing does without."""
+        return step_stats_of(self.message, self.is_run_metadata)
+
+
+@dataclass
+class _Found:
+    """An input that was looked at."""
+
+    source: _Source
+    rank: int | None
+    rank_in_devices: bool
+    """The devices' own names say the rank."""
+    devices: Sequence[bytes]
+    """Their names in StepStats."""
+    number: int | None
+    start_ns: int
+    end_ns: int
+    skipped: Mapping[str, int]
+    warning: str
+
+
+@dataclass
+class _Placed(Placed):
+    """An input that has its place on the axis."""
+
+    found: _Found
+
+
+def merge(
+    inputs: Iterable[Any],
+    output: str | os.PathLike[str],
+    *,
+    layout: Literal["sequence", "overlay"] = "sequence",
+    clock_offsets: Mapping[int, int] | Literal["estimate"] | None = None,
+    marker: str = COLLECTIVE.pattern,
+    progress: Progress | None = None,
+) -> MergeReport:
+    """Draw several steps into one trace.
+
+    Each rank's devices are processes of their own, with ``rank N`` before the name where there are several ranks. The
+    steps of one rank follow each other on the same tracks; the process "steps" marks where each begins and ends.
+
+    Args:
+        inputs: files (whatever `collector.load` reads), or StepStats, RunMetadata, recordings and sessions at hand.
+        output: ``.json``, ``.pftrace`` (both also with ``.gz``) or ``.xplane.pb``; written whole or not at all.
+        layout: ``sequence`` puts steps where they were in time; ``overlay`` lets all begin at the same moment, each
+            with processes of its own, to compare them.
+        clock_offsets: rank -> ns that its clock is ahead, or ``estimate``: take them from the ends of collectives that
+            the ranks ran together. None: clocks are believed.
+        marker: regular expression for the names of what ranks do together, for the estimate.
+        progress: told of each input done.
+
+    Raises:
+        collector.InvalidFileError: an input cannot be read, or none of them holds anything.
+        collector.UnknownFormatError: the output's suffix is no format that many steps can be written to.
+        collector.OutputError: the output cannot be written.
+        collector.CollectorError: there is nothing to merge, an offset is given for a rank that there is not, the marker
+            is no regular expression, or steps lie too far apart for one axis.
+    """
+    target = Path(output)
+    format_of(target)  # that it has none is said before anything is read
+    sources = [_Source(given, _name(given, at)) for at, given in enumerate(inputs)]
+    check_writable(target, *(source.given for source in sources if source.is_file))
+    if not sources:
+        raise CollectorError("nothing to merge", "Name at least one file")
+    converter = _converter()
+    tell = progress or (lambda _what, _done, _of: None)
+    pattern = _pattern(marker) if clock_offsets == "estimate" else None
+    found, markers = _survey(sources, pattern, converter, tell)
+    offsets = _offsets(clock_offsets, markers, found)
+    steps = _place(found, offsets, layout)
+    with atomic_write(target) as file, merged_file(file, target, converter, steps, layout) as trace:
+        drawn = [_draw(trace, step, at, len(steps), tell) for at, step in enumerate(steps)]
+        empty = [
+            MergedInput(each.source.name, each.rank, each.number or 0, 0, 0, skipped=each.skipped, warning=each.warning)
+            for each in found
+            if not each.start_ns
+        ]
+        report = MergeReport(target, layout, (*drawn, *empty), offsets, steps[0].base_ns)
+        trace.finish(json.dumps(report.metadata(), sort_keys=True))
+    return report
+
+
+def _pattern(marker: str) -> re.Pattern[str]:
+    try:
+        return re.compile(marker, re.IGNORECASE)
+    except re.error as error:
+        raise CollectorError(f"the marker {marker!r} is no regular expression: {error}") from error
+
+
+def _converter() -> ModuleType:
+    from collector.runtime.backend import native
+
+    module = native()
+    if module is None:
+        raise MissingDependencyError(
+            "merging needs the extension collector._convert, which was not built here", "Reinstall cupti-collector"
+        )
+    return module
+
+
+def _name(given: Any, at: int) -> str:
+    return os.fspath(given) if isinstance(given, (str, os.PathLike)) else f"input {at}"
+
+
+def _mode(name: str | os.PathLike[str]) -> int:
+    """What kind of file it is; 0 where there is none, as reading will tell."""
+    try:
+        return Path(name).stat().st_mode
+    except OSError:
+        return 0
+
+
+def _survey(
+    sources: Sequence[_Source], pattern: re.Pattern[str] | None, converter: ModuleType, tell: Progress
+) -> tuple[list[_Found], dict[int, Markers]]:
+    """When each input ran, and the common moments of its rank."""
+    found: list[_Found] = []
+    markers: dict[int, Markers] = defaultdict(dict)
+    for at, source in enumerate(sources):
+        tell(f"reading {source.name}", at, len(sources))
+        read = source.read()
+        bounds = converter.survey(read.message, is_run_metadata=read.is_run_metadata)
+        if bounds is None:
+            read.skipped[_UNTIMED] = 1
+        devices = converter.devices(read.message, is_run_metadata=read.is_run_metadata)
+        tasks = _tasks(device.decode(errors="replace") for device in devices)
+        rank = _rank(tasks, read.stated_rank, source)
+        step = _STEP_IN_NAME.findall(Path(source.name).name)
+        number = int(step[-1]) if step else None
+        start_ns, end_ns = bounds or (0, 0)
+        found.append(_Found(source, rank, bool(tasks), devices, number, start_ns, end_ns, read.skipped, read.warning))
+        if pattern is not None and rank is not None:
+            for key, moments in collective_moments(read.step_stats(), number or 0, pattern).items():
+                markers[rank][key] = joined(markers[rank].get(key), moments)
+    if not any(each.start_ns for each in found):
+        reasons = "".join(f" ({reason}: {count})" for reason, count in found[0].skipped.items() if reason != _UNTIMED)
+        raise InvalidFileError(
+            f"{sources[0].name}: nothing in it has a time{reasons}" + (", nor in the others" * (len(sources) > 1))
+        )
+    tell("reading", len(sources), len(sources))
+    return found, markers
+
+
+def _tasks(devices: Iterable[str]) -> set[int]:
+    """The ranks that device names say, but for the one local task that every machine of its own has."""
+    found = (_RANK_IN_DEVICE.match(device) for device in devices)
+    return {int(task[2]) for task in found if task and (task[1] != "localhost" or int(task[2]))}
+
+
+def _rank(tasks: set[int], stated: int | None, source: _Source) -> int | None:
+    if len(tasks) == 1:
+        return min(tasks)
+    if tasks:
+        return None  # one file of several ranks, which its devices already name
+    if stated is not None:
+        return stated
+    named = _RANK_IN_NAME.findall(Path(source.name).name)
+    return int(named[-1]) if named else None
+
+
+def _offsets(
+    asked: Mapping[int, int] | Literal["estimate"] | None, markers: Mapping[int, Markers], found: Sequence[_Found]
+) -> dict[int, ClockOffset]:
+    if asked is None:
+        return {}
+    ranks = {each.rank for each in found if each.rank is not None}
+    if asked == "estimate":
+        return estimate_offsets({rank: markers.get(rank, {}) for rank in ranks})
+    unknown = sorted(set(asked) - ranks)
+    if unknown:
+        there = f"there are {', '.join(map(str, sorted(ranks)))}" if ranks else "none of them says its rank"
+        raise CollectorError(f"a clock offset is given for rank {unknown[0]}, of which there is no input: {there}")
+    return {rank: ClockOffset(offset_ns, None, 0, "given") for rank, offset_ns in sorted(asked.items())}
+
+
+def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: str) -> list[_Placed]:
+    """Where each step comes to lie on the common axis, in the order of drawing: by rank and time."""
+    timed = [each for each in found if each.start_ns]
+    corrected = {id(each): each.start_ns - _offset(each, offsets) for each in timed}
+    base_ns = min(corrected.values())
+    timed.sort(key=lambda each: (each.rank is not None, each.rank or 0, corrected[id(each)]))
+    counted: Counter[int | None] = Counter()
+    numbers = {}
+    for each in timed:
+        numbers[id(each)] = counted[each.rank] if each.number is None else each.number
+        counted[each.rank] += 1
+    like: Counter[tuple[int | None, int]] = Counter()
+    together: dict[int, tuple[int, int]] = {}  # what was the same step on all ranks; a rank's second of a number is not
+    first: dict[tuple[int, int], int] = {}  # step -> its start on whichever rank was first
+    for each in timed:
+        number = numbers[id(each)]
+        step = together[id(each)] = number, like[each.rank, number]
+        like[each.rank, number] += 1
+        first[step] = min(first.get(step, corrected[id(each)]), corrected[id(each)])
+    several = len({each.rank for each in timed}) > 1
+    placed = []
+    for each in timed:
+        number = numbers[id(each)]
+        start_ns = corrected[id(each)]
+        if layout == "overlay":
+            begin_ns = first[together[id(each)]]
+            # Clocks so far apart say nothing of each other.
+            moved = base_ns - (begin_ns if start_ns - begin_ns <= _LONGEST_NS // 2 else start_ns)
+        else:
+            moved = 0
+        shift_ns = moved - _offset(each, offsets)
+        if each.end_ns + shift_ns - base_ns > _LONGEST_NS:
+            days = (each.start_ns + shift_ns - base_ns) // (24 * 3600 * 10**9)
+            raise CollectorError(
+                f"{each.source.name} begins {days} days after the first step: too far for one time axis",
+                "Overlay the steps (layout overlay), or put the ranks' clocks right",
+            )
+        rank = f"rank {each.rank}" if several and each.rank is not None else ""
+        named = "" if each.rank_in_devices else rank
+        owner = f"{named} step {number}".strip() if layout == "overlay" else named
+        length_ns = each.end_ns - each.start_ns
+        placed.append(_Placed(number, rank, owner, base_ns, shift_ns, each.start_ns, length_ns, each.devices, each))
+    return placed
+
+
+def _offset(each: _Found, offsets: Mapping[int, ClockOffset]) -> int:
+    known = offsets.get(each.rank) if each.rank is not None else None
+    return known.offset_ns if known else 0
+
+
+def _draw(trace: MergedFile, step: _Placed, at: int, of: int, tell: Progress) -> MergedInput:
+    found = step.found
+    tell(f"drawing {found.source.name}", at, of)
+    read = found.source.read()
+    provenance = provenance_of(read.message) if read.is_run_metadata else None
+    slices, untimed = trace.add(read.message, step, is_run_metadata=read.is_run_metadata, provenance=provenance)
+    skipped = dict(found.skipped)
+    if untimed:
+        skipped["nodes without a possible time"] = untimed
+    tell("drawing", at + 1, of)
+    return MergedInput(
+        name=found.source.name,
+        rank=found.rank,
+        step=step.number,
+        start_ns=found.start_ns,
+        end_ns=found.end_ns,
+        shift_ns=step.shift_ns,
+        slices=slices,
+        skipped=skipped,
+        warning=found.warning,
+        ledger=dict(provenance.ledger) if provenance else {},
+    )

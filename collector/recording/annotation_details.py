@@ -1,0 +1,132 @@
+"""What a program says of its annotations besides their names."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from collector.text.surrogates import without_surrogates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from types import FrameType
+
+_LARGEST = 2**63 - 1
+"""What TensorFlow's messages can hold."""
+
+
+class Frame(NamedTuple):
+    """One line of a Python stack."""
+
+    file: str
+    line: int
+    function: str
+    first_line: int
+    """Of the function."""
+
+
+class Details(NamedTuple):
+    """What was said of one run of an annotation. Its numbers are its own, without those of annotations inside."""
+
+    flops: int = 0
+    """Float operations."""
+    num_bytes: int = 0
+    """Bytes of memory traffic, or of whatever the program counts."""
+    op: str = ""
+    """The op type; ``""``: not said."""
+    inputs: tuple[str, ...] = ()
+    """Names of the annotations whose results it takes, as the program gave them; see `resolve`."""
+    stack: tuple[Frame, ...] = ()
+    """Where it was entered, outermost frame first; empty if nobody asked for it."""
+
+    @classmethod
+    def of(cls, flops: Any = None, num_bytes: Any = None, op: Any = None, inputs: Any = None) -> Details:
+        """What ``annotate`` was given, checked; None: not given.
+
+        Raises:
+            TypeError: an argument is not of its kind.
+            ValueError: a number is negative, not finite or beyond 64 bits, or a text is empty.
+        """
+        return cls(_count("flops", flops), _count("bytes", num_bytes), _op(op), _names(inputs))
+
+    @classmethod
+    def from_fields(cls, fields: Iterable[Any]) -> Details:
+        """The inverse of ``tuple()``, also from what JSON makes of it."""
+        flops, num_bytes, op, inputs, stack = fields
+        frames = tuple(Frame(str(file), int(line), str(name), int(first)) for file, line, name, first in stack)
+        return cls(int(flops), int(num_bytes), str(op), tuple(map(str, inputs)), frames)
+
+    def continued(self) -> Details:
+        """The same, without what must not count a second time when the annotation goes on."""
+        return self._replace(flops=0, num_bytes=0)
+
+
+def stack_of(frame: FrameType | None, own_file: str) -> tuple[Frame, ...]:
+    """The stack that ends with ``frame``, outermost first, without the frames of ``own_file``."""
+    frames = []
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename != own_file:
+            line = frame.f_lineno or code.co_firstlineno  # some instructions are of no line
+            frames.append(
+                Frame(without_surrogates(code.co_filename), line, without_surrogates(code.co_name), code.co_firstlineno)
+            )
+        frame = frame.f_back
+    return tuple(reversed(frames))
+
+
+def resolve(path: str, inputs: Iterable[str], known: Mapping[str, Any] | frozenset[str]) -> list[str]:
+    """The paths that the inputs of the annotation ``path`` mean.
+
+    A name means the annotation of that name which is nearest: beside ``path``, else beside the one around it, and so
+    on outwards, as names in nested scopes do. One that is not in ``known`` is kept as it is.
+    """
+    found = []
+    for name in inputs:
+        around, candidate = path, name
+        while around:
+            around = around.rpartition("/")[0]
+            candidate = f"{around}/{name}" if around else name
+            if candidate in known and candidate != path:
+                break
+        found.append(candidate)
+    return found
+
+
+def _count(what: str, value: Any) -> int:
+    if value is None:
+        return 0
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number:
+        raise TypeError(f"annotate({what}=) takes a number, not {type(value).__name__}")
+    if not math.isfinite(value) or not 0 <= value <= _LARGEST:
+        raise ValueError(f"annotate({what}=) takes a number from 0 to 2**63 - 1, not {value}")
+    return int(value)
+
+
+def _op(value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TypeError(f"annotate(op=) takes text, not {type(value).__name__}")
+    if not value.strip():
+        raise ValueError("annotate(op=) is empty; leave it out where there is no type to give")
+    return without_surrogates(value)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str | bytes):
+        raise TypeError(f"annotate(inputs=) takes a list of names, not one: write inputs=[{value!r}]")
+    try:
+        names = tuple(value)
+    except TypeError:
+        raise TypeError(f"annotate(inputs=) takes a list of names, not {type(value).__name__}") from None
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"annotate(inputs=) takes names of annotations, not {type(name).__name__}")
+        if not name.strip("/ "):
+            raise ValueError("annotate(inputs=) has an empty name in it")
+    return tuple(map(without_surrogates, names))

@@ -1,0 +1,278 @@
+"""Journals: what a step had recorded when its program ended before it did.
+
+``trace(journal=...)`` lets the native source write one while the step is open; ``native/capture/journal.h`` says how.
+It is made of frames, each of which adds rows, names and counts to those before; the last one may be cut off. What CUPTI
+had not handed over when the program ended is not in it, and the ledger says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.errors import InvalidFileError
+from collector.recording.recording import Recording
+from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from collector.sources import Capture
+
+MAGIC = b"GPUJRNL"
+"""First bytes of a journal; the version follows, one byte."""
+VERSION = 1
+
+_FRAME = struct.Struct("<IIQ")  # a mark, 0, bytes
+_FRAME_MARK = 0x4D415246
+_BLOCK = struct.Struct("<IIQ")  # kind, count, bytes
+_BLOCK_KINDS = (
+    "texts", "numbers", "layout", "callback_names", "strings", "rows", "annotation_paths", "annotation_ends", "details",
+)  # fmt: skip
+"""In the order of their numbers, which count from 1."""
+_U32 = struct.Struct("<I")
+_I64 = struct.Struct("<q")
+_KEY = struct.Struct("<III")  # device, context, stream
+_END = struct.Struct("<Qq")
+_COLUMN = struct.Struct("<III")  # offset, bytes, whether signed
+_KEY_COLUMNS = ("device_id", "context_id", "stream_id")
+_DAMAGE = (struct.error, ValueError, LookupError, TypeError, OverflowError, RecursionError)
+
+
+def load_journal(name: Path, data: bytes) -> Recording:
+    """Read the journal ``data``, which begins with `MAGIC`, as far as it is whole; ``name`` is for errors.
+
+    Raises:
+        collector.InvalidFileError: it is of another version, or without even a whole beginning.
+    """
+    head = len(MAGIC) + 1
+    if data[len(MAGIC) : head] != bytes([VERSION]):
+        raise InvalidFileError(
+            f"{name}: a journal of version {data[len(MAGIC)] if len(data) >= head else '?'}, "
+            f"this program reads version {VERSION}",
+            "Read it with the version of cupti-collector that wrote it",
+        )
+    journal = _Journal(data)
+    at = head
+    try:
+        at = journal.take_frame(at)
+    except _DAMAGE as error:
+        raise InvalidFileError(f"{name}: a journal without even a whole beginning ({error})") from error
+    with contextlib.suppress(*_DAMAGE):
+        while at < len(data):
+            at = journal.take_frame(at)
+    try:
+        return Recording.from_capture(journal.capture(bytes_cut=len(data) - at))
+    except _DAMAGE as error:
+        raise InvalidFileError(f"{name}: a damaged journal ({' '.join(str(error).split())})") from error
+
+
+def holds_records(path: Path) -> bool:
+    """Whether the journal at ``path``, which may have broken off, holds anything that was recorded.
+
+    That is a second whole frame: the first only says how to read the others.
+    """
+    with contextlib.suppress(OSError, struct.error), path.open("rb") as file:
+        end = len(MAGIC) + 1
+        for _ in range(2):
+            file.seek(end)
+            mark, _, num_bytes = _FRAME.unpack(file.read(_FRAME.size))
+            end += _FRAME.size + num_bytes
+            if mark != _FRAME_MARK or end > os.fstat(file.fileno()).st_size:
+                return False
+        return True
+    return False
+
+
+class _Journal:
+    """What the frames of a journal add up to."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._texts: dict[str, str] = {}
+        self._numbers: dict[str, int] = {}
+        self._layouts: dict[str, np.dtype[Any]] = {}
+        self._callback_names: dict[tuple[int, int], str] = {}
+        self._strings: list[str] = []
+        self._rows: dict[str, list[tuple[tuple[int, int, int], npt.NDArray[Any]]]] = {name: [] for name in SCHEMA}
+        self._annotation_paths: list[str] = []
+        self._annotation_ends: list[tuple[int, int]] = []
+        self._details: list[Any] = []
+
+    def take_frame(self, at: int) -> int:
+        """Add the frame at byte ``at``; return where the next begins. One that is damaged raises and adds nothing."""
+        mark, _, num_bytes = _FRAME.unpack_from(self._data, at)
+        at += _FRAME.size
+        end = int(at + num_bytes)
+        if mark != _FRAME_MARK:
+            raise ValueError(f"no frame at byte {at - _FRAME.size}")
+        if end > len(self._data):
+            raise ValueError("the frame is cut off")
+        additions: list[Callable[[], object]] = []
+        while at < end:
+            kind, count, num_bytes = _BLOCK.unpack_from(self._data, at)
+            at += _BLOCK.size
+            if at + num_bytes > end or not 1 <= kind <= len(_BLOCK_KINDS):
+                raise ValueError(f"no block at byte {at - _BLOCK.size}")
+            reader = _Reader(self._data, at, at + num_bytes)
+            additions.append(getattr(self, f"_read_{_BLOCK_KINDS[kind - 1]}")(reader, count))
+            at += num_bytes
+        for add in additions:
+            add()
+        return end
+
+    def _read_texts(self, reader: _Reader, count: int) -> Callable[[], object]:
+        found = {reader.text(): reader.text() for _ in range(count)}
+        return lambda: self._texts.update(found)
+
+    def _read_numbers(self, reader: _Reader, count: int) -> Callable[[], object]:
+        found = {reader.text(): int(reader.take(_I64)[0]) for _ in range(count)}
+        return lambda: self._numbers.update(found)
+
+    def _read_layout(self, reader: _Reader, count: int) -> Callable[[], object]:
+        table, num_bytes = reader.text(), reader.take(_U32)[0]
+        names, formats, offsets = [], [], []
+        for _ in range(count):
+            names.append(reader.text())
+            offset, width, signed = reader.take(_COLUMN)
+            formats.append(f"<{'i' if signed else 'u'}{width}")
+            offsets.append(offset)
+        layout = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": num_bytes})
+        return lambda: self._layouts.update({table: layout})
+
+    def _read_callback_names(self, reader: _Reader, count: int) -> Callable[[], object]:
+        found = {(reader.take(_U32)[0], reader.take(_U32)[0]): reader.text() for _ in range(count)}
+        return lambda: self._callback_names.update(found)
+
+    def _read_strings(self, reader: _Reader, count: int) -> Callable[[], object]:
+        found = [reader.text() for _ in range(count)]
+        return lambda: self._strings.extend(found)
+
+    def _read_annotation_paths(self, reader: _Reader, count: int) -> Callable[[], object]:
+        found = [reader.text() for _ in range(count)]
+        return lambda: self._annotation_paths.extend(found)
+
+    def _read_annotation_ends(self, reader: _Reader, count: int) -> Callable[[], object]:
+        found = [reader.take(_END) for _ in range(count)]
+        return lambda: self._annotation_ends.extend(found)
+
+    def _read_details(self, reader: _Reader, count: int) -> Callable[[], object]:
+        found = [json.loads(reader.text()) for _ in range(count)]
+        return lambda: self._details.extend(found)
+
+    def _read_rows(self, reader: _Reader, count: int) -> Callable[[], object]:
+        table, key = reader.text(), reader.take(_KEY)
+        rows = reader.rows(self._layouts[table], count)
+        return lambda: self._rows[table].append((key, rows))
+
+    def capture(self, bytes_cut: int) -> Capture:
+        """What a source would have handed over, had the step ended with the last thing that is here."""
+        tables = {table: self._columns(table) for table in SCHEMA}
+        strings = [*self._strings]
+        self._name_calls(tables["api_calls"], strings)
+        self._end_annotations(tables["annotations"], strings)
+        start_ns = self._numbers["clock.cupti_start_ns"]
+        times = [columns[side] for columns in tables.values() for side in ("start_ns", "end_ns") if side in columns]
+        stop_ns = max(start_ns, *(int(column.max(initial=start_ns)) for column in times))
+        return {
+            "tables": tables,
+            "strings": strings,
+            "counters": {
+                **{name: value for name, value in self._numbers.items() if "." not in name},
+                "interrupted": 1,
+                "journal_bytes_cut": bytes_cut,
+            },
+            "clock": {
+                "cupti_start_ns": start_ns,
+                "cupti_stop_ns": stop_ns,
+                "wall_start_ns": self._numbers["clock.wall_start_ns"],
+                "wall_stop_ns": self._numbers["clock.wall_start_ns"] + stop_ns - start_ns,
+                "uncertainty_ns": self._numbers["clock.uncertainty_ns"],
+            },
+            "environment": self._environment(),
+            "details": self._details,
+        }
+
+    def _environment(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"source": "native"}
+        for name, value in {**self._numbers, **self._texts}.items():
+            room, _, rest = name.partition(".")
+            if room == "environment":
+                found[rest] = value
+        for flag in ("simulated", "shared_subscription"):
+            found[flag] = bool(found.get(flag))
+        devices = (name.partition(".") for name in self._texts)
+        found["devices"] = {int(rest): self._texts[f"device.{rest}"] for room, _, rest in devices if room == "device"}
+        return found
+
+    def _columns(self, table: str) -> dict[str, npt.NDArray[Any]]:
+        parts = self._rows[table]
+        layout = self._layouts[table]
+        columns = {}
+        for column in layout.names or ():
+            dtype = SCHEMA[table][column]
+            values = [rows[column] for _, rows in parts]
+            columns[column] = np.concatenate(values).astype(dtype, casting="equiv") if values else np.zeros(0, dtype)
+        if table in ACTIVITY_TABLES:
+            counts = [len(rows) for _, rows in parts]
+            for at, column in enumerate(_KEY_COLUMNS):
+                columns[column] = np.repeat(np.array([key[at] for key, _ in parts], "u4"), counts)
+        if "name_id" in columns and table != "annotations" and (columns["name_id"] >= len(self._strings)).any():
+            raise ValueError(f"a name of {table} is missing")
+        return columns
+
+    def _name_calls(self, calls: dict[str, npt.NDArray[Any]], strings: list[str]) -> None:
+        """Give API calls the names that the library had for them."""
+        number = calls["domain"].astype("u8") << np.uint64(32) | calls["callback_id"]
+        known, where = np.unique(number, return_inverse=True)
+        first = len(strings)
+        for each in known.tolist():
+            domain, callback = each >> 32, each & 0xFFFFFFFF
+            strings.append(self._callback_names.get((domain, callback), f"callback {callback}"))
+        calls["name_id"] = (first + where).astype("u4")
+
+    def _end_annotations(self, annotations: dict[str, npt.NDArray[Any]], strings: list[str]) -> None:
+        """Put ends to the annotations that were told before they ended; name them."""
+        if self._annotation_ends:
+            rows, ends = zip(*self._annotation_ends, strict=True)
+            annotations["end_ns"][np.array(rows, "i8")] = ends
+        if (annotations["name_id"] >= len(self._annotation_paths)).any():
+            raise ValueError("the name of an annotation is missing")
+        annotations["name_id"] = (annotations["name_id"] + len(strings)).astype("u4")
+        strings += self._annotation_paths
+
+
+class _Reader:
+    """The items of one block, one after the other."""
+
+    def __init__(self, data: bytes, at: int, end: int) -> None:
+        self._data, self._at, self._end = data, at, end
+
+    def take(self, kind: struct.Struct) -> tuple[Any, ...]:
+        return kind.unpack(self._bytes(kind.size))
+
+    def text(self) -> str:
+        # Kernel names are bytes of the program's choosing.
+        return self._bytes(self.take(_U32)[0]).decode("utf-8", "backslashreplace")
+
+    def rows(self, layout: np.dtype[Any], count: int) -> npt.NDArray[Any]:
+        return np.frombuffer(self._data, layout, count, self._pass(count * layout.itemsize))
+
+    def _bytes(self, count: int) -> bytes:
+        begin = self._pass(count)
+        return self._data[begin : self._at]
+
+    def _pass(self, count: int) -> int:
+        """Go on by ``count`` bytes; return where they begin."""
+        begin, self._at = self._at, self._at + count
+        if self._at > self._end:
+            raise ValueError(f"the block ends before the bytes at {begin}")
+        return begin

@@ -1,0 +1,236 @@
+"""What was seen, kept and lost in one recording, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from collector.text.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from collector.protos import Provenance
+
+    Columns = Mapping[str, npt.NDArray[Any]]
+
+_LAUNCH_PREFIXES = ("cuLaunch", "cudaLaunch", "cuGraphLaunch", "cudaGraphLaunch")
+_NOT_LAUNCHES = ("cuLaunchHostFunc", "cudaLaunchHostFunc")
+_CAPTURE_BEGIN = ("cudaStreamBeginCapture", "cuStreamBeginCapture")
+_CAPTURE_END = ("cudaStreamEndCapture", "cuStreamEndCapture")
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The account of one recording. Every figure is a count unless its name says bytes or ns."""
+
+    launches_seen: int = 0
+    """Kernel and graph launches called by the host: distinct correlation ids (runtime and driver share one)."""
+    launches_matched: int = 0
+    """Launches that at least one kept or set-apart activity belongs to."""
+    launches_failed: int = 0
+    """Launches whose call returned an error; nothing ran."""
+    launches_captured: int = 0
+    """Launches made while a CUDA graph was being captured; they run when the graph is launched."""
+    launches_without_kernel: int = 0
+    """Launches that succeeded and of which no activity was recorded."""
+    kernels: int = 0
+    """Kernels in the recording; like the three below, without those set apart."""
+    kernels_without_launch: int = 0
+    """Kernels whose launch was not seen, while API calls were being recorded."""
+    memcpys: int = 0
+    memsets: int = 0
+    api_calls: int = 0
+    synchronizations: int = 0
+    overheads: int = 0
+    memory_operations: int = 0
+    annotations: int = 0
+    external_correlations: int = 0
+    correlations_unmatched: int = 0
+    """External correlation records of ours that name no known annotation."""
+    annotations_mixed: int = 0
+    """How often an annotation was entered or left while another task's was the innermost of its thread."""
+    invalid_timestamps: int = 0
+    """Rows set apart in ``Recording.invalid``: start or end 0, or end before start."""
+    early: int = 0
+    """Rows set apart in ``Recording.early``: they start before the step did."""
+    late: int = 0
+    """Rows set apart in ``Recording.late``: they end after the step did."""
+    records_decoded: int = 0
+    records_dropped: int = 0
+    """Records that CUPTI itself says it dropped."""
+    records_unknown_kind: int = 0
+    """Records of a kind that was not asked for or is not known."""
+    buffers_requested: int = 0
+    buffers_completed: int = 0
+    buffers_declined: int = 0
+    """Requests that no buffer was left for; their records are lost."""
+    buffers_outstanding: int = 0
+    """Buffers that CUPTI had not given back when the step ended."""
+    bytes_completed: int = 0
+    bytes_unparsed: int = 0
+    """Bytes at the end of buffers that could not be read as records."""
+    bytes_discarded: int = 0
+    """Bytes thrown away because no buffer was left and the CUPTI version may not be told so (before 12.9)."""
+    decode_cpu_ns: int = 0
+    """Processor time spent reading records."""
+    callback_calls: int = 0
+    untraced: int = 0
+    """1: nothing was traced; `collector.Session.unavailable` says why."""
+    nothing_recorded: int = 0
+    """1: the step was traced and no activity at all was recorded in it."""
+    open_at_exit: int = 0
+    """1: the step was ended by the end of the interpreter."""
+    interrupted: int = 0
+    """1: this is the journal of a step that had not ended."""
+    tables_cut_off: int = 0
+    """Tables that are missing because the recording's file is cut off."""
+    source_counters: Mapping[str, int] = field(default_factory=dict)
+    """What the source counted beyond these."""
+    unread: Mapping[str, int] = field(default_factory=dict)
+    """What is missing or mended of the file that the step was read from -> how many; empty: all of it was read."""
+
+    @property
+    def out_of_window(self) -> int:
+        """Rows set apart because they are not inside the step."""
+        return self.early + self.late
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing that belongs to the step is known to be missing."""
+        return not self.losses()
+
+    def losses(self) -> list[str]:
+        """One line for each way in which something was lost; empty when nothing was."""
+        return [line for _, line in self.explained_losses()]
+
+    def record_losses(self) -> list[str]:
+        """The `losses` except ``nothing_recorded``, which is no loss in a test that uses no GPU."""
+        return [line for name, line in self.explained_losses() if name != "nothing_recorded"]
+
+    def explained_losses(self) -> list[tuple[str, str]]:
+        """The field that counts each loss, and the line of `losses`."""
+        own = [(name, counted(text, count)) for name, text in LOSSES.items() if (count := getattr(self, name))]
+        return own + [("unread", line) for line in self.unread_lines()]
+
+    def unread_lines(self) -> list[str]:
+        """The part of `losses` that concerns the file from which the step was read: missing and mended content."""
+        return [_UNREAD.format(what, count) for what, count in sorted(self.unread.items())]
+
+    def as_dict(self) -> dict[str, int]:
+        """Every figure by name, the source's own ones last, in a fixed order; without `unread`."""
+        own = {name: getattr(self, name) for name in self._own_figures()}
+        return own | dict(sorted(self.source_counters.items()))
+
+    @classmethod
+    def from_dict(cls, figures: Mapping[str, int]) -> Ledger:
+        """The ledger that `as_dict` was called on."""
+        names = cls._own_figures()
+        own: dict[str, Any] = {name: int(value) for name, value in figures.items() if name in names}
+        others = {name: int(value) for name, value in sorted(figures.items()) if name not in names}
+        return cls(source_counters=others, **own)
+
+    @classmethod
+    def of(cls, provenance: Provenance) -> Ledger:
+        """The ledger of a step that was read from a file, or that came as a message."""
+        return replace(cls.from_dict(provenance.ledger), unread=dict(provenance.unread))
+
+    @classmethod
+    def _own_figures(cls) -> list[str]:
+        """The fields that are one figure each, in order."""
+        return [item.name for item in fields(cls) if item.name not in ("source_counters", "unread")]
+
+
+LOSSES = {
+    "untraced": "nothing was traced",
+    "nothing_recorded": "nothing was recorded: no activity of the kinds asked for happened in this process",
+    "open_at_exit": "the step was still open when the interpreter ended, and ends there",
+    "interrupted": "this is the journal of a step that had not ended: what had not reached it is missing",
+    "tables_cut_off": "{} table[|s] [is|are] missing: the recording's file is cut off",
+    "records_dropped": "CUPTI dropped {} record[|s]: make more or larger buffers (max_buffers, buffer_bytes)",
+    "buffers_declined": "{} buffer request[|s] [was|were] declined: raise max_buffers",
+    "bytes_discarded": "{} byte[|s] of records [was|were] discarded for want of buffers: raise max_buffers",
+    "buffers_outstanding": "{} buffer[|s] had not come back when the step ended: raise timeout_ms, keep synchronize on",
+    "bytes_unparsed": "{} byte[|s] of buffers could not be read as records",
+    "records_unknown_kind": "{} record[|s] [is|are] of a kind this version does not know",
+    "invalid_timestamps": "{} activit[y|ies] [has|have] no usable time (CUPTI gave 0, or an end before the start)",
+    "early": "{} activit[y|ies] start[s|] before the step and [is|are] kept apart",
+    "late": "{} activit[y|ies] end[s|] after the step and [is|are] kept apart",
+    "launches_without_kernel": "{} launch[|es] succeeded but no activity of [it|theirs] was recorded",
+    "kernels_without_launch": "{} kernel[|s] belong[s|] to no launch that was seen",
+    "correlations_unmatched": "{} launch[|es] carr[ies|y] an annotation that is not known",
+    "annotations_mixed": "tasks or generators took turns inside annotations of one thread ({} time[|s]): launches may "
+    "carry another's name. Decorate the coroutine with annotate(), instead of a with block around an await",
+}
+"""Field -> the line that explains it. A field that is not here is no loss whatever its value."""
+_UNREAD = "{} in the file that the step was read from: {}"
+
+
+class LaunchFates(NamedTuple):
+    """What became of each launch of a step: one row for each correlation id."""
+
+    launched_at: npt.NDArray[np.int64]
+    """When it was called, CUPTI's ns."""
+    matched: npt.NDArray[np.bool_]
+    failed: npt.NDArray[np.bool_]
+    captured: npt.NDArray[np.bool_]
+
+    @property
+    def without_activity(self) -> npt.NDArray[np.bool_]:
+        """Those that succeeded, and of which nothing was recorded."""
+        return ~(self.matched | self.failed | self.captured)
+
+    @classmethod
+    def of(cls, activities: Sequence[Columns], api_calls: Columns, strings: Sequence[str]) -> LaunchFates:
+        """Hold launches against activities; for the arguments see `reconcile`."""
+        launching = _ids_starting_with(strings, _LAUNCH_PREFIXES, but_not=_NOT_LAUNCHES)
+        is_launch = np.isin(api_calls["name_id"], launching)
+        launches, first = np.unique(api_calls["correlation_id"][is_launch], return_index=True)
+        launched_at = api_calls["start_ns"][is_launch][first]
+        matched = np.isin(launches, np.concatenate([columns["correlation_id"] for columns in activities]))
+        failed = ~matched & np.isin(launches, api_calls["correlation_id"][is_launch & (api_calls["return_value"] != 0)])
+        captured = ~matched & ~failed & _inside_capture(launched_at, api_calls, strings)
+        return cls(launched_at, matched, failed, captured)
+
+
+def reconcile(
+    activities: Sequence[Columns], kernels: Columns, api_calls: Columns, strings: Sequence[str]
+) -> dict[str, int]:
+    """Hold launches against activities; return the ledger's launch figures by name.
+
+    Args:
+        activities: kernels, memcpys and memsets, with the rows that were set apart.
+        kernels: the kernels among them.
+        api_calls: every API call, with the rows that were set apart.
+        strings: what ``name_id`` indexes.
+    """
+    fates = LaunchFates.of(activities, api_calls, strings)
+    known = api_calls["correlation_id"]
+    orphans = ~np.isin(kernels["correlation_id"], known) if len(known) else np.zeros(0, bool)
+    return {
+        "launches_seen": len(fates.launched_at),
+        "launches_matched": int(fates.matched.sum()),
+        "launches_failed": int(fates.failed.sum()),
+        "launches_captured": int(fates.captured.sum()),
+        "launches_without_kernel": int(fates.without_activity.sum()),
+        "kernels_without_launch": int(orphans.sum()),
+    }
+
+
+def _ids_starting_with(
+    strings: Sequence[str], prefixes: tuple[str, ...], but_not: tuple[str, ...] = ()
+) -> npt.NDArray[np.uint32]:
+    found = [i for i, text in enumerate(strings) if text.startswith(prefixes) and not text.startswith(but_not or "\0")]
+    return np.array(found, np.uint32)
+
+
+def _inside_capture(times_ns: npt.NDArray[Any], api_calls: Columns, strings: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Which times lie where some stream was being captured; threads do not matter, as captures may span them."""
+    ids = api_calls["name_id"]
+    begins = np.sort(api_calls["end_ns"][np.isin(ids, _ids_starting_with(strings, _CAPTURE_BEGIN))])
+    ends = np.sort(api_calls["start_ns"][np.isin(ids, _ids_starting_with(strings, _CAPTURE_END))])
+    return np.searchsorted(begins, times_ns, side="right") > np.searchsorted(ends, times_ns, side="right")

@@ -1,0 +1,68 @@
+"""When in a step something was lost, as far as that can be told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.recording.ledger import LaunchFates
+from collector.recording.schema import ACTIVITY_TABLES
+from collector.sources import ANNOTATION_EXTERNAL_KIND
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from collector.recording.recording import Recording
+
+PLACES = 100
+"""Equal parts of the step; of the losses of one kind in one part the first one's time is told."""
+
+
+def times_of_losses(recording: Recording) -> dict[str, list[int]]:
+    """Return, by the ledger's field, when losses happened: CUPTI's time in ns, in order, at most `PLACES` each.
+
+    A launch without activity is lost when it was called, as is an activity without a usable time; one that belongs to
+    no call, or ends after the step, when it starts. What only CUPTI or the buffers lost has no known time, and what
+    began before the step lies outside it: these fields are missing.
+    """
+    calls = recording.api_calls
+    fates = LaunchFates.of(
+        [_with_those_apart(recording, name) for name in ACTIVITY_TABLES], calls.columns, recording.strings
+    )
+    kernels = recording.kernels
+    external = recording.external_correlations.where(external_kind=ANNOTATION_EXTERNAL_KIND)
+    known = _with_those_apart(recording, "annotations")["external_id"]
+    nameless = external.correlation_id[~np.isin(external.external_id, known)]
+    found = {
+        "launches_without_kernel": fates.launched_at[fates.without_activity],
+        "invalid_timestamps": np.concatenate(
+            [_called_at(recording, getattr(recording.invalid, name).correlation_id) for name in ACTIVITY_TABLES]
+        ),
+        "late": np.concatenate([getattr(recording.late, name).start_ns for name in ACTIVITY_TABLES]),
+        "kernels_without_launch": kernels.start_ns[~np.isin(kernels.correlation_id, calls.correlation_id)]
+        if len(calls)
+        else np.zeros(0, np.int64),
+        "correlations_unmatched": _called_at(recording, nameless),
+    }
+    clock = recording.clock
+    thinned = {name: _thinned(times, clock.cupti_start_ns, clock.cupti_stop_ns) for name, times in found.items()}
+    return {name: times for name, times in thinned.items() if times}
+
+
+def _called_at(recording: Recording, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """When the calls with these ids began, of those that were seen."""
+    rows = recording.launch_rows(correlation_ids)
+    return np.asarray(recording.api_calls.start_ns[rows[rows >= 0]])
+
+
+def _with_those_apart(recording: Recording, name: str) -> dict[str, npt.NDArray[Any]]:
+    parts = [getattr(part, name).columns for part in (recording, recording.invalid, recording.early, recording.late)]
+    return {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}
+
+
+def _thinned(times_ns: npt.NDArray[Any], start_ns: int, stop_ns: int) -> list[int]:
+    inside = np.sort(times_ns[(times_ns >= start_ns) & (times_ns <= stop_ns)])
+    part = (inside - start_ns) * PLACES // max(stop_ns - start_ns + 1, 1)
+    _, first = np.unique(part, return_index=True)
+    return [int(time) for time in inside[first]]

@@ -1,0 +1,348 @@
+"""A recording: what one session saw, as immutable columns, with its ledger and its clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.recording.annotation_details import Details
+from collector.recording.ledger import LOSSES, Ledger, reconcile
+from collector.recording.schema import ACTIVITY_TABLES, COLUMNS_ON_REQUEST, SCHEMA, TABLES_ON_REQUEST
+from collector.recording.table import Table
+from collector.sources import ANNOTATION_EXTERNAL_KIND
+from collector.text.library_path import portable
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping
+
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from collector.sources import Capture
+
+__all__ = ["SCHEMA", "Clock", "Recording", "Tables"]
+
+_ORDER = ("device_id", "context_id", "stream_id", "start_ns", "end_ns", "thread_id", "correlation_id", "external_id")
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How CUPTI's time relates to the wall clock, and the window of the step. All in ns."""
+
+    cupti_start_ns: int
+    """CUPTI's time when the step began; what is recorded before it does not belong to the step."""
+    cupti_stop_ns: int
+    """CUPTI's time when the step ended."""
+    wall_start_ns: int
+    """Wall clock (since the epoch) at ``cupti_start_ns``."""
+    wall_stop_ns: int
+    """Wall clock at ``cupti_stop_ns``."""
+    uncertainty_ns: int
+    """How far apart the two clocks may have been read."""
+
+    @property
+    def offset_ns(self) -> int:
+        """Add it to a CUPTI time to get wall time; signed.
+
+        CUPTI counts in wall time on Linux, so an offset that the uncertainty of reading two clocks explains is none.
+        """
+        offset = self.wall_start_ns - self.cupti_start_ns
+        return 0 if abs(offset) <= self.uncertainty_ns else offset
+
+    @property
+    def window_ns(self) -> int:
+        """Length of the step."""
+        return self.cupti_stop_ns - self.cupti_start_ns
+
+
+@dataclass(frozen=True)
+class Tables:
+    """One `Table` per kind of activity; the columns are in `collector.recording.schema.SCHEMA`."""
+
+    kernels: Table
+    memcpys: Table
+    memsets: Table
+    api_calls: Table
+    external_correlations: Table
+    synchronizations: Table
+    overheads: Table
+    memory_operations: Table
+    annotations: Table
+
+    def __len__(self) -> int:
+        """Rows in all tables together."""
+        return sum(len(getattr(self, item.name)) for item in fields(self))
+
+
+class Recording:
+    """What one session saw. Immutable; made by `from_capture`, `load` or a session.
+
+    The tables of `Tables` are attributes (``recording.kernels``) and hold what lies within the step, ordered by
+    device, context, stream and time. Rows that do not are kept, in the same tables, under `invalid`, `early`
+    and `late`; the ledger counts them.
+    """
+
+    kernels: Table
+    memcpys: Table
+    memsets: Table
+    api_calls: Table
+    external_correlations: Table
+    synchronizations: Table
+    overheads: Table
+    memory_operations: Table
+    annotations: Table
+
+    def __init__(
+        self,
+        parts: tuple[Tables, Tables, Tables, Tables],
+        strings: tuple[str, ...],
+        clock: Clock,
+        ledger: Ledger,
+        counters: Mapping[str, int],
+        environment: Mapping[str, Any],
+        details: Iterable[Details] = (),
+    ) -> None:
+        """Hold the parts (kept, invalid, early, late) as they are; see `from_capture` for the way to make one."""
+        self._tables, self.invalid, self.early, self.late = parts
+        for item in fields(Tables):
+            setattr(self, item.name, getattr(self._tables, item.name))
+        self.strings = strings
+        """What every ``name_id`` indexes."""
+        self.clock = clock
+        self.ledger = ledger
+        self.counters = MappingProxyType(dict(counters))
+        """What the source counted, as it said it."""
+        self.environment = MappingProxyType(dict(environment))
+        """Driver, libcupti, devices, simulated, source."""
+        self.details = tuple(details)
+        """What was said of annotations: ``annotations.details_id`` less 1 indexes this, 0 stands for nothing."""
+        self._frozen = True
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if getattr(self, "_frozen", False):
+            raise AttributeError(f"a recording cannot be changed: {name}")
+        super().__setattr__(name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Recording.from_capture, (self.to_capture(),)
+
+    def __repr__(self) -> str:
+        kept = {item.name: len(getattr(self, item.name)) for item in fields(Tables)}
+        return f"<Recording {', '.join(f'{name}: {count}' for name, count in kept.items() if count) or 'empty'}>"
+
+    @property
+    def out_of_window(self) -> Tables:
+        """The rows of `early` and `late` together."""
+        return Tables(*(_joined([part, late]) for part, late in zip(_each(self.early), _each(self.late), strict=True)))
+
+    @classmethod
+    def from_capture(cls, capture: Capture) -> Recording:
+        """Sort a source's columns, set apart what is not part of the step, and balance the ledger.
+
+        Raises:
+            ValueError: the capture does not follow the schema; a bug of the source.
+        """
+        strings = tuple(capture["strings"])
+        clock = Clock(**{item.name: int(capture["clock"][item.name]) for item in fields(Clock)})
+        columns = {name: _checked(name, capture["tables"].get(name)) for name in SCHEMA}
+        _close_annotations(columns["annotations"], clock)
+        split = [_split(name, values, clock, strings) for name, values in columns.items()]
+        kept, invalid, early, late = (Tables(*tables) for tables in zip(*split, strict=True))
+        counters = {name: int(value) for name, value in capture["counters"].items()}
+        ledger = _balance(columns, kept, (len(invalid), len(early), len(late)), counters, strings)
+        details = [Details.from_fields(each) for each in capture.get("details", ())]
+        if (columns["annotations"]["details_id"] > len(details)).any():
+            raise ValueError("an annotation's details_id points beyond the capture's details")
+        environment = dict(capture["environment"])
+        if isinstance(path := environment.get("cupti_path"), str):
+            environment["cupti_path"] = portable(path)  # it goes into whatever is made of the recording
+        return cls((kept, invalid, early, late), strings, clock, ledger, counters, environment, details)
+
+    def to_capture(self) -> Capture:
+        """The recording as a source would hand it over: every row, those set apart included."""
+        parts = (self._tables, self.invalid, self.early, self.late)
+        return {
+            "tables": {name: _joined([getattr(part, name) for part in parts]).columns for name in SCHEMA},
+            "strings": list(self.strings),
+            "counters": dict(self.counters),
+            "clock": {item.name: getattr(self.clock, item.name) for item in fields(Clock)},
+            "environment": dict(self.environment),
+            "details": self.details,
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the recording to ``path`` in the format of its suffix, whole or not at all.
+
+        Only ``.gpurec`` holds all of it: that file `load` gives back. See `collector.recording.gpurec`.
+
+        Raises:
+            collector.UnknownFormatError: the suffix says no format.
+            collector.OutputError: the file cannot be written.
+        """
+        from collector.formats.outputs import RecordingAsStep, output_of
+
+        output_of(Path(path))(RecordingAsStep(self), Path(path))
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Recording:
+        """Read a recording that `save` wrote. Raises `collector.InvalidFileError` for anything else."""
+        from collector.recording.gpurec import load_recording
+
+        return load_recording(path)
+
+    def to_arrow(self) -> dict[str, pa.Table]:
+        """Every table by name as a pyarrow table, names as dictionaries. Needs pyarrow."""
+        return {item.name: getattr(self, item.name).to_arrow() for item in fields(Tables)}
+
+    def launch_rows(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """For each correlation id the row in ``api_calls`` of the call that caused it, -1 where none was seen.
+
+        A runtime call and the driver call inside it share an id; the outer one, which starts first, is the answer.
+        """
+        return _look_up(correlation_ids, *self._launches)
+
+    def annotation_ids(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """For each correlation id the ``strings`` index of the annotation it was launched under, -1 where none."""
+        return _look_up(correlation_ids, *self._annotated)
+
+    def annotations_of(self, table: Table) -> list[str]:
+        """For each row of ``table`` the path it was launched under, ``""`` where there was none."""
+        return [self.strings[index] if index >= 0 else "" for index in self.annotation_ids(table.correlation_id)]
+
+    @cached_property
+    def _launches(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        # api_calls are in order of time, so the first row of each id is the outer call.
+        return np.unique(self.api_calls.correlation_id, return_index=True)
+
+    @cached_property
+    def _annotated(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Correlation ids in order, and the name of the annotation each was launched under."""
+        parts = (self._tables, self.invalid, self.early, self.late)
+        known = _joined([part.annotations for part in parts])
+        external = self.external_correlations.where(external_kind=ANNOTATION_EXTERNAL_KIND)
+        by_id = np.argsort(known.external_id, kind="stable")
+        rows = _look_up(external.external_id, known.external_id[by_id], by_id)
+        found = external.correlation_id[rows >= 0]
+        ids, first = np.unique(found, return_index=True)
+        return ids, known.name_id[rows[rows >= 0]][first]
+
+
+def _each(tables: Tables) -> list[Table]:
+    return [getattr(tables, item.name) for item in fields(Tables)]
+
+
+def _joined(parts: list[Table]) -> Table:
+    filled = [part for part in parts if len(part)]
+    if len(filled) < 2:
+        return filled[0] if filled else parts[0]
+    columns = {name: np.concatenate([part.columns[name] for part in filled]) for name in parts[0].columns}
+    return Table(parts[0].name, columns, parts[0]._strings)
+
+
+def _look_up(wanted: npt.NDArray[Any], keys: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """The value beside each wanted key, -1 where it is missing. ``keys`` are sorted; key 0 stands for none."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where((keys[at] == wanted) & (wanted != 0), values[at].astype(np.int64), -1)
+
+
+def _checked(name: str, columns: Mapping[str, npt.NDArray[Any]] | None) -> dict[str, npt.NDArray[Any]]:
+    schema = SCHEMA[name]
+    if columns is None and name in TABLES_ON_REQUEST:
+        return {column: np.zeros(0, dtype) for column, dtype in schema.items()}
+    if columns is not None:
+        rows = len(columns.get("start_ns", ()))
+        columns = {
+            **{column: np.zeros(rows, schema[column]) for table, column in COLUMNS_ON_REQUEST if table == name},
+            **columns,
+        }
+    if columns is None or set(columns) != set(schema):
+        raise ValueError(f"the capture's table {name} has not the columns of the schema")
+    arrays = {column: np.asarray(columns[column]) for column in schema}
+    wrong = [column for column, dtype in schema.items() if arrays[column].dtype != np.dtype(dtype)]
+    if wrong:
+        raise ValueError(f"column {name}.{wrong[0]} is {arrays[wrong[0]].dtype}, not {schema[wrong[0]]}")
+    if len({values.shape for values in arrays.values()}) != 1 or next(iter(arrays.values())).ndim != 1:
+        raise ValueError(f"the columns of table {name} differ in length")
+    return arrays
+
+
+def _close_annotations(annotations: dict[str, npt.NDArray[Any]], clock: Clock) -> None:
+    """Let an annotation that was still open when the step ended end with it."""
+    still_open = (annotations["end_ns"] == 0) & (annotations["start_ns"] > 0)
+    if still_open.any():
+        annotations["end_ns"] = np.where(still_open, clock.cupti_stop_ns, annotations["end_ns"])
+
+
+def _split(
+    name: str, columns: dict[str, npt.NDArray[Any]], clock: Clock, strings: tuple[str, ...]
+) -> tuple[Table, Table, Table, Table]:
+    """Return the table's rows in order: within the step, with impossible times, before it, after it."""
+    order = _order(columns)
+    if order is not None:
+        columns = {column: values[order] for column, values in columns.items()}
+    table = Table(name, columns, strings)
+    if "start_ns" not in columns:
+        return table, table[:0], table[:0], table[:0]
+    start = columns["start_ns"]
+    end = columns.get("end_ns", start)
+    invalid = (start <= 0) | (end <= 0) | (end < start)
+    early = ~invalid & (start < clock.cupti_start_ns)
+    late = ~invalid & ~early & (end > clock.cupti_stop_ns)
+    apart = invalid | early | late
+    if not apart.any():
+        return table, table[:0], table[:0], table[:0]
+    return table[~apart], table[invalid], table[early], table[late]
+
+
+def _order(columns: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64] | None:
+    """The permutation that brings rows into the order of `_ORDER`, None if they are in it already."""
+    names = [name for name in _ORDER if name in columns]
+    if "start_ns" in columns and "end_ns" not in columns:
+        names.insert(0, "start_ns")  # of a moment, not of a stream: what was allocated here is freed there
+    # Of two calls that start together the longer one encloses the other.
+    keys = [-columns[name] if name == "end_ns" and "stream_id" not in columns else columns[name] for name in names]
+    return None if _is_ordered(keys) else np.lexsort(keys[::-1])
+
+
+def _is_ordered(keys: list[npt.NDArray[Any]], rows_at_once: int = 1 << 16) -> bool:
+    """Whether rows come in the order of ``keys``, first key first. Needs no memory that grows with the rows."""
+    for first in range(0, len(keys[0]) - 1, rows_at_once):
+        part = slice(first, first + rows_at_once + 1)
+        tied = np.ones(len(keys[0][part]) - 1, bool)
+        for key in keys:
+            values = key[part]
+            if (tied & (values[1:] < values[:-1])).any():
+                return False
+            tied &= values[1:] == values[:-1]
+    return True
+
+
+def _balance(
+    columns: Mapping[str, Mapping[str, npt.NDArray[Any]]],
+    kept: Tables,
+    apart: tuple[int, int, int],
+    counters: Mapping[str, int],
+    strings: tuple[str, ...],
+) -> Ledger:
+    activities = [columns[name] for name in ACTIVITY_TABLES]
+    is_empty = not any(len(columns[name]["start_ns"]) for name in SCHEMA if "start_ns" in columns[name])
+    external = columns["external_correlations"]
+    ours = external["external_id"][external["external_kind"] == ANNOTATION_EXTERNAL_KIND]
+    return Ledger.from_dict(
+        {
+            **counters,
+            "nothing_recorded": int(is_empty and not any(counters.get(name) for name in LOSSES)),
+            **{item.name: len(getattr(kept, item.name)) for item in fields(Tables)},
+            **reconcile(activities, columns["kernels"], columns["api_calls"], strings),
+            "correlations_unmatched": int((~np.isin(ours, columns["annotations"]["external_id"])).sum()),
+            **dict(zip(("invalid_timestamps", "early", "late"), apart, strict=True)),
+        }
+    )

@@ -1,0 +1,1 @@
+"""The Python process that this package runs in: its interpreters, its garbage collector, its native modules."""

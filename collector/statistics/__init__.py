@@ -1,0 +1,1 @@
+"""What samples say: intervals, ratios, verdicts."""

@@ -1,0 +1,1 @@
+"""A Recording as TensorFlow's StepStats, and StepStats as wire bytes."""

@@ -1,0 +1,92 @@
+"""What a program said of a recording's annotations, by path: for labels, and for what travels in RunMetadata."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.protos import AnnotationDetails, StackFrame
+from collector.recording.annotation_details import Details, Frame, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.recording.recording import Recording
+
+_NOTHING = Details()
+_LARGEST = 2**63 - 1
+_NOT_IN_LABELS = (", ", "(", ")")
+"""Readers of labels take inputs apart at these: an input that has one in its name is left out of the label."""
+
+
+class Described:
+    """The annotations of one recording."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._strings = recording.strings
+        self._details = recording.details
+        self._pairs: list[tuple[int, int, int]] = []
+        """(name_id, details_id, how often both come together)."""
+        if self._details:
+            table = recording.annotations
+            keys = table.name_id.astype(np.uint64) << np.uint64(32) | table.details_id
+            found, counts = np.unique(keys, return_counts=True)
+            self._pairs = [
+                (*divmod(key, 1 << 32), count) for key, count in zip(found.tolist(), counts.tolist(), strict=True)
+            ]
+        self._by_path = {self._strings[name_id]: name_id for name_id, _, _ in self._pairs}
+
+    @cached_property
+    def consumed(self) -> frozenset[int]:
+        """``name_id`` of the annotations whose results others take."""
+        inputs = (
+            name
+            for name_id, details_id, _ in self._pairs
+            for name in resolve(self._strings[name_id], self._of(details_id).inputs, self._by_path)
+        )
+        return frozenset(self._by_path[name] for name in inputs if name in self._by_path)
+
+    def label(self, name_id: int, details_id: int) -> str:
+        """``timeline_label`` of an annotation, from its columns ``name_id`` and ``details_id``."""
+        details = self._of(details_id)
+        path = self._strings[name_id]
+        return label_of(path, details.op, resolve(path, details.inputs, self._by_path))
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of ``Provenance`` that tell what was said, all runs of an annotation together; {} for nothing."""
+        if not self._details:
+            return {}
+        said: dict[str, AnnotationDetails] = {}
+        frames: dict[Frame, int] = {}
+        runs: dict[str, int] = {}
+        for name_id, details_id, count in self._pairs:
+            path = self._strings[name_id]
+            runs[path] = runs.get(path, 0) + count
+            if details_id:
+                self._add(said.setdefault(path, AnnotationDetails(path=path)), self._of(details_id), count, frames)
+        for path, message in said.items():
+            message.runs = runs[path]
+        return {
+            "annotations": [said[path] for path in sorted(said)],
+            "frames": [StackFrame(**frame._asdict()) for frame in frames],
+        }
+
+    def _add(self, message: AnnotationDetails, details: Details, count: int, frames: dict[Frame, int]) -> None:
+        message.flops = min(message.flops + count * details.flops, _LARGEST)
+        message.num_bytes = min(message.num_bytes + count * details.num_bytes, _LARGEST)
+        message.op = message.op or details.op
+        if not message.inputs:
+            message.inputs.extend(resolve(message.path, details.inputs, self._by_path))
+        if not message.stack:
+            message.stack.extend(frames.setdefault(frame, len(frames)) for frame in details.stack)
+
+    def _of(self, details_id: int) -> Details:
+        return self._details[details_id - 1] if details_id else _NOTHING
+
+
+def label_of(path: str, op: str = "", inputs: Sequence[str] = ()) -> str:
+    """``path = Op(input, …)``, from which TensorFlow's timeline takes the op and the arrows that it shows."""
+    listed = [name for name in inputs if not any(mark in name for mark in _NOT_IN_LABELS)]
+    return f"{path} = {op or path.rstrip('/').rpartition('/')[2] or path}({', '.join(listed)})"

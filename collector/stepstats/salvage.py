@@ -1,0 +1,258 @@
+"""What can be read of StepStats bytes that protobuf refuses: cut off in the middle, or with text that is not UTF-8.
+
+A node is the unit: it is kept whole or left out and counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+from google.protobuf.message import DecodeError, Message
+
+from collector.protos.run_metadata_pb2 import RunMetadata
+from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats
+from collector.stepstats import varint
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+
+NODE_FIELDS = {
+    **dict.fromkeys((1, 6, 7, 8, 11, 12), BYTES),
+    **dict.fromkeys((2, 3, 4, 5, 9, 10, 13, 14, 15, 16, 17, 100001), VARINT),
+}
+"""Number -> wire type of the fields of a NodeExecStats."""
+DEVICE_FIELDS = dict.fromkeys((1, 2, 3), BYTES)
+RUN_METADATA_FIELDS = dict.fromkeys((1, 2, 3, 4, 5, 100001), BYTES)
+NODES_CHECKED = 64
+"""How many nodes of a file `foreign` looks into: other messages give themselves away at once."""
+
+MENDED_TEXTS = "texts that are not UTF-8 (mended)"
+"""Their reason in `Salvaged.skipped`."""
+UNKNOWN_BYTES = "bytes of unknown fields"
+"""The reason that is counted for fields of a broken message which only another program may know."""
+
+_AnyMessage = TypeVar("_AnyMessage", bound=Message)
+
+
+class WireError(ValueError):
+    """Bytes that no protobuf message can hold; `position` counts from the start of the file."""
+
+    def __init__(self, position: int, why: str) -> None:
+        super().__init__(why)
+        self.position = position
+
+
+class Field(NamedTuple):
+    """One field of a message on the wire."""
+
+    number: int
+    wire_type: int
+    start: int
+    """Where its payload starts, from the start of the file."""
+    payload: memoryview
+    whole: bool
+    """False: the file ends inside the payload."""
+
+
+def fields(data: memoryview, start: int = 0) -> Iterator[Field]:
+    """The fields of a message whose first byte is byte `start` of the file. Raises `WireError` at the first bad one."""
+    at = 0
+    while at < len(data):
+        tag_at = at
+        tag, at = _varint(data, at, start)
+        number, wire_type = tag >> 3, tag & 7
+        begin = at
+        if wire_type == VARINT:
+            _, at = _varint(data, at, start)
+        elif wire_type == BYTES:
+            length, begin = _varint(data, at, start)
+            at = begin + length
+        elif wire_type in (FIXED64, FIXED32):
+            at += 8 if wire_type == FIXED64 else 4
+        else:
+            raise WireError(start + tag_at, f"wire type {wire_type} is none that protobuf has here")
+        if not 0 < number < 1 << 29:
+            raise WireError(start + tag_at, f"field number {number} is none that protobuf has")
+        yield Field(number, wire_type, start + begin, data[begin:at], at <= len(data))
+
+
+def _varint(data: memoryview, at: int, start: int) -> tuple[int, int]:
+    try:
+        return varint.decode(data, at)
+    except varint.VarintError as error:
+        raise WireError(start + error.position, str(error)) from None
+
+
+def foreign(data: bytes, is_run_metadata: bool) -> WireError | None:
+    """Why these bytes are some other message, though protobuf may have taken them; None if they may be ours.
+
+    protobuf skips what it does not know, so a graph or an XSpace can pass for a step with strange devices. Here a
+    known field of another wire type, or a message with none of the known fields, says no.
+    """
+    nodes_left = NODES_CHECKED
+
+    def check(message: memoryview, start: int, known: dict[int, int], what: str) -> list[Field]:
+        found = []
+        recognised = len(message) == 0
+        for item in fields(message, start):
+            expected = known.get(item.number)
+            recognised |= expected is not None
+            if expected is not None and item.wire_type != expected:
+                raise WireError(item.start, f"field {item.number} is none that a {what} has")
+            found.append(item)
+            if len(found) > NODES_CHECKED:
+                break
+        if not recognised:
+            raise WireError(start, f"no field that a {what} has")
+        return found
+
+    try:
+        view = memoryview(data)
+        steps = [Field(1, BYTES, 0, view, True)]
+        if is_run_metadata:
+            steps = check(view, 0, RUN_METADATA_FIELDS, "RunMetadata")
+        for step in steps:
+            if step.number != 1:
+                continue
+            for device in check(step.payload, step.start, {1: BYTES}, "StepStats"):
+                for node in check(device.payload, device.start, DEVICE_FIELDS, "DeviceStepStats"):
+                    if node.number == 2 and nodes_left:
+                        nodes_left -= 1
+                        check(node.payload, node.start, NODE_FIELDS, "NodeExecStats")
+    except WireError as error:
+        return error
+    return None
+
+
+PACKET_FIELDS = {10: VARINT, 50: BYTES, 60: BYTES}
+"""Of Perfetto's TracePacket, those that the first packet of a trace has one of: sequence, packed packets, track."""
+_PLANE_NAMES = (b"/host:", b"/device:", b"Task Environment")
+
+
+def only_written(data: bytes) -> str:
+    """What kind of trace that can be written but not be read back these bytes are; ``""`` if they are none."""
+    try:
+        first = next(fields(memoryview(data)), None)
+        inside = list(islice(fields(first.payload), NODES_CHECKED)) if first and first.number == 1 else []
+    except WireError:
+        return ""
+    if any(item.whole and PACKET_FIELDS.get(item.number) == item.wire_type for item in inside):
+        return "a Perfetto trace"
+    if any(item.number == 2 and bytes(item.payload).startswith(_PLANE_NAMES) for item in inside):
+        return "an XSpace profile"
+    return ""
+
+
+@dataclass
+class Salvaged:
+    """What was saved of a broken file."""
+
+    run_metadata: RunMetadata = field(default_factory=RunMetadata)
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Reason -> how many pieces were left out or mended."""
+    error: WireError | None = None
+    """The first thing that was wrong with the wire format, if anything was."""
+
+
+def salvage(data: bytes, is_run_metadata: bool) -> Salvaged:
+    """Keep every whole device and node of `data`; never raises."""
+    saved = Salvaged()
+    view = memoryview(data)
+    if is_run_metadata:
+        for item in _readable(view, 0, saved):
+            if item.number == 1 and item.wire_type == BYTES:
+                _salvage_step(item, saved)
+            elif item.whole and not _merge(saved.run_metadata, encode_field(item)):
+                saved.skipped["unreadable parts beside the step"] += 1
+    else:
+        _salvage_step(Field(1, BYTES, 0, view, True), saved)
+    _drop_unknown_fields(saved)
+    return saved
+
+
+def _drop_unknown_fields(saved: Salvaged) -> None:
+    """A known field of another wire type is kept as an unknown one: `foreign` would refuse what is written."""
+    num_bytes = saved.run_metadata.ByteSize()
+    saved.run_metadata.DiscardUnknownFields()
+    dropped = num_bytes - saved.run_metadata.ByteSize()
+    if dropped:
+        saved.skipped[UNKNOWN_BYTES] += dropped
+
+
+def _salvage_step(step: Field, saved: Salvaged) -> None:
+    for item in _readable(step.payload, step.start, saved):
+        if item.number == 1 and item.wire_type == BYTES:
+            _salvage_device(item, saved.run_metadata.step_stats.dev_stats.add(), saved)
+
+
+def _salvage_device(data: Field, device: DeviceStepStats, saved: Salvaged) -> None:
+    for item in _readable(data.payload, data.start, saved):
+        if item.wire_type != BYTES:
+            saved.skipped["unknown fields"] += 1
+        elif not item.whole:
+            saved.skipped["nodes cut off" if item.number == 2 else "device names cut off"] += 1
+        elif item.number == 1:
+            device.device = _text(item.payload, saved)
+        elif item.number == 2:
+            node = _parse(NodeExecStats(), bytes(item.payload)) or _mend_node(item, saved)
+            if node is None:
+                saved.skipped["unreadable nodes"] += 1
+            else:
+                device.node_stats.append(node)
+        elif item.number == 3 and not _merge(device, encode_field(item)):
+            saved.skipped["unreadable thread names"] += 1
+
+
+def _mend_node(data: Field, saved: Salvaged) -> NodeExecStats | None:
+    """The node with its name and label made UTF-8, or None where that does not help."""
+    mended = bytearray()
+    try:
+        for item in fields(data.payload, data.start):
+            if item.number in (1, 8) and item.wire_type == BYTES:
+                item = item._replace(payload=memoryview(_text(item.payload, saved).encode()))
+            mended += encode_field(item)
+    except WireError as error:
+        saved.error = saved.error or error
+        return None
+    return _parse(NodeExecStats(), bytes(mended))
+
+
+def _readable(data: memoryview, start: int, saved: Salvaged) -> Iterator[Field]:
+    """The fields up to the first bad one, which is noted."""
+    try:
+        for item in fields(data, start):
+            if not item.whole and saved.error is None:
+                missing = item.start - start
+                saved.error = WireError(start + len(data), f"the file ends inside field {item.number} at {missing}")
+            yield item
+    except WireError as error:
+        saved.error = saved.error or error
+
+
+def _text(payload: memoryview, saved: Salvaged) -> str:
+    try:
+        return str(payload, "utf-8")
+    except UnicodeDecodeError:
+        saved.skipped[MENDED_TEXTS] += 1
+        return str(payload, "utf-8", "replace")
+
+
+def _parse(message: _AnyMessage, data: bytes) -> _AnyMessage | None:
+    return message if _merge(message, data) else None
+
+
+def _merge(message: Message, data: bytes) -> bool:
+    try:
+        message.MergeFromString(data)
+    except DecodeError:
+        return False
+    return True
+
+
+def encode_field(item: Field) -> bytes:
+    """The field as it is on the wire, with the length that its payload now has."""
+    length = varint.encode(len(item.payload)) if item.wire_type == BYTES else b""
+    return varint.encode(item.number << 3 | item.wire_type) + length + bytes(item.payload)

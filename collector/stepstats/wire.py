@@ -1,0 +1,113 @@
+"""Telling StepStats from RunMetadata by their bytes, and reading either without trusting it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from collector.errors import InvalidFileError
+from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
+from collector.protos.step_stats_pb2 import StepStats
+from collector.stepstats import varint
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_MALFORMED = -1
+_END = 0
+
+
+def is_run_metadata(data: bytes | bytearray | memoryview) -> bool:
+    """Whether wire bytes are a ``RunMetadata`` rather than a ``StepStats``: the two look alike at their first byte.
+
+    ``StepStats`` holds nothing but devices (field 1), each with a name and nodes; ``RunMetadata`` holds one
+    ``StepStats`` (field 1) and other fields. The first device or step decides, so the cost does not grow with the file.
+    """
+    top = fields_of(memoryview(data))
+    number, first = next(top, (_END, None))
+    if number != 1 or first is None:
+        return number > 1
+    fields = fields_of(first)
+    number, name = next(fields, (_END, None))
+    if number == _END:  # an empty step, or an unnamed device without nodes among others
+        return next(top, (_END, None))[0] != 1
+    if number != 1 or name is None:  # nodes of a device without a name
+        return False
+    following, _ = next(fields, (_END, None))
+    if following in (1, 2, 3):  # a second device; or the first one's nodes or threads
+        return following == 1
+    # Else it is text where it names a device, and a device message where it is the only device of a step.
+    return all(number in (1, 2, 3) and value is not None for number, value in fields_of(name, limit=1))
+
+
+def parse_step(data: bytes | bytearray | memoryview, source: str = "", *, whole: bool | None = None) -> Any:
+    """Parses ``StepStats`` or ``RunMetadata`` bytes; ``source`` names them in the error.
+
+    ``whole`` says that they are a ``RunMetadata`` (True) or a ``StepStats`` (False); None: their first bytes decide.
+
+    Raises:
+        InvalidFileError: the bytes are neither, or end early.
+    """
+    whole = is_run_metadata(data) if whole is None else whole
+    message = RunMetadata() if whole else StepStats()
+    try:
+        message.ParseFromString(bytes(data))
+    except DecodeError as error:
+        from collector.stepstats.salvage import salvage  # it is read more slowly, to say where it is broken
+
+        broken = salvage(bytes(data), whole).error
+        why = f"{broken} (at byte {broken.position})" if broken else str(error)
+        where = f"{source}: " if source else ""
+        raise InvalidFileError(f"{where}not a whole {type(message).__name__} message: {why}") from error
+    return message
+
+
+def provenance_of(data: bytes | bytearray | memoryview) -> Provenance | None:
+    """The provenance in the wire bytes of a ``RunMetadata``, whosever class wrote them; None where there is none.
+
+    Raises:
+        InvalidFileError: it cannot be read.
+    """
+    found = None
+    for number, payload in fields_of(memoryview(data)):
+        if number == RunMetadata.PROVENANCE_FIELD_NUMBER and payload is not None:
+            found = found or Provenance()
+            try:
+                found.MergeFromString(bytes(payload))
+            except DecodeError as error:
+                raise InvalidFileError(
+                    f"not a whole RunMetadata message: its provenance is broken ({error})"
+                ) from error
+    return found
+
+
+def step_stats_of(data: bytes, is_run_metadata: bool) -> StepStats:
+    """The step in whole wire bytes of either message."""
+    return RunMetadata.FromString(data).step_stats if is_run_metadata else StepStats.FromString(data)
+
+
+def fields_of(data: memoryview, limit: int | None = None) -> Iterator[tuple[int, memoryview | None]]:
+    """Field number and, where it has a length, payload (as far as it is there) of each field; ends at rubbish."""
+    position = 0
+    try:
+        while position < len(data) and limit != 0:
+            limit = None if limit is None else limit - 1
+            tag, position = varint.decode(data, position)
+            number, kind = tag >> 3, tag & 7
+            payload = None
+            if kind == _VARINT:
+                _, position = varint.decode(data, position)
+            elif kind == _BYTES:
+                length, position = varint.decode(data, position)
+                payload = data[position : position + length]
+                position += length
+            elif kind in (_FIXED64, _FIXED32):
+                position += 8 if kind == _FIXED64 else 4
+            else:
+                number = 0
+            if number == 0:
+                yield _MALFORMED, None
+                return
+            yield number, payload
+    except varint.VarintError:
+        yield _MALFORMED, None

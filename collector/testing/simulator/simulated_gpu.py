@@ -1,0 +1,682 @@
+"""A GPU that is not there: the simulated libcupti and libcuda, driven from Python.
+
+>>> import collector
+>>> from collector.testing import SimulatedGpu
+>>> with SimulatedGpu(devices=2, cuda="12.4") as gpu:
+...     with collector.trace() as step:
+...         launched = gpu.launch("sgemm", stream=7, duration_ns=12_000, grid=(64, 1, 1), block=(256, 1, 1))
+...         copied = gpu.memcpy("DtoH", 4096, stream=7)
+...         gpu.synchronize()
+>>> len(step.recording.kernels), launched, copied
+(1, 1, 2)
+
+Time is simulated too: it moves only as far as the simulated calls take, so that the same calls give the same
+durations. Kernels of one stream run one after another, streams run side by side, and a kernel is over only once the
+clock has passed its end, which :meth:`SimulatedGpu.synchronize` waits for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from types import TracebackType
+from typing import Any, ClassVar, Literal, Protocol
+
+from collector.errors import CollectorError
+from collector.testing.simulator.operations import (
+    COPY_KINDS,
+    KERNEL,
+    LAUNCHES,
+    MEMCPY,
+    MEMORY_KINDS,
+    MEMSET,
+    PEER_MEMCPY,
+    CopyKind,
+    Launch,
+    MemoryKind,
+    Shape,
+    fill_replayed,
+    memory_kinds,
+    number_of,
+)
+from collector.testing.simulator.simulator_library import (
+    COUNTS,
+    LATENCIES,
+    Activity,
+    Config,
+    Counts,
+    Latency,
+    library_path,
+    load,
+)
+from collector.testing.simulator.simulator_reports import Call, CallbackLatency, Fault, Misuse, Statistics
+
+LIBRARY_VARIABLES = ("COLLECTOR_LIBCUPTI", "COLLECTOR_LIBCUDA")
+
+_MAX_BYTES_PER_NS = 20  # of a copy whose duration is not given
+
+
+def _cuda_number(version: str) -> int:
+    """12040 for ``"12.4"``."""
+    major, _, minor = version.partition(".")
+    if not (major.isdigit() and minor.isdigit()):
+        raise CollectorError(f"{version!r} is not a CUDA version", 'Write it as "12.4"')
+    return int(major) * 1000 + int(minor) * 10
+
+
+class Watcher(Protocol):
+    """A function that is called when a simulated GPU opens or closes, for example by a test runner that traces it."""
+
+    def __call__(self, gpu: SimulatedGpu, opens: bool) -> AbstractContextManager[None]:
+        """The context in which ``gpu`` is opened, or else closed."""
+
+
+class SimulatedGpu:
+    """GPUs without hardware, for tests of programs that trace; a context manager.
+
+    Inside the block ``COLLECTOR_LIBCUPTI`` and ``COLLECTOR_LIBCUDA`` name the simulator, so that
+    :func:`collector.trace` records from it. One can be open in a process at a time. Methods may be called from any
+    thread; each is a call the program makes on that thread.
+
+    Args:
+        devices: How many GPUs; 0 makes ``cuInit`` answer "no device".
+        cuda: Whose CUPTI to play, ``"12.0"`` to ``"13.5"``: its record layouts, functions and habits.
+        api_version: A patch release of it by its ``cuptiGetVersion`` number (``130000``); None: the newest.
+        driver: The driver's CUDA version; None: the same as ``cuda``.
+        start_ns: Where the simulated clock starts; None: at the system's time.
+        api_call_ns: What one CUDA call costs.
+        launch_latency_ns: From the end of a launch to the earliest start on the device.
+        gap_ns: Between two activities of one stream.
+        real_time: Whether the clock runs with real time as well.
+        deliver: Who hands full buffers to the client: the simulator's ``"worker"`` thread, or the ``"caller"`` that
+            filled it.
+        abort_on_fatal: End the process where the real library would crash, instead of counting a misuse.
+        name: The devices' name.
+    """
+
+    _lock = threading.Lock()
+    _active: SimulatedGpu | None = None
+    _watcher: ClassVar[Watcher | None] = None
+
+    def __init__(
+        self,
+        *,
+        devices: int = 1,
+        cuda: str = "13.0",
+        api_version: int | None = None,
+        driver: str | None = None,
+        start_ns: int | None = None,
+        api_call_ns: int = 4_000,
+        launch_latency_ns: int = 2_000,
+        gap_ns: int = 500,
+        real_time: bool = False,
+        deliver: Literal["worker", "caller"] = "worker",
+        abort_on_fatal: bool = False,
+        name: str = "Simulated GPU",
+    ) -> None:
+        self.devices = devices
+        self.cuda = cuda
+        self._config = Config(
+            cuda=_cuda_number(cuda),
+            api_version=api_version or 0,
+            driver_version=0 if driver is None else _cuda_number(driver),
+            devices=devices,
+            start_ns=-1 if start_ns is None else start_ns,
+            api_call_ns=api_call_ns,
+            launch_latency_ns=launch_latency_ns,
+            gap_ns=gap_ns,
+            follow_real_time=real_time,
+            deliver_from_caller=deliver == "caller",
+            abort_on_fatal=abort_on_fatal,
+            device_name=name.encode(),
+        )
+        self._graphs = 0
+        self._environment: dict[str, str | None] = {}
+        self._loaded: ctypes.CDLL | None = None
+
+    @staticmethod
+    def current() -> SimulatedGpu | None:
+        """The one that is open in this process; None: there is none."""
+        return SimulatedGpu._active
+
+    @staticmethod
+    def watch(watcher: Watcher | None) -> Watcher | None:
+        """Let ``watcher(gpu, opens)`` give the context in which each opens or closes; returns the watcher before."""
+        before, SimulatedGpu._watcher = SimulatedGpu._watcher, watcher
+        return before
+
+    def __enter__(self) -> SimulatedGpu:
+        with self._watched(opens=True):
+            self._open()
+        return self
+
+    def _watched(self, *, opens: bool) -> AbstractContextManager[None]:
+        watcher = SimulatedGpu._watcher
+        return nullcontext() if watcher is None else watcher(self, opens)
+
+    def _open(self) -> None:
+        path = library_path()
+        library = load(str(path))
+        with SimulatedGpu._lock:
+            if SimulatedGpu._active is not None:
+                raise CollectorError("a SimulatedGpu is open already", "Close it first: a process can hold one")
+            if library.sim_open(self._config) != 0:
+                raise CollectorError(
+                    f"the simulator knows no CUDA {self.cuda}"
+                    + (f" with CUPTI API version {self._config.api_version}" if self._config.api_version else ""),
+                    "It plays 12.0 to 12.6, 12.8, 12.9 and 13.0 to 13.5",
+                )
+            SimulatedGpu._active = self
+        self._environment = {name: os.environ.get(name) for name in LIBRARY_VARIABLES}
+        os.environ.update(dict.fromkeys(LIBRARY_VARIABLES, str(path)))
+        self._loaded = library
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with self._watched(opens=False):
+            self._close()
+
+    def _close(self) -> None:
+        self._library.sim_close()
+        self._loaded = None
+        for name, value in self._environment.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        with SimulatedGpu._lock:
+            SimulatedGpu._active = None
+
+    @property
+    def _library(self) -> ctypes.CDLL:
+        if self._loaded is None:
+            raise CollectorError("the SimulatedGpu is not open", "Use it inside its with block")
+        return self._loaded
+
+    def _check_device(self, device: int) -> None:
+        if not 0 <= device < self.devices:
+            raise CollectorError(f"there is no device {device}", f"The simulator was opened with {self.devices}")
+
+    def _execute(self, activity: Activity, duration_ns: int, count: int = 1) -> int:
+        if count < 1:
+            raise CollectorError(f"count is {count}", "Launch at least once")
+        correlation = int(self._library.sim_execute(activity, duration_ns, count))
+        if correlation == 0:
+            raise CollectorError(f"context {activity.context} is not one of device {activity.device}")
+        return correlation
+
+    # -- The program's operations ------------------------------------------------------------------------------------
+
+    def launch(
+        self,
+        name: str,
+        *,
+        stream: int = 7,
+        duration_ns: int = 10_000,
+        device: int = 0,
+        context: int | None = None,
+        grid: Shape = (1, 1, 1),
+        block: Shape = (128, 1, 1),
+        cluster: Shape = (1, 1, 1),
+        registers_per_thread: int = 32,
+        static_shared_bytes: int = 0,
+        dynamic_shared_bytes: int = 0,
+        cooperative: bool = False,
+        launch: Launch = "both",
+        count: int = 1,
+    ) -> int:
+        """Launch a kernel, or the same one ``count`` times (in bulk: millions per second).
+
+        Returns:
+            The (first) launch's correlation id.
+
+        Raises:
+            CollectorError: there is no such device, or the simulator is not open.
+        """
+        self._check_device(device)
+        activity = Activity(
+            name=name.encode(),
+            type=KERNEL,
+            launch=number_of(LAUNCHES, launch, "way to launch"),
+            device=device,
+            context=context or 0,
+            stream=stream,
+            grid=grid,
+            block=block,
+            cluster=cluster,
+            registers_per_thread=registers_per_thread,
+            static_shared_bytes=static_shared_bytes,
+            dynamic_shared_bytes=dynamic_shared_bytes,
+            launch_type=1 if cooperative else 0,
+        )
+        return self._execute(activity, duration_ns, count)
+
+    def memcpy(
+        self,
+        kind: CopyKind,
+        num_bytes: int,
+        *,
+        stream: int = 7,
+        duration_ns: int | None = None,
+        device: int = 0,
+        context: int | None = None,
+        src: MemoryKind | None = None,
+        dst: MemoryKind | None = None,
+        asynchronous: bool = True,
+        launch: Launch = "both",
+        count: int = 1,
+    ) -> int:
+        """Copy within one device, or between it and the host.
+
+        Args:
+            kind: The direction.
+            num_bytes: How much.
+            stream: The stream's CUPTI id.
+            duration_ns: How long it takes; None: 1 µs and 20 bytes per ns.
+            device: The device's ordinal.
+            context: The context's id; None: the primary one.
+            src: Kind of the memory read; None: by direction, the host's being pageable.
+            dst: Kind of the memory written; likewise.
+            asynchronous: Whether the call returns before the copy is over.
+            launch: Through which API it is called.
+            count: How often.
+
+        Returns:
+            The (first) call's correlation id.
+        """
+        self._check_device(device)
+        src_kind, dst_kind = memory_kinds(kind, src, dst)
+        activity = Activity(
+            type=MEMCPY,
+            launch=number_of(LAUNCHES, launch, "way to launch"),
+            device=device,
+            context=context or 0,
+            stream=stream,
+            num_bytes=num_bytes,
+            copy_kind=number_of(COPY_KINDS, kind, "copy kind"),
+            src_kind=src_kind,
+            dst_kind=dst_kind,
+            is_async=asynchronous,
+        )
+        return self._execute(activity, _copy_ns(num_bytes, duration_ns), count)
+
+    def memcpy_peer(
+        self,
+        src_device: int,
+        dst_device: int,
+        num_bytes: int,
+        *,
+        stream: int = 7,
+        duration_ns: int | None = None,
+        launch: Launch = "both",
+    ) -> int:
+        """Copy from one device to another; returns the call's correlation id.
+
+        CUPTI records it (MEMCPY2) only while both copy kinds are enabled.
+        """
+        self._check_device(src_device)
+        self._check_device(dst_device)
+        activity = Activity(
+            type=PEER_MEMCPY,
+            launch=number_of(LAUNCHES, launch, "way to launch"),
+            device=src_device,
+            stream=stream,
+            num_bytes=num_bytes,
+            copy_kind=COPY_KINDS["PtoP"],
+            src_kind=MEMORY_KINDS["device"],
+            dst_kind=MEMORY_KINDS["device"],
+            src_device=src_device,
+            dst_device=dst_device,
+            is_async=1,
+        )
+        return self._execute(activity, _copy_ns(num_bytes, duration_ns))
+
+    def memset(
+        self,
+        num_bytes: int,
+        *,
+        value: int = 0,
+        stream: int = 7,
+        duration_ns: int = 1_000,
+        device: int = 0,
+        context: int | None = None,
+        asynchronous: bool = True,
+        launch: Launch = "both",
+    ) -> int:
+        """Fill device memory; returns the call's correlation id."""
+        self._check_device(device)
+        activity = Activity(
+            type=MEMSET,
+            launch=number_of(LAUNCHES, launch, "way to launch"),
+            device=device,
+            context=context or 0,
+            stream=stream,
+            num_bytes=num_bytes,
+            value=value,
+            memory_kind=MEMORY_KINDS["device"],
+            is_async=asynchronous,
+        )
+        return self._execute(activity, duration_ns)
+
+    def launch_graph(
+        self,
+        nodes: Sequence[str | tuple[str, int]],
+        *,
+        stream: int = 7,
+        device: int = 0,
+        graph_id: int | None = None,
+        launch: Launch = "both",
+    ) -> int:
+        """Launch a CUDA graph of kernels, which share one correlation id; returns it.
+
+        Args:
+            nodes: The kernels in their order, each a name or ``(name, duration_ns)``.
+            stream: The stream's CUPTI id.
+            device: The device's ordinal.
+            graph_id: The executable graph's id; None: a new one. Launching an id again is launching that graph again.
+            launch: Through which API it is called.
+        """
+        self._check_device(device)
+        if graph_id is None:
+            self._graphs += 1
+            graph_id = self._graphs
+        pairs = [(node, 10_000) if isinstance(node, str) else node for node in nodes]
+        activities = (Activity * len(pairs))()
+        for activity, (name, _) in zip(activities, pairs, strict=True):
+            activity.name = name.encode()
+            activity.type = KERNEL
+            activity.launch = number_of(LAUNCHES, launch, "way to launch")
+            activity.device = device
+            activity.stream = stream
+            activity.grid[:] = activity.cluster[:] = (1, 1, 1)
+            activity.block[:] = (128, 1, 1)
+        durations = (ctypes.c_int64 * len(pairs))(*(duration for _, duration in pairs))
+        return int(self._library.sim_launch_graph(activities, durations, len(pairs), graph_id))
+
+    def synchronize(self, *, device: int | None = None, stream: int | None = None, launch: Launch = "both") -> None:
+        """Wait until a stream, a device or (by default) every device has done its work."""
+        devices = range(self.devices) if device is None and stream is None else [device or 0]
+        for ordinal in devices:
+            self._check_device(ordinal)
+            self._library.sim_synchronize(
+                ordinal, -1 if stream is None else stream, number_of(LAUNCHES, launch, "way to launch")
+            )
+
+    def query(self, *, stream: int = 7, device: int = 0) -> bool:
+        """Ask, without waiting, whether a stream has done its work."""
+        self._check_device(device)
+        return bool(self._library.sim_query(device, stream))
+
+    def record_event(self, *, stream: int = 7, device: int = 0) -> int:
+        """Record an event after the work a stream has so far; returns the event."""
+        self._check_device(device)
+        return int(self._library.sim_record_event(device, stream))
+
+    def wait_event(self, event: int, *, stream: int = 7, device: int = 0) -> None:
+        """Let a stream's later work wait for an event.
+
+        Raises:
+            CollectorError: no such event was recorded.
+        """
+        self._check_device(device)
+        if self._library.sim_wait_event(device, stream, event) != 0:
+            raise CollectorError(f"there is no event {event}")
+
+    def synchronize_event(self, event: int) -> None:
+        """Wait until an event has happened.
+
+        Raises:
+            CollectorError: no such event was recorded.
+        """
+        if self._library.sim_synchronize_event(event) != 0:
+            raise CollectorError(f"there is no event {event}")
+
+    def api_call(self, runtime: str = "", driver: str = "") -> int:
+        """Make an API call that does nothing on the device, such as ``"cudaGetDevice_v3020"``.
+
+        Args:
+            runtime: A runtime function by CUPTI's name, ``""`` for none.
+            driver: The driver function called (inside it), ``""`` for none.
+
+        Returns:
+            The call's correlation id.
+
+        Raises:
+            CollectorError: the simulator does not know the function.
+        """
+        correlation = int(self._library.sim_api_call(runtime.encode(), driver.encode()))
+        if correlation == 0:
+            raise CollectorError(f"the simulator knows no API call {runtime or driver!r}")
+        return correlation
+
+    def malloc(
+        self,
+        num_bytes: int,
+        *,
+        device: int = 0,
+        kind: Literal["device", "managed", "pinned"] = "device",
+        stream: int | None = None,
+        launch: Launch = "both",
+    ) -> int:
+        """Allocate memory; returns its address, behind which there is nothing.
+
+        Args:
+            num_bytes: How much.
+            device: The device's ordinal.
+            kind: Device memory, managed memory, which is the device's here too, or page-locked host memory.
+            stream: Allocate from the device's pool, in the order of this stream (``cudaMallocAsync``); None: at once.
+            launch: Through which API it is called.
+
+        Raises:
+            CollectorError: the device has not so much left of its 80 GiB, or only device memory comes from pools.
+        """
+        self._check_device(device)
+        if stream is not None and kind != "device":
+            raise CollectorError(f"{kind} memory is not allocated in the order of a stream")
+        number, where = number_of(MEMORY_KINDS, kind, "memory kind"), -1 if stream is None else stream
+        address = int(
+            self._library.sim_allocate(device, num_bytes, number, where, number_of(LAUNCHES, launch, "way to launch"))
+        )
+        if address == 0:
+            raise CollectorError(f"device {device} has no {num_bytes} bytes of memory left")
+        return address
+
+    def free(self, address: int, *, stream: int | None = None, launch: Launch = "both") -> None:
+        """Free what `malloc` allocated; with a ``stream`` in its order (``cudaFreeAsync``).
+
+        Raises:
+            CollectorError: nothing is allocated at ``address``.
+        """
+        way = number_of(LAUNCHES, launch, "way to launch")
+        if self._library.sim_free(address, -1 if stream is None else stream, way) != 0:
+            raise CollectorError(f"nothing is allocated at {address:#x}")
+
+    def overhead(self, kind: int, duration_ns: int = 1_000) -> None:
+        """Spend time in CUPTI or the driver, as an overhead record of a CUpti_ActivityOverheadKind."""
+        self._library.sim_overhead(kind, duration_ns)
+
+    def create_context(self, device: int = 0) -> int:
+        """Create a further context on a device; returns its id, which operations take as ``context``."""
+        self._check_device(device)
+        return int(self._library.sim_create_context(device))
+
+    def reload_module(self, name: str, successor: str) -> None:
+        """Unload kernel ``name`` and load ``successor`` where it was: CUPTI reuses the name's address.
+
+        Call it when no record of ``name`` is undelivered, for example between two traces.
+
+        Raises:
+            CollectorError: ``name`` was never launched, or ``successor`` is longer than 255 bytes.
+        """
+        if self._library.sim_reload_module(name.encode(), successor.encode()) != 0:
+            raise CollectorError(f"{name!r} cannot be replaced by {successor!r} where it is")
+
+    def replay(
+        self,
+        *,
+        kernels: Iterable[Mapping[str, Any]] = (),
+        memcpys: Iterable[Mapping[str, Any]] = (),
+        memsets: Iterable[Mapping[str, Any]] = (),
+        launch: Launch = "both",
+    ) -> int:
+        """Emit recorded activities as they were, in the order of their ends; returns how many.
+
+        Each is a mapping with ``start_ns`` and ``end_ns`` and, if they matter:
+
+        * all: ``device`` (0), ``stream`` (7), ``context`` (None), ``correlation`` (the next), ``graph_id``,
+          ``graph_node_id``, ``launch_start_ns`` and ``launch_end_ns`` (else made up before the activity), ``launch``;
+        * kernels: ``name``, ``grid``, ``block``, ``cluster``, ``registers_per_thread``, ``static_shared_bytes``,
+          ``dynamic_shared_bytes``, ``local_bytes_per_thread``;
+        * memcpys: ``kind``, ``num_bytes``, ``src``, ``dst``, ``asynchronous``; with ``kind`` ``"PtoP"`` also
+          ``src_device`` and ``dst_device``;
+        * memsets: ``num_bytes``, ``value``, ``asynchronous``.
+
+        The first activity of each correlation id comes with its launching API call, made through ``launch``. Open
+        the simulator with ``start_ns`` before the first of all, or they come from before the session.
+
+        Raises:
+            CollectorError: an activity holds an unknown key, or lacks ``start_ns`` or ``end_ns``.
+        """
+        rows = [
+            *((KERNEL, row) for row in kernels),
+            *((MEMCPY, row) for row in memcpys),
+            *((MEMSET, row) for row in memsets),
+        ]
+        for _, row in rows:
+            if "start_ns" not in row or "end_ns" not in row:
+                raise CollectorError(f"an activity to replay lacks start_ns or end_ns: {dict(row)!r}")
+        rows.sort(key=lambda item: (item[1]["end_ns"], item[1]["start_ns"]))
+        activities = (Activity * len(rows))()
+        called: set[int] = set()
+        for activity, (kind, row) in zip(activities, rows, strict=True):
+            fill_replayed(activity, kind, row, launch)
+            if activity.correlation in called:
+                activity.launch = 0
+            elif activity.correlation != 0 and activity.launch != 0:
+                called.add(activity.correlation)
+        self._library.sim_replay(activities, len(rows))
+        return len(rows)
+
+    # -- Time and trouble ----------------------------------------------------------------------------------------------
+
+    @property
+    def now_ns(self) -> int:
+        """The simulated time."""
+        return int(self._library.sim_now())
+
+    def advance(self, ns: int) -> None:
+        """Let the program do something else for a while."""
+        self._library.sim_advance(ns)
+
+    def wait_until_idle(self, timeout_ms: int = 5_000) -> None:
+        """Wait (in real time) until the simulator's thread has handed back every full buffer.
+
+        Raises:
+            CollectorError: it has not within ``timeout_ms``.
+        """
+        if self._library.sim_wait_until_idle(timeout_ms) != 0:
+            raise CollectorError(f"the simulator still held full buffers after {timeout_ms} ms")
+
+    def inject(
+        self, fault: str, *, count: int | None = None, after: int = 0, value: int | None = None, target: str = ""
+    ) -> None:
+        """Arm a fault; :meth:`faults` lists them.
+
+        Args:
+            fault: Its name.
+            count: How often it strikes; None: once, or for good where the table says it is lasting; -1: for good.
+            after: How many occasions pass before.
+            value: What the table says, None: the table's default.
+            target: For ``"error"`` the function that fails, for ``"second_subscriber"`` the other's name.
+
+        Raises:
+            CollectorError: there is no such fault, or no such function.
+        """
+        table = {row.name: row for row in self.faults()}
+        if fault not in table:
+            raise CollectorError(f"the simulator knows no fault {fault!r}", f"One of: {', '.join(table)}")
+        row = table[fault]
+        if fault == "error" and target not in self._functions():
+            raise CollectorError(f"the simulator exports no function {target!r}", "Name the one to fail as target")
+        times = count if count is not None else -1 if row.lasting else 1
+        chosen = row.default_value if value is None else value
+        self._library.sim_inject(fault.encode(), times, after, chosen, target.encode())
+
+    def return_kept_buffers(self) -> None:
+        """Give the client the activity buffers back that the fault ``kept_buffer`` has kept, on the calling thread."""
+        self._library.sim_return_kept_buffers()
+
+    def clear_faults(self) -> None:
+        """Disarm every fault."""
+        self._library.sim_clear_faults()
+
+    def faults(self) -> list[Fault]:
+        """The faults that can be injected, and how often each has struck."""
+        rows: list[Fault] = []
+        meaning, description = ctypes.c_char_p(), ctypes.c_char_p()
+        value, lasting, struck = ctypes.c_int64(), ctypes.c_int(), ctypes.c_uint64()
+        while name := self._library.sim_fault(len(rows), meaning, value, lasting, description, struck):
+            rows.append(
+                Fault(
+                    name.decode(),
+                    (description.value or b"").decode(),
+                    (meaning.value or b"").decode(),
+                    value.value,
+                    bool(lasting.value),
+                    struck.value,
+                )
+            )
+        return rows
+
+    def misuses(self) -> dict[str, Misuse]:
+        """Everything a CUPTI client can do wrong that is noticed, by name, and how often it did."""
+        rows: dict[str, Misuse] = {}
+        description, fatal, counted = ctypes.c_char_p(), ctypes.c_int(), ctypes.c_uint64()
+        while name := self._library.sim_misuse(len(rows), description, fatal, counted):
+            rows[name.decode()] = Misuse((description.value or b"").decode(), bool(fatal.value), counted.value)
+        return rows
+
+    def misuse(self) -> dict[str, int]:
+        """What the CUPTI client did wrong, and how often; empty if nothing."""
+        return {name: row.count for name, row in self.misuses().items() if row.count}
+
+    def _functions(self) -> dict[str, int]:
+        called: dict[str, int] = {}
+        count = ctypes.c_uint64()
+        while name := self._library.sim_function(len(called), count):
+            called[name.decode()] = count.value
+        return called
+
+    def calls(self) -> list[Call]:
+        """The client's CUPTI calls in order, but for those made per record or per operation."""
+        logged: list[Call] = []
+        argument, result = ctypes.c_uint32(), ctypes.c_uint32()
+        while name := self._library.sim_logged_call(len(logged), argument, result):
+            logged.append(Call(name.decode(), argument.value, result.value))
+        return logged
+
+    def statistics(self) -> Statistics:
+        """What was written, delivered and called so far."""
+        counts = Counts()
+        self._library.sim_counts(counts)
+        written = {kind: int(self._library.sim_records_of_kind(kind)) for kind in range(60)}
+        return Statistics(
+            **{name: getattr(counts, name) for name in COUNTS},
+            records={kind: count for kind, count in written.items() if count},
+            calls={name: count for name, count in self._functions().items() if count},
+            request_latency=self._latency(0),
+            complete_latency=self._latency(1),
+        )
+
+    def _latency(self, which: int) -> CallbackLatency:
+        latency = Latency()
+        self._library.sim_callback_latency(which, latency)
+        return CallbackLatency(**{name: getattr(latency, name) for name in LATENCIES})
+
+
+def _copy_ns(num_bytes: int, duration_ns: int | None) -> int:
+    return 1_000 + num_bytes // _MAX_BYTES_PER_NS if duration_ns is None else duration_ns

@@ -1,0 +1,292 @@
+"""Our own picture of a step, as Chrome JSON or a Perfetto trace."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, overload
+
+from collector.errors import InvalidFileError, MissingDependencyError, UnknownFormatError
+from collector.files.atomic_files import atomic_write, packed
+from collector.runtime import backend
+from collector.stepstats.node_times import is_wall_time
+from collector.stepstats.wire import is_run_metadata, parse_step, provenance_of
+from collector.text.wording import counted
+from collector.timeline.picture import PictureOptions, draw
+
+if TYPE_CHECKING:
+    from collector.protos.run_metadata_pb2 import Provenance
+
+Write = Callable[[Any], object]
+
+_WINDOW_START, _WINDOW_END = "start", "end"
+_WHERE_LOST = {"early": _WINDOW_START}
+"""Where in time a loss happened of which no single times are told."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What of a step to draw. Copies in flight and busy streams are counted among what is drawn."""
+
+    devices: str | None = None
+    """Only devices in whose StepStats name (``/gpu:0/stream:7``) this regular expression is found."""
+    names: str | None = None
+    """Only slices in whose short or whole name this regular expression is found."""
+    min_duration_ns: int = 0
+    """Only slices at least as long."""
+    window_ns: tuple[int | None, int | None] = (None, None)
+    """Only slices that overlap this part of the trace: start and end after its first event, either may be open."""
+    max_events: int | None = None
+    """At most this many slices, the longest; the file says what was left out. If anything was, there are no counters:
+    of what is kept alone they would be wrong, and of all they would be as many as the slices left out."""
+    arrows: bool = True
+    """Draw an arrow from each call to each activity it caused."""
+    counters: bool = True
+    """Draw memory per allocator, bytes in flight per kind of copy, busy streams."""
+    label: str = ""
+    """Shown beside each process, such as a rank or a step."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        if self.max_events is not None and self.max_events < 0:
+            raise ValueError(f"max_events is {self.max_events}: no trace has fewer slices than none")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a trace holds and what it does not. Times are ns."""
+
+    slices: int
+    arrows: int
+    counter_values: int
+    left_out: int
+    """Slices left out for ``max_events``; they lasted ``left_out_ns`` together, the longest ``longest_left_out_ns``."""
+    left_out_ns: int
+    longest_left_out_ns: int
+    filtered: int
+    """Slices that another option kept out."""
+    untimed: int
+    """Nodes that cannot be drawn: no start, an end before the start, or far from all others."""
+    base_ns: int
+    """Wall time of the trace's time 0."""
+    end_ns: int
+    """Last end, after the base."""
+
+    def sentences(self) -> list[str]:
+        """What is not in the picture, one line each; empty if all is."""
+        lines = []
+        if self.left_out:
+            lines.append(
+                f"left out the {counted('{:,} shortest slice[|s]', self.left_out)}, {_span(self.left_out_ns)} in all, "
+                f"none longer than {_span(self.longest_left_out_ns)}; and all counters"
+            )
+        if self.filtered:
+            lines.append(counted("filtered out {:,} slice[|s]", self.filtered))
+        if self.untimed:
+            placed = counted("could not place {:,} node[|s] in time", self.untimed)
+            lines.append(f"{placed}: no start, an end before it, or far off")
+        return lines
+
+
+@overload
+def chrome_trace(step: Any, path: None = None, **options: Any) -> str: ...
+@overload
+def chrome_trace(step: Any, path: str | os.PathLike[str], **options: Any) -> Drawn: ...
+def chrome_trace(step: Any, path: str | os.PathLike[str] | None = None, **options: Any) -> str | Drawn:
+    """Draw a step for Perfetto (https://ui.perfetto.dev) or chrome://tracing.
+
+    >>> collector.chrome_trace(step.run_metadata, "step.json.gz", max_events=100_000)  # doctest: +SKIP
+
+    Times are exact to the nanosecond and count from ``otherData.base_time_ns``. Processes are devices, threads are
+    streams or host threads, with further lanes only where activities overlap. Arrows join calls and what they caused.
+
+    Args:
+        step: a ``Session``, ``Recording``, ``RunMetadata`` or ``StepStats`` (TensorFlow's too), wire bytes of one of
+            these messages, or what ``collector.load`` returns.
+        path: the file to write, whole or not at all: ``.json`` or ``.pftrace``, either with ``.gz``; None for the JSON
+            text.
+        options: fields of `View`.
+
+    Returns:
+        The text, or what was drawn into the file.
+
+    Raises:
+        collector.InvalidFileError: bytes that are no such message; with the place.
+        collector.OutputError: the file cannot be written.
+        collector.UnknownFormatError: ``path`` ends in none of these suffixes.
+        ValueError: ``max_events`` is below 0.
+        re.error: an option is no regular expression.
+    """
+    view = View(**options)
+    if path is None:
+        pieces: list[str] = []
+        write_trace(step, lambda piece: pieces.append(str(piece, "utf-8")), view)
+        return "".join(pieces)
+    name = Path(path).name.lower()
+    if not name.removesuffix(".gz").endswith((".json", ".pftrace")):
+        raise UnknownFormatError(f"{path}: no trace has this suffix", "Use .json, .json.gz, .pftrace or .pftrace.gz")
+    with atomic_write(path) as file, packed(file, path) as stream:
+        return write_trace(step, stream.write, view, perfetto=name.removesuffix(".gz").endswith(".pftrace"))
+
+
+def write_trace(step: Any, write: Write, view: View, *, perfetto: bool = False) -> Drawn:
+    """Draw ``step`` and hand the file's bytes, piece by piece, to ``write``.
+
+    A piece is bytes or a memoryview that is valid during the call. Arguments and errors are those of `chrome_trace`.
+    """
+    data, whole = wire_of(step)
+    provenance = provenance_of(data) if whole else None
+    options = PictureOptions(
+        keep_device=_predicate(view.devices),
+        keep_name=_predicate(view.names),
+        min_duration_ns=_int64(view.min_duration_ns),
+        window_start_ns=None if view.window_ns[0] is None else _int64(view.window_ns[0]),
+        window_end_ns=None if view.window_ns[1] is None else _int64(view.window_ns[1]),
+        max_slices=None if view.max_events is None else _int64(view.max_events),
+        arrows=view.arrows,
+        counters=view.counters,
+        label=view.label,
+        remarks=remarks_of(provenance),
+    )
+
+    def describe(figures: dict[str, int]) -> str:
+        return json.dumps(_other_data(Drawn(**figures), provenance), ensure_ascii=False)
+
+    native = backend.native()
+    if native is None:
+        if perfetto:
+            raise MissingDependencyError("Perfetto traces need the extension collector._convert", "Write .json instead")
+        message = _readable(data, whole)
+        return Drawn(**draw(message.step_stats if whole else message, write, options, describe))
+    if perfetto:
+        from collector.timeline.perfetto import deflated
+
+        write = deflated(write)
+    try:
+        figures = native.write_trace(
+            data, write, is_run_metadata=whole, perfetto=perfetto, describe=describe, **vars(options)
+        )
+    except native.WireError as error:
+        what, position = error.args
+        kind = "RunMetadata" if whole else "StepStats"
+        raise InvalidFileError(f"not a whole {kind} message: {what} (at byte {position})") from error
+    return Drawn(**figures)
+
+
+def wire_of(step: Any) -> tuple[bytes | bytearray | memoryview, bool]:
+    """The wire bytes of whatever holds a step, and whether they are a RunMetadata rather than a StepStats.
+
+    A message knows what it is. Only bytes have to be looked at: a few StepStats read as RunMetadata too.
+    """
+    if isinstance(step, (bytes, bytearray, memoryview)):
+        return step, is_run_metadata(step)
+    if hasattr(step, "SerializeToString"):
+        return cast(bytes, step.SerializeToString()), hasattr(step, "step_stats")
+    if hasattr(step, "serialized"):
+        return cast(bytes, step.serialized()), True
+    from collector.recording.recording import Recording
+    from collector.stepstats.from_recording import serialized
+
+    if not isinstance(step, Recording):
+        raise TypeError(f"cannot draw a {type(step).__name__}: it is neither a step nor its StepStats or RunMetadata")
+    return serialized(step), True
+
+
+def _readable(data: bytes | bytearray | memoryview, whole: bool) -> Any:
+    """The message; one with texts that are not UTF-8 has them as viewers show such texts, as the extension does."""
+    try:
+        return parse_step(data, whole=whole)
+    except InvalidFileError:
+        from collector.stepstats.salvage import MENDED_TEXTS, UNKNOWN_BYTES, salvage
+
+        saved = salvage(bytes(data), whole)
+        if saved.error is not None or set(saved.skipped) - {UNKNOWN_BYTES} != {MENDED_TEXTS}:
+            raise
+        return saved.run_metadata if whole else saved.run_metadata.step_stats
+
+
+def _int64(number: int) -> int:
+    """The nearest number that 64 bits hold: none in a trace lies beyond."""
+    return max(min(number, (1 << 63) - 1), -(1 << 63))
+
+
+def _predicate(pattern: str | None) -> Callable[[str], bool] | None:
+    if pattern is None:
+        return None
+    search = re.compile(pattern).search
+    return lambda text: search(text) is not None
+
+
+def remarks_of(provenance: Provenance | None) -> list[tuple[str, str, int | None]]:
+    """(name, details, wall time or None for the end) of what was lost."""
+    if provenance is None:
+        return []
+    from collector.recording.ledger import Ledger
+
+    ends = {_WINDOW_START: provenance.window_start_nanos or None, _WINDOW_END: provenance.window_end_nanos or None}
+    known = {losses.figure: losses.at_nanos for losses in provenance.losses}
+    remarks: list[tuple[str, str, int | None]] = []
+    for figure, line in Ledger.of(provenance).explained_losses():
+        name = "lost: " + line.partition(":")[0]
+        where = _WHERE_LOST.get(figure)
+        if figure in known:
+            remarks += [(name, line, at_ns) for at_ns in known[figure]]
+        elif where is not None:
+            remarks.append((name, line, ends[where]))
+        else:
+            remarks.append((name, f"{line} (when is not known)", ends[_WINDOW_END]))
+    return remarks
+
+
+def _other_data(drawn: Drawn, provenance: Provenance | None) -> dict[str, Any]:
+    """The file's own metadata. Times beyond 53 bits are text: JSON readers keep numbers in doubles."""
+    whole_seconds, rest = divmod(drawn.base_ns, 1_000_000_000)
+    figures = {field.name: getattr(drawn, field.name) for field in fields(Drawn) if field.name != "base_ns"}
+    data: dict[str, Any] = {
+        "base_time_ns": str(drawn.base_ns),
+        "base_time": _iso_time(whole_seconds, rest) if is_wall_time(drawn.base_ns) else "",
+        "drawn": figures,
+        "not_drawn": drawn.sentences(),
+    }
+    if provenance is not None:
+        from collector.recording.ledger import Ledger
+
+        ledger = Ledger.of(provenance)
+        data["not_drawn"] += ledger.unread_lines()
+        data |= {"losses": ledger.losses(), "unread": dict(sorted(provenance.unread.items()))}
+    if provenance is not None and provenance.ledger:
+        data |= {
+            "collector_version": provenance.collector_version,
+            "source": provenance.source,
+            "simulated": provenance.simulated,
+            "environment": dict(sorted(provenance.environment.items())),
+            "ledger": dict(sorted(provenance.ledger.items())),
+            "tracer_cost": {
+                "decode_cpu_ns": ledger.decode_cpu_ns,
+                "bytes_completed": ledger.bytes_completed,
+                "buffers_completed": ledger.buffers_completed,
+                "records_decoded": ledger.records_decoded,
+                "callback_calls": ledger.callback_calls,
+            },
+        }
+    return data
+
+
+def _iso_time(seconds: int, nanoseconds: int) -> str:
+    try:
+        moment = datetime.fromtimestamp(seconds, timezone.utc)
+    except (OverflowError, OSError, ValueError):
+        return ""
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{nanoseconds:09}Z"
+
+
+def _span(nanoseconds: int) -> str:
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.3g} {unit}"
+    return f"{nanoseconds} ns"

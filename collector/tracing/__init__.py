@@ -1,0 +1,1 @@
+"""Tracing a program: where users start."""

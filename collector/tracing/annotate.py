@@ -1,0 +1,457 @@
+"""Op names put on the launches made inside them."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+from collector.text.surrogates import without_surrogates
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping
+    from types import TracebackType
+
+    from collector.recording.annotation_details import Details
+    from collector.sources import Source
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):`
+    """Name the GPU work launched in a block or a function.
+
+    Annotations nest, each thread and asyncio task on its own; the inner one's path is the outer one's, ``/`` and the
+    inner name. ``/`` within a name nests as well. While nothing is traced nothing happens, and next to nothing is paid;
+    one that was entered before the trace began names nothing in it.
+
+    >>> with collector.annotate("layer1/conv"):
+    ...     launch()
+    >>> @collector.annotate("optimizer")
+    ... def update(): ...
+
+    A decorated generator or coroutine carries its name only while it runs, not while it waits. A ``with`` block that
+    holds an ``await`` or a ``yield`` stays on its thread meanwhile, and names what others launch there. Where
+    annotations of several tasks overlap in this way, ``ledger.annotations_mixed`` counts it and the session's end warns
+    of it. Threads begin without a name: a function that an executor runs has only the names that are put inside it.
+
+    What is said of the op besides its name is for `collector.profiler` and for timelines:
+
+    >>> with collector.annotate("layer1/matmul", op="MatMul", flops=2 * m * n * k, inputs=["embedding"]):
+    ...     launch()
+
+    Args:
+        name: of the op; ``/`` nests.
+        flops: float operations of this run, without those that annotations inside it state themselves.
+        bytes: bytes it reads and writes, in the same way.
+        op: its type, such as ``MatMul``; without one it is the last part of the name.
+        inputs: names of the annotations whose results it takes. A name means the nearest annotation of that name:
+            beside this one, else further out.
+        stack: remember the Python stack at every entry; ``collector.trace(stacks=True)`` does so for all annotations.
+
+    Raises:
+        TypeError: an argument is not of its kind.
+        ValueError: the name is empty, or a number is negative, not finite or beyond 64 bits.
+    """
+
+    __slots__ = ("_noted", "_recorder", "name")
+
+    name: str
+    _recorder: _Recorder | None
+    _noted: _Noted | None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            name: str,
+            *,
+            flops: float | None = None,
+            bytes: float | None = None,  # noqa: A002 - the word that people look for
+            op: str | None = None,
+            inputs: Iterable[str] | None = None,
+            stack: bool = False,
+        ) -> None:
+            """Take the op's name and what else is said of it; see the class."""
+
+    else:
+        # This runs also while nothing is traced: five keywords with defaults would cost as much as a fifth of it all.
+        def __init__(self, name, **noted):  # noqa: ANN001, ANN003, ANN204
+            """Take the op's name and what else is said of it; see the class."""
+            try:
+                if not name > "0" and not name.strip("/ "):  # most names are good at the first glance, which costs less
+                    raise ValueError("an annotation needs a name; this one is empty")
+            except (AttributeError, TypeError):
+                raise TypeError(f"an annotation's name is text, not {type(name).__name__}") from None
+            self.name = name
+            self._recorder = None
+            self._noted = _note(**noted) if noted else None
+
+    def __enter__(self) -> annotate:
+        recorder = _recorder  # read once: the session may end in another thread at any time
+        if recorder is not None and not _is_compiling():
+            frames = recorder.frames()
+            depth = len(frames)
+            try:
+                self._recorder = recorder
+                recorder.enter(self, self.name, self._noted, frames)
+                return self
+            except BaseException:
+                recorder.cut(frames, depth)  # what a Ctrl-C keeps from being entered, nobody leaves
+                raise
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        # The recorder it was entered under: the session may have ended, and another begun, since then.
+        if self._recorder is not None:
+            try:
+                self._recorder.leave(self)
+            except BaseException:
+                self._recorder.leave(self)  # a Ctrl-C may have come before it was left
+                raise
+
+    def __call__(self, function: Function) -> Function:
+        """Decorate a function, coroutine function, generator function or asynchronous generator function."""
+        import inspect  # takes longer to import than the rest of this package's surface
+
+        if inspect.isasyncgenfunction(function):
+
+            @functools.wraps(function)
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                return _AsyncGenerator(_Runs(self), function(*args, **kwargs))
+
+        elif inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def wrapper(*args: Any, **kwargs: Any) -> Any:
+                return await _Awaitable(_resumed(_Runs(self), function(*args, **kwargs)))
+
+        elif inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                return (yield from _resumed(_Runs(self), function(*args, **kwargs)))
+
+        else:
+
+            @functools.wraps(function)
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if _recorder is None or _is_compiling():  # quicker than what follows, which looks again
+                    return function(*args, **kwargs)
+                with _copy(self, self._noted):
+                    return function(*args, **kwargs)
+
+        return cast("Function", wrapper)
+
+
+class _Noted(NamedTuple):
+    """What is said of an op besides its name, as it was said, but checked; None: not said."""
+
+    flops: float | None
+    num_bytes: float | None
+    op: str | None
+    inputs: tuple[str, ...] | None
+    with_stack: bool
+
+
+def _note(
+    flops: Any = None,
+    bytes: Any = None,  # noqa: A002 - as annotate has it
+    op: Any = None,
+    inputs: Any = None,
+    stack: bool = False,
+) -> _Noted:
+    """What was said, checked. It runs while nothing is traced, too: what is good at the first glance costs little."""
+    if inputs is not None and inputs.__class__ in (list, tuple):
+        inputs = tuple(inputs)
+    good = (
+        (flops is None or ((flops.__class__ is int or flops.__class__ is float) and 0 <= flops < _LIMIT))
+        and (bytes is None or ((bytes.__class__ is int or bytes.__class__ is float) and 0 <= bytes < _LIMIT))
+        and (op is None or (op.__class__ is str and op > "0"))
+        and (inputs is None or (inputs.__class__ is tuple and all(x.__class__ is str and x > "0" for x in inputs)))
+    )
+    if not good:
+        from collector.recording.annotation_details import Details
+
+        details = Details.of(flops, bytes, op, inputs)
+        flops, bytes, inputs = details.flops, details.num_bytes, details.inputs  # noqa: A001
+    return tuple.__new__(_Noted, (flops, bytes, op, inputs, stack))  # half of what _Noted(…) costs
+
+
+_note.__qualname__ = "annotate"  # whom Python's own errors about keywords shall name
+_LIMIT = 2**63
+
+
+def _copy(annotation: annotate, noted: _Noted | None) -> annotate:
+    """An annotation of the same name to be entered once: who leaves it is told by the object."""
+    copy = annotate.__new__(annotate)
+    copy.name, copy._noted, copy._recorder = annotation.name, noted, None
+    return copy
+
+
+class _Runs:
+    """The runs of one call of a generator or coroutine: each has the name, only the first one the numbers."""
+
+    __slots__ = ("_annotation", "_noted")
+
+    def __init__(self, annotation: annotate) -> None:
+        self._annotation = annotation
+        self._noted = annotation._noted
+
+    def next(self) -> annotate:
+        """To be entered for the next run."""
+        run = _copy(self._annotation, self._noted)
+        if self._noted is not None:
+            self._noted = self._noted._replace(flops=None, num_bytes=None)
+        return run
+
+
+class _Frame(NamedTuple):
+    owner: object
+    path: str
+    number: int
+    """Of its details; 0: none."""
+    outer: str
+
+
+class _Recorder:
+    """Passes annotations on to one session's source; a new session begins with a new one."""
+
+    def __init__(self, source: Source, stacks: bool, on_first: Callable[[], None] | None) -> None:
+        self._push: Callable[..., None] = source.push_annotation
+        self._pop = source.pop_annotation
+        self._note: Callable[[Details], None] = getattr(source, "note_details", _note_nowhere)
+        self._stacks = stacks
+        self._on_first = on_first
+        self._threads = threading.local()
+        self._lock = threading.Lock()
+        self._numbers: dict[_Noted, int] = {}
+        self.details: dict[Details, int] = {}
+        """What was said of annotations, each once -> its number, from 1 on."""
+        self.mixed = 0
+        """How many were entered or left while that of another task or generator was innermost on the thread."""
+
+    def frames(self) -> list[_Frame]:
+        """The open annotations of this thread, outermost first, for an annotation that is entered now."""
+        try:
+            frames: list[_Frame] = self._threads.frames
+        except AttributeError:  # the thread's first one, which may be everybody's
+            frames = self._threads.frames = []
+            on_first, self._on_first = self._on_first, None
+            if on_first is not None:
+                on_first()
+        return frames
+
+    def enter(self, owner: object, name: str, noted: _Noted | None, frames: list[_Frame]) -> None:
+        if not name.isascii():
+            name = without_surrogates(name)
+        recorder, outer = _place.get()
+        if recorder is not self:  # what an earlier session left there
+            outer = ""
+        if frames and frames[-1].path != outer:
+            self._count_mixed()
+        path = f"{outer}/{name}" if outer else name
+        number = 0 if noted is None and not self._stacks else self._number(noted)
+        self._send(_Frame(owner, path, number, outer), frames)
+        _place.set((self, path))
+
+    def _send(self, frame: _Frame, frames: list[_Frame]) -> None:
+        frames.append(frame)  # before it is sent: a pop too many, after a Ctrl-C in between, does no harm
+        if frame.number:
+            self._push(frame.path, frame.number)
+        else:
+            self._push(frame.path)
+
+    def cut(self, frames: list[_Frame], depth: int) -> None:
+        """Leave what is open above ``depth``."""
+        while len(frames) > depth:
+            self._pop()
+            _place.set((self, frames.pop().outer))
+
+    def _number(self, noted: _Noted | None) -> int:
+        """The number of what is said, which is new if it was not said before."""
+        if noted is not None and noted in self._numbers:
+            return self._numbers[noted]
+        from collector.recording.annotation_details import Details, stack_of
+
+        details = Details() if noted is None else Details.of(*noted[:4])
+        if self._stacks or (noted is not None and noted.with_stack):
+            frame = sys._getframe()
+            details = details._replace(stack=stack_of(frame, frame.f_code.co_filename))
+        with self._lock:
+            number = self._number_of(details)
+        if noted is not None and not details.stack:
+            self._numbers[noted] = number
+        return number
+
+    def leave(self, owner: object) -> None:
+        frames: list[_Frame] = getattr(self._threads, "frames", [])
+        at = len(frames) - 1
+        while at >= 0 and frames[at].owner is not owner:
+            at -= 1
+        if at < 0:
+            return  # closed with its session, or entered on another thread
+        above = frames[at + 1 :]
+        if above:
+            self._count_mixed()
+        self.cut(frames, at)
+        for frame in above:  # tasks that share a thread do not leave in the order they entered
+            self._send(frame._replace(number=self._continued(frame.number)), frames)
+
+    def _count_mixed(self) -> None:
+        with self._lock:
+            self.mixed += 1
+
+    def _continued(self, number: int) -> int:
+        """The number of the same details for an annotation that goes on, whose flops have been counted."""
+        if not number:
+            return 0
+        with self._lock:
+            details = next(each for each, known in self.details.items() if known == number)
+            return self._number_of(details.continued())
+
+    def _number_of(self, details: Details) -> int:
+        """The number of ``details``, a new one if need be. With the lock held: the source is told in their order."""
+        if details not in self.details:
+            self.details[details] = len(self.details) + 1
+            self._note(details)
+        return self.details[details]
+
+    def end(self) -> None:
+        """Close what this thread still has open; what other threads have, they close when they leave it."""
+        self.cut(getattr(self._threads, "frames", []), 0)
+        _place.set((None, ""))
+
+    def detach(self) -> None:
+        """Touch the source no more, whoever still leaves an annotation."""
+        self._push, self._pop, self._note = _push_nowhere, _pop_nowhere, _note_nowhere
+
+
+def _push_nowhere(path: str, details: int = 0) -> None:
+    pass
+
+
+def _pop_nowhere() -> None:
+    pass
+
+
+def _note_nowhere(details: Details) -> None:
+    pass
+
+
+def _never() -> bool:
+    return False
+
+
+_recorder: _Recorder | None = None
+_is_compiling: Callable[[], bool] = _never
+"""Whether torch.compile is reading the code. What it compiles has no annotations, traced or not: else a traced step
+would be another program than the one it shall show, as Dynamo runs what it cannot compile without compiling it."""
+_place: ContextVar[tuple[_Recorder | None, str]] = ContextVar("annotation", default=(None, ""))
+"""Under which recorder's annotation path this thread or task is."""
+
+
+class Ended(NamedTuple):
+    """The annotations of a session that has ended."""
+
+    details: Mapping[Details, int]
+    """Their details -> the number that the source was given for them, from 1 on and in ascending order."""
+    mixed: int
+    """How many were entered or left while that of another task or generator was innermost on the thread."""
+
+
+def send_annotations_to(
+    source: Source | None, *, stacks: bool = False, on_first: Callable[[], None] | None = None
+) -> Ended:
+    """From now on pass annotations to ``source``; None: to nobody. For the session that owns the source.
+
+    Args:
+        source: who records.
+        stacks: remember the Python stack of every annotation.
+        on_first: called once, where the first annotation is entered.
+
+    Returns:
+        What is known of the annotations since the last call.
+    """
+    global _recorder, _is_compiling
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    _is_compiling = getattr(compiler, "is_dynamo_compiling", _never)
+    ended = _recorder
+    if ended is not None:
+        ended.end()  # before it is forgotten: where a Ctrl-C comes in between, the next call does it
+    _recorder = None if source is None else _Recorder(source, stacks, on_first)
+    return Ended({}, 0) if ended is None else Ended(ended.details, ended.mixed)
+
+
+def forget_annotations() -> None:
+    """From now on pass annotations to nobody and touch nothing, as in a forked child."""
+    global _recorder
+    if _recorder is not None:
+        _recorder.detach()
+    _recorder = None
+
+
+def _resumed(runs: _Runs, generator: Any) -> Generator[Any, Any, Any]:
+    """Drive ``generator`` (or a coroutine) under a name, which it carries only while it runs."""
+    resume: Callable[[Any], Any] = generator.send
+    value: Any = None
+    while True:
+        try:
+            with runs.next():
+                produced = resume(value)
+        except StopIteration as stop:
+            return stop.value
+        try:
+            value = yield produced
+            resume = generator.send
+        except GeneratorExit:
+            with runs.next():
+                generator.close()
+            raise
+        except BaseException as error:  # whatever is thrown in belongs to the generator
+            value = error
+            resume = generator.throw
+
+
+class _Awaitable:
+    """A generator as something to await."""
+
+    __slots__ = ("_generator",)
+
+    def __init__(self, generator: Generator[Any, Any, Any]) -> None:
+        self._generator = generator
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._generator
+
+
+class _AsyncGenerator:
+    """An asynchronous generator each of whose steps runs under a name."""
+
+    __slots__ = ("_generator", "_runs")
+
+    def __init__(self, runs: _Runs, generator: AsyncGenerator[Any, Any]) -> None:
+        self._runs = runs
+        self._generator = generator
+
+    def __aiter__(self) -> _AsyncGenerator:
+        return self
+
+    def __anext__(self) -> Coroutine[Any, Any, Any]:
+        return self._step(self._generator.__anext__())
+
+    def asend(self, value: Any) -> Coroutine[Any, Any, Any]:
+        return self._step(self._generator.asend(value))
+
+    def athrow(self, *error: Any) -> Coroutine[Any, Any, Any]:
+        return self._step(self._generator.athrow(*error))
+
+    def aclose(self) -> Coroutine[Any, Any, Any]:
+        return self._step(self._generator.aclose())
+
+    async def _step(self, awaitable: Any) -> Any:
+        return await _Awaitable(_resumed(self._runs, awaitable))

@@ -1,0 +1,210 @@
+"""The process-wide session slot, and the background tracer that gives way to the session in it."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+import threading
+import time
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from collector.errors import NotTracedError, SessionActiveError
+from collector.text.surrogates import without_surrogates
+from collector.tracing.annotate import forget_annotations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from collector.sources import Source
+    from collector.tracing.session import Session
+
+
+class Background(Protocol):
+    """A tracer of a whole program, such as a test runner's, that gives way to the sessions which the program opens."""
+
+    def step_aside(self, session: Session) -> None:
+        """``session`` is about to open: end your own, if it is another one."""
+
+    def come_back(self, session: Session) -> None:
+        """``session`` has ended. Raise nothing."""
+
+
+class Use:
+    """One use of a session, from its beginning to its end: the state to undo, also after an interruption."""
+
+    def __init__(self, session: Session) -> None:
+        """Begin; the session is not kept alive."""
+        self._session = weakref.ref(session)
+        self.dropped: Session | None = None
+        """The session, once nobody else refers to it any more."""
+        self.path = session.options.path
+        self.process_id = os.getpid()
+        self.thread_id = threading.get_ident()
+        self.has_begun = False
+        """Whether the body was reached."""
+        self.is_ending = False
+        self.source: Source | None = None
+        """The source that records, or that is about to start."""
+        self.journal_keeper: Any = None
+        """The source, while it keeps a journal."""
+        self.journal: Path | None = None
+        """The path of the journal."""
+        self.is_awaited = False
+        """Whether `tell_background` is still to be called."""
+
+    def last_session(self) -> Session | None:
+        """The session, also after the program has dropped its last reference to it."""
+        return self.dropped or self._session()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it began on this thread of this process."""
+        return (self.process_id, self.thread_id) == (os.getpid(), threading.get_ident())
+
+    @property
+    def is_ended_elsewhere(self) -> bool:
+        """Whether another thread is about to end it."""
+        return self.is_ending and self.thread_id != threading.get_ident() and self.thread_id in sys._current_frames()
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether nobody can end it any more, as after a Ctrl-C in the middle of its beginning or its end."""
+        if self.dropped is not None:
+            return True
+        if self.has_begun and not self.is_ending:
+            return False
+        return self.thread_id == threading.get_ident() or self.thread_id not in sys._current_frames()
+
+
+_uses: dict[str, Use] = {}
+"""The process-wide session slot: `_OPEN` is the key of the open use. There is one, as CUPTI has one subscription.
+
+A dictionary takes and gives up in one step that no signal and no thread can divide, and there is no lock to be left
+locked by an exception."""
+_OPEN = "open"
+_ending: dict[Use, None] = {}
+"""The uses whose results are being taken and saved, each on its thread."""
+_LONGEST_WAIT_S = 60.0
+"""How long the interpreter's end waits for them at most."""
+_is_exiting = False
+_background: Background | None = None
+
+
+def set_background(background: Background | None) -> Background | None:
+    """Let ``background`` step aside for every session from now on; returns the one there was before."""
+    global _background
+    before, _background = _background, background
+    return before
+
+
+def claim(use: Use, session: Session) -> None:
+    """Make ``use`` of ``session`` the open one.
+
+    Raises:
+        collector.SessionActiveError: one is open already.
+        collector.NotTracedError: the interpreter is ending.
+    """
+    if _is_exiting:
+        raise NotTracedError("the interpreter is ending", "Wait for the threads that trace before the program ends")
+    background = _background  # read once, as another thread may change it
+    if background is not None:
+        use.is_awaited = True
+        background.step_aside(session)
+    holder = _uses.setdefault(_OPEN, use)
+    if holder is not use:
+        use.is_awaited = False  # whoever stepped aside did it for the session that is open
+        where = "this" if holder.last_session() is session else "another"
+        raise SessionActiveError(
+            f"{where} session is already tracing in this process ({holder.path or 'in memory'})",
+            "End it first; one process can trace one step at a time, and annotate() names the parts of a step",
+        )
+
+
+def open_use() -> Use | None:
+    """The use that is open in this process."""
+    return _uses.get(_OPEN)
+
+
+def release(use: Use) -> None:
+    """Let another session open. Nothing happens if ``use`` is not the open one."""
+    if open_use() is use:
+        _uses.pop(_OPEN, None)
+
+
+def keep_dropped(use: Use, session: Session) -> None:
+    """Keep ``session``, to which nobody refers any more, if ``use`` is open: the next session ends it, or the exit."""
+    if open_use() is use and use.process_id == os.getpid():
+        use.dropped = session
+
+
+def tell_background(use: Use, session: Session) -> None:
+    """Let the background tracer continue, after ``use`` of ``session`` has ended and its results are saved."""
+    is_awaited, use.is_awaited = use.is_awaited, False
+    background = _background
+    if is_awaited and background is not None:
+        background.come_back(session)
+
+
+@contextlib.contextmanager
+def ending(use: Use) -> Iterator[None]:
+    """The block takes and saves the results of ``use``; the interpreter's end waits for it on other threads."""
+    _ending[use] = None
+    try:
+        yield
+    finally:
+        _ending.pop(use, None)
+
+
+def _end_at_exit() -> None:
+    """Let go of CUPTI before the interpreter goes: the driver must not call into freed code.
+
+    A daemon thread that ends a session is waited for: its file would be lost, and extensions that give up the
+    interpreter's lock, as numpy does, may crash in a thread that finds the interpreter gone.
+    """
+    global _is_exiting
+    _is_exiting = True
+    until = time.monotonic() + _LONGEST_WAIT_S
+    while any(use.is_ended_elsewhere for use in list(_ending)) and time.monotonic() < until:
+        time.sleep(0.005)
+    use = open_use()
+    if use is not None and (session := use.last_session()) is not None:
+        session.end_at_exit(use)
+
+
+def _forget_in_child() -> None:
+    """After a fork: CUPTI's state belongs to the parent. Nothing of it may be called here."""
+    global _background
+    _background = None
+    _uses.clear()
+    _ending.clear()
+    forget_annotations()
+
+
+atexit.register(_end_at_exit)
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
+def thread_names() -> dict[int, str]:
+    """The names of this process's threads by system thread id: Python's where Python made them, else the kernel's."""
+    names: dict[int, str] = {}
+    with contextlib.suppress(OSError):
+        for task in Path("/proc/self/task").iterdir():
+            with contextlib.suppress(OSError):
+                names[int(task.name)] = (task / "comm").read_text(errors="replace").strip()
+    names.update({thread.native_id: thread.name for thread in threading.enumerate() if thread.native_id is not None})
+    return {number: without_surrogates(name) for number, name in sorted(names.items())}
+
+
+def torch_profiler_is_idle() -> bool:
+    """Whether PyTorch is here, and its profiler is not running.
+
+    Kineto subscribes to CUPTI at its first use and never lets go (pytorch/pytorch#191944), so a held subscription says
+    nothing about whether anybody records.
+    """
+    torch = sys.modules.get("torch")
+    profiler = getattr(getattr(torch, "autograd", None), "profiler", None)
+    return profiler is not None and not getattr(profiler, "_is_profiler_enabled", True)

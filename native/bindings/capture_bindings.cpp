@@ -1,0 +1,322 @@
+// What Python sees of the subscriber: probe, start, stop, annotations. No logic lives here.
+#include <cxxabi.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "capture/decoder.h"
+#include "capture/subscriber.h"
+#include "cupti/library.h"
+#include "bindings/gil.h"
+#include "bindings/tables.h"
+
+namespace py = pybind11;
+
+namespace collector {
+namespace {
+
+using capture::Subscriber;
+using cupti::ActivityKind;
+
+// What a user asks for, what the record is called, and CUPTI's kind. Copies between devices need both copy kinds.
+struct KindName {
+  const char* option;
+  const char* record;
+  ActivityKind kind;
+};
+// In the order of enabling: API calls before the work they cause.
+constexpr KindName kKinds[] = {
+    {"external_correlations", "external_correlation", ActivityKind::kExternalCorrelation},
+    {"runtime_api", "runtime_api", ActivityKind::kRuntime},
+    {"driver_api", "driver_api", ActivityKind::kDriver},
+    {"kernels", "kernel", ActivityKind::kConcurrentKernel},
+    {"memcpys", "memcpy", ActivityKind::kMemcpy},
+    {"memcpys", "memcpy_peer", ActivityKind::kMemcpy2},
+    {"memsets", "memset", ActivityKind::kMemset},
+    {"synchronizations", "synchronization", ActivityKind::kSynchronization},
+    {"overheads", "overhead", ActivityKind::kOverhead},
+    {"memory_operations", "memory_operation", ActivityKind::kMemory2},
+};
+
+// Raised as _native.CaptureError(kind, cause, remedy).
+struct CaptureError : std::exception {
+  explicit CaptureError(cupti::Failure f) : failure(std::move(f)) {}
+  const char* what() const noexcept override { return failure.cause.c_str(); }
+  cupti::Failure failure;
+};
+
+std::vector<ActivityKind> kinds_of(const std::vector<std::string>& names) {
+  std::vector<ActivityKind> kinds;
+  for (const std::string& name : names) {
+    bool known = false;
+    for (const KindName& entry : kKinds) known = known || name == entry.option;
+    if (!known) throw py::value_error("unknown activity kind: " + name);
+  }
+  for (const KindName& entry : kKinds) {
+    for (const std::string& name : names) {
+      if (name == entry.option) kinds.push_back(entry.kind);
+    }
+  }
+  return kinds;
+}
+
+py::dict strides_of(const cupti::Library& library) {
+  py::dict strides;
+  for (const KindName& entry : kKinds) strides[entry.record] = library.stride(entry.kind);
+  return strides;
+}
+
+py::dict probe(const std::string& libcupti, const std::string& libcuda, const std::vector<std::string>& search_roots) {
+  py::dict out;
+  out["available"] = false;
+  const cupti::Library::Opened opened = cupti::Library::open({libcupti, libcuda, search_roots});
+  if (const auto* failure = std::get_if<cupti::Failure>(&opened)) {
+    out["error"] = cupti::name_of(failure->kind);
+    out["cause"] = failure->cause;
+    out["remedy"] = failure->remedy;
+    return out;
+  }
+  const auto& library = *std::get<std::shared_ptr<const cupti::Library>>(opened);
+  out["driver_path"] = library.driver_path();
+  out["driver_version"] = library.driver_version();
+  out["cupti_path"] = library.cupti_path();
+  out["cupti_api_version"] = library.api_version();
+  out["cuda_version"] = library.cuda_version();
+  out["simulated"] = library.simulated();
+  out["features"] = library.features();
+  out["strides"] = strides_of(library);
+  py::list devices;
+  const int result = library.driver().Init(0);
+  for (const cupti::Device& device : library.devices()) {
+    py::dict entry;
+    entry["ordinal"] = device.ordinal;
+    entry["name"] = device.name;
+    devices.append(entry);
+  }
+  out["devices"] = devices;
+  const bool usable = result == 0 && !devices.empty();
+  out["available"] = usable;
+  out["error"] = usable ? "" : cupti::name_of(cupti::FailureKind::kDriverNotFound);
+  out["cause"] = usable ? "" : "the driver has no usable device (cuInit: " + std::to_string(result) + ")";
+  out["remedy"] = usable ? "" : "Check that nvidia-smi lists a device and that CUDA_VISIBLE_DEVICES does not hide it";
+  return out;
+}
+
+capture::StartOptions start_options(const py::dict& options) {
+  capture::StartOptions out;
+  for (const auto& item : options) {
+    const auto name = item.first.cast<std::string>();
+    if (name == "libcupti") {
+      out.paths.libcupti = item.second.cast<std::string>();
+    } else if (name == "libcuda") {
+      out.paths.libcuda = item.second.cast<std::string>();
+    } else if (name == "search_roots") {
+      out.paths.search_roots = item.second.cast<std::vector<std::string>>();
+    } else if (name == "kinds") {
+      out.kinds = kinds_of(item.second.cast<std::vector<std::string>>());
+    } else if (name == "buffer_bytes") {
+      out.buffer_bytes = item.second.cast<size_t>();
+    } else if (name == "max_buffers") {
+      out.max_buffers = item.second.cast<uint32_t>();
+    } else if (name == "share_subscription") {
+      out.share_subscription = item.second.cast<bool>();
+    } else if (name == "journal") {
+      out.journal = item.second.cast<std::string>();
+    } else {
+      throw py::value_error("unknown option: " + name);
+    }
+  }
+  if (out.buffer_bytes < 4096 || out.buffer_bytes % 8 != 0) {
+    throw py::value_error("buffer_bytes must be a multiple of 8 and at least 4096");
+  }
+  if (out.max_buffers < 1 || out.max_buffers > 65536) throw py::value_error("max_buffers must be 1 to 65536");
+  return out;
+}
+
+void start(const py::dict& options) {
+  const capture::StartOptions parsed = start_options(options);
+  std::optional<cupti::Failure> failure;
+  {
+    const GilRelease release;
+    failure = Subscriber::instance().start(parsed);
+  }
+  if (failure) throw CaptureError(*failure);
+}
+
+py::object stop(bool synchronize, int timeout_ms) {
+  std::optional<capture::Capture> capture;
+  {
+    const GilRelease release;
+    capture = Subscriber::instance().stop(synchronize, int64_t{timeout_ms} * 1'000'000);
+  }
+  if (!capture) return py::none();
+  py::dict out = tables_of(*capture->library, *capture->store, std::move(capture->annotations),
+                           capture->annotation_paths, {capture->own_thread_id, capture->own_calls_from_ns});
+  py::dict clock;
+  clock["cupti_start_ns"] = capture->start.cupti_ns;
+  clock["cupti_stop_ns"] = capture->stop.cupti_ns;
+  clock["wall_start_ns"] = capture->start.wall_ns;
+  clock["wall_stop_ns"] = capture->stop.wall_ns;
+  clock["uncertainty_ns"] = std::max(capture->start.uncertainty_ns, capture->stop.uncertainty_ns);
+  py::dict devices;
+  for (const cupti::Device& device : capture->devices) devices[py::int_(device.ordinal)] = device.name;
+  py::dict environment;
+  environment["source"] = "native";
+  environment["driver_version"] = capture->library->driver_version();
+  environment["cupti_path"] = capture->library->cupti_path();
+  environment["cupti_api_version"] = capture->library->api_version();
+  environment["cuda_version"] = capture->library->cuda_version();
+  environment["simulated"] = capture->library->simulated();
+  environment["shared_subscription"] = capture->shared_subscription;
+  environment["devices"] = devices;
+  out["counters"] = capture->counters;
+  out["clock"] = clock;
+  out["environment"] = environment;
+  return out;
+}
+
+// Library to decode a recorded buffer with: the layouts of a version, or a real libcupti's own steps.
+std::shared_ptr<const cupti::Library> library_for(int cuda_version, const std::string& libcupti) {
+  if (libcupti.empty()) return cupti::Library::layouts_only(cuda_version);
+  cupti::Library::Opened opened = cupti::Library::open_for_decoding(libcupti);
+  if (const auto* failure = std::get_if<cupti::Failure>(&opened)) throw CaptureError(*failure);
+  return std::get<std::shared_ptr<const cupti::Library>>(opened);
+}
+
+// An 8-aligned copy: bytes objects promise no alignment.
+std::vector<uint64_t> aligned_copy(const py::buffer_info& info) {
+  std::vector<uint64_t> copy((static_cast<size_t>(info.size * info.itemsize) + 7) / 8);
+  if (!copy.empty()) std::memcpy(copy.data(), info.ptr, static_cast<size_t>(info.size * info.itemsize));
+  return copy;
+}
+
+py::dict decode_buffer(const py::buffer& buffer, int cuda_version, const std::string& libcupti_path) {
+  const py::buffer_info info = buffer.request();
+  std::vector<uint64_t> copy = aligned_copy(info);
+  const auto library = library_for(cuda_version, libcupti_path);
+  store::Store store;
+  capture::Decoder decoder(*library, store);
+  decoder.decode(reinterpret_cast<uint8_t*>(copy.data()), static_cast<size_t>(info.size * info.itemsize));
+  store.sort();
+  py::dict out = tables_of(*library, store, {}, {}, {0, INT64_MAX});
+  py::dict counters;
+  counters["records_decoded"] = decoder.counts().records;
+  counters["records_unknown_kind"] = decoder.counts().unknown_kinds;
+  counters["bytes_unparsed"] = decoder.counts().bytes_unparsed;
+  out["counters"] = counters;
+  out["strides"] = strides_of(*library);
+  return out;
+}
+
+int64_t thread_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// Decoding and copying the same bytes by turns, each `repeats` times after one unmeasured round, on warm memory.
+py::dict benchmark_decode(const py::buffer& buffer, int cuda_version, int repeats) {
+  const py::buffer_info info = buffer.request();
+  const auto bytes = static_cast<size_t>(info.size * info.itemsize);
+  std::vector<uint64_t> input = aligned_copy(info);
+  std::vector<uint64_t> target(input.size());
+  const auto library = library_for(cuda_version, "");
+  store::Store store(SIZE_MAX);  // clearing it gives nothing back: memory stays warm
+  std::vector<int64_t> decode_ns;
+  std::vector<int64_t> memcpy_ns;
+  uint64_t records = 0;
+  {
+    const GilRelease release;
+    for (int round = 0; round <= repeats; ++round) {
+      store.clear();
+      capture::Decoder decoder(*library, store);
+      const int64_t before = thread_ns();
+      decoder.decode(reinterpret_cast<uint8_t*>(input.data()), bytes);
+      const int64_t between = thread_ns();
+      std::memcpy(target.data(), input.data(), bytes);
+      asm volatile("" : : "r"(target.data()) : "memory");  // the copy must not be left out
+      const int64_t after = thread_ns();
+      records = decoder.counts().records;
+      if (round == 0) continue;
+      decode_ns.push_back(between - before);
+      memcpy_ns.push_back(after - between);
+    }
+  }
+  py::dict out;
+  out["ns_decode"] = decode_ns;
+  out["ns_memcpy"] = memcpy_ns;
+  out["records"] = records;
+  out["bytes"] = bytes;
+  return out;
+}
+
+// The C++ name behind a mangled one; the text itself when it is not mangled.
+std::string demangle(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                    std::free);
+  return status == 0 && text ? text.get() : name;
+}
+
+}  // namespace
+}  // namespace collector
+
+PYBIND11_MODULE(_native, m) {
+  using namespace collector;
+  m.doc() = "The CUPTI subscriber. One session at a time; see collector.tracing.session for the interface people use.";
+
+  static py::handle capture_error = py::exception<CaptureError>(m, "CaptureError", PyExc_RuntimeError).release();
+  py::register_exception_translator([](std::exception_ptr raised) {
+    try {
+      if (raised) std::rethrow_exception(raised);
+    } catch (const CaptureError& error) {
+      py::object instance = py::reinterpret_borrow<py::object>(capture_error)(error.failure.cause);
+      instance.attr("kind") = cupti::name_of(error.failure.kind);
+      instance.attr("cause") = error.failure.cause;
+      instance.attr("remedy") = error.failure.remedy;
+      PyErr_SetObject(capture_error.ptr(), instance.ptr());
+    }
+  });
+
+  Subscriber::instance();  // made here, under the interpreter's lock, so that no fork can fall into its making
+
+  m.def("probe", &probe, py::arg("libcupti") = "", py::arg("libcuda") = "",
+        py::arg("search_roots") = std::vector<std::string>{},
+        "What could be traced here, and with what; never raises. Initialises CUDA.");
+  m.def("start", &start, py::arg("options"), "Opens the session. Raises CaptureError.");
+  m.def("stop", &stop, py::arg("synchronize") = true, py::arg("timeout_ms") = 5000,
+        "Closes the session; its tables, or None when none is open.");
+  m.def(
+      "abort", [] { Subscriber::instance().abort(); }, py::call_guard<GilRelease>(),
+      "Closes the session without waiting for the GPU, and forgets it.");
+  m.def("is_active", [] { return Subscriber::instance().active(); });
+  m.def("is_idle", [] { return Subscriber::instance().idle(); });
+  m.def(
+      "push_annotation",
+      [](const std::string& path, uint32_t details) { Subscriber::instance().push_annotation(path, details); },
+      py::arg("path"), py::arg("details") = 0,
+      "Puts the path on every launch of this thread until the matching pop. What else is said of it goes by a number.");
+  m.def("pop_annotation", [] { Subscriber::instance().pop_annotation(); });
+  m.def(
+      "note_details", [](const std::string& details) { Subscriber::instance().note_details(details); },
+      py::arg("details"), "What was said of annotations, in order of the numbers; for the journal.");
+  m.def("journal_trouble", [] { return Subscriber::instance().journal_trouble(); });
+  m.def(
+      "remove_journal", [] { Subscriber::instance().remove_journal(); }, py::call_guard<GilRelease>(),
+      "Takes the last session's journal away.");
+  m.def("demangle", &demangle, py::arg("name"));
+  m.def("decode_buffer", &decode_buffer, py::arg("buffer"), py::arg("cuda_version") = cupti::kNewestKnownCuda,
+        py::arg("libcupti_path") = "",
+        "Decodes one buffer of CUPTI records laid out as in the given CUDA version (12040 is 12.4), or stepped by "
+        "the given libcupti. Kernel names must be null pointers or point at live text.");
+  m.def("benchmark_decode", &benchmark_decode, py::arg("buffer"), py::arg("cuda_version"), py::arg("repeats"),
+        "CPU nanoseconds of decoding, and of a plain memcpy of the same bytes, by turns.");
+}

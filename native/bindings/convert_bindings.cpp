@@ -1,0 +1,209 @@
+// collector._convert: the converters, apart from everything that knows CUDA.
+#include "bindings/profile_bindings.h"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "write/chrome_writer.h"
+#include "write/compatible_writer.h"
+#include "bindings/merge_bindings.h"
+#include "bindings/node_bindings.h"
+#include "write/perfetto_writer.h"
+#include "bindings/python_output.h"
+#include "stepstats/step_stats.h"
+#include "draw/step_teller.h"
+#include "bindings/gil.h"
+
+namespace py = pybind11;
+
+namespace collector::convert {
+namespace {
+
+// Pretty text is about this many times as long as the message.
+constexpr size_t kTextPerWire = 4;
+
+// Bytes of the caller's, held for as long as they are read without the GIL.
+class Bytes {
+ public:
+  explicit Bytes(const py::buffer& object) : info_(object.request()) {
+    if (info_.itemsize != 1 || info_.ndim != 1 || (info_.size > 0 && info_.strides[0] != 1)) {
+      throw py::value_error("the message must be given as contiguous bytes");
+    }
+  }
+  std::string_view view() const {
+    return info_.size == 0 ? std::string_view("", 0)
+                           : std::string_view(static_cast<const char*>(info_.ptr), static_cast<size_t>(info_.size));
+  }
+
+ private:
+  py::buffer_info info_;
+};
+
+CompatibleOptions MakeOptions(bool show_dataflow, bool show_memory, const std::string& op_time, bool pretty,
+                              const std::unordered_map<int32_t, std::string>& data_type_names) {
+  CompatibleOptions options;
+  options.show_dataflow = show_dataflow;
+  options.show_memory = show_memory;
+  options.op_time = op_time == "schedule" ? OpTime::kSchedule : op_time == "gpu" ? OpTime::kGpu : OpTime::kAll;
+  options.pretty = pretty;
+  options.data_type_names = data_type_names;
+  return options;
+}
+
+py::object CompatibleText(const py::buffer& message, bool is_run_metadata, bool show_dataflow, bool show_memory,
+                          const std::string& op_time, bool pretty,
+                          const std::unordered_map<int32_t, std::string>& data_type_names) {
+  const Bytes bytes(message);
+  const CompatibleOptions options = MakeOptions(show_dataflow, show_memory, op_time, pretty, data_type_names);
+  StringOutput output(kTextPerWire * bytes.view().size());
+  try {
+    const GilRelease no_gil;
+    WriteCompatible(StepStats(bytes.view(), is_run_metadata), options, output);
+  } catch (const BeyondInt64&) {
+    return py::none();
+  }
+  return output.Take();
+}
+
+py::object CompatibleMaximums(const py::buffer& message, bool is_run_metadata, const std::string& op_time) {
+  const Bytes bytes(message);
+  const CompatibleOptions options = MakeOptions(false, true, op_time, false, {});
+  std::vector<AllocatorMaximum> maximums;
+  try {
+    const GilRelease no_gil;
+    maximums = AllocatorMaximums(StepStats(bytes.view(), is_run_metadata), options);
+  } catch (const BeyondInt64&) {
+    return py::none();
+  }
+  py::list answer;
+  for (const AllocatorMaximum& maximum : maximums) {
+    py::set tensors;
+    for (const std::string& name : maximum.tensors) tensors.add(py::bytes(name).attr("decode")());
+    answer.append(
+        py::make_tuple(py::bytes(maximum.allocator).attr("decode")(), maximum.time_us, maximum.num_bytes, tensors));
+  }
+  return std::move(answer);
+}
+
+py::dict ToDict(const Summary& summary) {
+  py::dict answer;
+  answer["slices"] = summary.slices;
+  answer["arrows"] = summary.flows;
+  answer["counter_values"] = summary.values;
+  answer["left_out"] = summary.left_out;
+  answer["left_out_ns"] = summary.left_out_ns;
+  answer["longest_left_out_ns"] = summary.longest_left_out_ns;
+  answer["filtered"] = summary.filtered;
+  answer["untimed"] = summary.untimed;
+  answer["base_ns"] = summary.base_ns;
+  answer["end_ns"] = summary.end_ns;
+  return answer;
+}
+
+// A Python predicate on names, for use without the GIL. Names that are not UTF-8 are asked about as viewers show them.
+std::function<bool(std::string_view)> Predicate(const py::object& function) {
+  if (function.is_none()) return nullptr;
+  return [function](std::string_view name) {
+    const GilAcquire gil;
+    const auto text = py::reinterpret_steal<py::object>(
+        PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "replace"));
+    if (!text) throw py::error_already_set();
+    const auto answer = py::reinterpret_steal<py::object>(
+        or_wait_for_exit([&] { return PyObject_CallOneArg(function.ptr(), text.ptr()); }));
+    if (!answer) throw py::error_already_set();
+    return py::cast<bool>(py::bool_(answer));
+  };
+}
+
+py::dict WriteTrace(const py::buffer& message, const py::function& write, bool is_run_metadata, bool perfetto,
+                    const py::object& keep_device, const py::object& keep_name, int64_t min_duration_ns,
+                    std::optional<int64_t> window_start_ns, std::optional<int64_t> window_end_ns,
+                    std::optional<uint64_t> max_slices, bool arrows, bool counters, const std::string& label,
+                    const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks,
+                    const py::function& describe) {
+  const Bytes bytes(message);
+  TellerOptions options;
+  options.keep_device = Predicate(keep_device);
+  options.keep_name = Predicate(keep_name);
+  options.min_duration_ns = min_duration_ns;
+  options.window_start_ns = window_start_ns.value_or(options.window_start_ns);
+  options.window_end_ns = window_end_ns.value_or(options.window_end_ns);
+  options.max_slices = max_slices.value_or(options.max_slices);
+  options.arrows = arrows;
+  options.counters = counters;
+  options.process_label = label;
+  for (const auto& [name, details, wall_ns] : remarks) options.remarks.push_back({name, details, wall_ns});
+
+  CallableOutput output(write);
+  ChromeWriter chrome(output);
+  PerfettoWriter packets(output);
+  Summary summary;
+  {
+    const GilRelease no_gil;
+    TraceVisitor& visitor = perfetto ? static_cast<TraceVisitor&>(packets) : chrome;
+    summary = Tell(StepStats(bytes.view(), is_run_metadata), options, visitor);
+  }
+  py::dict figures = ToDict(summary);
+  const auto about = py::cast<std::string>(describe(figures));
+  {
+    const GilRelease no_gil;
+    if (perfetto) {
+      packets.AddMetadata("collector", about);
+    } else {
+      chrome.Finish(about);
+    }
+    output.Flush();
+  }
+  return figures;
+}
+
+}  // namespace
+}  // namespace collector::convert
+
+PYBIND11_MODULE(_convert, module) {
+  using namespace collector::convert;
+  module.doc() = "Converters on StepStats and RunMetadata wire bytes. Needs no CUDA library.";
+
+  static py::exception<WireError> wire_error(module, "WireError", PyExc_ValueError);
+  py::register_exception_translator([](std::exception_ptr raised) {
+    try {
+      if (raised) std::rethrow_exception(raised);
+    } catch (const WireError& error) {
+      const py::tuple arguments = py::make_tuple(error.what(), error.position());
+      PyErr_SetObject(wire_error.ptr(), arguments.ptr());
+    }
+  });
+
+  module.def(
+      "compatible_text", &CompatibleText, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
+      py::arg("show_dataflow"), py::arg("show_memory"), py::arg("op_time"), py::arg("pretty"),
+      py::arg("data_type_names"),
+      "TensorFlow's timeline of a message as JSON text; None where the exact answer needs numbers beyond 64 bits.\n\n"
+      "Raises WireError(what, position) where the bytes are not the message they should be.");
+  module.def(
+      "compatible_maximums", &CompatibleMaximums, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
+      py::arg("op_time"),
+      "For each allocator (name, time in us, bytes, set of tensor names) where it held the most; None as above.");
+  module.def("write_trace", &WriteTrace, py::arg("message"), py::arg("write"), py::kw_only(),
+             py::arg("is_run_metadata"), py::arg("perfetto"), py::arg("keep_device"), py::arg("keep_name"),
+             py::arg("min_duration_ns"), py::arg("window_start_ns"), py::arg("window_end_ns"), py::arg("max_slices"),
+             py::arg("arrows"), py::arg("counters"), py::arg("label"), py::arg("remarks"), py::arg("describe"),
+             "Draw a message as Chrome JSON or a Perfetto trace; returns what was drawn and left out, by name.\n\n"
+             "`write` is called with the file's bytes, piece by piece, as memoryviews valid during the call; "
+             "`describe` once,\n"
+             "with the figures that are returned, for the JSON object about the whole file. Raises WireError(what, "
+             "position).");
+  BindMerge(module);
+  BindNodes(module);
+  collector::profile::BindProfile(module);
+}

@@ -1,0 +1,118 @@
+#include "bindings/profile_bindings.h"
+
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bindings/gil.h"
+#include "stepstats/node_columns.h"
+
+namespace py = pybind11;
+
+namespace collector::profile {
+namespace {
+
+using Int64s = py::array_t<int64_t, py::array::c_style>;
+
+std::string_view View(const py::buffer_info& info) {
+  if (info.itemsize != 1 || info.ndim != 1 || (info.size > 0 && info.strides[0] != 1)) {
+    throw py::value_error("the message must be given as contiguous bytes");
+  }
+  return info.size == 0 ? std::string_view("", 0)
+                        : std::string_view(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size));
+}
+
+Int64s Zeros(size_t count) {
+  Int64s array(static_cast<py::ssize_t>(count));
+  std::fill_n(array.mutable_data(), count, 0);
+  return array;
+}
+
+void CheckField(uint32_t field) {
+  if (field >= kMaxField) throw py::value_error("a field whose number is too high to be asked for");
+}
+
+py::tuple ReadNodeColumns(const py::buffer& device, const std::vector<uint32_t>& numbers,
+                          const std::vector<uint32_t>& texts) {
+  const py::buffer_info info = device.request();
+  const std::string_view bytes = View(info);
+  const size_t num_nodes = [&] {
+    const GilRelease no_gil;
+    return CountNodes(bytes);
+  }();
+  Columns columns;
+  py::dict answer_numbers;
+  for (const uint32_t field : numbers) {
+    CheckField(field);
+    Int64s values = Zeros(num_nodes);
+    columns.numbers[field] = values.mutable_data();
+    answer_numbers[py::int_(field)] = std::move(values);
+  }
+  py::dict answer_texts;
+  for (const uint32_t field : texts) {
+    CheckField(field);
+    Int64s begins = Zeros(num_nodes);
+    Int64s ends = Zeros(num_nodes);
+    columns.texts[field] = {begins.mutable_data(), ends.mutable_data()};
+    answer_texts[py::int_(field)] = py::make_tuple(std::move(begins), std::move(ends));
+  }
+  {
+    const GilRelease no_gil;
+    ReadNodes(bytes, num_nodes, columns);
+  }
+  return py::make_tuple(num_nodes, std::move(answer_numbers), std::move(answer_texts));
+}
+
+void CheckSpans(std::string_view bytes, const Int64s& begins, const Int64s& ends) {
+  if (begins.ndim() != 1 || ends.ndim() != 1 || begins.size() != ends.size()) {
+    throw py::value_error("as many begins as ends are needed");
+  }
+  const auto limit = static_cast<int64_t>(bytes.size());
+  for (py::ssize_t row = 0; row < begins.size(); ++row) {
+    const int64_t begin = begins.data()[row];
+    const int64_t end = ends.data()[row];
+    if (begin < 0 || end < begin || end > limit) throw py::index_error("a text beyond the end of the bytes");
+  }
+}
+
+py::tuple ReadDistinctTexts(const py::buffer& data, const Int64s& begins, const Int64s& ends) {
+  const py::buffer_info info = data.request();
+  const std::string_view bytes = View(info);
+  CheckSpans(bytes, begins, ends);
+  const auto count = static_cast<size_t>(begins.size());
+  Int64s numbers(begins.size());
+  int64_t* const to = numbers.mutable_data();
+  const int64_t* const from = begins.data();
+  const int64_t* const until = ends.data();
+  const std::vector<std::string_view> texts = [&] {
+    const GilRelease no_gil;
+    return DistinctTexts(bytes, from, until, count, to);
+  }();
+  py::list decoded(texts.size());
+  for (size_t number = 0; number < texts.size(); ++number) {
+    const std::string_view text = texts[number];
+    PyObject* const object = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+    if (object == nullptr) throw py::error_already_set();
+    PyList_SET_ITEM(decoded.ptr(), static_cast<Py_ssize_t>(number), object);
+  }
+  return py::make_tuple(std::move(decoded), std::move(numbers));
+}
+
+}  // namespace
+
+void BindProfile(py::module_& module) {
+  module.def("node_columns", &ReadNodeColumns, py::arg("device"), py::arg("numbers"), py::arg("texts"),
+             "Fields of all nodes of a DeviceStepStats message: how many nodes, {field: int64 values} and\n"
+             "{field: (begins, ends)} of texts, in bytes from the start of the message. What is not there is 0.\n\n"
+             "Raises WireError(what, position), and ValueError for a field number above 31.");
+  module.def("distinct_texts", &ReadDistinctTexts, py::arg("data"), py::arg("begins"), py::arg("ends"),
+             "The distinct texts of spans, in order of first use, and for each span the place of its text among them."
+             "\n\nWhat is no UTF-8 is replaced. Raises IndexError for a span beyond the end.");
+}
+
+}  // namespace collector::profile

@@ -1,0 +1,116 @@
+// Outputs that end in Python: a str, or whatever a callable does with the bytes.
+#pragma once
+
+#include <pybind11/pybind11.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "write/output.h"
+#include "bindings/gil.h"
+
+namespace collector::convert {
+
+// Builds a str of ASCII text in place: the memory that is written is the str's own. To be used without the GIL.
+class StringOutput : public Output {
+ public:
+  // `expected_bytes`: about how long the text will be.
+  explicit StringOutput(size_t expected_bytes) : first_bytes_(std::max(expected_bytes, kFewestBytes)) {}
+  ~StringOutput() override {
+    if (text_ == nullptr) return;
+    const GilAcquire gil;
+    Py_DECREF(text_);
+  }
+
+  // The text so far, once. Needs the GIL.
+  pybind11::str Take() {
+    Resize(static_cast<Py_ssize_t>(next_ - begin_));
+    return pybind11::reinterpret_steal<pybind11::str>(std::exchange(text_, nullptr));
+  }
+
+ protected:
+  void MakeRoom(size_t num_bytes) override {
+    const auto used = static_cast<size_t>(next_ - begin_);
+    const size_t wanted = std::max(used + num_bytes, std::max(used + used / 2, first_bytes_));
+    const GilAcquire gil;
+    Resize(static_cast<Py_ssize_t>(wanted));
+    next_ = begin_ + used;
+    limit_ = begin_ + wanted;
+  }
+
+ private:
+  static constexpr size_t kFewestBytes = size_t{1} << 16;
+  static constexpr size_t kHugePageBytes = size_t{2} << 20;
+
+  void Resize(Py_ssize_t length) {
+    constexpr Py_UCS4 kLargestAscii = 127;
+    if (text_ == nullptr) {
+      text_ = PyUnicode_New(length, kLargestAscii);
+      if (text_ == nullptr) throw pybind11::error_already_set();
+    } else if (PyUnicode_Resize(&text_, length) != 0) {  // large strings move by page tables, not by copy
+      throw pybind11::error_already_set();
+    }
+    begin_ = static_cast<char*>(PyUnicode_DATA(text_));
+    if (static_cast<size_t>(length) >= kHugePageBytes) AskForHugePages(static_cast<size_t>(length));
+  }
+
+  // Large texts are written once from front to back: with small pages the faults would cost more than the writing. It
+  // is a hint, so it does not matter whether the system follows it. It is given for all pages of the text, as large
+  // blocks of memory have pages of their own, which can be moved without a copy only as long as they are alike.
+  void AskForHugePages(size_t length) const {
+    const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    const auto address = reinterpret_cast<uintptr_t>(begin_);
+    const uintptr_t first = address / page_bytes * page_bytes;
+    const uintptr_t last = (address + length + page_bytes - 1) / page_bytes * page_bytes;
+    madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+  }
+
+  size_t first_bytes_;
+  PyObject* text_ = nullptr;
+  char* begin_ = nullptr;
+};
+
+// Hands the bytes to a callable, a piece at a time, as a memoryview that is valid during the call. To be used without
+// the GIL.
+class CallableOutput : public Output {
+ public:
+  explicit CallableOutput(pybind11::function write) : write_(std::move(write)) { Allocate(kPieceBytes); }
+
+  // Hands over what is left.
+  void Flush() {
+    if (next_ == piece_.get()) return;
+    const GilAcquire gil;
+    auto view = pybind11::memoryview::from_memory(piece_.get(), next_ - piece_.get());
+    PyObject* const answer = or_wait_for_exit([&] { return PyObject_CallOneArg(write_.ptr(), view.ptr()); });
+    if (answer == nullptr) throw pybind11::error_already_set();
+    Py_DECREF(answer);
+    view.attr("release")();
+    next_ = piece_.get();
+  }
+
+ protected:
+  void MakeRoom(size_t num_bytes) override {
+    Flush();
+    if (num_bytes > piece_bytes_) Allocate(num_bytes);
+  }
+
+ private:
+  static constexpr size_t kPieceBytes = size_t{1} << 20;
+
+  void Allocate(size_t num_bytes) {
+    piece_ = std::make_unique<char[]>(num_bytes);
+    piece_bytes_ = num_bytes;
+    next_ = piece_.get();
+    limit_ = next_ + num_bytes;
+  }
+
+  pybind11::function write_;
+  std::unique_ptr<char[]> piece_;
+  size_t piece_bytes_ = 0;
+};
+
+}  // namespace collector::convert

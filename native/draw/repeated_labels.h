@@ -1,0 +1,51 @@
+// What nodes that say the same have in common: taken apart once, used for all of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "stepstats/activity.h"
+#include "draw/events.h"
+#include "stepstats/repeated_nodes.h"
+
+namespace collector::convert {
+
+// A node's name and label taken apart, with the arguments that a slice has from them.
+struct Description {
+  Activity activity;
+  std::vector<Argument> arguments;  // first those of the labels, then whatever the slice at hand adds
+  size_t num_label_arguments = 0;
+  uint32_t alike = 0;         // as Slice::alike
+  bool has_own_keys = false;  // the label itself has an argument called like one of those that are added
+};
+
+class RepeatedLabels {
+ public:
+  // The description of a node: a remembered one, or one that describe(description) has filled in.
+  template <typename Describe>
+  Description& Find(const Node& node, bool on_gpu, Describe describe) {
+    const auto fill = [&describe](Description& description) {
+      description.arguments.clear();
+      describe(description);
+      description.num_label_arguments = description.arguments.size();
+    };
+    Description* const again = repeated_.Find(node, on_gpu, [&](Description& description) {
+      fill(description);
+      description.alike = ++last_alike_;
+    });
+    if (again == nullptr) {
+      fill(fresh_);
+      return fresh_;
+    }
+    again->arguments.resize(again->num_label_arguments);
+    return *again;
+  }
+
+ private:
+  RepeatedNodes<Description> repeated_;
+  Description fresh_;
+  uint32_t last_alike_ = 0;
+};
+
+}  // namespace collector::convert

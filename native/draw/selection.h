@@ -1,0 +1,109 @@
+// What of a step there is to draw: where it lies in time, what its nodes are, and which of them the options ask for.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "stepstats/activity.h"
+#include "draw/events.h"
+#include "stepstats/groups.h"
+#include "draw/launches.h"
+#include "stepstats/name_table.h"
+#include "stepstats/step_stats.h"
+#include "draw/step_teller.h"
+
+namespace collector::convert {
+
+// Viewers keep µs in doubles: up to here every ns is exact. It is 104 days.
+constexpr int64_t kLargestTimeNs = int64_t{1} << 53;
+// Starts further than this from the middle one are no part of the step; two such make one within kLargestTimeNs.
+constexpr int64_t kFarNs = kLargestTimeNs / 4;
+
+class Selection {
+ public:
+  // Reads the step. Who launched what is noted in `launches` where that costs no further reading. All must outlive it.
+  Selection(const StepStats& step, const TellerOptions& options, Launches* launches);
+
+  // Joins those launches of which both ends are drawn.
+  void LinkLaunches(Launches& launches);
+
+  const Summary& summary() const { return summary_; }
+  const std::vector<Group>& groups() const { return groups_; }
+  // Whether there is something to be said about allocators, perhaps by themselves.
+  bool has_memory() const { return has_memory_; }
+  bool has_allocator_memory() const { return has_allocator_memory_; }
+
+  // On the time axis of the picture.
+  int64_t Relative(int64_t wall_ns) const { return wall_ns - summary_.base_ns; }
+  int64_t Shifted(int64_t wall_ns) const {
+    int64_t shifted_ns;
+    if (!__builtin_add_overflow(wall_ns, options_.shift_ns, &shifted_ns)) return shifted_ns;
+    return options_.shift_ns < 0 ? INT64_MIN + kFarNs : INT64_MAX - kFarNs;
+  }
+  bool CanDrawAt(int64_t wall_ns) const { return IsPlausible(wall_ns) && Shifted(wall_ns) >= base_floor_ns_; }
+
+  // Whether it can be drawn at all. Shifts the span.
+  bool CanDraw(Span& span) const {
+    if (!span.valid() || span.duration_ns > kFarNs || !IsPlausible(span.start_ns)) return false;
+    span.start_ns = Shifted(span.start_ns);
+    return span.start_ns >= base_floor_ns_ &&
+           (!options_.base_ns || span.end_ns() - *options_.base_ns <= kLargestTimeNs);
+  }
+  // Whether what can be drawn is asked for.
+  bool IsSelected(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
+    if (!Selects()) return true;
+    if (!PassesFilters(group, node, span)) return false;
+    return span.duration_ns > limit_ns_ || (span.duration_ns == limit_ns_ && ordinal < limit_ordinal_);
+  }
+  // Calls visit(node, span, ordinal) for each node of a group that is drawn, in the order of the message.
+  template <typename Visit>
+  void ForEachSelected(const Group& group, Visit visit) {
+    ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
+      if (IsSelected(group, node, span, ordinal)) visit(node, span, ordinal);
+    });
+  }
+
+ private:
+  void FindMiddle();
+  void SurveyNodes(Launches* launches);
+  void SelectNodes();
+  void NoteLaunch(const Group& group, const Node& node, const Span& span, uint64_t ordinal, Launches& launches);
+  bool PassesFilters(const Group& group, const Node& node, const Span& span);
+  bool IsKept(std::string_view name);
+
+  bool Selects() const {
+    return options_.keep_name != nullptr || options_.min_duration_ns > 0 || options_.max_slices != UINT64_MAX ||
+           options_.window_start_ns != INT64_MIN || options_.window_end_ns != INT64_MAX;
+  }
+  bool IsPlausible(int64_t wall_ns) const { return wall_ns >= middle_ns_ - kFarNs && wall_ns <= middle_ns_ + kFarNs; }
+
+  template <typename Visit>
+  void ForEachDrawable(const Group& group, Visit visit) {
+    uint64_t ordinal = group.first_ordinal;
+    for (const Device* device : group.parts) {
+      step_.ForEachNode(*device, [&](const Node& node) {
+        const uint64_t this_ordinal = ordinal++;
+        Span span = SpanOf(node);
+        if (CanDraw(span)) visit(node, span, this_ordinal);
+      });
+    }
+  }
+
+  const StepStats& step_;
+  const TellerOptions& options_;
+  Summary summary_;
+  std::vector<Group> groups_;
+  int64_t middle_ns_ = 0;
+  int64_t base_floor_ns_ = INT64_MIN;
+  bool has_memory_ = false;
+  bool has_allocator_memory_ = false;
+  Activity activity_;  // of the node at hand
+
+  NameTable asked_names_;
+  std::vector<bool> keep_name_;
+  int64_t limit_ns_ = -1;       // slices must be longer,
+  uint64_t limit_ordinal_ = 0;  // or as long and before this
+};
+
+}  // namespace collector::convert

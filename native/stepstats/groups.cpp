@@ -1,0 +1,60 @@
+#include "stepstats/groups.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "stepstats/name_table.h"
+#include "draw/track_order.h"
+
+namespace collector::convert {
+
+std::vector<Group> MakeGroups(const StepStats& step, const std::function<bool(std::string_view)>& keep_device) {
+  std::vector<Group> groups;
+  NameTable names;
+  for (const Device& device : step.devices()) {
+    const auto [number, is_new] = names.Insert(device.name);
+    if (is_new) groups.emplace_back().device = device.name;
+    groups[number].parts.push_back(&device);
+  }
+  NameTable prefixes;
+  NameTable units_with_streams;
+  NameTable units_with_copies;
+  for (Group& group : groups) {
+    group.name = ParseDeviceName(group.device);
+    group.rank = prefixes.Insert(group.name.prefix).number;
+    size_t num_nodes = 0;
+    for (const Device* device : group.parts) num_nodes += device->num_nodes;
+    if (num_nodes == 0) continue;
+    if (group.name.kind == DeviceKind::kStream) units_with_streams.Insert(group.name.unit);
+    if (group.name.kind == DeviceKind::kCopies) units_with_copies.Insert(group.name.unit);
+  }
+  const auto has = [](const NameTable& units, const Group& group) {
+    return units.Find(group.name.unit) != NameTable::kNone;
+  };
+  groups.erase(std::remove_if(groups.begin(), groups.end(),
+                              [&](const Group& group) {
+                                const bool repeats =
+                                    group.name.kind == DeviceKind::kAllStreams && has(units_with_streams, group);
+                                return repeats || (keep_device && !keep_device(group.device));
+                              }),
+               groups.end());
+  // Calls before what they launched; within a process in the order of its rows.
+  std::sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
+    return a.name.on_gpu != b.name.on_gpu ? b.name.on_gpu : ComesBefore(a.name, a.device, b.name, b.device);
+  });
+  uint64_t ordinal = 0;
+  for (Group& group : groups) {
+    group.first_ordinal = ordinal;
+    for (const Device* device : group.parts) {
+      ordinal += device->num_nodes;
+      group.has_threads |= !device->thread_names.empty();
+    }
+    group.has_threads &= !group.name.on_gpu;
+    const bool is_copies = group.name.kind == DeviceKind::kCopies;
+    group.takes_arrows = group.name.on_gpu && !(is_copies && has(units_with_streams, group));
+    group.counts_copies = group.name.on_gpu && (is_copies || !has(units_with_copies, group));
+  }
+  return groups;
+}
+
+}  // namespace collector::convert

@@ -1,0 +1,135 @@
+// StepStats as views into its wire bytes. Nodes are decoded one at a time and as often as they are needed: that is
+// cheaper than keeping them.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "stepstats/wire.h"
+
+namespace collector::convert {
+
+// One NodeExecStats. Absent fields are zero or empty.
+struct Node {
+  std::string_view name;
+  std::string_view label;
+  int64_t start_us = 0;
+  int64_t end_rel_us = 0;  // all_end_rel_micros
+  int64_t scheduled_us = 0;
+  int64_t start_ns = 0;
+  int64_t end_rel_ns = 0;  // all_end_rel_nanos
+  int64_t scheduled_ns = 0;
+  uint32_t thread_id = 0;
+  uint32_t correlation_id = 0;            // ours; 0: not known
+  std::vector<std::string_view> outputs;  // NodeOutput messages
+  std::vector<std::string_view> memory;   // AllocatorMemoryUsed messages
+};
+
+struct Allocation {
+  int64_t requested_bytes = 0;
+  int64_t allocated_bytes = 0;
+  std::string_view allocator_name;
+  int64_t allocation_id = 0;
+  bool has_single_reference = false;
+  uint64_t ptr = 0;
+};
+
+struct Dimension {
+  int64_t size = 0;
+  std::string_view name;
+};
+
+// The TensorDescription of one NodeOutput. Keeps its memory from one use to the next.
+struct TensorDescription {
+  int32_t dtype = 0;
+  bool has_shape = false;
+  std::vector<Dimension> dims;
+  bool unknown_rank = false;
+  bool has_allocation = false;
+  Allocation allocation;
+};
+
+struct AllocationRecord {
+  int64_t time_us = 0;
+  int64_t num_bytes = 0;
+};
+
+struct AllocatorMemory {
+  std::string_view allocator_name;
+  std::vector<AllocationRecord> records;
+};
+
+struct ThreadName {
+  uint32_t id = 0;
+  std::string_view name;
+};
+
+// One DeviceStepStats.
+struct Device {
+  std::string_view name;
+  std::string_view message;
+  size_t num_nodes = 0;
+  std::vector<ThreadName> thread_names;
+};
+
+// A StepStats message, or the one(s) inside a RunMetadata message. Views `bytes`, which must outlive it.
+class StepStats {
+ public:
+  // Reads the devices, not yet their nodes. Throws WireError.
+  StepStats(std::string_view bytes, bool is_run_metadata);
+
+  const std::vector<Device>& devices() const { return devices_; }
+  const char* origin() const { return bytes_.data(); }
+  std::string_view bytes() const { return bytes_; }
+  size_t num_nodes() const { return num_nodes_; }
+
+  // Calls visit(message) for each NodeExecStats message of a device, in their order. Throws WireError.
+  template <typename Visit>
+  void ForEachMessage(const Device& device, Visit visit) const {
+    WireReader reader(device.message, origin());
+    while (!reader.AtEnd()) {
+      const uint32_t tag = reader.ReadTag();
+      if (tag == kNodeTag) {
+        const std::string_view message = reader.ReadBytes();
+        __builtin_prefetch(message.data() + message.size() + kReadAhead);
+        visit(message);
+      } else {
+        reader.Skip(tag);
+      }
+    }
+  }
+
+  // Calls visit(node) for each node of a device, in the message's order. Throws WireError.
+  template <typename Visit>
+  void ForEachNode(const Device& device, Visit visit) const {
+    Node node;
+    ForEachMessage(device, [&](std::string_view message) {
+      ReadNode(message, node);
+      visit(node);
+    });
+  }
+
+  // Reads one NodeExecStats message into `node`, whatever it held.
+  void ReadNode(std::string_view message, Node& node) const;
+  // Reads one NodeOutput message: its tensor's description.
+  void ReadOutput(std::string_view message, TensorDescription& description) const;
+  // Reads one AllocatorMemoryUsed message.
+  void ReadMemory(std::string_view message, AllocatorMemory& memory) const;
+
+ private:
+  static constexpr uint32_t kNodeTag = Tag(2, kBytes);
+  static constexpr size_t kReadAhead = 512;  // bytes; a processor does not see by itself where the next nodes are
+
+  void ReadStep(std::string_view message);
+  void ReadDevice(std::string_view message);
+  void ReadDescription(std::string_view message, TensorDescription& description) const;
+  void ReadShape(std::string_view message, TensorDescription& description) const;
+  void ReadAllocation(std::string_view message, Allocation& allocation) const;
+
+  std::string_view bytes_;
+  std::vector<Device> devices_;
+  size_t num_nodes_ = 0;
+};
+
+}  // namespace collector::convert

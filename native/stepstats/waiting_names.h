@@ -1,0 +1,48 @@
+// Many look-ups in a large table of names, side by side instead of one after the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "stepstats/name_table.h"
+
+namespace collector::convert {
+
+// Names that wait for their places in a table while these are fetched from memory, and what comes with each.
+template <typename Payload>
+class WaitingNames {
+ public:
+  static constexpr size_t kMost = 32;
+  struct Item {
+    std::string_view name;
+    uint32_t hash;
+    Payload payload;
+  };
+
+  explicit WaitingNames(const NameTable& names) : names_(names) {}
+
+  // Returns whether there is no room for another.
+  bool Push(std::string_view name, const Payload& payload) {
+    const uint32_t hash = NameTable::Hash(name);
+    names_.PrefetchSlot(hash);
+    items_[count_++] = {name, hash, payload};
+    return count_ == kMost;
+  }
+
+  // Calls visit(item) for each and forgets them.
+  template <typename Visit>
+  void Drain(Visit visit) {
+    for (size_t i = 0; i < count_; ++i) names_.PrefetchName(items_[i].hash);
+    for (size_t i = 0; i < count_; ++i) names_.PrefetchText(items_[i].hash);
+    for (size_t i = 0; i < count_; ++i) visit(items_[i]);
+    count_ = 0;
+  }
+
+ private:
+  const NameTable& names_;
+  Item items_[kMost];
+  size_t count_ = 0;
+};
+
+}  // namespace collector::convert

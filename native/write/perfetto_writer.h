@@ -1,0 +1,85 @@
+// Perfetto's own trace format: track events with interned text.
+//
+// The file is a sequence of packets, each a delta to what came before it: names, categories, argument keys and argument
+// texts are sent once and then meant by number (incremental state). When the tables have grown large they are dropped
+// and begun anew, so memory does not grow with the file. Tracks are described once for the whole file.
+//
+// Times in the file are ns since the base given to Begin; one clock snapshot says what wall time that is.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "draw/events.h"
+#include "stepstats/name_table.h"
+#include "write/output.h"
+
+namespace collector::convert {
+
+class PerfettoWriter : public TraceVisitor {
+ public:
+  explicit PerfettoWriter(Output& output) : output_(output) {}
+
+  void Begin(const Summary& summary) override;
+  void OnProcess(const Process& process) override;
+  void OnTrack(const Track& track) override;
+  void OnSlice(const Slice& slice) override;
+  void OnCounterTrack(const CounterTrack& counter) override;
+  void OnValue(const Value& value) override;
+  void OnInstant(const Instant& instant) override;
+  // Ends every slice that is still open; further steps may follow.
+  void End(const Summary& summary) override;
+
+  // A named text about the whole file; Perfetto lists it in its table `metadata` as cr-NAME.
+  void AddMetadata(std::string_view name, std::string_view text);
+
+ private:
+  // Texts of one kind that this sequence of packets refers to by number, from 1 on.
+  class Interned {
+   public:
+    // The number of `text`; its first use appends it to `news`, as field `field` of InternedData.
+    uint64_t Number(std::string_view text, uint32_t field, std::string& news);
+    size_t num_bytes() const { return num_bytes_; }
+    void Clear();
+
+   private:
+    NameTable numbers_;
+    std::deque<std::string> texts_;  // what the table's views point to
+    size_t num_bytes_ = 0;
+  };
+
+  struct OpenTrack {
+    uint64_t uuid;
+    std::vector<int64_t> ends;  // of the slices begun and not yet ended, innermost last
+  };
+
+  OpenTrack& OpenTrackOf(uint32_t tid) { return open_tracks_[ThreadIndex(tid)]; }
+  size_t ThreadIndex(uint32_t tid);
+  // Ends the slices of a track that are over at `time_ns`.
+  void EndSlices(OpenTrack& track, int64_t time_ns);
+  void BeginCopies(uint32_t pid);
+  void AppendArguments(const Slice& slice);
+  void WriteEvent(int64_t time_ns, bool uses_interned);
+  void WritePacket(std::string_view body, uint64_t sequence_flags);
+  void StartAnew();
+
+  Output& output_;
+  bool described_clock_ = false;
+  bool anew_ = true;  // the next packet clears what earlier ones have interned
+  bool described_instants_ = false;
+  std::set<uint32_t> pids_with_copies_;
+  Interned names_, categories_, keys_, texts_;
+  std::vector<OpenTrack> open_tracks_;
+  std::unordered_map<uint32_t, size_t> thread_index_;  // tid -> index above: small numbers make small packets
+  uint32_t last_tid_ = 0;
+  size_t last_index_ = 0;
+  // Reused from packet to packet.
+  std::string event_, interned_, packet_, scratch_, frame_, head_;
+};
+
+}  // namespace collector::convert
