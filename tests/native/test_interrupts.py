@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import gc
 import signal
 import sys
@@ -65,14 +66,22 @@ class Interrupt:
         return self
 
     def run(self, function: Callable[[], object]) -> None:
-        before = sys.gettrace()
+        """Run ``function`` in a thread of its own.
+
+        Where a trace function raises inside an except clause, CPython 3.11 goes on taking the caught exception for the
+        one that is being handled, and every later exception of that thread would get it as its context.
+        """
+        with concurrent.futures.ThreadPoolExecutor(1) as threads:
+            threads.submit(self._run, function).result()
+
+    def _run(self, function: Callable[[], object]) -> None:
         sys.settrace(self)
         try:
             function()
         except KeyboardInterrupt:
             pass
         finally:
-            sys.settrace(before)
+            sys.settrace(None)
 
 
 @pytest.fixture
@@ -265,7 +274,7 @@ class Pause:
         self.at, self.count = at, 0
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> Pause | None:
-        if frame.f_code.co_filename != str(PACKAGE / "tracing/annotate.py"):
+        if frame.f_code.co_filename != str(PACKAGE / "annotate.py"):
             return None
         if event in ("call", "line"):
             if self.count == self.at:

@@ -285,13 +285,20 @@ def test_every_rank_keeps_a_journal_of_its_own(gpu, tmp_path, monkeypatch):
 def test_what_is_said_of_a_journal_that_broke_off_is_so(tmp_path, num_bytes, is_kept):
     """The disk is full: the trace cannot be written either, so that the journal is all there is."""
     program = f"""
-import resource, warnings
+import resource, time, warnings
+from pathlib import Path
 import collector
+from collector.recording.journal import holds_records
 from collector.testing import SimulatedGpu
+journal = Path({str(tmp_path / "step.journal")!r})
 with SimulatedGpu() as gpu, warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
     resource.setrlimit(resource.RLIMIT_FSIZE, ({num_bytes}, {num_bytes}))
-    with collector.trace("step.gpurec", journal={str(tmp_path / "step.journal")!r}, buffer_bytes=8192):
+    with collector.trace("step.gpurec", journal=journal, buffer_bytes=8192):
+        gpu.launch("kernel")
+        gpu.synchronize()
+        while {is_kept} and not holds_records(journal):
+            time.sleep(0.01)
         for _ in range(5000):
             gpu.launch("kernel")
         gpu.synchronize()
