@@ -86,6 +86,17 @@ def step_stats_of(data: bytes, is_run_metadata: bool) -> StepStats:
     return RunMetadata.FromString(data).step_stats if is_run_metadata else StepStats.FromString(data)
 
 
+def serialized_step(step_stats: Any) -> bytes:
+    """The wire bytes of a ``StepStats`` message, whosever class it is of.
+
+    It is written device by device: protobuf enlarges the memory that it writes to by copying it, and the new memory for
+    a whole step costs as much as the writing.
+    """
+    devices = [device.SerializeToString() for device in step_stats.dev_stats]
+    tag = varint.encode(StepStats.DEV_STATS_FIELD_NUMBER << 3 | _BYTES)
+    return b"".join(piece for device in devices for piece in (tag, varint.encode(len(device)), device))
+
+
 def fields_of(data: memoryview, limit: int | None = None) -> Iterator[tuple[int, memoryview | None]]:
     """Field number and, where it has a length, payload (as far as it is there) of each field; ends at rubbish."""
     position = 0

@@ -15,7 +15,7 @@ from collector.errors import InvalidFileError, MissingDependencyError, UnknownFo
 from collector.files.atomic_files import atomic_write, packed
 from collector.runtime import backend
 from collector.stepstats.node_times import is_wall_time
-from collector.stepstats.wire import is_run_metadata, parse_step, provenance_of
+from collector.stepstats.wire import is_run_metadata, parse_step, provenance_of, serialized_step
 from collector.text.wording import counted
 from collector.timeline.picture import PictureOptions, draw
 
@@ -185,8 +185,10 @@ def wire_of(step: Any) -> tuple[bytes | bytearray | memoryview, bool]:
     """
     if isinstance(step, (bytes, bytearray, memoryview)):
         return step, is_run_metadata(step)
+    if hasattr(step, "dev_stats"):
+        return serialized_step(step), False
     if hasattr(step, "SerializeToString"):
-        return cast(bytes, step.SerializeToString()), hasattr(step, "step_stats")
+        return cast(bytes, step.SerializeToString()), True
     if hasattr(step, "serialized"):
         return cast(bytes, step.serialized()), True
     from collector.recording.recording import Recording

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from collector.errors import InvalidFileError
 from collector.protos.types_pb2 import DataType
 from collector.runtime import backend
-from collector.stepstats.wire import is_run_metadata, parse_step
+from collector.stepstats.wire import is_run_metadata, parse_step, serialized_step
 from collector.timeline.tensorflow_rules import AllocationMaximum, CompatibleConverter
 
 
@@ -156,8 +156,7 @@ class _Step:
         if _is_bytes(self.given):
             return self.given, is_run_metadata(self.given)
         step_stats = getattr(self.given, "step_stats", self.given)
-        serialize = getattr(step_stats, "SerializeToString", None)
-        return (serialize(), False) if serialize else None
+        return (serialized_step(step_stats), False) if hasattr(step_stats, "SerializeToString") else None
 
 
 @dataclass(frozen=True)

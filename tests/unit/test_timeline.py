@@ -22,7 +22,7 @@ from collector.protos import (
 )
 from collector.recording.ledger import Ledger
 from collector.runtime import backend
-from collector.stepstats.wire import is_run_metadata, parse_step, provenance_of
+from collector.stepstats.wire import is_run_metadata, parse_step, provenance_of, serialized_step
 from collector.timeline import Timeline, View, chrome_trace
 from collector.timeline.activity import gpu_activity, host_activity, int64, parse_device_name
 from collector.timeline.lanes import Lanes
@@ -328,6 +328,19 @@ def test_messages_are_told_apart(step):
     whole = RunMetadata(step_stats=step)
     assert is_run_metadata(whole.SerializeToString())
     assert parse_step(whole.SerializeToString()) == whole
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        StepStats(),
+        StepStats(dev_stats=[{}]),
+        StepStats(dev_stats=[{"device": "/cpu:0", "node_stats": [{"node_name": "a"}] * 99}, {}, {"device": "x"}]),
+        launched_step().step_stats,
+    ],
+)
+def test_a_step_written_device_by_device_is_the_same(step):
+    assert serialized_step(step) == step.SerializeToString()
 
 
 def test_provenance_is_found_without_parsing_the_rest():
