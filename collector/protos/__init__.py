@@ -3,6 +3,7 @@
 >>> from collector.protos import RunMetadata, StepStats
 """
 
+from collector.protos.activity_pb2 import Activity
 from collector.protos.checkpoint_pb2 import BundleEntryProto, BundleHeaderProto, TensorSliceProto
 from collector.protos.graph_pb2 import (
     AttrValue,
@@ -17,6 +18,7 @@ from collector.protos.graph_pb2 import (
 from collector.protos.pprof_pb2 import PprofProfile
 from collector.protos.run_metadata_pb2 import (
     AnnotationDetails,
+    Capture,
     CostGraphDef,
     LossTimes,
     Provenance,
@@ -59,6 +61,7 @@ from collector.protos.tfprof_output_pb2 import (
 from collector.protos.types_pb2 import DataType
 
 __all__ = [
+    "Activity",
     "AdviceProto",
     "AdvisorOptionsProto",
     "AllocationDescription",
@@ -68,6 +71,7 @@ __all__ = [
     "AttrValue",
     "BundleEntryProto",
     "BundleHeaderProto",
+    "Capture",
     "CodeDef",
     "CostGraphDef",
     "DataType",

@@ -12,13 +12,14 @@ from google.protobuf.internal import builder as _builder
 _sym_db = _symbol_database.Default()
 
 
+from collector.protos import activity_pb2 as collector_dot_protos_dot_activity__pb2
 from collector.protos import graph_pb2 as collector_dot_protos_dot_graph__pb2
 from collector.protos import step_stats_pb2 as collector_dot_protos_dot_step__stats__pb2
 from collector.protos import tensor_pb2 as collector_dot_protos_dot_tensor__pb2
 from collector.protos import types_pb2 as collector_dot_protos_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#collector/protos/run_metadata.proto\x12\tcollector\x1a\x1c\x63ollector/protos/graph.proto\x1a!collector/protos/step_stats.proto\x1a\x1d\x63ollector/protos/tensor.proto\x1a\x1c\x63ollector/protos/types.proto\"\xc4\x06\n\x0c\x43ostGraphDef\x12*\n\x04node\x18\x01 \x03(\x0b\x32\x1c.collector.CostGraphDef.Node\x12\x34\n\x04\x63ost\x18\x02 \x03(\x0b\x32&.collector.CostGraphDef.AggregatedCost\x1a\x9e\x05\n\x04Node\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x02 \x01(\t\x12\n\n\x02id\x18\x03 \x01(\x05\x12:\n\ninput_info\x18\x04 \x03(\x0b\x32&.collector.CostGraphDef.Node.InputInfo\x12<\n\x0boutput_info\x18\x05 \x03(\x0b\x32\'.collector.CostGraphDef.Node.OutputInfo\x12\x1d\n\x15temporary_memory_size\x18\x06 \x01(\x03\x12\x1e\n\x16persistent_memory_size\x18\x0c \x01(\x03\x12!\n\x15host_temp_memory_size\x18\n \x01(\x03\x42\x02\x18\x01\x12#\n\x17\x64\x65vice_temp_memory_size\x18\x0b \x01(\x03\x42\x02\x18\x01\x12)\n\x1d\x64\x65vice_persistent_memory_size\x18\x10 \x01(\x03\x42\x02\x18\x01\x12\x14\n\x0c\x63ompute_cost\x18\t \x01(\x03\x12\x14\n\x0c\x63ompute_time\x18\x0e \x01(\x03\x12\x13\n\x0bmemory_time\x18\x0f \x01(\x03\x12\x10\n\x08is_final\x18\x07 \x01(\x08\x12\x15\n\rcontrol_input\x18\x08 \x03(\x05\x12\x12\n\ninaccurate\x18\x11 \x01(\x08\x1a;\n\tInputInfo\x12\x16\n\x0epreceding_node\x18\x01 \x01(\x05\x12\x16\n\x0epreceding_port\x18\x02 \x01(\x05\x1a\x84\x01\n\nOutputInfo\x12\x0c\n\x04size\x18\x01 \x01(\x03\x12\x18\n\x10\x61lias_input_port\x18\x02 \x01(\x03\x12*\n\x05shape\x18\x03 \x01(\x0b\x32\x1b.collector.TensorShapeProto\x12\"\n\x05\x64type\x18\x04 \x01(\x0e\x32\x13.collector.DataType\x1a\x31\n\x0e\x41ggregatedCost\x12\x0c\n\x04\x63ost\x18\x01 \x01(\x02\x12\x11\n\tdimension\x18\x02 \x01(\t\"N\n\nStackFrame\x12\x0c\n\x04\x66ile\x18\x01 \x01(\t\x12\x0c\n\x04line\x18\x02 \x01(\x05\x12\x10\n\x08\x66unction\x18\x03 \x01(\t\x12\x12\n\nfirst_line\x18\x04 \x01(\x05\"|\n\x11\x41nnotationDetails\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\n\n\x02op\x18\x02 \x01(\t\x12\r\n\x05\x66lops\x18\x03 \x01(\x03\x12\x11\n\tnum_bytes\x18\x04 \x01(\x03\x12\x0c\n\x04runs\x18\x05 \x01(\x03\x12\x0e\n\x06inputs\x18\x06 \x03(\t\x12\r\n\x05stack\x18\x07 \x03(\x05\"-\n\tLossTimes\x12\x0e\n\x06\x66igure\x18\x01 \x01(\t\x12\x10\n\x08\x61t_nanos\x18\x02 \x03(\x03\"\xd1\x04\n\nProvenance\x12\x19\n\x11\x63ollector_version\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\x11\n\tsimulated\x18\x03 \x01(\x08\x12;\n\x0b\x65nvironment\x18\x04 \x03(\x0b\x32&.collector.Provenance.EnvironmentEntry\x12\x31\n\x06ledger\x18\x05 \x03(\x0b\x32!.collector.Provenance.LedgerEntry\x12\x1a\n\x12\x63lock_offset_nanos\x18\x06 \x01(\x03\x12\x1a\n\x12window_start_nanos\x18\x07 \x01(\x03\x12\x18\n\x10window_end_nanos\x18\x08 \x01(\x03\x12\x31\n\x0b\x61nnotations\x18\t \x03(\x0b\x32\x1c.collector.AnnotationDetails\x12%\n\x06\x66rames\x18\n \x03(\x0b\x32\x15.collector.StackFrame\x12$\n\x06losses\x18\x0b \x03(\x0b\x32\x14.collector.LossTimes\x12\x31\n\x06unread\x18\x0c \x03(\x0b\x32!.collector.Provenance.UnreadEntry\x1a\x32\n\x10\x45nvironmentEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a-\n\x0bLedgerEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a-\n\x0bUnreadEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\xad\x03\n\x0bRunMetadata\x12(\n\nstep_stats\x18\x01 \x01(\x0b\x32\x14.collector.StepStats\x12+\n\ncost_graph\x18\x02 \x01(\x0b\x32\x17.collector.CostGraphDef\x12-\n\x10partition_graphs\x18\x03 \x03(\x0b\x32\x13.collector.GraphDef\x12>\n\x0f\x66unction_graphs\x18\x04 \x03(\x0b\x32%.collector.RunMetadata.FunctionGraphs\x12+\n\nprovenance\x18\xa1\x8d\x06 \x01(\x0b\x32\x15.collector.Provenance\x1a\xaa\x01\n\x0e\x46unctionGraphs\x12-\n\x10partition_graphs\x18\x01 \x03(\x0b\x32\x13.collector.GraphDef\x12\x33\n\x16pre_optimization_graph\x18\x02 \x01(\x0b\x32\x13.collector.GraphDef\x12\x34\n\x17post_optimization_graph\x18\x03 \x01(\x0b\x32\x13.collector.GraphDefb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#collector/protos/run_metadata.proto\x12\tcollector\x1a\x1f\x63ollector/protos/activity.proto\x1a\x1c\x63ollector/protos/graph.proto\x1a!collector/protos/step_stats.proto\x1a\x1d\x63ollector/protos/tensor.proto\x1a\x1c\x63ollector/protos/types.proto\"\xc4\x06\n\x0c\x43ostGraphDef\x12*\n\x04node\x18\x01 \x03(\x0b\x32\x1c.collector.CostGraphDef.Node\x12\x34\n\x04\x63ost\x18\x02 \x03(\x0b\x32&.collector.CostGraphDef.AggregatedCost\x1a\x9e\x05\n\x04Node\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x02 \x01(\t\x12\n\n\x02id\x18\x03 \x01(\x05\x12:\n\ninput_info\x18\x04 \x03(\x0b\x32&.collector.CostGraphDef.Node.InputInfo\x12<\n\x0boutput_info\x18\x05 \x03(\x0b\x32\'.collector.CostGraphDef.Node.OutputInfo\x12\x1d\n\x15temporary_memory_size\x18\x06 \x01(\x03\x12\x1e\n\x16persistent_memory_size\x18\x0c \x01(\x03\x12!\n\x15host_temp_memory_size\x18\n \x01(\x03\x42\x02\x18\x01\x12#\n\x17\x64\x65vice_temp_memory_size\x18\x0b \x01(\x03\x42\x02\x18\x01\x12)\n\x1d\x64\x65vice_persistent_memory_size\x18\x10 \x01(\x03\x42\x02\x18\x01\x12\x14\n\x0c\x63ompute_cost\x18\t \x01(\x03\x12\x14\n\x0c\x63ompute_time\x18\x0e \x01(\x03\x12\x13\n\x0bmemory_time\x18\x0f \x01(\x03\x12\x10\n\x08is_final\x18\x07 \x01(\x08\x12\x15\n\rcontrol_input\x18\x08 \x03(\x05\x12\x12\n\ninaccurate\x18\x11 \x01(\x08\x1a;\n\tInputInfo\x12\x16\n\x0epreceding_node\x18\x01 \x01(\x05\x12\x16\n\x0epreceding_port\x18\x02 \x01(\x05\x1a\x84\x01\n\nOutputInfo\x12\x0c\n\x04size\x18\x01 \x01(\x03\x12\x18\n\x10\x61lias_input_port\x18\x02 \x01(\x03\x12*\n\x05shape\x18\x03 \x01(\x0b\x32\x1b.collector.TensorShapeProto\x12\"\n\x05\x64type\x18\x04 \x01(\x0e\x32\x13.collector.DataType\x1a\x31\n\x0e\x41ggregatedCost\x12\x0c\n\x04\x63ost\x18\x01 \x01(\x02\x12\x11\n\tdimension\x18\x02 \x01(\t\"N\n\nStackFrame\x12\x0c\n\x04\x66ile\x18\x01 \x01(\t\x12\x0c\n\x04line\x18\x02 \x01(\x05\x12\x10\n\x08\x66unction\x18\x03 \x01(\t\x12\x12\n\nfirst_line\x18\x04 \x01(\x05\"|\n\x11\x41nnotationDetails\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\n\n\x02op\x18\x02 \x01(\t\x12\r\n\x05\x66lops\x18\x03 \x01(\x03\x12\x11\n\tnum_bytes\x18\x04 \x01(\x03\x12\x0c\n\x04runs\x18\x05 \x01(\x03\x12\x0e\n\x06inputs\x18\x06 \x03(\t\x12\r\n\x05stack\x18\x07 \x03(\x05\"-\n\tLossTimes\x12\x0e\n\x06\x66igure\x18\x01 \x01(\t\x12\x10\n\x08\x61t_nanos\x18\x02 \x03(\x03\"\xf9\x02\n\x07\x43\x61pture\x12\'\n\x05\x63lock\x18\x01 \x01(\x0b\x32\x18.collector.Capture.Clock\x12\x32\n\x08\x63ounters\x18\x02 \x03(\x0b\x32 .collector.Capture.CountersEntry\x12\x18\n\x10json_environment\x18\x03 \x03(\t\x12\x0f\n\x07strings\x18\x04 \x03(\t\x12\x0f\n\x07\x64\x65tails\x18\x05 \x01(\t\x12\'\n\nactivities\x18\x06 \x03(\x0b\x32\x13.collector.Activity\x1a{\n\x05\x43lock\x12\x16\n\x0e\x63upti_start_ns\x18\x01 \x01(\x03\x12\x15\n\rcupti_stop_ns\x18\x02 \x01(\x03\x12\x15\n\rwall_start_ns\x18\x03 \x01(\x03\x12\x14\n\x0cwall_stop_ns\x18\x04 \x01(\x03\x12\x16\n\x0euncertainty_ns\x18\x05 \x01(\x03\x1a/\n\rCountersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\xd1\x04\n\nProvenance\x12\x19\n\x11\x63ollector_version\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\x11\n\tsimulated\x18\x03 \x01(\x08\x12;\n\x0b\x65nvironment\x18\x04 \x03(\x0b\x32&.collector.Provenance.EnvironmentEntry\x12\x31\n\x06ledger\x18\x05 \x03(\x0b\x32!.collector.Provenance.LedgerEntry\x12\x1a\n\x12\x63lock_offset_nanos\x18\x06 \x01(\x03\x12\x1a\n\x12window_start_nanos\x18\x07 \x01(\x03\x12\x18\n\x10window_end_nanos\x18\x08 \x01(\x03\x12\x31\n\x0b\x61nnotations\x18\t \x03(\x0b\x32\x1c.collector.AnnotationDetails\x12%\n\x06\x66rames\x18\n \x03(\x0b\x32\x15.collector.StackFrame\x12$\n\x06losses\x18\x0b \x03(\x0b\x32\x14.collector.LossTimes\x12\x31\n\x06unread\x18\x0c \x03(\x0b\x32!.collector.Provenance.UnreadEntry\x1a\x32\n\x10\x45nvironmentEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a-\n\x0bLedgerEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a-\n\x0bUnreadEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\xd4\x03\n\x0bRunMetadata\x12(\n\nstep_stats\x18\x01 \x01(\x0b\x32\x14.collector.StepStats\x12+\n\ncost_graph\x18\x02 \x01(\x0b\x32\x17.collector.CostGraphDef\x12-\n\x10partition_graphs\x18\x03 \x03(\x0b\x32\x13.collector.GraphDef\x12>\n\x0f\x66unction_graphs\x18\x04 \x03(\x0b\x32%.collector.RunMetadata.FunctionGraphs\x12+\n\nprovenance\x18\xa1\x8d\x06 \x01(\x0b\x32\x15.collector.Provenance\x12%\n\x07\x63\x61pture\x18\xa2\x8d\x06 \x01(\x0b\x32\x12.collector.Capture\x1a\xaa\x01\n\x0e\x46unctionGraphs\x12-\n\x10partition_graphs\x18\x01 \x03(\x0b\x32\x13.collector.GraphDef\x12\x33\n\x16pre_optimization_graph\x18\x02 \x01(\x0b\x32\x13.collector.GraphDef\x12\x34\n\x17post_optimization_graph\x18\x03 \x01(\x0b\x32\x13.collector.GraphDefb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -31,38 +32,46 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['_COSTGRAPHDEF_NODE'].fields_by_name['device_temp_memory_size']._serialized_options = b'\030\001'
   _globals['_COSTGRAPHDEF_NODE'].fields_by_name['device_persistent_memory_size']._options = None
   _globals['_COSTGRAPHDEF_NODE'].fields_by_name['device_persistent_memory_size']._serialized_options = b'\030\001'
+  _globals['_CAPTURE_COUNTERSENTRY']._options = None
+  _globals['_CAPTURE_COUNTERSENTRY']._serialized_options = b'8\001'
   _globals['_PROVENANCE_ENVIRONMENTENTRY']._options = None
   _globals['_PROVENANCE_ENVIRONMENTENTRY']._serialized_options = b'8\001'
   _globals['_PROVENANCE_LEDGERENTRY']._options = None
   _globals['_PROVENANCE_LEDGERENTRY']._serialized_options = b'8\001'
   _globals['_PROVENANCE_UNREADENTRY']._options = None
   _globals['_PROVENANCE_UNREADENTRY']._serialized_options = b'8\001'
-  _globals['_COSTGRAPHDEF']._serialized_start=177
-  _globals['_COSTGRAPHDEF']._serialized_end=1013
-  _globals['_COSTGRAPHDEF_NODE']._serialized_start=292
-  _globals['_COSTGRAPHDEF_NODE']._serialized_end=962
-  _globals['_COSTGRAPHDEF_NODE_INPUTINFO']._serialized_start=768
-  _globals['_COSTGRAPHDEF_NODE_INPUTINFO']._serialized_end=827
-  _globals['_COSTGRAPHDEF_NODE_OUTPUTINFO']._serialized_start=830
-  _globals['_COSTGRAPHDEF_NODE_OUTPUTINFO']._serialized_end=962
-  _globals['_COSTGRAPHDEF_AGGREGATEDCOST']._serialized_start=964
-  _globals['_COSTGRAPHDEF_AGGREGATEDCOST']._serialized_end=1013
-  _globals['_STACKFRAME']._serialized_start=1015
-  _globals['_STACKFRAME']._serialized_end=1093
-  _globals['_ANNOTATIONDETAILS']._serialized_start=1095
-  _globals['_ANNOTATIONDETAILS']._serialized_end=1219
-  _globals['_LOSSTIMES']._serialized_start=1221
-  _globals['_LOSSTIMES']._serialized_end=1266
-  _globals['_PROVENANCE']._serialized_start=1269
-  _globals['_PROVENANCE']._serialized_end=1862
-  _globals['_PROVENANCE_ENVIRONMENTENTRY']._serialized_start=1718
-  _globals['_PROVENANCE_ENVIRONMENTENTRY']._serialized_end=1768
-  _globals['_PROVENANCE_LEDGERENTRY']._serialized_start=1770
-  _globals['_PROVENANCE_LEDGERENTRY']._serialized_end=1815
-  _globals['_PROVENANCE_UNREADENTRY']._serialized_start=1817
-  _globals['_PROVENANCE_UNREADENTRY']._serialized_end=1862
-  _globals['_RUNMETADATA']._serialized_start=1865
-  _globals['_RUNMETADATA']._serialized_end=2294
-  _globals['_RUNMETADATA_FUNCTIONGRAPHS']._serialized_start=2124
-  _globals['_RUNMETADATA_FUNCTIONGRAPHS']._serialized_end=2294
+  _globals['_COSTGRAPHDEF']._serialized_start=210
+  _globals['_COSTGRAPHDEF']._serialized_end=1046
+  _globals['_COSTGRAPHDEF_NODE']._serialized_start=325
+  _globals['_COSTGRAPHDEF_NODE']._serialized_end=995
+  _globals['_COSTGRAPHDEF_NODE_INPUTINFO']._serialized_start=801
+  _globals['_COSTGRAPHDEF_NODE_INPUTINFO']._serialized_end=860
+  _globals['_COSTGRAPHDEF_NODE_OUTPUTINFO']._serialized_start=863
+  _globals['_COSTGRAPHDEF_NODE_OUTPUTINFO']._serialized_end=995
+  _globals['_COSTGRAPHDEF_AGGREGATEDCOST']._serialized_start=997
+  _globals['_COSTGRAPHDEF_AGGREGATEDCOST']._serialized_end=1046
+  _globals['_STACKFRAME']._serialized_start=1048
+  _globals['_STACKFRAME']._serialized_end=1126
+  _globals['_ANNOTATIONDETAILS']._serialized_start=1128
+  _globals['_ANNOTATIONDETAILS']._serialized_end=1252
+  _globals['_LOSSTIMES']._serialized_start=1254
+  _globals['_LOSSTIMES']._serialized_end=1299
+  _globals['_CAPTURE']._serialized_start=1302
+  _globals['_CAPTURE']._serialized_end=1679
+  _globals['_CAPTURE_CLOCK']._serialized_start=1507
+  _globals['_CAPTURE_CLOCK']._serialized_end=1630
+  _globals['_CAPTURE_COUNTERSENTRY']._serialized_start=1632
+  _globals['_CAPTURE_COUNTERSENTRY']._serialized_end=1679
+  _globals['_PROVENANCE']._serialized_start=1682
+  _globals['_PROVENANCE']._serialized_end=2275
+  _globals['_PROVENANCE_ENVIRONMENTENTRY']._serialized_start=2131
+  _globals['_PROVENANCE_ENVIRONMENTENTRY']._serialized_end=2181
+  _globals['_PROVENANCE_LEDGERENTRY']._serialized_start=2183
+  _globals['_PROVENANCE_LEDGERENTRY']._serialized_end=2228
+  _globals['_PROVENANCE_UNREADENTRY']._serialized_start=2230
+  _globals['_PROVENANCE_UNREADENTRY']._serialized_end=2275
+  _globals['_RUNMETADATA']._serialized_start=2278
+  _globals['_RUNMETADATA']._serialized_end=2746
+  _globals['_RUNMETADATA_FUNCTIONGRAPHS']._serialized_start=2576
+  _globals['_RUNMETADATA_FUNCTIONGRAPHS']._serialized_end=2746
 # @@protoc_insertion_point(module_scope)

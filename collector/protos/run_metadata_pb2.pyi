@@ -1,3 +1,4 @@
+from collector.protos import activity_pb2 as _activity_pb2
 from collector.protos import graph_pb2 as _graph_pb2
 from collector.protos import step_stats_pb2 as _step_stats_pb2
 from collector.protos import tensor_pb2 as _tensor_pb2
@@ -115,6 +116,42 @@ class LossTimes(_message.Message):
     at_nanos: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, figure: _Optional[str] = ..., at_nanos: _Optional[_Iterable[int]] = ...) -> None: ...
 
+class Capture(_message.Message):
+    __slots__ = ("clock", "counters", "json_environment", "strings", "details", "activities")
+    class Clock(_message.Message):
+        __slots__ = ("cupti_start_ns", "cupti_stop_ns", "wall_start_ns", "wall_stop_ns", "uncertainty_ns")
+        CUPTI_START_NS_FIELD_NUMBER: _ClassVar[int]
+        CUPTI_STOP_NS_FIELD_NUMBER: _ClassVar[int]
+        WALL_START_NS_FIELD_NUMBER: _ClassVar[int]
+        WALL_STOP_NS_FIELD_NUMBER: _ClassVar[int]
+        UNCERTAINTY_NS_FIELD_NUMBER: _ClassVar[int]
+        cupti_start_ns: int
+        cupti_stop_ns: int
+        wall_start_ns: int
+        wall_stop_ns: int
+        uncertainty_ns: int
+        def __init__(self, cupti_start_ns: _Optional[int] = ..., cupti_stop_ns: _Optional[int] = ..., wall_start_ns: _Optional[int] = ..., wall_stop_ns: _Optional[int] = ..., uncertainty_ns: _Optional[int] = ...) -> None: ...
+    class CountersEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    CLOCK_FIELD_NUMBER: _ClassVar[int]
+    COUNTERS_FIELD_NUMBER: _ClassVar[int]
+    JSON_ENVIRONMENT_FIELD_NUMBER: _ClassVar[int]
+    STRINGS_FIELD_NUMBER: _ClassVar[int]
+    DETAILS_FIELD_NUMBER: _ClassVar[int]
+    ACTIVITIES_FIELD_NUMBER: _ClassVar[int]
+    clock: Capture.Clock
+    counters: _containers.ScalarMap[str, int]
+    json_environment: _containers.RepeatedScalarFieldContainer[str]
+    strings: _containers.RepeatedScalarFieldContainer[str]
+    details: str
+    activities: _containers.RepeatedCompositeFieldContainer[_activity_pb2.Activity]
+    def __init__(self, clock: _Optional[_Union[Capture.Clock, _Mapping]] = ..., counters: _Optional[_Mapping[str, int]] = ..., json_environment: _Optional[_Iterable[str]] = ..., strings: _Optional[_Iterable[str]] = ..., details: _Optional[str] = ..., activities: _Optional[_Iterable[_Union[_activity_pb2.Activity, _Mapping]]] = ...) -> None: ...
+
 class Provenance(_message.Message):
     __slots__ = ("collector_version", "source", "simulated", "environment", "ledger", "clock_offset_nanos", "window_start_nanos", "window_end_nanos", "annotations", "frames", "losses", "unread")
     class EnvironmentEntry(_message.Message):
@@ -165,7 +202,7 @@ class Provenance(_message.Message):
     def __init__(self, collector_version: _Optional[str] = ..., source: _Optional[str] = ..., simulated: bool = ..., environment: _Optional[_Mapping[str, str]] = ..., ledger: _Optional[_Mapping[str, int]] = ..., clock_offset_nanos: _Optional[int] = ..., window_start_nanos: _Optional[int] = ..., window_end_nanos: _Optional[int] = ..., annotations: _Optional[_Iterable[_Union[AnnotationDetails, _Mapping]]] = ..., frames: _Optional[_Iterable[_Union[StackFrame, _Mapping]]] = ..., losses: _Optional[_Iterable[_Union[LossTimes, _Mapping]]] = ..., unread: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class RunMetadata(_message.Message):
-    __slots__ = ("step_stats", "cost_graph", "partition_graphs", "function_graphs", "provenance")
+    __slots__ = ("step_stats", "cost_graph", "partition_graphs", "function_graphs", "provenance", "capture")
     class FunctionGraphs(_message.Message):
         __slots__ = ("partition_graphs", "pre_optimization_graph", "post_optimization_graph")
         PARTITION_GRAPHS_FIELD_NUMBER: _ClassVar[int]
@@ -180,9 +217,11 @@ class RunMetadata(_message.Message):
     PARTITION_GRAPHS_FIELD_NUMBER: _ClassVar[int]
     FUNCTION_GRAPHS_FIELD_NUMBER: _ClassVar[int]
     PROVENANCE_FIELD_NUMBER: _ClassVar[int]
+    CAPTURE_FIELD_NUMBER: _ClassVar[int]
     step_stats: _step_stats_pb2.StepStats
     cost_graph: CostGraphDef
     partition_graphs: _containers.RepeatedCompositeFieldContainer[_graph_pb2.GraphDef]
     function_graphs: _containers.RepeatedCompositeFieldContainer[RunMetadata.FunctionGraphs]
     provenance: Provenance
-    def __init__(self, step_stats: _Optional[_Union[_step_stats_pb2.StepStats, _Mapping]] = ..., cost_graph: _Optional[_Union[CostGraphDef, _Mapping]] = ..., partition_graphs: _Optional[_Iterable[_Union[_graph_pb2.GraphDef, _Mapping]]] = ..., function_graphs: _Optional[_Iterable[_Union[RunMetadata.FunctionGraphs, _Mapping]]] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ...) -> None: ...
+    capture: Capture
+    def __init__(self, step_stats: _Optional[_Union[_step_stats_pb2.StepStats, _Mapping]] = ..., cost_graph: _Optional[_Union[CostGraphDef, _Mapping]] = ..., partition_graphs: _Optional[_Iterable[_Union[_graph_pb2.GraphDef, _Mapping]]] = ..., function_graphs: _Optional[_Iterable[_Union[RunMetadata.FunctionGraphs, _Mapping]]] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ..., capture: _Optional[_Union[Capture, _Mapping]] = ...) -> None: ...

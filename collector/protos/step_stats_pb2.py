@@ -12,10 +12,11 @@ from google.protobuf.internal import builder as _builder
 _sym_db = _symbol_database.Default()
 
 
+from collector.protos import activity_pb2 as collector_dot_protos_dot_activity__pb2
 from collector.protos import tensor_pb2 as collector_dot_protos_dot_tensor__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!collector/protos/step_stats.proto\x12\tcollector\x1a\x1d\x63ollector/protos/tensor.proto\"=\n\x10\x41llocationRecord\x12\x14\n\x0c\x61lloc_micros\x18\x01 \x01(\x03\x12\x13\n\x0b\x61lloc_bytes\x18\x02 \x01(\x03\"\xc3\x01\n\x13\x41llocatorMemoryUsed\x12\x16\n\x0e\x61llocator_name\x18\x01 \x01(\t\x12\x13\n\x0btotal_bytes\x18\x02 \x01(\x03\x12\x12\n\npeak_bytes\x18\x03 \x01(\x03\x12\x12\n\nlive_bytes\x18\x04 \x01(\x03\x12\x37\n\x12\x61llocation_records\x18\x06 \x03(\x0b\x32\x1b.collector.AllocationRecord\x12\x1e\n\x16\x61llocator_bytes_in_use\x18\x05 \x01(\x03\"T\n\nNodeOutput\x12\x0c\n\x04slot\x18\x01 \x01(\x05\x12\x38\n\x12tensor_description\x18\x03 \x01(\x0b\x32\x1c.collector.TensorDescription\"\xec\x01\n\x0bMemoryStats\x12\x18\n\x10temp_memory_size\x18\x01 \x01(\x03\x12\x1e\n\x16persistent_memory_size\x18\x03 \x01(\x03\x12#\n\x1bpersistent_tensor_alloc_ids\x18\x05 \x03(\x03\x12#\n\x17\x64\x65vice_temp_memory_size\x18\x02 \x01(\x03\x42\x02\x18\x01\x12)\n\x1d\x64\x65vice_persistent_memory_size\x18\x04 \x01(\x03\x42\x02\x18\x01\x12.\n\"device_persistent_tensor_alloc_ids\x18\x06 \x03(\x03\x42\x02\x18\x01\"\xb4\x04\n\rNodeExecStats\x12\x11\n\tnode_name\x18\x01 \x01(\t\x12\x18\n\x10\x61ll_start_micros\x18\x02 \x01(\x03\x12\x1b\n\x13op_start_rel_micros\x18\x03 \x01(\x03\x12\x19\n\x11op_end_rel_micros\x18\x04 \x01(\x03\x12\x1a\n\x12\x61ll_end_rel_micros\x18\x05 \x01(\x03\x12.\n\x06memory\x18\x06 \x03(\x0b\x32\x1e.collector.AllocatorMemoryUsed\x12%\n\x06output\x18\x07 \x03(\x0b\x32\x15.collector.NodeOutput\x12\x16\n\x0etimeline_label\x18\x08 \x01(\t\x12\x18\n\x10scheduled_micros\x18\t \x01(\x03\x12\x11\n\tthread_id\x18\n \x01(\r\x12;\n\x11referenced_tensor\x18\x0b \x03(\x0b\x32 .collector.AllocationDescription\x12,\n\x0cmemory_stats\x18\x0c \x01(\x0b\x32\x16.collector.MemoryStats\x12\x17\n\x0f\x61ll_start_nanos\x18\r \x01(\x03\x12\x1a\n\x12op_start_rel_nanos\x18\x0e \x01(\x03\x12\x18\n\x10op_end_rel_nanos\x18\x0f \x01(\x03\x12\x19\n\x11\x61ll_end_rel_nanos\x18\x10 \x01(\x03\x12\x17\n\x0fscheduled_nanos\x18\x11 \x01(\x03\x12\x18\n\x0e\x63orrelation_id\x18\xa1\x8d\x06 \x01(\r\"\xc6\x01\n\x0f\x44\x65viceStepStats\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12,\n\nnode_stats\x18\x02 \x03(\x0b\x32\x18.collector.NodeExecStats\x12\x41\n\x0cthread_names\x18\x03 \x03(\x0b\x32+.collector.DeviceStepStats.ThreadNamesEntry\x1a\x32\n\x10ThreadNamesEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\":\n\tStepStats\x12-\n\tdev_stats\x18\x01 \x03(\x0b\x32\x1a.collector.DeviceStepStatsb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!collector/protos/step_stats.proto\x12\tcollector\x1a\x1f\x63ollector/protos/activity.proto\x1a\x1d\x63ollector/protos/tensor.proto\"=\n\x10\x41llocationRecord\x12\x14\n\x0c\x61lloc_micros\x18\x01 \x01(\x03\x12\x13\n\x0b\x61lloc_bytes\x18\x02 \x01(\x03\"\xc3\x01\n\x13\x41llocatorMemoryUsed\x12\x16\n\x0e\x61llocator_name\x18\x01 \x01(\t\x12\x13\n\x0btotal_bytes\x18\x02 \x01(\x03\x12\x12\n\npeak_bytes\x18\x03 \x01(\x03\x12\x12\n\nlive_bytes\x18\x04 \x01(\x03\x12\x37\n\x12\x61llocation_records\x18\x06 \x03(\x0b\x32\x1b.collector.AllocationRecord\x12\x1e\n\x16\x61llocator_bytes_in_use\x18\x05 \x01(\x03\"T\n\nNodeOutput\x12\x0c\n\x04slot\x18\x01 \x01(\x05\x12\x38\n\x12tensor_description\x18\x03 \x01(\x0b\x32\x1c.collector.TensorDescription\"\xec\x01\n\x0bMemoryStats\x12\x18\n\x10temp_memory_size\x18\x01 \x01(\x03\x12\x1e\n\x16persistent_memory_size\x18\x03 \x01(\x03\x12#\n\x1bpersistent_tensor_alloc_ids\x18\x05 \x03(\x03\x12#\n\x17\x64\x65vice_temp_memory_size\x18\x02 \x01(\x03\x42\x02\x18\x01\x12)\n\x1d\x64\x65vice_persistent_memory_size\x18\x04 \x01(\x03\x42\x02\x18\x01\x12.\n\"device_persistent_tensor_alloc_ids\x18\x06 \x03(\x03\x42\x02\x18\x01\"\xdd\x04\n\rNodeExecStats\x12\x11\n\tnode_name\x18\x01 \x01(\t\x12\x18\n\x10\x61ll_start_micros\x18\x02 \x01(\x03\x12\x1b\n\x13op_start_rel_micros\x18\x03 \x01(\x03\x12\x19\n\x11op_end_rel_micros\x18\x04 \x01(\x03\x12\x1a\n\x12\x61ll_end_rel_micros\x18\x05 \x01(\x03\x12.\n\x06memory\x18\x06 \x03(\x0b\x32\x1e.collector.AllocatorMemoryUsed\x12%\n\x06output\x18\x07 \x03(\x0b\x32\x15.collector.NodeOutput\x12\x16\n\x0etimeline_label\x18\x08 \x01(\t\x12\x18\n\x10scheduled_micros\x18\t \x01(\x03\x12\x11\n\tthread_id\x18\n \x01(\r\x12;\n\x11referenced_tensor\x18\x0b \x03(\x0b\x32 .collector.AllocationDescription\x12,\n\x0cmemory_stats\x18\x0c \x01(\x0b\x32\x16.collector.MemoryStats\x12\x17\n\x0f\x61ll_start_nanos\x18\r \x01(\x03\x12\x1a\n\x12op_start_rel_nanos\x18\x0e \x01(\x03\x12\x18\n\x10op_end_rel_nanos\x18\x0f \x01(\x03\x12\x19\n\x11\x61ll_end_rel_nanos\x18\x10 \x01(\x03\x12\x17\n\x0fscheduled_nanos\x18\x11 \x01(\x03\x12\x18\n\x0e\x63orrelation_id\x18\xa1\x8d\x06 \x01(\r\x12\'\n\x08\x61\x63tivity\x18\xa2\x8d\x06 \x01(\x0b\x32\x13.collector.Activity\"\xc6\x01\n\x0f\x44\x65viceStepStats\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12,\n\nnode_stats\x18\x02 \x03(\x0b\x32\x18.collector.NodeExecStats\x12\x41\n\x0cthread_names\x18\x03 \x03(\x0b\x32+.collector.DeviceStepStats.ThreadNamesEntry\x1a\x32\n\x10ThreadNamesEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\":\n\tStepStats\x12-\n\tdev_stats\x18\x01 \x03(\x0b\x32\x1a.collector.DeviceStepStatsb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -30,20 +31,20 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['_MEMORYSTATS'].fields_by_name['device_persistent_tensor_alloc_ids']._serialized_options = b'\030\001'
   _globals['_DEVICESTEPSTATS_THREADNAMESENTRY']._options = None
   _globals['_DEVICESTEPSTATS_THREADNAMESENTRY']._serialized_options = b'8\001'
-  _globals['_ALLOCATIONRECORD']._serialized_start=79
-  _globals['_ALLOCATIONRECORD']._serialized_end=140
-  _globals['_ALLOCATORMEMORYUSED']._serialized_start=143
-  _globals['_ALLOCATORMEMORYUSED']._serialized_end=338
-  _globals['_NODEOUTPUT']._serialized_start=340
-  _globals['_NODEOUTPUT']._serialized_end=424
-  _globals['_MEMORYSTATS']._serialized_start=427
-  _globals['_MEMORYSTATS']._serialized_end=663
-  _globals['_NODEEXECSTATS']._serialized_start=666
-  _globals['_NODEEXECSTATS']._serialized_end=1230
-  _globals['_DEVICESTEPSTATS']._serialized_start=1233
-  _globals['_DEVICESTEPSTATS']._serialized_end=1431
-  _globals['_DEVICESTEPSTATS_THREADNAMESENTRY']._serialized_start=1381
-  _globals['_DEVICESTEPSTATS_THREADNAMESENTRY']._serialized_end=1431
-  _globals['_STEPSTATS']._serialized_start=1433
-  _globals['_STEPSTATS']._serialized_end=1491
+  _globals['_ALLOCATIONRECORD']._serialized_start=112
+  _globals['_ALLOCATIONRECORD']._serialized_end=173
+  _globals['_ALLOCATORMEMORYUSED']._serialized_start=176
+  _globals['_ALLOCATORMEMORYUSED']._serialized_end=371
+  _globals['_NODEOUTPUT']._serialized_start=373
+  _globals['_NODEOUTPUT']._serialized_end=457
+  _globals['_MEMORYSTATS']._serialized_start=460
+  _globals['_MEMORYSTATS']._serialized_end=696
+  _globals['_NODEEXECSTATS']._serialized_start=699
+  _globals['_NODEEXECSTATS']._serialized_end=1304
+  _globals['_DEVICESTEPSTATS']._serialized_start=1307
+  _globals['_DEVICESTEPSTATS']._serialized_end=1505
+  _globals['_DEVICESTEPSTATS_THREADNAMESENTRY']._serialized_start=1455
+  _globals['_DEVICESTEPSTATS_THREADNAMESENTRY']._serialized_end=1505
+  _globals['_STEPSTATS']._serialized_start=1507
+  _globals['_STEPSTATS']._serialized_end=1565
 # @@protoc_insertion_point(module_scope)

@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 
 from collector import protos
 from collector.protos import (
+    activity_pb2,
     graph_pb2,
     run_metadata_pb2,
     step_stats_pb2,
@@ -22,6 +23,7 @@ from collector.protos import (
     tfprof_log_pb2,
     types_pb2,
 )
+from collector.recording.schema import SCHEMA
 
 # TensorFlow's field numbers. One line a message; "*" repeated, "{}" a map, a capital letter a message or enumeration.
 WIRE = """
@@ -60,7 +62,7 @@ ProfileNode: name=1 string, inputs=2 {}InputsEntry, outputs=3 {}OutputsEntry, sh
   attrs=11 {}AttrsEntry, execs=12 {}ExecsEntry, id=13 int64, src_output_index=14 {}SrcOutputIndexEntry,
   output_shapes=15 {}OutputShapesEntry, input_shapes=16 {}InputShapesEntry
 """
-OURS = {"RunMetadata": {"provenance"}, "NodeExecStats": {"correlation_id"}}
+OURS = {"RunMetadata": {"provenance", "capture"}, "NodeExecStats": {"correlation_id", "activity"}}
 DATA_TYPES = {
     "INVALID": 0,
     "FLOAT": 1,
@@ -91,9 +93,33 @@ DATA_TYPES = {
     "INT4": 29,
     "UINT4": 30,
 }
+COLUMNS = """
+  device_id context_id stream_id name_id grid_x grid_y grid_z block_x block_y block_z registers_per_thread
+  dynamic_shared_bytes static_shared_bytes num_bytes start_ns end_ns correlation_id thread_id cluster_x cluster_y
+  cluster_z local_bytes_per_thread launch_type graph_id graph_node_id copy_kind src_kind dst_kind is_async
+  src_device_id src_context_id dst_device_id dst_context_id value memory_kind domain callback_id process_id
+  return_value external_id external_kind depth details_id sync_type event_id overhead_kind object_kind operation
+  address pool_type pool_address pool_bytes pool_used_bytes
+"""
+COLUMN_NUMBERS = {name: number for number, name in enumerate(COLUMNS.split(), start=2)}
+KIND_NUMBERS = {
+    "KERNEL": 1,
+    "MEMCPY": 2,
+    "MEMSET": 3,
+    "API_CALL": 4,
+    "EXTERNAL_CORRELATION": 5,
+    "SYNCHRONIZATION": 6,
+    "OVERHEAD": 7,
+    "MEMORY_OPERATION": 8,
+    "ANNOTATION": 9,
+}
 # What TensorFlow's graphs hold beside what we read: the full type of a node, the handles of an argument. Kept as bytes.
 UNREAD = {("NodeDef", 7), ("ArgDef", 7)}
-MODULES = (graph_pb2, run_metadata_pb2, step_stats_pb2, tensor_pb2, tfprof_log_pb2, types_pb2)
+MODULES = (activity_pb2, graph_pb2, run_metadata_pb2, step_stats_pb2, tensor_pb2, tfprof_log_pb2, types_pb2)
+
+
+def kind_of(table: str) -> str:
+    return table.removesuffix("s")
 
 
 def message_class(name: str) -> type[Message]:
@@ -153,6 +179,25 @@ def test_data_types_have_tensorflows_numbers() -> None:
 def test_every_exported_name_is_a_message_or_enumeration_of_our_package() -> None:
     for name in protos.__all__:
         assert getattr(protos, name).DESCRIPTOR.full_name.split(".")[0] == "collector", name
+
+
+def test_every_column_of_a_recording_is_a_field_of_its_activity() -> None:
+    """One field a column, whichever table has it, that holds every value of the column."""
+    fields = protos.Activity.DESCRIPTOR.fields_by_name
+    holders = {"i4": "int32", "i8": "int64", "u1": "uint32", "u2": "uint32", "u4": "uint32", "u8": "uint64"}
+    columns = {(name, dtype) for table in SCHEMA.values() for name, dtype in table.items()}
+    assert {describe(fields[name]) for name, _ in columns} == {
+        f"{name}={fields[name].number} {holders[dtype]}" for name, dtype in columns
+    }
+    assert set(fields) == {"kind"} | {name for name, _ in columns}
+    assert {name.lower() for name, _ in protos.Activity.Kind.items()} == {"unknown"} | set(map(kind_of, SCHEMA))
+
+
+def test_columns_keep_their_numbers() -> None:
+    """What is in files stays readable: a number that was given once means that column for ever."""
+    numbers = {field.name: field.number for field in protos.Activity.DESCRIPTOR.fields}
+    assert numbers.items() >= COLUMN_NUMBERS.items()
+    assert dict(protos.Activity.Kind.items()).items() >= KIND_NUMBERS.items()
 
 
 # --- TensorFlow's own files
@@ -252,7 +297,7 @@ def as_tensorflow() -> list[bytes]:
     from google.protobuf import descriptor_pb2
 
     found = []
-    for module in (types_pb2, tensor_pb2, graph_pb2, step_stats_pb2, run_metadata_pb2):
+    for module in (types_pb2, tensor_pb2, graph_pb2, activity_pb2, step_stats_pb2, run_metadata_pb2):
         file = descriptor_pb2.FileDescriptorProto()
         module.DESCRIPTOR.CopyToProto(file)
         text = text_format.MessageToString(file)
