@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from collector import _native, bench
-from collector.bench.report import Report, joined
+from collector.bench.benchmark_report import Report, joined
 
 VERSIONS = {"12.4": 12040, "13.0": 13000, "13.5": 13050}
 STREAMS = 8

@@ -36,7 +36,7 @@ NEXT_ANSWERS = 5
 def answer(path: Path, view: str) -> None:
     """In a process of its own: reads the step, answers, answers again; prints CPU seconds of the first, of the next."""
     from collector.profiler.api import Profiler
-    from collector.profiler.options import Options
+    from collector.profiler.profile_options import Options
 
     options = Options(order_by="micros", select=frozenset(("micros", "occurrence")))
     profiler = Profiler()

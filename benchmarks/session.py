@@ -19,11 +19,11 @@ import numpy as np
 
 import collector
 from collector import bench
-from collector.bench.report import Report, joined
+from collector.bench.benchmark_report import Report, joined
 from collector.protos import NodeExecStats, StepStats
+from collector.recording.capture import empty_capture
 from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
-from collector.sources import empty_capture
 from collector.stepstats.from_recording import step_stats
 from collector.testing import SimulatedGpu
 

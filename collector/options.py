@@ -1,16 +1,16 @@
-"""What one trace is asked to do."""
+"""The options of one trace, and the interface of the sources that it can record from."""
 
 from __future__ import annotations
 
 import os
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from collector.sources import Source
+    from collector.recording.capture import Capture
 
 KINDS = (
     "kernels",
@@ -37,6 +37,34 @@ _LIMITS = (
 )
 """Option, least value, largest value."""
 _JOB_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+
+
+class Source(Protocol):
+    """One way to record GPU activity. At most one is recording at a time; the session sees to that."""
+
+    name: str
+    """What ``Provenance.source`` says: native, cupti-python, replay."""
+
+    def probe(self) -> dict[str, Any]:
+        """Say what is there, without starting: keys as ``collector._native.probe`` has them. Never raises."""
+
+    def start(self, options: TraceOptions) -> None:
+        """Begin to record. Raises a `collector.CollectorError` and leaves nothing running when it cannot."""
+
+    def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
+        """End, and hand over what was recorded. ``synchronize``: wait for the devices' unfinished work first."""
+
+    def abort(self) -> None:
+        """End without a result and without waiting, as when the interpreter exits. Never raises."""
+
+    def push_annotation(self, path: str, details: int = 0) -> None:
+        """Put ``path`` (whole, such as ``layer1/conv``) on the launches this thread makes from now on.
+
+        ``details`` goes into the annotation's ``details_id``; 0 where nothing else is known of it.
+        """
+
+    def pop_annotation(self) -> None:
+        """Go back to the annotation this thread had before the last push; nothing happens where there was none."""
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ READERS = ("messages", "text", "chrome", "gzip", "recording", "journal")
 
 @cache
 def _empty_recording() -> bytes:
+    from collector.recording.capture import empty_capture
     from collector.recording.recording import Recording
-    from collector.sources import empty_capture
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "empty.gpurec"

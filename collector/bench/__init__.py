@@ -14,33 +14,34 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collector.bench.baseline import Regression, regressions
+    from collector.bench.benchmark_errors import ArmError, BenchmarkError
+    from collector.bench.benchmark_report import Report, read_pandas
     from collector.bench.checks import allclose
     from collector.bench.comparing import compare, rotating
+    from collector.bench.cuda_gpu import find_gpu
     from collector.bench.discovery import Case, benchmark, case, parametrize
-    from collector.bench.errors import ArmError, BenchmarkError
-    from collector.bench.gpu import Host, find_gpu
+    from collector.bench.gpu import Host
     from collector.bench.processes import Missing, Process, compare_processes
-    from collector.bench.report import Report, read_pandas
-    from collector.bench.simulated import SimulatedCard
+    from collector.bench.simulated_card import SimulatedCard
 
 _LAZY = {
-    "ArmError": "errors",
-    "BenchmarkError": "errors",
+    "ArmError": "benchmark_errors",
+    "BenchmarkError": "benchmark_errors",
     "Case": "discovery",
     "Host": "gpu",
     "Missing": "processes",
     "Process": "processes",
     "Regression": "baseline",
-    "Report": "report",
-    "SimulatedCard": "simulated",
+    "Report": "benchmark_report",
+    "SimulatedCard": "simulated_card",
     "allclose": "checks",
     "benchmark": "discovery",
     "case": "discovery",
     "compare": "comparing",
     "compare_processes": "processes",
-    "find_gpu": "gpu",
+    "find_gpu": "cuda_gpu",
     "parametrize": "discovery",
-    "read_pandas": "report",
+    "read_pandas": "benchmark_report",
     "regressions": "baseline",
     "rotating": "comparing",
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from collector.bench.errors import BenchmarkError
+from collector.bench.benchmark_errors import BenchmarkError
 from collector.statistics.verdicts import (
     ASSUMED_RUN_SPREAD,
     CONFIDENCE,
@@ -18,7 +18,7 @@ from collector.statistics.verdicts import (
 )
 
 if TYPE_CHECKING:
-    from collector.bench.report import Comparison, Report
+    from collector.bench.benchmark_report import Comparison, Report
 
 _SAME_DESIGN = ("clock", "cache", "graph_calls")
 

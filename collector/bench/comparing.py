@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from collector.bench.benchmark_errors import ArmError
+from collector.bench.benchmark_report import Arm, Comparison, Report
 from collector.bench.checks import Check
+from collector.bench.cuda_gpu import find_gpu
 from collector.bench.design import Cache, Clock, Design
 from collector.bench.environment import environment, without_home
-from collector.bench.errors import ArmError
 from collector.bench.experiment import Progress, Run, failure_of, no_arm_left, run
-from collector.bench.gpu import Gpu, Host, find_gpu
-from collector.bench.report import Arm, Comparison, Report
+from collector.bench.gpu import Gpu, Host
 from collector.bench.roofline import ceilings
 from collector.errors import UnavailableError
 from collector.statistics.verdicts import median, outliers, paired_interval

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
 
-from collector.bench.errors import BenchmarkError
+from collector.bench.benchmark_errors import BenchmarkError
 
 Axes = tuple[tuple[str, tuple[Any, ...]], ...]
 _AXES = "__collector_bench_axes__"

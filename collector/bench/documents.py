@@ -7,7 +7,7 @@ import io
 import re
 from typing import TYPE_CHECKING, Any
 
-from collector.bench.table import (
+from collector.bench.report_tables import (
     changes,
     failure_text,
     failures_of_all,
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from collector.bench.baseline import Regression
-    from collector.bench.report import Comparison, Report
-    from collector.bench.table import Table
+    from collector.bench.benchmark_report import Comparison, Report
+    from collector.bench.report_tables import Table
     from collector.statistics.verdicts import Interval, Ratio
 
 _FIGURES = (

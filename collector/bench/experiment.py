@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-import collector
+from collector.bench.benchmark_errors import ArmError, BenchmarkError
 from collector.bench.calls import NOTHING, CallActivity, activities_of_calls, call_name
 from collector.bench.design import Design
-from collector.bench.errors import ArmError, BenchmarkError
 from collector.bench.gpu import Host
 from collector.statistics.modes import GPU_TICK_NS
 from collector.statistics.verdicts import is_stationary, median, paired_interval
+from collector.tracing.annotate import annotate
+from collector.tracing.session import trace
 
 if TYPE_CHECKING:
     from collector.bench.gpu import CardState, Gpu
@@ -274,9 +275,7 @@ class _Experiment:
         traced = self.design.clock == "cupti"
         rounds: list[_Round] = []
         probes: dict[str, int] = {}
-        tracing = partial(
-            collector.trace, kinds=_KINDS, strict=True, buffer_bytes=_BUFFER_BYTES, max_buffers=_MAX_BUFFERS
-        )
+        tracing = partial(trace, kinds=_KINDS, strict=True, buffer_bytes=_BUFFER_BYTES, max_buffers=_MAX_BUFFERS)
         with tracing() if traced else contextlib.nullcontext() as step:
             begun, self.state_before = time.monotonic(), self.gpu.state()
             while len(rounds) < count and time.monotonic() - begun <= self.design.max_seconds * _BATCH_SHARE:
@@ -382,7 +381,7 @@ class _Experiment:
         if self.host_clock is not None:
             self.walls[index] = max(1, self.elapsed_ns(call, count, self.host_clock)) / count
             return index
-        with collector.annotate(call_name(index)):
+        with annotate(call_name(index)):
             call()
         self.gpu.synchronize()  # outside, so that it is not counted as the arm's own
         return index
@@ -401,7 +400,7 @@ class _Experiment:
             self.gpu.flush_l2()
         other = len(self.walls)
         self.walls.append(0.0)
-        with collector.annotate(call_name(other)):
+        with annotate(call_name(other)):
             self.gpu.touch()
         self.gpu.synchronize()
         return {"cold": prepared, "hot": other} if self.design.cache == "cold" else {"hot": prepared, "cold": other}

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.bench.table import PAGE_WIDTH, amount_text, as_text, notes, time_text, verdict_text
+from collector.bench.report_tables import PAGE_WIDTH, amount_text, as_text, notes, time_text, verdict_text
 from collector.files.atomic_files import atomic_write
 
 if TYPE_CHECKING:
     import os
 
-    from collector.bench.report import Comparison, Report
+    from collector.bench.benchmark_report import Comparison, Report
 
 _WIDTH, _ROW, _LEFT, _RIGHT = 900, 46, 170, 30
 _COLORS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")

@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.bench.benchmark_errors import ArmError, BenchmarkError
+from collector.bench.benchmark_report import Arm, Comparison, Report
 from collector.bench.environment import environment, without_home
-from collector.bench.errors import ArmError, BenchmarkError
 from collector.bench.gpu import Host
-from collector.bench.report import Arm, Comparison, Report
 
 if TYPE_CHECKING:
-    from collector.bench.report import Report as _Report
+    from collector.bench.benchmark_report import Report as _Report
 
 _SHOWN_OUTPUT = 300
 

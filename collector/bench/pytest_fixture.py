@@ -21,7 +21,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from collector.bench.report import Report
+    from collector.bench.benchmark_report import Report
 
 
 _WITHOUT_BASELINE: pytest.StashKey[list[str]] = pytest.StashKey()
@@ -68,8 +68,8 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> Callable[..., Report]:
 
 def _with_earlier_runs(report: Report, file: Path) -> Report:
     """The report with the runs that are stored, if they are of the same card and measured in the same way."""
-    from collector.bench.errors import BenchmarkError
-    from collector.bench.report import Report, runs_joined
+    from collector.bench.benchmark_errors import BenchmarkError
+    from collector.bench.benchmark_report import Report, runs_joined
 
     if file.exists():
         with contextlib.suppress(BenchmarkError):
@@ -94,7 +94,7 @@ def _hold_against_baseline(report: Report, config: pytest.Config, file: str) -> 
         config.stash.setdefault(_WITHOUT_BASELINE, []).append(str(Path(folder) / file))
         return
     from collector.bench.baseline import regressions
-    from collector.bench.report import Report
+    from collector.bench.benchmark_report import Report
 
     before = Report.load(Path(folder) / file)
     found, _ = regressions(report, before, fail_above=config.getoption("--gpu-benchmark-fail-above"))

@@ -28,8 +28,8 @@ from collector.text.wording import counted
 
 if TYPE_CHECKING:
     from collector.bench.baseline import Regression
+    from collector.bench.benchmark_report import Report
     from collector.bench.discovery import Instance
-    from collector.bench.report import Report
 
 EXIT_REGRESSION = 1
 """Exit status when an arm became slower, or could not be measured."""
@@ -97,10 +97,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise MissingDependencyError("scipy is not installed", "pip install 'cupti-collector[bench]'") from error
     if arguments.paths[0] == _COMPARE:
         return _compare(arguments)
+    from collector.bench.benchmark_errors import BenchmarkError
+    from collector.bench.benchmark_report import Report
     from collector.bench.discovery import discover
     from collector.bench.documents import as_csv, as_markdown
-    from collector.bench.errors import BenchmarkError
-    from collector.bench.report import Report
 
     before = Report.load(arguments.baseline) if arguments.baseline else None
     for path in (arguments.json, arguments.plot, arguments.markdown, arguments.csv):
@@ -134,9 +134,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _compare(arguments: argparse.Namespace) -> int:
     """Hold the second of two stored reports against the first."""
     from collector.bench.baseline import regressions
+    from collector.bench.benchmark_errors import BenchmarkError
+    from collector.bench.benchmark_report import Report
     from collector.bench.documents import changes_as_csv, changes_as_markdown
-    from collector.bench.errors import BenchmarkError
-    from collector.bench.report import Report
 
     given = [option for option, name in _MEASURING.items() if getattr(arguments, name) not in (None, "")]
     if given:
@@ -167,7 +167,7 @@ def _write(path: Path | None, document: Callable[[Any], str], content: Any) -> N
 
 
 def _show(found: Sequence[Regression], notes: Sequence[str], baseline: str | Path, fail_above: float) -> None:
-    from collector.bench.table import changes_as_text
+    from collector.bench.report_tables import changes_as_text
 
     share = f"{100 * fail_above:g} %"
     print(f"\nAgainst {baseline}: now over before (a regression is slower by more than {share}):")
@@ -176,7 +176,7 @@ def _show(found: Sequence[Regression], notes: Sequence[str], baseline: str | Pat
 
 def _measure_here(instances: Sequence[Instance], arguments: argparse.Namespace) -> tuple[Report | None, list[str]]:
     """One run, in this process; also what could not be measured, and why."""
-    from collector.bench.report import joined
+    from collector.bench.benchmark_report import joined
 
     options = {
         key: getattr(arguments, key)
@@ -198,7 +198,7 @@ def _measure_here(instances: Sequence[Instance], arguments: argparse.Namespace) 
 
 def _measure_in_processes(arguments: argparse.Namespace, runs: int) -> tuple[Report | None, list[str]]:
     """Several runs, each in a process of its own: what differs between processes differs between them."""
-    from collector.bench.report import Report, runs_joined
+    from collector.bench.benchmark_report import Report, runs_joined
 
     reports: list[Report] = []
     troubles: dict[str, None] = {}

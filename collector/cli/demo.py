@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    from collector.demo.demo_step import run_demo
+    from collector.demo.demo_run import run_demo
 
     step, what = run_demo(arguments.output, simulate=arguments.simulate)
     print(f"One training-like step on {what}\n")

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
     from collector.profiler import commands, prompt
-    from collector.profiler.options import Options
+    from collector.profiler.profile_options import Options
     from collector.text import terminal
 
     words = list(arguments.words)
@@ -96,7 +96,7 @@ def _profiler(arguments: argparse.Namespace, steps: list[str]) -> Profiler:
 
 def _answer(profiler: Profiler, command: Command) -> str:
     """The text of an answer; files it asks for are written."""
-    from collector.profiler.report import write_files
+    from collector.profiler.reporter import write_files
 
     if command.name == "advise":
         return profiler.advice_text(command.advice)

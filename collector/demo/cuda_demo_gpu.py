@@ -39,7 +39,7 @@ __global__ void {name}(T* data, unsigned long long count, int passes) {{
 """The kernels in CUDA C++. Elements of a neighbour may be read before or after it changes: any value will do."""
 
 
-class CudaGpu:
+class CudaDemoGpu:
     """A `collector.demo.demo_step.DemoGpu` on device 0."""
 
     def __init__(self) -> None:

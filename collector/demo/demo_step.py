@@ -5,17 +5,9 @@ The step is written once, against `DemoGpu`, and runs on a real GPU or on the si
 
 from __future__ import annotations
 
-import contextlib
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from collector.errors import UnavailableError
-from collector.sources import open_source
 from collector.tracing.annotate import annotate
-from collector.tracing.session import Session, trace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 STREAMS = ("compute", "copy", "optimizer")
 """The streams of the step."""
@@ -80,44 +72,3 @@ def train_step(gpu: DemoGpu) -> None:
         with annotate(f"optimizer/{layer}"):
             gpu.launch("sgd_momentum", "weights", passes=2, stream="optimizer")
     gpu.synchronize()
-
-
-def run_demo(path: Path | None = None, *, simulate: bool = False) -> tuple[Session, str]:
-    """Trace one step, write it to ``path`` if given; return the session and what it ran on.
-
-    Raises:
-        collector.CollectorError: the step could not be traced or written.
-    """
-    with _open_gpu(simulate=simulate) as gpu:
-        train_step(gpu)  # the first run compiles, loads and warms up
-        with trace(path, strict=True) as step:
-            train_step(gpu)
-    return step, gpu.description
-
-
-@contextlib.contextmanager
-def _open_gpu(*, simulate: bool) -> Iterator[DemoGpu]:
-    from collector.demo.cuda_demo_gpu import CudaGpu
-    from collector.demo.simulated_demo_gpu import SimulatedDemoGpu
-
-    reason = "as asked for" if simulate else _why_no_gpu()
-    if not reason:
-        try:
-            gpu = CudaGpu()
-        except UnavailableError as error:
-            reason = str(error)
-        else:
-            with contextlib.closing(gpu):
-                yield gpu
-            return
-    with SimulatedDemoGpu(reason) as simulated:
-        yield simulated
-
-
-def _why_no_gpu() -> str:
-    """Why this machine's GPU cannot be traced; empty if it can."""
-    try:
-        found = open_source("auto").probe()
-    except UnavailableError as error:
-        return error.cause
-    return "" if found["available"] else str(found["cause"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from collector.demo.demo_step import BUFFERS, KERNELS, STREAMS
-from collector.testing import SimulatedGpu
+from collector.testing.simulator.simulated_gpu import SimulatedGpu
 
 if TYPE_CHECKING:
     from types import TracebackType

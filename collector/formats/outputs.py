@@ -107,6 +107,11 @@ OUTPUTS: dict[str, Callable[[Step, Path], None]] = {
 """Suffix -> what writes a step to a file of that kind, whole or not at all."""
 
 
+def save_in_format(recording: Recording, path: Path) -> None:
+    """Write ``recording`` to ``path`` in the format of its suffix; see `collector.Recording.save`."""
+    output_of(path)(RecordingAsStep(recording), path)
+
+
 _RANK = re.compile(r"(?<![a-z])(?:rank|worker|process|proc|task|gpu|r)[-_.=]?0*(\d+)(?!\d)", re.IGNORECASE)
 _STARTED_NS = time.time_ns()
 """The approximate time at which this process, or the one it was forked from, began."""

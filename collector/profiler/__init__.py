@@ -17,36 +17,36 @@ if TYPE_CHECKING:
     from collector.profiler.api import Profiler, advise, profile, write_op_log
     from collector.profiler.builder import ProfileOptionBuilder
     from collector.profiler.context import ProfileContext
-    from collector.profiler.errors import (
+    from collector.profiler.hook import ProfilerHook
+    from collector.profiler.profile_options import Options
+    from collector.profiler.profiler_errors import (
         MissingStepError,
         MissingTracesError,
         OptionError,
         ProfilerError,
         ViewError,
     )
-    from collector.profiler.hook import ProfilerHook
-    from collector.profiler.options import Options
-    from collector.profiler.said import graph, op_log
+    from collector.profiler.recorded_graph import graph, op_log
     from collector.protos import AdviceProto, GraphNodeProto, MultiGraphNodeProto, OpLogProto
 
 _LAZY = {
     "AdviceProto": "collector.protos",
     "GraphNodeProto": "collector.protos",
-    "MissingStepError": "collector.profiler.errors",
-    "MissingTracesError": "collector.profiler.errors",
+    "MissingStepError": "collector.profiler.profiler_errors",
+    "MissingTracesError": "collector.profiler.profiler_errors",
     "MultiGraphNodeProto": "collector.protos",
     "OpLogProto": "collector.protos",
-    "OptionError": "collector.profiler.errors",
-    "Options": "collector.profiler.options",
+    "OptionError": "collector.profiler.profiler_errors",
+    "Options": "collector.profiler.profile_options",
     "ProfileContext": "collector.profiler.context",
     "ProfileOptionBuilder": "collector.profiler.builder",
     "Profiler": "collector.profiler.api",
-    "ProfilerError": "collector.profiler.errors",
+    "ProfilerError": "collector.profiler.profiler_errors",
     "ProfilerHook": "collector.profiler.hook",
-    "ViewError": "collector.profiler.errors",
+    "ViewError": "collector.profiler.profiler_errors",
     "advise": "collector.profiler.api",
-    "graph": "collector.profiler.said",
-    "op_log": "collector.profiler.said",
+    "graph": "collector.profiler.recorded_graph",
+    "op_log": "collector.profiler.recorded_graph",
     "profile": "collector.profiler.api",
     "write_op_log": "collector.profiler.api",
 }

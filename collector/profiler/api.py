@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from collector.errors import OutputError
 from collector.profiler import oplog, persist
-from collector.profiler.errors import MissingStepError, MissingTracesError, OptionError, ViewError
 from collector.profiler.inputs import load
 from collector.profiler.live_graph import LiveGraph, default_graph, definition_of, is_live, op_log_of
 from collector.profiler.model import ROOT_NAME, Model
-from collector.profiler.options import Options
-from collector.profiler.report import VIEWS, Message, Reporter, deliver, empty_message
+from collector.profiler.profile_options import Options
+from collector.profiler.profiler_errors import MissingStepError, MissingTracesError, OptionError, ViewError
+from collector.profiler.reporter import VIEWS, Message, Reporter, deliver, empty_message
 from collector.protos import (
     AdviceProto,
     GraphDef,
@@ -28,7 +28,7 @@ from collector.protos import (
 
 if TYPE_CHECKING:
     from collector.formats.loading import LoadedTrace
-    from collector.profiler.recorded import RecordedStep
+    from collector.profiler.recorded_steps import RecordedStep
     from collector.recording.recording import Recording
 
 log = logging.getLogger("collector.profiler")
@@ -121,12 +121,12 @@ class Profiler:
         Raises:
             InvalidFileError: the file is no step.
         """
-        from collector.profiler import recorded
-        from collector.profiler.steps import read_step
+        from collector.profiler.recorded_steps import add_step
+        from collector.profiler.step_reader import read_step
 
         found = read_step(source)
         self.recorded[step] = found
-        recorded.add_step(self.model, step, found)
+        add_step(self.model, step, found)
 
     def add_op_log(self, op_log: OpLogProto | Source) -> None:
         """Adds types, flops and stacks to nodes that are there by now."""
@@ -151,10 +151,12 @@ class Profiler:
         Args:
             options: ``explain`` for the evidence, and thresholds by name.
         """
-        from collector.profiler.advice import registry, tfprof
+        from collector.profiler.advice import step_advice, tfprof_advice
 
-        parts = [tfprof.text(tfprof.advise(self.reporter))] if not self.recorded else []
-        parts += [registry.text(registry.advise(step, options), options) for _, step in sorted(self.recorded.items())]
+        parts = [tfprof_advice.text(tfprof_advice.advise(self.reporter))] if not self.recorded else []
+        parts += [
+            step_advice.text(step_advice.advise(step, options), options) for _, step in sorted(self.recorded.items())
+        ]
         return "".join(parts)
 
     @property
@@ -188,10 +190,10 @@ class Profiler:
         Args:
             options: checker name -> its options; None: all.
         """
-        from collector.profiler.advice import tfprof
+        from collector.profiler.advice import tfprof_advice
 
-        advice = tfprof.advise(self.reporter, options)
-        tfprof.show(advice)
+        advice = tfprof_advice.advise(self.reporter, options)
+        tfprof_advice.show(advice)
         return advice
 
     def serialize_to_string(self) -> bytes:

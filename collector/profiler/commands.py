@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from collector.profiler.attributes import ATTRIBUTES, ORDERS
-from collector.profiler.errors import OptionError
-from collector.profiler.options import OUTPUTS, Filters, Options, Output
-from collector.profiler.report import VIEWS
+from collector.profiler.profile_options import OUTPUTS, Filters, Options, Output
+from collector.profiler.profiler_errors import OptionError
+from collector.profiler.reporter import VIEWS
 
 COMMANDS: dict[str, str] = {
     "scope": "by name scope: a tree of names, like files in folders",
@@ -53,7 +53,7 @@ OPTIONS: dict[str, str] = {
 """Option -> help. Regular expressions are separated by commas and must match whole names."""
 
 ADVICE_OPTIONS: dict[str, str] = {"explain": "the evidence for each piece of advice"}
-"""Option of ``advise`` -> help; thresholds come on top of these, see ``collector.profiler.advice.registry``."""
+"""Option of ``advise`` -> help; thresholds come on top of these, see ``collector.profiler.advice.step_advice``."""
 
 _TRUE = ("true", "t", "yes", "y", "1")
 _FALSE = ("false", "f", "no", "n", "0")
@@ -171,7 +171,7 @@ def _truth(name: str, text: str) -> bool:
 
 
 def _advice_options(words: Iterable[str]) -> dict[str, str]:
-    from collector.profiler.advice.registry import thresholds
+    from collector.profiler.advice.step_advice import thresholds
 
     options = dict(_pairs(words, flags=("explain",)))
     known = {**ADVICE_OPTIONS, **thresholds()}

@@ -23,8 +23,8 @@ from google.protobuf import text_format
 
 from collector.errors import SessionActiveError
 from collector.profiler.api import Profiler
-from collector.profiler.errors import ProfilerError
-from collector.profiler.report import VIEWS, Message
+from collector.profiler.profiler_errors import ProfilerError
+from collector.profiler.reporter import VIEWS, Message
 from collector.runtime.uncompiled import uncompiled
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from collector.profiler.collecting import without_collecting
 from collector.profiler.execution import Execution, is_accelerator_stream, is_canonical, is_on_accelerator
 from collector.profiler.stats import Stats
 from collector.protos import GraphDef, NodeExecStats, OpLogProto, RunMetadata, TensorShapeProto
+from collector.runtime.garbage import no_garbage_collection
 
 log = logging.getLogger("collector.profiler")
 
@@ -170,7 +170,7 @@ class Model:
         """All nodes in order of the bytes of their names, as every view builds its tree."""
         return [node for _, node in sorted(self.nodes.items(), key=lambda item: item[0].encode())]
 
-    @without_collecting()
+    @no_garbage_collection()
     def add_graph(self, graph: GraphDef) -> None:
         """Adds the nodes that are not there yet."""
         self.has_graph = True
@@ -191,7 +191,7 @@ class Model:
         self.generation += 1
         return node
 
-    @without_collecting()
+    @no_garbage_collection()
     def add_step(self, step: int, run_metadata: RunMetadata) -> None:
         """Adds what ran; the same step again adds to it. Names the graph lacks become nodes of their own."""
         if not run_metadata.HasField("step_stats"):
@@ -215,7 +215,7 @@ class Model:
                     self._covered.add(name)
                 node.add_record(step, device.device, stats)
 
-    @without_collecting()
+    @no_garbage_collection()
     def add_op_log(self, op_log: OpLogProto) -> None:
         """Adds types, flops and stacks to the nodes it names; other names are ignored."""
         for id_, text in op_log.id_to_string.items():

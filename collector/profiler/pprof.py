@@ -12,7 +12,7 @@ import gzip
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from collector.profiler.errors import ViewError
+from collector.profiler.profiler_errors import ViewError
 from collector.profiler.views.code import CodeNode
 from collector.profiler.views.group import Group
 from collector.profiler.views.tree import TreeNode

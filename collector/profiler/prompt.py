@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from collector.errors import CollectorError
 from collector.profiler import commands
 from collector.profiler.attributes import ATTRIBUTES, ORDERS
-from collector.profiler.options import OUTPUTS, Options
+from collector.profiler.profile_options import OUTPUTS, Options
 from collector.text import terminal
 
 if TYPE_CHECKING:

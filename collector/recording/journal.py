@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from collector.sources import Capture
+    from collector.recording.capture import Capture
 
 MAGIC = b"GPUJRNL"
 """First bytes of a journal; the version follows, one byte."""

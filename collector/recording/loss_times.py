@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.ledger import LaunchFates
 from collector.recording.schema import ACTIVITY_TABLES
-from collector.sources import ANNOTATION_EXTERNAL_KIND
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.recording.annotation_details import Details
+from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.ledger import LOSSES, Ledger, reconcile
 from collector.recording.schema import ACTIVITY_TABLES, COLUMNS_ON_REQUEST, SCHEMA, TABLES_ON_REQUEST
 from collector.recording.table import Table
-from collector.sources import ANNOTATION_EXTERNAL_KIND
+from collector.runtime.later_modules import later_function
 from collector.text.library_path import portable
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from collector.sources import Capture
+    from collector.recording.capture import Capture
 
 __all__ = ["SCHEMA", "Clock", "Recording", "Tables"]
 
@@ -185,16 +186,13 @@ class Recording:
             collector.UnknownFormatError: the suffix says no format.
             collector.OutputError: the file cannot be written.
         """
-        from collector.formats.outputs import RecordingAsStep, output_of
-
-        output_of(Path(path))(RecordingAsStep(self), Path(path))
+        later_function("save_in_format")(self, Path(path))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Recording:
         """Read a recording that `save` wrote. Raises `collector.InvalidFileError` for anything else."""
-        from collector.recording.gpurec import load_recording
-
-        return load_recording(path)
+        recording: Recording = later_function("load_recording")(path)
+        return recording
 
     def to_arrow(self) -> dict[str, pa.Table]:
         """Every table by name as a pyarrow table, names as dictionaries. Needs pyarrow."""

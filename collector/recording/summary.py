@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.recording.cupti_enums import copy_kind_name
 from collector.recording.intervals import Union
 from collector.recording.kernel_names import short_name
-from collector.stepstats.from_recording import COPY_KINDS
 from collector.text.terminal import printable
 from collector.text.wording import counted
 
@@ -111,9 +111,8 @@ def _copies(recording: Recording) -> RichTable:
     table = _table("Copies and memsets", "kind", "count", "bytes", "total", "GB/s")
     copies, memsets = recording.memcpys, recording.memsets
     for kind in np.unique(copies.copy_kind).tolist():
-        name = COPY_KINDS[kind] if kind < len(COPY_KINDS) else f"kind {kind}"
         rows = copies.where(copy_kind=kind)
-        table.add_row(name, *_traffic(rows.num_bytes, rows.duration_ns))
+        table.add_row(copy_kind_name(kind), *_traffic(rows.num_bytes, rows.duration_ns))
     if len(memsets):
         table.add_row("memset", *_traffic(memsets.num_bytes, memsets.duration_ns))
     return table

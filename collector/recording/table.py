@@ -119,7 +119,7 @@ class Table:
         """The columns as a pyarrow table; see `collector.recording.arrow.arrow_table`."""
         from collector.recording.arrow import arrow_table
 
-        return arrow_table(self)
+        return arrow_table(self.name, self._columns, self._strings)
 
 
 @cache

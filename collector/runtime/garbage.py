@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Collect no garbage inside the block; afterwards collection is as it was."""
+    """Collect no garbage inside the block, or the function it decorates; afterwards collection is as it was.
+
+    Collection looks for cycles whenever thousands of objects were made, over all there are: a third of the time that a
+    tree of ten thousand nodes takes. Objects that nothing refers to any more are freed at once all the same.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.errors import CuptiNotFoundError, CuptiUnusableError, SessionActiveError, error_of_kind
+from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.schema import SCHEMA
 from collector.runtime.garbage import no_garbage_collection
-from collector.sources import ANNOTATION_EXTERNAL_KIND
 from collector.sources.cupti_python_records import (
     KINDS_OF_OPTION,
     Rows,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from collector.options import TraceOptions
-    from collector.sources import Capture
+    from collector.recording.capture import Capture
 
 _THREAD_ID_IS_THE_SYSTEMS = 1
 _ATTRIBUTE_ZEROED_OUT_BUFFER = 5

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from collector.options import TraceOptions
     from collector.recording.annotation_details import Details
-    from collector.sources import Capture
+    from collector.recording.capture import Capture
 
 
 @functools.cache

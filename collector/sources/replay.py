@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collector.options import TraceOptions
+    from collector.recording.capture import Capture
     from collector.recording.recording import Recording
-    from collector.sources import Capture
 
 
 class ReplaySource:

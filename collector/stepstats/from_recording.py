@@ -44,6 +44,7 @@ from collector.protos import (
     StepStats,
     TensorDescription,
 )
+from collector.recording.cupti_enums import COPY_KINDS, DEVICE_MEMORY, MEMORY_KINDS, RELEASE
 from collector.recording.kernel_names import demangle, short_name
 from collector.recording.loss_times import times_of_losses
 from collector.stepstats.annotation_labels import Described, label_of
@@ -57,15 +58,6 @@ if TYPE_CHECKING:
 
     from collector.recording.recording import Recording
     from collector.recording.table import Table
-
-COPY_KINDS = ("<unknown>", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP")
-"""CUPTI's copy kinds by number."""
-MEMORY_KINDS = ("Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "DeviceStatic", "ManagedStatic")
-"""CUPTI's memory kinds by number."""
-DEVICE_MEMORY = (3, 4, 5)
-"""Memory kinds that a program takes from a device and gives back; not a module's variables."""
-ALLOCATION, RELEASE = 1, 2
-"""CUPTI's types of memory operations."""
 
 _API_VERSION = re.compile(r"(?:_ptsz|_ptds)?_v\d+(?:_ptsz|_ptds)?$|_ptsz$|_ptds$")
 

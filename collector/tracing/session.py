@@ -20,7 +20,7 @@ from collector.options import KINDS, TraceOptions
 from collector.runtime.interpreters import check_main_interpreter
 from collector.runtime.uncompiled import uncompiled
 from collector.sources import SOURCE_NAMES, open_source
-from collector.tracing import process
+from collector.tracing import session_slot
 from collector.tracing.annotate import send_annotations_to
 
 if TYPE_CHECKING:
@@ -166,8 +166,8 @@ class Session:
         """Where the last step's file is, or will be: the path asked for, or that of this rank or process."""
         self.unavailable: str | None = None
         """Why the last step was not traced: cause and remedy in one line. None when it was."""
-        self._use: process.Use | None = None  # the one that traces
-        self._entered: list[process.Use] = []  # by `with`: a second one while the first is open traces nothing
+        self._use: session_slot.Use | None = None  # the one that traces
+        self._entered: list[session_slot.Use] = []  # by `with`: a second one while the first is open traces nothing
         self._recording: Recording | None = None
         self._writable = True
 
@@ -212,7 +212,7 @@ class Session:
     def __del__(self) -> None:
         use = getattr(self, "_use", None)
         if use is not None:
-            process.keep_dropped(use, self)
+            session_slot.keep_dropped(use, self)
 
     def __call__(self, function: Function) -> Function:
         """Trace every call of ``function``, also a coroutine or generator function, from its first step to its last.
@@ -355,19 +355,19 @@ class Session:
         return self.path
 
     @uncompiled
-    def _last_entered(self) -> process.Use | None:
+    def _last_entered(self) -> session_slot.Use | None:
         """The use that the present block entered; a session may end on another thread than it began on."""
         here = [use for use in self._entered if use.is_here]
         uses = here or self._entered
         return uses[-1] if uses else None
 
     @uncompiled
-    def _begin(self, use: process.Use, *, by_with: bool = False) -> None:
+    def _begin(self, use: session_slot.Use, *, by_with: bool = False) -> None:
         if by_with:
             self._entered.append(use)
         _let_go_of_abandoned()
         try:
-            process.claim(use, self)
+            session_slot.claim(use, self)
         except (SessionActiveError, NotTracedError) as error:
             if self._use is None:
                 self._forget_results(str(error))
@@ -384,9 +384,9 @@ class Session:
         self.__dict__.pop("step_stats", None)
         self.__dict__.pop("run_metadata", None)
 
-    def _start(self, use: process.Use) -> None:
+    def _start(self, use: session_slot.Use) -> None:
         source, options = self.options.source, self.options
-        if process.torch_profiler_is_idle():
+        if session_slot.torch_profiler_is_idle():
             options = replace(options, share_subscription=True)
         try:
             check_main_interpreter()
@@ -405,7 +405,7 @@ class Session:
         send_annotations_to(use.source, stacks=options.stacks, on_first=check_kinds)
 
     @uncompiled
-    def _end(self, use: process.Use, exc: BaseException | None, *, at_exit: bool = False) -> None:
+    def _end(self, use: session_slot.Use, exc: BaseException | None, *, at_exit: bool = False) -> None:
         if use.is_ended_elsewhere:
             return
         use.thread_id, use.is_ending = threading.get_ident(), True
@@ -413,7 +413,7 @@ class Session:
             self.abandon(use)
             return
         try:
-            with process.ending(use):
+            with session_slot.ending(use):
                 self._take_results(use, at_exit)
         except Exception as error:
             # The body's own exception goes first, whatever happened to us.
@@ -422,9 +422,9 @@ class Session:
             with contextlib.suppress(Exception):
                 _warn(f"the trace of a step that raised is incomplete: {error}")
         finally:
-            process.tell_background(use, self)
+            session_slot.tell_background(use, self)
 
-    def _take_results(self, use: process.Use, at_exit: bool) -> None:
+    def _take_results(self, use: session_slot.Use, at_exit: bool) -> None:
         in_place = False
         try:
             self._stop(use, at_exit)
@@ -435,14 +435,14 @@ class Session:
         for line in (line for name, line in losses if name == "annotations_mixed"):
             _warn(line)
 
-    def _stop(self, use: process.Use, at_exit: bool) -> None:
+    def _stop(self, use: session_slot.Use, at_exit: bool) -> None:
         try:
             ended = send_annotations_to(None)
             if use.source is not None:
                 from collector.recording.recording import Recording  # not before: a sub-interpreter may have no numpy
 
                 capture = use.source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
-                capture["environment"].setdefault("thread_names", process.thread_names())
+                capture["environment"].setdefault("thread_names", session_slot.thread_names())
                 capture.setdefault("details", tuple(ended.details))
                 if ended.mixed:
                     capture["counters"]["annotations_mixed"] = ended.mixed
@@ -487,7 +487,7 @@ class Session:
             return False
         return True
 
-    def _end_journal(self, use: process.Use, *, keep: bool) -> None:
+    def _end_journal(self, use: session_slot.Use, *, keep: bool) -> None:
         """Take the journal away, or say where it is."""
         keeper, use.journal_keeper = use.journal_keeper, None
         journal = use.journal
@@ -512,8 +512,8 @@ class Session:
         _warn(message)
 
     @uncompiled
-    def abandon(self, use: process.Use) -> None:
-        """End ``use`` without results as far as it has not ended. For `collector.tracing.process`."""
+    def abandon(self, use: session_slot.Use) -> None:
+        """End ``use`` without results as far as it has not ended. For `collector.tracing.session_slot`."""
         if use.is_ended_elsewhere:
             return
         if use.process_id != os.getpid():  # a fork inside the body: the parent records, the child must touch nothing
@@ -525,19 +525,19 @@ class Session:
             self._release(use)
         finally:
             self._end_journal(use, keep=use.has_begun)
-            process.tell_background(use, self)
+            session_slot.tell_background(use, self)
 
-    def end_at_exit(self, use: process.Use) -> None:
-        """End ``use`` as the interpreter ends: saved where a file was asked for. For `collector.tracing.process`."""
+    def end_at_exit(self, use: session_slot.Use) -> None:
+        """End ``use`` as the interpreter ends: saved where a file was asked for."""
         if use.has_begun and not use.is_ending and self.options.path is not None:
             self._end(use, None, at_exit=True)
         else:
             self.abandon(use)
 
-    def _release(self, use: process.Use) -> None:
+    def _release(self, use: session_slot.Use) -> None:
         """Let go of the source, if it has not been stopped, and of the process."""
         try:
-            if use is process.open_use():
+            if use is session_slot.open_use():
                 send_annotations_to(None)
                 if use.source is not None:  # it may not have come as far as to let go of CUPTI
                     self.unavailable = self.unavailable or "the step was broken off where it began or ended"
@@ -545,8 +545,8 @@ class Session:
         finally:
             self._forget(use)
 
-    def _forget(self, use: process.Use) -> None:
-        process.release(use)
+    def _forget(self, use: session_slot.Use) -> None:
+        session_slot.release(use)
         use.source = None
         if self._use is use:
             self._use = None
@@ -577,23 +577,23 @@ class _Call:
             self._session.abandon(self._use)
 
     def __del__(self) -> None:
-        if self._use is process.open_use():
+        if self._use is session_slot.open_use():
             self._session.abandon(self._use)
 
 
 @uncompiled
-def _new_use(session: Session) -> process.Use:
-    return process.Use(session)
+def _new_use(session: Session) -> session_slot.Use:
+    return session_slot.Use(session)
 
 
 def _let_go_of_abandoned() -> None:
     """End a use that nobody can end any more, so that the process can trace again."""
-    use = process.open_use()
+    use = session_slot.open_use()
     if use is None or not use.is_abandoned:
         return
     session = use.last_session()
     if session is None:
-        process.release(use)
+        session_slot.release(use)
         return
     session.abandon(use)
     if use.has_begun and not use.is_ending:
@@ -601,8 +601,8 @@ def _let_go_of_abandoned() -> None:
 
 
 def _nothing() -> Recording:
+    from collector.recording.capture import empty_capture
     from collector.recording.recording import Recording
-    from collector.sources import empty_capture
 
     capture = empty_capture()
     capture["counters"]["untraced"] = 1

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from collector.bench.report import Report
+from collector.bench.benchmark_report import Report
 
 pytest.importorskip("scipy")
 

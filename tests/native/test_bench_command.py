@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import pytest
 
-from collector.bench.report import Report
+from collector.bench.benchmark_report import Report
 from collector.cli import main
 
 pytest.importorskip("scipy")

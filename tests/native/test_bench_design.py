@@ -14,7 +14,7 @@ import pytest
 import collector
 from collector import bench
 from collector.bench.gpu import CardState
-from collector.bench.table import as_text
+from collector.bench.report_tables import as_text
 
 pytest.importorskip("scipy")
 

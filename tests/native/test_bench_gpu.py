@@ -13,15 +13,15 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from collector.bench import gpu as bench_gpu
-from collector.bench import roofline
-from collector.bench.gpu import CardState, CudaGpu, _Nvml
-from collector.bench.report import Report
+from collector.bench import cuda_gpu, roofline
+from collector.bench.benchmark_report import Report
+from collector.bench.cuda_gpu import CudaGpu, _Nvml
+from collector.bench.gpu import CardState
 from collector.bench.roofline import Ceilings
 from collector.errors import UnavailableError
 
 CALLERS = {"_call": 0, "call": 0}
-"""Names under which `collector.bench.gpu` calls a driver function, whose name is the first argument."""
+"""Names under which `collector.bench.cuda_gpu` calls a driver function, whose name is the first argument."""
 
 
 def driver_calls(source):
@@ -39,7 +39,9 @@ def driver_calls(source):
     return found
 
 
-@pytest.mark.parametrize("file", ["collector/bench/gpu.py", "examples/bench_saxpy.py", "tests/gpu/cuda_program.py"])
+@pytest.mark.parametrize(
+    "file", ["collector/bench/cuda_gpu.py", "examples/bench_saxpy.py", "tests/gpu/cuda_program.py"]
+)
 def test_every_driver_call_fits_cuda_python(root, file):
     driver = pytest.importorskip("cuda.bindings.driver", exc_type=ImportError)
     from cuda.bindings import nvrtc
@@ -130,7 +132,7 @@ def test_sensors_are_read_through_nvidia_ml_py(nvml):
 def test_slow_sensors_are_asked_now_and_then_and_throttling_after_two_milliseconds(nvml, monkeypatch):
     library, card = nvml()
     now = [100.0]
-    monkeypatch.setattr(bench_gpu.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(cuda_gpu.time, "monotonic", lambda: now[0])
     first = card.state()
     assert first.throttled_by == ()
     library.reasons = 0x40
@@ -190,7 +192,7 @@ def cuda(root, monkeypatch, tmp_path):
 
     from collector.testing import SimulatedGpu
 
-    bench_gpu._gpu_of_context.cache_clear()
+    cuda_gpu._gpu_of_context.cache_clear()
     with SimulatedGpu(real_time=True, api_call_ns=500) as simulated:
         bindings = ModuleType("cuda.bindings")
         bindings.driver = simulated_cuda._Driver(simulated)
@@ -199,8 +201,8 @@ def cuda(root, monkeypatch, tmp_path):
         monkeypatch.setitem(sys.modules, "cuda", package)
         monkeypatch.setitem(sys.modules, "cuda.bindings", bindings)
         monkeypatch.setitem(sys.modules, "pynvml", None)
-        yield SimpleNamespace(driver=bindings.driver, gpu=bench_gpu.find_gpu(), simulated=simulated)
-    bench_gpu._gpu_of_context.cache_clear()
+        yield SimpleNamespace(driver=bindings.driver, gpu=cuda_gpu.find_gpu(), simulated=simulated)
+    cuda_gpu._gpu_of_context.cache_clear()
 
 
 def launcher(cuda, name, stream=0):
@@ -210,7 +212,7 @@ def launcher(cuda, name, stream=0):
 def test_the_card_is_the_current_contexts_and_is_made_once(cuda):
     assert (cuda.gpu.name, cuda.gpu.l2_bytes) == ("Simulated GPU", 50 << 20)
     assert cuda.gpu.uuid == "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"
-    assert bench_gpu.find_gpu() is cuda.gpu
+    assert cuda_gpu.find_gpu() is cuda.gpu
     assert cuda.driver.cuCtxGetCurrent() == (0, 1)  # the primary one, made current
     assert cuda.gpu.state() is None
 
@@ -409,17 +411,17 @@ def test_a_card_without_room_for_the_ceilings_keeps_what_was_measured(cuda, monk
 def test_a_driver_that_says_no_is_no_gpu(cuda, monkeypatch):
     monkeypatch.setattr(cuda.driver, "cuInit", lambda flags: (100,))
     with pytest.raises(UnavailableError, match="cuInit failed with CUDA error 100"):
-        bench_gpu.find_gpu()
+        cuda_gpu.find_gpu()
 
     def raises(flags):
         raise RuntimeError("libcuda.so.1 is missing")
 
     monkeypatch.setattr(cuda.driver, "cuInit", raises)
     with pytest.raises(UnavailableError, match="no GPU can be used"):
-        bench_gpu.find_gpu()
+        cuda_gpu.find_gpu()
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     with pytest.raises(UnavailableError, match="cuda-python is not installed"):
-        bench_gpu.find_gpu()
+        cuda_gpu.find_gpu()
 
 
 REAL_BINDINGS = """

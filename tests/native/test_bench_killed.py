@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from collector.bench.report import Report
+from collector.bench.benchmark_report import Report
 
 pytest.importorskip("scipy")
 

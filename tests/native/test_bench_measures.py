@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from collector.bench.report import Arm, Comparison, Report
+from collector.bench.benchmark_report import Arm, Comparison, Report
 from collector.testing import SimulatedGpu
 
 pytest.importorskip("scipy")

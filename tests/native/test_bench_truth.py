@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from collector import bench
-from collector.bench.report import runs_joined
-from collector.bench.simulated import Throttling
+from collector.bench.benchmark_report import runs_joined
+from collector.bench.simulated_card import Throttling
 
 pytest.importorskip("scipy")
 

@@ -10,7 +10,8 @@ import pytest
 import collector
 from collector.cli import main
 from collector.demo.cuda_demo_gpu import SOURCE
-from collector.demo.demo_step import BUFFERS, KERNELS, LAYERS, run_demo
+from collector.demo.demo_run import run_demo
+from collector.demo.demo_step import BUFFERS, KERNELS, LAYERS
 from collector.demo.simulated_demo_gpu import MANGLED
 from collector.recording.kernel_names import demangle
 

@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from collector.bench.report import Report
+from collector.bench.benchmark_report import Report
 
 
 @pytest.fixture

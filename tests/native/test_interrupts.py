@@ -28,7 +28,7 @@ OURS = frozenset(
         "tracing/annotate.py",
         "files/atomic_files.py",
         "formats/outputs.py",
-        "tracing/process.py",
+        "tracing/session_slot.py",
         "tracing/session.py",
         "sources/native.py",
         "runtime/uncompiled.py",

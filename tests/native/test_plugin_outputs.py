@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from plugin_runs import INI, report_of, run
 
-from collector.testing.plugin import report as report_module
+from collector.testing.plugin import run_report as report_module
 
 pytest_plugins = ["pytester"]
 

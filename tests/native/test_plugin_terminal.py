@@ -8,9 +8,9 @@ from plugin_runs import run
 
 from collector.testing.plugin import runner
 from collector.testing.plugin.devices import Device, Found
-from collector.testing.plugin.options import Keep, PluginOptions
-from collector.testing.plugin.report import RunReport
-from collector.testing.plugin.terminal import write_summary
+from collector.testing.plugin.plugin_options import Keep, PluginOptions
+from collector.testing.plugin.run_report import RunReport
+from collector.testing.plugin.terminal_summary import write_summary
 
 pytest_plugins = ["pytester"]
 

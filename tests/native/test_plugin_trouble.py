@@ -188,7 +188,7 @@ def test_only_what_is_kept_is_named(simulated_gpu):
 COLLECTED_AT_ONCE = """
 import gc
 import pytest
-from collector.testing.plugin.tracing import Tracing
+from collector.testing.plugin.background_tracing import Tracing
 
 closes = Tracing._close
 

@@ -131,12 +131,12 @@ def test_a_sub_interpreter_is_refused_with_a_reason() -> None:
 AT_EXIT = """
 import ctypes, sys, threading, time, warnings
 import collector
-from collector.tracing import process
+from collector.tracing import session_slot
 from collector.testing import SimulatedGpu
 
 warnings.simplefilter("ignore")
 if sys.argv[4] == "impatient":
-    process._LONGEST_WAIT_S = 0
+    session_slot._LONGEST_WAIT_S = 0
 gpu = SimulatedGpu(api_call_ns=0)
 gpu.__enter__()
 gpu.inject("slow_completion", value=20, count=-1)  # most of the time, the thread waits for a buffer at a session's end

@@ -8,10 +8,10 @@ import pytest
 
 import collector
 from collector.profiler import Profiler
-from collector.profiler.advice import registry
-from collector.profiler.advice.activity import Activity
-from collector.profiler.advice.registry import Severity
-from collector.profiler.steps import read_step
+from collector.profiler.advice import step_advice
+from collector.profiler.advice.checker_registry import CHECKERS, Advice, Severity
+from collector.profiler.advice.step_activity import Activity
+from collector.profiler.step_reader import read_step
 from collector.recording.summary import busy_ns
 from collector.testing import SimulatedGpu
 
@@ -166,8 +166,8 @@ def _traced(program: Callable[[SimulatedGpu], None], **options):
     return step
 
 
-def _advice(program: Callable[[SimulatedGpu], None], **options: str) -> dict[str, registry.Advice]:
-    return {one.checker: one for one in registry.advise(read_step(_traced(program).recording), options)}
+def _advice(program: Callable[[SimulatedGpu], None], **options: str) -> dict[str, Advice]:
+    return {one.checker: one for one in step_advice.advise(read_step(_traced(program).recording), options)}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -184,7 +184,7 @@ def test_each_checker_is_silent_where_its_trouble_is_mended(name):
 
 
 def test_every_checker_has_a_case():
-    assert set(CASES) | {"tracer_losses"} == set(registry._load())
+    assert set(CASES) | {"tracer_losses"} == set(CHECKERS)
 
 
 def test_a_good_step_gets_no_advice():
@@ -196,7 +196,7 @@ def test_losses_come_first():
         gpu.inject("dropped_record", count=3)
         _kernels(gpu, "relu")
 
-    found = registry.advise(read_step(_traced(program).recording))
+    found = step_advice.advise(read_step(_traced(program).recording))
     assert (found[0].checker, found[0].severity) == ("tracer_losses", Severity.WRONG)
     assert "CUPTI dropped 3 records" in found[0].line
     assert [one.severity for one in found] == sorted(one.severity for one in found)

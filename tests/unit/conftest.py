@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from collector.recording.capture import empty_capture
 from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
-from collector.sources import empty_capture
 
 START_NS = 1_700_000_000_000_000_000
 """Where the window of every capture made here begins; times are given relative to it."""

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 pytest.importorskip("scipy")
 
 from collector import bench
+from collector.bench.benchmark_report import Arm, Comparison, Report
 from collector.bench.documents import as_csv, as_markdown, changes_as_csv, changes_as_markdown
-from collector.bench.fields import ARM, COMPARISON
-from collector.bench.fields import DESIGN as DESIGN_FIELDS
 from collector.bench.plot import page
-from collector.bench.report import Arm, Comparison, Report
-from collector.bench.table import as_text, changes_as_text
+from collector.bench.report_fields import ARM, COMPARISON
+from collector.bench.report_fields import DESIGN as DESIGN_FIELDS
+from collector.bench.report_tables import as_text, changes_as_text
 from collector.errors import InvalidFileError
 
 OLD_FILE = Path(__file__).parent.parent / "data" / "bench_report_v1.json"

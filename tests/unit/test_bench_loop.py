@@ -98,7 +98,7 @@ def test_the_hosts_clocks_have_a_step():
 
 
 def test_runs_that_were_calibrated_differently_are_joined(tmp_path):
-    from collector.bench.report import Arm, Comparison, Report, runs_joined
+    from collector.bench.benchmark_report import Arm, Comparison, Report, runs_joined
 
     design = {"clock": "wall", "cache": "cold", "graph_calls": 0, "precision": 0.005, "seed": 7}
     reports = [

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("scipy")
 
 from collector import bench
-from collector.bench.report import Report
+from collector.bench.benchmark_report import Report
 
 
 def program(text, **environment):
@@ -125,7 +125,7 @@ def test_with_nothing_to_compare_there_is_an_error():
 
 def test_reports_of_processes_serve_as_baselines_with_each_process_as_a_run():
     def report(*times):
-        from collector.bench.report import Arm, Comparison
+        from collector.bench.benchmark_report import Arm, Comparison
 
         design = {"clock": "reported", "same_within": 0.02, "seed": 1}
         comparison = Comparison(arms={"a": Arm(times_ns=list(times))}, reference="a", design=design)

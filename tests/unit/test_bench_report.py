@@ -14,11 +14,11 @@ import pytest
 pytest.importorskip("scipy")
 
 from collector import bench
+from collector.bench.benchmark_report import Arm, Comparison, Report, joined
 from collector.bench.calls import activities_of_calls, call_name
 from collector.bench.discovery import discover
 from collector.bench.plot import page, save_plot
-from collector.bench.report import Arm, Comparison, Report, joined
-from collector.bench.table import as_text
+from collector.bench.report_tables import as_text
 from collector.errors import InvalidFileError
 
 DESIGN = {"clock": "cupti", "cache": "cold", "graph_calls": 0, "precision": 0.005, "seed": 7, "same_within": 0.01}

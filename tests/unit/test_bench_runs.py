@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("scipy")
 
 from collector import bench
-from collector.bench.report import Arm, Comparison, Report, runs_joined
+from collector.bench.benchmark_report import Arm, Comparison, Report, runs_joined
 from collector.statistics.verdicts import (
     ASSUMED_RUN_SPREAD,
     holm,

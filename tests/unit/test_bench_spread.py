@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 pytest.importorskip("scipy")
 
 from collector import bench
-from collector.bench.report import Arm, Comparison, Report
+from collector.bench.benchmark_report import Arm, Comparison, Report
 from collector.statistics.verdicts import (
     Interval,
     Ratio,

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from collector.testing.plugin.artifacts import longest, safe_name
+from collector.testing.plugin.device_sharing import Claim, Sharing, device_names, granted, rotated
 from collector.testing.plugin.devices import Device, Found, why_not
 from collector.testing.plugin.leaks import LeakCheck, Memory, allocators, growth, judge_leak, total
 from collector.testing.plugin.markers import Requirement
-from collector.testing.plugin.options import Keep, OptionError, parse_keep
-from collector.testing.plugin.sharing import Claim, Sharing, device_names, granted, rotated
-from collector.testing.plugin.sticky import speaks_of_cuda
+from collector.testing.plugin.plugin_options import Keep, OptionError, parse_keep
+from collector.testing.plugin.sticky_errors import speaks_of_cuda
 from collector.testing.plugin.torch_profiler import REASON, TakeTurns
 
 
@@ -367,7 +367,7 @@ def brute_overlap(rows, by):
 
 
 def test_overlap_is_what_counting_every_nanosecond_gives(build):
-    from collector.testing.plugin.step import StepTable
+    from collector.testing.plugin.traced_step import StepTable
 
     random = np.random.default_rng(7)
     spans = {name: [(int(s), int(s + d)) for s, d in random.integers(1, 300, (30, 2)) * [20, 1]] for name in "kc"}

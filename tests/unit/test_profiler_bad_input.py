@@ -10,9 +10,9 @@ import pytest
 
 from collector.cli import main
 from collector.profiler import Profiler, prompt
-from collector.profiler.errors import ViewError
-from collector.profiler.options import Options
-from collector.profiler.report import MAX_LEVELS
+from collector.profiler.profile_options import Options
+from collector.profiler.profiler_errors import ViewError
+from collector.profiler.reporter import MAX_LEVELS
 from collector.protos import (
     GraphDef,
     OpLogProto,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from collector.errors import InvalidFileError
 from collector.profiler import node_fields
-from collector.profiler.columns import DeviceColumns
+from collector.profiler.device_columns import DeviceColumns
 from collector.protos import DeviceStepStats
 from collector.runtime import backend
 

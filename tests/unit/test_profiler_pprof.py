@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from collector import profiler
-from collector.profiler.errors import ViewError
-from collector.profiler.options import Options, Output
+from collector.profiler.profile_options import Options, Output
+from collector.profiler.profiler_errors import ViewError
 from collector.protos import GraphDef, PprofProfile, RunMetadata
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from collector.cli import main
 from collector.profiler import commands, prompt
-from collector.profiler.errors import OptionError
-from collector.profiler.options import Options
+from collector.profiler.profile_options import Options
+from collector.profiler.profiler_errors import OptionError
 from collector.protos import RunMetadata
 
 

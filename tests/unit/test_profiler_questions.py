@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.profiler.api import Profiler
-from collector.profiler.errors import ProfilerError
-from collector.profiler.options import Options
-from collector.profiler.report import VIEWS
+from collector.profiler.profile_options import Options
+from collector.profiler.profiler_errors import ProfilerError
+from collector.profiler.reporter import VIEWS
 from collector.protos import RunMetadata
 
 SELECTED = ("micros", "output_bytes", "float_ops", "occurrence", "device", "op_types", "input_shapes")

@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 import collector
 from collector import profiler
 from collector.errors import CollectorError, InvalidFileError
-from collector.profiler.advice import registry
-from collector.profiler.advice.activity import Activity
-from collector.profiler.collecting import without_collecting
-from collector.profiler.columns import DeviceColumns, read_devices
-from collector.profiler.errors import MissingTracesError
+from collector.profiler.advice import step_advice
+from collector.profiler.advice.step_activity import Activity
+from collector.profiler.device_columns import DeviceColumns, read_devices
 from collector.profiler.model import Model
-from collector.profiler.options import Options
-from collector.profiler.recorded import add_step
-from collector.profiler.steps import read_step
+from collector.profiler.profile_options import Options
+from collector.profiler.profiler_errors import MissingTracesError
+from collector.profiler.recorded_steps import add_step
+from collector.profiler.step_reader import read_step
 from collector.protos import RunMetadata
 from collector.recording import ledger
 from collector.recording.intervals import Union
 from collector.recording.ledger import Ledger
+from collector.runtime.garbage import no_garbage_collection
 
 SELECT = {"select": ["micros", "occurrence"], "account_type_regexes": [".*"], "start_name_regexes": [".*"]}
 OPTIONS = {**SELECT, "show_name_regexes": [".*"], "output": "none", "max_depth": 100}
@@ -230,7 +230,7 @@ def test_a_device_cut_in_a_record_is_refused():
 
 
 def _advice(metadata, **options) -> dict[str, str]:
-    return {one.checker: one.line for one in registry.advise(read_step(metadata), options)}
+    return {one.checker: one.line for one in step_advice.advise(read_step(metadata), options)}
 
 
 def _kernels(count, gap=0, late=False, name="op:relu", grid=1000):
@@ -348,7 +348,7 @@ def test_exposed_communication_is_what_nothing_overlaps(rank, shared):
         figures["all_gpu_work"]["busy_ns"],
         figures["all_gpu_work"]["idle_ns"],
     )
-    assert "exposed_communication" in {advice.checker for advice in registry.advise(step)}
+    assert "exposed_communication" in {advice.checker for advice in step_advice.advise(step)}
 
 
 def _kernel_advice(*kernels: str, **options: str) -> dict[str, str]:
@@ -424,7 +424,7 @@ def test_a_gpu_that_waits_for_what_was_launched_ahead_is_not_launch_bound():
 def test_losses_come_first_and_thresholds_count():
     metadata = RunMetadata.FromString(PROVOKED["small_grids"].SerializeToString())
     metadata.provenance.ledger["records_dropped"] = 3
-    found = registry.advise(read_step(metadata))
+    found = step_advice.advise(read_step(metadata))
     assert found[0].checker == "tracer_losses"
     assert "CUPTI dropped 3 records" in found[0].line
     assert "small_grids" not in _advice(metadata, **{"small_grids.blocks": "4"})
@@ -440,15 +440,15 @@ def test_every_loss_of_the_ledger_is_advice(figure):
         metadata.provenance.unread["nodes cut off"] = 3
     else:
         metadata.provenance.ledger[figure] = 3
-    [found] = [each for each in registry.advise(read_step(metadata)) if each.checker == "tracer_losses"]
+    [found] = [each for each in step_advice.advise(read_step(metadata)) if each.checker == "tracer_losses"]
     [line] = Ledger.of(metadata.provenance).losses()
     assert line in found.line
 
 
 def test_evidence_is_shown_when_asked_for():
-    found = registry.advise(read_step(PROVOKED["small_grids"]))
-    assert registry.text(found, {"explain": "true"}).count("\n") > registry.text(found).count("\n")
-    assert registry.text([]) == "nothing to advise\n"
+    found = step_advice.advise(read_step(PROVOKED["small_grids"]))
+    assert step_advice.text(found, {"explain": "true"}).count("\n") > step_advice.text(found).count("\n")
+    assert step_advice.text([]) == "nothing to advise\n"
 
 
 def test_times_and_bytes_that_cannot_be(caplog):
@@ -486,9 +486,9 @@ def test_the_garbage_collector_is_left_as_it_was():
     for was_on in (True, False):
         (gc.enable if was_on else gc.disable)()
         try:
-            with without_collecting():
+            with no_garbage_collection():
                 assert not gc.isenabled()
-                with pytest.raises(KeyError), without_collecting():
+                with pytest.raises(KeyError), no_garbage_collection():
                     raise KeyError
                 assert not gc.isenabled()
             assert gc.isenabled() == was_on

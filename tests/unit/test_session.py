@@ -27,7 +27,7 @@ from collector.protos import RunMetadata
 from collector.recording.recording import Recording
 from collector.runtime import backend
 from collector.sources.replay import ReplaySource
-from collector.tracing import process
+from collector.tracing import session_slot
 
 UNAVAILABLE = {
     "driver-not-found": collector.DriverNotFoundError,
@@ -430,7 +430,7 @@ def test_two_threads_that_end_a_session_at_once_end_it_once(source, tmp_path, mo
 
     def end_there_too(**options):
         monkeypatch.setattr(source, "stop", stop)
-        arguments = (None, None, None) if name == "__exit__" else (process.open_use(),)
+        arguments = (None, None, None) if name == "__exit__" else (session_slot.open_use(),)
         thread = threading.Thread(target=getattr(session, name), args=arguments)
         thread.start()
         thread.join()

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 from collector.profiler import formatting
 from collector.profiler.attributes import legend
-from collector.profiler.errors import ViewError
 from collector.profiler.model import ROOT_NAME, Frame, Model, Node
-from collector.profiler.options import Options
 from collector.profiler.patterns import Patterns
+from collector.profiler.profile_options import Options
+from collector.profiler.profiler_errors import ViewError
 from collector.profiler.stats import Stats
 from collector.profiler.views.group import Group, GroupQuestion, lines_of
 from collector.profiler.walk import fold

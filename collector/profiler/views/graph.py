@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from collector.profiler.attributes import legend
 from collector.profiler.model import GRAPH_PARENT, ROOT_NAME, Model, Node
-from collector.profiler.options import Options
 from collector.profiler.patterns import Patterns
+from collector.profiler.profile_options import Options
 from collector.profiler.stats import Stats
 from collector.profiler.views.tree import Accounting, Answer, Question, TreeNode, lines_of
 from collector.profiler.walk import fold

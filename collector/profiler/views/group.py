@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from collector.profiler.attributes import ORDER_COUNTERS
 from collector.profiler.model import ROOT_NAME, Model, Node
-from collector.profiler.options import Filters, Options
+from collector.profiler.profile_options import Filters, Options
 from collector.profiler.stats import NOTHING, Stats
 from collector.profiler.views.tree import TreeNode, fill, fill_figures, measured
 from collector.protos import MultiGraphNodeProto

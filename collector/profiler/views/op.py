@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from collector.profiler import formatting
 from collector.profiler.attributes import legend, selected_sizes, selected_times
 from collector.profiler.model import ROOT_NAME, Model
-from collector.profiler.options import Options
 from collector.profiler.patterns import Patterns
+from collector.profiler.profile_options import Options
 from collector.profiler.stats import Stats
 from collector.profiler.views.group import Group, GroupQuestion
 from collector.profiler.views.tree import TreeNode

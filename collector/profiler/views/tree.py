@@ -9,7 +9,7 @@ from operator import attrgetter
 from collector.profiler import formatting
 from collector.profiler.attributes import COUNTERS, ORDER_COUNTERS, selected_sizes, selected_times
 from collector.profiler.model import ROOT_NAME, Model, Node
-from collector.profiler.options import Filters, Options
+from collector.profiler.profile_options import Filters, Options
 from collector.profiler.stats import NOTHING, Stats, int64
 from collector.protos import GraphNodeProto, MultiGraphNodeProto, TFProfTensorProto
 

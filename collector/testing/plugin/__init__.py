@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from collector.testing.plugin.marker_names import FIXTURE_NAMES, MARKER_NAMES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from collector.testing import SimulatedGpu
     from collector.testing.plugin.runner import GpuRunner
-    from collector.testing.plugin.step import Step
+    from collector.testing.plugin.traced_step import Step
+    from collector.testing.simulator.simulated_gpu import SimulatedGpu
 
 _MARKERS = (
     "gpu(count=1, memory=None, compute_capability=None, simulate=False): needs that many GPUs, each with that much "
@@ -27,12 +29,6 @@ _MARKERS = (
     "gpu_leaks: fails where the test takes device memory and does not give it back.",
     "gpu_untraced(reason): not traced, for a test that needs CUPTI for itself.",
 )
-
-MARKER_NAMES = frozenset(("gpu", "gpu_limits", "gpu_leaks", "gpu_untraced"))
-_WIDER_SCOPES = ("class", "module", "package", "session")
-SIMULATED_FIXTURES = frozenset(("simulated_gpu", *(f"{scope}_simulated_gpu" for scope in _WIDER_SCOPES)))
-FIXTURE_NAMES = SIMULATED_FIXTURES | {"gpu_trace", "gpu_devices"}
-"""Fixtures that make a test a GPU test even without a marker."""
 
 _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (
@@ -111,7 +107,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Report and leave out tests with a marker that cannot be; start the plugin proper if any other has one."""
     ours = list(_ours(items))
     if ours:
-        from collector.testing.plugin.collecting import sort_out
+        from collector.testing.plugin.marker_check import sort_out
 
         if sort_out(items, ours):
             _start(config)
@@ -156,7 +152,7 @@ def _is_ours(mark: pytest.Mark) -> bool:
 
 
 def _start(config: pytest.Config) -> None:
-    from collector.testing.plugin.starting import start
+    from collector.testing.plugin.plugin_start import start
 
     start(config)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.stepstats.from_recording import ALLOCATION, RELEASE
+from collector.recording.cupti_enums import ALLOCATION, RELEASE
 from collector.testing.plugin.figures import (
     ALLOCATING_CALLS,
     FREEING_CALLS,

@@ -100,7 +100,7 @@ def why_not(requirement: Requirement, found: Found, *, simulating: bool) -> str 
         return f"needs a GPU: {found.reason}"
     if len(found.devices) < requirement.count:
         return f"needs {requirement.count} GPUs, there {_are(len(found.devices))}"
-    # The test's devices are the first ones; see `collector.testing.plugin.sharing`.
+    # The test's devices are the first ones; see `collector.testing.plugin.device_sharing`.
     for ordinal, device in enumerate(found.devices[: requirement.count]):
         if requirement.compute_capability is not None and device.compute_capability < requirement.compute_capability:
             return (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collector.recording.cupti_enums import ALLOCATION, COPY_KINDS, DEVICE_MEMORY, RELEASE
 from collector.recording.summary import busy_ns
-from collector.stepstats.from_recording import ALLOCATION, COPY_KINDS, DEVICE_MEMORY, RELEASE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from collector.testing.plugin import FIXTURE_NAMES, MARKER_NAMES, SIMULATED_FIXTURES
 from collector.testing.plugin.limits import Limit, LimitError, parse_limits, parse_value
+from collector.testing.plugin.marker_names import FIXTURE_NAMES, MARKER_NAMES, SIMULATED_FIXTURES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

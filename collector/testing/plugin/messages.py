@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.stepstats.from_recording import ALLOCATION, COPY_KINDS
+from collector.recording.cupti_enums import ALLOCATION, copy_kind_name
 from collector.testing.plugin.figures import ALLOCATING_CALLS, calls_of, device_memory_rows
 from collector.testing.plugin.limits import show
 from collector.text.terminal import printable
@@ -70,9 +70,7 @@ def deeds_of(recording: Recording, lines: Lines | None = None) -> Iterator[Deed]
     kernels, copies, memsets, waits = (
         getattr(recording, name) for name in ("kernels", "memcpys", "memsets", "synchronizations")
     )
-    copy_names = [
-        f"memcpy {COPY_KINDS[kind] if kind < len(COPY_KINDS) else kind}" for kind in copies.copy_kind.tolist()
-    ]
+    copy_names = [f"memcpy {copy_kind_name(kind)}" for kind in copies.copy_kind.tolist()]
     wait_names = [_SYNC_TYPES[min(kind, 4)] for kind in waits.sync_type.tolist()]
     yield from _deeds(recording, kernels, kernels.names(), lines)
     yield from _deeds(recording, copies, copy_names, lines)

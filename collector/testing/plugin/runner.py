@@ -2,7 +2,7 @@
 
 The parts that decide (limits, leaks, snapshots, sharing, ...) are modules of their own and know nothing of pytest's
 hooks; this one calls them at the right moment. What a test did travels with its reports, so that it reaches the
-controller of pytest-xdist even from a worker that dies; `collector.testing.plugin.reporting` gathers it there.
+controller of pytest-xdist even from a worker that dies; `collector.testing.plugin.run_reporting` gathers it there.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.runtime.garbage import no_garbage_collection
-from collector.testing.plugin import SIMULATED_FIXTURES
 from collector.testing.plugin.artifacts import SUFFIX, longest, safe_name, save_trace
+from collector.testing.plugin.background_tracing import Tracing
 from collector.testing.plugin.devices import Found, find_devices, why_not
 from collector.testing.plugin.figures import Figures, figures_of
 from collector.testing.plugin.leaks import LeakCheck, Memory
 from collector.testing.plugin.limits import MEMORY_LIMIT, LimitError, judge, parse_limits
 from collector.testing.plugin.lines import Lines
+from collector.testing.plugin.marker_names import SIMULATED_FIXTURES
 from collector.testing.plugin.markers import ADDED_LATE, MarkerError, Markers, read_markers, requirement_of, uses_gpu
-from collector.testing.plugin.matching import match_snapshot
 from collector.testing.plugin.messages import why_lines_are_missing
 from collector.testing.plugin.outcomes import fail, skip
-from collector.testing.plugin.running import Phase, Running
-from collector.testing.plugin.sticky import recorded_sticky_error, speaks_of_cuda, sticky_error
+from collector.testing.plugin.running_test import Phase, Running
+from collector.testing.plugin.snapshot_matching import match_snapshot
+from collector.testing.plugin.sticky_errors import recorded_sticky_error, speaks_of_cuda, sticky_error
 from collector.testing.plugin.torch_profiler import TakeTurns
-from collector.testing.plugin.tracing import Tracing
 from collector.testing.simulator.simulated_gpu import SimulatedGpu
 from collector.text.terminal import printable, printable_lines
-from collector.tracing.process import set_background
+from collector.tracing.session_slot import set_background
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
     from collector.recording.recording import Recording
-    from collector.testing.plugin.options import PluginOptions
-    from collector.testing.plugin.sharing import Sharing
-    from collector.testing.plugin.step import Step
+    from collector.testing.plugin.device_sharing import Sharing
+    from collector.testing.plugin.plugin_options import PluginOptions
+    from collector.testing.plugin.traced_step import Step
 
 _RUNNING = pytest.StashKey[Running]()
 _MEASURES = {
@@ -521,7 +521,7 @@ class GpuRunner:
 
     def open_step(self, item: pytest.Item, limits: dict[str, object]) -> Step:
         """What ``gpu_trace(**limits)`` gives."""
-        from collector.testing.plugin.step import Step
+        from collector.testing.plugin.traced_step import Step
 
         running = item.stash[_RUNNING]
         try:

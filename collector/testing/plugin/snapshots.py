@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.files.atomic_files import atomic_write
-from collector.stepstats.from_recording import COPY_KINDS
+from collector.recording.cupti_enums import copy_kind_name
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _kernel_lines(kernels: Table) -> list[str]:
 
 def _copy_lines(copies: Table) -> list[str]:
     pairs = zip(copies.copy_kind.tolist(), copies.num_bytes.tolist(), strict=True)
-    return [f"memcpy {COPY_KINDS[k] if k < len(COPY_KINDS) else k} {num_bytes} bytes" for k, num_bytes in pairs]
+    return [f"memcpy {copy_kind_name(k)} {num_bytes} bytes" for k, num_bytes in pairs]
 
 
 def save_snapshot(snapshot: Snapshot, path: Path) -> None:

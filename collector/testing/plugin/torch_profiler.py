@@ -11,7 +11,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collector.testing.plugin.tracing import Tracing
+    from collector.testing.plugin.background_tracing import Tracing
 
 REASON = "PyTorch's profiler held CUPTI for a part of the test"
 _MODULE = "torch.autograd.profiler"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 from functools import lru_cache
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 from collector.errors import CollectorError
 
 LIBRARY_NAME = "libcollector_simulator.so"
+_PACKAGE = "collector.testing"
+"""The package whose folder has the library: of an editable installation there are two, here and in the build."""
 
 
 class Config(ctypes.Structure):
@@ -102,9 +105,7 @@ def library_path() -> Path:
     named = os.environ.get("COLLECTOR_SIMULATOR")
     if named:
         return Path(named)
-    import collector.testing
-
-    for folder in collector.testing.__path__:
+    for folder in importlib.import_module(_PACKAGE).__path__:
         path = Path(folder) / LIBRARY_NAME
         if path.exists():
             return path

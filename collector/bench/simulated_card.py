@@ -18,7 +18,7 @@ import numpy as np
 
 from collector.bench.gpu import CardState
 from collector.bench.roofline import Ceilings
-from collector.testing import SimulatedGpu
+from collector.testing.simulator.simulated_gpu import SimulatedGpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from collector.bench.baseline import Regression
-    from collector.bench.report import Comparison, Report
+    from collector.bench.benchmark_report import Comparison, Report
     from collector.bench.result import Result
     from collector.statistics.verdicts import Interval, Ratio
 

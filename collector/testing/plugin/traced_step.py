@@ -8,8 +8,8 @@ import numpy as np
 
 from collector.recording.intervals import Union
 from collector.recording.table import Table
+from collector.testing.plugin.background_tracing import new_session
 from collector.testing.plugin.figures import Figures, figures_of
-from collector.testing.plugin.tracing import new_session
 from collector.tracing.session import Session
 
 if TYPE_CHECKING:

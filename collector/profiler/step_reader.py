@@ -9,7 +9,7 @@ from typing import Any
 
 from collector.errors import InvalidFileError
 from collector.formats.loading import LoadedTrace, bytes_of, load
-from collector.profiler.recorded import RecordedStep, read
+from collector.profiler.recorded_steps import RecordedStep, read
 from collector.protos import RunMetadata, StepStats
 from collector.recording.recording import Recording
 from collector.stepstats.from_recording import run_metadata

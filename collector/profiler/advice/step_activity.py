@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collector.profiler.columns import DeviceColumns
+from collector.profiler.device_columns import DeviceColumns
 from collector.profiler.node_fields import Ints
-from collector.profiler.recorded import RecordedStep
+from collector.profiler.recorded_steps import RecordedStep
 from collector.recording.intervals import Union
 
 Mask = NDArray[np.bool_]

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from collector.profiler.advice.activity import Activity, Device, Idle, Mask
-from collector.profiler.advice.registry import Advice, Severity, checker
+from collector.profiler.advice.checker_registry import Advice, Severity, checker
+from collector.profiler.advice.step_activity import Activity, Device, Idle, Mask
 from collector.profiler.node_fields import Ints
 from collector.text.wording import counted
 

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     import pytest
 
     from collector.recording.recording import Recording
-    from collector.testing import SimulatedGpu
     from collector.testing.plugin.allocations import Unfreed
     from collector.testing.plugin.figures import Figures
     from collector.testing.plugin.leaks import LeakCheck
     from collector.testing.plugin.lines import Lines
     from collector.testing.plugin.markers import Markers
+    from collector.testing.simulator.simulated_gpu import SimulatedGpu
 
 _TOP_KERNELS = 5
 

@@ -16,13 +16,13 @@ import pytest
 from collector.errors import CollectorError
 from collector.testing.plugin.artifacts import longest, writable_folder
 from collector.testing.plugin.devices import SIMULATED, Found, find_devices
-from collector.testing.plugin.report import RunReport, write_report
+from collector.testing.plugin.run_report import RunReport, write_report
 from collector.text.terminal import printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.testing.plugin.options import PluginOptions
+    from collector.testing.plugin.plugin_options import PluginOptions
 
 LEFT = "rescheduled"
 """Outcome of the report that pytest-xdist makes for the test a worker left before it had begun."""
@@ -119,7 +119,7 @@ class RunReporting:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Write the table."""
-        from collector.testing.plugin.terminal import write_summary
+        from collector.testing.plugin.terminal_summary import write_summary
 
         write_summary(terminalreporter, self._run, self._options, simulated=bool(self._options.simulate))
 

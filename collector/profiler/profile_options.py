@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from collector.profiler.errors import OptionError
 from collector.profiler.patterns import ANYTHING, Patterns
+from collector.profiler.profiler_errors import OptionError
 from collector.profiler.stats import Stats
 from collector.protos import OptionsProto
 

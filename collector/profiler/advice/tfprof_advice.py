@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 
 from collector.profiler import formatting
 from collector.profiler.execution import is_on_accelerator
-from collector.profiler.options import Options, Output
-from collector.profiler.report import Reporter
+from collector.profiler.profile_options import Options, Output
+from collector.profiler.reporter import Reporter
 from collector.protos import AdviceProto, GraphNodeProto, MultiGraphNodeProto
 from collector.text import terminal
 

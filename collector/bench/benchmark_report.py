@@ -42,13 +42,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from collector.bench import fields
+from collector.bench import report_fields
+from collector.bench.benchmark_errors import BenchmarkError
 from collector.bench.design import Design
 from collector.bench.environment import without_places
-from collector.bench.errors import BenchmarkError
 from collector.bench.result import Result
 from collector.errors import InvalidFileError, MissingDependencyError
 from collector.files.atomic_files import atomic_write
+from collector.runtime.later_modules import later_function
 from collector.statistics.modes import GPU_TICK_NS, Mode, two_modes
 from collector.statistics.verdicts import (
     Interval,
@@ -256,9 +257,7 @@ class Report:
         }
 
     def __str__(self) -> str:
-        from collector.bench.table import as_text
-
-        return as_text(self)
+        return str(later_function("benchmark_report_as_text")(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it as JSON, whole or not at all.
@@ -291,7 +290,7 @@ class Report:
                 "Measure again",
             )
         try:
-            environment = without_places(fields.checked_environment(content["environment"]))
+            environment = without_places(report_fields.checked_environment(content["environment"]))
             return Report([_comparison(each) for each in content["comparisons"]], environment)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidFileError(f"{path} is a damaged benchmark report: {error!r}") from error
@@ -428,16 +427,19 @@ def _result(comparison: Comparison, arm: str, verdict: Verdict | Literal["refere
 
 
 def _comparison(content: Mapping[str, Any]) -> Comparison:
-    arms = {name: Arm(**fields.checked(arm, fields.ARM, f"arm {name!r}")) for name, arm in content["arms"].items()}
+    arms = {
+        name: Arm(**report_fields.checked(arm, report_fields.ARM, f"arm {name!r}"))
+        for name, arm in content["arms"].items()
+    }
     if content["reference"] not in arms:
         raise ValueError(f"the reference {content['reference']!r} is none of its arms")
     for name, arm in arms.items():
         if len(arm.times_ns) != len(arms[content["reference"]].times_ns) or not arm.times_ns:
             raise ValueError(f"arm {name!r} has {len(arm.times_ns)} samples")
-        if not all(map(fields.is_positive, arm.times_ns)):
+        if not all(map(report_fields.is_positive, arm.times_ns)):
             raise ValueError(f"arm {name!r} has a sample that is no positive number")
-    found = Comparison(arms=arms, **fields.checked(content, fields.COMPARISON, "a comparison"))
-    design = fields.checked(found.design, fields.DESIGN, "a design")
+    found = Comparison(arms=arms, **report_fields.checked(content, report_fields.COMPARISON, "a comparison"))
+    design = report_fields.checked(found.design, report_fields.DESIGN, "a design")
     missing = {"clock", "seed", *(() if found.is_reported else ("cache", "precision"))} - design.keys()
     if missing:
         raise ValueError(f"its design has no {', '.join(sorted(missing))}")

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from collector.testing.plugin.device_sharing import Sharing, device_names, rotated
 from collector.testing.plugin.devices import SIMULATED, find_devices
-from collector.testing.plugin.options import OptionError, PluginOptions, read_options
-from collector.testing.plugin.reporting import RunReporting
+from collector.testing.plugin.plugin_options import OptionError, PluginOptions, read_options
+from collector.testing.plugin.run_reporting import RunReporting
 from collector.testing.plugin.runner import GpuRunner
-from collector.testing.plugin.sharing import Sharing, device_names, rotated
 from collector.text.terminal import printable_lines
 
 _RUNNER, _REPORTING = "collector-gpu-runner", "collector-gpu-reporting"

@@ -19,27 +19,45 @@ from collector.tracing.annotate import forget_annotations
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from collector.sources import Source
-    from collector.tracing.session import Session
+    from collector.options import Source, TraceOptions
+    from collector.recording.recording import Recording
+
+
+class OpenSession(Protocol):
+    """A session as this module knows it: `collector.tracing.session.Session`."""
+
+    options: TraceOptions
+    unavailable: str | None
+    """Why nothing was traced."""
+
+    @property
+    def recording(self) -> Recording:
+        """What the last step recorded. Raises `collector.NotTracedError` where there is none."""
+
+    def abandon(self, use: Use) -> None:
+        """End ``use`` without results as far as it has not ended."""
+
+    def end_at_exit(self, use: Use) -> None:
+        """End ``use`` as the interpreter ends."""
 
 
 class Background(Protocol):
     """A tracer of a whole program, such as a test runner's, that gives way to the sessions which the program opens."""
 
-    def step_aside(self, session: Session) -> None:
+    def step_aside(self, session: OpenSession) -> None:
         """``session`` is about to open: end your own, if it is another one."""
 
-    def come_back(self, session: Session) -> None:
+    def come_back(self, session: OpenSession) -> None:
         """``session`` has ended. Raise nothing."""
 
 
 class Use:
     """One use of a session, from its beginning to its end: the state to undo, also after an interruption."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: OpenSession) -> None:
         """Begin; the session is not kept alive."""
         self._session = weakref.ref(session)
-        self.dropped: Session | None = None
+        self.dropped: OpenSession | None = None
         """The session, once nobody else refers to it any more."""
         self.path = session.options.path
         self.process_id = os.getpid()
@@ -56,7 +74,7 @@ class Use:
         self.is_awaited = False
         """Whether `tell_background` is still to be called."""
 
-    def last_session(self) -> Session | None:
+    def last_session(self) -> OpenSession | None:
         """The session, also after the program has dropped its last reference to it."""
         return self.dropped or self._session()
 
@@ -101,7 +119,7 @@ def set_background(background: Background | None) -> Background | None:
     return before
 
 
-def claim(use: Use, session: Session) -> None:
+def claim(use: Use, session: OpenSession) -> None:
     """Make ``use`` of ``session`` the open one.
 
     Raises:
@@ -135,13 +153,13 @@ def release(use: Use) -> None:
         _uses.pop(_OPEN, None)
 
 
-def keep_dropped(use: Use, session: Session) -> None:
+def keep_dropped(use: Use, session: OpenSession) -> None:
     """Keep ``session``, to which nobody refers any more, if ``use`` is open: the next session ends it, or the exit."""
     if open_use() is use and use.process_id == os.getpid():
         use.dropped = session
 
 
-def tell_background(use: Use, session: Session) -> None:
+def tell_background(use: Use, session: OpenSession) -> None:
     """Let the background tracer continue, after ``use`` of ``session`` has ended and its results are saved."""
     is_awaited, use.is_awaited = use.is_awaited, False
     background = _background

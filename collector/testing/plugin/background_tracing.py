@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.recording.recording import Recording
+    from collector.tracing.session_slot import OpenSession
 
 BUFFER_BYTES, MAX_BUFFERS = 512 << 10, 512
 """Smaller buffers than a session's own: few tests fill one, and each costs time to prepare. As many bytes in all."""
@@ -42,7 +43,7 @@ def new_session(*, memory: bool) -> Session:
 
 
 class Tracing:
-    """Traces between `begin` and `end`; fits `collector.tracing.process.Background`."""
+    """Traces between `begin` and `end`; fits `collector.tracing.session_slot.Background`."""
 
     def __init__(self) -> None:
         """Nothing is traced before `begin`."""
@@ -52,7 +53,7 @@ class Tracing:
         self._wanted = False
         self._paused = False
         self._changing = False
-        self._away: Session | None = None
+        self._away: OpenSession | None = None
         self._pieces: list[Recording] = []
         self._losses: list[str] = []
         self.unavailable: str | None = None
@@ -130,16 +131,16 @@ class Tracing:
             if traced:
                 self._open()
 
-    def step_aside(self, session: Session) -> None:
-        """See `collector.tracing.process.Background`."""
+    def step_aside(self, session: OpenSession) -> None:
+        """See `collector.tracing.session_slot.Background`."""
         if session is self._session:
             return
         self._close()
         if self._wanted and self._away is None:  # a second one, within that, traces nothing
             self._away = session
 
-    def come_back(self, session: Session) -> None:
-        """See `collector.tracing.process.Background`: what ``session`` recorded counts too."""
+    def come_back(self, session: OpenSession) -> None:
+        """See `collector.tracing.session_slot.Background`: what ``session`` recorded counts too."""
         if session is self._away:
             self._away = None
             self._add(session)
@@ -201,7 +202,7 @@ class Tracing:
         finally:
             self._session = None
 
-    def _add(self, session: Session) -> None:
+    def _add(self, session: OpenSession) -> None:
         if session.unavailable is not None:
             return
         try:

@@ -18,15 +18,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from collector.profiler.collecting import without_collecting
-from collector.profiler.columns import DeviceColumns, read_devices, step_stats_of
+from collector.profiler.device_columns import DeviceColumns, read_devices, step_stats_of
 from collector.profiler.execution import Execution, Memory, Runs, grouped, is_accelerator_stream, runs_by
 from collector.profiler.model import Frame, Model, Node
 from collector.profiler.node_fields import Ints
-from collector.profiler.said import in_labels, in_provenance, node_path, stack_of
+from collector.profiler.op_details import in_labels, in_provenance, node_path, stack_of
 from collector.protos import AnnotationDetails, Provenance
 from collector.recording.intervals import Union
 from collector.recording.ledger import Ledger
+from collector.runtime.garbage import no_garbage_collection
 
 _COPY_BYTES = re.compile(r"\b(\d{1,18}) bytes\b")
 _API_NAME = re.compile(r"(cu|cuda)[A-Z]\w*$")
@@ -47,8 +47,8 @@ class RecordedStep:
     """Of all devices in the step, also of those that are not read."""
     ledger: Ledger
     """What the tracer counted, and what of the step's file could not be read; all 0 for whole steps of others."""
-    said: dict[str, AnnotationDetails]
-    """What is said of ops, by their paths."""
+    op_details: dict[str, AnnotationDetails]
+    """The details of ops, by their paths."""
     stacks: dict[str, list[Frame]]
     """Where ops are in the program, as far as it was remembered, by their paths; outermost frame first."""
     window: tuple[int, int] | None
@@ -78,15 +78,22 @@ def read(data: bytes | memoryview, provenance: Provenance | None = None) -> Reco
     devices = read_devices(stats, is_wanted)
     combined = [device for device in devices if is_accelerator_stream(device.device.lower())]
     host = [device for device in devices if _is_host(device.device.lower())]
-    said = in_provenance(provenance)
+    details_by_path = in_provenance(provenance)
     for device in host:
         for details in in_labels(device):
-            said.setdefault(details.path, details)
+            details_by_path.setdefault(details.path, details)
     provenance = provenance or Provenance()
-    stacks = {path: stack_of(details, provenance) for path, details in said.items() if details.stack}
+    stacks = {path: stack_of(details, provenance) for path, details in details_by_path.items() if details.stack}
     window = (provenance.window_start_nanos, provenance.window_end_nanos)
     return RecordedStep(
-        host, combined, tuple(names), Ledger.of(provenance), said, stacks, window if any(window) else None, stats
+        host,
+        combined,
+        tuple(names),
+        Ledger.of(provenance),
+        details_by_path,
+        stacks,
+        window if any(window) else None,
+        stats,
     )
 
 
@@ -94,7 +101,7 @@ def _is_host(device: str) -> bool:
     return device.endswith(("/cpu:0", "/device:cpu:0"))
 
 
-@without_collecting()
+@no_garbage_collection()
 def add_step(model: Model, step: int, recorded: RecordedStep) -> None:
     """Adds a recorded step to ``model``; the same step again adds to it."""
     model.steps.add(step)
@@ -103,10 +110,10 @@ def add_step(model: Model, step: int, recorded: RecordedStep) -> None:
     ops = {path for device in recorded.host for path in _add_host(model, step, device, recorded, places)}
     for device in recorded.accelerators:
         _add_accelerator(model, step, device, recorded, places)
-    for path, details in recorded.said.items():
+    for path, details in recorded.op_details.items():
         if path in model.nodes:
             _describe(model.nodes[path], step, details)
-    consumed = {name for details in recorded.said.values() for name in details.inputs}
+    consumed = {name for details in recorded.op_details.values() for name in details.inputs}
     for path in sorted(ops - consumed):
         around = _around(path, ops)
         if around:
@@ -242,7 +249,7 @@ def _add_accelerator(model: Model, step: int, device: DeviceColumns, recorded: R
         if not kernel or kernel == op:
             node = _node(model, op, op, placed_on)
         else:
-            type_ = recorded.said[op].op if op in recorded.said else ""
+            type_ = recorded.op_details[op].op if op in recorded.op_details else ""
             node = _node(model, f"{op}/{kernel}", type_ or kernel, placed_on)
             node.op_types.add(kernel)
             _belongs(model, node, op, recorded)
@@ -308,7 +315,7 @@ def _add_host(model: Model, step: int, device: DeviceColumns, recorded: Recorded
             node = _node(model, f"{scope}/{name}", name, placed_on)
             calls.append((node, scope))
         else:
-            type_ = recorded.said[name].op if name in recorded.said else ""
+            type_ = recorded.op_details[name].op if name in recorded.op_details else ""
             node = _node(model, name, type_ or name.rstrip("/").rpartition("/")[2] or name, placed_on)
             _place(model, node, name, recorded)
             ops.add(name)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from collector.testing.plugin.options import PluginOptions
-    from collector.testing.plugin.report import RunReport, TestEntry
+    from collector.testing.plugin.plugin_options import PluginOptions
+    from collector.testing.plugin.run_report import RunReport, TestEntry
 
 _MOST_TESTS = 10
 

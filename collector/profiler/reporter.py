@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import OutputError
-from collector.profiler import pprof, trace
+from collector.profiler import pprof, view_timeline
 from collector.profiler.attributes import doc_block
-from collector.profiler.collecting import without_collecting
-from collector.profiler.errors import MissingStepError, MissingTracesError, ViewError
 from collector.profiler.model import Model
-from collector.profiler.options import Options
+from collector.profiler.profile_options import Options
+from collector.profiler.profiler_errors import MissingStepError, MissingTracesError, ViewError
 from collector.profiler.views import group, tree
 from collector.profiler.views.code import CodeView
 from collector.profiler.views.graph import GraphView
@@ -22,6 +21,7 @@ from collector.profiler.views.op import OpView
 from collector.profiler.views.scope import ScopeView
 from collector.profiler.views.tree import TreeNode
 from collector.protos import GraphNodeProto, MultiGraphNodeProto, PprofProfile
+from collector.runtime.garbage import no_garbage_collection
 from collector.text import terminal
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Reporter:
         self.variables = variables
         self._views: dict[str, tuple[int, View | None]] = {}
 
-    @without_collecting()
+    @no_garbage_collection()
     def ask(self, view: str, options: Options) -> Report:
         """Answers. Nothing is written or printed yet.
 
@@ -148,7 +148,7 @@ class Reporter:
             return self._graph_timeline(options)
         message, _ = self._answer(view, options)
         path = f"{options.output.path}_{options.step}"
-        content = _encoded(trace.flame(self.view(view).root))
+        content = _encoded(view_timeline.flame(self.view(view).root))
         return Report(message, "", ((path, content),), _file_note(path))
 
     def _graph_timeline(self, options: Options) -> Report:
@@ -161,7 +161,7 @@ class Reporter:
         view = self.view("graph")
         if not isinstance(view, GraphView):
             raise TypeError(view)
-        chart = trace.GraphTrace(options.step)
+        chart = view_timeline.GraphTrace(options.step)
         path = f"{options.output.path}_{options.step}"
         content = _encoded(chart.render(view.starts))
         peaks = "".join(f"{device} peak memory: {peak / 1e6:.2f} MB\n" for device, peak in chart.peaks)

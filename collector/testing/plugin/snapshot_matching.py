@@ -11,8 +11,8 @@ from collector.testing.plugin.artifacts import safe_name
 from collector.testing.plugin.outcomes import fail
 
 if TYPE_CHECKING:
-    from collector.testing.plugin.running import Running
-    from collector.testing.plugin.step import Step
+    from collector.testing.plugin.running_test import Running
+    from collector.testing.plugin.traced_step import Step
 
 
 def match_snapshot(running: Running, step: Step, name: str | None, *, update: bool) -> None:

@@ -70,7 +70,7 @@ ARM: dict[str, Holds] = {
     "calls_per_sample": lambda value: _is_count(value) and value > 0,
     "facts": _mapping_of(_is_any),
 }
-"""Fields of `collector.bench.report.Arm`."""
+"""Fields of `collector.bench.benchmark_report.Arm`."""
 
 COMPARISON: dict[str, Holds] = {
     "reference": _is_text,
@@ -95,7 +95,7 @@ COMPARISON: dict[str, Holds] = {
     "unit": _is_text,
     "run_rounds": _list_of(lambda value: _is_count(value) and value > 0),
 }
-"""Fields of `collector.bench.report.Comparison`, without its arms."""
+"""Fields of `collector.bench.benchmark_report.Comparison`, without its arms."""
 
 DESIGN: dict[str, Holds] = {
     "clock": lambda value: value in ("cupti", "wall", "cpu", "returned", "reported"),

@@ -1,0 +1,55 @@
+"""The details of a step's ops: types, flops, bytes, inputs, and their places in the program.
+
+They come from ``collector.annotate`` and travel in the step's provenance. A step without them, such as TensorFlow's,
+has op types and inputs in its labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from collector.profiler.device_columns import DeviceColumns
+from collector.profiler.model import Frame
+from collector.protos import AnnotationDetails, Provenance
+from collector.timeline.tensorflow_rules import parse_op_label
+
+
+def in_provenance(provenance: Provenance | None) -> dict[str, AnnotationDetails]:
+    """The details of annotations by path; paths are names as nodes have them."""
+    found: dict[str, AnnotationDetails] = {}
+    for given in provenance.annotations if provenance else ():
+        details = AnnotationDetails()
+        details.CopyFrom(given)
+        details.path = node_path(given.path)
+        del details.inputs[:]
+        details.inputs.extend(map(node_path, given.inputs))
+        found[details.path] = details
+    return found
+
+
+def in_labels(device: DeviceColumns) -> Iterator[AnnotationDetails]:
+    """Types and inputs from ``name = Op(input, …)``, for ops whose label says more than their name."""
+    names, index = device.names
+    name_ids, rows = np.unique(index, return_index=True)
+    for name_id, label in zip(name_ids.tolist(), device.labels_at(rows), strict=True):
+        name = names[name_id]
+        op, inputs = parse_op_label(label) if f"{name} = " in label else ("", [])
+        op = "" if op == name.rstrip("/").rpartition("/")[2] else op
+        if op or inputs:
+            paths = (reference.partition(":")[0].removeprefix("^") for reference in inputs)
+            yield AnnotationDetails(path=node_path(name), op=op, inputs=filter(None, paths))
+
+
+def node_path(path: str) -> str:
+    """An annotation's path as a node's name; what tells a kernel from its op is not part of one."""
+    return re.sub(r":+", ".", path)
+
+
+def stack_of(details: AnnotationDetails, provenance: Provenance) -> list[Frame]:
+    """Where the op is in the program, outermost frame first."""
+    known = len(provenance.frames)
+    frames = (provenance.frames[index] for index in details.stack if 0 <= index < known)
+    return [Frame(frame.file, frame.line, frame.function, first_line=frame.first_line) for frame in frames]

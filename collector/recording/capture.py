@@ -1,0 +1,54 @@
+"""What a source hands over when a step ends: plain columns, and the facts that only the source knows.
+
+`collector.recording.recording` makes a Recording of it, the same way for every source: which rows belong to the step,
+what was lost.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from collector.recording.annotation_details import Details
+
+
+class _Details(TypedDict, total=False):
+    details: Sequence[Details]
+    """The details of annotations, by ``details_id`` less 1; added by the session."""
+
+
+class Capture(_Details):
+    """The columns, names, counters, clock and environment of one step."""
+
+    tables: dict[str, dict[str, npt.NDArray[np.generic]]]
+    """Table -> column -> values, as `collector.recording.schema.SCHEMA` says; those on request may be missing."""
+    strings: list[str]
+    """What every ``name_id`` indexes: kernel names as recorded (mangled), API names, annotation paths."""
+    counters: dict[str, int]
+    """Facts about the capture itself: buffers, bytes, dropped records; see `collector.recording.ledger.Ledger`."""
+    clock: dict[str, int]
+    """cupti_start_ns, cupti_stop_ns, wall_start_ns, wall_stop_ns, uncertainty_ns."""
+    environment: dict[str, Any]
+    """driver_version, cupti_path, cupti_api_version, cuda_version, devices, simulated, source, ..."""
+
+
+def empty_capture() -> Capture:
+    """The capture of a step in which nothing was recorded."""
+    import numpy as np
+
+    from collector.recording.schema import SCHEMA
+
+    return {
+        "tables": {t: {c: np.zeros(0, dtype) for c, dtype in columns.items()} for t, columns in SCHEMA.items()},
+        "strings": [],
+        "counters": {},
+        "clock": dict.fromkeys(
+            ("cupti_start_ns", "cupti_stop_ns", "wall_start_ns", "wall_stop_ns", "uncertainty_ns"), 0
+        ),
+        "environment": {},
+    }

@@ -1,0 +1,22 @@
+"""What a class offers although a later module does it: functions looked up by name when they are asked for.
+
+Modules import only from the rooms before their own. This table is the one way in the other direction.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_FUNCTIONS = {
+    "benchmark_report_as_text": ("collector.bench.report_tables", "as_text"),
+    "load_recording": ("collector.recording.gpurec", "load_recording"),
+    "save_in_format": ("collector.formats.outputs", "save_in_format"),
+}
+"""Name -> the module and the function in it."""
+
+
+def later_function(name: str) -> Any:
+    """Import the module that defines the function ``name``, and return the function."""
+    module, function = _FUNCTIONS[name]
+    return getattr(importlib.import_module(module), function)
