@@ -16,7 +16,7 @@ using convert::WireReader;
 // Calls visit(tag, reader) for each field; it reads the value or returns false.
 template <typename Visit>
 void ForEachField(std::string_view message, Visit visit) {
-  WireReader reader(message, message.data());
+  WireReader reader(message, message);
   while (!reader.AtEnd()) {
     const uint32_t tag = reader.ReadTag();
     if (!visit(tag, reader)) reader.Skip(tag);
@@ -170,7 +170,7 @@ uint64_t CheckPerfetto(std::string_view file, const std::vector<size_t>& piece_e
   PerfettoReader trace;
   std::vector<size_t> packet_ends;
   try {
-    WireReader reader(file, file.data());
+    WireReader reader(file, file);
     while (!reader.AtEnd()) {
       Require(reader.ReadTag() == Tag(1, kBytes), "something else than packets in a Perfetto trace");
       const std::string_view packet = reader.ReadBytes();

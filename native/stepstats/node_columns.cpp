@@ -19,7 +19,7 @@ void Skip(WireReader& reader, uint32_t tag) {
 
 template <typename Visit>
 void ForEachNode(std::string_view device, Visit visit) {
-  WireReader reader(device, device.data());
+  WireReader reader(device, device);
   while (!reader.AtEnd()) {
     const uint32_t tag = reader.ReadTag();
     if (tag == kNodeTag) {
@@ -30,8 +30,8 @@ void ForEachNode(std::string_view device, Visit visit) {
   }
 }
 
-void ReadNode(std::string_view node, const char* origin, size_t row, const Columns& columns) {
-  WireReader reader(node, origin);
+void ReadNode(std::string_view node, std::string_view device, size_t row, const Columns& columns) {
+  WireReader reader(node, device);
   while (!reader.AtEnd()) {
     const uint32_t tag = reader.ReadTag();
     const uint32_t field = tag >> 3;
@@ -42,8 +42,8 @@ void ReadNode(std::string_view node, const char* origin, size_t row, const Colum
     } else if (type == convert::kBytes) {
       const std::string_view text = reader.ReadBytes();
       if (field < kMaxField && columns.texts[field].begins != nullptr) {
-        columns.texts[field].begins[row] = text.data() - origin;
-        columns.texts[field].ends[row] = text.data() + text.size() - origin;
+        columns.texts[field].begins[row] = text.data() - device.data();
+        columns.texts[field].ends[row] = text.data() + text.size() - device.data();
       }
     } else {
       Skip(reader, tag);
@@ -63,7 +63,7 @@ void ReadNodes(std::string_view device, size_t num_nodes, const Columns& columns
   size_t row = 0;
   ForEachNode(device, [&](std::string_view node) {
     if (row == num_nodes) throw WireError("bytes that change while they are read", 0);
-    ReadNode(node, device.data(), row++, columns);
+    ReadNode(node, device, row++, columns);
   });
 }
 

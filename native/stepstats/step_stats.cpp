@@ -7,7 +7,7 @@ StepStats::StepStats(std::string_view bytes, bool is_run_metadata) : bytes_(byte
     ReadStep(bytes);
     return;
   }
-  WireReader reader(bytes, origin());
+  WireReader reader(bytes, bytes_);
   while (!reader.AtEnd()) {
     const uint32_t tag = reader.ReadTag();
     // Where a message holds the field twice, protobuf merges them: the devices follow each other.
@@ -20,7 +20,7 @@ StepStats::StepStats(std::string_view bytes, bool is_run_metadata) : bytes_(byte
 }
 
 void StepStats::ReadStep(std::string_view message) {
-  WireReader reader(message, origin());
+  WireReader reader(message, bytes_);
   while (!reader.AtEnd()) {
     const uint32_t tag = reader.ReadTag();
     if (tag == Tag(1, kBytes)) {
@@ -34,7 +34,7 @@ void StepStats::ReadStep(std::string_view message) {
 void StepStats::ReadDevice(std::string_view message) {
   Device& device = devices_.emplace_back();
   device.message = message;
-  WireReader reader(message, origin());
+  WireReader reader(message, bytes_);
   while (!reader.AtEnd()) {
     const uint32_t tag = reader.ReadTag();
     switch (tag) {
@@ -47,7 +47,7 @@ void StepStats::ReadDevice(std::string_view message) {
         break;
       case Tag(3, kBytes): {
         ThreadName& thread = device.thread_names.emplace_back();
-        WireReader entry(reader.ReadBytes(), origin());
+        WireReader entry(reader.ReadBytes(), bytes_);
         while (!entry.AtEnd()) {
           const uint32_t entry_tag = entry.ReadTag();
           if (entry_tag == Tag(1, kVarint)) {
@@ -75,7 +75,7 @@ void StepStats::ReadNode(std::string_view message, Node& node) const {
   node.thread_id = node.correlation_id = 0;
   node.outputs.clear();
   node.memory.clear();
-  WireReader reader(message, origin());
+  WireReader reader(message, bytes_);
   while (!reader.AtEnd()) {
     const uint32_t tag = reader.ReadTag();
     switch (tag) {
@@ -126,7 +126,7 @@ void StepStats::ReadOutput(std::string_view message, TensorDescription& descript
   description.has_shape = description.unknown_rank = description.has_allocation = false;
   description.dims.clear();
   description.allocation = {};
-  WireReader reader(message, origin());
+  WireReader reader(message, bytes_);
   while (!reader.AtEnd()) {
     const uint32_t tag = reader.ReadTag();
     if (tag == Tag(3, kBytes)) {
@@ -138,7 +138,7 @@ void StepStats::ReadOutput(std::string_view message, TensorDescription& descript
 }
 
 void StepStats::ReadDescription(std::string_view message, TensorDescription& description) const {
-  WireReader reader(message, origin());
+  WireReader reader(message, bytes_);
   while (!reader.AtEnd()) {
     const uint32_t tag = reader.ReadTag();
     switch (tag) {
@@ -160,12 +160,12 @@ void StepStats::ReadDescription(std::string_view message, TensorDescription& des
 }
 
 void StepStats::ReadShape(std::string_view message, TensorDescription& description) const {
-  WireReader reader(message, origin());
+  WireReader reader(message, bytes_);
   while (!reader.AtEnd()) {
     const uint32_t tag = reader.ReadTag();
     if (tag == Tag(2, kBytes)) {
       Dimension& dim = description.dims.emplace_back();
-      WireReader fields(reader.ReadBytes(), origin());
+      WireReader fields(reader.ReadBytes(), bytes_);
       while (!fields.AtEnd()) {
         const uint32_t field = fields.ReadTag();
         if (field == Tag(1, kVarint)) {
@@ -185,7 +185,7 @@ void StepStats::ReadShape(std::string_view message, TensorDescription& descripti
 }
 
 void StepStats::ReadAllocation(std::string_view message, Allocation& allocation) const {
-  WireReader reader(message, origin());
+  WireReader reader(message, bytes_);
   while (!reader.AtEnd()) {
     const uint32_t tag = reader.ReadTag();
     switch (tag) {
@@ -216,14 +216,14 @@ void StepStats::ReadAllocation(std::string_view message, Allocation& allocation)
 void StepStats::ReadMemory(std::string_view message, AllocatorMemory& memory) const {
   memory.allocator_name = {};
   memory.records.clear();
-  WireReader reader(message, origin());
+  WireReader reader(message, bytes_);
   while (!reader.AtEnd()) {
     const uint32_t tag = reader.ReadTag();
     if (tag == Tag(1, kBytes)) {
       memory.allocator_name = reader.ReadBytes();
     } else if (tag == Tag(6, kBytes)) {
       AllocationRecord& record = memory.records.emplace_back();
-      WireReader fields(reader.ReadBytes(), origin());
+      WireReader fields(reader.ReadBytes(), bytes_);
       while (!fields.AtEnd()) {
         const uint32_t field = fields.ReadTag();
         if (field == Tag(1, kVarint)) {

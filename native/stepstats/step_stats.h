@@ -80,14 +80,13 @@ class StepStats {
   StepStats(std::string_view bytes, bool is_run_metadata);
 
   const std::vector<Device>& devices() const { return devices_; }
-  const char* origin() const { return bytes_.data(); }
   std::string_view bytes() const { return bytes_; }
   size_t num_nodes() const { return num_nodes_; }
 
   // Calls visit(message) for each NodeExecStats message of a device, in their order. Throws WireError.
   template <typename Visit>
   void ForEachMessage(const Device& device, Visit visit) const {
-    WireReader reader(device.message, origin());
+    WireReader reader(device.message, bytes_);
     while (!reader.AtEnd()) {
       const uint32_t tag = reader.ReadTag();
       if (tag == kNodeTag) {

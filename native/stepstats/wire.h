@@ -29,19 +29,28 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "eight bytes are read a
 
 class WireReader {
  public:
-  // `origin` is the first byte of the file, from which positions in errors count.
-  WireReader(std::string_view message, const char* origin)
-      : next_(message.data()), end_(message.data() + message.size()), origin_(origin) {}
+  // `whole` is what the message lies in: positions in errors count from its first byte, and numbers near the end of the
+  // message are read together with what follows it there.
+  WireReader(std::string_view message, std::string_view whole)
+      : next_(message.data()),
+        end_(message.data() + message.size()),
+        origin_(whole.data()),
+        limit_(whole.data() + whole.size()) {}
 
   bool AtEnd() const { return next_ == end_; }
 
   uint32_t ReadTag() {
     const char* const start = next_;
-    if (end_ - next_ >= 2 && (start[0] & 0x80) != 0 && (start[1] & 0x80) == 0) {  // fields 16 to 2047
+    if (next_ != end_ && static_cast<unsigned char>(*next_) < 0x80) {  // fields 1 to 15
+      const uint32_t tag = static_cast<unsigned char>(*next_++);
+      if (tag >> 3 == 0) Fail("a field number that cannot be", start);
+      return tag;
+    }
+    if (end_ - next_ >= 2 && (start[1] & 0x80) == 0) {  // fields 16 to 2047
       next_ += 2;
-      const uint32_t short_tag = static_cast<uint32_t>(start[0] & 0x7F) | static_cast<uint32_t>(start[1]) << 7;
-      if (short_tag >> 3 == 0) Fail("a field number that cannot be", start);
-      return short_tag;
+      const uint32_t tag = static_cast<uint32_t>(start[0] & 0x7F) | static_cast<uint32_t>(start[1]) << 7;
+      if (tag >> 3 == 0) Fail("a field number that cannot be", start);
+      return tag;
     }
     const uint64_t tag = ReadVarint();
     if (tag >> 3 == 0 || tag > UINT32_MAX) Fail("a field number that cannot be", start);
@@ -50,7 +59,7 @@ class WireReader {
 
   uint64_t ReadVarint() {
     if (next_ != end_ && static_cast<unsigned char>(*next_) < 0x80) return static_cast<unsigned char>(*next_++);
-    if (end_ - next_ >= kLongestVarint) return ReadVarintInside();
+    if (limit_ - next_ >= kLongestVarint) return ReadVarintInside();
     return ReadVarintAtEnd();
   }
 
@@ -72,13 +81,14 @@ class WireReader {
   static constexpr int kMaxGroupDepth = 100;
   static constexpr int kLongestVarint = 10;
 
-  // A varint that ends before the message does, or never: its first eight bytes at once. Each brings seven bits, which
-  // three steps move together.
+  // A varint behind which there are more bytes, if only of what follows the message: its first eight bytes at once.
+  // Each brings seven bits, which three steps move together.
   uint64_t ReadVarintInside() {
     uint64_t eight;
     std::memcpy(&eight, next_, 8);
     const uint64_t ends = ~eight & 0x8080808080808080u;
     const int num_bytes = ends == 0 ? 8 : __builtin_ctzll(ends) / 8 + 1;
+    if (num_bytes > end_ - next_) return ReadVarintAtEnd();
     uint64_t value = eight & 0x7F7F7F7F7F7F7F7Fu & (~uint64_t{0} >> (64 - 8 * num_bytes));
     value = (value & 0x007F007F007F007Fu) | (value & 0x7F007F007F007F00u) >> 1;
     value = (value & 0x00003FFF00003FFFu) | (value & 0x3FFF00003FFF0000u) >> 2;
@@ -87,6 +97,7 @@ class WireReader {
       next_ += num_bytes;
       return value;
     }
+    if (end_ - next_ < kLongestVarint) return ReadVarintAtEnd();
     const auto ninth = static_cast<unsigned char>(next_[8]);
     const auto tenth = static_cast<unsigned char>(next_[9]);
     value |= static_cast<uint64_t>(ninth & 0x7F) << 56;
@@ -105,6 +116,7 @@ class WireReader {
   const char* next_;
   const char* end_;
   const char* origin_;
+  const char* limit_;
 };
 
 }  // namespace collector::convert
