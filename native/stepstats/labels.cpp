@@ -1,23 +1,38 @@
 #include "stepstats/labels.h"
 
+#include <cstring>
+
 namespace collector::convert {
+namespace {
+
+constexpr auto npos = std::string_view::npos;
+
+// Where `letter` comes last in the first `size` bytes: std::string_view looks for it byte by byte.
+size_t FindLast(std::string_view text, size_t size, char letter) {
+  if (size == 0) return npos;  // an empty text may have no address
+  const void* const at = memrchr(text.data(), letter, size);
+  return at == nullptr ? npos : static_cast<size_t>(static_cast<const char*>(at) - text.data());
+}
+
+}  // namespace
 
 OpLabel ParseOpLabel(std::string_view label) {
-  constexpr auto npos = std::string_view::npos;
   // The pattern is `(.*) = (.*)\((.*)\)`, greedy, from the start, within the first line: each part reaches as far right
   // as the ones after it allow.
   const std::string_view line = label.substr(0, label.find('\n'));
-  const size_t close = line.rfind(')');
-  if (close == npos || close == 0) return {};
-  const size_t open = line.rfind('(', close - 1);
-  if (open == npos || open < 3) return {};
-  const size_t equals = line.rfind(" = ", open - 3);
-  if (equals == npos) return {};
-  return {line.substr(equals + 3, open - equals - 3), line.substr(open + 1, close - open - 1)};
+  const size_t close = FindLast(line, line.size(), ')');
+  if (close == npos) return {};
+  const size_t open = FindLast(line, close, '(');
+  if (open == npos) return {};
+  size_t equals = open;
+  do {
+    equals = FindLast(line, equals, '=');
+    if (equals == npos || equals == 0) return {};
+  } while (line[equals - 1] != ' ' || line[equals + 1] != ' ');
+  return {line.substr(equals + 2, open - equals - 2), line.substr(open + 1, close - open - 1)};
 }
 
 KernelName ParseKernelName(std::string_view label, std::string_view node_name) {
-  constexpr auto npos = std::string_view::npos;
   const size_t start = label.find("@@");
   if (start != npos) {
     const size_t end = label.find('#');
