@@ -29,8 +29,9 @@ namespace py = pybind11;
 namespace collector::convert {
 namespace {
 
-// Pretty text is about this many times as long as the message.
-constexpr size_t kTextPerWire = 4;
+// Pretty text is hardly ever longer than this many times the message. What of it is not needed costs address space
+// alone; too little costs more than the writing, as pages have to be moved.
+constexpr size_t kTextPerWire = 8;
 
 // Bytes of the caller's, held for as long as they are read without the GIL.
 class Bytes {

@@ -35,7 +35,7 @@ class StringOutput : public Output {
  protected:
   void MakeRoom(size_t num_bytes) override {
     const auto used = static_cast<size_t>(next_ - begin_);
-    const size_t wanted = std::max(used + num_bytes, std::max(used + used / 2, first_bytes_));
+    const size_t wanted = WholePages(std::max(used + num_bytes, std::max(used + used / 2, first_bytes_)));
     const GilAcquire gil;
     Resize(static_cast<Py_ssize_t>(wanted));
     next_ = begin_ + used;
@@ -45,6 +45,14 @@ class StringOutput : public Output {
  private:
   static constexpr size_t kFewestBytes = size_t{1} << 16;
   static constexpr size_t kHugePageBytes = size_t{2} << 20;
+
+  // A large block of memory has pages of its own. Where they are a whole number of huge pages, Linux has them begin at
+  // one, so that no small ones are needed at the ends. The rest of the block is what Python and malloc keep before it.
+  static size_t WholePages(size_t length) {
+    constexpr size_t kBeforeText = 1024;
+    if (length < kHugePageBytes) return length;
+    return (length + kBeforeText + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes - kBeforeText;
+  }
 
   void Resize(Py_ssize_t length) {
     constexpr Py_UCS4 kLargestAscii = 127;
