@@ -34,6 +34,9 @@ class NameTable {
     return static_cast<uint32_t>(hash * kMultiplier >> 32);
   }
 
+  // Room for as many names, of which only what is used costs memory.
+  void Reserve(size_t num_names) { names_.reserve(num_names); }
+
   // Three steps, each of which reads what the one before has asked for: to be taken for many names one after the other.
   void PrefetchSlot(uint32_t hash) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
@@ -52,7 +55,7 @@ class NameTable {
   };
   Entry Insert(std::string_view name) { return Insert(name, Hash(name)); }
   Entry Insert(std::string_view name, uint32_t hash) {
-    if (2 * (names_.size() + 1) > slots_.size()) Grow();
+    if (4 * (names_.size() + 1) > 3 * slots_.size()) Grow();
     const size_t at = SlotOf(name, hash);
     if (slots_[at].number != kNone) return {slots_[at].number, false};
     const auto number = static_cast<uint32_t>(names_.size());

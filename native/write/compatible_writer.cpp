@@ -1,6 +1,7 @@
 #include "write/compatible_writer.h"
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <initializer_list>
 #include <optional>
@@ -44,16 +45,20 @@ struct Op {
   uint32_t lane;
 };
 
-// One output by name: where it was made and how long its consumers kept it.
+// One output by name: where it was made.
 struct Tensor {
+  int64_t producer_end;
+  uint32_t compute_pid;
+  uint32_t lane;
+};
+
+// What its memory was and how long its consumers kept it.
+struct TensorMemory {
   int64_t create_time;
   int64_t last_unref;
   int64_t num_bytes;
-  int64_t producer_end;
   uint32_t object_id;
   uint32_t tensors_pid;
-  uint32_t compute_pid;
-  uint32_t lane;
   uint32_t allocator;
 };
 
@@ -93,7 +98,7 @@ class CompatibleWriter {
   };
   struct Input {
     std::string_view name;
-    uint32_t hash;
+    uint32_t hash;  // where inputs are followed
   };
   static constexpr uint32_t kLanesRemembered = 1024;
 
@@ -106,7 +111,8 @@ class CompatibleWriter {
 
   void AddOutputs(const Node& node, const Op& op, uint32_t compute_pid, uint32_t tensors_pid);
   void AddRegion(const Node& node, const Op& op, uint32_t pid, bool from_tracer, bool follow_inputs);
-  void AskForInputs(std::string_view inputs);
+  void SplitInputs(std::string_view inputs);
+  void AskForInputs();
   static RegionLabel ReadRegionLabel(const Node& node, bool from_tracer);
   void AppendRegionStart(Output& output, const RegionLabel& label) const;
   void AppendRegionEnd(Output& output, const RegionLabel& label) const;
@@ -131,63 +137,48 @@ class CompatibleWriter {
     return lanes;
   }
 
-  // --- text ---
-  void NextEvent() {
-    if (any_event_) layout_.next_event.AppendTo(*output_);
-    any_event_ = true;
+  // --- text: to be put where there is room for it ---
+  char* PutText(char* to, std::string_view text) const {
+    char* const end = PutJsonText(to, text, BadText::kRefuse);
+    if (end == nullptr) Refuse(text);
+    return end;
   }
-  void Text(std::string_view text) { Check(AppendJsonString(*output_, text, BadText::kRefuse)); }
-  void Number(const Fragment& key, int64_t value) {
-    key.AppendTo(*output_);
-    output_->AppendNumber(value);
-  }
-  void Check(const char* bad) const {
-    if (bad != nullptr) throw WireError("a text that is not UTF-8", PositionOf(bad));
-  }
-  size_t PositionOf(const char* at) const {
+  [[noreturn]] void Refuse(std::string_view text) const {
     const std::string_view bytes = step_.bytes();
-    const bool inside = bytes.data() <= at && at < bytes.data() + bytes.size();  // some names are put together here
-    return inside ? static_cast<size_t>(at - bytes.data()) : bytes.size();
+    const char* const bad = FindBadText(text);
+    const bool inside = bytes.data() <= bad && bad < bytes.data() + bytes.size();  // some names are put together here
+    throw WireError("a text that is not UTF-8", inside ? static_cast<size_t>(bad - bytes.data()) : bytes.size());
   }
+  static char* PutNumber(char* to, const Fragment& key, int64_t value) { return PutDecimal(key.Put(to), value); }
   // An event up to its time.
-  void Start(const Fragment& start, std::string_view name, uint32_t pid, uint32_t tid, int64_t ts) {
-    NextEvent();
-    start.AppendTo(*output_);
-    Text(name);
-    PlaceAndTime(pid, tid, ts);
+  char* PutStart(char* to, const Fragment& start, std::string_view name, uint32_t pid, uint32_t lane, int64_t time) {
+    return PutPlaceAndTime(PutText(start.Put(to), name), pid, lane, time);
   }
-  void PlaceAndTime(uint32_t pid, uint32_t tid, int64_t ts) {
-    if (tid < kLanesRemembered) {
-      Place(pid, tid).AppendTo(*output_);
-    } else {
-      output_->Append(layout_.pid);
-      output_->AppendNumber(pid);
-      output_->Append(layout_.tid);
-      output_->AppendNumber(tid);
-      output_->Append(layout_.ts);
-    }
-    output_->AppendNumber(ts);
+  char* PutPlaceAndTime(char* to, uint32_t pid, uint32_t lane, int64_t time) {
+    const Fragment& place = lane < kLanesRemembered ? Place(pid, lane) : (any_place_ = MakePlace(pid, lane));
+    return PutDecimal(place.Put(to), time);
   }
   // All between an event's name and its time.
-  const Fragment& Place(uint32_t pid, uint32_t tid) {
-    if (places_.size() <= pid) places_.resize(pid + 1);
+  const Fragment& Place(uint32_t pid, uint32_t lane) {
     std::vector<Fragment>& of_pid = places_[pid];
-    if (of_pid.size() <= tid) of_pid.resize(tid + 1);
-    Fragment& place = of_pid[tid];
-    if (place.empty())
-      place = Fragment(layout_.pid + std::to_string(pid) + layout_.tid + std::to_string(tid) + layout_.ts);
+    if (of_pid.size() <= lane) of_pid.resize(lane + 1);
+    Fragment& place = of_pid[lane];
+    if (place.empty()) place = MakePlace(pid, lane);
     return place;
   }
-  void AddProcess(std::string_view device, std::string_view what);
-  void AddSnapshot(const TensorDescription& description);
+  Fragment MakePlace(uint32_t pid, uint32_t lane) const {
+    return Fragment(layout_.pid + std::to_string(pid) + layout_.tid + std::to_string(lane) + layout_.ts);
+  }
+  static constexpr size_t kRoom = CompatibleLayout::kEventRoom;
 
+  void AddProcess(std::string_view device, std::string_view what);
   const StepStats& step_;
   const CompatibleOptions& options_;
   const CompatibleLayout layout_;
   Output* output_;
-  bool any_event_ = false;
 
   std::vector<std::vector<Fragment>> places_;    // by pid and lane
+  Fragment any_place_;                           // the one last used of those that are not remembered
   std::vector<std::vector<Times>> moved_;        // by device; empty: times are the nodes' own
   std::vector<std::vector<uint32_t>> lanes_of_;  // by device and node; empty until AddTensors
   std::vector<uint32_t> compute_pids_;           // by device; of a repeated name all have the last one
@@ -198,8 +189,10 @@ class CompatibleWriter {
 
   bool has_tensors_ = false;
   NameTable tensor_names_;
-  std::vector<Input> inputs_;  // of the node at hand
+  std::vector<Input> inputs_;      // of the node at hand
+  TensorDescription description_;  // of the output at hand
   std::vector<Tensor> tensors_;
+  std::vector<TensorMemory> memory_;    // of the tensors, where memory is shown
   std::deque<std::string> made_names_;  // those that are no part of the input: "node:1"
   NameTable allocators_;
 };
@@ -260,22 +253,22 @@ void CompatibleWriter::AllocatePids() {
 
 void CompatibleWriter::AddProcess(std::string_view device, std::string_view what) {
   const uint32_t pid = next_pid_++;
+  places_.emplace_back();
   if (output_ == nullptr) return;
-  NextEvent();
-  Number(layout_.process, pid);
-  layout_.args_name.AppendTo(*output_);
-  output_->Append('"');
-  Check(AppendJsonText(*output_, device, BadText::kRefuse));
-  output_->Append(what);
-  output_->Append('"');
-  layout_.args_close.AppendTo(*output_);
-  layout_.event_close.AppendTo(*output_);
+  char* to = output_->Reserve(kRoom + JsonRoom(device) + what.size());
+  if (pid != 0) to = layout_.next_event.Put(to);
+  to = PutNumber(to, layout_.process, pid);
+  to = PutText(layout_.args_name.Put(to), device);
+  std::memcpy(to, what.data(), what.size());
+  output_->Commit(layout_.args_text_close.Put(to + what.size()));
 }
 
 // All must be known before the first is looked for. Of many recordings none is, so they are collected when a node is
 // met that makes or takes one.
 void CompatibleWriter::AddTensors() {
   has_tensors_ = true;
+  tensor_names_.Reserve(step_.num_nodes());
+  tensors_.reserve(step_.num_nodes());
   const std::vector<Device>& devices = step_.devices();
   for (size_t d = 0; d < devices.size(); ++d) {
     std::vector<uint32_t>& lanes_of = lanes_of_[d];
@@ -290,7 +283,7 @@ void CompatibleWriter::AddTensors() {
 }
 
 void CompatibleWriter::AddOutputs(const Node& node, const Op& op, uint32_t compute_pid, uint32_t tensors_pid) {
-  TensorDescription description;
+  TensorDescription& description = description_;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     step_.ReadOutput(node.outputs[i], description);
     std::string_view name = node.name;
@@ -305,20 +298,22 @@ void CompatibleWriter::AddOutputs(const Node& node, const Op& op, uint32_t compu
     const auto object_id = static_cast<uint32_t>(tensor_names_.size());
     const auto [number, is_new] = tensor_names_.Insert(name);
     if (is_new) tensors_.emplace_back();
-    const Allocation& allocation = description.allocation;
-    tensors_[number] = {op.start,    op.end,    allocation.requested_bytes,
-                        op.end,      object_id, tensors_pid,
-                        compute_pid, op.lane,   allocators_.Insert(allocation.allocator_name).number};
+    tensors_[number] = {op.end, compute_pid, op.lane};
     if (!options_.show_memory) continue;
+    const Allocation& allocation = description.allocation;
+    if (is_new) memory_.emplace_back();
+    memory_[number] = {op.start,  op.end,      allocation.requested_bytes,
+                       object_id, tensors_pid, allocators_.Insert(allocation.allocator_name).number};
     const int64_t snapshot_time = Subtract(op.end, 1);
     if (output_ == nullptr) continue;
-    Start(layout_.created, name, tensors_pid, op.lane, op.start);
-    Number(layout_.id, object_id);
-    layout_.event_close.AppendTo(*output_);
-    Start(layout_.snapshot, name, tensors_pid, op.lane, snapshot_time);
-    Number(layout_.id, object_id);
-    AddSnapshot(description);
-    layout_.event_close.AppendTo(*output_);
+    const std::string text = DescriptionText(description, options_.data_type_names);
+    char* to = output_->Reserve(2 * kRoom + 2 * JsonRoom(name) + JsonRoom(text));
+    to = PutStart(to, layout_.created, name, tensors_pid, op.lane, op.start);
+    to = layout_.event_close.Put(PutNumber(to, layout_.id, object_id));
+    to = PutStart(to, layout_.snapshot, name, tensors_pid, op.lane, snapshot_time);
+    to = PutNumber(to, layout_.id, object_id);
+    to = PutText(layout_.args_snapshot.Put(to), text);
+    output_->Commit(layout_.args_snapshot_close.Put(to));
   }
 }
 
@@ -344,9 +339,8 @@ void CompatibleWriter::AddCompute() {
       }
       ++index;
       if (follow_inputs && !has_tensors_ && !node.outputs.empty()) AddTensors();
-      inputs_.clear();
       AddRegion(node, op, pid, from_tracer, follow_inputs);
-      if (inputs_.empty()) return;
+      if (!follow_inputs || inputs_.empty()) return;
       if (!has_tensors_) AddTensors();
       for (const Input& input : inputs_) Consume(input, op, pid);
     });
@@ -356,6 +350,7 @@ void CompatibleWriter::AddCompute() {
 void CompatibleWriter::AddRegion(const Node& node, const Op& op, uint32_t pid, bool from_tracer, bool follow_inputs) {
   const Region* const again = regions_.Find(node, from_tracer, [&](Region& region) {
     const RegionLabel label = ReadRegionLabel(node, from_tracer);
+    SplitInputs(label.inputs);
     TextOutput start;
     AppendRegionStart(start, label);
     TextOutput end;
@@ -363,12 +358,12 @@ void CompatibleWriter::AddRegion(const Node& node, const Op& op, uint32_t pid, b
     region = {Fragment(start.text()), Fragment(end.text()), label.inputs};
   });
   const RegionLabel label = again != nullptr ? RegionLabel{{}, {}, again->inputs} : ReadRegionLabel(node, from_tracer);
-  if (follow_inputs) AskForInputs(label.inputs);
+  SplitInputs(label.inputs);
+  if (follow_inputs) AskForInputs();
   if (output_ == nullptr) return;
-  NextEvent();
   again != nullptr ? again->start.AppendTo(*output_) : AppendRegionStart(*output_, label);
-  PlaceAndTime(pid, op.lane, op.start);
-  Number(layout_.dur, op.duration);
+  char* const to = PutPlaceAndTime(output_->Reserve(kRoom), pid, op.lane, op.start);
+  output_->Commit(PutNumber(to, layout_.dur, op.duration));
   again != nullptr ? again->end.AppendTo(*output_) : AppendRegionEnd(*output_, label);
 }
 
@@ -383,32 +378,40 @@ CompatibleWriter::RegionLabel CompatibleWriter::ReadRegionLabel(const Node& node
 }
 
 void CompatibleWriter::AppendRegionStart(Output& output, const RegionLabel& label) const {
-  layout_.region.AppendTo(output);
-  Check(AppendJsonString(output, label.op, BadText::kRefuse));
+  char* const to = output.Reserve(kRoom + JsonRoom(label.op));
+  output.Commit(PutText(layout_.region.Put(to), label.op));
 }
 
+// The inputs have been split.
 void CompatibleWriter::AppendRegionEnd(Output& output, const RegionLabel& label) const {
-  layout_.args_name.AppendTo(output);
-  Check(AppendJsonString(output, label.name, BadText::kRefuse));
-  layout_.args_op.AppendTo(output);
-  Check(AppendJsonString(output, label.op, BadText::kRefuse));
-  uint64_t input = 0;
-  ForEachInput(label.inputs, [&](std::string_view text) {
-    layout_.args_input.AppendTo(output);
-    output.AppendNumber(input++);
-    layout_.args_input_end.AppendTo(output);
-    Check(AppendJsonString(output, text, BadText::kRefuse));
-  });
-  layout_.args_close.AppendTo(output);
-  layout_.event_close.AppendTo(output);
+  char* to = output.Reserve(kRoom + JsonRoom(label.name) + JsonRoom(label.op));
+  to = PutText(layout_.args_name.Put(to), label.name);
+  to = PutText(layout_.args_op.Put(to), label.op);
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    output.Commit(to);
+    to = output.Reserve(kRoom + JsonRoom(inputs_[i].name));
+    if (i < layout_.args_inputs.size()) {
+      to = layout_.args_inputs[i].Put(to);
+    } else {
+      to = PutDecimal(layout_.args_input.Put(to), uint64_t{i});
+      to = layout_.args_input_end.Put(to);
+    }
+    to = PutText(to, inputs_[i].name);
+  }
+  output.Commit(layout_.args_text_close.Put(to));
+}
+
+void CompatibleWriter::SplitInputs(std::string_view inputs) {
+  inputs_.clear();
+  ForEachInput(inputs, [&](std::string_view name) { inputs_.push_back({name, 0}); });
 }
 
 // Where the inputs stand in the table is fetched from memory while the node is written.
-void CompatibleWriter::AskForInputs(std::string_view inputs) {
-  ForEachInput(inputs, [&](std::string_view name) {
-    inputs_.push_back({name, NameTable::Hash(name)});
-    tensor_names_.PrefetchSlot(inputs_.back().hash);
-  });
+void CompatibleWriter::AskForInputs() {
+  for (Input& input : inputs_) {
+    input.hash = NameTable::Hash(input.name);
+    tensor_names_.PrefetchSlot(input.hash);
+  }
 }
 
 void CompatibleWriter::Consume(const Input& input, const Op& op, uint32_t pid) {
@@ -422,24 +425,24 @@ void CompatibleWriter::Consume(const Input& input, const Op& op, uint32_t pid) {
     number = tensor_names_.Find(name);
     if (number == NameTable::kNone) return;
   }
-  Tensor& tensor = tensors_[number];
-  tensor.last_unref = std::max(tensor.last_unref, Subtract(op.end, 1));
+  if (options_.show_memory) memory_[number].last_unref = std::max(memory_[number].last_unref, Subtract(op.end, 1));
+  const Tensor& tensor = tensors_[number];
   if (!options_.show_dataflow || (tensor.compute_pid == pid && tensor.lane == op.lane)) return;
   const auto flow_id = static_cast<int64_t>(next_flow_id_++);
   if (output_ == nullptr) return;
-  Start(layout_.flow_start, name, tensor.compute_pid, tensor.lane, tensor.producer_end);
-  Number(layout_.id, flow_id);
-  layout_.event_close.AppendTo(*output_);
-  Start(layout_.flow_end, name, pid, op.lane, op.start);
-  Number(layout_.id, flow_id);
-  layout_.event_close.AppendTo(*output_);
+  char* to = output_->Reserve(kRoom + 2 * JsonRoom(name));
+  to = PutStart(to, layout_.flow_start, name, tensor.compute_pid, tensor.lane, tensor.producer_end);
+  to = PutNumber(to, layout_.id, flow_id);
+  to = PutStart(to, layout_.flow_end, name, pid, op.lane, op.start);
+  to = PutNumber(to, layout_.id, flow_id);
+  output_->Commit(layout_.event_close.Put(to));
 }
 
 // By allocator. Python sorts by name as well; names make no difference to what is drawn, nor to the maximum.
 std::vector<std::vector<Change>> CompatibleWriter::SortedChanges() const {
   std::vector<std::vector<Change>> changes(allocators_.size());
-  for (uint32_t number = 0; number < tensors_.size(); ++number) {
-    const Tensor& tensor = tensors_[number];
+  for (uint32_t number = 0; number < memory_.size(); ++number) {
+    const TensorMemory& tensor = memory_[number];
     changes[tensor.allocator].push_back({tensor.create_time, tensor.num_bytes, number});
     changes[tensor.allocator].push_back({tensor.last_unref, Subtract(0, tensor.num_bytes), number});
   }
@@ -452,10 +455,10 @@ std::vector<std::vector<Change>> CompatibleWriter::SortedChanges() const {
 }
 
 // Allocators in the order in which the tensors, by first name, have them now.
-std::vector<uint32_t> AllocatorOrder(const std::vector<Tensor>& tensors, size_t num_allocators) {
+std::vector<uint32_t> AllocatorOrder(const std::vector<TensorMemory>& tensors, size_t num_allocators) {
   std::vector<bool> seen(num_allocators, false);
   std::vector<uint32_t> order;
-  for (const Tensor& tensor : tensors) {
+  for (const TensorMemory& tensor : tensors) {
     if (!seen[tensor.allocator]) order.push_back(tensor.allocator);
     seen[tensor.allocator] = true;
   }
@@ -463,24 +466,24 @@ std::vector<uint32_t> AllocatorOrder(const std::vector<Tensor>& tensors, size_t 
 }
 
 void CompatibleWriter::AddMemory() {
-  for (uint32_t number = 0; number < tensors_.size(); ++number) {
-    const Tensor& tensor = tensors_[number];
-    Start(layout_.deleted, tensor_names_[number], tensor.tensors_pid, 0, tensor.last_unref);
-    Number(layout_.id, tensor.object_id);
-    layout_.event_close.AppendTo(*output_);
+  for (uint32_t number = 0; number < memory_.size(); ++number) {
+    const TensorMemory& tensor = memory_[number];
+    const std::string_view name = tensor_names_[number];
+    char* to = output_->Reserve(kRoom + JsonRoom(name));
+    to = PutStart(to, layout_.deleted, name, tensor.tensors_pid, 0, tensor.last_unref);
+    output_->Commit(layout_.event_close.Put(PutNumber(to, layout_.id, tensor.object_id)));
   }
   const std::vector<std::vector<Change>> changes = SortedChanges();
-  for (const uint32_t allocator : AllocatorOrder(tensors_, allocators_.size())) {
+  for (const uint32_t allocator : AllocatorOrder(memory_, allocators_.size())) {
     const std::string_view name = allocators_[allocator];
     int64_t total = 0;
     for (const Change& change : changes[allocator]) {
       total = Add(total, change.num_bytes);
-      Start(layout_.counter, name, 0, 0, change.time);
-      layout_.args_counter.AppendTo(*output_);
-      Text(name);
-      Number(layout_.args_counter_value, total);
-      layout_.args_close.AppendTo(*output_);
-      layout_.event_close.AppendTo(*output_);
+      char* to = output_->Reserve(kRoom + 2 * JsonRoom(name));
+      to = PutStart(to, layout_.counter, name, 0, 0, change.time);
+      to = PutText(layout_.args_counter.Put(to), name);
+      to = PutNumber(to, layout_.args_counter_value, total);
+      output_->Commit(layout_.args_counter_close.Put(to));
     }
   }
 }
@@ -492,7 +495,7 @@ std::vector<AllocatorMaximum> CompatibleWriter::Maximums() {
   AddCompute();
   const std::vector<std::vector<Change>> changes = SortedChanges();
   std::vector<AllocatorMaximum> maximums;
-  for (const uint32_t allocator : AllocatorOrder(tensors_, allocators_.size())) {
+  for (const uint32_t allocator : AllocatorOrder(memory_, allocators_.size())) {
     const std::vector<Change>& of_allocator = changes[allocator];
     AllocatorMaximum& maximum = maximums.emplace_back();
     maximum.allocator = allocators_[allocator];
@@ -506,7 +509,7 @@ std::vector<AllocatorMaximum> CompatibleWriter::Maximums() {
         num_changes = i + 1;
       }
     }
-    std::vector<bool> alive(tensors_.size(), false);
+    std::vector<bool> alive(memory_.size(), false);
     for (size_t i = 0; i < num_changes; ++i) alive[of_allocator[i].tensor] = of_allocator[i].num_bytes >= 0;
     for (size_t i = 0; i < num_changes; ++i) {
       if (!alive[of_allocator[i].tensor]) continue;
@@ -515,12 +518,6 @@ std::vector<AllocatorMaximum> CompatibleWriter::Maximums() {
     }
   }
   return maximums;
-}
-
-void CompatibleWriter::AddSnapshot(const TensorDescription& description) {
-  layout_.args_snapshot.AppendTo(*output_);
-  Text(DescriptionText(description, options_.data_type_names));
-  layout_.args_snapshot_close.AppendTo(*output_);
 }
 
 }  // namespace

@@ -29,18 +29,27 @@ inline char* PutEightDigits(char* to, uint32_t number) {
   return to + 8;
 }
 
-// Without leading zeros. Returns the end of the text; bytes behind it may have been written to.
-inline char* PutDecimal(char* to, uint64_t number) {
-  constexpr uint64_t kEightDigits = 100'000'000;
-  if (number >= kEightDigits) {
-    to = PutDecimal(to, number / kEightDigits);
-    return PutEightDigits(to, static_cast<uint32_t>(number % kEightDigits));
-  }
-  const uint64_t digits = EightDigits(static_cast<uint32_t>(number));
+// Of a number below 10^8, without leading zeros. Returns the end of the text; bytes behind it may have been written to.
+inline char* PutFewDigits(char* to, uint32_t number) {
+  const uint64_t digits = EightDigits(number);
   const int leading_zeros = __builtin_ctzll(digits | uint64_t{1} << 56) / 8;  // the last digit stays
   const uint64_t text = (digits | kEightZeros) >> 8 * leading_zeros;
   std::memcpy(to, &text, 8);
   return to + 8 - leading_zeros;
+}
+
+// As PutFewDigits, of any number.
+inline char* PutDecimal(char* to, uint64_t number) {
+  constexpr uint64_t kEightDigits = 100'000'000;
+  if (number < kEightDigits) return PutFewDigits(to, static_cast<uint32_t>(number));
+  const uint64_t high = number / kEightDigits;
+  if (high < kEightDigits) {
+    to = PutFewDigits(to, static_cast<uint32_t>(high));
+  } else {
+    to = PutFewDigits(to, static_cast<uint32_t>(high / kEightDigits));
+    to = PutEightDigits(to, static_cast<uint32_t>(high % kEightDigits));
+  }
+  return PutEightDigits(to, static_cast<uint32_t>(number % kEightDigits));
 }
 
 inline char* PutDecimal(char* to, int64_t number) {

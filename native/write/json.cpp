@@ -9,12 +9,6 @@
 namespace collector::convert {
 namespace {
 
-constexpr size_t kLongestEscape = 6;  // \uXXXX for one byte
-// Letters are written eight at a time, also where fewer are left: that many bytes beyond the text may be written to.
-constexpr size_t kBeyond = 8;
-
-constexpr size_t RoomFor(std::string_view text) { return kLongestEscape * text.size() + kBeyond; }
-
 constexpr char kHex[] = "0123456789abcdef";
 
 // The letter after the backslash; 'u' for \uXXXX; 0 for bytes that stand for themselves; 1 for those beyond ASCII.
@@ -54,9 +48,11 @@ char* PutCodeUnit(char* to, uint32_t unit) {
   return to;
 }
 
-// Writes the JSON text of [from, end) to `to`, where there is RoomFor it, and moves `to` behind it.
-const char* PutText(char*& to, const char* from, const char* const end, BadText bad_text) {
-  const char* const begin = from;
+}  // namespace
+
+char* PutEscapedText(char* to, std::string_view text, BadText bad_text) {
+  const char* from = text.data();
+  const char* const end = from + text.size();
   while (from != end) {
     while (end - from >= 8) {
       uint64_t eight;
@@ -65,17 +61,6 @@ const char* PutText(char*& to, const char* from, const char* const end, BadText 
       std::memcpy(to, from, 8);
       from += 8;
       to += 8;
-    }
-    if (const auto rest = end - from; rest > 0 && rest < 8 && end - begin >= 8) {
-      // The last bytes, moved to where the next eight would be and filled up with letters.
-      uint64_t last;
-      std::memcpy(&last, end - 8, 8);
-      last = last >> (64 - 8 * rest) | (kOnes * 'a') << (8 * rest);
-      if (!AnyEscape(last)) {
-        std::memcpy(to, &last, 8);
-        to += rest;
-        return nullptr;
-      }
     }
     const char* const stop = end - from > 8 ? from + 8 : end;
     while (from < stop) {
@@ -94,7 +79,7 @@ const char* PutText(char*& to, const char* from, const char* const end, BadText 
           from += length == 0 ? BrokenUtf8Length(bytes, static_cast<size_t>(end - from)) : length;
           continue;
         }
-        if (length == 0) return from;
+        if (length == 0) return nullptr;
         if (code_point >= 0x10000) {
           to = PutCodeUnit(to, 0xD800 + ((code_point - 0x10000) >> 10));
           code_point = 0xDC00 + ((code_point - 0x10000) & 0x3FF);
@@ -111,25 +96,30 @@ const char* PutText(char*& to, const char* from, const char* const end, BadText 
       }
     }
   }
+  return to;
+}
+
+const char* FindBadText(std::string_view text) {
+  const char* from = text.data();
+  const char* const end = from + text.size();
+  while (from != end) {
+    uint32_t code_point = 0;
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(from);
+    const size_t length = *bytes < 0x80 ? 1 : DecodeUtf8(bytes, static_cast<size_t>(end - from), code_point);
+    if (length == 0) return from;
+    from += length;
+  }
   return nullptr;
 }
 
-}  // namespace
-
-const char* AppendJsonText(Output& output, std::string_view text, BadText bad_text) {
-  char* to = output.Reserve(RoomFor(text));
-  const char* const bad = PutText(to, text.data(), text.data() + text.size(), bad_text);
-  output.Commit(to);
-  return bad;
-}
-
 const char* AppendJsonString(Output& output, std::string_view text, BadText bad_text) {
-  char* to = output.Reserve(RoomFor(text) + 2);
+  char* to = output.Reserve(JsonRoom(text) + 2);
   *to++ = '"';
-  const char* const bad = PutText(to, text.data(), text.data() + text.size(), bad_text);
+  to = PutJsonText(to, text, bad_text);
+  if (to == nullptr) return FindBadText(text);
   *to++ = '"';
   output.Commit(to);
-  return bad;
+  return nullptr;
 }
 
 }  // namespace collector::convert

@@ -256,6 +256,16 @@ def test_errors_name_the_place():
         Timeline(wire.replace(b"abc", b"\xffbc")).generate_chrome_trace_format()
 
 
+@pytest.mark.parametrize("letter", ["\x1f", '"', "\\", "\x7f", "\x80", "ü", "😀"])
+def test_a_letter_is_escaped_wherever_it_stands(letter):
+    """The extension looks at up to sixteen bytes together."""
+    texts = ["a" * place + letter + "b" * rest for place in range(20) for rest in range(20)]
+    names = [{"node_name": text, "timeline_label": f"x = {text}({text}, b)"} for text in texts]
+    step = StepStats(dev_stats=[{"device": "/cpu:0", "node_stats": names}])
+    text = Timeline(step).generate_chrome_trace_format()
+    assert text == without_native(lambda: Timeline(step).generate_chrome_trace_format())
+
+
 def test_names_that_are_not_utf8_are_mended_in_our_own_face():
     wire = StepStats(dev_stats=[{"device": "/cpu:0", "node_stats": [{"node_name": "abc"}]}]).SerializeToString()
     (event,) = [
