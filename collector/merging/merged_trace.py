@@ -20,12 +20,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from collector.errors import CollectorError, InvalidFileError, MissingDependencyError
+from collector.errors import CollectorError, InvalidFileError
 from collector.files.atomic_files import atomic_write, check_writable
 from collector.formats.loading import LoadedTrace, load
 from collector.merging.clocks import COLLECTIVE, ClockOffset, Markers, collective_moments, estimate_offsets, joined
 from collector.merging.merged_files import MergedFile, Placed, format_of, merged_file
 from collector.protos.step_stats_pb2 import StepStats
+from collector.runtime.extension import convert_extension
 from collector.stepstats.wire import provenance_of, step_stats_of
 from collector.timeline.drawing import wire_of
 
@@ -190,7 +191,7 @@ def merge(
     check_writable(target, *(source.given for source in sources if source.is_file))
     if not sources:
         raise CollectorError("nothing to merge", "Name at least one file")
-    converter = _converter()
+    converter = convert_extension()
     tell = progress or (lambda _what, _done, _of: None)
     pattern = _pattern(marker) if clock_offsets == "estimate" else None
     found, markers = _survey(sources, pattern, converter, tell)
@@ -213,17 +214,6 @@ def _pattern(marker: str) -> re.Pattern[str]:
         return re.compile(marker, re.IGNORECASE)
     except re.error as error:
         raise CollectorError(f"the marker {marker!r} is no regular expression: {error}") from error
-
-
-def _converter() -> ModuleType:
-    from collector.runtime.backend import native
-
-    module = native()
-    if module is None:
-        raise MissingDependencyError(
-            "merging needs the extension collector._convert, which was not built here", "Reinstall cupti-collector"
-        )
-    return module
 
 
 def _name(given: Any, at: int) -> str:

@@ -7,16 +7,16 @@ walks; a step can have millions. So nodes are given by columns, and become wire 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from collector.protos import DeviceStepStats, NodeExecStats
-from collector.runtime import backend
+from collector.protos import NodeExecStats
+from collector.runtime.extension import convert_extension
 from collector.stepstats import varint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -85,11 +85,8 @@ def encode_nodes(columns: Mapping[str, Column], rows: npt.NDArray[np.int64] | No
     if rows is None:
         first = next(iter(columns.values()))
         rows = np.arange(len(first.index if isinstance(first, (TextColumn, MessageColumn)) else first))
-    native = backend.native()
-    if native is None:
-        return _encode_one_by_one(ordered, rows)
     given = [(fields[name].number, *_indexed(column)) for name, column in ordered]
-    encoded: bytes = native.encode_nodes(given, rows.astype(np.int64, copy=False))
+    encoded: bytes = convert_extension().encode_nodes(given, rows.astype(np.int64, copy=False))
     return encoded
 
 
@@ -106,26 +103,6 @@ def _indexed(column: Column) -> tuple[npt.NDArray[np.int64], list[str] | list[by
     if isinstance(column, MessageColumn):
         return column.index, list(column.messages)
     return column.astype(np.int64, copy=False), None
-
-
-def _encode_one_by_one(columns: Sequence[tuple[str, Column]], rows: npt.NDArray[np.int64]) -> bytes:
-    names = [name for name, _ in columns]
-
-    def values_of(name: str, column: Column) -> Iterable[Any]:
-        if isinstance(column, TextColumn):
-            return map(column.texts.__getitem__, column.index[rows].tolist())
-        if isinstance(column, MessageColumn):
-            number = NodeExecStats.DESCRIPTOR.fields_by_name[name].number
-            wires = (field_head(number, len(message)) + message if message else b"" for message in column.messages)
-            parsed = [getattr(NodeExecStats.FromString(wire), name) for wire in wires]
-            return map(parsed.__getitem__, column.index[rows].tolist())
-        return cast("list[int]", column[rows].tolist())
-
-    values = (values_of(name, column) for name, column in columns)
-    device = DeviceStepStats()
-    for node in zip(*values, strict=True):
-        device.node_stats.add(**dict(zip(names, node, strict=True)))
-    return device.SerializeToString()
 
 
 def _distinct(keys: Sequence[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -1,23 +1,22 @@
-"""Our own picture of a step, as Chrome JSON or a Perfetto trace."""
+"""The timeline of a step, as Chrome JSON or a Perfetto trace."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from collector.errors import InvalidFileError, MissingDependencyError, UnknownFormatError
+from collector.errors import InvalidFileError, UnknownFormatError
 from collector.files.atomic_files import atomic_write, packed
-from collector.runtime import backend
+from collector.runtime.extension import convert_extension
 from collector.stepstats.node_times import is_wall_time
-from collector.stepstats.wire import is_run_metadata, parse_step, provenance_of, serialized_step
+from collector.stepstats.wire import is_run_metadata, provenance_of, serialized_step
 from collector.text.wording import counted
-from collector.timeline.picture import PictureOptions, draw
 
 if TYPE_CHECKING:
     from collector.protos.run_metadata_pb2 import Provenance
@@ -58,6 +57,23 @@ class View:
 
 
 @dataclass(frozen=True)
+class DrawingOptions:
+    """A `View` with predicates for its expressions, as the extension takes it."""
+
+    keep_device: Callable[[str], bool] | None
+    keep_name: Callable[[str], bool] | None
+    min_duration_ns: int
+    window_start_ns: int | None
+    window_end_ns: int | None
+    max_slices: int | None
+    arrows: bool
+    counters: bool
+    label: str
+    remarks: Sequence[tuple[str, str, int | None]]
+    """(name, details, wall time or None for the end) of what was lost."""
+
+
+@dataclass(frozen=True)
 class Drawn:
     """What a trace holds and what it does not. Times are ns."""
 
@@ -78,7 +94,7 @@ class Drawn:
     """Last end, after the base."""
 
     def sentences(self) -> list[str]:
-        """What is not in the picture, one line each; empty if all is."""
+        """What is not in the timeline, one line each; empty if all is."""
         lines = []
         if self.left_out:
             lines.append(
@@ -141,7 +157,7 @@ def write_trace(step: Any, write: Write, view: View, *, perfetto: bool = False) 
     """
     data, whole = wire_of(step)
     provenance = provenance_of(data) if whole else None
-    options = PictureOptions(
+    options = DrawingOptions(
         keep_device=_predicate(view.devices),
         keep_name=_predicate(view.names),
         min_duration_ns=_int64(view.min_duration_ns),
@@ -157,25 +173,45 @@ def write_trace(step: Any, write: Write, view: View, *, perfetto: bool = False) 
     def describe(figures: dict[str, int]) -> str:
         return json.dumps(_other_data(Drawn(**figures), provenance), ensure_ascii=False)
 
-    native = backend.native()
-    if native is None:
-        if perfetto:
-            raise MissingDependencyError("Perfetto traces need the extension collector._convert", "Write .json instead")
-        message = _readable(data, whole)
-        return Drawn(**draw(message.step_stats if whole else message, write, options, describe))
     if perfetto:
         from collector.timeline.perfetto import deflated
 
         write = deflated(write)
+    return Drawn(**draw(data, write, options, describe, is_run_metadata=whole, perfetto=perfetto))
+
+
+def draw(
+    data: bytes | bytearray | memoryview,
+    write: Write,
+    options: DrawingOptions,
+    describe: Callable[[dict[str, int]], str],
+    *,
+    is_run_metadata: bool,
+    perfetto: bool,
+) -> dict[str, int]:
+    """Draw a serialized message with the extension; return the fields of `Drawn`.
+
+    Args:
+        data: a StepStats, or a RunMetadata where ``is_run_metadata``.
+        write: is handed the file's bytes piece by piece.
+        options: what to draw.
+        describe: makes the file's metadata, as JSON, of the fields of `Drawn`.
+        is_run_metadata: which message it is.
+        perfetto: write Perfetto's packets, not JSON.
+
+    Raises:
+        collector.InvalidFileError: these bytes are no such message; with the place.
+    """
+    extension = convert_extension()
     try:
-        figures = native.write_trace(
-            data, write, is_run_metadata=whole, perfetto=perfetto, describe=describe, **vars(options)
+        figures: dict[str, int] = extension.write_trace(
+            data, write, is_run_metadata=is_run_metadata, perfetto=perfetto, describe=describe, **vars(options)
         )
-    except native.WireError as error:
+    except extension.WireError as error:
         what, position = error.args
-        kind = "RunMetadata" if whole else "StepStats"
+        kind = "RunMetadata" if is_run_metadata else "StepStats"
         raise InvalidFileError(f"not a whole {kind} message: {what} (at byte {position})") from error
-    return Drawn(**figures)
+    return figures
 
 
 def wire_of(step: Any) -> tuple[bytes | bytearray | memoryview, bool]:
@@ -197,19 +233,6 @@ def wire_of(step: Any) -> tuple[bytes | bytearray | memoryview, bool]:
     if not isinstance(step, Recording):
         raise TypeError(f"cannot draw a {type(step).__name__}: it is neither a step nor its StepStats or RunMetadata")
     return serialized(step), True
-
-
-def _readable(data: bytes | bytearray | memoryview, whole: bool) -> Any:
-    """The message; one with texts that are not UTF-8 has them as viewers show such texts, as the extension does."""
-    try:
-        return parse_step(data, whole=whole)
-    except InvalidFileError:
-        from collector.stepstats.salvage import MENDED_TEXTS, UNKNOWN_BYTES, salvage
-
-        saved = salvage(bytes(data), whole)
-        if saved.error is not None or set(saved.skipped) - {UNKNOWN_BYTES} != {MENDED_TEXTS}:
-            raise
-        return saved.run_metadata if whole else saved.run_metadata.step_stats
 
 
 def _int64(number: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from collector.errors import InvalidFileError
 from collector.protos.types_pb2 import DataType
-from collector.runtime import backend
+from collector.runtime.extension import convert_extension
 from collector.stepstats.wire import is_run_metadata, parse_step, serialized_step
 from collector.timeline.tensorflow_rules import AllocationMaximum, CompatibleConverter
 
@@ -105,12 +105,13 @@ class _Step:
 
     def native_text(self, options: _Options, *, pretty: bool) -> str | None:
         """The text from the extension; None where only Python can tell."""
-        native, wire = backend.native(), self._wire()
-        if native is None or wire is None:
+        wire = self._wire()
+        if wire is None:
             return None
         data, whole = wire
+        extension = convert_extension()
         try:
-            text: str | None = native.compatible_text(
+            text: str | None = extension.compatible_text(
                 data,
                 is_run_metadata=whole,
                 show_dataflow=bool(options.show_dataflow),
@@ -119,7 +120,7 @@ class _Step:
                 pretty=pretty,
                 data_type_names=_data_type_names(),
             )
-        except native.WireError as error:
+        except extension.WireError as error:
             raise _invalid(error, whole) from error
         return text
 
@@ -127,13 +128,14 @@ class _Step:
         """The maximums from the extension; None where only Python can tell."""
         if not options.show_memory:
             return {}
-        native, wire = backend.native(), self._wire()
-        if native is None or wire is None:
+        wire = self._wire()
+        if wire is None:
             return None
         data, whole = wire
+        extension = convert_extension()
         try:
-            maximums = native.compatible_maximums(data, is_run_metadata=whole, op_time=options.op_time)
-        except (native.WireError, UnicodeDecodeError) as error:
+            maximums = extension.compatible_maximums(data, is_run_metadata=whole, op_time=options.op_time)
+        except (extension.WireError, UnicodeDecodeError) as error:
             raise _invalid(error, whole) from error
         return None if maximums is None else {name: AllocationMaximum(*rest) for name, *rest in maximums}
 

@@ -10,9 +10,9 @@ import re
 from pathlib import Path
 
 import pytest
+from reference.in_python import use_python
 
 from collector.protos import RunMetadata, StepStats
-from collector.runtime import backend
 from collector.stepstats.wire import is_run_metadata
 from collector.timeline import Timeline
 
@@ -37,9 +37,7 @@ def timeline_cases():
 def timeline_backend(request, monkeypatch):
     """Runs a test with the readable implementation and with the extension."""
     if request.param == "python":
-        monkeypatch.setattr(backend, "native", lambda: None)
-    elif backend.native() is None:
-        pytest.skip("THE EXTENSION collector._convert IS NOT BUILT: the fast timeline is not tested")
+        use_python(monkeypatch)
     return request.param
 
 

@@ -8,6 +8,7 @@ import threading
 import zipfile
 
 import pytest
+from reference.in_python import use_python
 
 import collector
 from collector import profiler
@@ -207,7 +208,7 @@ def test_op_log_and_graph_for_tensorflows_tools(step):
 
 def test_the_same_without_the_extension(step, monkeypatch):
     fast = step_stats(step[0].recording)
-    monkeypatch.setattr("collector.runtime.backend.native", lambda: None)
+    use_python(monkeypatch)
     assert step_stats(step[0].recording) == fast
 
 

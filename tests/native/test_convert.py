@@ -8,15 +8,13 @@ import json
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from reference.in_python import use_python
 
 from collector.errors import InvalidFileError
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
-from collector.runtime import backend
 from collector.stepstats.node_columns import field_head
 from collector.timeline import Timeline, chrome_trace
 from collector.timeline.tensorflow_rules import CompatibleConverter
-
-pytestmark = pytest.mark.skipif(backend.native() is None, reason="THE EXTENSION collector._convert IS NOT BUILT")
 
 BASE_US = 1_600_000_000_000_000
 NAMES = [
@@ -134,7 +132,7 @@ quick = settings(
 def without_native(call):
     """What the readable implementation gives: a value, or the error."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(backend, "native", lambda: None)
+        use_python(patch)
         return call()
 
 
@@ -288,7 +286,7 @@ def test_texts_that_are_not_utf8_are_drawn_alike_by_both(name, label, whole):
         data = field_head(1, len(data)) + data
     drawn = chrome_trace(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(backend, "native", lambda: None)
+        use_python(patch)
         assert json.loads(chrome_trace(data)) == json.loads(drawn)
 
 

@@ -10,14 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from reference.in_python import use_python
 
 import collector
 import collector.testing
 from collector.protos import DeviceStepStats, NodeExecStats, Provenance, RunMetadata, StepStats
-from collector.runtime import backend
 from collector.timeline import Timeline, chrome_trace
-
-pytestmark = pytest.mark.skipif(backend.native() is None, reason="THE EXTENSION collector._convert IS NOT BUILT")
 
 START_NS = 1_700_000_000_000_000_000
 
@@ -25,7 +23,7 @@ START_NS = 1_700_000_000_000_000_000
 @pytest.fixture(params=["native", "python"])
 def each_backend(request, monkeypatch):
     if request.param == "python":
-        monkeypatch.setattr(backend, "native", lambda: None)
+        use_python(monkeypatch)
 
 
 def kernels(*nodes, device="/gpu:0/stream:7"):

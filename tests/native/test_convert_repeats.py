@@ -7,13 +7,11 @@ from collections.abc import Callable
 from itertools import count
 
 import pytest
+from reference.in_python import use_python
 
 from collector.errors import InvalidFileError
 from collector.protos import StepStats
-from collector.runtime import backend
 from collector.timeline import Timeline, chrome_trace
-
-pytestmark = pytest.mark.skipif(backend.native() is None, reason="THE EXTENSION collector._convert IS NOT BUILT")
 
 BASE_US = 1_600_000_000_000_000
 LONG = "void gemm<float, 128, 64, 32, true, false>(float const*, float*) regs:64 shm:1024 grid:8,1,1 block:256,1,1"
@@ -44,7 +42,7 @@ def both(draw: Callable[[], object]) -> tuple[object, object]:
     """What the extension gives, and what Python does."""
     native = draw()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(backend, "native", lambda: None)
+        use_python(patch)
         return native, draw()
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from reference.in_python import use_python
 
 import collector
 from collector.errors import CollectorError
 from collector.options import KINDS
-from collector.runtime import backend
 from collector.testing import SimulatedGpu
 
 WITH_MEMORY = (*KINDS, "memory_operations")
@@ -168,7 +168,7 @@ def test_without_the_extension_the_bytes_are_the_same(step, monkeypatch) -> None
     from collector.stepstats.from_recording import serialized
 
     native = serialized(step.recording)
-    monkeypatch.setattr(backend, "native", lambda: None)
+    use_python(monkeypatch)
     assert serialized(step.recording) == native
 
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import plain_node_fields
 
 from collector.errors import InvalidFileError
 from collector.profiler import node_fields
-from collector.runtime import backend
+from collector.runtime.extension import convert_extension
 
-native = backend.native()
-pytestmark = pytest.mark.skipif(native is None, reason="THE EXTENSION collector._convert IS NOT BUILT")
+native = convert_extension()
 
 
 def _strategies():
@@ -49,7 +49,7 @@ def _read(read, texts, data: bytes):
 @given(st.one_of(made.devices, made.damaged_devices(), st.binary(max_size=60)))
 def test_both_readers_agree(data):
     natively = _read(node_fields.read_fields, node_fields.distinct_texts, data)
-    assert natively == _read(node_fields.read_fields_with_numpy, node_fields.distinct_texts_with_python, data)
+    assert natively == _read(plain_node_fields.read_fields, plain_node_fields.distinct_texts, data)
 
 
 def test_all_fields_of_a_node_cut_anywhere():
@@ -61,7 +61,7 @@ def test_all_fields_of_a_node_cut_anywhere():
     whole = {0: 0, 3: 0, 5 + len(node): 1, 7 + 2 * len(node): 2}
     for end in range(len(data) + 1):
         natively = _read(node_fields.read_fields, node_fields.distinct_texts, data[:end])
-        by_numpy = _read(node_fields.read_fields_with_numpy, node_fields.distinct_texts_with_python, data[:end])
+        by_numpy = _read(plain_node_fields.read_fields, plain_node_fields.distinct_texts, data[:end])
         assert natively == by_numpy
         assert ("damaged" if natively == "damaged" else natively[0]) == whole.get(end, "damaged")
     assert natively[1][2] == [-1, -1]

@@ -11,15 +11,14 @@ import threading
 import zlib
 
 import pytest
+from reference.in_python import use_python
 
 import collector
 from collector.cli import main
 from collector.errors import InvalidFileError, OutputError, UnknownFormatError
 from collector.protos import DeviceStepStats, GraphDef, NodeDef, NodeExecStats, RunMetadata, StepStats
-from collector.runtime import backend
 
 START_NS = 1_700_000_000_000_000_000
-needs_native = pytest.mark.skipif(backend.native() is None, reason="THE EXTENSION collector._convert IS NOT BUILT")
 
 
 def kernel(number, **fields):
@@ -169,9 +168,9 @@ def slices(path):
 
 COMMANDS = [
     pytest.param("timeline", "out.json", id="timeline"),
-    pytest.param("timeline", "out.pftrace", id="timeline-pftrace", marks=needs_native),
+    pytest.param("timeline", "out.pftrace", id="timeline-pftrace"),
     pytest.param("timeline", "out.xplane.pb", id="timeline-xplane"),
-    pytest.param("merge", "out.json", id="merge", marks=needs_native),
+    pytest.param("merge", "out.json", id="merge"),
 ]
 
 
@@ -219,14 +218,13 @@ def test_drawn(shape, write, tmp_path, capsys):
     if says and "could not place" not in says:
         assert says in trace.warning
         assert str(path) in trace.warning
-    others = ["out.pb", "out.pbtxt", "out.xplane.pb", *(["out.pftrace"] if backend.native() else [])]
+    others = ["out.pb", "out.pbtxt", "out.xplane.pb", "out.pftrace"]
     for other in others:
         assert main(["timeline", str(path), "-o", str(tmp_path / other)]) == 0
     assert collector.load(tmp_path / "out.pb").step_stats == trace.step_stats
     assert collector.load(tmp_path / "out.pbtxt").step_stats == trace.step_stats
 
 
-@needs_native
 @pytest.mark.parametrize("shape", DRAWN)
 def test_drawn_by_merge(shape, write, tmp_path, capsys):
     """Beside a step that is whole: what is broken is told, and what is there is drawn."""
@@ -273,10 +271,10 @@ def test_json_after_an_empty_line_is_json(text, write):
 # --- the converters themselves, which take bytes
 
 
-@pytest.fixture(params=[pytest.param("native", marks=needs_native), "python"])
+@pytest.fixture(params=["native", "python"])
 def each_backend(request, monkeypatch):
     if request.param == "python":
-        monkeypatch.setattr(backend, "native", lambda: None)
+        use_python(monkeypatch)
 
 
 @pytest.mark.parametrize("whole", [WIRE, RunMetadata(step_stats=STEP).SerializeToString()], ids=["step", "metadata"])
@@ -312,7 +310,7 @@ def test_fewer_events_than_none_are_refused():
 # --- what is no ordinary file
 
 
-@pytest.mark.parametrize("command", ["timeline", pytest.param("merge", marks=needs_native)])
+@pytest.mark.parametrize("command", ["timeline", "merge"])
 def test_a_folder(command, tmp_path, capsys):
     folder = tmp_path / "a.pb"
     folder.mkdir()
@@ -345,7 +343,6 @@ def test_a_pipe_is_read_as_a_file_is(build, tmp_path):
         writer.join()
 
 
-@needs_native
 def test_a_pipe_cannot_be_merged(tmp_path, capsys):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -388,7 +385,6 @@ def test_a_device_without_an_end_is_refused():
 # --- what is written and cannot be read back
 
 
-@needs_native
 @pytest.mark.parametrize(
     ("output", "called", "what"),
     [
@@ -420,7 +416,7 @@ def test_a_perfetto_trace_as_other_programs_begin_it_is_told(write):
 # --- outputs
 
 
-@pytest.mark.parametrize("command", ["timeline", pytest.param("merge", marks=needs_native)])
+@pytest.mark.parametrize("command", ["timeline", "merge"])
 @pytest.mark.parametrize("suffix", ["", ".txt", ".perfetto-trace", ".pftrace.zip", ".jsonl"])
 def test_a_suffix_without_a_format_is_named_with_those_that_have_one(suffix, command, write, tmp_path, capsys):
     step = write("in.pb", WIRE)
@@ -441,7 +437,7 @@ def test_chrome_trace_draws_into_what_has_a_traces_suffix_alone(name, tmp_path):
 
 
 @pytest.mark.parametrize("link", [None, "symlink_to", "hardlink_to"])
-@pytest.mark.parametrize("command", ["timeline", pytest.param("merge", marks=needs_native)])
+@pytest.mark.parametrize("command", ["timeline", "merge"])
 def test_the_output_is_not_an_input(command, link, write, tmp_path, capsys):
     step = write("in.json", b"[" + KERNEL + b"]")
     output = step
@@ -454,7 +450,6 @@ def test_the_output_is_not_an_input(command, link, write, tmp_path, capsys):
     assert step.read_bytes() == b"[" + KERNEL + b"]"
 
 
-@needs_native
 def test_a_merge_into_one_of_many_inputs_is_refused(write, tmp_path):
     inputs = [write(f"{number}.json", b"[" + KERNEL + b"]") for number in range(3)]
     with pytest.raises(OutputError, match="it is what is read"):

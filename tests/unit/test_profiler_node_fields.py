@@ -7,12 +7,12 @@ import pytest
 from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
+from reference import plain_node_fields
+from reference.in_python import use_python
 
 from collector.errors import InvalidFileError
-from collector.profiler import node_fields
 from collector.profiler.device_columns import DeviceColumns
 from collector.protos import DeviceStepStats
-from collector.runtime import backend
 
 NUMBERS = {2: "all_start_micros", 4: "op_end_rel_micros", 9: "scheduled_micros", 10: "thread_id", 17: "scheduled_nanos"}
 TEXTS = {1: "node_name", 8: "timeline_label"}
@@ -67,7 +67,7 @@ def _check(data: bytes) -> None:
         expected = None
     reason = ""
     try:
-        found = node_fields.read_fields_with_numpy(memoryview(data), list(NUMBERS), list(TEXTS))
+        found = plain_node_fields.read_fields(memoryview(data), list(NUMBERS), list(TEXTS))
     except InvalidFileError as error:
         reason = str(error)
     if expected is None:  # protobuf looks into messages and texts that nobody asked for
@@ -80,7 +80,7 @@ def _check(data: bytes) -> None:
         values = found.numbers[number] & 0xFFFFFFFF if name == "thread_id" else found.numbers[number]
         assert values.tolist() == _wrapped(getattr(node, name) for node in expected.node_stats)
     for number, name in TEXTS.items():
-        texts, index = node_fields.distinct_texts_with_python(memoryview(data), *found.texts[number])
+        texts, index = plain_node_fields.distinct_texts(memoryview(data), *found.texts[number])
         assert [texts[place] for place in index] == [getattr(node, name) for node in expected.node_stats]
         assert len(set(texts)) == len(texts) == len(set(index.tolist()))
 
@@ -111,18 +111,18 @@ def test_damage_is_an_error_or_read_as_protobuf_reads_it(data):
 )
 def test_damage_is_named(data, reason):
     with pytest.raises(InvalidFileError, match=reason):
-        node_fields.read_fields_with_numpy(memoryview(data), [2], [1])
+        plain_node_fields.read_fields(memoryview(data), [2], [1])
 
 
 def test_a_span_beyond_the_end_is_refused():
     for begin, end in ((-1, 0), (2, 1), (0, 4)):
         with pytest.raises(IndexError):
-            node_fields.distinct_texts_with_python(memoryview(b"abc"), np.array([begin]), np.array([end]))
+            plain_node_fields.distinct_texts(memoryview(b"abc"), np.array([begin]), np.array([end]))
 
 
-def test_columns_need_no_extension(monkeypatch):
+def test_columns_of_a_device_as_numpy_reads_them(monkeypatch):
     """Nanoseconds where they are given, else microseconds; the last of two values counts, in any order of fields."""
-    monkeypatch.setattr(backend, "native", lambda: None)
+    use_python(monkeypatch)
     body = DeviceStepStats(device="/gpu:0/stream:all")
     body.node_stats.add(all_start_micros=5, op_end_rel_micros=2, all_start_nanos=5001, op_end_rel_nanos=2003)
     body.node_stats.add(all_start_micros=9, op_end_rel_micros=1, node_name="a", thread_id=7, timeline_label="a = b()")

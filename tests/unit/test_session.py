@@ -19,13 +19,14 @@ from pathlib import Path
 
 import pytest
 from google.protobuf import text_format
+from reference.in_python import use_python
 
 import collector
 from collector.errors import error_of_kind
 from collector.options import KINDS, TraceOptions
 from collector.protos import RunMetadata
 from collector.recording.recording import Recording
-from collector.runtime import backend
+from collector.runtime.extension import convert_extension
 from collector.sources.replay import ReplaySource
 from collector.tracing import session_slot
 
@@ -577,11 +578,9 @@ def read(path: Path) -> bytes:
 
 @pytest.fixture(params=["native", "plain"])
 def converter(request, monkeypatch):
-    """With the native converter and as if it could not be loaded."""
+    """With the native converter and with its twin in Python."""
     if request.param == "plain":
-        monkeypatch.setattr("collector.runtime.backend.native", lambda: None)
-    elif backend.native() is None:
-        pytest.skip("the native converter is not built")
+        use_python(monkeypatch)
 
 
 @pytest.mark.usefixtures("converter")
@@ -597,15 +596,20 @@ def test_a_chrome_trace_is_written_where_the_suffix_says_so(source, tmp_path, na
     assert files_of(tmp_path) == [name]
 
 
-def test_a_perfetto_trace_needs_the_native_extension_and_says_so(source, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["t.json", "t.pftrace", "t.pb"])
+def test_without_the_extension_one_error_names_cause_and_remedy(source, tmp_path, monkeypatch, name):
+    """What is recorded is kept: a .gpurec needs no extension."""
     step = traced(source)
-    if backend.native() is not None:
-        step.save(tmp_path / "t.pftrace")
-        assert (tmp_path / "t.pftrace").read_bytes()
-    monkeypatch.setattr("collector.runtime.backend.native", lambda: None)
-    with pytest.raises(collector.MissingDependencyError, match="extension"):
-        step.save(tmp_path / "u.pftrace")
-    assert "u.pftrace" not in files_of(tmp_path)
+    monkeypatch.setitem(sys.modules, "collector._convert", None)
+    monkeypatch.delattr(collector, "_convert", raising=False)
+    convert_extension.cache_clear()
+    try:
+        with pytest.raises(collector.MissingDependencyError, match=r"collector\._convert cannot be loaded .* pip"):
+            step.save(tmp_path / name)
+        step.save(tmp_path / "t.gpurec")
+    finally:
+        convert_extension.cache_clear()
+    assert files_of(tmp_path) == ["t.gpurec"]
 
 
 def test_run_metadata_is_written_binary_and_as_text(source, tmp_path):

@@ -6,13 +6,13 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from reference import plain_node_encoding
 
 from collector.protos import DeviceStepStats, NodeExecStats
 from collector.recording.ledger import Ledger
 from collector.recording.recording import Recording
-from collector.runtime import backend
 from collector.stepstats.from_recording import run_metadata, serialized, step_stats
 from collector.stepstats.node_columns import TextColumn, encode_nodes, text_column
 
@@ -275,18 +275,14 @@ NODE_FIELDS = (
 )
 
 
-@pytest.fixture(params=["native", "python"])
-def encoder(request, monkeypatch):
-    if request.param == "python":
-        monkeypatch.setattr(backend, "native", lambda: None)
-    elif backend.native() is None:
-        pytest.skip("THE EXTENSION collector._convert IS NOT BUILT")
+each_encoder = pytest.mark.parametrize(
+    "encode", [encode_nodes, plain_node_encoding.encode_nodes], ids=["native", "python"]
+)
 
 
-@pytest.mark.usefixtures("encoder")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@each_encoder
 @given(nodes=st.lists(NODE, max_size=12), data=st.data())
-def test_nodes_put_together_as_bytes_are_the_nodes_that_protobuf_makes(nodes, data):
+def test_nodes_put_together_as_bytes_are_the_nodes_that_protobuf_makes(encode, nodes, data):
     def column(name):
         values = [node[name] for node in nodes]
         if name in ("node_name", "timeline_label"):
@@ -295,19 +291,19 @@ def test_nodes_put_together_as_bytes_are_the_nodes_that_protobuf_makes(nodes, da
 
     columns = {name: column(name) for name in reversed(NODE_FIELDS)}
     expected = DeviceStepStats(node_stats=[NodeExecStats(**node) for node in nodes])
-    assert encode_nodes(columns) == expected.SerializeToString()
+    assert encode(columns) == expected.SerializeToString()
     rows = data.draw(st.lists(st.integers(0, len(nodes) - 1), max_size=20)) if nodes else []
     chosen = DeviceStepStats(node_stats=[NodeExecStats(**nodes[row]) for row in rows])
-    assert encode_nodes(columns, np.array(rows, np.int64)) == chosen.SerializeToString()
+    assert encode(columns, np.array(rows, np.int64)) == chosen.SerializeToString()
 
 
-@pytest.mark.usefixtures("encoder")
-def test_a_row_or_text_that_is_not_there_is_refused():
+@each_encoder
+def test_a_row_or_text_that_is_not_there_is_refused(encode):
     texts = TextColumn(["a"], np.zeros(2, np.int64))
     with pytest.raises(IndexError):
-        encode_nodes({"node_name": texts}, np.array([2]))
+        encode({"node_name": texts}, np.array([2]))
     with pytest.raises(IndexError):
-        encode_nodes({"node_name": TextColumn(["a"], np.array([0, 1]))})
+        encode({"node_name": TextColumn(["a"], np.array([0, 1]))})
 
 
 KEYS = st.sampled_from([0, 1, 2, 255, 2**31, 2**32 - 1, 2**63, 2**64 - 1])

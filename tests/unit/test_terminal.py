@@ -14,10 +14,7 @@ from collector import profiler
 from collector.cli import main
 from collector.profiler import prompt
 from collector.recording.summary import summarize
-from collector.runtime import backend
 from collector.text.terminal import printable, printable_lines
-
-needs_native = pytest.mark.skipif(backend.native() is None, reason="collector._convert was not built here")
 
 
 def row(category, name, pid, tid, start, duration, **arguments):
@@ -58,9 +55,7 @@ def test_answers_about_a_trace(trace, capsys, monkeypatch, view, colored):
     assert r"\x1b" in shown or view == "advise"
 
 
-@pytest.mark.parametrize(
-    "command", ["timeline", pytest.param("merge", marks=needs_native)]
-)  # fmt: skip
+@pytest.mark.parametrize("command", ["timeline", "merge"])
 def test_warnings_of_what_is_converted(trace, tmp_path, capsys, command):
     assert main([command, str(trace), "-o", str(tmp_path / f"out{EVIL}.json")]) == 0
     told = "".join(capsys.readouterr())

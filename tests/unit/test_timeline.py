@@ -9,8 +9,10 @@ import random
 from types import SimpleNamespace
 
 import pytest
+from reference.in_python import use_python
+from reference.plain_activities import gpu_activity, host_activity, int64, parse_device_name
 
-from collector.errors import InvalidFileError, MissingDependencyError
+from collector.errors import InvalidFileError
 from collector.protos import (
     AllocationDescription,
     NodeOutput,
@@ -21,10 +23,8 @@ from collector.protos import (
     TensorShapeProto,
 )
 from collector.recording.ledger import Ledger
-from collector.runtime import backend
 from collector.stepstats.wire import is_run_metadata, parse_step, provenance_of, serialized_step
 from collector.timeline import Timeline, View, chrome_trace
-from collector.timeline.activity import gpu_activity, host_activity, int64, parse_device_name
 from collector.timeline.lanes import Lanes
 from collector.timeline.tensor_description import tensor_description_text
 from collector.timeline.tensorflow_rules import assign_lanes, parse_kernel_name, parse_op_label
@@ -34,7 +34,7 @@ BASE_NS = 1_700_000_000_000_000_123
 
 @pytest.fixture(autouse=True)
 def in_python(monkeypatch):
-    monkeypatch.setattr(backend, "native", lambda: None)
+    use_python(monkeypatch)
 
 
 def node(name="", label="", **fields):
@@ -519,11 +519,6 @@ def test_files_are_whole_and_repeatable(tmp_path):
     with pytest.raises(InvalidFileError):
         chrome_trace(b"\x0a\xff", tmp_path / "c.json")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json.gz", "b.json.gz"]
-
-
-def test_perfetto_needs_the_extension(tmp_path):
-    with pytest.raises(MissingDependencyError, match="_convert"):
-        chrome_trace(launched_step(), tmp_path / "a.pftrace")
 
 
 def test_other_things_are_no_steps():

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from collector.timeline.activity import DeviceName, parse_device_name
+from reference.plain_activities import DeviceName, parse_device_name
 
 MEMORY = "memory"
 """The process that holds what belongs to no device: the allocators' memory."""

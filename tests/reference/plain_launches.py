@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any
 
-from collector.timeline.activity import Activity, scheduled_ns
+from reference.plain_activities import Activity, scheduled_ns
 
 Key = tuple[Any, ...]
 

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from collector.timeline.activity import INT64_MAX, span_ns
 from collector.timeline.tensorflow_rules import parse_op_label
+from reference.plain_activities import INT64_MAX, span_ns
 
 
 def _set_value(points: list[tuple[int, int]], time: int, value: int) -> None:

@@ -1,18 +1,22 @@
-"""Our own picture of a step in plain Python: the readable twin of native/draw/step_teller.cpp and chrome_writer.cpp.
+"""The timeline of a step drawn in plain Python: the readable twin of native/draw/step_teller.cpp and chrome_writer.cpp.
 
-It gives the same bytes as the native code, which is far faster; it runs where the extension cannot be loaded, and the
-tests hold the two against each other.
+It gives the same bytes.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from collector.timeline.activity import (
+from collector.errors import InvalidFileError
+from collector.stepstats.salvage import MENDED_TEXTS, UNKNOWN_BYTES, salvage
+from collector.stepstats.wire import parse_step
+from collector.timeline.drawing import DrawingOptions
+from collector.timeline.lanes import Lanes
+from reference.plain_activities import (
     INT64_MAX,
     Activity,
     DeviceName,
@@ -24,10 +28,9 @@ from collector.timeline.activity import (
     scheduled_ns,
     span_ns,
 )
-from collector.timeline.lanes import Lanes
-from collector.timeline.launches import Launches
-from collector.timeline.series import count_busy, estimated_memory, recorded_memory, running_total
-from collector.timeline.track_order import MEMORY, TrackOrder, shown_key
+from reference.plain_launches import Launches
+from reference.plain_series import count_busy, estimated_memory, recorded_memory, running_total
+from reference.plain_track_order import MEMORY, TrackOrder, shown_key
 
 LARGEST_TIME_NS = 1 << 53
 """Viewers keep µs in doubles: up to here every ns is exact. It is 104 days."""
@@ -44,25 +47,6 @@ _READABLE_KEYS = {
     "occ_pct": "occupancy_percent",
 }
 _NUMBERS = re.compile(r"(?:0|[1-9][0-9]*)(?:,(?:0|[1-9][0-9]*))*")
-
-Predicate = Callable[[str], bool]
-Remark = tuple[str, str, int | None]
-
-
-@dataclass(frozen=True)
-class PictureOptions:
-    """As `collector.timeline.View`, with predicates for its expressions."""
-
-    keep_device: Predicate | None
-    keep_name: Predicate | None
-    min_duration_ns: int
-    window_start_ns: int | None
-    window_end_ns: int | None
-    max_slices: int | None
-    arrows: bool
-    counters: bool
-    label: str
-    remarks: Sequence[Remark]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +91,41 @@ class Rows:
 
 
 def draw(
-    step_stats: Any, write: Callable[[bytes], object], options: PictureOptions, describe: Callable[..., str]
+    data: bytes | bytearray | memoryview,
+    write: Callable[[bytes], object],
+    options: DrawingOptions,
+    describe: Callable[[dict[str, int]], str],
+    *,
+    is_run_metadata: bool,
+    perfetto: bool,
 ) -> dict[str, int]:
-    """Draw a step as Chrome JSON; arguments and answer are those of ``collector._convert.write_trace``."""
-    picture = _Picture(step_stats, options)
+    """See `collector.timeline.drawing.draw`; Perfetto's packets it does not write."""
+    assert not perfetto
+    message = _readable(data, is_run_metadata)
+    drawing = _Drawing(message.step_stats if is_run_metadata else message, options)
     first = True
-    for event in picture.events():
+    for event in drawing.events():
         head = '{"displayTimeUnit":"ns","traceEvents":[\n' if first else ",\n"
         first = False
         write(f"{head}{event}".encode())
     head = '{"displayTimeUnit":"ns","traceEvents":[' if first else ""
-    write(f'{head}\n],"otherData":{describe(picture.figures)}}}\n'.encode())
-    return picture.figures
+    write(f'{head}\n],"otherData":{describe(drawing.figures)}}}\n'.encode())
+    return drawing.figures
 
 
-class _Picture:
-    def __init__(self, step_stats: Any, options: PictureOptions) -> None:
+def _readable(data: bytes | bytearray | memoryview, whole: bool) -> Any:
+    """The message; one with texts that are not UTF-8 has them as viewers show such texts, as the extension does."""
+    try:
+        return parse_step(data, whole=whole)
+    except InvalidFileError:
+        saved = salvage(bytes(data), whole)
+        if saved.error is not None or set(saved.skipped) - {UNKNOWN_BYTES} != {MENDED_TEXTS}:
+            raise
+        return saved.run_metadata if whole else saved.run_metadata.step_stats
+
+
+class _Drawing:
+    def __init__(self, step_stats: Any, options: DrawingOptions) -> None:
         self.options = options
         self.step_stats = step_stats
         self.groups = self._grouped()

@@ -1,0 +1,1 @@
+"""Slow, readable twins of native code, which tests compare with it."""

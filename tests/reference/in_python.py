@@ -1,0 +1,23 @@
+"""The package as if its native code were plain Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collector.profiler import device_columns
+from collector.stepstats import from_recording
+from collector.timeline import drawing, tensorflow
+from reference import plain_drawing, plain_node_encoding, plain_node_fields
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def use_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the twins of native code do its work: drawing, TensorFlow's timeline, encoding and reading nodes."""
+    monkeypatch.setattr(drawing, "draw", plain_drawing.draw)
+    monkeypatch.setattr(tensorflow._Step, "native_text", lambda self, options, *, pretty: None)
+    monkeypatch.setattr(tensorflow._Step, "native_maximums", lambda self, options: None if options.show_memory else {})
+    monkeypatch.setattr(from_recording, "encode_nodes", plain_node_encoding.encode_nodes)
+    monkeypatch.setattr(device_columns, "read_fields", plain_node_fields.read_fields)
+    monkeypatch.setattr(device_columns, "distinct_texts", plain_node_fields.distinct_texts)
