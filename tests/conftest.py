@@ -1,4 +1,4 @@
-"""What several test folders share: where reference data lies, NVIDIA's wheels, the scripts."""
+"""What all tests share: the modules and fixtures of `tests/support`, reference data, NVIDIA's wheels, the scripts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))  # modules that tests of several folders import
+sys.path.insert(0, str(ROOT / "tests" / "support"))  # modules that tests of several rooms import
+
+pytest_plugins = ["captures", "viewers"]
 
 if importlib.util.find_spec("hypothesis"):  # the tests that need a GPU run without it
     import hypothesis
@@ -27,6 +29,16 @@ def pytest_collection_finish() -> None:
     """Thousands of tests and their modules live until the end: no garbage collection has to search them again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def not_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test run that a test starts be one of its own, also where xdist runs the test that starts it, or CI does.
+
+    In CI pytest prints whole messages in its summary once more.
+    """
+    for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID", "CI", "BUILD_NUMBER"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from collector.errors import CollectorError
 from collector.testing.plugin import line_events
 from collector.testing.plugin.lines import ANOTHER_TOOL, ELSEWHERE, NO_TOOL_ID, NOT_ASKED, OTHER_CLOCK, Lines
 
-FILE = "tests/unit/test_plugin_lines.py"
+FILE = "tests/testing/plugin/test_plugin_lines.py"
 MONITORED = sys.version_info >= (3, 12)
 monitored = pytest.mark.skipif(not MONITORED, reason="sys.monitoring is new in Python 3.12")
 before_monitoring = pytest.mark.skipif(MONITORED, reason="from Python 3.12 on there is sys.monitoring")

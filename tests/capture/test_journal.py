@@ -28,7 +28,7 @@ from collector.sources import open_source
 from collector.sources.replay import ReplaySource
 from collector.testing import SimulatedGpu
 
-HERE = Path(__file__).resolve().parent
+SUPPORT = Path(__file__).resolve().parents[1] / "support"
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def launch_all_kinds(gpu: SimulatedGpu) -> None:
 
 def test_a_killed_program_leaves_what_it_did(tmp_path):
     journal = tmp_path / "step.journal"
-    command = [sys.executable, str(HERE / "killed_program.py"), str(journal), "2000"]
+    command = [sys.executable, str(SUPPORT / "killed_program.py"), str(journal), "2000"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
     trace = collector.load(journal)

@@ -1,7 +1,7 @@
 """Our own trace in Perfetto's trace processor, in both formats: everything arrives, where and when it should.
 
 The traps T1 to T10 of traces and their readers are shown in test_viewer_harness.py; here they must not bite. (T8 and T9
-are XSpace's: test_xprof_viewer.py and tests/unit/test_formats_xspace.py.)
+are XSpace's: tests/formats.)
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ ASTRAY = {
     "tf/inputs/synth/equal_times.step_stats.pb": 6,
     "tf/inputs/synth/odd_times.step_stats.pb": 1,
 }
-# Times before 1970, reversed, or centuries away: what of them can be drawn is counted in tests/native.
+# Times before 1970, reversed, or centuries away: what of them can be drawn is counted in tests/timeline.
 HALF_DRAWN = {"tf/inputs/synth/odd_times.step_stats.pb", "tf/inputs/synth/overflow.step_stats.pb"}
 
 

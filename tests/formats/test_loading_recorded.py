@@ -151,7 +151,7 @@ def hold_to_the_rule(shared, recorded_traces, name):
 
 @pytest.fixture(scope="module")
 def recorded_traces(root, load_module):
-    return load_module(root / "tests/native/recorded_traces.py")
+    return load_module(root / "tests/support/recorded_traces.py")
 
 
 @pytest.mark.parametrize(("name", "with_op"), QUICK_RECORDINGS)

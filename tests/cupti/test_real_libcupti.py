@@ -52,7 +52,7 @@ def records_library(
     for include in includes:
         command += ["-isystem", str(include)]
     bare = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}  # no installed toolkit, and no preloaded sanitizer
-    source = root / "tests/native/cpp/nvidia_records.cpp"
+    source = root / "tests/cupti/nvidia_records.cpp"
     done = subprocess.run([*command, str(source)], env=bare, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return library
@@ -62,7 +62,7 @@ def test_both_read_every_record_alike(
     version: str, records_library: Path, cuda_wheels: ModuleType, root: Path, tmp_path: Path
 ) -> None:
     major, minor = map(int, version.split("."))
-    script = root / "tests/native/compare_with_libcupti.py"
+    script = root / "tests/cupti/compare_with_libcupti.py"
     arguments = [str(records_library), str(cuda_wheels.libcupti(version)), str(major * 1000 + minor * 10)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COLLECTOR_LIB")}
     done = subprocess.run(

@@ -26,7 +26,7 @@ from collector.profiler import adapters
 @pytest.fixture(scope="module")
 def docs(root: Path) -> ModuleType:
     """The module that runs the other examples."""
-    spec = importlib.util.spec_from_file_location("run_docs", root / "tests" / "unit" / "test_docs.py")
+    spec = importlib.util.spec_from_file_location("run_docs", root / "tests" / "repository" / "test_docs.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

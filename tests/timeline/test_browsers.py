@@ -97,7 +97,7 @@ def own(shared, load_module, tmp_path_factory):
     def inputs(name):
         if name != MERGED:
             return [shared / "data" / name]
-        return load_module(Path(__file__).parent / "simulated_ranks.py").trace_ranks(folder, len(RANKS))
+        return load_module(Path(__file__).parents[1] / "support" / "simulated_ranks.py").trace_ranks(folder, len(RANKS))
 
     def draw(name, suffix):
         path = folder / f"{name.replace('/', '_')}.{suffix}"

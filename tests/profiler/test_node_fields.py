@@ -20,7 +20,7 @@ native = convert_extension()
 
 def _strategies():
     """The devices of the test of the reader with numpy."""
-    path = Path(__file__).parents[1] / "unit" / "test_profiler_node_fields.py"
+    path = Path(__file__).with_name("test_profiler_node_fields.py")
     spec = importlib.util.spec_from_file_location("profiler_node_fields_strategies", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
