@@ -14,6 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))  # modules that tests of several rooms import
+sys.path.insert(1, str(ROOT / "tests"))  # the package `reference`: slow, readable twins of native code
 
 pytest_plugins = ["captures", "viewers"]
 
