@@ -35,6 +35,7 @@ from _plain_timeline import PlainTimeline
 
 from collector.protos import StepStats
 from collector.timeline import Timeline, View, write_trace
+from collector.timeline.drawn_files import drawn_file
 
 BASE_US = 1_600_000_000_000_000
 MIB = 1 << 20
@@ -276,10 +277,12 @@ def compatible(step: bytes | StepStats, *, show_memory: bool = False) -> int:
     return len(Timeline(step).generate_chrome_trace_format(show_memory=show_memory))
 
 
-def own(data: bytes, perfetto: bool = False) -> int:
+def own(data: bytes, suffix: str = ".json") -> int:
     """Length of the file."""
     sizes: list[int] = []
-    write_trace(data, lambda piece: sizes.append(len(piece)), View(), perfetto=perfetto)
+    kind = drawn_file(suffix)
+    assert kind is not None
+    write_trace(data, lambda piece: sizes.append(len(piece)), View(), kind)
     return sum(sizes)
 
 
@@ -443,7 +446,7 @@ def flat(kind: str, size: str) -> dict[str, float]:
         "events": events,
         "ns_per_event": spent / events * 1e9,
         "peak_bytes": peak * 1024,
-        "pftrace_ratio": own(data, perfetto=True) / json_bytes,
+        "pftrace_ratio": own(data, ".pftrace") / json_bytes,
     }
 
 

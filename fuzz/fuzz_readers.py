@@ -226,6 +226,7 @@ def fuzz(reader: str, options: list[str]) -> None:
         import collector.formats.loading
         import collector.formats.profiler_timeline
         import collector.formats.tensorflow_timeline
+        import collector.formats.xprof_trace
         import collector.formats.xspace
         import collector.recording.gpurec
         import collector.recording.journal

@@ -1,7 +1,7 @@
 """Put many steps, or the traces of many ranks, into one trace.
 
 A viewer opens one file at a time; this makes one of many. Files of different kinds may be mixed: all that `collector
-timeline` reads (StepStats and RunMetadata, recordings, timelines of TensorFlow, PyTorch and our own; also gzipped).
+timeline` reads.
 
   collector merge step*.pb -o all.json                 one step after the other on the same tracks, at their true times
   collector merge step*.pb -o all.json --overlay       all steps from the same moment on, below each other, to compare
@@ -35,8 +35,15 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
+    from collector.formats.registry import merged_suffixes, readable_list, suffixes_help
+
     parser.add_argument(
-        "inputs", type=Path, nargs="+", metavar="FILE", help="what to merge, in any order: one step of one rank each"
+        "inputs",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="what to merge, in any order, one step of one rank each: "
+        f"{readable_list(with_origins=True)}; also gzipped",
     )
     parser.add_argument(
         "-o",
@@ -44,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="what to write, by its suffix: .json, .pftrace (both also with .gz) or .xplane.pb",
+        help=f"what to write, by its suffix: {suffixes_help(merged_suffixes())}",
     )
     parser.add_argument(
         "--overlay",

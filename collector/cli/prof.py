@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
+    from collector.formats.registry import readable_list
+
     parser.add_argument("--graph_path", metavar="FILE", help="a GraphDef, binary or text")
     parser.add_argument(
         "--run_meta_path", metavar="FILES", help="RunMetadata files, separated by commas: steps 0, 1, 2…"
@@ -33,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="...",
         metavar="[STEP…] [COMMAND [OPTIONS]]",
-        help="recorded steps (.pb, .gpurec, .json), then scope, graph, op, code, advise or help with its options",
+        help=f"recorded steps ({readable_list()}), then scope, graph, op, code, advise or help with its options",
     )
 
 

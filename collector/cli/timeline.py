@@ -1,7 +1,6 @@
 """Turn a recorded step into a trace to look at.
 
-Reads RunMetadata and StepStats (.pb, .pbtxt), recordings (.gpurec), journals of killed programs, and Chrome traces
-(.json) of TensorFlow, PyTorch and our own; also gzipped. The content decides, not the name. Many files at once:
+Reads the traces of other tools, too, and gzipped files. The content decides, not the name. Many files at once:
 `collector merge`.
 
   collector timeline step.pb -o step.json.gz
@@ -26,25 +25,29 @@ if TYPE_CHECKING:
     from collector.protos import StepStats
 
 _UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-_TEXT = (".json", ".json.gz")
-_DRAWN = (*_TEXT, ".pftrace", ".pftrace.gz")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
-    parser.add_argument("input", type=Path, metavar="FILE", help="the step, or the trace of another tool")
+    from collector.formats.registry import readable_list, suffixes_help, written_suffixes
+    from collector.timeline.drawn_files import DRAWN_FILES
+
+    written = written_suffixes()
+    drawn = " and ".join(each.suffix for each in DRAWN_FILES)
+    parser.add_argument(
+        "input", type=Path, metavar="FILE", help=f"the step: {readable_list(with_origins=True)}; also gzipped"
+    )
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
         required=True,
         metavar="FILE",
-        help="what to write, by its suffix: .json, .pftrace (both also with .gz), .xplane.pb (for XProf and "
-        "TensorBoard), .pb or .pbtxt (RunMetadata, for other tools)",
+        help=f"what to write, by its suffix: {suffixes_help(written)}",
     )
     view = parser.add_argument_group(
         "what to draw",
-        "For .json and .pftrace. Times are numbers with a unit: 800ns, 12.5us, 3ms, 1s. A slice is what is drawn for\n"
+        f"For {drawn}. Times are numbers with a unit: 800ns, 12.5us, 3ms, 1s. A slice is what is drawn for\n"
         "one kernel, copy, op or call. Counters (copies in flight, busy streams) count what is drawn.",
     )
     view.add_argument(
@@ -71,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     view.add_argument(
         "--tensorflow",
         action="store_true",
-        help="exactly as TensorFlow's own Timeline draws it (.json only; none of the options above)",
+        help="exactly as TensorFlow's own Timeline draws it (a Chrome trace only; none of the options above)",
     )
 
 
@@ -79,10 +82,11 @@ def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
     from collector.files.atomic_files import check_writable
     from collector.formats.loading import load
-    from collector.formats.outputs import output_of
+    from collector.formats.registry import written_format
     from collector.timeline import View, chrome_trace
+    from collector.timeline.drawn_files import CHROME, DRAWN_FILES
 
-    write = output_of(arguments.output)
+    wanted = written_format(arguments.output)
     check_writable(arguments.output, arguments.input)
     view = View(
         devices=arguments.device,
@@ -93,24 +97,24 @@ def run(arguments: argparse.Namespace) -> int:
         arrows=not arguments.no_arrows,
         counters=not arguments.no_counters,
     )
-    name = arguments.output.name.lower()
-    is_drawn = name.endswith(_DRAWN)
-    if arguments.tensorflow and not name.endswith(_TEXT):
-        raise CollectorError(f"{arguments.output}: TensorFlow's timeline is a Chrome trace", "Write .json or .json.gz")
-    if view != View() and (arguments.tensorflow or not is_drawn):
-        raise CollectorError("what to draw can be chosen for .json and .pftrace, and not with --tensorflow")
+    if arguments.tensorflow and wanted.drawn is not CHROME:
+        remedy = f"Write {' or '.join(CHROME.suffixes)}"
+        raise CollectorError(f"{arguments.output}: TensorFlow's timeline is a Chrome trace", remedy)
+    if view != View() and (arguments.tensorflow or wanted.drawn is None):
+        drawn = " and ".join(each.suffix for each in DRAWN_FILES)
+        raise CollectorError(f"what to draw can be chosen for {drawn}, and not with --tensorflow")
     step = load(arguments.input)
-    if not step.run_metadata.ByteSize():
+    if step.is_empty:
         raise InvalidFileError(f"{arguments.input}: the file is empty", "Record the step again")
     if step.warning:
         terminal.tell(step.warning)
     if arguments.tensorflow:
         _write_tensorflow(step.step_stats, arguments.output)
-    elif is_drawn:
-        for sentence in chrome_trace(step.run_metadata, arguments.output, **vars(view)).sentences():
+    elif wanted.drawn is not None:
+        for sentence in chrome_trace(step, arguments.output, **vars(view)).sentences():
             terminal.tell(f"{arguments.output}: {sentence}")
     else:
-        write(step, arguments.output)
+        step.save(arguments.output)
     return 0
 
 

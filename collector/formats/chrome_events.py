@@ -194,3 +194,32 @@ def possible_base(nanos: int, skipped: Counter[str]) -> int:
         return nanos
     skipped["base times that cannot be (taken as 0)"] += 1
     return 0
+
+
+def process_names(events: list[dict[str, Any]]) -> dict[Any, str]:
+    """Process id -> its name, in file order; the last name of an id holds."""
+    names: dict[Any, str] = {}
+    for event in events:
+        if event.get("ph") == "M" and event.get("name") == "process_name":
+            arguments = event.get("args")
+            pid = event.get("pid")
+            if isinstance(arguments, dict) and isinstance(pid, (int, str)):
+                names[pid] = text(arguments.get("name", ""))
+    return names
+
+
+def described_threads(events: list[dict[str, Any]]) -> dict[tuple[Any, Any], dict[str, Any]]:
+    """Process and thread id -> the thread's metadata, such as ``name``; the last event of an id holds."""
+    threads = {}
+    for event in events:
+        arguments = event.get("args")
+        if event.get("ph") == "M" and event.get("name") == "thread_name" and isinstance(arguments, dict):
+            pid, tid = event.get("pid"), event.get("tid")
+            if isinstance(pid, int) and isinstance(tid, int):
+                threads[pid, tid] = arguments
+    return threads
+
+
+def text(value: Any) -> str:
+    """A JSON value as text that protobuf takes: a lone surrogate becomes a question mark."""
+    return str(value).encode("utf-8", "replace").decode("utf-8")

@@ -10,8 +10,16 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from collector.formats.chrome_events import NO_BASE, ChromeEvents, nanoseconds, possible_base
-from collector.formats.tensorflow_timeline import described_threads, process_names, text
+from collector.formats.chrome_dialects import is_cut_timeline, stated_base
+from collector.formats.chrome_events import (
+    NO_BASE,
+    ChromeEvents,
+    described_threads,
+    nanoseconds,
+    possible_base,
+    process_names,
+    text,
+)
 from collector.protos.run_metadata_pb2 import Provenance
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 
@@ -22,8 +30,6 @@ _THREAD = re.compile(r".*\bthread (\d{1,10})\b", re.DOTALL)
 """The name of a host's row. Its number comes last: threads may be called ``thread 0 (python)``."""
 _STREAM = re.compile(r"(?P<gpu>.*)/stream:(?P<stream>.+)")
 _GPU_WORK = ("kernel", "memcpy", "memset")
-_CATEGORIES = frozenset((*_GPU_WORK, "op", "api", "sync", "overhead", "other"))
-"""Of all slices that our traces have."""
 _DETAIL_WORDS = {
     "registers": "regs",
     "shared_bytes": "shm",
@@ -35,25 +41,15 @@ _DETAIL_WORDS = {
 _NO_DETAILS = ("kernel", "op", "inputs", "bytes", "from", "to", "correlation", "waited_ns")
 
 
-def base_time_ns(found: ChromeEvents) -> int | None:
-    """Wall time of the trace's time 0, which only our own traces state as text; None for any other.
+def base_time_ns(found: ChromeEvents) -> int:
+    """Wall time of the trace's time 0. It stands at the end of the file.
 
-    It stands at the end of the file. One of ours without its end counts from 0, which is noted in ``found.skipped``.
+    A trace without its end counts from 0, which is noted in ``found.skipped``.
     """
-    about = found.metadata.get("otherData")
-    if found.is_cut and about is None and _looks_own(found):
+    if is_cut_timeline(found):
         found.skipped[NO_BASE] += 1
         return 0
-    stated = about.get("base_time_ns") if isinstance(about, dict) else None
-    if not isinstance(stated, str) or not re.fullmatch(r"-?[0-9]{1,19}", stated):
-        return None
-    return possible_base(int(stated), found.skipped)
-
-
-def _looks_own(found: ChromeEvents) -> bool:
-    slices = [event for event in found.events if event.get("ph") == "X"]
-    is_ours = all(str(event.get("cat")) in _CATEGORIES and isinstance(event.get("pid"), int) for event in slices)
-    return bool(slices) and is_ours and found.metadata == {"displayTimeUnit": "ns"}
+    return possible_base(stated_base(found) or 0, found.skipped)
 
 
 def provenance(found: ChromeEvents) -> Provenance:

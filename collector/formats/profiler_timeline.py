@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from collector.formats import xprof_trace
-from collector.formats.chrome_events import NO_BASE, ChromeEvents, nanoseconds, possible_base
-from collector.formats.tensorflow_timeline import process_names, text
+from collector.formats.chrome_events import NO_BASE, ChromeEvents, nanoseconds, possible_base, process_names, text
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.recording.kernel_names import short_name
 from collector.stepstats.node_times import is_wall_time
@@ -109,8 +108,6 @@ class _Builder:
 
 def to_step_stats(found: ChromeEvents) -> StepStats:
     """The step that a profiler's trace shows; what cannot be read is counted in ``found.skipped``."""
-    if xprof_trace.is_xprof(found.events):
-        found.events = list(xprof_trace.as_categorised(found.events))
     spans = list(_spans(found, _base_ns(found)))
     if found.is_cut and spans and not is_wall_time(min(span.start_ns for span in spans)):
         found.skipped[NO_BASE] += 1

@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 
 from google.protobuf import text_format
 
+from collector.formats.chrome_dialects import COMPUTE
+from collector.formats.chrome_events import process_names, text
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.protos.tensor_pb2 import TensorDescription
 from collector.stepstats.proto_text import parse_text
 
-COMPUTE, TENSORS = " Compute", " Tensors"
+_TENSORS = " Tensors"
 _UNQUOTED = re.compile(r"^(\s*(?:allocator_name|name): )(.*)$", re.MULTILINE)
 _SLOT = re.compile(r"(.*):([0-9]{1,3})", re.DOTALL)
 _INT64_LIMIT = 1 << 63
@@ -34,37 +36,6 @@ class _Placed(NamedTuple):
 
 _Nodes = dict[tuple[str, str], list[_Placed]]
 """Device and node name -> the nodes of that name, in file order."""
-
-
-def process_names(events: list[dict[str, Any]]) -> dict[Any, str]:
-    """Process id -> its name, in file order; the last name of an id holds."""
-    names: dict[Any, str] = {}
-    for event in events:
-        if event.get("ph") == "M" and event.get("name") == "process_name":
-            arguments = event.get("args")
-            pid = event.get("pid")
-            if isinstance(arguments, dict) and isinstance(pid, (int, str)):
-                names[pid] = text(arguments.get("name", ""))
-    return names
-
-
-def described_threads(events: list[dict[str, Any]]) -> dict[tuple[Any, Any], dict[str, Any]]:
-    """Process and thread id -> the thread's metadata, such as ``name``; the last event of an id holds."""
-    threads = {}
-    for event in events:
-        arguments = event.get("args")
-        if event.get("ph") == "M" and event.get("name") == "thread_name" and isinstance(arguments, dict):
-            pid, tid = event.get("pid"), event.get("tid")
-            if isinstance(pid, int) and isinstance(tid, int):
-                threads[pid, tid] = arguments
-    return threads
-
-
-def is_tensorflow(events: list[dict[str, Any]]) -> bool:
-    """Whether the events are those of a TensorFlow timeline."""
-    return any(name == "Allocators" or name.endswith(COMPUTE) for name in process_names(events).values()) and not any(
-        event.get("ph") == "X" and event.get("cat") != "Op" for event in events
-    )
 
 
 def to_step_stats(events: list[dict[str, Any]], skipped: Counter[str]) -> StepStats:
@@ -117,11 +88,6 @@ def _node(event: dict[str, Any], device: str) -> NodeExecStats:
     return NodeExecStats(node_name=name, timeline_label=f"{name} = {op}({', '.join(inputs)})")
 
 
-def text(value: Any) -> str:
-    """A JSON value as text that protobuf takes: a lone surrogate becomes a question mark."""
-    return str(value).encode("utf-8", "replace").decode("utf-8")
-
-
 def _micros(value: Any) -> int | None:
     return value if type(value) is int and -_INT64_LIMIT <= value < _INT64_LIMIT else None
 
@@ -144,7 +110,7 @@ def _restore_from_objects(events: list[dict[str, Any]], names: dict[Any, str], n
         if drawn.get("ph") != "N" or snapshot.get("ph") != "O":
             continue
         found_any = True
-        device = _process(drawn, names).removesuffix(TENSORS)
+        device = _process(drawn, names).removesuffix(_TENSORS)
         producer, slot = _producer(text(drawn.get("name", "")), device, nodes)
         place = _place(drawn.get("tid"), drawn.get("ts"))
         ready = waiting.get((device, producer, place, slot))

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from collector.formats.tensorflow_timeline import described_threads, process_names
+from collector.formats.chrome_dialects import XPROF_GPU
+from collector.formats.chrome_events import described_threads, process_names
 
 OP = "op of XProf"
 """The argument in which `as_categorised` puts the op of GPU work."""
-_GPU = re.compile(r"/device:GPU:([0-9]{1,9})\b")
 _STREAM = re.compile(r"Stream #([0-9]{1,9})\b")
 _COPY = re.compile(r"Memcpy([HDAP])2([HDAP])")
 _DETAIL = re.compile(r"(\w+):(\S+)")
@@ -23,16 +23,9 @@ _OPS = ("tf_op", "level 0", "hlo_op")
 """Arguments that name the op, the first that is there counts; ``annotation`` holds it too, with more behind it."""
 
 
-def is_xprof(events: list[dict[str, Any]]) -> bool:
-    """Whether a GPU is drawn as XProf draws it."""
-    return any(_GPU.match(name) for name in process_names(events).values()) and not any(
-        "cat" in each for each in events
-    )
-
-
 def as_categorised(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The same events with the categories, names and arguments of PyTorch's profiler."""
-    gpus = {pid: found[1] for pid, name in process_names(events).items() if (found := _GPU.match(name))}
+    gpus = {pid: found[1] for pid, name in process_names(events).items() if (found := XPROF_GPU.match(name))}
     threads = described_threads(events)
     for event in events:
         given = event.get("args")

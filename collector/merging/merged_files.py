@@ -1,19 +1,18 @@
-"""The files that several steps can be drawn into: Chrome's, Perfetto's and XProf's."""
+"""Several steps drawn into one file, whatever its format."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from collector.errors import UnknownFormatError
 from collector.files.atomic_files import packed
-from collector.formats.xspace import XSpaceWriter
+from collector.formats.file_format import StepsWriter
+from collector.formats.registry import merged_format
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.stepstats.wire import step_stats_of
 from collector.timeline.drawing import remarks_of
-from collector.timeline.perfetto import deflated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from collector.protos.run_metadata_pb2 import Provenance
-
-Format = Literal["chrome", "perfetto", "xspace"]
 
 _STEPS_DEVICE = "Steps"
 """The process that shows where each step begins and ends, with a row for each rank."""
@@ -63,45 +60,27 @@ class MergedFile(Protocol):
         ...
 
 
-def format_of(target: Path) -> Format:
-    """The format that a file's suffix asks for.
-
-    Raises:
-        collector.UnknownFormatError: none that many steps can be written to.
-    """
-    name = target.name.lower()
-    if name.endswith(".xplane.pb"):
-        return "xspace"
-    if name.endswith((".pftrace", ".pftrace.gz")):
-        return "perfetto"
-    if name.endswith((".json", ".json.gz")):
-        return "chrome"
-    raise UnknownFormatError(
-        f"{target}: no format for several steps has this suffix",
-        "Use .json, .json.gz, .pftrace, .pftrace.gz or .xplane.pb",
-    )
-
-
 @contextmanager
 def merged_file(
     file: BinaryIO, target: Path, converter: ModuleType, steps: Sequence[Placed], layout: str
 ) -> Iterator[MergedFile]:
     """A file for steps in this order, written to `file` in the format of `target`."""
-    kind = format_of(target)
-    if kind == "xspace":
-        with XSpaceWriter(steps[0].base_ns) as writer:
-            yield _XSpaceFile(writer, file, together=layout == "sequence")
-    else:
-        with packed(file, target) as stream:
-            write = deflated(stream.write) if kind == "perfetto" else stream.write
-            owned = [(step.owner, device) for step in steps for device in step.devices]
-            owned += [("", _steps_device(step.rank).encode()) for step in steps]
-            trace = converter.MergedTrace(write, perfetto=kind == "perfetto", owned_devices=owned)
-            yield _DrawnFile(trace, steps, layout)
+    wanted = merged_format(target)
+    if wanted.steps_writer is not None:
+        with wanted.steps_writer(steps[0].base_ns) as writer:
+            yield _WrittenFile(writer, file, together=layout == "sequence")
+        return
+    assert wanted.drawn is not None
+    with packed(file, target) as stream:
+        write = stream.write if wanted.drawn.wrap is None else wanted.drawn.wrap(stream.write)
+        owned = [(step.owner, device) for step in steps for device in step.devices]
+        owned += [("", _steps_device(step.rank).encode()) for step in steps]
+        trace = converter.MergedTrace(write, writer=wanted.drawn.writer, owned_devices=owned)
+        yield _DrawnFile(trace, steps, layout)
 
 
 class _DrawnFile:
-    """Chrome's or Perfetto's trace, drawn natively."""
+    """A trace that is drawn natively."""
 
     def __init__(self, trace: Any, steps: Sequence[Placed], layout: str) -> None:
         self._trace = trace
@@ -169,10 +148,10 @@ def _step_node(step: Placed) -> NodeExecStats:
     )
 
 
-class _XSpaceFile:
-    """XProf's profile; it makes the marks of steps itself."""
+class _WrittenFile:
+    """A file of StepStats in another shape, such as XProf's profile, whose writer marks the steps itself."""
 
-    def __init__(self, writer: XSpaceWriter, file: BinaryIO, *, together: bool) -> None:
+    def __init__(self, writer: StepsWriter, file: BinaryIO, *, together: bool) -> None:
         self._writer = writer
         self._file = file
         self._together = together

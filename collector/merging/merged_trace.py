@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from collector.errors import CollectorError, InvalidFileError
 from collector.files.atomic_files import atomic_write, check_writable
-from collector.formats.loading import LoadedTrace, load
+from collector.formats.loading import load
+from collector.formats.registry import merged_format
+from collector.formats.step import Step
 from collector.merging.clocks import COLLECTIVE, ClockOffset, Markers, collective_moments, estimate_offsets, joined
-from collector.merging.merged_files import MergedFile, Placed, format_of, merged_file
+from collector.merging.merged_files import MergedFile, Placed, merged_file
 from collector.protos.step_stats_pb2 import StepStats
 from collector.runtime.extension import convert_extension
 from collector.stepstats.wire import provenance_of, step_stats_of
@@ -107,14 +109,14 @@ class _Source:
         if self.is_file and stat.S_ISFIFO(_mode(self.given)):
             raise InvalidFileError(f"{self.name}: a pipe can be read only once", "Write it to a file first")
         given = load(self.given) if self.is_file else self.given
-        skipped = given.skipped if isinstance(given, LoadedTrace) else {}
+        skipped = given.skipped if isinstance(given, Step) else {}
         message, whole = wire_of(given)
         return _Read(
             bytes(message),
             whole,
             getattr(given, "rank", None),
             dict(skipped),
-            given.warning if isinstance(given, LoadedTrace) else "",
+            given.warning if isinstance(given, Step) else "",
         )
 
 
@@ -186,7 +188,7 @@ def merge(
             is no regular expression, or steps lie too far apart for one axis.
     """
     target = Path(output)
-    format_of(target)  # that it has none is said before anything is read
+    merged_format(target)  # that it has none is said before anything is read
     sources = [_Source(given, _name(given, at)) for at, given in enumerate(inputs)]
     check_writable(target, *(source.given for source in sources if source.is_file))
     if not sources:

@@ -27,7 +27,7 @@ from collector.protos import (
 )
 
 if TYPE_CHECKING:
-    from collector.formats.loading import LoadedTrace
+    from collector.formats.step import Step
     from collector.profiler.recorded_steps import RecordedStep
     from collector.recording.recording import Recording
 
@@ -111,7 +111,7 @@ class Profiler:
         self._add_op_log(notes)
         return self.model.coverage
 
-    def add_recorded_step(self, step: int, source: Source | RunMetadata | Recording | LoadedTrace) -> None:
+    def add_recorded_step(self, step: int, source: Source | RunMetadata | Recording | Step) -> None:
         """Adds a step recorded without a graph: annotation paths become scopes, kernels hang under their op.
 
         Args:

@@ -11,11 +11,10 @@ from google.protobuf.message import DecodeError, Message
 
 from collector.errors import InvalidFileError
 from collector.files.unpacking import GZIP, unpack_gzip
-from collector.formats.loading import MAX_MESSAGE_BYTES
 from collector.protos import GraphDef, OpLogProto, ProfileProto, RunMetadata
 from collector.stepstats.proto_text import parse_text
 from collector.stepstats.salvage import WireError, fields
-from collector.stepstats.wire import fields_of
+from collector.stepstats.wire import MAX_MESSAGE_BYTES, fields_of
 
 M = TypeVar("M", bound=Message)
 

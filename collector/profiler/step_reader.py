@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from collector.errors import InvalidFileError
-from collector.formats.loading import LoadedTrace, bytes_of, load
+from collector.formats.loading import load
+from collector.formats.step import TracedStep
 from collector.profiler.recorded_steps import RecordedStep, read
 from collector.protos import RunMetadata, StepStats
 from collector.recording.recording import Recording
@@ -33,8 +34,8 @@ def read_step(source: Any) -> RecordedStep:
         return _from_bytes(memoryview(source.SerializeToString()))
     if isinstance(source, Recording):
         return _from_bytes(memoryview(run_metadata(source).SerializeToString()))
-    if isinstance(source, LoadedTrace):
-        return _from_bytes(memoryview(source.run_metadata.SerializeToString()))
+    if isinstance(source, TracedStep):
+        return _from_bytes(memoryview(source.wire()[0]))
     return _from_file(Path(os.fspath(source)))
 
 
@@ -43,18 +44,10 @@ def _from_bytes(data: memoryview) -> RecordedStep:
 
 
 def _from_file(path: Path) -> RecordedStep:
-    if path.suffix == ".pb":
-        try:
-            data = bytes_of(path)  # not mapped: whoever records the step anew would cut it off under the reader
-            if data[:2] != b"\x1f\x8b":
-                step = _from_bytes(memoryview(data))
-                if any(name.startswith("/") for name in step.device_names):
-                    return step
-        except InvalidFileError:
-            pass  # none of ours; what it is, is known below
     trace = load(path)
-    if trace.skipped and not any(device.device.startswith("/") for device in trace.step_stats.dev_stats):
+    step = read_step(trace)
+    if trace.skipped and not any(name.startswith("/") for name in step.device_names):
         raise InvalidFileError(f"{path} is no step: what can be read of it has no device", "Give a recorded step")
     if trace.warning:
         log.warning("%s", printable(trace.warning))
-    return read_step(trace)
+    return step

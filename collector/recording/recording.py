@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -186,7 +185,7 @@ class Recording:
             collector.UnknownFormatError: the suffix says no format.
             collector.OutputError: the file cannot be written.
         """
-        later_function("save_in_format")(self, Path(path))
+        later_function("save_in_format")(self, path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Recording:

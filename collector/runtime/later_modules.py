@@ -11,7 +11,7 @@ from typing import Any
 _FUNCTIONS = {
     "benchmark_report_as_text": ("collector.bench.report_tables", "as_text"),
     "load_recording": ("collector.recording.gpurec", "load_recording"),
-    "save_in_format": ("collector.formats.outputs", "save_in_format"),
+    "save_in_format": ("collector.formats.registry", "save_in_format"),
 }
 """Name -> the module and the function in it."""
 

@@ -127,23 +127,13 @@ def foreign(data: bytes, is_run_metadata: bool) -> WireError | None:
     return None
 
 
-PACKET_FIELDS = {10: VARINT, 50: BYTES, 60: BYTES}
-"""Of Perfetto's TracePacket, those that the first packet of a trace has one of: sequence, packed packets, track."""
-_PLANE_NAMES = (b"/host:", b"/device:", b"Task Environment")
-
-
-def only_written(data: bytes) -> str:
-    """What kind of trace that can be written but not be read back these bytes are; ``""`` if they are none."""
+def fields_of_first(data: bytes) -> list[Field]:
+    """The first fields of the message in field 1 that bytes begin with, by which containers of others are told."""
     try:
         first = next(fields(memoryview(data)), None)
-        inside = list(islice(fields(first.payload), NODES_CHECKED)) if first and first.number == 1 else []
+        return list(islice(fields(first.payload), NODES_CHECKED)) if first and first.number == 1 else []
     except WireError:
-        return ""
-    if any(item.whole and PACKET_FIELDS.get(item.number) == item.wire_type for item in inside):
-        return "a Perfetto trace"
-    if any(item.number == 2 and bytes(item.payload).startswith(_PLANE_NAMES) for item in inside):
-        return "an XSpace profile"
-    return ""
+        return []
 
 
 @dataclass

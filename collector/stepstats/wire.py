@@ -12,6 +12,9 @@ from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import StepStats
 from collector.stepstats import varint
 
+MAX_MESSAGE_BYTES = (2 << 30) - 1
+"""A protobuf message cannot be larger."""
+
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MALFORMED = -1
 _END = 0
@@ -81,9 +84,26 @@ def provenance_of(data: bytes | bytearray | memoryview) -> Provenance | None:
     return found
 
 
+def run_metadata_of(data: bytes, is_run_metadata: bool) -> RunMetadata:
+    """The message in wire bytes, or one that holds the step in those of a ``StepStats``.
+
+    Raises:
+        google.protobuf.message.DecodeError: protobuf cannot parse them.
+    """
+    message = RunMetadata()
+    (message if is_run_metadata else message.step_stats).ParseFromString(data)
+    return message
+
+
 def step_stats_of(data: bytes, is_run_metadata: bool) -> StepStats:
     """The step in whole wire bytes of either message."""
     return RunMetadata.FromString(data).step_stats if is_run_metadata else StepStats.FromString(data)
+
+
+def as_run_metadata(data: bytes) -> bytes:
+    """The wire bytes of a ``RunMetadata`` that holds nothing but the step in these of a ``StepStats``."""
+    tag = varint.encode(RunMetadata.STEP_STATS_FIELD_NUMBER << 3 | _BYTES)
+    return b"".join([tag, varint.encode(len(data)), data]) if data else b""
 
 
 def serialized_step(step_stats: Any) -> bytes:

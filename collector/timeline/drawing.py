@@ -17,11 +17,10 @@ from collector.runtime.extension import convert_extension
 from collector.stepstats.node_times import is_wall_time
 from collector.stepstats.wire import is_run_metadata, provenance_of, serialized_step
 from collector.text.wording import counted
+from collector.timeline.drawn_files import CHROME, DRAWN_FILES, DrawnFile, Write, drawn_file
 
 if TYPE_CHECKING:
     from collector.protos.run_metadata_pb2 import Provenance
-
-Write = Callable[[Any], object]
 
 _WINDOW_START, _WINDOW_END = "start", "end"
 _WHERE_LOST = {"early": _WINDOW_START}
@@ -122,8 +121,8 @@ def chrome_trace(step: Any, path: str | os.PathLike[str] | None = None, **option
     streams or host threads, with further lanes only where activities overlap. Arrows join calls and what they caused.
 
     Args:
-        step: a ``Session``, ``Recording``, ``RunMetadata`` or ``StepStats`` (TensorFlow's too), wire bytes of one of
-            these messages, or what ``collector.load`` returns.
+        step: a ``Session``, ``Step`` (``collector.load``), ``Recording``, ``RunMetadata`` or ``StepStats``
+            (TensorFlow's too), or wire bytes of one of these messages.
         path: the file to write, whole or not at all: ``.json`` or ``.pftrace``, either with ``.gz``; None for the JSON
             text.
         options: fields of `View`.
@@ -143,17 +142,19 @@ def chrome_trace(step: Any, path: str | os.PathLike[str] | None = None, **option
         pieces: list[str] = []
         write_trace(step, lambda piece: pieces.append(str(piece, "utf-8")), view)
         return "".join(pieces)
-    name = Path(path).name.lower()
-    if not name.removesuffix(".gz").endswith((".json", ".pftrace")):
-        raise UnknownFormatError(f"{path}: no trace has this suffix", "Use .json, .json.gz, .pftrace or .pftrace.gz")
+    drawn = drawn_file(Path(path).name)
+    if drawn is None:
+        *first, last = (suffix for each in DRAWN_FILES for suffix in each.suffixes)
+        raise UnknownFormatError(f"{path}: no trace has this suffix", f"Use {', '.join(first)} or {last}")
     with atomic_write(path) as file, packed(file, path) as stream:
-        return write_trace(step, stream.write, view, perfetto=name.removesuffix(".gz").endswith(".pftrace"))
+        return write_trace(step, stream.write, view, drawn)
 
 
-def write_trace(step: Any, write: Write, view: View, *, perfetto: bool = False) -> Drawn:
+def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) -> Drawn:
     """Draw ``step`` and hand the file's bytes, piece by piece, to ``write``.
 
-    A piece is bytes or a memoryview that is valid during the call. Arguments and errors are those of `chrome_trace`.
+    A piece is bytes or a memoryview that is valid during the call. ``drawn`` is what is drawn; the other arguments and
+    errors are those of `chrome_trace`.
     """
     data, whole = wire_of(step)
     provenance = provenance_of(data) if whole else None
@@ -173,11 +174,9 @@ def write_trace(step: Any, write: Write, view: View, *, perfetto: bool = False) 
     def describe(figures: dict[str, int]) -> str:
         return json.dumps(_other_data(Drawn(**figures), provenance), ensure_ascii=False)
 
-    if perfetto:
-        from collector.timeline.perfetto import deflated
-
-        write = deflated(write)
-    return Drawn(**draw(data, write, options, describe, is_run_metadata=whole, perfetto=perfetto))
+    if drawn.wrap is not None:
+        write = drawn.wrap(write)
+    return Drawn(**draw(data, write, options, describe, is_run_metadata=whole, writer=drawn.writer))
 
 
 def draw(
@@ -187,7 +186,8 @@ def draw(
     describe: Callable[[dict[str, int]], str],
     *,
     is_run_metadata: bool,
-    perfetto: bool,
+    writer: str = CHROME.writer,
+    base_ns: int | None = None,
 ) -> dict[str, int]:
     """Draw a serialized message with the extension; return the fields of `Drawn`.
 
@@ -197,7 +197,8 @@ def draw(
         options: what to draw.
         describe: makes the file's metadata, as JSON, of the fields of `Drawn`.
         is_run_metadata: which message it is.
-        perfetto: write Perfetto's packets, not JSON.
+        writer: the extension's name of what writes the file.
+        base_ns: wall time of the trace's time 0; None: the first start.
 
     Raises:
         collector.InvalidFileError: these bytes are no such message; with the place.
@@ -205,7 +206,13 @@ def draw(
     extension = convert_extension()
     try:
         figures: dict[str, int] = extension.write_trace(
-            data, write, is_run_metadata=is_run_metadata, perfetto=perfetto, describe=describe, **vars(options)
+            data,
+            write,
+            is_run_metadata=is_run_metadata,
+            writer=writer,
+            base_ns=base_ns,
+            describe=describe,
+            **vars(options),
         )
     except extension.WireError as error:
         what, position = error.args
@@ -223,6 +230,8 @@ def wire_of(step: Any) -> tuple[bytes | bytearray | memoryview, bool]:
         return step, is_run_metadata(step)
     if hasattr(step, "dev_stats"):
         return serialized_step(step), False
+    if hasattr(step, "wire"):
+        return cast("tuple[bytes, bool]", step.wire())
     if hasattr(step, "SerializeToString"):
         return cast(bytes, step.SerializeToString()), True
     if hasattr(step, "serialized"):

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from collector.errors import CollectorError, CollectorWarning, NotTracedError, OutputError, SessionActiveError
 from collector.files.atomic_files import check_writable, expanded
-from collector.formats.outputs import file_of_this_process, mark_as_written_here, output_of
+from collector.formats.output_paths import file_of_this_process, mark_as_written_here
+from collector.formats.registry import output_of
+from collector.formats.step import TracedStep
 from collector.options import KINDS, TraceOptions
 from collector.runtime.interpreters import check_main_interpreter
 from collector.runtime.uncompiled import uncompiled
@@ -27,10 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from collector.protos import RunMetadata, StepStats
-    from collector.recording.ledger import Ledger
     from collector.recording.recording import Recording
-    from collector.recording.table import Table
     from collector.sources import Source
 
     Function = TypeVar("Function", bound=Callable[..., Any])
@@ -151,7 +150,7 @@ def trace(
     return Session(options)(function)
 
 
-class Session:
+class Session(TracedStep):
     """Open while a step is traced, and afterwards holds what came out. Made by `trace`.
 
     A context manager and a decorator. It can be used again: every use begins anew, and the results are the last use's.
@@ -171,9 +170,10 @@ class Session:
         self._recording: Recording | None = None
         self._writable = True
 
-    def __repr__(self) -> str:
-        state = "open" if self._use else self.unavailable or repr(self._recording or "not used yet")
-        return f"<Session {self.options.path or 'in memory'}: {state}>"
+    def _state(self) -> str:
+        if self._use:
+            return "open"
+        return self.unavailable or (super()._state() if self._recording is not None else "not used yet")
 
     # What begins and ends a step is kept from torch.compile as a whole; these two cannot be, for then a Ctrl-C between
     # them and whoever calls them would go unnoticed.
@@ -279,61 +279,9 @@ class Session:
         return source is not None and bool(getattr(source, "is_idle", bool)())
 
     @property
-    def ledger(self) -> Ledger:
-        """What was seen, kept, lost, and why."""
-        return self.recording.ledger
-
-    @property
-    def kernels(self) -> Table:
-        """The kernels of the step: ``recording.kernels``."""
-        return self.recording.kernels
-
-    @property
-    def memcpys(self) -> Table:
-        """The copies of the step: ``recording.memcpys``."""
-        return self.recording.memcpys
-
-    @property
-    def memsets(self) -> Table:
-        """The memsets of the step: ``recording.memsets``."""
-        return self.recording.memsets
-
-    @functools.cached_property
-    def step_stats(self) -> StepStats:
-        """The step as TensorFlow's StepStats; see `collector.stepstats.from_recording`."""
-        return self.run_metadata.step_stats
-
-    @functools.cached_property
-    def run_metadata(self) -> RunMetadata:
-        """RunMetadata with the step's StepStats and the provenance."""
-        from collector.stepstats.from_recording import run_metadata
-
-        return run_metadata(self.recording, self.options.device_prefix)
-
-    def serialized(self) -> bytes:
-        """`run_metadata` in protobuf's wire format, as a ``.pb`` file holds it; quicker than by way of the message."""
-        from collector.stepstats.from_recording import serialized
-
-        if "run_metadata" in self.__dict__:  # the caller may have changed it
-            wire: bytes = self.run_metadata.SerializeToString(deterministic=True)
-            return wire
-        return serialized(self.recording, self.options.device_prefix)
-
-    def summary(self) -> str:
-        """The step as a table for a terminal, coloured if this process's standard output is one."""
-        from collector.recording.summary import summarize
-
-        return summarize(self.recording, unavailable=self.unavailable)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the step to ``path`` in the format of its suffix, whole or not at all; see `trace`.
-
-        Raises:
-            collector.UnknownFormatError: the suffix says no format.
-            collector.OutputError: the file cannot be written.
-        """
-        target = expanded(path)
-        output_of(target)(self, target)
+    def device_prefix(self) -> str:  # type: ignore[override]
+        """Put before the names of devices: ``/job:worker/replica:0/task:3``."""
+        return self.options.device_prefix
 
     def _check_path(self) -> None:
         path = self._find_path()
@@ -381,7 +329,6 @@ class Session:
 
     def _forget_results(self, unavailable: str | None = None) -> None:
         self.unavailable, self._recording, self._writable = unavailable, None, True
-        self.__dict__.pop("step_stats", None)
         self.__dict__.pop("run_metadata", None)
 
     def _start(self, use: session_slot.Use) -> None:

@@ -1,11 +1,10 @@
 // collector._convert: the converters, apart from everything that knows CUDA.
-#include "bindings/profile_bindings.h"
-
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,15 +13,15 @@
 #include <utility>
 #include <vector>
 
-#include "write/chrome_writer.h"
-#include "write/compatible_writer.h"
+#include "bindings/gil.h"
 #include "bindings/merge_bindings.h"
 #include "bindings/node_bindings.h"
-#include "write/perfetto_writer.h"
+#include "bindings/profile_bindings.h"
 #include "bindings/python_output.h"
-#include "stepstats/step_stats.h"
 #include "draw/step_teller.h"
-#include "bindings/gil.h"
+#include "stepstats/step_stats.h"
+#include "write/compatible_writer.h"
+#include "write/trace_writers.h"
 
 namespace py = pybind11;
 
@@ -126,10 +125,11 @@ std::function<bool(std::string_view)> Predicate(const py::object& function) {
   };
 }
 
-py::dict WriteTrace(const py::buffer& message, const py::function& write, bool is_run_metadata, bool perfetto,
-                    const py::object& keep_device, const py::object& keep_name, int64_t min_duration_ns,
-                    std::optional<int64_t> window_start_ns, std::optional<int64_t> window_end_ns,
-                    std::optional<uint64_t> max_slices, bool arrows, bool counters, const std::string& label,
+py::dict WriteTrace(const py::buffer& message, const py::function& write, bool is_run_metadata,
+                    const std::string& writer, const py::object& keep_device, const py::object& keep_name,
+                    int64_t min_duration_ns, std::optional<int64_t> window_start_ns,
+                    std::optional<int64_t> window_end_ns, std::optional<uint64_t> max_slices, bool arrows,
+                    bool counters, const std::string& label, std::optional<int64_t> base_ns,
                     const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks,
                     const py::function& describe) {
   const Bytes bytes(message);
@@ -143,26 +143,22 @@ py::dict WriteTrace(const py::buffer& message, const py::function& write, bool i
   options.arrows = arrows;
   options.counters = counters;
   options.process_label = label;
+  options.base_ns = base_ns;
   for (const auto& [name, details, wall_ns] : remarks) options.remarks.push_back({name, details, wall_ns});
 
   CallableOutput output(write);
-  ChromeWriter chrome(output);
-  PerfettoWriter packets(output);
+  const std::unique_ptr<TraceWriter> visitor = MakeTraceWriter(writer, output);
+  if (!visitor) throw py::value_error("no writer has this name");
   Summary summary;
   {
     const GilRelease no_gil;
-    TraceVisitor& visitor = perfetto ? static_cast<TraceVisitor&>(packets) : chrome;
-    summary = Tell(StepStats(bytes.view(), is_run_metadata), options, visitor);
+    summary = Tell(StepStats(bytes.view(), is_run_metadata), options, *visitor);
   }
   py::dict figures = ToDict(summary);
   const auto about = py::cast<std::string>(describe(figures));
   {
     const GilRelease no_gil;
-    if (perfetto) {
-      packets.AddMetadata("collector", about);
-    } else {
-      chrome.Finish(about);
-    }
+    visitor->Finish(about);
     output.Flush();
   }
   return figures;
@@ -195,15 +191,18 @@ PYBIND11_MODULE(_convert, module) {
       "compatible_maximums", &CompatibleMaximums, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
       py::arg("op_time"),
       "For each allocator (name, time in us, bytes, set of tensor names) where it held the most; None as above.");
-  module.def("write_trace", &WriteTrace, py::arg("message"), py::arg("write"), py::kw_only(),
-             py::arg("is_run_metadata"), py::arg("perfetto"), py::arg("keep_device"), py::arg("keep_name"),
-             py::arg("min_duration_ns"), py::arg("window_start_ns"), py::arg("window_end_ns"), py::arg("max_slices"),
-             py::arg("arrows"), py::arg("counters"), py::arg("label"), py::arg("remarks"), py::arg("describe"),
-             "Draw a message as Chrome JSON or a Perfetto trace; returns what was drawn and left out, by name.\n\n"
-             "`write` is called with the file's bytes, piece by piece, as memoryviews valid during the call; "
-             "`describe` once,\n"
-             "with the figures that are returned, for the JSON object about the whole file. Raises WireError(what, "
-             "position).");
+  module.def(
+      "write_trace", &WriteTrace, py::arg("message"), py::arg("write"), py::kw_only(), py::arg("is_run_metadata"),
+      py::arg("writer"), py::arg("keep_device"), py::arg("keep_name"), py::arg("min_duration_ns"),
+      py::arg("window_start_ns"), py::arg("window_end_ns"), py::arg("max_slices"), py::arg("arrows"),
+      py::arg("counters"), py::arg("label"), py::arg("base_ns"), py::arg("remarks"), py::arg("describe"),
+      "Draw a message by the writer of a name (see `trace_writers`); returns what was drawn and left out, by "
+      "name.\n\n"
+      "`write` is called with the file's bytes, piece by piece, as memoryviews valid during the call; "
+      "`describe` once,\n"
+      "with the figures that are returned, for the JSON object about the whole file. `base_ns` is the wall time of "
+      "time 0,\nNone: the first start. Raises WireError(what, position).");
+  module.def("trace_writers", &TraceWriterNames, "The names of the writers of drawn files.");
   BindMerge(module);
   BindNodes(module);
   collector::profile::BindProfile(module);

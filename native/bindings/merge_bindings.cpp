@@ -10,13 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "write/chrome_writer.h"
-#include "draw/merge_visitor.h"
-#include "write/perfetto_writer.h"
-#include "bindings/python_output.h"
-#include "stepstats/step_stats.h"
-#include "draw/step_teller.h"
 #include "bindings/gil.h"
+#include "bindings/python_output.h"
+#include "draw/merge_visitor.h"
+#include "draw/step_teller.h"
+#include "stepstats/step_stats.h"
+#include "write/trace_writers.h"
 
 namespace py = pybind11;
 
@@ -26,15 +25,11 @@ namespace {
 // A file that is being drawn, one step after the other.
 class MergedTrace {
  public:
-  MergedTrace(py::function write, bool perfetto, const std::vector<std::pair<std::string, std::string>>& owned_devices)
-      : output_(std::move(write)) {
-    if (perfetto) {
-      perfetto_ = std::make_unique<PerfettoWriter>(output_);
-    } else {
-      chrome_ = std::make_unique<ChromeWriter>(output_);
-    }
-    TraceVisitor& writer = perfetto ? static_cast<TraceVisitor&>(*perfetto_) : *chrome_;
-    merged_ = std::make_unique<MergeVisitor>(writer, TrackOrder(owned_devices));
+  MergedTrace(py::function write, const std::string& writer,
+              const std::vector<std::pair<std::string, std::string>>& owned_devices)
+      : output_(std::move(write)), writer_(MakeTraceWriter(writer, output_)) {
+    if (!writer_) throw py::value_error("no writer has this name");
+    merged_ = std::make_unique<MergeVisitor>(*writer_, TrackOrder(owned_devices));
   }
 
   // Nodes drawn and nodes without a possible time.
@@ -67,18 +62,13 @@ class MergedTrace {
   void Finish(const std::string& metadata) {
     const GilRelease no_gil;
     merged_->Finish();
-    if (perfetto_) {
-      perfetto_->AddMetadata("collector", metadata);
-    } else {
-      chrome_->Finish(metadata);
-    }
+    writer_->Finish(metadata);
     output_.Flush();
   }
 
  private:
   CallableOutput output_;
-  std::unique_ptr<PerfettoWriter> perfetto_;
-  std::unique_ptr<ChromeWriter> chrome_;
+  std::unique_ptr<TraceWriter> writer_;
   std::unique_ptr<MergeVisitor> merged_;
   bool added_ = false;
 };
@@ -113,8 +103,8 @@ void BindMerge(py::module_& module) {
   module.def("devices", &DeviceNames, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
              "The names of a message's devices as bytes, in its order.");
   py::class_<MergedTrace>(module, "MergedTrace", "A trace file of several steps, drawn one after the other.")
-      .def(py::init<py::function, bool, const std::vector<std::pair<std::string, std::string>>&>(), py::arg("write"),
-           py::kw_only(), py::arg("perfetto"), py::arg("owned_devices"),
+      .def(py::init<py::function, const std::string&, const std::vector<std::pair<std::string, std::string>>&>(),
+           py::arg("write"), py::kw_only(), py::arg("writer"), py::arg("owned_devices"),
            "`write` is called with the file's bytes, piece by piece, as memoryviews valid during the call.\n\n"
            "`owned_devices` are the owner (str) and the device (bytes) of all that will be added: they say the order.")
       .def("add", &MergedTrace::Add, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"), py::arg("owner"),

@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
-#include "stepstats/node_encoder.h"
 #include "bindings/gil.h"
+#include "stepstats/labelled_activities.h"
+#include "stepstats/node_encoder.h"
+#include "stepstats/whole_message.h"
 
 namespace py = pybind11;
 
@@ -52,6 +55,59 @@ py::bytes EncodeNodes(const std::vector<GivenColumn>& given, const Int64s& rows)
   return py::reinterpret_steal<py::bytes>(bytes);
 }
 
+// Field number, kind, place of its message; by message.
+using GivenSchema = std::vector<std::vector<std::tuple<uint32_t, uint8_t, uint32_t>>>;
+
+std::optional<std::vector<uint64_t>> CountWhole(const py::bytes& message, const GivenSchema& given, uint32_t root) {
+  std::vector<MessageSchema> schemas(given.size());
+  for (size_t at = 0; at < given.size(); ++at) {
+    for (const auto& [number, kind, place] : given[at]) {
+      if (kind > static_cast<uint8_t>(FieldKind::kMessage) || place >= given.size())
+        throw py::index_error("a kind or message that is not there");
+      schemas[at].Add(number, {static_cast<FieldKind>(kind), place});
+    }
+  }
+  if (root >= schemas.size()) throw py::index_error("a message that is not there");
+  const std::string_view bytes(message);
+  const GilRelease no_gil;
+  return CountIfWhole(bytes, schemas, root);
+}
+
+py::str ShownText(std::string_view text) {
+  PyObject* const shown = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+  if (shown == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(shown);
+}
+
+py::dict LabelledColumns(const py::bytes& message, bool is_run_metadata) {
+  const std::string_view bytes(message);
+  const LabelledActivities found = [&] {
+    const GilRelease no_gil;
+    return ReadLabelledActivities(StepStats(bytes, is_run_metadata));
+  }();
+  py::dict answer;
+  const std::vector<std::string_view> names = LabelledColumnNames();
+  for (size_t at = 0; at < names.size(); ++at) {
+    const std::vector<int64_t>& values = found.columns[at];
+    answer[py::str(names[at].data(), names[at].size())] =
+        Int64s(static_cast<py::ssize_t>(values.size()), values.data());
+  }
+  py::list texts;
+  for (uint32_t number = 0; number < found.texts.size(); ++number) texts.append(ShownText(found.texts[number]));
+  py::list devices;
+  for (const auto& device : found.devices) {
+    devices.append(py::make_tuple(ShownText(device.name), ShownText(device.parts.unit), ShownText(device.parts.stream),
+                                  device.parts.on_gpu, device.parts.process_kind != ProcessKind::kOther));
+  }
+  py::dict threads;
+  for (const ThreadName& thread : found.thread_names) threads[py::int_(thread.id)] = ShownText(thread.name);
+  answer["thread_names"] = threads;
+  answer["texts"] = texts;
+  answer["devices"] = devices;
+  answer["untimed"] = found.num_untimed;
+  return answer;
+}
+
 }  // namespace
 
 void BindNodes(py::module_& module) {
@@ -59,6 +115,16 @@ void BindNodes(py::module_& module) {
              "The wire bytes of DeviceStepStats.node_stats with a node for each of `rows`.\n\n"
              "Columns are (field number, int64 values, None) or (field number, places in texts, texts), in the order "
              "of the field numbers.\nRaises IndexError for a row or place that is not there.");
+  module.def(
+      "count_whole", &CountWhole, py::arg("message"), py::arg("schema"), py::arg("root"),
+      "How often each message of `schema` occurs in a message that protobuf parses; None where protobuf may not.\n"
+      "\nA message of the schema is a list of (field number, kind, place of its message); kinds are 1 varint, 2 and "
+      "3 numbers\nof 32 and 64 bits, 4 text, 5 bytes, 6 a message.");
+  module.def("labelled_columns", &LabelledColumns, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
+             "What names and labels of nodes say, as int64 columns by name, with `texts`, `thread_names`, `devices` as "
+             "(name, unit,\nstream, whether a GPU did it, whether it is a host's or a GPU's) and the number of "
+             "`untimed` nodes.\n\n"
+             "A text is its place in `texts`; what a node does not say is -1. Raises WireError(what, position).");
 }
 
 }  // namespace collector::convert

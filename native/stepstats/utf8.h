@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <string_view>
 
 namespace collector::convert {
 
@@ -20,6 +22,27 @@ inline size_t DecodeUtf8(const unsigned char* from, size_t available, uint32_t& 
   constexpr std::array<uint32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
   const bool surrogate = code_point >= 0xD800 && code_point < 0xE000;
   return code_point < kSmallest[length] || code_point > 0x10FFFF || surrogate ? 0 : length;
+}
+
+// Whether all of a text is UTF-8.
+inline bool IsUtf8(std::string_view text) {
+  const auto* next = reinterpret_cast<const unsigned char*>(text.data());
+  size_t left = text.size();
+  while (left > 0) {
+    uint64_t eight = 0;
+    if (left >= sizeof(eight)) std::memcpy(&eight, next, sizeof(eight));
+    if (left >= sizeof(eight) && (eight & 0x8080808080808080u) == 0) {
+      next += sizeof(eight);
+      left -= sizeof(eight);
+      continue;
+    }
+    uint32_t code_point;
+    const size_t length = *next < 0x80 ? 1 : DecodeUtf8(next, left, code_point);
+    if (length == 0) return false;
+    next += length;
+    left -= length;
+  }
+  return true;
 }
 
 // How many bytes at `from`, where DecodeUtf8 finds no sequence, are shown as one U+FFFD: as far as they could have

@@ -9,13 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "draw/events.h"
 #include "write/fragment.h"
 #include "write/output.h"
+#include "write/trace_writer.h"
 
 namespace collector::convert {
 
-class ChromeWriter : public TraceVisitor {
+class ChromeWriter : public TraceWriter {
  public:
   explicit ChromeWriter(Output& output) : output_(output) {}
 
@@ -30,7 +30,7 @@ class ChromeWriter : public TraceVisitor {
   void End(const Summary&) override {}
 
   // Ends the file. `other_data` is a JSON object about the whole of it.
-  void Finish(std::string_view other_data);
+  void Finish(std::string_view other_data) override;
 
  private:
   void NextEvent();

@@ -15,13 +15,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "draw/events.h"
 #include "stepstats/name_table.h"
 #include "write/output.h"
+#include "write/trace_writer.h"
 
 namespace collector::convert {
 
-class PerfettoWriter : public TraceVisitor {
+class PerfettoWriter : public TraceWriter {
  public:
   explicit PerfettoWriter(Output& output) : output_(output) {}
 
@@ -37,6 +37,7 @@ class PerfettoWriter : public TraceVisitor {
 
   // A named text about the whole file; Perfetto lists it in its table `metadata` as cr-NAME.
   void AddMetadata(std::string_view name, std::string_view text);
+  void Finish(std::string_view about) override { AddMetadata("collector", about); }
 
  private:
   // Texts of one kind that this sequence of packets refers to by number, from 1 on.

@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.errors import InvalidFileError
-from collector.formats.loading import _FOREIGN, load
-from collector.formats.outputs import output_of
+from collector.formats.foreign_files import FOREIGN
+from collector.formats.loading import load
+from collector.formats.registry import output_of
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
 from collector.recording.ledger import Ledger
 from collector.stepstats.from_recording import run_metadata
@@ -112,7 +113,7 @@ def test_an_empty_message_file_is_an_empty_step(write):
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 @pytest.mark.parametrize("num_bytes", [100, 1 << 16, 1 << 17])
-@pytest.mark.parametrize(("magic", "what"), _FOREIGN.items(), ids=_FOREIGN.values())
+@pytest.mark.parametrize(("magic", "what"), FOREIGN.items(), ids=FOREIGN.values())
 def test_a_foreign_file_of_any_size_is_named(write, magic, what, num_bytes, pack):
     with pytest.raises(InvalidFileError) as caught:
         load(write("step.pb", pack(magic + bytes(num_bytes - len(magic)))))
@@ -412,7 +413,7 @@ def test_a_loaded_trace_shows_itself_in_one_line(write):
     trace = load(path)
     num_nodes = sum(len(device.node_stats) for device in trace.step_stats.dev_stats)
     assert num_nodes >= 1000
-    assert repr(trace) == f"<LoadedTrace {str(path)!r}: StepStats, 1 device, {num_nodes:,} nodes>"
+    assert repr(trace) == f"<Step {str(path)!r}: StepStats, 1 device, {num_nodes:,} nodes>"
     cut = load(write("cut.pb", path.read_bytes()[:-5]))
     assert repr(cut).endswith("nodes, not all of it could be read>")
     assert "\n" not in repr(load(write("a\nb.pb", step(1).SerializeToString())))

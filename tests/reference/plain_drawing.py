@@ -97,10 +97,12 @@ def draw(
     describe: Callable[[dict[str, int]], str],
     *,
     is_run_metadata: bool,
-    perfetto: bool,
+    writer: str = "chrome",
+    base_ns: int | None = None,
 ) -> dict[str, int]:
-    """See `collector.timeline.drawing.draw`; Perfetto's packets it does not write."""
-    assert not perfetto
+    """See `collector.timeline.drawing.draw`; it writes Chrome traces alone, from the first start on."""
+    assert writer == "chrome"
+    assert base_ns is None
     message = _readable(data, is_run_metadata)
     drawing = _Drawing(message.step_stats if is_run_metadata else message, options)
     first = True

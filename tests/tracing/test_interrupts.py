@@ -27,7 +27,7 @@ OURS = frozenset(
     for name in (
         "tracing/annotate.py",
         "files/atomic_files.py",
-        "formats/outputs.py",
+        "formats/output_paths.py",
         "tracing/session_slot.py",
         "tracing/session.py",
         "sources/native.py",

@@ -776,7 +776,7 @@ def test_a_process_that_meets_a_file_of_another_one_of_the_run_leaves_it(source,
 def test_a_file_of_an_earlier_run_is_replaced(source, tmp_path, monkeypatch):
     path = tmp_path / "t.pb"
     traced(source, path)
-    monkeypatch.setattr("collector.formats.outputs._STARTED_NS", time.time_ns() + 1_000_000_000)
+    monkeypatch.setattr("collector.formats.output_paths._STARTED_NS", time.time_ns() + 1_000_000_000)
     monkeypatch.setattr(os, "getpid", lambda: 1)
     assert traced(source, path).path == path
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError
-from collector.formats.outputs import output_of
+from collector.formats.registry import output_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ def safe_name(nodeid: str) -> str:
 
 
 class TestTrace:
-    """All that was recorded of one test, as one trace; fits what `collector.formats.outputs` writes."""
+    """All that was recorded of one test, as one trace; fits what `collector.formats.registry` writes."""
 
     __test__ = False
 
@@ -46,7 +46,7 @@ class TestTrace:
         self._recordings = recordings
 
     @property
-    def recording(self) -> Recording:
+    def recorded(self) -> Recording:
         """The longest of them."""
         return max(self._recordings, key=lambda recording: len(recording.kernels))
 

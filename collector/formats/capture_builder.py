@@ -1,0 +1,201 @@
+"""Recordings made of what files of others hold: rows collected kind by kind, names, and which op launched what."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.recording.annotation_details import Details
+from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND, DRIVER_DOMAIN, RUNTIME_DOMAIN
+from collector.recording.recording import Recording
+from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from collector.recording.capture import Capture
+
+    Numbers = npt.NDArray[np.int64]
+
+_API = re.compile(r"cu(?:[A-Z]|da[A-Z])")
+_LARGEST_U32 = (1 << 32) - 1
+
+
+def is_api_name(name: str) -> bool:
+    """Whether a host's row is called like a function of CUDA's driver or runtime."""
+    return _API.match(name) is not None
+
+
+class CaptureBuilder:
+    """The columns of one step, as a file states them; what it does not state is 0.
+
+    Times are wall time, or count from whatever the file's times count from.
+    """
+
+    def __init__(self) -> None:
+        self._tables: dict[str, list[dict[str, npt.NDArray[Any]]]] = defaultdict(list)
+        self._strings: dict[str, int] = {}
+        self._details: dict[str, int] = {}
+        self._ops: list[tuple[Numbers, Sequence[str], Numbers]] = []
+        self.without_columns = 0
+        """How many nodes or events of the file no table holds."""
+
+    def name_ids(self, names: Sequence[str]) -> Numbers:
+        """The places of names among the recording's strings."""
+        return np.array([self._strings.setdefault(name, len(self._strings)) for name in names], np.int64)
+
+    def op_details(self, ops: Sequence[str]) -> Numbers:
+        """``details_id`` of annotations whose types of op these are; 0 for ``""``."""
+        return np.array([self._details.setdefault(op, len(self._details) + 1) if op else 0 for op in ops], np.int64)
+
+    def add(self, table: str, **columns: Numbers) -> None:
+        """Add rows; all columns are equally long, and a number that a column cannot hold becomes 0."""
+        rows = len(columns["start_ns"])
+        if not rows:
+            return
+        held: dict[str, npt.NDArray[Any]] = {}
+        for name, dtype in SCHEMA[table].items():
+            values = columns.get(name)
+            if values is None:
+                held[name] = np.zeros(rows, dtype)
+                continue
+            limits = np.iinfo(dtype)
+            fits = (values >= max(limits.min, -(1 << 63))) & (values <= min(limits.max, (1 << 63) - 1))
+            held[name] = np.where(fits, values, 0).astype(dtype)
+        self._tables[table].append(held)
+
+    def add_api_calls(self, names: Sequence[str], name_index: Numbers, **columns: Numbers) -> None:
+        """Add calls; call ``n`` is of the function ``names[name_index[n]]``."""
+        domains = np.array([RUNTIME_DOMAIN if name.startswith("cuda") else DRIVER_DOMAIN for name in names], np.int64)
+        ids = self.name_ids(names)
+        self.add("api_calls", name_id=ids[name_index], domain=domains[name_index], **columns)
+
+    def launched_under(self, correlation_ids: Numbers, ops: Sequence[str], op_index: Numbers) -> None:
+        """Say which op GPU work was launched under: that of ``correlation_ids[n]`` under ``ops[op_index[n]]``."""
+        self._ops.append((correlation_ids, ops, op_index))
+
+    def unused_correlation_ids(self, count: int) -> Numbers:
+        """Numbers for GPU work that has an op, of which the file states no correlation id."""
+        return _LARGEST_U32 - np.arange(count, dtype=np.int64) - 1
+
+    def recording(self, counters: Mapping[str, int], environment: Mapping[str, Any]) -> Recording:
+        """The recording of all rows; `without_columns` is a figure of its ledger."""
+        tables = {name: self._joined(name) for name in SCHEMA}
+        first_ns, last_ns = _bounds(tables)
+        # A recording's times are positive; the clock says what wall time they are.
+        shift_ns = 1 - first_ns if first_ns <= 0 else 0
+        for columns in tables.values():
+            for name in ("start_ns", "end_ns"):
+                if shift_ns and name in columns:
+                    columns[name] = columns[name] + shift_ns
+        self._link_ops(tables, first_ns + shift_ns)
+        capture: Capture = {
+            "tables": tables,
+            "strings": list(self._strings),
+            "counters": {**counters, **self._own_counters()},
+            "clock": {
+                "cupti_start_ns": first_ns + shift_ns,
+                "cupti_stop_ns": last_ns + shift_ns,
+                "wall_start_ns": first_ns,
+                "wall_stop_ns": last_ns,
+                "uncertainty_ns": 0,
+            },
+            "environment": dict(environment),
+            "details": [Details(op=op) for op in self._details],
+        }
+        return Recording.from_capture(capture)
+
+    def _own_counters(self) -> dict[str, int]:
+        return {"nodes_without_columns": self.without_columns} if self.without_columns else {}
+
+    def _joined(self, table: str) -> dict[str, npt.NDArray[Any]]:
+        parts = self._tables.get(table)
+        if not parts:
+            return {name: np.zeros(0, dtype) for name, dtype in SCHEMA[table].items()}
+        return {name: np.concatenate([part[name] for part in parts]) for name in SCHEMA[table]}
+
+    def _link_ops(self, tables: dict[str, dict[str, npt.NDArray[Any]]], start_ns: int) -> None:
+        """Give annotations their external ids, and launches the annotation of their op's name that was open then.
+
+        An op that is named but has no row of its own gets one without length where the step begins.
+        """
+        annotations = tables["annotations"]
+        annotations["external_id"] = np.arange(1, len(annotations["start_ns"]) + 1, dtype=np.uint64)
+        strings = list(self._strings)
+        by_spelling: dict[str, list[int]] = defaultdict(list)
+        for name_id in np.unique(annotations["name_id"]).tolist():
+            by_spelling[_spelling(strings[name_id])].append(name_id)
+        order = np.lexsort((annotations["start_ns"], annotations["name_id"]))
+        sorted_names = annotations["name_id"][order]
+        launched = _launch_times(tables)
+        external: list[tuple[Numbers, Numbers]] = []
+        missing: dict[str, int] = {}
+        for correlation_ids, ops, op_index in self._ops:
+            times = _look_up(correlation_ids, *launched)
+            by_op = np.argsort(op_index, kind="stable")
+            ends = np.searchsorted(op_index[by_op], np.arange(len(ops) + 1))
+            for place, op in enumerate(ops):
+                rows = by_op[ends[place] : ends[place + 1]]
+                if not len(rows):
+                    continue
+                ids = np.zeros(len(rows), np.int64)
+                for name_id in by_spelling.get(_spelling(op), ()):
+                    own = order[slice(*np.searchsorted(sorted_names, [name_id, name_id + 1]))]
+                    ids = np.where(ids, ids, _open_at(times[rows], annotations, own))
+                if not ids.all():
+                    ids[ids == 0] = missing.setdefault(op, len(annotations["start_ns"]) + len(missing) + 1)
+                external.append((correlation_ids[rows], ids))
+        if missing:
+            added = {name: np.zeros(len(missing), dtype) for name, dtype in SCHEMA["annotations"].items()}
+            added["start_ns"][:] = added["end_ns"][:] = start_ns
+            added["name_id"][:] = self.name_ids(list(missing))
+            added["external_id"][:] = list(missing.values())
+            tables["annotations"] = {name: np.concatenate([annotations[name], added[name]]) for name in added}
+        if external:
+            launches, owners = (np.concatenate(each) for each in zip(*external, strict=True))
+            tables["external_correlations"] = {
+                "correlation_id": launches.astype(np.uint32),
+                "external_id": owners.astype(np.uint64),
+                "external_kind": np.full(len(launches), ANNOTATION_EXTERNAL_KIND, np.uint8),
+            }
+
+
+def _spelling(name: str) -> str:
+    """A name without colons, which an op in ``op:kernel`` cannot have."""
+    return re.sub(r":+", ".", name)
+
+
+def _bounds(tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> tuple[int, int]:
+    filled = [columns for columns in tables.values() if len(columns.get("start_ns", ()))]
+    first = min((int(columns["start_ns"].min()) for columns in filled), default=0)
+    return first, max((int(columns.get("end_ns", columns["start_ns"]).max()) for columns in filled), default=0)
+
+
+def _launch_times(tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> tuple[Numbers, Numbers]:
+    """Correlation ids in order, and the start of the first call of each, or of its work where there is no call."""
+    calls = tables["api_calls"]
+    work = [tables[name] for name in ACTIVITY_TABLES]
+    ids = np.concatenate([calls["correlation_id"], *(columns["correlation_id"] for columns in work)]).astype(np.int64)
+    starts = np.concatenate([calls["start_ns"], *(columns["start_ns"] for columns in work)])
+    is_work = np.arange(len(ids)) >= len(calls["correlation_id"])
+    order = np.lexsort((starts, is_work, ids))
+    found, first = np.unique(ids[order], return_index=True)
+    return found, starts[order][first]
+
+
+def _look_up(wanted: Numbers, keys: Numbers, values: Numbers) -> Numbers:
+    at = np.searchsorted(keys, wanted)
+    return values[np.minimum(at, max(len(keys) - 1, 0))] if len(keys) else np.zeros(len(wanted), np.int64)
+
+
+def _open_at(times: Numbers, annotations: Mapping[str, npt.NDArray[Any]], rows: Numbers) -> Numbers:
+    """``external_id`` of the one of these annotations, in order of their starts, that began last and was open then."""
+    starts, ends = annotations["start_ns"][rows], annotations["end_ns"][rows]
+    at = np.searchsorted(starts, times, side="right") - 1
+    is_open = (at >= 0) & (ends[np.maximum(at, 0)] >= times)
+    return np.where(is_open, rows[np.maximum(at, 0)] + 1, 0)

@@ -1,0 +1,96 @@
+"""What a format of files is to the registry; see `collector.formats.registry`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from collector.files.unpacking import MAX_BYTES
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from collector.formats.file_content import FileContent
+    from collector.formats.step import Step
+    from collector.protos import RunMetadata, StepStats
+    from collector.recording.recording import Recording
+    from collector.timeline.drawn_files import DrawnFile
+
+
+class Writable(Protocol):
+    """What a format may ask of a step that it writes."""
+
+    @property
+    def recorded(self) -> Recording | None:
+        """The recording, where the step is made of one; None where its StepStats are the truth."""
+        ...
+
+    @property
+    def run_metadata(self) -> RunMetadata:
+        """The same as StepStats with its provenance."""
+        ...
+
+    def serialized(self) -> bytes:
+        """``run_metadata`` in protobuf's wire format."""
+        ...
+
+
+class StepsWriter(Protocol):
+    """Writes several steps into one file, one after the other."""
+
+    def add(self, step: StepStats, *, number: int, shift_ns: int, owner: str, together: bool) -> tuple[int, int]:
+        """Add a step; see `collector.formats.xspace.XSpaceWriter.add`."""
+        ...
+
+    def warn(self, warning: str) -> None:
+        """Something that the file should say."""
+        ...
+
+    def write(self, file: BinaryIO, about: str) -> None:
+        """Write all of it; `about` is what the file says of itself."""
+        ...
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of files."""
+
+    name: str
+    """What one file is: "a recording" without its article. `Step.kind`, unless the reader is more precise."""
+    family: str
+    """What several are, together with formats that people take for the same: Chrome traces."""
+    suffixes: tuple[str, ...] = ()
+    """In lower case; those that it is written under."""
+    origin: str = ""
+    """Whose files are read: TensorFlow."""
+    use: str = ""
+    """What a written file is for: XProf and TensorBoard."""
+    begins: Callable[[bytes], bool] | None = None
+    """Whether these first bytes, unpacked, may be those of such a file; None for the one format that has no signature,
+    which takes every file that no other does."""
+    sniff: Callable[[FileContent], bool] | None = None
+    """Whether a file that begins so is such a file; None: every one is."""
+    read: Callable[[FileContent], Step] | None = None
+    """The step in such a file. Raises `collector.InvalidFileError` where nothing in it can be read."""
+    check_head: Callable[[bytes], str] | None = None
+    """Why a large file with these first bytes is refused; ``""`` where it is not."""
+    max_bytes: int = MAX_BYTES
+    """The largest file that is read."""
+    limit: str = f"{MAX_BYTES >> 30} GiB"
+    """`max_bytes` in words, with their reason."""
+    empty_is_a_step: bool = False
+    """Whether a file without a byte is a step in which nothing happened."""
+    write: Callable[[Writable, Path], None] | None = None
+    """Writes a step, whole or not at all."""
+    drawn: DrawnFile | None = None
+    """How it is drawn, slice by slice."""
+    steps_writer: Callable[[int], AbstractContextManager[StepsWriter]] | None = None
+    """Opens what writes several steps to one file; the argument is the wall time of the first start, ns."""
+
+    @property
+    def takes_many_steps(self) -> bool:
+        """Whether several steps can be written to one file."""
+        return self.drawn is not None or self.steps_writer is not None

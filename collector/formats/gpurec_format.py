@@ -1,0 +1,48 @@
+"""Recordings in files (``.gpurec``): all that a session recorded, column by column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collector.errors import UnknownFormatError
+from collector.formats.file_format import Format, Writable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from collector.formats.file_content import FileContent
+    from collector.formats.step import Step
+
+_ZIP = b"PK\x03\x04"
+
+
+def _read(content: FileContent) -> Step:
+    import io
+    import zipfile
+
+    from collector.formats.step import RecordingSource, Step
+    from collector.recording.gpurec import load_recording
+
+    recording = load_recording(content.name, content.data)
+    is_cut = recording.ledger.tables_cut_off and not zipfile.is_zipfile(io.BytesIO(content.data))
+    cut_at = len(content.data) if is_cut else None
+    return Step(RecordingSource(recording), kind=FORMAT.name, path=content.name, cut_at=cut_at)
+
+
+def _write(step: Writable, path: Path) -> None:
+    from collector.recording.gpurec import save_recording
+
+    if step.recorded is None:
+        raise UnknownFormatError(f"{path}: a recording cannot be made again from StepStats")
+    save_recording(step.recorded, path)
+
+
+FORMAT = Format(
+    name="recording",
+    family="recordings",
+    suffixes=(".gpurec",),
+    use="the recording itself",
+    begins=lambda head: head.startswith(_ZIP),
+    read=_read,
+    write=_write,
+)

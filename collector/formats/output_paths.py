@@ -1,0 +1,80 @@
+"""The file that one process of many writes: of each rank or process its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from typing import TYPE_CHECKING
+
+from collector.formats.registry import suffix_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_RANK = re.compile(r"(?<![a-z])(?:rank|worker|process|proc|task|gpu|r)[-_.=]?0*(\d+)(?!\d)", re.IGNORECASE)
+_STARTED_NS = time.time_ns()
+"""The approximate time at which this process, or the one it was forked from, began."""
+
+
+def file_of_this_process(path: Path, rank: int | None) -> tuple[Path, str]:
+    """Return the path that this process writes instead of ``path``, and the reason; ``""`` where it is ``path`` itself.
+
+    Of many ranks each has a file of its own, ``step.rank3.json``, unless ``path`` says the rank already. Where no rank
+    is known, a file that another process of this run has written is left alone, and the process id goes into the name.
+
+    Args:
+        path: what the program asked for.
+        rank: of this process, None: that which torchrun's environment says.
+    """
+    world_size = _number("WORLD_SIZE")
+    rank = _number("RANK") if rank is None else rank
+    if world_size is not None and world_size > 1 and rank is not None:
+        if _names_rank(path, rank):
+            return path, ""
+        own = _with_word(path, f"rank{rank}")
+        return own, f"this is rank {rank} of {world_size}: it writes {own}, as {path} is every rank's"
+    if _is_of_another_process(path):
+        own = _with_word(path, f"pid{os.getpid()}")
+        return own, f"{path} was written by another process of this run: this one writes {own}"
+    return path, ""
+
+
+def mark_as_written_here(path: Path) -> None:
+    """Let other processes of this run see that this one wrote ``path``; not every file system can say so."""
+    with contextlib.suppress(OSError):
+        os.setxattr(path, _WRITER, str(os.getpid()).encode())
+
+
+_WRITER = "user.collector.writer"
+
+
+def _is_of_another_process(path: Path) -> bool:
+    try:
+        writer = int(os.getxattr(path, _WRITER))
+        return writer != os.getpid() and path.stat().st_mtime_ns >= _STARTED_NS
+    except (OSError, ValueError):
+        return False
+
+
+def _names_rank(path: Path, rank: int) -> bool:
+    if any(int(number) == rank for part in path.parts for number in _RANK.findall(part)):
+        return True
+    numbers = re.findall(r"\d+", path.name.removesuffix(_suffix_of(path)))
+    return bool(numbers) and int(numbers[-1]) == rank
+
+
+def _with_word(path: Path, word: str) -> Path:
+    suffix = _suffix_of(path)
+    return path.with_name(f"{path.name.removesuffix(suffix)}.{word}{suffix}")
+
+
+def _suffix_of(path: Path) -> str:
+    """The suffix that selects the format, as ``path`` spells it; of a journal, whose name is free, the last one."""
+    return path.name[-len(suffix) :] if (suffix := suffix_of(path.name)) else path.suffix
+
+
+def _number(variable: str) -> int | None:
+    text = os.environ.get(variable, "")
+    return int(text) if text.isdecimal() else None

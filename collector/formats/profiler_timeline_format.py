@@ -1,0 +1,41 @@
+"""Chrome traces of PyTorch's profiler (Kineto), and of any other program; see `collector.formats.profiler_timeline`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collector.formats.file_content import begins_as_json
+from collector.formats.file_format import Format
+
+if TYPE_CHECKING:
+    from collector.formats.file_content import FileContent
+    from collector.formats.step import Step
+
+
+def read(content: FileContent) -> Step:
+    """The step that a profiler's trace shows.
+
+    Raises:
+        collector.InvalidFileError: nothing in it can be read.
+    """
+    from collector.formats.chrome_step import chrome_step
+    from collector.formats.profiler_timeline import to_step_stats
+    from collector.protos import RunMetadata
+
+    found = content.chrome_events
+    metadata = RunMetadata(step_stats=to_step_stats(found))
+    step = chrome_step(content, FORMAT.name, metadata)
+    if not metadata.step_stats.dev_stats and found.events:
+        raise content.error("JSON with a list in which nothing is an event with a time")
+    return step
+
+
+FORMAT = Format(
+    name="Chrome trace",
+    family="Chrome traces",
+    suffixes=(".json", ".json.gz"),
+    origin="PyTorch",
+    begins=begins_as_json,
+    sniff=lambda content: content.is_json,
+    read=read,
+)

@@ -1,0 +1,336 @@
+"""One traced step, whatever holds it: columns of a recording, or StepStats of a file.
+
+>>> import collector
+>>> step = collector.load("step.pb")  # doctest: +SKIP
+>>> step.recording, step.step_stats, step.ledger  # doctest: +SKIP
+
+Each form is made of the other when it is asked for, and then kept.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from collector.runtime.later_modules import later_function
+from collector.text.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from collector.protos import Provenance, RunMetadata, StepStats
+    from collector.recording.ledger import Ledger
+    from collector.recording.recording import Recording
+    from collector.recording.table import Table
+
+
+class TracedStep:
+    """What a step offers, be it a `Step` that was loaded or a `collector.Session` that has ended."""
+
+    device_prefix = ""
+    """Put before the names of devices: ``/job:worker/replica:0/task:3``."""
+    unavailable: str | None = None
+    """Why nothing was traced; None where something was."""
+    path: Path | None
+    """The step's file; None where it has none."""
+
+    def __repr__(self) -> str:
+        """One line; the step itself may have millions."""
+        place = "in memory" if self.path is None else repr(os.fspath(self.path))
+        return f"<{type(self).__name__} {place}: {self._state()}>"
+
+    def _state(self) -> str:
+        """What `__repr__` says of the step."""
+        return f"recording, {rows_of(self.recording)}"
+
+    @property
+    def recording(self) -> Recording:
+        """What was recorded, as columns."""
+        raise NotImplementedError
+
+    @property
+    def recorded(self) -> Recording | None:
+        """The recording, where the step is made of one; None where its StepStats are the truth."""
+        return None if "run_metadata" in self.__dict__ else self.recording  # the caller may have changed these
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was seen, kept, lost, and why."""
+        return self.recording.ledger
+
+    @property
+    def kernels(self) -> Table:
+        """The kernels of the step: ``recording.kernels``."""
+        return self.recording.kernels
+
+    @property
+    def memcpys(self) -> Table:
+        """The copies of the step: ``recording.memcpys``."""
+        return self.recording.memcpys
+
+    @property
+    def memsets(self) -> Table:
+        """The memsets of the step: ``recording.memsets``."""
+        return self.recording.memsets
+
+    @cached_property
+    def run_metadata(self) -> RunMetadata:
+        """RunMetadata with the step's StepStats and the provenance."""
+        from collector.stepstats.from_recording import run_metadata
+
+        return run_metadata(self.recording, self.device_prefix)
+
+    @property
+    def step_stats(self) -> StepStats:
+        """The step as TensorFlow's StepStats; see `collector.stepstats.from_recording`."""
+        return self.run_metadata.step_stats
+
+    def serialized(self) -> bytes:
+        """`run_metadata` in protobuf's wire format, as a ``.pb`` file holds it; quicker than by way of the message."""
+        if "run_metadata" in self.__dict__:  # the caller may have changed it
+            return self.run_metadata.SerializeToString(deterministic=True)
+        from collector.stepstats.from_recording import serialized
+
+        return serialized(self.recording, self.device_prefix)
+
+    def wire(self) -> tuple[bytes, bool]:
+        """The bytes of a StepStats or RunMetadata, and whether they are those of a RunMetadata."""
+        return self.serialized(), True
+
+    def summary(self) -> str:
+        """The step as a table for a terminal, coloured if this process's standard output is one."""
+        from collector.recording.summary import summarize
+
+        return summarize(self.recording, unavailable=self.unavailable)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the step to ``path`` in the format of its suffix, whole or not at all; see `collector.trace`.
+
+        Raises:
+            collector.UnknownFormatError: the suffix says no format.
+            collector.OutputError: the file cannot be written.
+        """
+        later_function("save_in_format")(self, path)
+
+
+class StepSource:
+    """What a step is made of, as it was read: it makes columns and messages when they are asked for."""
+
+    is_recording = False
+    """Whether columns are the truth, of which StepStats are made."""
+
+    def recording(self) -> Recording:
+        """The step as columns."""
+        raise NotImplementedError
+
+    def run_metadata(self) -> RunMetadata:
+        """The step as a message that may be changed."""
+        raise NotImplementedError
+
+    def wire(self) -> tuple[bytes, bool] | None:
+        """The bytes of a message, and whether it is a RunMetadata; None where they are made of `run_metadata`."""
+        return None
+
+    def size(self) -> str:
+        """How much it is, where that is known without making a message; else ``""``."""
+        return ""
+
+
+class RecordingSource(StepSource):
+    """Columns."""
+
+    is_recording = True
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def recording(self) -> Recording:
+        """See `StepSource`."""
+        return self._recording
+
+    def run_metadata(self) -> RunMetadata:
+        """See `StepSource`."""
+        from collector.stepstats.from_recording import run_metadata
+
+        return run_metadata(self._recording)
+
+    def wire(self) -> tuple[bytes, bool]:
+        """See `StepSource`."""
+        from collector.stepstats.from_recording import serialized
+
+        return serialized(self._recording), True
+
+    def size(self) -> str:
+        """See `StepSource`."""
+        return rows_of(self._recording)
+
+
+class WireSource(StepSource):
+    """The bytes of a message that protobuf would parse."""
+
+    def __init__(self, data: bytes, *, is_run_metadata: bool, size: tuple[int, int]) -> None:
+        """Hold the bytes; `size` is how many devices and nodes they hold."""
+        self._data = data
+        self._is_run_metadata = is_run_metadata
+        self._size = size
+
+    def recording(self) -> Recording:
+        """See `StepSource`."""
+        from collector.formats.stepstats_columns import recording_of_message
+
+        return recording_of_message(self._data, is_run_metadata=self._is_run_metadata)
+
+    def run_metadata(self) -> RunMetadata:
+        """See `StepSource`."""
+        from collector.stepstats.wire import run_metadata_of
+
+        return run_metadata_of(self._data, self._is_run_metadata)
+
+    def wire(self) -> tuple[bytes, bool]:
+        """See `StepSource`."""
+        return self._data, self._is_run_metadata
+
+    def size(self) -> str:
+        """See `StepSource`."""
+        return _counts(*self._size)
+
+
+class MessageSource(StepSource):
+    """A message that was parsed, as its bytes had to be mended or are text."""
+
+    def __init__(self, message: RunMetadata) -> None:
+        self._message = message
+
+    def recording(self) -> Recording:
+        """See `StepSource`."""
+        from collector.formats.stepstats_columns import recording_of_message
+
+        return recording_of_message(self._message.SerializeToString(deterministic=True), is_run_metadata=True)
+
+    def run_metadata(self) -> RunMetadata:
+        """See `StepSource`."""
+        return self._message
+
+
+class Step(TracedStep):
+    """One step that was read from a file, or a recording at hand; see `collector.load`."""
+
+    def __init__(
+        self,
+        source: StepSource,
+        *,
+        kind: str = "recording",
+        path: Path | None = None,
+        skipped: Mapping[str, int] | None = None,
+        cut_at: int | None = None,
+        rank: int | None = None,
+    ) -> None:
+        """Hold what was read, and make nothing of it yet."""
+        self._source = source
+        self.kind = kind
+        """RunMetadata, StepStats, recording, journal, collector timeline, TensorFlow timeline, or Chrome trace."""
+        self.path = path
+        """The file; None for a recording at hand."""
+        self.skipped: Mapping[str, int] = skipped or {}
+        """Reason -> how many pieces of the file were left out or mended. Empty: everything was read."""
+        self.cut_at = cut_at
+        """Byte (for JSON: character) of the unpacked file from which on it could not be read, or None."""
+        self.rank = rank
+        """The rank among many processes, where a profiler's trace states it."""
+
+    def _state(self) -> str:
+        size = self._source.size()
+        if not size:
+            devices = self.step_stats.dev_stats
+            size = _counts(len(devices), sum(len(device.node_stats) for device in devices))
+        return f"{self.kind}, {size}" + (", not all of it could be read" if self.warning else "")
+
+    @property
+    def warning(self) -> str:
+        """One line that says what was left out and where; empty where nothing was."""
+        if not self.skipped and self.cut_at is None:
+            return ""
+        where = "" if self.cut_at is None else f" from position {self.cut_at} on"
+        reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(self.skipped.items()))
+        return f"{self.path}: not all of it could be read{where}: {reasons or 'cut off'}"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the file is a message in which nothing is."""
+        return not self._source.is_recording and not self.wire()[0]
+
+    @property
+    def unread(self) -> Mapping[str, int]:
+        """Reason -> count: what all that is made of the step says is missing. A recording's ledger counts it itself."""
+        if self.skipped or self.cut_at is None or self._source.is_recording:
+            return self.skipped
+        return {"unreadable rest of the file": 1}
+
+    @cached_property
+    def recording(self) -> Recording:
+        """The step as columns; of a file that holds none its ledger counts the nodes that have no columns."""
+        return self._source.recording()
+
+    @property
+    def recorded(self) -> Recording | None:
+        """See `TracedStep`."""
+        return super().recorded if self._source.is_recording else None
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was seen, kept, lost, and why, as the file says; and what of the file could not be read."""
+        if self._source.is_recording:
+            return self.recording.ledger
+        from collector.recording.ledger import Ledger
+
+        return Ledger.of(self.provenance)
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the step comes from, and what of its file could not be read."""
+        from collector.protos import Provenance
+        from collector.stepstats.wire import provenance_of
+
+        wire = self._untouched_wire()
+        if wire is None:
+            return self.run_metadata.provenance
+        return (provenance_of(wire[0]) if wire[1] else None) or Provenance()
+
+    @cached_property
+    def run_metadata(self) -> RunMetadata:
+        """The step as RunMetadata, whatever the file held."""
+        message = self._source.run_metadata()
+        for reason, count in self.unread.items():
+            message.provenance.unread[reason] += count  # so that whatever is made of the step says it, too
+        return message
+
+    def _untouched_wire(self) -> tuple[bytes, bool] | None:
+        """The source's own bytes, where they say all that the step does."""
+        if "run_metadata" in self.__dict__ or self.unread:
+            return None
+        return self._source.wire()
+
+    def wire(self) -> tuple[bytes, bool]:
+        """The bytes of a StepStats or RunMetadata, and whether they are those of a RunMetadata."""
+        return self._untouched_wire() or (self.run_metadata.SerializeToString(deterministic=True), True)
+
+    def serialized(self) -> bytes:
+        """`run_metadata` in protobuf's wire format, as a ``.pb`` file holds it."""
+        from collector.stepstats.wire import as_run_metadata
+
+        data, is_run_metadata = self.wire()
+        return data if is_run_metadata else as_run_metadata(data)
+
+
+def rows_of(recording: Recording) -> str:
+    """How many rows each table of a recording has, the empty ones left out."""
+    from collector.recording.schema import SCHEMA
+
+    rows = {name: len(getattr(recording, name)) for name in SCHEMA}
+    return ", ".join(f"{name}: {count:,}" for name, count in rows.items() if count) or "empty"
+
+
+def _counts(num_devices: int, num_nodes: int) -> str:
+    return f"{counted('{:,} device[|s]', num_devices)}, {counted('{:,} node[|s]', num_nodes)}"

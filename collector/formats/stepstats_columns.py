@@ -1,0 +1,177 @@
+"""Recordings made of StepStats that others wrote: what device names, node names and labels say, as columns.
+
+GPU work becomes kernels, copies and memsets, each once; the host's nodes become API calls, where they are called like
+one, and annotations. What neither is (steps of a merged trace, other processes, nodes without a time) is counted in the
+ledger as ``nodes_without_columns``. A label states shared memory as one number, which is taken for dynamic.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.formats.capture_builder import CaptureBuilder
+from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
+from collector.runtime.extension import convert_extension
+from collector.stepstats.wire import provenance_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from collector.formats.capture_builder import Numbers
+    from collector.protos import Provenance
+    from collector.recording.recording import Recording
+
+_KERNEL, _MEMCPY, _MEMSET, _OP, _API, _WAIT = range(6)
+"""Categories of the extension's ``labelled_columns``."""
+_ORDINAL = re.compile(r"gpu:(\d{1,9})$", re.IGNORECASE)
+_STREAM = re.compile(r"(\d{1,9})(?:\.(\d{1,9}))?$")
+_SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "static_shared_bytes")
+
+
+def recording_of_message(data: bytes, *, is_run_metadata: bool) -> Recording:
+    """The recording of a step in wire bytes that protobuf parses."""
+    found = convert_extension().labelled_columns(data, is_run_metadata=is_run_metadata)
+    provenance = provenance_of(data) if is_run_metadata else None
+    return _Labelled(found).recording(provenance, found["thread_names"])
+
+
+class _Labelled:
+    """What labels say, on its way into tables."""
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        self._texts: list[str] = found["texts"]
+        self._found: dict[str, Numbers] = found
+        self._built = CaptureBuilder()
+        self._built.without_columns = found["untimed"]
+        devices = found["devices"]
+        rows = found["device"]
+        self._on_gpu = np.array([on_gpu for *_, on_gpu, _ in devices], bool)[rows]
+        self._is_host = np.array([is_host for *_, is_host in devices], bool)[rows] & ~self._on_gpu
+        units = _device_ids([unit for _, unit, _, on_gpu, _ in devices if on_gpu])
+        streams = [_STREAM.match(stream) for _, _, stream, *_ in devices]
+        self._device_id = np.array([units.get(unit, 0) for _, unit, *_ in devices], np.int64)[rows]
+        self._stream_id = np.array([int(each[1]) if each else 0 for each in streams], np.int64)[rows]
+        self._context_id = np.array([int(each[2] or 0) if each else 0 for each in streams], np.int64)[rows]
+        self._correlation_id = found["correlation_id"].copy()
+        without = np.flatnonzero(self._on_gpu & (found["op"] >= 0) & (self._correlation_id == 0))
+        self._correlation_id[without] = self._built.unused_correlation_ids(len(without))
+
+    def recording(self, provenance: Provenance | None, thread_names: dict[int, str]) -> Recording:
+        """The recording of all of it."""
+        self._add_gpu_work()
+        self._add_host_rows()
+        environment: dict[str, Any] = {"thread_names": thread_names}
+        counters: dict[str, int] = {}
+        if provenance is not None:
+            environment = {**provenance.environment, "source": provenance.source, **environment}
+            environment["simulated"] = provenance.simulated
+            counters = dict(provenance.ledger)
+        return self._built.recording(counters, environment)
+
+    def _add_gpu_work(self) -> None:
+        category = self._found["category"]
+        kernels = np.flatnonzero(self._on_gpu & (category == _KERNEL))
+        shared, dynamic = (self._number(name, kernels) for name in ("shared_bytes", "dynamic_shared_bytes"))
+        self._built.add(
+            "kernels",
+            **self._where(kernels),
+            name_id=self._names(kernels),
+            registers_per_thread=self._number("registers", kernels),
+            dynamic_shared_bytes=np.where(self._found["dynamic_shared_bytes"][kernels] >= 0, dynamic, shared),
+            **{name: self._number(name, kernels) for name in _SHAPE},
+        )
+        copies = np.flatnonzero(self._on_gpu & (category == _MEMCPY))
+        self._built.add(
+            "memcpys",
+            **self._where(copies),
+            num_bytes=self._number("num_bytes", copies),
+            copy_kind=self._number_of("copy_kind", COPY_KINDS, copies),
+            src_kind=self._number_of("from", MEMORY_KINDS, copies),
+            dst_kind=self._number_of("to", MEMORY_KINDS, copies),
+        )
+        memsets = np.flatnonzero(self._on_gpu & (category == _MEMSET))
+        self._built.add(
+            "memsets",
+            **self._where(memsets),
+            num_bytes=self._number("num_bytes", memsets),
+            memory_kind=self._number_of("to", MEMORY_KINDS, memsets),
+        )
+        waits = np.flatnonzero(self._on_gpu & (category == _WAIT))
+        place = self._where(waits)
+        del place["device_id"]
+        self._built.add("synchronizations", **place)
+        work = np.flatnonzero(self._on_gpu & (category <= _MEMSET) & (self._found["op"] >= 0))
+        self._built.launched_under(self._correlation_id[work], *self._distinct("op", work))
+
+    def _add_host_rows(self) -> None:
+        category = self._found["category"]
+        is_call = (category == _API) | (category == _WAIT)
+        calls = np.flatnonzero(self._is_host & is_call)
+        names, index = self._distinct("name", calls)
+        self._built.add_api_calls(
+            names,
+            index,
+            **self._times(calls),
+            thread_id=self._found["thread_id"][calls],
+            correlation_id=self._correlation_id[calls],
+        )
+        ops = np.flatnonzero(self._is_host & (category == _OP) & (self._found["name"] >= 0))
+        types, type_index = self._distinct("op", ops)
+        self._built.add(
+            "annotations",
+            **self._times(ops),
+            name_id=self._names(ops),
+            thread_id=self._found["thread_id"][ops],
+            details_id=self._built.op_details(types)[type_index],
+        )
+        in_tables = int(self._on_gpu.sum()) + len(calls) + len(ops)
+        self._built.without_columns += len(category) - in_tables
+
+    def _where(self, rows: npt.NDArray[Any]) -> dict[str, Numbers]:
+        return {
+            **self._times(rows),
+            "device_id": self._device_id[rows],
+            "context_id": self._context_id[rows],
+            "stream_id": self._stream_id[rows],
+            "correlation_id": self._correlation_id[rows],
+        }
+
+    def _times(self, rows: npt.NDArray[Any]) -> dict[str, Numbers]:
+        start_ns = self._found["start_ns"][rows]
+        return {"start_ns": start_ns, "end_ns": start_ns + self._found["duration_ns"][rows]}
+
+    def _number(self, column: str, rows: npt.NDArray[Any]) -> Numbers:
+        numbers: Numbers = np.maximum(self._found[column][rows], 0)
+        return numbers
+
+    def _names(self, rows: npt.NDArray[Any]) -> Numbers:
+        """``name_id`` of these rows."""
+        names, index = self._distinct("name", rows)
+        return self._built.name_ids(names)[index]
+
+    def _distinct(self, column: str, rows: npt.NDArray[Any]) -> tuple[list[str], Numbers]:
+        """The texts that these rows have, and the place of each row's among them; ``""`` for none."""
+        places, index = np.unique(self._found[column][rows], return_inverse=True)
+        return [self._texts[place] if place >= 0 else "" for place in places.tolist()], index.reshape(-1)
+
+    def _number_of(self, column: str, kinds: tuple[str, ...], rows: npt.NDArray[Any]) -> Numbers:
+        """The numbers of kinds, 0 for one that is not known."""
+        known = {kind: number for number, kind in enumerate(kinds)}
+        numbers = np.array([0, *(known.get(text, 0) for text in self._texts)], np.int64)
+        chosen: Numbers = numbers[self._found[column][rows] + 1]
+        return chosen
+
+
+def _device_ids(units: list[str]) -> dict[str, int]:
+    """A number for each GPU: its own, or where two ranks have the same the next that is free."""
+    found: dict[str, int] = {}
+    for unit in dict.fromkeys(units):
+        ordinal = _ORDINAL.search(unit)
+        number = int(ordinal[1]) if ordinal else 0
+        while number in found.values():
+            number += 1
+        found[unit] = number
+    return found

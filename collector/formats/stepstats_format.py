@@ -1,0 +1,84 @@
+"""StepStats and RunMetadata in protobuf's wire format (``.pb``), ours and TensorFlow's.
+
+The bytes are kept as they are. A message is made of them when it is asked for, or where they are damaged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collector.files.atomic_files import atomic_write
+from collector.formats.file_format import Format, Writable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from collector.formats.file_content import FileContent
+    from collector.formats.step import Step
+
+_MAX_BYTES = (2 << 30) - 1
+
+
+def _check_head(head: bytes) -> str:
+    from collector.stepstats.salvage import WireError, fields
+
+    try:
+        next(fields(memoryview(head)))
+    except WireError as error:
+        return _no_message(error.position, error)
+    return ""
+
+
+def _read(content: FileContent) -> Step:
+    from google.protobuf.message import DecodeError
+
+    from collector.formats.step import MessageSource, Step, StepSource, WireSource
+    from collector.stepstats.salvage import foreign, salvage
+    from collector.stepstats.whole_message import size_if_whole
+    from collector.stepstats.wire import is_run_metadata, run_metadata_of
+
+    data, name = content.data, content.name
+    whole = is_run_metadata(data)
+    kind = "RunMetadata" if whole else "StepStats"
+    size = size_if_whole(data, whole)
+    if size is not None:
+        source: StepSource = WireSource(data, is_run_metadata=whole, size=size)
+    else:
+        try:
+            source = MessageSource(run_metadata_of(data, whole))
+        except DecodeError:
+            saved = salvage(data, whole)
+            content.skipped.update(saved.skipped)
+            place = saved.error.position if saved.error else None
+            if not any(device.node_stats for device in saved.run_metadata.step_stats.dev_stats):
+                raise content.error(_no_message(place, saved.error or "no node in it can be read")) from None
+            return Step(MessageSource(saved.run_metadata), kind=kind, path=name, skipped=content.skipped, cut_at=place)
+    stranger = foreign(data, whole)
+    if stranger is not None:
+        raise content.error(_no_message(stranger.position, stranger))
+    return Step(source, kind=kind, path=name, skipped=content.skipped)
+
+
+def _no_message(position: int | None, why: object) -> str:
+    reason = why if position is None else f"at byte {position}: {why}"
+    return f"not a StepStats or RunMetadata message ({reason})"
+
+
+def _write(step: Writable, path: Path) -> None:
+    data = step.serialized()
+    with atomic_write(path) as file:
+        file.write(data)
+
+
+FORMAT = Format(
+    name="RunMetadata",
+    family="StepStats and RunMetadata",
+    suffixes=(".pb",),
+    use="RunMetadata, for other tools",
+    read=_read,
+    check_head=_check_head,
+    max_bytes=_MAX_BYTES,
+    limit="the 2 GiB that a protobuf message can be",
+    empty_is_a_step=True,
+    write=_write,
+)

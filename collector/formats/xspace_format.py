@@ -1,0 +1,45 @@
+"""XSpace profiles (``.xplane.pb``), which XProf and TensorBoard open; see `collector.formats.xspace`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collector.files.atomic_files import atomic_write
+from collector.formats.file_format import Format, StepsWriter, Writable
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+_PLANE_NAMES = (b"/host:", b"/device:", b"Task Environment")
+
+
+def _begins(head: bytes) -> bool:
+    from collector.stepstats.salvage import fields_of_first
+
+    return any(item.number == 2 and bytes(item.payload).startswith(_PLANE_NAMES) for item in fields_of_first(head))
+
+
+def _write(step: Writable, path: Path) -> None:
+    from collector.formats.xspace import xspace
+
+    data = xspace(step.run_metadata).SerializeToString(deterministic=True)
+    with atomic_write(path) as file:
+        file.write(data)
+
+
+def _steps_writer(origin_ns: int) -> AbstractContextManager[StepsWriter]:
+    from collector.formats.xspace import XSpaceWriter
+
+    return XSpaceWriter(origin_ns)
+
+
+FORMAT = Format(
+    name="XSpace profile",
+    family="XSpace profiles",
+    suffixes=(".xplane.pb",),
+    use="for XProf and TensorBoard",
+    begins=_begins,
+    write=_write,
+    steps_writer=_steps_writer,
+)

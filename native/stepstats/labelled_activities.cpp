@@ -1,0 +1,132 @@
+#include "stepstats/labelled_activities.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "stepstats/activity.h"
+#include "stepstats/groups.h"
+
+namespace collector::convert {
+namespace {
+
+constexpr std::array<std::string_view, LabelledActivities::kColumns> kNames = {
+    "device",
+    "category",
+    "start_ns",
+    "duration_ns",
+    "scheduled_ns",
+    "thread_id",
+    "correlation_id",
+    "name",
+    "op",
+    "num_bytes",
+    "copy_kind",
+    "from",
+    "to",
+    "registers",
+    "shared_bytes",
+    "static_shared_bytes",
+    "dynamic_shared_bytes",
+    "grid_x",
+    "grid_y",
+    "grid_z",
+    "block_x",
+    "block_y",
+    "block_z",
+};
+
+struct Word {
+  std::string_view key;
+  LabelledActivities::Column first;
+  size_t numbers;
+};
+
+constexpr std::array kWords = {
+    Word{"regs", LabelledActivities::kRegisters, 1},
+    Word{"shm", LabelledActivities::kSharedBytes, 1},
+    Word{"static_shared", LabelledActivities::kStaticSharedBytes, 1},
+    Word{"dynamic_shared", LabelledActivities::kDynamicSharedBytes, 1},
+    Word{"grid", LabelledActivities::kGridX, 3},
+    Word{"block", LabelledActivities::kBlockX, 3},
+};
+
+// The numbers between the commas of "8,1,1"; what is no number stays absent.
+void ReadNumbers(std::string_view text, size_t count, int64_t* to) {
+  for (size_t at = 0; at < count && !text.empty(); ++at) {
+    const size_t comma = std::min(text.find(','), text.size());
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + comma, number);
+    if (error == std::errc() && end == text.data() + comma && number >= 0) to[at] = number;
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+}
+
+class Reader {
+ public:
+  explicit Reader(LabelledActivities& found) : found_(found) {}
+
+  void Read(const Node& node, const Span& span, bool on_gpu);
+
+ private:
+  using Row = std::array<int64_t, LabelledActivities::kColumns>;
+
+  int64_t Text(std::string_view text) {
+    return text.empty() ? LabelledActivities::kAbsent : int64_t{found_.texts.Insert(text).number};
+  }
+
+  LabelledActivities& found_;
+  Activity activity_;
+};
+
+void Reader::Read(const Node& node, const Span& span, bool on_gpu) {
+  on_gpu ? ReadGpuActivity(node, activity_) : ReadHostActivity(node, activity_);
+  Row row;
+  row.fill(LabelledActivities::kAbsent);
+  row[LabelledActivities::kDevice] = static_cast<int64_t>(found_.devices.size()) - 1;
+  row[LabelledActivities::kCategory] = static_cast<int64_t>(activity_.category);
+  row[LabelledActivities::kStartNs] = span.start_ns;
+  row[LabelledActivities::kDurationNs] = span.duration_ns;
+  row[LabelledActivities::kScheduledNs] = ScheduledNs(node);
+  row[LabelledActivities::kThreadId] = node.thread_id;
+  row[LabelledActivities::kCorrelationId] = node.correlation_id;
+  row[LabelledActivities::kName] = Text(activity_.full_name.empty() ? activity_.name : activity_.full_name);
+  row[LabelledActivities::kOp] = Text(activity_.op);
+  row[LabelledActivities::kNumBytes] = activity_.num_bytes;
+  row[LabelledActivities::kCopyKind] = Text(activity_.copy_kind);
+  row[LabelledActivities::kFrom] = Text(activity_.from);
+  row[LabelledActivities::kTo] = Text(activity_.to);
+  for (size_t at = 0; at < activity_.num_details; ++at) {
+    const Detail& detail = activity_.details[at];
+    for (const Word& word : kWords) {
+      if (detail.key == word.key) ReadNumbers(detail.value, word.numbers, &row[word.first]);
+    }
+  }
+  for (size_t column = 0; column < row.size(); ++column) found_.columns[column].push_back(row[column]);
+}
+
+}  // namespace
+
+LabelledActivities ReadLabelledActivities(const StepStats& step) {
+  LabelledActivities found;
+  Reader reader(found);
+  for (const Group& group : MakeGroups(step, nullptr)) {
+    if (group.name.on_gpu && !group.takes_arrows) continue;  // copies that the streams show
+    found.devices.push_back({group.device, group.name});
+    for (const Device* const device : group.parts) {
+      found.thread_names.insert(found.thread_names.end(), device->thread_names.begin(), device->thread_names.end());
+      step.ForEachNode(*device, [&](const Node& node) {
+        const Span span = SpanOf(node);
+        if (!span.valid()) {
+          ++found.num_untimed;
+          return;
+        }
+        reader.Read(node, span, group.name.on_gpu);
+      });
+    }
+  }
+  return found;
+}
+
+std::vector<std::string_view> LabelledColumnNames() { return {kNames.begin(), kNames.end()}; }
+
+}  // namespace collector::convert

@@ -1,0 +1,141 @@
+#include "stepstats/whole_message.h"
+
+#include "stepstats/utf8.h"
+#include "stepstats/wire.h"
+
+namespace collector::convert {
+namespace {
+
+constexpr int kMaxDepth = 60;           // protobuf refuses more than 100
+constexpr int kLongestShortVarint = 5;  // protobuf refuses longer tags
+constexpr int kLongestVarint = 10;
+
+class Check {
+ public:
+  explicit Check(const std::vector<MessageSchema>& schemas) : schemas_(schemas), counts_(schemas.size(), 0) {}
+
+  bool IsWhole(std::string_view message, uint32_t schema, int depth);
+  std::vector<uint64_t> TakeCounts() { return std::move(counts_); }
+
+ private:
+  // A tag or a length.
+  static bool ReadShort(const char*& next, const char* end, uint32_t& value);
+  static bool SkipVarint(const char*& next, const char* end);
+  static bool IsPacked(std::string_view numbers, FieldKind kind);
+  bool IsValue(std::string_view value, const FieldSchema& field, int depth);
+
+  const std::vector<MessageSchema>& schemas_;
+  std::vector<uint64_t> counts_;
+};
+
+bool Check::ReadShort(const char*& next, const char* end, uint32_t& value) {
+  uint64_t read = 0;
+  for (int at = 0; at < kLongestShortVarint; ++at) {
+    if (next == end) return false;
+    const auto byte = static_cast<unsigned char>(*next++);
+    read |= static_cast<uint64_t>(byte & 0x7F) << (7 * at);
+    if (byte < 0x80) {
+      value = static_cast<uint32_t>(read);
+      return read <= UINT32_MAX;
+    }
+  }
+  return false;
+}
+
+bool Check::SkipVarint(const char*& next, const char* end) {
+  for (int at = 0; at < kLongestVarint; ++at) {
+    if (next == end) return false;
+    if (static_cast<unsigned char>(*next++) < 0x80) return true;
+  }
+  return false;
+}
+
+bool Check::IsPacked(std::string_view numbers, FieldKind kind) {
+  if (kind == FieldKind::kFixed32) return numbers.size() % 4 == 0;
+  if (kind == FieldKind::kFixed64) return numbers.size() % 8 == 0;
+  const char* next = numbers.data();
+  const char* const end = next + numbers.size();
+  while (next != end) {
+    if (!SkipVarint(next, end)) return false;
+  }
+  return true;
+}
+
+// What has a length.
+bool Check::IsValue(std::string_view value, const FieldSchema& field, int depth) {
+  switch (field.kind) {
+    case FieldKind::kText:
+      return IsUtf8(value);
+    case FieldKind::kMessage:
+      return depth < kMaxDepth && IsWhole(value, field.message, depth + 1);
+    case FieldKind::kUnknown:
+    case FieldKind::kBytes:
+      return true;
+    default:
+      return IsPacked(value, field.kind);  // of a field that is not repeated protobuf keeps them as unknown bytes
+  }
+}
+
+bool Check::IsWhole(std::string_view message, uint32_t schema, int depth) {
+  ++counts_[schema];
+  const MessageSchema& fields = schemas_[schema];
+  const char* next = message.data();
+  const char* const end = next + message.size();
+  while (next != end) {
+    uint32_t tag = 0;
+    if (!ReadShort(next, end, tag) || tag >> 3 == 0) return false;
+    const FieldSchema field = fields.Find(tag >> 3);
+    const auto is = [&](FieldKind kind) { return field.kind == kind || field.kind == FieldKind::kUnknown; };
+    switch (tag & 7) {
+      case kVarint:
+        if (!is(FieldKind::kVarint) || !SkipVarint(next, end)) return false;
+        break;
+      case kFixed64:
+        if (!is(FieldKind::kFixed64) || end - next < 8) return false;
+        next += 8;
+        break;
+      case kFixed32:
+        if (!is(FieldKind::kFixed32) || end - next < 4) return false;
+        next += 4;
+        break;
+      case kBytes: {
+        uint32_t length = 0;
+        if (!ReadShort(next, end, length) || length > static_cast<uint64_t>(end - next)) return false;
+        if (!IsValue({next, length}, field, depth)) return false;
+        next += length;
+        break;
+      }
+      default:
+        return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+void MessageSchema::Add(uint32_t number, const FieldSchema& field) {
+  if (number >= kDirect) {
+    others_.emplace_back(number, field);
+    return;
+  }
+  if (number >= direct_.size()) direct_.resize(number + 1);
+  direct_[number] = field;
+}
+
+FieldSchema MessageSchema::Find(uint32_t number) const {
+  if (number < direct_.size()) return direct_[number];
+  for (const auto& [other, field] : others_) {
+    if (other == number) return field;
+  }
+  return {};
+}
+
+std::optional<std::vector<uint64_t>> CountIfWhole(std::string_view bytes, const std::vector<MessageSchema>& schemas,
+                                                  uint32_t root) {
+  Check check(schemas);
+  if (bytes.size() > INT32_MAX || !check.IsWhole(bytes, root, 0)) return std::nullopt;
+  return check.TakeCounts();
+}
+
+}  // namespace collector::convert

@@ -1,0 +1,41 @@
+#include "write/trace_writers.h"
+
+#include <algorithm>
+#include <array>
+
+#include "write/chrome_writer.h"
+#include "write/perfetto_writer.h"
+
+namespace collector::convert {
+namespace {
+
+struct Kind {
+  std::string_view name;
+  std::unique_ptr<TraceWriter> (*make)(Output& output);
+};
+
+template <typename Writer>
+std::unique_ptr<TraceWriter> Make(Output& output) {
+  return std::make_unique<Writer>(output);
+}
+
+constexpr std::array kKinds = {
+    Kind{"chrome", &Make<ChromeWriter>},
+    Kind{"perfetto", &Make<PerfettoWriter>},
+};
+
+}  // namespace
+
+std::vector<std::string_view> TraceWriterNames() {
+  std::vector<std::string_view> names;
+  for (const Kind& kind : kKinds) names.push_back(kind.name);
+  return names;
+}
+
+std::unique_ptr<TraceWriter> MakeTraceWriter(std::string_view name, Output& output) {
+  const auto* const kind =
+      std::find_if(kKinds.begin(), kKinds.end(), [name](const Kind& each) { return each.name == name; });
+  return kind == kKinds.end() ? nullptr : kind->make(output);
+}
+
+}  // namespace collector::convert

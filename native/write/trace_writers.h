@@ -1,0 +1,18 @@
+// The writers of drawn files, by name.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "write/output.h"
+#include "write/trace_writer.h"
+
+namespace collector::convert {
+
+std::vector<std::string_view> TraceWriterNames();
+
+// Null: there is no writer of that name. The output must outlive the writer.
+std::unique_ptr<TraceWriter> MakeTraceWriter(std::string_view name, Output& output);
+
+}  // namespace collector::convert

@@ -1,0 +1,189 @@
+"""A step that was loaded, and one that was traced: the same interface, and nothing made that is not asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import collector
+from collector.formats.step import TracedStep
+from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
+from collector.recording.recording import Recording
+from collector.recording.schema import SCHEMA
+from collector.sources.replay import ReplaySource
+from collector.stepstats import from_recording, wire
+from collector.timeline import chrome_trace
+
+START_NS = 1_700_000_000_000_000_000
+
+
+@pytest.fixture
+def recording(build):
+    build.launch(5, 1000).kernel("sgemm", 2000, correlation_id=5, registers_per_thread=40).memcpy(9000)
+    return build.annotation("layer1/conv", 500, 4000, 3, 5).recording()
+
+
+@pytest.fixture
+def refuse(monkeypatch):
+    def refuse(module, name):
+        def fail(*_, **__):
+            raise AssertionError(f"{name} was called")
+
+        monkeypatch.setattr(module, name, fail)
+
+    return refuse
+
+
+def test_a_recording_is_loaded_without_messages(recording, tmp_path, refuse):
+    recording.save(tmp_path / "a.gpurec")
+    for name in ("serialized", "run_metadata"):
+        refuse(from_recording, name)
+    step = collector.load(tmp_path / "a.gpurec")
+    assert step.recording.kernels.names() == ["sgemm"]
+    assert step.ledger == recording.ledger
+    assert "sgemm" in step.summary()
+    assert repr(step) == f"<Step {str(tmp_path / 'a.gpurec')!r}: recording, {tables_of(recording)}>"
+
+
+def test_a_message_is_drawn_without_being_parsed(recording, tmp_path, refuse):
+    recording.save(tmp_path / "a.pb")
+    expected = chrome_trace((tmp_path / "a.pb").read_bytes())
+    refuse(wire, "run_metadata_of")
+    step = collector.load(tmp_path / "a.pb")
+    assert chrome_trace(step) == expected
+    assert step.serialized() == (tmp_path / "a.pb").read_bytes()
+    assert step.ledger == recording.ledger
+    assert repr(step).startswith(f"<Step {str(tmp_path / 'a.pb')!r}: RunMetadata, 4 devices, ")
+
+
+def test_what_the_caller_changes_is_written(recording, tmp_path):
+    recording.save(tmp_path / "a.pb")
+    step = collector.load(tmp_path / "a.pb")
+    step.step_stats.dev_stats[0].device = "/cpu:7"
+    step.save(tmp_path / "b.pb")
+    assert collector.load(tmp_path / "b.pb").step_stats.dev_stats[0].device == "/cpu:7"
+
+
+def test_a_step_stats_is_written_as_run_metadata(tmp_path):
+    (tmp_path / "a.pb").write_bytes(StepStats(dev_stats=[DeviceStepStats(device="/cpu:0")]).SerializeToString())
+    step = collector.load(tmp_path / "a.pb")
+    assert RunMetadata.FromString(step.serialized()).step_stats == step.step_stats
+
+
+def tables_of(recording):
+    rows = {name: len(getattr(recording, name)) for name in SCHEMA}
+    return ", ".join(f"{name}: {count}" for name, count in rows.items() if count)
+
+
+INTERFACE = (
+    "recording",
+    "ledger",
+    "kernels",
+    "memcpys",
+    "memsets",
+    "step_stats",
+    "run_metadata",
+    "path",
+    "unavailable",
+)
+
+
+@pytest.mark.parametrize("suffix", [".gpurec", ".pb", ".json"])
+def test_a_session_that_has_ended_and_a_file_offer_the_same(recording, tmp_path, suffix):
+    source = ReplaySource(recording)
+    with collector.trace(tmp_path / f"step{suffix}", source=source, strict=True) as session:
+        pass
+    loaded = collector.load(tmp_path / f"step{suffix}")
+    for step in (session, loaded):
+        assert isinstance(step, TracedStep)
+        for name in INTERFACE:
+            getattr(step, name)
+        assert "\n" not in repr(step)
+        assert step.kernels.names() == ["sgemm"]
+        assert step.recording.annotations_of(step.kernels) == ["layer1/conv"]
+        assert "sgemm" in step.summary()
+        step.save(tmp_path / "again.pb")
+        assert collector.load(tmp_path / "again.pb").kernels.names() == ["sgemm"]
+    assert repr(session) == f"<Session {str(session.path)!r}: recording, {tables_of(session.recording)}>"
+
+
+def test_a_recording_is_written_from_a_loaded_one_alone(recording, tmp_path):
+    recording.save(tmp_path / "a.gpurec")
+    collector.load(tmp_path / "a.gpurec").save(tmp_path / "b.gpurec")
+    assert (tmp_path / "b.gpurec").read_bytes() == (tmp_path / "a.gpurec").read_bytes()
+
+
+# --- columns of StepStats that others wrote
+
+
+def node(name, start, duration, label="", **fields):
+    return NodeExecStats(
+        node_name=name, timeline_label=label, all_start_nanos=START_NS + start, all_end_rel_nanos=duration, **fields
+    )
+
+
+def columns_of(devices, tmp_path) -> Recording:
+    step = StepStats(dev_stats=[DeviceStepStats(device=name, node_stats=nodes) for name, nodes in devices.items()])
+    (tmp_path / "foreign.pb").write_bytes(step.SerializeToString())
+    return collector.load(tmp_path / "foreign.pb").recording
+
+
+def test_gpu_work_of_a_foreign_step_has_the_columns_that_its_labels_state(tmp_path):
+    kernel = node("a/b:gemm", 100, 50, "void gemm<float>(int) regs:40 shm:64 grid:2,3,4 block:32,1,1")
+    copy = node("a/b:MEMCPYHtoD", 200, 5, "MEMCPYHtoD 4096 bytes (Pageable to Device)")
+    memset = node("MEMSET:MEMSET", 300, 5, "MEMSET 16 bytes (Device)")
+    found = columns_of(
+        {"/gpu:1/stream:7": [kernel, copy], "/gpu:1/stream:9.2": [memset], "/gpu:1/memcpy": [copy, memset]}, tmp_path
+    )
+    assert len(found.kernels) + len(found.memcpys) + len(found.memsets) == 3
+    [row] = found.kernels
+    assert (row.device_id, row.stream_id, row.registers_per_thread, row.dynamic_shared_bytes) == (1, 7, 40, 64)
+    assert [row.grid_x, row.grid_y, row.grid_z, row.block_x, row.block_y, row.block_z] == [2, 3, 4, 32, 1, 1]
+    assert (row.start_ns, row.end_ns) == (START_NS + 100, START_NS + 150)
+    assert found.kernels.demangled_names() == ["void gemm<float>(int)"]
+    assert found.annotations_of(found.kernels) == found.annotations_of(found.memcpys) == ["a/b"]
+    [row] = found.memcpys
+    assert (row.num_bytes, row.copy_kind, row.src_kind, row.dst_kind) == (4096, 1, 1, 3)
+    [row] = found.memsets
+    assert (row.num_bytes, row.memory_kind, row.stream_id, row.context_id) == (16, 3, 9, 2)
+
+
+def test_hosts_rows_are_calls_and_annotations_and_all_else_is_counted(tmp_path):
+    found = columns_of(
+        {
+            "/cpu:0": [
+                node("layer/conv", 0, 100, "layer/conv = Conv2D(x)", thread_id=3),
+                node("cudaLaunchKernel", 10, 5, thread_id=3, correlation_id=8),
+                NodeExecStats(node_name="no time", all_start_nanos=-5, all_end_rel_nanos=-1),
+            ],
+            "/gpu:0/stream:all": [node("layer/conv:gemm", 50, 5, correlation_id=8, thread_id=3)],
+            "Steps/steps": [node("step 1", 0, 100)],
+        },
+        tmp_path,
+    )
+    assert found.annotations.names() == ["layer/conv"]
+    assert found.api_calls.recorded_names() == ["cudaLaunchKernel"]
+    assert found.launch_rows(found.kernels.correlation_id).tolist() == [0]
+    assert found.ledger.source_counters["nodes_without_columns"] == 2
+    assert found.details[int(found.annotations.details_id[0]) - 1].op == "Conv2D"
+
+
+def test_an_op_is_the_annotation_that_was_open_at_the_launch(tmp_path):
+    ranges = [node("aten::mm", start, 40, thread_id=3) for start in (0, 100, 200)]
+    calls = [node("cudaLaunchKernel", start + 5, 5, thread_id=3, correlation_id=start + 1) for start in (0, 100, 200)]
+    work = [node("aten.mm:gemm", start + 20, 5, correlation_id=start + 1) for start in (0, 100, 200)]
+    found = columns_of({"/cpu:0": [*ranges, *calls], "/gpu:0/stream:7": work}, tmp_path)
+    assert found.annotations_of(found.kernels) == ["aten::mm"] * 3
+    by_id = dict(zip(found.annotations.external_id.tolist(), found.annotations.start_ns.tolist(), strict=True))
+    linked = [by_id[external] for external in found.external_correlations.external_id.tolist()]
+    assert sorted(linked) == [START_NS, START_NS + 100, START_NS + 200]
+
+
+def test_times_that_count_from_nothing_are_kept_by_the_clock(tmp_path):
+    step = StepStats(
+        dev_stats=[{"device": "/gpu:0/stream:7", "node_stats": [{"node_name": "k", "all_start_nanos": -7}]}]
+    )
+    (tmp_path / "a.pb").write_bytes(step.SerializeToString())
+    found = collector.load(tmp_path / "a.pb").recording
+    assert (found.kernels.start_ns + found.clock.offset_ns).tolist() == [-7]
+    assert np.all(found.kernels.start_ns > 0)
