@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collector.recording.intervals import covered_by_group
 from collector.recording.kernel_names import short_name
 
 if TYPE_CHECKING:
@@ -117,23 +118,14 @@ def _by_call(calls: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], count:
 def _busy_and_span(
     calls: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], count: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    busy, span = np.zeros(count, np.int64), np.zeros(count, np.int64)
     inside = calls >= 0
     calls, starts, ends = calls[inside], starts[inside], ends[inside]
-    if not len(calls):
-        return busy, span
-    order = np.lexsort((starts, calls))
-    calls, starts, ends = calls[order], starts[order], ends[order]
-    # Shift each call past all times of the one before, so that one running maximum serves all calls.
-    shift = calls * (int(ends.max()) - int(starts.min()) + 1)
-    shifted_start, shifted_end = starts - starts.min() + shift, ends - starts.min() + shift
-    reached = np.concatenate([[np.int64(-1)], np.maximum.accumulate(shifted_end)[:-1]])
-    new = np.maximum(shifted_end - np.maximum(shifted_start, reached), 0)
-    np.add.at(busy, calls, new)
+    busy = covered_by_group(calls, starts, ends, count)
     first = np.full(count, np.iinfo(np.int64).max)
     last = np.full(count, np.iinfo(np.int64).min)
     np.minimum.at(first, calls, starts)
     np.maximum.at(last, calls, ends)
+    span = np.zeros(count, np.int64)
     used = last > np.iinfo(np.int64).min
     span[used] = last[used] - first[used]
     return busy, span

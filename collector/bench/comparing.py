@@ -20,6 +20,7 @@ from collector.bench.gpu import Gpu, Host
 from collector.bench.roofline import ceilings
 from collector.errors import UnavailableError
 from collector.statistics.verdicts import median, outliers, paired_interval
+from collector.text.quantities import time_text
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -277,9 +278,9 @@ def _arm_warnings(
         by_events, busy, span = (median(each, _EVENT_CONFIDENCE) for each in (events, times, spans))
         if by_events.high < busy.low or by_events.low - event_overhead > span.high:
             said.append(
-                f"{name}: CUDA events say {by_events.estimate / 1e3:.3f} us and CUPTI {busy.estimate / 1e3:.3f} us "
-                f"({span.estimate / 1e3:.3f} us with the gaps), which is beyond their intervals and the "
-                f"{event_overhead / 1e3:.3f} us that events say of nothing"
+                f"{name}: CUDA events say {time_text(by_events.estimate)} and CUPTI {time_text(busy.estimate)} "
+                f"({time_text(span.estimate)} with the gaps), which is beyond their intervals and the "
+                f"{time_text(event_overhead)} that events say of nothing"
             )
     return said
 
@@ -293,7 +294,7 @@ def _cache_warnings(found: Run, design: Design) -> list[str]:
     wrong = "emptying it did not make memory slow" if design.cache == "cold" else "what was just used is not quicker"
     return [
         f"the cache was not {design.cache} as asked: {wrong} "
-        f"(a touch takes {cold.estimate / 1e3:.2f} us after a flush, {hot.estimate / 1e3:.2f} us after itself)"
+        f"(a touch takes {time_text(cold.estimate)} after a flush, {time_text(hot.estimate)} after itself)"
     ]
 
 

@@ -19,6 +19,7 @@ from collector.bench.benchmark_errors import ArmError, BenchmarkError
 from collector.bench.calls import NOTHING, CallActivity, activities_of_calls, call_name
 from collector.bench.design import Design
 from collector.bench.gpu import Host
+from collector.recording.ledger import TIMES_LOST
 from collector.statistics.modes import GPU_TICK_NS
 from collector.statistics.verdicts import is_stationary, median, paired_interval
 from collector.tracing.annotate import annotate
@@ -40,12 +41,6 @@ _MAX_BUFFERS = 4096
 _BATCH_SHARE = 0.1  # of the time there is, after which a batch of long calls ends early
 _WARM_UP_WINDOW = 15
 _LOSSY_BATCHES = 3
-_LOST_FOR_GOOD = (
-    "records_dropped", "buffers_declined", "buffers_outstanding", "bytes_discarded", "bytes_unparsed",
-    "invalid_timestamps",
-)  # fmt: skip
-"""What a trace may not have lost for its times to be used. Calls to which something else happened show it: the kernels
-that are left vary."""
 _EVENT_ROUNDS = 15
 _HOST_CLOCKS = {"wall": "perf_counter_ns", "cpu": "process_time_ns"}
 _FLUSHES_BEFORE_EVENTS = 2  # each takes tens of microseconds, as launching does from Python
@@ -289,7 +284,7 @@ class _Experiment:
                 self.lossy += 1
                 if self.lossy < _LOSSY_BATCHES:
                     return []  # made again
-                if any(getattr(step.ledger, name) for name in _LOST_FOR_GOOD):
+                if any(getattr(step.ledger, name) for name in TIMES_LOST):
                     raise BenchmarkError(f"the traces lose records: {step.ledger.losses()[0]}")
                 self.notes |= {f"the traces are not complete: {loss}": None for loss in step.ledger.losses()}
             activities = activities_of_calls(step.recording, len(self.walls))

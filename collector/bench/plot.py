@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.bench.report_tables import PAGE_WIDTH, amount_text, as_text, notes, time_text, verdict_text
+from collector.bench.report_tables import PAGE_WIDTH, amount_text, as_text, notes, verdict_text
 from collector.files.atomic_files import atomic_write
+from collector.text.quantities import time_text
 
 if TYPE_CHECKING:
     import os

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from collector.statistics.verdicts import median
+from collector.text.quantities import size_text, time_text
 from collector.text.terminal import printable
 from collector.text.wording import counted
 
@@ -107,23 +108,12 @@ def _escaped(text: str) -> str:
     return escape(printable(text))
 
 
-def time_text(ns: float) -> str:
-    """``12.34 us``, with the unit that fits."""
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
-        if ns >= size:
-            return f"{ns / size:.4g} {unit}"
-    return f"{ns:.0f} ns"
-
-
 def amount_text(value: float, unit: str) -> str:
-    """``12.34 us``, ``1.2 MB``, or the figure as it is."""
+    """``12.34 µs``, ``1.2 MB``, or the figure as it is."""
     if unit == "ns":
         return time_text(value)
     if unit == "bytes":
-        for name, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-            if value >= size:
-                return f"{value / size:.4g} {name}"
-        return f"{value:.4g} B"
+        return size_text(value)
     return f"{value:.4g} {unit}".rstrip()
 
 
@@ -133,7 +123,7 @@ def verdict_text(verdict: str, same_within: float) -> str:
 
 
 def range_text(low: float, high: float, unit: str) -> str:
-    """``9.84..10.2 us``: both ends in one unit where it fits both."""
+    """``9.84..10.2 µs``: both ends in one unit where it fits both."""
     first, last = amount_text(low, unit), amount_text(high, unit)
     number, _, of_first = first.partition(" ")
     return f"{number}..{last}" if last.endswith(f" {of_first}") else f"{first}..{last}"

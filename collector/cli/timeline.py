@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError, InvalidFileError
 from collector.text import terminal
+from collector.text.quantities import TIME_UNITS
 
 if TYPE_CHECKING:
     from collector.protos import StepStats
-
-_UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -138,9 +137,9 @@ def _regex(text: str) -> str:
 def _time(text: str) -> int:
     """Nanoseconds."""
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([a-zµ]+)", text.strip())
-    if not found or found[2] not in _UNITS:
+    if not found or found[2] not in TIME_UNITS:
         raise argparse.ArgumentTypeError(f"{text!r} is no time: give a number and ns, us, ms or s, such as 12.5us")
-    return round(float(found[1]) * _UNITS[found[2]])
+    return round(float(found[1]) * TIME_UNITS[found[2]])
 
 
 def _window(text: str) -> tuple[int | None, int | None]:

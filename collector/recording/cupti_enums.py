@@ -10,6 +10,8 @@ DEVICE_MEMORY = (3, 4, 5)
 """Memory kinds that a program takes from a device and gives back; not a module's variables."""
 ALLOCATION, RELEASE = 1, 2
 """``CUpti_ActivityMemoryOperationType``."""
+HOST_WAITS = (1, 3, 4)
+"""``CUpti_ActivitySynchronizationType`` that make the host wait: event, stream, context; 2 makes a stream wait."""
 ANNOTATION_EXTERNAL_KIND = 5
 """``CUpti_ExternalCorrelationKind``: CUSTOM2, ours, as other profilers use UNKNOWN, CUSTOM0 and CUSTOM1."""
 DRIVER_DOMAIN, RUNTIME_DOMAIN = 1, 2

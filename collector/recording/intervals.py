@@ -41,9 +41,35 @@ class Union(NamedTuple):
         """The time that both unions cover."""
         return int(self.covered(other.starts, other.ends).sum())
 
+    def gaps(self, start: int, end: int) -> Union:
+        """The intervals between ``start`` and ``end`` that the union leaves free; it lies between the two."""
+        begins, ends = np.append(start, self.ends), np.append(self.starts, end)
+        return Union(begins[ends > begins], ends[ends > begins])
+
     def _until(self, times: Times) -> Times:
         """How much the union covers before each time."""
         lengths = np.concatenate([[0], np.cumsum(self.ends - self.starts)])
         begun = np.searchsorted(self.starts, times, side="right")
         ends = np.concatenate([[np.iinfo(np.int64).min], self.ends])[begun]
         return lengths[begun] - np.where(begun > 0, np.maximum(ends, times) - times, 0)
+
+
+def covered_by_group(groups: Times, starts: Times, ends: Times, count: int) -> Times:
+    """For each of the groups 0 to ``count`` - 1 the time that at least one of its intervals covers.
+
+    Args:
+        groups: of each interval, the group that it belongs to.
+        starts: of each interval.
+        ends: of each interval.
+        count: of groups.
+    """
+    covered = np.zeros(count, np.int64)
+    if not len(groups):
+        return covered
+    # Each group is shifted past all times of the one before, so that one union serves all of them.
+    first = int(starts.min())
+    span = int(ends.max()) - first + 1
+    shift = groups.astype(np.int64) * span - first
+    union = Union.of(starts + shift, ends + shift)
+    np.add.at(covered, union.starts // span, union.ends - union.starts)
+    return covered

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -17,11 +18,6 @@ if TYPE_CHECKING:
     from collector.protos import Provenance
 
     Columns = Mapping[str, npt.NDArray[Any]]
-
-_LAUNCH_PREFIXES = ("cuLaunch", "cudaLaunch", "cuGraphLaunch", "cudaGraphLaunch")
-_NOT_LAUNCHES = ("cuLaunchHostFunc", "cudaLaunchHostFunc")
-_CAPTURE_BEGIN = ("cudaStreamBeginCapture", "cuStreamBeginCapture")
-_CAPTURE_END = ("cudaStreamEndCapture", "cuStreamEndCapture")
 
 
 @dataclass(frozen=True)
@@ -167,6 +163,15 @@ LOSSES = {
     "carry another's name. Decorate the coroutine with annotate(), instead of a with block around an await",
 }
 """Field -> the line that explains it. A field that is not here is no loss whatever its value."""
+TIMES_LOST = (
+    "records_dropped",
+    "buffers_declined",
+    "buffers_outstanding",
+    "bytes_discarded",
+    "bytes_unparsed",
+    "invalid_timestamps",
+)
+"""Those of `LOSSES` after which the times of what is left say too little: any activity may be missing."""
 _UNREAD = "{} in the file that the step was read from: {}"
 
 
@@ -187,7 +192,7 @@ class LaunchFates(NamedTuple):
     @classmethod
     def of(cls, activities: Sequence[Columns], api_calls: Columns, strings: Sequence[str]) -> LaunchFates:
         """Hold launches against activities; for the arguments see `reconcile`."""
-        launching = _ids_starting_with(strings, _LAUNCH_PREFIXES, but_not=_NOT_LAUNCHES)
+        launching = ids_with_role(strings, ApiRole.LAUNCH)
         is_launch = np.isin(api_calls["name_id"], launching)
         launches, first = np.unique(api_calls["correlation_id"][is_launch], return_index=True)
         launched_at = api_calls["start_ns"][is_launch][first]
@@ -221,16 +226,9 @@ def reconcile(
     }
 
 
-def _ids_starting_with(
-    strings: Sequence[str], prefixes: tuple[str, ...], but_not: tuple[str, ...] = ()
-) -> npt.NDArray[np.uint32]:
-    found = [i for i, text in enumerate(strings) if text.startswith(prefixes) and not text.startswith(but_not or "\0")]
-    return np.array(found, np.uint32)
-
-
 def _inside_capture(times_ns: npt.NDArray[Any], api_calls: Columns, strings: Sequence[str]) -> npt.NDArray[np.bool_]:
     """Which times lie where some stream was being captured; threads do not matter, as captures may span them."""
     ids = api_calls["name_id"]
-    begins = np.sort(api_calls["end_ns"][np.isin(ids, _ids_starting_with(strings, _CAPTURE_BEGIN))])
-    ends = np.sort(api_calls["start_ns"][np.isin(ids, _ids_starting_with(strings, _CAPTURE_END))])
+    begins = np.sort(api_calls["end_ns"][np.isin(ids, ids_with_role(strings, ApiRole.CAPTURE_BEGIN))])
+    ends = np.sort(api_calls["start_ns"][np.isin(ids, ids_with_role(strings, ApiRole.CAPTURE_END))])
     return np.searchsorted(begins, times_ns, side="right") > np.searchsorted(ends, times_ns, side="right")

@@ -11,6 +11,7 @@ import numpy as np
 from collector.recording.cupti_enums import copy_kind_name
 from collector.recording.intervals import Union
 from collector.recording.kernel_names import short_name
+from collector.text.quantities import time_text
 from collector.text.terminal import printable
 from collector.text.wording import counted
 
@@ -74,11 +75,11 @@ def _parts(recording: Recording) -> list[RenderableType]:
 
 
 def _devices(recording: Recording, busy: dict[int, int]) -> RichTable:
-    table = _table(f"Step of {_time(recording.clock.window_ns)}", "device", "busy", "idle", "busy share")
+    table = _table(f"Step of {time_text(recording.clock.window_ns)}", "device", "busy", "idle", "busy share")
     window = recording.clock.window_ns
     for device, spent in busy.items():
         share = f"{spent / window:.1%}" if window > 0 else ""
-        table.add_row(f"/gpu:{device}", _time(spent), _time(max(window - spent, 0)), share)
+        table.add_row(f"/gpu:{device}", time_text(spent), time_text(max(window - spent, 0)), share)
     return table
 
 
@@ -93,17 +94,19 @@ def _kernels(recording: Recording) -> RichTable:
     totals = np.zeros(len(names), np.int64)
     np.add.at(totals, index, kernels.duration_ns)
     order = np.lexsort((np.arange(len(names)), -totals))
-    title = f"Kernels: {len(kernels):,} of {counted('{:,} name[|s]', len(names))}, {_time(int(totals.sum()))}"
+    title = f"Kernels: {len(kernels):,} of {counted('{:,} name[|s]', len(names))}, {time_text(int(totals.sum()))}"
     table = _table(title, "kernel", "count", "total", "mean", "share")
     for row in order[:_TOP_KERNELS].tolist():
         total, count = int(totals[row]), int(counts[row])
         share = f"{total / max(int(totals.sum()), 1):.1%}"
-        table.add_row(Text(printable(str(names[row]))), f"{count:,}", _time(total), _time(total / count), share)
+        table.add_row(Text(printable(str(names[row]))), f"{count:,}", time_text(total), time_text(total / count), share)
     if len(names) > _TOP_KERNELS:
         rest = order[_TOP_KERNELS:]
         total, count = int(totals[rest].sum()), int(counts[rest].sum())
         share = f"{total / max(int(totals.sum()), 1):.1%}"
-        table.add_row(counted("({:,} other[|s])", len(rest)), f"{count:,}", _time(total), _time(total / count), share)
+        table.add_row(
+            counted("({:,} other[|s])", len(rest)), f"{count:,}", time_text(total), time_text(total / count), share
+        )
     return table
 
 
@@ -122,7 +125,7 @@ def _traffic(num_bytes: npt.NDArray[Any], duration_ns: npt.NDArray[Any]) -> tupl
     known = num_bytes > 0  # CUPTI gives 0 where it does not know
     moved, spent = int(num_bytes.sum()), int(duration_ns[known].sum())
     size = f"{moved:,}" if known.all() else f"{moved:,} and more" if moved else "unknown"
-    return f"{len(num_bytes):,}", size, _time(int(duration_ns.sum())), f"{moved / spent:.1f}" if spent else ""
+    return f"{len(num_bytes):,}", size, time_text(int(duration_ns.sum())), f"{moved / spent:.1f}" if spent else ""
 
 
 def _table(title: str, *headers: str) -> RichTable:
@@ -143,10 +146,3 @@ def busy_ns(recording: Recording) -> dict[int, int]:
     )
     rows = {device: devices == device for device in np.unique(devices).tolist()}
     return {device: Union.of(starts[chosen], ends[chosen]).length for device, chosen in rows.items()}
-
-
-def _time(nanoseconds: float) -> str:
-    for unit, length in (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000)):
-        if nanoseconds >= length:
-            return f"{nanoseconds / length:.2f} {unit}"
-    return f"{nanoseconds:.0f} ns"

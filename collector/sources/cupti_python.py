@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.errors import CuptiNotFoundError, CuptiUnusableError, SessionActiveError, error_of_kind
+from collector.recording.api_functions import plain_api_name
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.schema import SCHEMA
 from collector.runtime.garbage import no_garbage_collection
@@ -33,7 +34,6 @@ from collector.sources.cupti_python_records import (
     Rows,
     Strings,
     leave_out_calls_of,
-    plain_api_name,
 )
 from collector.sources.loaded_libraries import device_names, library_versions, synchronize_devices
 

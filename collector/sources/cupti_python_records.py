@@ -7,7 +7,6 @@ Columns, names and numpy come after the session, in `Rows.columns`.
 
 from __future__ import annotations
 
-import re
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -140,7 +139,6 @@ _DOMAIN_OF_KIND = {DRIVER: 1, RUNTIME: 2}  # CUPTI's callback domains
 _ASYNC_FLAG = 1  # of copies and of sets
 _PROCESS_OR_THREAD = (1, 2)  # object kinds whose union holds (process, thread), not (device, context, stream)
 _DEVICE_CONTEXT_STREAM = (3, 4, 5)
-_VERSION_SUFFIX = re.compile(r"(_ptsz|_ptds)?(_v\d+)?$")
 _LOCAL_POOL, _IMPORTED_POOL = 1, 2
 _STREAM_TABLES = ("kernels", "memcpys", "memsets")
 
@@ -236,15 +234,6 @@ class Strings:
     def texts(self) -> list[str]:
         """Return what the ids index."""
         return list(self._ids)
-
-
-def plain_api_name(name: str) -> str:
-    """Return an API function's name without CUPTI's version suffix.
-
-    >>> plain_api_name("cudaLaunchKernel_v7000")
-    'cudaLaunchKernel'
-    """
-    return _VERSION_SUFFIX.sub("", name)
 
 
 def leave_out_calls_of(thread_id: int, since_ns: int, tables: dict[str, dict[str, Column]]) -> None:

@@ -44,6 +44,7 @@ from collector.protos import (
     StepStats,
     TensorDescription,
 )
+from collector.recording.api_functions import plain_api_name
 from collector.recording.cupti_enums import COPY_KINDS, DEVICE_MEMORY, MEMORY_KINDS, RELEASE
 from collector.recording.kernel_names import demangle, short_name
 from collector.recording.loss_times import times_of_losses
@@ -58,8 +59,6 @@ if TYPE_CHECKING:
 
     from collector.recording.recording import Recording
     from collector.recording.table import Table
-
-_API_VERSION = re.compile(r"(?:_ptsz|_ptds)?_v\d+(?:_ptsz|_ptds)?$|_ptsz$|_ptds$")
 
 
 def run_metadata(recording: Recording, device_prefix: str = "") -> RunMetadata:
@@ -127,7 +126,7 @@ def _host(recording: Recording) -> Iterator[_Device]:
     paths = text_column(lambda name_id: strings[name_id], annotations.name_id)
     described = Described(recording)
     path_labels = text_column(described.label, annotations.name_id, annotations.details_id)
-    functions = text_column(lambda name_id: _api_name(strings[name_id]), calls.name_id)
+    functions = text_column(lambda name_id: plain_api_name(strings[name_id]), calls.name_id)
     starts = np.concatenate([annotations.start_ns, calls.start_ns])
     ends = np.concatenate([annotations.end_ns, calls.end_ns])
     threads = np.concatenate([annotations.thread_id, calls.thread_id])
@@ -342,10 +341,6 @@ def _op(path: str) -> str:
 def _readable(text: str) -> str:
     # TensorFlow's newest timeline takes what stands between @@ and # in a label for the op's name.
     return text.replace("@@", "@ @")
-
-
-def _api_name(name: str) -> str:
-    return _API_VERSION.sub("", name) or name
 
 
 def _provenance(recording: Recording) -> Provenance:

@@ -16,6 +16,7 @@ from collector.files.atomic_files import atomic_write, packed
 from collector.runtime.extension import convert_extension
 from collector.stepstats.node_times import is_wall_time
 from collector.stepstats.wire import is_run_metadata, provenance_of, serialized_step
+from collector.text.quantities import time_text
 from collector.text.wording import counted
 from collector.timeline.drawn_files import CHROME, DRAWN_FILES, DrawnFile, Write, drawn_file
 
@@ -97,8 +98,8 @@ class Drawn:
         lines = []
         if self.left_out:
             lines.append(
-                f"left out the {counted('{:,} shortest slice[|s]', self.left_out)}, {_span(self.left_out_ns)} in all, "
-                f"none longer than {_span(self.longest_left_out_ns)}; and all counters"
+                f"left out the {counted('{:,} shortest slice[|s]', self.left_out)}, {time_text(self.left_out_ns)} in "
+                f"all, none longer than {time_text(self.longest_left_out_ns)}; and all counters"
             )
         if self.filtered:
             lines.append(counted("filtered out {:,} slice[|s]", self.filtered))
@@ -317,10 +318,3 @@ def _iso_time(seconds: int, nanoseconds: int) -> str:
     except (OverflowError, OSError, ValueError):
         return ""
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{nanoseconds:09}Z"
-
-
-def _span(nanoseconds: int) -> str:
-    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
-        if nanoseconds >= size:
-            return f"{nanoseconds / size:.3g} {unit}"
-    return f"{nanoseconds} ns"

@@ -11,8 +11,8 @@ import time
 import numpy as np
 import pytest
 
-import collector
 from collector import bench
+from collector.bench import experiment
 from collector.bench.gpu import CardState
 from collector.bench.report_tables import as_text
 
@@ -85,8 +85,8 @@ def test_a_card_that_gives_its_last_answer_again_is_believed_at_the_next_one(car
 
 def test_the_first_trace_holds_the_warm_up_and_what_is_kept_of_a_card_that_is_warm(card, monkeypatch):
     traces = []
-    trace = collector.trace
-    monkeypatch.setattr(collector, "trace", lambda **options: traces.append(options) or trace(**options))
+    trace = experiment.trace
+    monkeypatch.setattr(experiment, "trace", lambda **options: traces.append(options) or trace(**options))
     comparison = bench.compare({"k": card.kernel("k", 10_000)}, gpu=card).comparison
     assert (comparison.warm_up_rounds, comparison.rounds, len(traces)) == (30, 30, 1)
 

@@ -38,7 +38,7 @@ def test_each_figure_is_a_comparison_and_what_cannot_run_says_why(tmp_path):
     assert peak.failures["ours"] == "arm 'ours': it holds everything on the device"
     report.save(tmp_path / "r.json")
     text = str(Report.load(tmp_path / "r.json"))
-    for told in ("torch is not installed", "4 MB", "1.5 us", "2 rounds, each arm in a new process", "seed 3", "p99"):
+    for told in ("torch is not installed", "4 MB", "1.5 µs", "2 rounds, each arm in a new process", "seed 3", "p99"):
         assert told in text
     assert report.environment["python"]
 

@@ -96,8 +96,8 @@ def test_the_table_shows_figures_failures_warnings_and_how_it_was_measured():
     text = as_text(made, width=160)
     row = next(line for line in text.splitlines() if "b<2>" in line)
     assert re.search(
-        r"b<2>\s+1\d(?:\.\d+)? us\s+±0\.\d\d%\s+1\.\d{4}\s+1\.\d{4}\.\.1\.\d{4}\s+slower\s+1\.\d{4}\s+"
-        r"[\d.]+ us\s+\d+\s+1\s+0\s+0",
+        r"b<2>\s+1\d(?:\.\d+)? µs\s+±0\.\d\d%\s+1\.\d{4}\s+1\.\d{4}\.\.1\.\d{4}\s+slower\s+1\.\d{4}\s+"
+        r"[\d.]+ µs\s+\d+\s+1\s+0\s+0",
         row,
     )
     assert "saxpy[n=256]" in text

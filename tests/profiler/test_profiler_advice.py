@@ -204,7 +204,7 @@ def test_losses_come_first():
 
 def test_evidence_names_kernels_times_and_ops():
     (evidence,) = _advice(CASES["pageable_copies"][0])["pageable_copies"].evidence
-    assert evidence == "MEMCPYHtoD: 1 time, 300 us on /gpu:0, 100% of it in input"
+    assert evidence == "MEMCPYHtoD: 1 time, 300 µs on /gpu:0, 100% of it in input"
     assert "gpu:0 to gpu:1" in _advice(CASES["peer_copies"][0])["peer_copies"].evidence
 
 
@@ -246,9 +246,9 @@ def test_communication_kernels_may_be_small():
 def test_a_step_of_nothing_but_communication_is_no_good_step():
     found = _advice(lambda gpu: _kernels(gpu, ALL_REDUCE, grid=(24, 1, 1)))["exposed_communication"]
     assert found.line.startswith(
-        "/gpu:0 computes nothing during 400 us of the 400 us in which it communicates (100% of"
+        "/gpu:0 computes nothing during 400 µs of the 400 µs in which it communicates (100% of"
     )
-    assert found.evidence == ("ncclDevKernel_AllReduce_Sum_f32_RING_LL: 20 times, 400 us on /gpu:0",)
+    assert found.evidence == ("ncclDevKernel_AllReduce_Sum_f32_RING_LL: 20 times, 400 µs on /gpu:0",)
 
 
 def test_idle_and_busy_time_are_those_of_the_summary():

@@ -406,9 +406,9 @@ def test_copies_of_unknown_size_are_not_small():
     copies = [(f"o{n}:MEMCPYDtoH", 10 + 9 * n, 5, "MEMCPYDtoH (Device to Pageable)", 1) for n in range(30)]
     found = _advice(_step(device=copies))
     assert "small_copies" not in found
-    assert found["pageable_copies"].startswith("data of unknown size copied in 150 us")
+    assert found["pageable_copies"].startswith("data of unknown size copied in 150 µs")
     mixed = [*copies, ("in:MEMCPYHtoD", 900, 5, COPY.replace("Pinned", "Pageable"), 1)]
-    assert _advice(_step(device=mixed))["pageable_copies"].startswith("4.1 KB and more copied in 155 us")
+    assert _advice(_step(device=mixed))["pageable_copies"].startswith("4.096 kB and more copied in 155 µs")
 
 
 def test_a_gpu_that_waits_for_what_was_launched_ahead_is_not_launch_bound():

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.recording.intervals import Union
+from collector.recording.intervals import Union, covered_by_group
 
 INTERVALS = st.lists(st.tuples(st.integers(-20, 60), st.integers(0, 15)), max_size=12)
 
@@ -38,3 +38,20 @@ def test_an_interval_that_ends_before_it_starts_is_empty():
 def test_times_may_be_those_of_clocks():
     at = 1_800_000_000 * 10**9
     assert Union.of(np.array([at]), np.array([at + 7])).covered(np.array([at + 2]), np.array([at + 99])).tolist() == [5]
+
+
+@settings(deadline=None)
+@given(INTERVALS)
+def test_gaps_are_what_the_union_leaves_free(intervals):
+    gaps = _union(intervals).gaps(-30, 90)
+    free = set(range(-30, 90)) - _instants(intervals)
+    assert _instants([(start, end - start) for start, end in zip(*gaps, strict=True)]) == free
+    assert (gaps.ends > gaps.starts).all()
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-20, 60), st.integers(0, 15)), max_size=12))
+def test_what_each_group_covers_is_its_own_union(rows):
+    groups, starts, lengths = (np.array([row[at] for row in rows], np.int64) for at in range(3))
+    wanted = [_union([(start, length) for group, start, length in rows if group == each]).length for each in range(5)]
+    assert covered_by_group(groups, starts, starts + lengths, 5).tolist() == wanted

@@ -16,11 +16,11 @@ def test_it_names_kernels_copies_devices_and_what_was_counted(build):
         build.kernel("_Z3addIfEvPT_i", 10_000 * number + 1000, 3000, correlation_id=number + 1)
     build.kernel("relu", 60_000, 1000).memcpy(100_000, 1000, num_bytes=25_000).memset(200_000, 1000, num_bytes=500)
     text = summarize(build.recording(), color=False)
-    assert re.search(r"add<float> +3 +9.00 µs +3.00 µs +90.0%", text)
-    assert re.search(r"relu +1 +1.00 µs +1.00 µs +10.0%", text)
-    assert re.search(r"HtoD +1 +25,000 +1.00 µs +25.0", text)
-    assert re.search(r"memset +1 +500 +1.00 µs +0.5", text)
-    assert re.search(r"/gpu:0 +12.00 µs +988.00 µs +1.2%", text)
+    assert re.search(r"add<float> +3 +9 µs +3 µs +90.0%", text)
+    assert re.search(r"relu +1 +1 µs +1 µs +10.0%", text)
+    assert re.search(r"HtoD +1 +25,000 +1 µs +25.0", text)
+    assert re.search(r"memset +1 +500 +1 µs +0.5", text)
+    assert re.search(r"/gpu:0 +12 µs +988 µs +1.2%", text)
     assert "3 launches, 4 kernels, 1 copy, 1 memset" in text
     assert "simulated" not in text
 
@@ -28,8 +28,8 @@ def test_it_names_kernels_copies_devices_and_what_was_counted(build):
 def test_unknown_sizes_are_said_to_be_unknown(build):
     build.memcpy(10, 1000, num_bytes=0).memset(5000, 1000, num_bytes=0).memset(9000, 1000, num_bytes=500)
     text = summarize(build.recording(), color=False)
-    assert re.search(r"HtoD +1 +unknown +1.00 µs *\n", text)
-    assert re.search(r"memset +2 +500 and more +2.00 µs +0.5", text)
+    assert re.search(r"HtoD +1 +unknown +1 µs *\n", text)
+    assert re.search(r"memset +2 +500 and more +2 µs +0.5", text)
 
 
 def test_losses_stand_at_the_end_one_line_each_in_red(build):

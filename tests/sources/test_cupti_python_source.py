@@ -18,7 +18,7 @@ from collector.options import KINDS, KINDS_ON_REQUEST, TraceOptions
 from collector.recording.schema import SCHEMA
 from collector.sources import native, open_source
 from collector.sources.cupti_python import CuptiPythonSource
-from collector.sources.cupti_python_records import FIELDS, KINDS_OF_OPTION, plain_api_name
+from collector.sources.cupti_python_records import FIELDS, KINDS_OF_OPTION
 
 RECORD_CLASSES = {
     10: "ActivityKernel10",
@@ -272,15 +272,6 @@ def test_api_calls_are_named_without_cuptis_version_suffix(cupti):
     calls = capture["tables"]["api_calls"]
     names = [capture["strings"][name_id] for name_id in calls["name_id"]]
     assert list(zip(names, calls["domain"], strict=True)) == [("cuLaunchKernel", 1), ("cudaLaunchKernel", 2), ("", 2)]
-
-
-@pytest.mark.parametrize(
-    ("name", "plain"),
-    [("cudaMemcpyAsync_ptsz_v7000", "cudaMemcpyAsync"), ("cuMemcpyHtoD_v2", "cuMemcpyHtoD"), ("cuCtx_ptds", "cuCtx"),
-     ("cudaGraphLaunch", "cudaGraphLaunch"), ("", "")],
-)  # fmt: skip
-def test_plain_api_names(name, plain):
-    assert plain_api_name(name) == plain
 
 
 def test_annotations_reach_the_launches_made_inside_them(cupti):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from collector.profiler.device_columns import DeviceColumns
 from collector.profiler.node_fields import Ints
 from collector.profiler.recorded_steps import RecordedStep
+from collector.recording.api_functions import ApiRole, role_of
 from collector.recording.intervals import Union
 
 Mask = NDArray[np.bool_]
@@ -102,11 +103,9 @@ class Device:
     @cached_property
     def idle(self) -> Idle:
         """When nothing runs in the window, and why."""
-        begins = np.concatenate([[self.window[0]], self.busy.ends])
-        ends = np.concatenate([self.busy.starts, [self.window[1]]])
-        row = np.concatenate([np.searchsorted(self.start, self.busy.starts), [-1]])
-        kept = ends > begins
-        begins, ends, row = begins[kept], ends[kept], row[kept]
+        begins, ends = self.busy.gaps(*self.window)
+        row = np.searchsorted(self.start, ends)
+        row[row == len(self.start)] = -1
         launched = self.scheduled[row]
         is_tail, is_unknown = row < 0, launched <= 0
         is_queued = launched < begins
@@ -199,7 +198,7 @@ class Activity:
         calls: list[tuple[int, int, str]] = []
         for columns in self.step.host:
             names, index = columns.names
-            waits = np.array(["Synchronize" in name for name in names], bool)
+            waits = np.array([role_of(name) is ApiRole.WAIT for name in names], bool)
             if waits.any():
                 rows = np.flatnonzero(waits[index])
                 texts = [names[each] for each in index[rows].tolist()]

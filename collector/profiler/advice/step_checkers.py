@@ -10,6 +10,7 @@ import numpy as np
 from collector.profiler.advice.checker_registry import Advice, Severity, checker
 from collector.profiler.advice.step_activity import Activity, Device, Idle, Mask
 from collector.profiler.node_fields import Ints
+from collector.text.quantities import size_text, time_text
 from collector.text.wording import counted
 
 Limits = Mapping[str, float]
@@ -29,31 +30,17 @@ _DEFAULT_STREAM = re.compile(r"/stream:(0|7)$")
 _PEERS = re.compile(r"gpu:\d+ to gpu:\d+")
 
 
-def _time(nanoseconds: float) -> str:
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
-        if nanoseconds >= size:
-            return f"{nanoseconds / size:.3g} {unit}"
-    return f"{nanoseconds:.0f} ns"
-
-
-def _bytes(count: float) -> str:
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count:.0f} bytes"
-
-
 def _moved(device: Device, rows: Mask) -> str:
     """How much ``rows`` copy, as far as their sizes are known."""
     known = rows & (device.copied_bytes >= 0)
-    total = _bytes(int(device.copied_bytes[known].sum())) if known.any() else "data of unknown size"
+    total = size_text(int(device.copied_bytes[known].sum())) if known.any() else "data of unknown size"
     return f"{total} and more" if known.any() and (rows & ~known).any() else total
 
 
 def _longest(device: Device, rows: Mask) -> tuple[str, ...]:
     """Which kernels or copies, how often, how long, where."""
     return tuple(
-        f"{kind}: {counted('{} time[|s]', times)}, {_time(spent)} on {device.name}{_mostly_in(device, rows, kind)}"
+        f"{kind}: {counted('{} time[|s]', times)}, {time_text(spent)} on {device.name}{_mostly_in(device, rows, kind)}"
         for kind, times, spent in device.by_name(rows)[:_EVIDENCE]
     )
 
@@ -89,8 +76,8 @@ def launch_bound(activity: Activity, limits: Limits) -> Iterator[Advice]:
         waited = int(late.sum())
         if waited and waited >= limits["idle_share"] * device.window_ns:
             line = (
-                f"{device.name} idles {_time(int(idle.duration.sum()))} and for {_time(waited)} of that the host "
-                f"launches too late ({waited / device.window_ns:.0%} of {device.window_name}); "
+                f"{device.name} idles {time_text(int(idle.duration.sum()))} and for {time_text(waited)} of that the "
+                f"host launches too late ({waited / device.window_ns:.0%} of {device.window_name}); "
                 "batch launches in a CUDA graph or launch ahead"
             )
             yield Advice(Severity.HIGH, line, (_causes(idle, prompt), *_longest_waits(device, late)))
@@ -106,13 +93,13 @@ def _causes(idle: Idle, prompt: Ints) -> str:
         "the launch is not in the trace": idle.unknown,
         "nothing follows": idle.tail,
     }
-    return "idle: " + ", ".join(f"{cause} {_time(int(part.sum()))}" for cause, part in parts.items() if part.any())
+    return "idle: " + ", ".join(f"{cause} {time_text(int(part.sum()))}" for cause, part in parts.items() if part.any())
 
 
 def _longest_waits(device: Device, waited: Ints) -> tuple[str, ...]:
     worst = np.argsort(-waited, kind="stable")[:_EVIDENCE]
     return tuple(
-        f"{_time(int(waited[each]))} before {device.op_of(int(device.idle.row[each]))}"
+        f"{time_text(int(waited[each]))} before {device.op_of(int(device.idle.row[each]))}"
         for each in worst.tolist()
         if waited[each]
     )
@@ -137,7 +124,7 @@ def draining_synchronizations(activity: Activity, limits: Limits) -> Iterator[Ad
             lost = int((idle.synchronizing + idle.latency)[inside].sum())
             line = (
                 f"{counted('{} synchronisation[|s] let[s|]', drained)} {device.name} run dry, which costs "
-                f"{_time(lost)} in all until the host goes on and a launch takes effect; wait for events, or later"
+                f"{time_text(lost)} in all until the host goes on and a launch takes effect; wait for events, or later"
             )
             yield Advice(Severity.HIGH, line, tuple(evidence))
 
@@ -151,9 +138,9 @@ def exposed_communication(activity: Activity, limits: Limits) -> Iterator[Advice
         busy = device.busy.length
         if exposed and exposed >= limits["share"] * busy:
             line = (
-                f"{device.name} computes nothing during {_time(exposed)} of the {_time(communication.length)} in which "
-                f"it communicates ({exposed / busy:.0%} of the time that it is busy); launch communication earlier, "
-                "beside kernels that do not need it, or send less"
+                f"{device.name} computes nothing during {time_text(exposed)} of the {time_text(communication.length)} "
+                f"in which it communicates ({exposed / busy:.0%} of the time that it is busy); launch communication "
+                "earlier, beside kernels that do not need it, or send less"
             )
             yield Advice(Severity.HIGH, line, _longest(device, device.is_communication))
 
@@ -167,7 +154,9 @@ def dominating_kernel(activity: Activity, limits: Limits) -> Iterator[Advice]:
         if len(ranked) > 1 and total and ranked[0][2] >= limits["share"] * total:
             kernel, times, spent = ranked[0]
             line = f"{kernel} takes {spent / total:.0%} of the kernel time of {device.name}; look there first"
-            yield Advice(Severity.MEDIUM, line, (f"{counted('{} time[|s]', times)}, {_time(spent)} of {_time(total)}",))
+            yield Advice(
+                Severity.MEDIUM, line, (f"{counted('{} time[|s]', times)}, {time_text(spent)} of {time_text(total)}",)
+            )
 
 
 @checker("pageable_copies", micros=100)
@@ -178,7 +167,7 @@ def pageable_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
         spent = int(device.duration[pageable].sum())
         if pageable.any() and spent >= limits["micros"] * 1000:
             line = (
-                f"{_moved(device, pageable)} copied in {_time(spent)} with pageable host memory on {device.name}; "
+                f"{_moved(device, pageable)} copied in {time_text(spent)} with pageable host memory on {device.name}; "
                 "pin that memory"
             )
             yield Advice(Severity.MEDIUM, line, _longest(device, pageable))
@@ -194,8 +183,8 @@ def copies_could_overlap(activity: Activity, limits: Limits) -> Iterator[Advice]
         alone = _time_alone(device, copies)
         if alone and alone >= limits["share"] * device.window_ns:
             line = (
-                f"copies of {_time(alone)} on {device.name} run beside no kernel ({alone / device.window_ns:.0%} of "
-                f"{device.window_name}); put them on a stream of their own"
+                f"copies of {time_text(alone)} on {device.name} run beside no kernel ({alone / device.window_ns:.0%} "
+                f"of {device.window_name}); put them on a stream of their own"
             )
             yield Advice(Severity.MEDIUM, line, _longest(device, copies))
 
@@ -217,7 +206,7 @@ def peer_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
         if alone and alone >= limits["share"] * device.window_ns:
             moved = _moved(device, peers)
             line = (
-                f"copies between devices keep {device.name} from computing for {_time(alone)} "
+                f"copies between devices keep {device.name} from computing for {time_text(alone)} "
                 f"({alone / device.window_ns:.0%} of {device.window_name}, {moved}); send pieces while others are "
                 "computed"
             )
@@ -244,7 +233,7 @@ def copies_through_host(activity: Activity, limits: Limits) -> Iterator[Advice]:
             pairs.append((others[0][0], device, num_bytes, op))
     if len(pairs) >= max(limits["count"], 1):
         moved = sum(num_bytes for _, _, num_bytes, _ in pairs)
-        line = f"{_bytes(moved)} go from device to device through the host; copy between them directly"
+        line = f"{size_text(moved)} go from device to device through the host; copy between them directly"
         ways = sorted({(source, target) for source, target, _, _ in pairs})
         evidence = (
             f"{source} to {target}: {counted('{} time[|s]', sum(pair[:2] == (source, target) for pair in pairs))}"
@@ -271,8 +260,8 @@ def small_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
         small = device.is_copy & is_known & (device.copied_bytes < limits["below_bytes"])
         if int(small.sum()) >= max(limits["count"], 1):
             line = (
-                f"{counted('{} cop[y|ies]', int(small.sum()))} below {_bytes(limits['below_bytes'])} on {device.name}; "
-                "gather them into one"
+                f"{counted('{} cop[y|ies]', int(small.sum()))} below {size_text(limits['below_bytes'])} on "
+                f"{device.name}; gather them into one"
             )
             yield Advice(Severity.MEDIUM, line, _longest(device, small))
 
@@ -293,9 +282,11 @@ def repeated_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
         if again:
             again.sort(key=lambda row: (-row[0] * row[2], row[1]))
             moved = sum((times - 1) * num_bytes for times, _, num_bytes in again)
-            line = f"{_bytes(moved)} to {device.name} are uploads of one op and size again; keep what does not change"
+            line = (
+                f"{size_text(moved)} to {device.name} are uploads of one op and size again; keep what does not change"
+            )
             evidence = (
-                f"{op}: {counted('{} time[|s]', times)} {_bytes(num_bytes)}"
+                f"{op}: {counted('{} time[|s]', times)} {size_text(num_bytes)}"
                 for times, op, num_bytes in again[:_EVIDENCE]
             )
             yield Advice(Severity.MEDIUM, line, tuple(evidence))
@@ -347,4 +338,4 @@ def default_stream(activity: Activity, limits: Limits) -> Iterator[Advice]:
         mixed = device.is_kernel.any() and device.is_copy.any()
         if len(busy) == 1 and _DEFAULT_STREAM.search(busy[0]) and mixed and len(device) >= limits["activities"]:
             line = f"all {len(device)} activities of {device.name} are in the default stream; copies could run beside"
-            yield Advice(Severity.NOTE, line, (f"{busy[0]}: {_time(mine[busy[0]][1])}",))
+            yield Advice(Severity.NOTE, line, (f"{busy[0]}: {time_text(mine[busy[0]][1])}",))

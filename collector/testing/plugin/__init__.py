@@ -1,7 +1,8 @@
 """The pytest plugin: what every test did on the GPU, what it may do there, and what it needs.
 
-This module is imported by every pytest run of everybody who has the package installed, so it imports nothing else: the
-parts are imported when an option, a marker or a fixture asks for them. Switch it off with ``-p no:collector``.
+This module is imported by every pytest run of everybody who has the package installed, so it imports nothing but the
+names of its markers: the parts are imported when an option, a marker or a fixture asks for them. Switch it off with
+``-p no:collector``.
 """
 
 from __future__ import annotations

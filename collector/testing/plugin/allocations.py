@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collector.recording.api_functions import ApiRole
 from collector.recording.cupti_enums import ALLOCATION, RELEASE
 from collector.testing.plugin.figures import (
-    ALLOCATING_CALLS,
-    FREEING_CALLS,
     calls_of,
     device_memory_rows,
 )
@@ -98,7 +97,7 @@ def unfreed(parts: Iterable[tuple[Recording, bool]], lines: Lines | None) -> Unf
         _follow(recording, live, allocations_of(recording, lines) if counts else {})
         if counts:
             calls.update(_counted_calls(recording, lines))
-        freed += len(_without_record(recording, FREEING_CALLS, RELEASE))
+        freed += len(_without_record(recording, ApiRole.RELEASE, RELEASE))
     texts = tuple(f"{count} x {text}" for text, count in sorted(calls.items()))
     return Unfreed(tuple(live.values()), texts, max(calls.total() - freed, 0))
 
@@ -129,14 +128,14 @@ def _follow(recording: Recording, live: dict[int, Allocation], made: dict[int, A
 
 
 def _counted_calls(recording: Recording, lines: Lines | None) -> Iterable[str]:
-    calls = recording.api_calls[_without_record(recording, ALLOCATING_CALLS, ALLOCATION)]
+    calls = recording.api_calls[_without_record(recording, ApiRole.ALLOCATION, ALLOCATION)]
     for origin in origins_of(recording, calls, lines):
         where = " ".join(filter(None, [origin.line, f"({origin.annotation})" if origin.annotation else ""]))
         yield f"{origin.call} at {where or 'a line that is not known'}"
 
 
-def _without_record(recording: Recording, names: frozenset[str], operation: int) -> npt.NDArray[np.int64]:
-    """The rows in ``api_calls`` of calls of these names whose memory operation was not recorded."""
-    rows = calls_of(recording, names)
+def _without_record(recording: Recording, role: ApiRole, operation: int) -> npt.NDArray[np.int64]:
+    """The rows in ``api_calls`` of calls with this role whose memory operation was not recorded."""
+    rows = calls_of(recording, role)
     recorded = recording.memory_operations.correlation_id[device_memory_rows(recording, operation)]
     return rows[~np.isin(recording.api_calls.correlation_id[rows], recorded)]

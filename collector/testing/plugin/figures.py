@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.recording.cupti_enums import ALLOCATION, COPY_KINDS, DEVICE_MEMORY, RELEASE
+from collector.recording.api_functions import ApiRole, ids_with_role
+from collector.recording.cupti_enums import ALLOCATION, COPY_KINDS, DEVICE_MEMORY, HOST_WAITS, RELEASE
 from collector.recording.summary import busy_ns
 
 if TYPE_CHECKING:
@@ -16,26 +17,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.recording.recording import Recording
-
-ALLOCATING_CALLS = frozenset(
-    {
-        *("cudaMalloc", "cudaMallocPitch", "cudaMalloc3D", "cudaMallocManaged", "cudaMallocAsync"),
-        *("cudaMallocFromPoolAsync", "cudaMallocArray", "cudaMalloc3DArray", "cudaMallocMipmappedArray"),
-        *("cuMemAlloc", "cuMemAllocPitch", "cuMemAllocManaged", "cuMemAllocAsync", "cuMemAllocFromPoolAsync"),
-        *("cuArrayCreate", "cuArray3DCreate", "cuMipmappedArrayCreate", "cuMemCreate"),
-    }
-)
-"""Calls that allocate device memory. Page-locked host memory is not counted."""
-
-FREEING_CALLS = frozenset(
-    {
-        *("cudaFree", "cudaFreeAsync", "cudaFreeArray", "cudaFreeMipmappedArray"),
-        *("cuMemFree", "cuMemFreeAsync", "cuArrayDestroy", "cuMipmappedArrayDestroy", "cuMemRelease"),
-    }
-)
-
-_HOST_WAITS = (1, 3, 4)
-"""CUPTI's synchronization types that make the host wait: event, stream, context. 2 is a stream's wait for an event."""
 
 _Stream = tuple[int, int, int]
 
@@ -115,9 +96,9 @@ def _of_one(recording: Recording) -> Figures:
         memcpy_ptop_bytes=_bytes_of(recording, "PtoP"),
         memsets=len(memsets),
         memset_bytes=int(memsets.num_bytes.sum()),
-        synchronizations=int(np.isin(waits.sync_type, _HOST_WAITS).sum()),
-        allocations=_count(recording, ALLOCATING_CALLS, ALLOCATION),
-        frees=_count(recording, FREEING_CALLS, RELEASE),
+        synchronizations=int(np.isin(waits.sync_type, HOST_WAITS).sum()),
+        allocations=_count(recording, ApiRole.ALLOCATION, ALLOCATION),
+        frees=_count(recording, ApiRole.RELEASE, RELEASE),
         streams=len(keys),
         devices=len({device for device, _, _ in keys}),
         losses=tuple(recording.ledger.record_losses()),
@@ -125,14 +106,13 @@ def _of_one(recording: Recording) -> Figures:
     )
 
 
-def calls_of(recording: Recording, names: frozenset[str]) -> npt.NDArray[np.int64]:
-    """The rows in ``api_calls`` of the successful calls of these names.
+def calls_of(recording: Recording, role: ApiRole) -> npt.NDArray[np.int64]:
+    """The rows in ``api_calls`` of the successful calls of functions that have ``role``.
 
     A runtime call and the driver call it makes share a correlation id; the outer one stands for both.
     """
     calls = recording.api_calls
-    wanted = [index for index, text in enumerate(recording.strings) if text.split("_", 1)[0] in names]
-    rows = np.flatnonzero(np.isin(calls.name_id, wanted) & (calls.return_value == 0))
+    rows = np.flatnonzero(np.isin(calls.name_id, ids_with_role(recording.strings, role)) & (calls.return_value == 0))
     _, first = np.unique(calls.correlation_id[rows], return_index=True)
     return np.sort(rows[first])
 
@@ -143,9 +123,9 @@ def device_memory_rows(recording: Recording, operation: int) -> npt.NDArray[np.i
     return np.flatnonzero((table.operation == operation) & np.isin(table.memory_kind, DEVICE_MEMORY))
 
 
-def _count(recording: Recording, names: frozenset[str], operation: int) -> int:
-    """How many calls did it: those known by name, and those of which CUPTI recorded the memory operation."""
-    called = recording.api_calls.correlation_id[calls_of(recording, names)]
+def _count(recording: Recording, role: ApiRole, operation: int) -> int:
+    """How many calls did it: those of functions that do, and those of which CUPTI recorded the memory operation."""
+    called = recording.api_calls.correlation_id[calls_of(recording, role)]
     recorded = recording.memory_operations.correlation_id[device_memory_rows(recording, operation)]
     return len(np.union1d(called, recorded))
 

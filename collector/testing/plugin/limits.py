@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from collector.text.quantities import TIME_UNITS, time_text
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -51,12 +52,11 @@ LIMITS: dict[str, Kind] = {
 MEMORY_LIMIT = "allocations"
 """The limit that is judged by records of memory operations, which are not made for others."""
 
-_TIME_NS = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _BYTES = {"B": 1}
 _BYTES |= {f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGT", 1)}
 _BYTES |= {f"{prefix}B": 1000**power for power, prefix in enumerate(("k", "M", "G", "T"), 1)} | {"KB": 1000}
 _UNITS: dict[Unit, tuple[dict[str, int], str, str]] = {
-    "time": (_TIME_NS, "ns, us, ms, s", '"250us"'),
+    "time": (TIME_UNITS, "ns, us, ms, s", '"250us"'),
     "bytes": (_BYTES, "B, KiB, MiB, GiB, TiB, kB, MB, GB, TB", '4096 or "16MiB"'),
 }
 _QUANTITY = re.compile(r"\s*(-?\d+(?:\.\d*)?|-?\.\d+)\s*([^\s\d]*)\s*")
@@ -153,7 +153,4 @@ def show(value: int, unit: Unit) -> str:
         return f"{value:,}"
     if unit == "bytes":
         return counted("{:,} byte[|s]", value)
-    for name, length in (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000)):
-        if value >= length:
-            return f"{value / length:,.2f}".rstrip("0").rstrip(".") + f" {name}"
-    return f"{value} ns"
+    return time_text(value)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collector.recording.api_functions import ApiRole
 from collector.recording.cupti_enums import ALLOCATION, copy_kind_name
-from collector.testing.plugin.figures import ALLOCATING_CALLS, calls_of, device_memory_rows
+from collector.testing.plugin.figures import calls_of, device_memory_rows
 from collector.testing.plugin.limits import show
 from collector.text.terminal import printable
 
@@ -124,7 +125,7 @@ def _allocations(recording: Recording, lines: Lines | None) -> Iterator[Deed]:
     sizes = Counter[int]()
     for correlation, num_bytes in zip(operations.correlation_id.tolist(), operations.num_bytes.tolist(), strict=True):
         sizes[correlation] += num_bytes
-    calls = recording.api_calls[calls_of(recording, ALLOCATING_CALLS)]
+    calls = recording.api_calls[calls_of(recording, ApiRole.ALLOCATION)]
     names = [name.split("_", 1)[0] for name in calls.names()]
     for deed, correlation in zip(_deeds(recording, calls, names, lines), calls.correlation_id, strict=True):
         yield replace(deed, num_bytes=sizes.pop(int(correlation), 0))

@@ -70,7 +70,7 @@ def test_a_limit_that_is_just_reached_is_kept():
         (4096, "bytes", "4,096 bytes"),
         (999, "time", "999 ns"),
         (250_000, "time", "250 µs"),
-        (1_234_567, "time", "1.23 ms"),
+        (1_234_567, "time", "1.235 ms"),
         (100_000_000_000, "time", "100 s"),
     ],
 )

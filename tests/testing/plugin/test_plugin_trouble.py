@@ -553,4 +553,5 @@ def test_a():
         "collector.text.surrogates",
         "collector.testing",
         "collector.testing.plugin",
+        "collector.testing.plugin.marker_names",
     }

@@ -1,0 +1,76 @@
+"""The functions of CUDA's runtime and driver API by what they do.
+
+Recordings hold the functions' names. CUPTI's callback ids stand for the same names, one more for each version of a
+function, so the names are what is listed here, each without its version.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+
+_VERSION = re.compile(r"(?:_ptsz|_ptds|_v\d+)+$")
+
+
+class ApiRole(enum.Enum):
+    """What an API function does; most do nothing of the kind."""
+
+    NONE = enum.auto()
+    LAUNCH = enum.auto()
+    """It starts a kernel or a graph on a device."""
+    CAPTURE_BEGIN = enum.auto()
+    """It begins to capture a graph: what is launched from then on runs when the graph is launched."""
+    CAPTURE_END = enum.auto()
+    ALLOCATION = enum.auto()
+    """It allocates device memory; page-locked host memory is not counted."""
+    RELEASE = enum.auto()
+    """It gives device memory back."""
+    WAIT = enum.auto()
+    """It lets the host wait for a device, a stream or an event."""
+
+
+_ROLES = {
+    # Launches of host functions run nothing on a device.
+    ApiRole.LAUNCH: r"(?:cu|cuda)(?:Graph)?Launch(?!HostFunc)\w*",
+    ApiRole.CAPTURE_BEGIN: r"(?:cu|cuda)StreamBeginCapture\w*",
+    ApiRole.CAPTURE_END: r"(?:cu|cuda)StreamEndCapture\w*",
+    ApiRole.ALLOCATION: r"cudaMalloc(?:Pitch|3D|Managed|Async|FromPoolAsync|Array|3DArray|MipmappedArray)?"
+    r"|cuMemAlloc(?:Pitch|Managed|Async|FromPoolAsync)?|cuArray(?:3D)?Create|cuMipmappedArrayCreate|cuMemCreate",
+    ApiRole.RELEASE: r"cudaFree(?:Async|Array|MipmappedArray)?"
+    r"|cuMemFree(?:Async)?|cuArrayDestroy|cuMipmappedArrayDestroy|cuMemRelease",
+    ApiRole.WAIT: r"(?:cu|hip)\w*Synchronize\w*",
+}
+"""Role -> the names, without version, of the functions that have it, as a regular expression for the whole name."""
+_PATTERNS = {role: re.compile(names) for role, names in _ROLES.items()}
+
+
+def plain_api_name(name: str) -> str:
+    """Return an API function's name without CUPTI's version suffix and without that of its default stream.
+
+    >>> plain_api_name("cudaLaunchKernel_v7000"), plain_api_name("cudaMemcpyAsync_ptsz_v7000")
+    ('cudaLaunchKernel', 'cudaMemcpyAsync')
+    """
+    return _VERSION.sub("", name) or name
+
+
+@lru_cache(maxsize=4096)
+def role_of(name: str) -> ApiRole:
+    """What the API function of this name does; versions do not matter."""
+    plain = plain_api_name(name)
+    return next((role for role, pattern in _PATTERNS.items() if pattern.fullmatch(plain)), ApiRole.NONE)
+
+
+def ids_with_role(strings: Iterable[str], role: ApiRole) -> npt.NDArray[np.uint32]:
+    """The places in ``strings`` of the names of API functions that have ``role``."""
+    return np.array(
+        [at for at, text in enumerate(strings) if text.startswith("cu") and role_of(text) is role], np.uint32
+    )

@@ -1,0 +1,39 @@
+"""Times and sizes as text for people: four digits and the unit that fits."""
+
+from __future__ import annotations
+
+from collector.text.wording import counted
+
+TIME_UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+"""Unit, as people write it -> ns."""
+
+_LARGER_TIMES = (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000))
+_LARGER_SIZES = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
+
+
+def time_text(nanoseconds: float) -> str:
+    """A time in s, ms, µs or ns.
+
+    >>> time_text(12_345), time_text(500)
+    ('12.35 µs', '500 ns')
+    """
+    for unit, length in _LARGER_TIMES:
+        if nanoseconds >= length:
+            return f"{_four_digits(nanoseconds / length)} {unit}"
+    return f"{nanoseconds:.0f} ns"
+
+
+def size_text(num_bytes: float) -> str:
+    """A number of bytes in TB, GB, MB, kB (all decimal) or bytes.
+
+    >>> size_text(4_194_304), size_text(1)
+    ('4.194 MB', '1 byte')
+    """
+    for unit, size in _LARGER_SIZES:
+        if num_bytes >= size:
+            return f"{_four_digits(num_bytes / size)} {unit}"
+    return counted("{} byte[|s]", round(num_bytes))
+
+
+def _four_digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"

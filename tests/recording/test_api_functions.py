@@ -1,0 +1,76 @@
+"""What the functions of CUDA's API do, by their names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from collector.recording.api_functions import ApiRole, ids_with_role, plain_api_name, role_of
+
+SIMULATED = re.findall(
+    r'"(cu\w+)"', (Path(__file__).parents[2] / "native/simulator/callback_names.h").read_text(encoding="utf-8")
+)
+"""The functions that the simulated program calls, as CUPTI names them."""
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("cudaLaunchKernel_v7000", ApiRole.LAUNCH),
+        ("cudaLaunchKernel_ptsz_v7000", ApiRole.LAUNCH),
+        ("cuLaunchKernelEx", ApiRole.LAUNCH),
+        ("cudaLaunchCooperativeKernelMultiDevice_v9000", ApiRole.LAUNCH),
+        ("cudaGraphLaunch_v10000", ApiRole.LAUNCH),
+        ("cuLaunchHostFunc", ApiRole.NONE),
+        ("cudaLaunchHostFunc_v10000", ApiRole.NONE),
+        ("cudaGraphAddKernelNode_v10000", ApiRole.NONE),
+        ("cuStreamBeginCapture_v2", ApiRole.CAPTURE_BEGIN),
+        ("cudaStreamBeginCaptureToGraph_v12030", ApiRole.CAPTURE_BEGIN),
+        ("cudaStreamEndCapture_v10000", ApiRole.CAPTURE_END),
+        ("cuMemAlloc_v2", ApiRole.ALLOCATION),
+        ("cudaMalloc", ApiRole.ALLOCATION),
+        ("cudaMallocFromPoolAsync_v11020", ApiRole.ALLOCATION),
+        ("cuMemAllocHost_v2", ApiRole.NONE),
+        ("cudaMallocHost_v3020", ApiRole.NONE),
+        ("cuMemFree_v2", ApiRole.RELEASE),
+        ("cudaFreeHost_v3020", ApiRole.NONE),
+        ("cudaStreamSynchronize_v3020", ApiRole.WAIT),
+        ("cuCtxSynchronize", ApiRole.WAIT),
+        ("cudaStreamWaitEvent_v3020", ApiRole.NONE),
+        ("layer1/Synchronize", ApiRole.NONE),
+        ("", ApiRole.NONE),
+    ],
+)
+def test_roles(name, role):
+    assert role_of(name) is role
+
+
+def test_the_simulated_program_calls_what_these_names_stand_for():
+    found = {role: {plain_api_name(name) for name in SIMULATED if role_of(name) is role} for role in ApiRole}
+    assert {name for name in map(plain_api_name, SIMULATED) if "Launch" in name} == found[ApiRole.LAUNCH]
+    assert {name for name in map(plain_api_name, SIMULATED) if "Synchronize" in name} == found[ApiRole.WAIT]
+    device_memory = {
+        name for name in map(plain_api_name, SIMULATED) if re.search("[Aa]lloc", name) and "Host" not in name
+    }
+    assert device_memory == found[ApiRole.ALLOCATION]
+    assert {name for name in map(plain_api_name, SIMULATED) if "Free" in name and "Host" not in name} == (
+        found[ApiRole.RELEASE]
+    )
+
+
+def test_places_of_names_with_a_role():
+    strings = ["sgemm", "cudaMalloc_v3020", "cuMemAlloc_v2", "cudaFree_v3020", "cudaMallocLike()"]
+    assert ids_with_role(strings, ApiRole.ALLOCATION).tolist() == [1, 2]
+    assert ids_with_role([], ApiRole.LAUNCH).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [("cudaMemcpyAsync_ptsz_v7000", "cudaMemcpyAsync"), ("cuMemcpyHtoD_v2", "cuMemcpyHtoD"), ("cuCtx_ptds", "cuCtx"),
+     ("cudaGraphLaunch", "cudaGraphLaunch"), ("", ""),
+     ("cudaMemcpy_v3020_ptds", "cudaMemcpy"), ("_v2", "_v2")],
+)  # fmt: skip
+def test_plain_api_names(name, plain):
+    assert plain_api_name(name) == plain
