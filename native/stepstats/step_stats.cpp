@@ -1,5 +1,8 @@
 #include "stepstats/step_stats.h"
 
+#include <type_traits>
+#include <utility>
+
 namespace collector::convert {
 
 StepStats::StepStats(std::string_view bytes, bool is_run_metadata) : bytes_(bytes) {
@@ -67,6 +70,30 @@ void StepStats::ReadDevice(std::string_view message) {
   num_nodes_ += device.num_nodes;
 }
 
+namespace {
+
+template <uint32_t field, WireType type>
+using TagOf = std::integral_constant<uint32_t, Tag(field, type)>;
+
+// Reads the fields for which comes(tag) is true, which is asked in the order of their numbers.
+template <typename Comes>
+void ReadNodeFields(WireReader& reader, Node& node, Comes comes) {
+  if (comes(TagOf<1, kBytes>())) node.name = reader.ReadBytes();
+  if (comes(TagOf<2, kVarint>())) node.start_us = reader.ReadInt64();
+  if (comes(TagOf<5, kVarint>())) node.end_rel_us = reader.ReadInt64();
+  while (comes(TagOf<6, kBytes>())) node.memory.push_back(reader.ReadBytes());
+  while (comes(TagOf<7, kBytes>())) node.outputs.push_back(reader.ReadBytes());
+  if (comes(TagOf<8, kBytes>())) node.label = reader.ReadBytes();
+  if (comes(TagOf<9, kVarint>())) node.scheduled_us = reader.ReadInt64();
+  if (comes(TagOf<10, kVarint>())) node.thread_id = static_cast<uint32_t>(reader.ReadVarint());
+  if (comes(TagOf<13, kVarint>())) node.start_ns = reader.ReadInt64();
+  if (comes(TagOf<16, kVarint>())) node.end_rel_ns = reader.ReadInt64();
+  if (comes(TagOf<17, kVarint>())) node.scheduled_ns = reader.ReadInt64();
+  if (comes(TagOf<100001, kVarint>())) node.correlation_id = static_cast<uint32_t>(reader.ReadVarint());
+}
+
+}  // namespace
+
 void StepStats::ReadNode(std::string_view message, Node& node) const {
   node.name = {};  // one by one: a chain of assignments would read what was just written, in other pieces, and wait
   node.label = {};
@@ -77,47 +104,13 @@ void StepStats::ReadNode(std::string_view message, Node& node) const {
   node.memory.clear();
   WireReader reader(message, bytes_);
   while (!reader.AtEnd()) {
-    const uint32_t tag = reader.ReadTag();
-    switch (tag) {
-      case Tag(1, kBytes):
-        node.name = reader.ReadBytes();
-        break;
-      case Tag(2, kVarint):
-        node.start_us = reader.ReadInt64();
-        break;
-      case Tag(5, kVarint):
-        node.end_rel_us = reader.ReadInt64();
-        break;
-      case Tag(6, kBytes):
-        node.memory.push_back(reader.ReadBytes());
-        break;
-      case Tag(7, kBytes):
-        node.outputs.push_back(reader.ReadBytes());
-        break;
-      case Tag(8, kBytes):
-        node.label = reader.ReadBytes();
-        break;
-      case Tag(9, kVarint):
-        node.scheduled_us = reader.ReadInt64();
-        break;
-      case Tag(10, kVarint):
-        node.thread_id = static_cast<uint32_t>(reader.ReadVarint());
-        break;
-      case Tag(13, kVarint):
-        node.start_ns = reader.ReadInt64();
-        break;
-      case Tag(16, kVarint):
-        node.end_rel_ns = reader.ReadInt64();
-        break;
-      case Tag(17, kVarint):
-        node.scheduled_ns = reader.ReadInt64();
-        break;
-      case Tag(100001, kVarint):
-        node.correlation_id = static_cast<uint32_t>(reader.ReadVarint());
-        break;
-      default:
-        reader.Skip(tag);
-    }
+    // Fields mostly come in the order of their numbers.
+    ReadNodeFields(reader, node, [&](auto tag) { return reader.TakeTag<tag>(); });
+    if (reader.AtEnd()) break;
+    // One that does not, or is not known, or whose tag is longer than it has to be.
+    uint32_t next = reader.ReadTag();
+    ReadNodeFields(reader, node, [&](auto tag) { return next == tag && std::exchange(next, 0) != 0; });
+    if (next != 0) reader.Skip(next);
   }
 }
 

@@ -2,49 +2,51 @@
 
 namespace collector::convert {
 
-uint64_t WireReader::ReadVarintAtEnd() {
-  const char* const start = next_;
+WireReader::Varint WireReader::SlowVarint(const char* start, const char* end, const char* origin) {
+  const char* next = start;
   uint64_t value = 0;
   for (int shift = 0; shift < 7 * kLongestVarint; shift += 7) {
-    if (next_ == end_) Fail("a number cut off by the end of its message", start);
-    const auto byte = static_cast<unsigned char>(*next_++);
+    if (next == end) Fail("a number cut off by the end of its message", start, origin);
+    const auto byte = static_cast<unsigned char>(*next++);
     value |= static_cast<uint64_t>(byte & 0x7F) << shift;
-    if (byte < 0x80) return value;
+    if (byte < 0x80) return {value, next};
   }
-  Fail("a number longer than 10 bytes", start);
+  Fail("a number longer than 10 bytes", start, origin);
 }
 
-void WireReader::SkipValue(uint32_t tag, int depth) {
-  const char* const start = next_;
+WireReader WireReader::BehindValue(WireReader reader, uint32_t tag, int depth) {
+  const char* const start = reader.next_;
   switch (tag & 7) {
     case kVarint:
-      ReadVarint();
-      return;
+      reader.ReadVarint();
+      break;
     case kBytes:
-      ReadBytes();
-      return;
+      reader.ReadBytes();
+      break;
     case kFixed64:
     case kFixed32: {
       const ptrdiff_t width = (tag & 7) == kFixed64 ? 8 : 4;
-      if (end_ - next_ < width) Fail("a number cut off by the end of its message", start);
-      next_ += width;
-      return;
+      if (reader.end_ - reader.next_ < width) Fail("a number cut off by the end of its message", start, reader.origin_);
+      reader.next_ += width;
+      break;
     }
     case kGroupStart:
-      if (depth == 0) Fail("groups nested too deeply", start);
+      if (depth == 0) Fail("groups nested too deeply", start, reader.origin_);
       for (;;) {
-        if (AtEnd()) Fail("a group without an end", start);
-        const uint32_t inner = ReadTag();
-        if (inner == Tag(tag >> 3, kGroupEnd)) return;
-        SkipValue(inner, depth - 1);
+        if (reader.AtEnd()) Fail("a group without an end", start, reader.origin_);
+        const uint32_t inner = reader.ReadTag();
+        if (inner == Tag(tag >> 3, kGroupEnd)) break;
+        reader = BehindValue(reader, inner, depth - 1);
       }
+      break;
     default:
-      Fail("a wire type that cannot be here", start);
+      Fail("a wire type that cannot be here", start, reader.origin_);
   }
+  return reader;
 }
 
-void WireReader::Fail(const char* what, const char* at) const {
-  throw WireError(what, static_cast<size_t>(at - origin_));
+void WireReader::Fail(const char* what, const char* at, const char* origin) {
+  throw WireError(what, static_cast<size_t>(at - origin));
 }
 
 }  // namespace collector::convert

@@ -1,6 +1,7 @@
 // Protocol buffer wire bytes, read in place: no copies, no allocation, every length checked against what is there.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -25,8 +26,22 @@ class WireError : public std::runtime_error {
 enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kGroupStart = 3, kGroupEnd = 4, kFixed32 = 5 };
 constexpr uint32_t Tag(uint32_t field, WireType type) { return field << 3 | type; }
 
+// A tag as it comes on the wire, unless somebody writes it longer than it has to be.
+template <uint32_t tag>
+struct TagBytes {
+  static constexpr size_t kSize = tag < 1u << 7 ? 1 : tag < 1u << 14 ? 2 : tag < 1u << 21 ? 3 : tag < 1u << 28 ? 4 : 5;
+  static constexpr std::array<char, kSize> Make() {
+    std::array<char, kSize> bytes{};
+    for (size_t i = 0; i < kSize; ++i) bytes[i] = static_cast<char>((tag >> 7 * i & 0x7F) | (i + 1 < kSize ? 0x80 : 0));
+    return bytes;
+  }
+  static constexpr std::array<char, kSize> kBytes = Make();
+};
+
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "eight bytes are read as one number below");
 
+// Its state must fit registers, because nearly all of the work on a message is reading fields: whatever is not done
+// inline is given values, never the reader's address.
 class WireReader {
  public:
   // `whole` is what the message lies in: positions in errors count from its first byte, and numbers near the end of the
@@ -41,26 +56,56 @@ class WireReader {
 
   uint32_t ReadTag() {
     const char* const start = next_;
+    uint64_t tag = 0;
     if (next_ != end_ && static_cast<unsigned char>(*next_) < 0x80) {  // fields 1 to 15
-      const uint32_t tag = static_cast<unsigned char>(*next_++);
-      if (tag >> 3 == 0) Fail("a field number that cannot be", start);
-      return tag;
-    }
-    if (end_ - next_ >= 2 && (start[1] & 0x80) == 0) {  // fields 16 to 2047
+      tag = static_cast<unsigned char>(*next_++);
+    } else if (end_ - next_ >= 2 && (start[1] & 0x80) == 0) {  // fields 16 to 2047
+      tag = static_cast<uint64_t>(start[0] & 0x7F) | static_cast<uint64_t>(start[1]) << 7;
       next_ += 2;
-      const uint32_t tag = static_cast<uint32_t>(start[0] & 0x7F) | static_cast<uint32_t>(start[1]) << 7;
-      if (tag >> 3 == 0) Fail("a field number that cannot be", start);
-      return tag;
+    } else {
+      tag = ReadVarint();
     }
-    const uint64_t tag = ReadVarint();
-    if (tag >> 3 == 0 || tag > UINT32_MAX) Fail("a field number that cannot be", start);
+    if (tag >> 3 == 0 || tag > UINT32_MAX) Fail("a field number that cannot be", start, origin_);
     return static_cast<uint32_t>(tag);
+  }
+
+  // Passes over a tag if it comes next, as those of a message mostly do in the order of their numbers.
+  template <uint32_t tag>
+  bool TakeTag() {
+    using Bytes = TagBytes<tag>;
+    if (end_ - next_ < static_cast<ptrdiff_t>(Bytes::kSize)) return false;
+    if (std::memcmp(next_, Bytes::kBytes.data(), Bytes::kSize) != 0) return false;
+    next_ += Bytes::kSize;
+    return true;
   }
 
   uint64_t ReadVarint() {
     if (next_ != end_ && static_cast<unsigned char>(*next_) < 0x80) return static_cast<unsigned char>(*next_++);
-    if (limit_ - next_ >= kLongestVarint) return ReadVarintInside();
-    return ReadVarintAtEnd();
+    if (limit_ - next_ < kLongestVarint) return ReadVarintAtEnd();
+    // Its first eight bytes at once. Each brings seven bits, which three steps move together.
+    uint64_t eight;
+    std::memcpy(&eight, next_, 8);
+    const uint64_t ends = ~eight & 0x8080808080808080u;
+    uint64_t value = eight & 0x7F7F7F7F7F7F7F7Fu & (ends ^ (ends - 1));  // up to the first end
+    value = (value & 0x007F007F007F007Fu) | (value & 0x7F007F007F007F00u) >> 1;
+    value = (value & 0x00003FFF00003FFFu) | (value & 0x3FFF00003FFF0000u) >> 2;
+    value = (value & 0x000000000FFFFFFFu) | (value & 0x0FFFFFFF00000000u) >> 4;
+    ptrdiff_t num_bytes = 0;
+    if (ends != 0) {
+      num_bytes = __builtin_ctzll(ends) / 8 + 1;
+    } else {
+      const auto ninth = static_cast<unsigned char>(next_[8]);
+      const auto tenth = static_cast<unsigned char>(next_[9]);
+      value |= static_cast<uint64_t>(ninth & 0x7F) << 56;
+      num_bytes = ninth < 0x80 ? 9 : 10;
+      if (num_bytes == 10) {
+        value |= static_cast<uint64_t>(tenth) << 63;  // bits beyond 64 are dropped, as protobuf drops them
+        if (tenth >= 0x80) return ReadVarintAtEnd();
+      }
+    }
+    if (num_bytes > end_ - next_) return ReadVarintAtEnd();
+    next_ += num_bytes;
+    return value;
   }
 
   int64_t ReadInt64() { return static_cast<int64_t>(ReadVarint()); }
@@ -68,50 +113,46 @@ class WireReader {
   std::string_view ReadBytes() {
     const char* const start = next_;
     const uint64_t length = ReadVarint();
-    if (length > static_cast<uint64_t>(end_ - next_)) Fail("a field that reaches beyond the end of its message", start);
+    if (length > static_cast<uint64_t>(end_ - next_)) {
+      Fail("a field that reaches beyond the end of its message", start, origin_);
+    }
     const std::string_view bytes(next_, static_cast<size_t>(length));
     next_ += length;
     return bytes;
   }
 
   // Passes over the value of a field that is not of interest.
-  void Skip(uint32_t tag) { SkipValue(tag, kMaxGroupDepth); }
+  void Skip(uint32_t tag) {
+    switch (tag & 7) {
+      case kVarint:
+        ReadVarint();
+        break;
+      case kBytes:
+        ReadBytes();
+        break;
+      default:
+        *this = BehindValue(*this, tag, kMaxGroupDepth);
+    }
+  }
 
  private:
   static constexpr int kMaxGroupDepth = 100;
   static constexpr int kLongestVarint = 10;
 
-  // A varint behind which there are more bytes, if only of what follows the message: its first eight bytes at once.
-  // Each brings seven bits, which three steps move together.
-  uint64_t ReadVarintInside() {
-    uint64_t eight;
-    std::memcpy(&eight, next_, 8);
-    const uint64_t ends = ~eight & 0x8080808080808080u;
-    const int num_bytes = ends == 0 ? 8 : __builtin_ctzll(ends) / 8 + 1;
-    if (num_bytes > end_ - next_) return ReadVarintAtEnd();
-    uint64_t value = eight & 0x7F7F7F7F7F7F7F7Fu & (~uint64_t{0} >> (64 - 8 * num_bytes));
-    value = (value & 0x007F007F007F007Fu) | (value & 0x7F007F007F007F00u) >> 1;
-    value = (value & 0x00003FFF00003FFFu) | (value & 0x3FFF00003FFF0000u) >> 2;
-    value = (value & 0x000000000FFFFFFFu) | (value & 0x0FFFFFFF00000000u) >> 4;
-    if (ends != 0) {
-      next_ += num_bytes;
-      return value;
-    }
-    if (end_ - next_ < kLongestVarint) return ReadVarintAtEnd();
-    const auto ninth = static_cast<unsigned char>(next_[8]);
-    const auto tenth = static_cast<unsigned char>(next_[9]);
-    value |= static_cast<uint64_t>(ninth & 0x7F) << 56;
-    if (ninth < 0x80) {
-      next_ += 9;
-      return value;
-    }
-    if (tenth >= 0x80) Fail("a number longer than 10 bytes", next_);
-    next_ += 10;
-    return value | static_cast<uint64_t>(tenth) << 63;  // bits beyond 64 are dropped, as protobuf drops them
+  struct Varint {
+    uint64_t value;
+    const char* end;
+  };
+  // A varint that ends where the file does or cannot be, byte by byte.
+  static Varint SlowVarint(const char* start, const char* end, const char* origin);
+  uint64_t ReadVarintAtEnd() {
+    const Varint varint = SlowVarint(next_, end_, origin_);
+    next_ = varint.end;
+    return varint.value;
   }
-  uint64_t ReadVarintAtEnd();
-  void SkipValue(uint32_t tag, int depth);
-  [[noreturn]] void Fail(const char* what, const char* at) const;
+  // The reader behind the value of a field.
+  static WireReader BehindValue(WireReader reader, uint32_t tag, int depth);
+  [[noreturn]] static void Fail(const char* what, const char* at, const char* origin);
 
   const char* next_;
   const char* end_;
