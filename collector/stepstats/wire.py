@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from collector.errors import InvalidFileError
 from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import StepStats
 from collector.stepstats import varint
+from collector.stepstats.node_columns import field_head
 
 MAX_MESSAGE_BYTES = (2 << 30) - 1
 """A protobuf message cannot be larger."""
@@ -18,6 +20,8 @@ MAX_MESSAGE_BYTES = (2 << 30) - 1
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MALFORMED = -1
 _END = 0
+_NODES_OF_A_LARGE_STEP = 20_000
+_FIRST_PAGES = 64 << 20  # bytes, of which only what is written to costs memory
 
 
 def is_run_metadata(data: bytes | bytearray | memoryview) -> bool:
@@ -106,15 +110,32 @@ def as_run_metadata(data: bytes) -> bytes:
     return b"".join([tag, varint.encode(len(data)), data]) if data else b""
 
 
-def serialized_step(step_stats: Any) -> bytes:
+def serialized_step(step_stats: Any) -> bytes | memoryview:
     """The wire bytes of a ``StepStats`` message, whosever class it is of.
 
-    It is written device by device: protobuf enlarges the memory that it writes to by copying it, and the new memory for
-    a whole step costs as much as the writing.
+    It is written device by device: protobuf enlarges the memory that it writes to by copying it, and new pages for a
+    whole step cost as much as the writing. A device's bytes are copied and freed before the next one's are made, so
+    that those are made in the same memory; the pages of a large copy are huge, if the system gives any.
     """
-    devices = [device.SerializeToString() for device in step_stats.dev_stats]
-    tag = varint.encode(StepStats.DEV_STATS_FIELD_NUMBER << 3 | _BYTES)
-    return b"".join(piece for device in devices for piece in (tag, varint.encode(len(device)), device))
+    devices = step_stats.dev_stats
+    if sum(len(device.node_stats) for device in devices) < _NODES_OF_A_LARGE_STEP:
+        return b"".join(piece for device in devices for piece in _device_field(device))
+    pages = mmap.mmap(-1, _FIRST_PAGES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    pages.madvise(mmap.MADV_HUGEPAGE)
+    for device in devices:
+        head, message = _device_field(device)
+        end = pages.tell() + len(head) + len(message)
+        if end > len(pages):
+            pages.resize(2 * end)
+        pages.write(head)
+        pages.write(message)
+        del message
+    return memoryview(pages)[: pages.tell()]
+
+
+def _device_field(device: Any) -> tuple[bytes, bytes]:
+    message = device.SerializeToString()
+    return field_head(StepStats.DEV_STATS_FIELD_NUMBER, len(message)), message
 
 
 def fields_of(data: memoryview, limit: int | None = None) -> Iterator[tuple[int, memoryview | None]]:

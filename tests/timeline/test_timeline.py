@@ -23,6 +23,7 @@ from collector.protos import (
     TensorShapeProto,
 )
 from collector.recording.ledger import Ledger
+from collector.stepstats import wire
 from collector.stepstats.wire import is_run_metadata, parse_step, provenance_of, serialized_step
 from collector.timeline import Timeline, View, chrome_trace
 from collector.timeline.lanes import Lanes
@@ -339,8 +340,12 @@ def test_messages_are_told_apart(step):
         launched_step().step_stats,
     ],
 )
-def test_a_step_written_device_by_device_is_the_same(step):
-    assert serialized_step(step) == step.SerializeToString()
+@pytest.mark.parametrize("large", [False, True])
+def test_a_step_written_device_by_device_is_the_same(step, large, monkeypatch):
+    if large:
+        monkeypatch.setattr(wire, "_NODES_OF_A_LARGE_STEP", 0)
+        monkeypatch.setattr(wire, "_FIRST_PAGES", 1)
+    assert bytes(serialized_step(step)) == step.SerializeToString()
 
 
 def test_provenance_is_found_without_parsing_the_rest():
