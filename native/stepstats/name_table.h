@@ -48,6 +48,13 @@ class NameTable {
     if (const uint32_t number = Guess(hash); number != kNone) __builtin_prefetch(names_[number].data());
   }
 
+  // What the first slot says, which is mostly the right one.
+  uint32_t Guess(uint32_t hash) const {
+    if (slots_.empty()) return kNone;
+    const Slot& slot = slots_[hash & (slots_.size() - 1)];
+    return slot.hash == hash ? slot.number : kNone;
+  }
+
   // The number of `name`, and whether it is new.
   struct Entry {
     uint32_t number;
@@ -77,13 +84,6 @@ class NameTable {
     uint32_t hash;
     uint32_t number;
   };
-
-  // What the first slot says, which is mostly the right one.
-  uint32_t Guess(uint32_t hash) const {
-    if (slots_.empty()) return kNone;
-    const Slot& slot = slots_[hash & (slots_.size() - 1)];
-    return slot.hash == hash ? slot.number : kNone;
-  }
 
   size_t SlotOf(std::string_view name, uint32_t hash) const {
     const size_t mask = slots_.size() - 1;

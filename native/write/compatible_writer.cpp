@@ -7,14 +7,14 @@
 #include <optional>
 #include <utility>
 
+#include "draw/lanes.h"
+#include "stepstats/labels.h"
+#include "stepstats/name_table.h"
+#include "stepstats/repeated_nodes.h"
 #include "write/compatible_layout.h"
 #include "write/description_text.h"
 #include "write/fragment.h"
 #include "write/json.h"
-#include "stepstats/labels.h"
-#include "draw/lanes.h"
-#include "stepstats/name_table.h"
-#include "stepstats/repeated_nodes.h"
 
 namespace collector::convert {
 namespace {
@@ -113,6 +113,7 @@ class CompatibleWriter {
   void AddRegion(const Node& node, const Op& op, uint32_t pid, bool from_tracer, bool follow_inputs);
   void SplitInputs(std::string_view inputs);
   void AskForInputs();
+  void AskForTensors() const;
   static RegionLabel ReadRegionLabel(const Node& node, bool from_tracer);
   void AppendRegionStart(Output& output, const RegionLabel& label) const;
   void AppendRegionEnd(Output& output, const RegionLabel& label) const;
@@ -156,7 +157,7 @@ class CompatibleWriter {
   }
   char* PutPlaceAndTime(char* to, uint32_t pid, uint32_t lane, int64_t time) {
     const Fragment& place = lane < kLanesRemembered ? Place(pid, lane) : (any_place_ = MakePlace(pid, lane));
-    return PutDecimal(place.Put(to), time);
+    return times_.Put(place.Put(to), time);
   }
   // All between an event's name and its time.
   const Fragment& Place(uint32_t pid, uint32_t lane) {
@@ -177,6 +178,7 @@ class CompatibleWriter {
   const CompatibleLayout layout_;
   Output* output_;
 
+  NearNumbers times_;
   std::vector<std::vector<Fragment>> places_;    // by pid and lane
   Fragment any_place_;                           // the one last used of those that are not remembered
   std::vector<std::vector<Times>> moved_;        // by device; empty: times are the nodes' own
@@ -362,6 +364,7 @@ void CompatibleWriter::AddRegion(const Node& node, const Op& op, uint32_t pid, b
   if (follow_inputs) AskForInputs();
   if (output_ == nullptr) return;
   again != nullptr ? again->start.AppendTo(*output_) : AppendRegionStart(*output_, label);
+  if (follow_inputs) AskForTensors();
   char* const to = PutPlaceAndTime(output_->Reserve(kRoom), pid, op.lane, op.start);
   output_->Commit(PutNumber(to, layout_.dur, op.duration));
   again != nullptr ? again->end.AppendTo(*output_) : AppendRegionEnd(*output_, label);
@@ -411,6 +414,15 @@ void CompatibleWriter::AskForInputs() {
   for (Input& input : inputs_) {
     input.hash = NameTable::Hash(input.name);
     tensor_names_.PrefetchSlot(input.hash);
+  }
+}
+
+void CompatibleWriter::AskForTensors() const {
+  for (const Input& input : inputs_) {
+    tensor_names_.PrefetchName(input.hash);
+    if (const uint32_t number = tensor_names_.Guess(input.hash); number != NameTable::kNone) {
+      __builtin_prefetch(&tensors_[number]);
+    }
   }
 }
 

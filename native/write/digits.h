@@ -1,6 +1,7 @@
 // Numbers as decimal text, eight digits at a time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -57,5 +58,27 @@ inline char* PutDecimal(char* to, int64_t number) {
   *to = '-';
   return PutDecimal(to + 1, uint64_t{0} - static_cast<uint64_t>(number));
 }
+
+// Numbers that mostly have all but their last eight digits in common, as the times of a step have.
+class NearNumbers {
+ public:
+  // As PutDecimal.
+  char* Put(char* to, int64_t number) {
+    constexpr uint64_t kEightDigits = 100'000'000;
+    const uint64_t high = static_cast<uint64_t>(number) / kEightDigits;
+    if (high == 0 || high >= kEightDigits) return PutDecimal(to, number);  // other digits, or a sign
+    if (high != high_) {
+      high_ = high;
+      high_digits_ = PutFewDigits(text_, static_cast<uint32_t>(high)) - text_;
+    }
+    std::memcpy(to, text_, 8);
+    return PutEightDigits(to + high_digits_, static_cast<uint32_t>(static_cast<uint64_t>(number) % kEightDigits));
+  }
+
+ private:
+  uint64_t high_ = 0;
+  ptrdiff_t high_digits_ = 0;
+  char text_[8] = {};
+};
 
 }  // namespace collector::convert
