@@ -1,14 +1,14 @@
 """How fast a step becomes a trace, and what that costs in memory.
 
-Goals: the compatible face is 50 times, our own face 100 times as fast as plain Python that does TensorFlow's work
+Goals: TensorFlow's timeline is 50 times, ours 100 times as fast as plain Python that does TensorFlow's work
 TensorFlow's way; both are faster than orjson alone writes the ready-made events; shapes on which TensorFlow is
 quadratic cost no more than 3 times what easy ones cost; the cost of an event does not grow with the step, and memory
 hardly.
 
 CPU seconds of one process, by turns, medians; so other load on the machine matters to all arms alike. The plain arm is
-given the parsed message. The compatible face is measured twice: with the parsed message, as whoever comes from
+given the parsed message. TensorFlow's timeline is measured twice: with the parsed message, as whoever comes from
 TensorFlow calls it, which protobuf has to write out first, and with the wire bytes. All other arms are given wire
-bytes. The compatible face returns the text, our own hands it over piece by piece. Where TensorFlow is installed, its
+bytes. TensorFlow's timeline returns the text, ours is handed over piece by piece. Where TensorFlow is installed, its
 own Timeline is the plain arm.
 """
 
@@ -298,14 +298,14 @@ def seconds(work: Callable[[], object], repeats: int) -> float:
 
 
 def seconds_from_message(data: bytes, repeats: int) -> float:
-    """CPU seconds of the compatible face, given the parsed message; after a round that does not count."""
+    """CPU seconds of TensorFlow's timeline, given the parsed message; after a round that does not count."""
     message = StepStats.FromString(data)
     compatible(message)
     return seconds(lambda: compatible(message), repeats)
 
 
 STEPS: dict[str, Callable[[int], bytes]] = {"TensorFlow's": tensorflow_step, "our own": recorded_step}
-FACES: dict[str, Callable[[bytes], int]] = {"compatible": compatible, "own": own}
+TIMELINES: dict[str, Callable[[bytes], int]] = {"compatible": compatible, "own": own}
 
 
 # --- claims ---
@@ -356,21 +356,22 @@ def against_orjson(size: int) -> None:
     print("\n| step | file | events | orjson.dumps of the ready events s | ours, from wire bytes s | ratio |")
     print("| --- | --- | --- | --- | --- | --- |")
     for kind in STEPS:
-        for face in FACES:
-            row = in_own_process("beside_orjson", kind, face, size)
+        for timeline in TIMELINES:
+            row = in_own_process("beside_orjson", kind, timeline, size)
             theirs, ours = row["theirs"], row["ours"]
             print(
-                f"| {kind} | {face} | {row['events']:,} | {theirs:.4f} | {ours:.4f} | {theirs / ours:.1f} |", flush=True
+                f"| {kind} | {timeline} | {row['events']:,} | {theirs:.4f} | {ours:.4f} | {theirs / ours:.1f} |",
+                flush=True,
             )
 
 
-def beside_orjson(kind: str, face: str, size: str) -> dict[str, float]:
+def beside_orjson(kind: str, timeline: str, size: str) -> dict[str, float]:
     """One row of `against_orjson`."""
     import orjson  # type: ignore[import-not-found,unused-ignore]
 
-    data, work = STEPS[kind](int(size)), FACES[face]
+    data, work = STEPS[kind](int(size)), TIMELINES[timeline]
     pieces: list[str] = []
-    if face == "own":
+    if timeline == "own":
         write_trace(data, lambda piece: pieces.append(str(piece, "utf-8")), View())
     else:
         pieces.append(Timeline(data).generate_chrome_trace_format())
@@ -409,7 +410,7 @@ def events_of(work: Callable[[bytes], object], data: bytes) -> int:
 
 
 def flatness(sizes: Sequence[int]) -> None:
-    """The cost of an event of our own face by the number of events."""
+    """The cost of an event of our timeline by the number of events."""
     print("\n| step | events | own ns/event | peak memory over the input MiB | .pftrace / compact JSON bytes |")
     print("| --- | --- | --- | --- | --- |")
     for kind, events_a_node in (("TensorFlow's", 2.4), ("our own", 1.9)):

@@ -14,7 +14,7 @@ The file is JSON, version 1 of the schema ``collector-bench``:
     * ``arms`` {name: {times_ns, span_ns, kernel_ns {kernel: [ns]}, throttled_ns, event_ns, kernels, launches, copies,
       memsets, synchronizations, calls_per_sample, facts}}: raw samples in ns per call, one for each round, and counts
       of one sample; ``calls_per_sample``: how many calls a clock of the host took the time of at once; ``facts``
-      {name: value}: what a process told of itself besides
+      {name: value}: further facts that a process reports
     * ``run_rounds``: how many of the rounds, in order, belong to each run; empty: all to one
     * ``failures`` {arm: what is wrong}, ``warnings``
     * ``rounds``, ``warm_up_rounds``, ``throttled_rounds``, ``seconds``, ``stopped_by`` (precision, time, rounds)
@@ -217,15 +217,14 @@ class Report:
 
     @functools.cached_property
     def verdicts(self) -> list[dict[str, Verdict]]:
-        """Of each comparison, what is to be said of each arm against the reference; one is wrong in 5 % of reports."""
+        """Of each comparison, the verdict on each arm against the reference; one is wrong in 5 % of reports."""
         keys = [(index, arm) for index, each in enumerate(self.comparisons) for arm in each.ratios]
         within = [float(self.comparisons[index].design.get("same_within", Design.same_within)) for index, _ in keys]
         found: list[dict[str, Verdict]] = [{} for _ in self.comparisons]
         ratios = [
             (self.comparisons[index].ratios[arm], self.comparisons[index].mean_ratios.get(arm)) for index, arm in keys
         ]
-        said = verdicts(ratios, within)
-        for (index, arm), verdict in zip(keys, said, strict=True):
+        for (index, arm), verdict in zip(keys, verdicts(ratios, within), strict=True):
             found[index][arm] = verdict
         return found
 
@@ -233,8 +232,8 @@ class Report:
     def results(self) -> list[dict[str, Result]]:
         """For each comparison: arm -> its result, as tables, pages and files show it."""
         return [
-            {arm: _result(each, arm, said.get(arm, "reference")) for arm in each.arms}
-            for each, said in zip(self.comparisons, self.verdicts, strict=True)
+            {arm: _result(each, arm, verdict_of.get(arm, "reference")) for arm in each.arms}
+            for each, verdict_of in zip(self.comparisons, self.verdicts, strict=True)
         ]
 
     @property

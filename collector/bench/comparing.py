@@ -105,7 +105,7 @@ def compare(
         max_rounds: rounds to make at most.
         max_seconds: when to stop in any case (throttled rounds are replaced for as long again).
         seed: of the order of the arms; None: a new one, which the report tells.
-        progress: told of rounds and precision after every batch.
+        progress: called with rounds and precision after every batch.
 
     Raises:
         BenchmarkError: no arm can be measured. One that cannot is named in the report, and the others go on.
@@ -164,8 +164,8 @@ def compare(
     )
     above = [arm for arm in comparison.arms if (comparison.share_of_roof(arm) or 0) > _ABOVE_THE_ROOF]
     if above:
-        said = "more than the measured ceilings allow: flops and bytes may be wrong, or the data stays in the cache"
-        comparison = replace(comparison, warnings=[*comparison.warnings, f"{', '.join(above)}: {said}"])
+        warning = "more than the measured ceilings allow: flops and bytes may be wrong, or the data stays in the cache"
+        comparison = replace(comparison, warnings=[*comparison.warnings, f"{', '.join(above)}: {warning}"])
     return Report([comparison], environment(gpu, found.recorded))
 
 
@@ -224,65 +224,65 @@ def _arm(found: Run, name: str) -> Arm:
 
 def _warnings(found: Run, design: Design, asked_reference: str, *, has_cache: bool) -> list[str]:
     """Everything that a reader of the figures has to know."""
-    said = []
+    warnings = []
     reference = next(iter(found.arms))
     if reference != asked_reference:
-        said.append(f"{asked_reference} could not be measured: ratios are relative to {reference}")
+        warnings.append(f"{asked_reference} could not be measured: ratios are relative to {reference}")
     if found.stopped_by != "precision":
-        said.append(f"stopped by {found.stopped_by}, before the precision of {design.precision:.2%} was reached")
-    said += found.notes
+        warnings.append(f"stopped by {found.stopped_by}, before the precision of {design.precision:.2%} was reached")
+    warnings += found.notes
     if design.graph_calls > 1 and design.cache == "cold":
-        said.append(f"only the first of the {design.graph_calls} calls in a graph finds the cache empty")
+        warnings.append(f"only the first of the {design.graph_calls} calls in a graph finds the cache empty")
     looped = [name for name, arm in found.arms.items() if arm.calls_per_sample > 1]
     if looped and design.cache == "cold" and has_cache:
-        said.append(f"{', '.join(looped)}: only the first call of each sample finds the cache empty")
+        warnings.append(f"{', '.join(looped)}: only the first call of each sample finds the cache empty")
     if found.throttled_throughout:
-        said.append("the card was throttled nearly all the while: the times are those of a throttled card")
+        warnings.append("the card was throttled nearly all the while: the times are those of a throttled card")
     elif found.throttled_rounds:
-        said.append(
+        warnings.append(
             f"{counted('{} round[|s] [was|were] thrown away and replaced', found.throttled_rounds)}: "
             f"{_reasons(found.states)}"
         )
     if design.clock == "cupti" and not found.states:
-        said.append("the card's clocks and throttling are not known: NVML is not installed or does not answer")
+        warnings.append("the card's clocks and throttling are not known: NVML is not installed or does not answer")
     others = sorted({pid for state in found.states for pid in state.other_processes})
     if others:
-        said.append(f"other processes compute on this card: {', '.join(map(str, others))}")
-    said += _cache_warnings(found, design)
+        warnings.append(f"other processes compute on this card: {', '.join(map(str, others))}")
+    warnings += _cache_warnings(found, design)
     for name, arm in found.arms.items():
         overhead = found.event_overhead_ns / (design.graph_calls or 1)
-        said += _arm_warnings(name, arm.times_ns, arm.span_ns, arm.event_ns, overhead)
+        warnings += _arm_warnings(name, arm.times_ns, arm.span_ns, arm.event_ns, overhead)
     times = {name: arm.times_ns for name, arm in found.arms.items()}
     for name in list(times)[1:]:
         ratio = paired_interval(times[name], times[reference])
         of_medians = median(times[name]).estimate / median(times[reference]).estimate
         if not ratio.low - design.precision <= of_medians <= ratio.high + design.precision:
-            said.append(
+            warnings.append(
                 f"{name}: the ratio of the medians is {of_medians:.4f}, the median ratio {ratio.estimate:.4f}: "
                 "the times are spread in different ways, and no one figure says it all; look at the plot"
             )
-    return said
+    return warnings
 
 
 def _arm_warnings(
     name: str, times: Sequence[float], spans: Sequence[float], events: Sequence[float], event_overhead: float
 ) -> list[str]:
-    said = []
+    warnings = []
     far_out = int(outliers(times).sum())
     if far_out > _MANY_OUTLIERS * len(times):
-        said.append(f"{name}: {far_out} of {len(times)} samples are outliers; they are kept")
+        warnings.append(f"{name}: {far_out} of {len(times)} samples are outliers; they are kept")
     if len(events) and len(spans):
         # Events are queued behind other work, which closes the gaps that launching leaves between an arm's kernels:
         # they have to lie between the time without any gaps and the time with all of them. Around that they add what
         # they say of next to nothing.
         by_events, busy, span = (median(each, _EVENT_CONFIDENCE) for each in (events, times, spans))
         if by_events.high < busy.low or by_events.low - event_overhead > span.high:
-            said.append(
+            warnings.append(
                 f"{name}: CUDA events say {time_text(by_events.estimate)} and CUPTI {time_text(busy.estimate)} "
                 f"({time_text(span.estimate)} with the gaps), which is beyond their intervals and the "
                 f"{time_text(event_overhead)} that events say of nothing"
             )
-    return said
+    return warnings
 
 
 def _cache_warnings(found: Run, design: Design) -> list[str]:

@@ -57,9 +57,9 @@ def as_markdown(report: Report) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def changes_as_markdown(found: Sequence[Regression], said: Sequence[str]) -> str:
+def changes_as_markdown(found: Sequence[Regression], notes: Sequence[str]) -> str:
     """Return what `collector.bench.regressions` found as Markdown."""
-    return "\n".join([*_table(changes(found)), *(f"* note: {_text(note)}" for note in said)]).rstrip() + "\n"
+    return "\n".join([*_table(changes(found)), *(f"* note: {_text(note)}" for note in notes)]).rstrip() + "\n"
 
 
 def as_csv(report: Report) -> str:

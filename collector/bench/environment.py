@@ -34,7 +34,7 @@ _FROM_RECORDING = ("driver_version", "cuda_version", "cupti_path", "cupti_api_ve
 
 def environment(gpu: Gpu, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a report says of its surroundings; ``recorded`` is a recording's environment."""
-    told = {
+    entries = {
         "gpu": gpu.name,
         "gpu_uuid": gpu.uuid,
         "simulated": gpu.simulated or bool(recorded.get("simulated")),
@@ -48,16 +48,16 @@ def environment(gpu: Gpu, recorded: Mapping[str, Any]) -> dict[str, Any]:
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "program": sys.argv[0],
     }
-    return without_places(told)
+    return without_places(entries)
 
 
-def without_places(told: Mapping[str, Any]) -> dict[str, Any]:
+def without_places(entries: Mapping[str, Any]) -> dict[str, Any]:
     """Return a report's environment without the entries that identify the machine or its user.
 
     Of paths it keeps the end, and of the system the kernel's version. What earlier versions stored is cut down in the
     same way.
     """
-    kept = dict(told)
+    kept = dict(entries)
     if isinstance(program := kept.get("program"), str):
         kept["program"] = PurePath(program).name
     if isinstance(path := kept.get("cupti_path"), str):

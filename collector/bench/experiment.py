@@ -494,10 +494,10 @@ def _returned_ns(value: Any) -> float:
 
 
 def failure_of(name: str, error: Exception) -> ArmError:
-    """The error of the arm that raised ``error``; running out of memory is told apart."""
+    """The error of the arm that raised ``error``; running out of memory has its own cause."""
     # torch says "out of memory", CuPy's error is named OutOfMemoryError, CUDA's is CUDA_ERROR_OUT_OF_MEMORY.
-    told = f"{type(error).__name__} {error}"
-    if isinstance(error, MemoryError) or re.search(r"out[ _]?of[ _]?memory", told, re.IGNORECASE):
+    text = f"{type(error).__name__} {error}"
+    if isinstance(error, MemoryError) or re.search(r"out[ _]?of[ _]?memory", text, re.IGNORECASE):
         failure = ArmError(name, f"it needs more memory than there is ({error})", "Make its inputs smaller")
     else:
         failure = ArmError(name, f"it raised {type(error).__name__}: {error}")

@@ -45,13 +45,13 @@ def page(report: Report) -> str:
         for axis in _numeric_axes(family):
             parts.append(_scaling(family, axis))
     for comparison, results in zip(report.comparisons, report.results, strict=True):
-        said = [
+        verdicts = [
             f"{arm}: {result.ratio.interval.estimate:.4f}, "
             f"{verdict_text(result.verdict, float(comparison.design.get('same_within', 0)))}"
             for arm, result in results.items()
             if result.ratio is not None
         ]
-        parts.append(f"<h2>{html.escape(comparison.title)}</h2><p>{html.escape('; '.join(said))}</p>")
+        parts.append(f"<h2>{html.escape(comparison.title)}</h2><p>{html.escape('; '.join(verdicts))}</p>")
         parts.append(_distributions(comparison))
         parts += [f"<p>note: {html.escape(note)}</p>" for note in notes(comparison, results)]
         parts += [f"<p>warning: {html.escape(warning)}</p>" for warning in comparison.warnings]
@@ -84,9 +84,9 @@ def _distributions(comparison: Comparison) -> str:
         )
         interval = comparison.interval(name)
         left, right, at = x_of(max(interval.low, low)), x_of(min(interval.high, high)), x_of(interval.estimate)
-        told = html.escape(f"{name}: {amount_text(interval.estimate, comparison.unit)}, {len(times)} samples")
+        tooltip = html.escape(f"{name}: {amount_text(interval.estimate, comparison.unit)}, {len(times)} samples")
         marks.append(
-            f"<g><title>{told}</title>"
+            f"<g><title>{tooltip}</title>"
             f'<text x="{_LEFT - 10}" y="{middle + 4}" text-anchor="end">{html.escape(name[:24])}</text>'
             f'<g fill="{color}" fill-opacity=".35">{dots}</g>'
             f'<rect x="{left}" y="{middle - 12}" width="{max(right - left, 1):.2f}" height="24" fill="{color}" '
@@ -94,8 +94,8 @@ def _distributions(comparison: Comparison) -> str:
         )
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         value = low + share * (high - low)
-        told = amount_text(value, comparison.unit)
-        marks.append(f'<text x="{x_of(value)}" y="{height - 6}" text-anchor="middle">{told}</text>')
+        label = amount_text(value, comparison.unit)
+        marks.append(f'<text x="{x_of(value)}" y="{height - 6}" text-anchor="middle">{label}</text>')
     return "".join([*marks, "</svg>"])
 
 

@@ -2,7 +2,7 @@
 
 Collectors are the reason: a process has one CUPTI subscriber, what a collector leaves behind slows whoever comes next,
 and peak memory belongs to a process as a whole. In every round each program is started anew, in random order; the last
-line of its output is a JSON object of figures. Those that were asked for are compared, all others are told beside them.
+line of its output is a JSON object of figures. Those that were asked for are compared, the others are shown as facts.
 
 >>> report = bench.compare_processes(
 ...     {"plain": bench.Process([sys.executable, __file__, "--arm=plain"]), "other": bench.Missing("no torch")},
@@ -84,7 +84,7 @@ def compare_processes(
         seed: of the order of the arms; None: a new one, which the report tells.
         surroundings: what to say of where it was measured besides the processor and the libraries: ``gpu``,
             ``gpu_uuid``, ``simulated``, ``driver_version`` and so on.
-        progress: told of rounds as they are done.
+        progress: called with rounds as they are done.
 
     Raises:
         BenchmarkError: no arm reports any of the figures.
@@ -100,9 +100,9 @@ def compare_processes(
         arm: ArmError(arm, one.why) for arm, one in arms.items() if isinstance(one, Missing)
     }
     programs = {arm: one for arm, one in arms.items() if isinstance(one, Process)}
-    said: list[dict[str, dict[str, Any]]] = []
+    reported: list[dict[str, dict[str, Any]]] = []
     began = time.monotonic()
-    told = {**environment(Host(), {}), **(surroundings or {})}
+    made_in = {**environment(Host(), {}), **(surroundings or {})}
 
     def report_so_far(stopped_by: str) -> Report:
         design = {"clock": "reported", "seed": chosen_seed, "same_within": same_within, "rounds": rounds}
@@ -110,17 +110,19 @@ def compare_processes(
         parts = {
             "name": name,
             "design": design,
-            "rounds": len(said),
+            "rounds": len(reported),
             "seconds": time.monotonic() - began,
             "stopped_by": stopped_by,
         }
-        found = [_comparison(figure, unit, list(arms), kept, said, failures, parts) for figure, unit in figures.items()]
-        return Report([each for each in found if each is not None], told)
+        found = [
+            _comparison(figure, unit, list(arms), kept, reported, failures, parts) for figure, unit in figures.items()
+        ]
+        return Report([each for each in found if each is not None], made_in)
 
     stopped_by = "rounds"
-    while len(said) < rounds:
+    while len(reported) < rounds:
         spent = time.monotonic() - began
-        if said and spent + spent / len(said) > max_seconds:
+        if reported and spent + spent / len(reported) > max_seconds:
             stopped_by = "time"
             break
         one: dict[str, dict[str, Any]] = {}
@@ -132,9 +134,9 @@ def compare_processes(
                 failures[names[index]] = error
         if len(failures) == len(arms):
             raise BenchmarkError(f"no arm could be measured; {'; '.join(map(str, failures.values()))}")
-        said.append(one)
+        reported.append(one)
         if progress is not None:
-            progress(len(said), report_so_far("rounds"))
+            progress(len(reported), report_so_far("rounds"))
     report = report_so_far(stopped_by)
     if not report.comparisons:
         raise BenchmarkError(f"no arm reports any of: {', '.join(figures)}")
@@ -146,33 +148,33 @@ def _comparison(
     unit: str,
     order: Sequence[str],
     kept: Sequence[str],
-    said: Sequence[Mapping[str, Mapping[str, Any]]],
+    reported: Sequence[Mapping[str, Mapping[str, Any]]],
     failures: Mapping[str, ArmError],
     parts: Mapping[str, Any],
 ) -> Comparison | None:
     """One figure of all arms that have it; None where no arm has."""
-    told = {arm: str(error) for arm, error in failures.items()}
+    reasons_by_arm = {arm: str(error) for arm, error in failures.items()}
     arms: dict[str, Arm] = {}
     for name in kept:
-        values = [one[name].get(figure) for one in said]
+        values = [one[name].get(figure) for one in reported]
         reasons = [value for value in values if isinstance(value, str)]
         numbers = [float(value) for value in values if isinstance(value, (int, float)) and 0 < value < math.inf]
         if reasons:
-            told[name] = str(ArmError(name, reasons[0]))
+            reasons_by_arm[name] = str(ArmError(name, reasons[0]))
         elif len(numbers) < len(values):
             missing = "it does not report this" if None in values else f"it reports {values}, no positive number"
-            told[name] = str(ArmError(name, missing))
+            reasons_by_arm[name] = str(ArmError(name, missing))
         else:
             facts = {
                 key.removeprefix(f"{figure}: "): without_home(fact) if isinstance(fact, str) else fact
-                for key, fact in said[-1][name].items()
+                for key, fact in reported[-1][name].items()
                 if key.startswith(f"{figure}: ")
             }
             arms[name] = Arm(times_ns=numbers, facts=facts)
     if not arms:
         return None
-    in_order = {name: told[name] for name in order if name in told}
-    warnings = [] if len(said) > 1 else ["one round only: nothing is known of how rounds differ"]
+    in_order = {name: reasons_by_arm[name] for name in order if name in reasons_by_arm}
+    warnings = [] if len(reported) > 1 else ["one round only: nothing is known of how rounds differ"]
     return Comparison(
         arms=arms,
         reference=next(iter(arms)),

@@ -130,7 +130,7 @@ def range_text(low: float, high: float, unit: str) -> str:
 
 
 def failures_of_all(report: Report) -> dict[str, str]:
-    """What none of several comparisons could measure, for the same reason: told once, at the end."""
+    """Arms that none of several comparisons could measure, with the one reason, which is printed once at the end."""
     if len(report.comparisons) < 2:
         return {}
     first, *others = report.comparisons
@@ -138,28 +138,28 @@ def failures_of_all(report: Report) -> dict[str, str]:
 
 
 def failure_text(arm: str, why: str) -> str:
-    """What is said of an arm that could not be measured."""
+    """The line for an arm that could not be measured."""
     return why if why.startswith("arm ") else f"{arm}: {why}"
 
 
 def notes(comparison: Comparison, results: Mapping[str, Result]) -> list[str]:
     """Notes on arms whose samples one figure does not describe."""
-    said = []
+    found = []
     for name, result in results.items():
         if result.mean_ratio is not None and result.verdict.endswith("on average") and result.ratio is not None:
             mean, middle = result.mean_ratio.interval, result.ratio.interval
-            said.append(
+            found.append(
                 f"{name} is {result.verdict}: its mean is {mean.estimate:.4f} ({mean.low:.4f}..{mean.high:.4f}) times "
                 f"that of {comparison.reference}, its median {middle.estimate:.4f}"
             )
         if result.modes is not None:
             lower, upper = result.modes
-            said.append(
+            found.append(
                 f"{name} has two modes: {lower.share:.0%} of its samples are around "
                 f"{amount_text(lower.median, result.unit)} and {upper.share:.0%} around "
                 f"{amount_text(upper.median, result.unit)}; the median tells of one of them"
             )
-    return said
+    return found
 
 
 def _print_failure(console: Console, arm: str, why: str) -> None:
@@ -167,7 +167,7 @@ def _print_failure(console: Console, arm: str, why: str) -> None:
 
 
 def _print(
-    console: Console, comparison: Comparison, results: Mapping[str, Result], told_elsewhere: Mapping[str, str]
+    console: Console, comparison: Comparison, results: Mapping[str, Result], printed_elsewhere: Mapping[str, str]
 ) -> None:
     console.print()
     if comparison.arms:
@@ -175,7 +175,7 @@ def _print(
         if any(len(arm.kernel_ns) > 1 for arm in comparison.arms.values()):
             _print_table(console, kernels(comparison))
     for arm, why in comparison.failures.items():
-        if arm not in told_elsewhere:
+        if arm not in printed_elsewhere:
             _print_failure(console, arm, why)
     for note in notes(comparison, results):
         console.print(f"[yellow]note[/yellow] {_escaped(note)}")

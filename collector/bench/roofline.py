@@ -85,11 +85,11 @@ def matrix_product_rate(gpu: Gpu, size: int = _SIZE, repeats: int = 10) -> tuple
     command = [sys.executable, "-m", __name__, gpu.uuid, str(size), str(repeats)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_PRODUCT_SECONDS, check=True)
-        rate, told = json.loads(done.stdout.splitlines()[-1])
+        rate, library = json.loads(done.stdout.splitlines()[-1])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
         trouble = (getattr(error, "stderr", None) or "").strip().splitlines() or [str(error)]
         return None, f"torch cannot multiply here: {trouble[-1]}"
-    return float(rate), str(told)
+    return float(rate), str(library)
 
 
 def _torch_installed() -> bool:

@@ -154,7 +154,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         now, before, fail_above=arguments.fail_above, allow_other_machine=arguments.allow_other_machine
     )
     _show(found, notes, arguments.paths[1], arguments.fail_above)
-    _write(arguments.markdown, partial(changes_as_markdown, said=notes), found)
+    _write(arguments.markdown, partial(changes_as_markdown, notes=notes), found)
     _write(arguments.csv, changes_as_csv, found)
     return EXIT_REGRESSION if any(each.failed for each in found) else 0
 
@@ -215,13 +215,13 @@ def _measure_in_processes(arguments: argparse.Namespace, runs: int) -> tuple[Rep
             done = subprocess.run(
                 command, stdout=subprocess.DEVNULL, stderr=None if bar else subprocess.PIPE, text=True, check=False
             )
-            said = (done.stderr or "").strip().splitlines()
+            messages = (done.stderr or "").strip().splitlines()
             if file.exists():
                 reports.append(Report.load(file))
-            elif not said:
-                said = [f"run {index + 1} ended with status {done.returncode}"]
+            elif not messages:
+                messages = [f"run {index + 1} ended with status {done.returncode}"]
             if done.returncode != 0:
-                troubles |= dict.fromkeys(line.removeprefix("collector: ") for line in said)
+                troubles |= dict.fromkeys(line.removeprefix("collector: ") for line in messages)
     return runs_joined(reports) if reports else None, list(troubles)
 
 

@@ -1,6 +1,6 @@
 """Back from the Chrome trace that this project draws to the StepStats it was made of.
 
-Everything about kernels, copies and ops comes back. What the picture leaves out stays out: tensors and memory, nodes
+Everything about kernels, copies and ops comes back. What the timeline leaves out stays out: tensors and memory, nodes
 that a filter kept away, and ``stream:all`` is put together again from the single streams.
 """
 

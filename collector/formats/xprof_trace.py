@@ -1,4 +1,4 @@
-"""The Chrome traces of XProf, TensorFlow 2 and JAX (``HOST.trace.json.gz``), told as PyTorch's profiler would.
+"""The Chrome traces of XProf, TensorFlow 2 and JAX (``HOST.trace.json.gz``), rewritten as those of PyTorch's profiler.
 
 Their events have no category: a process ``/device:GPU:N`` is a GPU, its threads ``Stream #S(Compute)`` are streams, and
 its other threads (steps, modules, name scopes) show the same time under other names. All arguments are text.
@@ -46,30 +46,30 @@ def as_categorised(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _work(name: str, arguments: dict[str, Any], device: str, stream: str) -> dict[str, Any]:
-    told = {"device": device, "stream": stream, "correlation": arguments.get("correlation_id"), OP: _op(arguments)}
+    values = {"device": device, "stream": stream, "correlation": arguments.get("correlation_id"), OP: _op(arguments)}
     copied, cleared = arguments.get("memcpy_details"), arguments.get("memset_details")
     if copied is None and cleared is None and not name.startswith(("Memcpy", "Memset")):
-        return {"cat": "kernel", "args": told | _shape(_details(arguments.get("kernel_details")))}
+        return {"cat": "kernel", "args": values | _shape(_details(arguments.get("kernel_details")))}
     details = _details(copied if cleared is None else cleared)
     size = details.get("size", details.get("num_bytes"))
-    told |= {} if size is None else {"bytes": size}
+    values |= {} if size is None else {"bytes": size}
     if cleared is not None or name.startswith("Memset"):
-        return {"cat": "gpu_memset", "args": told}
+        return {"cat": "gpu_memset", "args": values}
     kind = _COPY.match(name)
     sides = [details[key].capitalize() for key in ("kind_src", "kind_dst") if key in details]
     places = f" ({' -> '.join(sides)})" if sides else ""
-    return {"cat": "gpu_memcpy", "name": f"Memcpy {kind[1]}to{kind[2]}{places}" if kind else name, "args": told}
+    return {"cat": "gpu_memcpy", "name": f"Memcpy {kind[1]}to{kind[2]}{places}" if kind else name, "args": values}
 
 
 def _op(arguments: dict[str, Any]) -> str:
     """``layer/conv`` of ``layer/conv:Conv2D#shape=(2)#``."""
-    told = next((str(arguments[key]) for key in (*_OPS, "annotation") if arguments.get(key)), "")
-    path = told.partition("#")[0]
+    name = next((str(arguments[key]) for key in (*_OPS, "annotation") if arguments.get(key)), "")
+    path = name.partition("#")[0]
     return path.rpartition(":")[0] or path
 
 
-def _details(told: Any) -> dict[str, str]:
-    return dict(_DETAIL.findall(str(told)))
+def _details(text: Any) -> dict[str, str]:
+    return dict(_DETAIL.findall(str(text)))
 
 
 def _shape(details: dict[str, str]) -> dict[str, Any]:

@@ -105,7 +105,7 @@ class _Source:
         return isinstance(self.given, (str, os.PathLike))
 
     def read(self) -> _Read:
-        """The step's bytes and what was said of them."""
+        """The step's bytes and the warnings about them."""
         if self.is_file and stat.S_ISFIFO(_mode(self.given)):
             raise InvalidFileError(f"{self.name}: a pipe can be read only once", "Write it to a file first")
         given = load(self.given) if self.is_file else self.given
@@ -178,7 +178,7 @@ def merge(
         clock_offsets: rank -> ns that its clock is ahead, or ``estimate``: take them from the ends of collectives that
             the ranks ran together. None: clocks are believed.
         marker: regular expression for the names of what ranks do together, for the estimate.
-        progress: told of each input done.
+        progress: called for each input done.
 
     Raises:
         collector.InvalidFileError: an input cannot be read, or none of them holds anything.

@@ -27,14 +27,14 @@ class Frame(NamedTuple):
 
 
 class Details(NamedTuple):
-    """What was said of one run of an annotation. Its numbers are its own, without those of annotations inside."""
+    """The details of one run of an annotation. Its numbers are its own, without those of annotations inside."""
 
     flops: int = 0
     """Float operations."""
     num_bytes: int = 0
     """Bytes of memory traffic, or of whatever the program counts."""
     op: str = ""
-    """The op type; ``""``: not said."""
+    """The op type; ``""``: not given."""
     inputs: tuple[str, ...] = ()
     """Names of the annotations whose results it takes, as the program gave them; see `resolve`."""
     stack: tuple[Frame, ...] = ()

@@ -2,7 +2,7 @@
 
 A zip archive of ``meta.json`` and one ``TABLE/COLUMN.npy`` per column, so that anything that reads zip and npy can read
 it. ``meta.json`` holds ``format`` (always "collector recording"), ``version``, and the capture's strings, counters,
-clock, environment, and what was said of annotations. All rows are in the tables, also those that the recording sets
+clock, environment, and the details of annotations. All rows are in the tables, also those that the recording sets
 apart: reading the file sorts them out again. Equal recordings make equal bytes.
 """
 

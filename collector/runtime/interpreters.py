@@ -1,4 +1,4 @@
-"""The main Python interpreter of a process, told from its sub-interpreters."""
+"""The main Python interpreter of a process, as distinct from its sub-interpreters."""
 
 from __future__ import annotations
 

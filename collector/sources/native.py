@@ -88,7 +88,7 @@ class NativeSource:
         self._keeps_journal = options.journal is not None
 
     def note_details(self, details: Details) -> None:
-        """What was said of annotations, in the order of the numbers it has; the journal needs to be told at once."""
+        """The details of annotations, in the order of the numbers it has; the journal needs to be told at once."""
         if self._keeps_journal:
             self._native.note_details(json.dumps(details))
 

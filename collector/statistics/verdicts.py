@@ -411,9 +411,9 @@ def verdicts(
     differs = iter(holm([ratio.p_value for pair in ratios for ratio in pair if ratio is not None], error))
     found = []
     for (of_medians, of_means), within in zip(ratios, same_within, strict=True):
-        said = _verdict(of_medians.interval, next(differs), within)
+        verdict = _verdict(of_medians.interval, next(differs), within)
         found.append(
-            said if of_means is None else _with_means(said, _verdict(of_means.interval, next(differs), within))
+            verdict if of_means is None else _with_means(verdict, _verdict(of_means.interval, next(differs), within))
         )
     return found
 

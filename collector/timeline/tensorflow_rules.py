@@ -1,4 +1,4 @@
-"""TensorFlow's timeline, rule by rule: the readable specification of the compatible face.
+"""TensorFlow's timeline, rule by rule: their readable specification.
 
 The native writer gives the same text many times faster; this one runs where the extension cannot be loaded, and the
 tests hold the two against each other. What looks odd here is TensorFlow's doing and kept on purpose:

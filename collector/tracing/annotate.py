@@ -37,7 +37,7 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
     annotations of several tasks overlap in this way, ``ledger.annotations_mixed`` counts it and the session's end warns
     of it. Threads begin without a name: a function that an executor runs has only the names that are put inside it.
 
-    What is said of the op besides its name is for `collector.profiler` and for timelines:
+    The details of the op are for `collector.profiler` and for timelines:
 
     >>> with collector.annotate("layer1/matmul", op="MatMul", flops=2 * m * n * k, inputs=["embedding"]):
     ...     launch()
@@ -74,12 +74,12 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
             inputs: Iterable[str] | None = None,
             stack: bool = False,
         ) -> None:
-            """Take the op's name and what else is said of it; see the class."""
+            """Take the op's name and its details; see the class."""
 
     else:
         # This runs also while nothing is traced: five keywords with defaults would cost as much as a fifth of it all.
         def __init__(self, name, **noted):  # noqa: ANN001, ANN003, ANN204
-            """Take the op's name and what else is said of it; see the class."""
+            """Take the op's name and its details; see the class."""
             try:
                 if not name > "0" and not name.strip("/ "):  # most names are good at the first glance, which costs less
                     raise ValueError("an annotation needs a name; this one is empty")
@@ -149,7 +149,7 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
 
 
 class _Noted(NamedTuple):
-    """What is said of an op besides its name, as it was said, but checked; None: not said."""
+    """The details of an op as they were given, but checked; None: not given."""
 
     flops: float | None
     num_bytes: float | None
@@ -165,7 +165,7 @@ def _note(
     inputs: Any = None,
     stack: bool = False,
 ) -> _Noted:
-    """What was said, checked. It runs while nothing is traced, too: what is good at the first glance costs little."""
+    """The details that were given, checked. It runs while nothing is traced, too, so valid details cost little."""
     if inputs is not None and inputs.__class__ in (list, tuple):
         inputs = tuple(inputs)
     good = (
@@ -187,7 +187,7 @@ _LIMIT = 2**63
 
 
 def _copy(annotation: annotate, noted: _Noted | None) -> annotate:
-    """An annotation of the same name to be entered once: who leaves it is told by the object."""
+    """An annotation of the same name to be entered once: the object identifies who leaves it."""
     copy = annotate.__new__(annotate)
     copy.name, copy._noted, copy._recorder = annotation.name, noted, None
     return copy
@@ -231,7 +231,7 @@ class _Recorder:
         self._lock = threading.Lock()
         self._numbers: dict[_Noted, int] = {}
         self.details: dict[Details, int] = {}
-        """What was said of annotations, each once -> its number, from 1 on."""
+        """The details of annotations, each once -> their number, from 1 on."""
         self.mixed = 0
         """How many were entered or left while that of another task or generator was innermost on the thread."""
 
@@ -273,7 +273,7 @@ class _Recorder:
             _place.set((self, frames.pop().outer))
 
     def _number(self, noted: _Noted | None) -> int:
-        """The number of what is said, which is new if it was not said before."""
+        """The number of the details, which is new for details that were not given before."""
         if noted is not None and noted in self._numbers:
             return self._numbers[noted]
         from collector.recording.annotation_details import Details, stack_of
@@ -315,7 +315,7 @@ class _Recorder:
             return self._number_of(details.continued())
 
     def _number_of(self, details: Details) -> int:
-        """The number of ``details``, a new one if need be. With the lock held: the source is told in their order."""
+        """The number of ``details``, a new one if need be. With the lock held: the source gets them in order."""
         if details not in self.details:
             self.details[details] = len(self.details) + 1
             self._note(details)

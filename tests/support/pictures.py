@@ -103,7 +103,7 @@ def nanoseconds(microseconds: Decimal | int) -> int:
 
 
 def written(path: Path) -> Picture:
-    """What our own face wrote into a Chrome trace. An arrow's ends follow the slices that they belong to."""
+    """What the timeline wrote into a Chrome trace. An arrow's ends follow the slices that they belong to."""
     events = events_of(path)
     processes = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
     threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}

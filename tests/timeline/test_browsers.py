@@ -3,7 +3,7 @@
 Both faces, in every format that the viewer opens. What it holds must be exactly what was written: names, slices of each
 row, both ends of each arrow, each value of each counter, and nothing reported as a problem.
 
-| face | `.json` | `.json.gz` | `.pftrace` |
+| timeline | `.json` | `.json.gz` | `.pftrace` |
 | --- | --- | --- | --- |
 | our own | both viewers | both viewers | Perfetto; catapult cannot read it |
 | compatible | both viewers | the same bytes, packed by whoever asked for them | TensorFlow has no such format |
@@ -30,7 +30,7 @@ OF_TENSORFLOW = "tf/inputs/gpu_mlp_adam/run_meta_0.pb.gz"
 MERGED = "eight simulated ranks"
 RANKS = range(8)
 
-# What our own face calls the processes of each step, and their rows: GPUs first, each with its streams by number, what
+# What the timeline calls the processes of each step, and their rows: GPUs first, each with its streams by number, what
 # else belongs to it, and its copies; then what belongs to no processor; then hosts.
 ROWS = {
     RECORDED: [
@@ -90,7 +90,7 @@ ASTRAY = {
 
 @pytest.fixture(scope="module")
 def own(shared, load_module, tmp_path_factory):
-    """`own(name, suffix)`: our own face's file of a step."""
+    """`own(name, suffix)`: the timeline's file of a step."""
     folder = tmp_path_factory.mktemp("own")
 
     @functools.cache
@@ -108,7 +108,7 @@ def own(shared, load_module, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def compatible(shared, tmp_path_factory):
-    """The compatible face's file of the step with the most in it: arrows, tensors, memory, lanes."""
+    """TensorFlow's timeline's file of the step with the most in it: arrows, tensors, memory, lanes."""
     path = tmp_path_factory.mktemp("compatible") / "tensorflow.json"
     step = load(shared / "data" / OF_TENSORFLOW).step_stats
     path.write_text(Timeline(step).generate_chrome_trace_format(show_memory=True), encoding="utf-8")

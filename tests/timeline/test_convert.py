@@ -139,7 +139,7 @@ def without_native(call):
 @pytest.mark.slow
 @quick
 @given(all_steps, st.booleans(), st.booleans(), st.sampled_from(["schedule", "gpu", "all"]))
-def test_compatible_face_is_the_same(step, show_dataflow, show_memory, op_time):
+def test_tensorflow_timeline_is_the_same(step, show_dataflow, show_memory, op_time):
     def text():
         try:
             return Timeline(step).generate_chrome_trace_format(show_dataflow, show_memory, op_time)
@@ -183,7 +183,7 @@ views = st.fixed_dictionaries(
 @example(StepStats(), {})
 @example(StepStats(dev_stats=[{"device": "/gpu:0/stream:1", "node_stats": [{}]}]), {})
 @example(StepStats(dev_stats=[{"device": "\x120"}]), {})  # its bytes look like the beginning of a RunMetadata
-def test_own_face_is_the_same(step, view):
+def test_timeline_viewed_is_the_same(step, view):
     text = chrome_trace(step, **view)
     assert text == without_native(lambda: chrome_trace(step, **view))
 
@@ -191,7 +191,7 @@ def test_own_face_is_the_same(step, view):
 @pytest.mark.slow
 @quick
 @given(all_steps, views)
-def test_own_face_keeps_its_promises(step, view):
+def test_timeline_viewed_keeps_its_promises(step, view):
     trace = json.loads(chrome_trace(step, **view), parse_constant=lambda word: pytest.fail(word))
     drawn = trace["otherData"]["drawn"]
     slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
@@ -264,7 +264,7 @@ def test_a_letter_is_escaped_wherever_it_stands(letter):
     assert text == without_native(lambda: Timeline(step).generate_chrome_trace_format())
 
 
-def test_names_that_are_not_utf8_are_mended_in_our_own_face():
+def test_names_that_are_not_utf8_are_mended_in_the_timeline():
     wire = StepStats(dev_stats=[{"device": "/cpu:0", "node_stats": [{"node_name": "abc"}]}]).SerializeToString()
     (event,) = [
         e for e in json.loads(chrome_trace(wire.replace(b"abc", b"\xffb\xed")))["traceEvents"] if e["ph"] == "X"

@@ -46,8 +46,8 @@ def both(draw: Callable[[], object]) -> tuple[object, object]:
         return native, draw()
 
 
-def assert_compatible_face_is_the_same(step: StepStats) -> None:
-    """TensorFlow's face of the step too is what Python makes of it."""
+def assert_tensorflow_timeline_is_the_same(step: StepStats) -> None:
+    """TensorFlow's timeline of the step too is what Python makes of it."""
     native, plain = both(lambda: Timeline(step).generate_chrome_trace_format())
     assert native == plain
 
@@ -61,7 +61,7 @@ def test_labels_that_differ_in_one_byte_are_kept_apart(device: str, times: int) 
     step = step_of([pair for pair in pairs for _ in range(times)], device)
     native, plain = both(lambda: chrome_trace(step))
     assert native == plain
-    assert_compatible_face_is_the_same(step)
+    assert_tensorflow_timeline_is_the_same(step)
     kernels = [event["args"].get("kernel") for event in json.loads(native)["traceEvents"] if event["ph"] == "X"]
     assert len(kernels) == times * len(pairs)
 
@@ -73,7 +73,7 @@ def test_labels_that_come_by_turns_and_again_after_others() -> None:
     step = step_of(by_turns + others + by_turns + others)
     native, plain = both(lambda: chrome_trace(step))
     assert native == plain
-    assert_compatible_face_is_the_same(step)
+    assert_tensorflow_timeline_is_the_same(step)
 
 
 def test_the_same_words_mean_something_else_on_a_host() -> None:
@@ -81,7 +81,7 @@ def test_the_same_words_mean_something_else_on_a_host() -> None:
     step.MergeFrom(step_of([("x:MEMCPYHtoD", "MEMCPYHtoD = Copy(4096 bytes (a to b), c)")] * 3, "/cpu:0"))
     native, plain = both(lambda: chrome_trace(step))
     assert native == plain
-    assert_compatible_face_is_the_same(step)
+    assert_tensorflow_timeline_is_the_same(step)
     kinds = [event["cat"] for event in json.loads(native)["traceEvents"] if event["ph"] == "X"]
     assert sorted(kinds) == ["memcpy"] * 3 + ["op"] * 3
 
@@ -90,7 +90,7 @@ def test_empty_and_short_texts_repeat_too() -> None:
     step = step_of([(name, label) for name in ("", "a", "abcdefgh") for label in ("", "b", "abcdefgh")] * 3)
     native, plain = both(lambda: chrome_trace(step))
     assert native == plain
-    assert_compatible_face_is_the_same(step)
+    assert_tensorflow_timeline_is_the_same(step)
 
 
 def test_inputs_of_ops_that_repeat_are_followed_each_time() -> None:
@@ -103,7 +103,7 @@ def test_inputs_of_ops_that_repeat_are_followed_each_time() -> None:
         ops.add(node_name="taker", timeline_label="taker = Add(maker, k)", all_start_micros=BASE_US + 100 + index)
     maker = step.dev_stats.add(device="/job:w/replica:0/task:0/device:GPU:0").node_stats
     maker.add(node_name="maker", timeline_label="maker = Op()", all_start_micros=BASE_US).output.add()
-    assert_compatible_face_is_the_same(step)
+    assert_tensorflow_timeline_is_the_same(step)
     events = json.loads(Timeline(step).generate_chrome_trace_format())["traceEvents"]
     assert [event["ph"] for event in events].count("s") == 4
     assert {event["tid"] for event in events if event["ph"] == "X"} == {0, 1, 2}

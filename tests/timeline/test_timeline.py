@@ -236,7 +236,7 @@ def test_tensor_descriptions_do_not_depend_on_the_runtime():
     assert tensor_description_text(TensorDescription(dtype=77, shape=TensorShapeProto())) == "dtype: 77\nshape {\n}\n"
 
 
-# --- the compatible face ---
+# --- TensorFlow's timeline ---
 
 
 def test_worked_example():
@@ -355,10 +355,10 @@ def test_provenance_is_found_without_parsing_the_rest():
     assert provenance_of(whole.SerializeToString()) == Provenance(source="native")
 
 
-# --- our own face ---
+# --- the timeline ---
 
 
-def test_own_face_tells_the_step():
+def test_timeline_viewed_tells_the_step():
     text = chrome_trace(launched_step())
     trace = json.loads(text)
     processes = {e["pid"]: e["args"]["name"] for e in events(text, "M") if e["name"] == "process_name"}

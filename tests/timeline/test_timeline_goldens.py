@@ -1,4 +1,4 @@
-"""TensorFlow 2.21's own answers: the compatible face must give each of them to the byte."""
+"""TensorFlow 2.21's own answers: TensorFlow's timeline must give each of them to the byte."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ class RunReport:
     broken: list[tuple[str, str]] = field(default_factory=list)
     """(test, error) for each test that left a process's CUDA context unusable."""
 
-    def add(self, nodeid: str, when: str, outcome: str, said: Mapping[str, Any]) -> TestEntry:
-        """Take in one phase of one test: its pytest outcome and what its process said about it."""
+    def add(self, nodeid: str, when: str, outcome: str, entries: Mapping[str, Any]) -> TestEntry:
+        """Take in one phase of one test: its pytest outcome and the entries that its process made for it."""
         entry = self.tests.get(nodeid)
         if entry is None or when == "setup":  # a test that runs again counts as it ran last
             entry = self.tests[nodeid] = TestEntry(nodeid)
@@ -79,17 +79,17 @@ class RunReport:
             entry.outcome = "failed" if when == "call" else "crashed" if when not in PHASES else "error"
         elif outcome in ("skipped", "xfailed", "xpassed"):
             entry.outcome = outcome
-        if "figures" in said:
-            entry.phases[when] = {name: said[name] for name in ("figures", "losses", "kernels")}
+        if "figures" in entries:
+            entry.phases[when] = {name: entries[name] for name in ("figures", "losses", "kernels")}
         for name in ("steps", "limits", "untraced", "leak", "trace"):
-            if name in said:
-                setattr(entry, name, said[name])
-        for text in said.get("problems", ()):
+            if name in entries:
+                setattr(entry, name, entries[name])
+        for text in entries.get("problems", ()):
             self.problem(text)
-        for text in said.get("remarks", ()):
+        for text in entries.get("remarks", ()):
             self.remarks[text] = self.remarks.get(text, 0) + 1
-        if "sticky" in said:
-            self.broken.append((nodeid, said["sticky"]))
+        if "sticky" in entries:
+            self.broken.append((nodeid, entries["sticky"]))
         return entry
 
     def problem(self, text: str) -> None:

@@ -63,18 +63,18 @@ class RunReporting:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in one phase of one test."""
-        said: dict[str, Any] = getattr(report, "collector_gpu", {})
-        if self._options.folder in self._nowhere:  # why no trace could be kept was said at the beginning
-            said.pop("problems", None)
+        entries: dict[str, Any] = getattr(report, "collector_gpu", {})
+        if self._options.folder in self._nowhere:  # why no trace could be kept was reported at the beginning
+            entries.pop("problems", None)
         outcome = report.outcome
         if hasattr(report, "wasxfail") and report.when == "call":
             outcome = "xpassed" if report.passed else "xfailed"  # type: ignore[assignment]
         if str(outcome) == LEFT:
             return
-        entry = self._run.add(report.nodeid, str(report.when), outcome, said)
+        entry = self._run.add(report.nodeid, str(report.when), outcome, entries)
         if report.skipped and isinstance(report.longrepr, tuple):
             entry.skipped_because = str(report.longrepr[2]).removeprefix("Skipped: ")
-        if "sticky" in said:
+        if "sticky" in entries:
             self._left.add(_worker_of(report))
 
     @pytest.hookimpl(optionalhook=True)

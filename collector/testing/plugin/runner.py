@@ -226,9 +226,9 @@ class GpuRunner:
                 report.longrepr = (path, (line or 0) + 1, _not_run(*self._broken))
         if call.when == "teardown" and self._options.folder is not None:
             self._keep_trace(running)
-        said = running.as_report(report.when)
-        if said is not None:
-            report.collector_gpu = said  # type: ignore[attr-defined]
+        entry = running.as_report(report.when)
+        if entry is not None:
+            report.collector_gpu = entry  # type: ignore[attr-defined]
         if call.when == "teardown":
             del item.stash[_RUNNING]  # pytest keeps every item to the end of the run, and with it what was recorded
         return report

@@ -1,4 +1,4 @@
-"""One test on its way through setup, call and teardown: what it did in each, and what is to be said about it."""
+"""One test on its way through setup, call and teardown: its activity in each, and the report entries made of it."""
 
 from __future__ import annotations
 
@@ -124,18 +124,18 @@ class Running:
 
     def as_report(self, when: str) -> dict[str, Any] | None:
         """What the report of a phase carries, as plain data; None: there is nothing to say."""
-        said, self.notes = self.notes, {}
+        entries, self.notes = self.notes, {}
         phase = self.phases.get(when)
         if when == "call" and self.untraced is not None and self.traced:
-            said["untraced"] = self.untraced
+            entries["untraced"] = self.untraced
         if phase is not None:
-            said["figures"] = phase.figures.as_dict()
-            said["losses"] = list(phase.figures.losses)
-            said["kernels"] = _top_kernels(phase.recordings)
+            entries["figures"] = phase.figures.as_dict()
+            entries["losses"] = list(phase.figures.losses)
+            entries["kernels"] = _top_kernels(phase.recordings)
             if when == "call":
-                said["steps"] = self.steps
-                said["limits"] = [] if self.limited is None else self._limits(self.limited.figures)
-        return said or None
+                entries["steps"] = self.steps
+                entries["limits"] = [] if self.limited is None else self._limits(self.limited.figures)
+        return entries or None
 
     def _limits(self, figures: Figures) -> list[dict[str, Any]]:
         exceeded = {excess.limit.name for excess in judge(self.markers.limits, figures)}

@@ -1,8 +1,9 @@
 """TensorFlow's own bytes in Perfetto's trace processor: what it shows, to the slice, and what it does not.
 
-The compatible face repeats TensorFlow's lane numbers, and lane 0 of a process falls together with the lane that has the
+TensorFlow's timeline has TensorFlow's lane numbers, and lane 0 of a process falls together with the lane that has the
 process's number (T2); where slices of the two overlap, the later one is dropped (T1). An arrow whose reader began
-before the writer was over is dropped. That is all that is lost, by the rules in pictures.py; our face loses nothing.
+before the writer was over is dropped. That is all that is lost, by the rules in pictures.py; our timeline loses
+nothing.
 """
 
 from __future__ import annotations
