@@ -16,7 +16,7 @@ from collector.formats import xprof_trace
 from collector.formats.chrome_events import NO_BASE, ChromeEvents, nanoseconds, possible_base, process_names, text
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.recording.kernel_names import short_name
-from collector.stepstats.node_times import is_wall_time
+from collector.recording.possible_times import is_wall_time
 
 _GPU_WORK = {
     "kernel": "kernel",

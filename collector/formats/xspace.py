@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from collector.formats.xplane import Plane
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
-from collector.stepstats.node_times import is_near, node_times, step_bounds
+from collector.recording.possible_times import is_near
+from collector.stepstats.node_times import node_times, step_bounds
 from collector.text.wording import counted
 
 if TYPE_CHECKING:

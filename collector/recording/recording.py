@@ -12,6 +12,7 @@ import numpy as np
 from collector.recording.annotation_details import Details
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.ledger import LOSSES, Ledger, reconcile
+from collector.recording.possible_times import is_possible
 from collector.recording.schema import ACTIVITY_TABLES, COLUMNS_ON_REQUEST, SCHEMA, TABLES_ON_REQUEST
 from collector.recording.table import Table
 from collector.runtime.later_modules import later_function
@@ -290,7 +291,7 @@ def _split(
         return table, table[:0], table[:0], table[:0]
     start = columns["start_ns"]
     end = columns.get("end_ns", start)
-    invalid = (start <= 0) | (end <= 0) | (end < start)
+    invalid = ~is_possible(start, end)
     early = ~invalid & (start < clock.cupti_start_ns)
     late = ~invalid & ~early & (end > clock.cupti_stop_ns)
     apart = invalid | early | late

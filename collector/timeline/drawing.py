@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from collector.errors import InvalidFileError, UnknownFormatError
 from collector.files.atomic_files import atomic_write, packed
+from collector.recording.possible_times import is_wall_time
 from collector.runtime.extension import convert_extension
-from collector.stepstats.node_times import is_wall_time
 from collector.stepstats.wire import is_run_metadata, provenance_of, serialized_step
 from collector.text.quantities import time_text
 from collector.text.wording import counted

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from collector.errors import InvalidFileError
+from collector.recording.possible_times import FAR_NS, LARGEST_TIME_NS
 from collector.stepstats.salvage import MENDED_TEXTS, UNKNOWN_BYTES, salvage
 from collector.stepstats.wire import parse_step
 from collector.timeline.drawing import DrawingOptions
@@ -31,11 +32,6 @@ from reference.plain_activities import (
 from reference.plain_launches import Launches
 from reference.plain_series import count_busy, estimated_memory, recorded_memory, running_total
 from reference.plain_track_order import MEMORY, TrackOrder, shown_key
-
-LARGEST_TIME_NS = 1 << 53
-"""Viewers keep µs in doubles: up to here every ns is exact. It is 104 days."""
-FAR_NS = LARGEST_TIME_NS // 4
-"""Starts further than this from the middle one are no part of the step."""
 
 _SAMPLES = 1001
 _COLOURS = {"memcpy": "rail_response", "memset": "olive", "api": "grey", "sync": "thread_state_sleeping"}
