@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 import zlib
 from collections import Counter
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _HEAD_BYTES = 1 << 16
 """Read of a file before the rest, to see what it is."""
-_SPACE = b"\xef\xbb\xbf \t\r\n"
+_SPACES = re.compile(rb"[\xef\xbb\xbf \t\r\n]*")
 """What may stand before the first letter of a text."""
 
 CheckHead = Callable[[bytes, Path, int], None]
@@ -94,7 +95,8 @@ class FileContent:
 
 def first_letter(head: bytes) -> bytes:
     """The first byte of a text that is no space; ``b""`` where there is none."""
-    return head.lstrip(_SPACE)[:1]
+    end = len(_SPACES.match(head)[0])  # type: ignore[index]
+    return head[end : end + 1]
 
 
 def begins_as_json(head: bytes) -> bool:

@@ -165,6 +165,40 @@ class Recording:
             environment["cupti_path"] = portable(path)  # it goes into whatever is made of the recording
         return cls((kept, invalid, early, late), strings, clock, ledger, counters, environment, details)
 
+    def between(self, start_ns: int | None = None, end_ns: int | None = None) -> Recording:
+        """Return the part of the recording that overlaps a range of CUPTI's times; either end may be open.
+
+        What explains a row of the part stays, wherever it is: the call that launched it and the annotation that it was
+        launched under. Rows that the recording sets apart are left out. The ledger keeps what was counted while
+        recording and says in ``source_counters["rows_cut"]`` how many rows are left out.
+        """
+        return self.part({item.name: _overlaps(getattr(self, item.name), start_ns, end_ns) for item in fields(Tables)})
+
+    def part(self, masks: Mapping[str, npt.NDArray[np.bool_]]) -> Recording:
+        """Return the rows of each table that a mask selects, with the calls and annotations that explain them.
+
+        Args:
+            masks: by table, whether each row is selected. External correlations follow from the others.
+        """
+        masks = dict(masks)
+        caused = np.concatenate([getattr(self, name).correlation_id[masks[name]] for name in ACTIVITY_TABLES])
+        launches = self.launch_rows(caused)
+        masks["api_calls"] = masks["api_calls"].copy()
+        masks["api_calls"][launches[launches >= 0]] = True
+        caused = np.concatenate([caused, self.api_calls.correlation_id[masks["api_calls"]]])
+        masks["external_correlations"] = np.isin(self.external_correlations.correlation_id, caused)
+        owners = self.external_correlations.external_id[masks["external_correlations"]]
+        masks["annotations"] = masks["annotations"] | np.isin(self.annotations.external_id, owners)
+        kept = Tables(**{item.name: getattr(self, item.name)[masks[item.name]] for item in fields(Tables)})
+        none = Tables(*(table[:0] for table in _each(kept)))
+        cut = len(self._tables) - len(kept) + len(self.invalid) + len(self.early) + len(self.late)
+        counters = {**self.counters, "rows_cut": self.counters.get("rows_cut", 0) + cut}
+        figures = {item.name: len(getattr(kept, item.name)) for item in fields(Tables)}
+        ledger = Ledger.from_dict({**self.ledger.as_dict(), **figures, "rows_cut": counters["rows_cut"]})
+        return Recording(
+            (kept, none, none, none), self.strings, self.clock, ledger, counters, self.environment, self.details
+        )
+
     def to_capture(self) -> Capture:
         """The recording as a source would hand it over: every row, those set apart included."""
         parts = (self._tables, self.invalid, self.early, self.late)
@@ -229,6 +263,16 @@ class Recording:
         found = external.correlation_id[rows >= 0]
         ids, first = np.unique(found, return_index=True)
         return ids, known.name_id[rows[rows >= 0]][first]
+
+
+def _overlaps(table: Table, start_ns: int | None, end_ns: int | None) -> npt.NDArray[np.bool_]:
+    columns = table.columns
+    overlaps = np.ones(len(table), bool)
+    if "start_ns" in columns and end_ns is not None:
+        overlaps &= columns["start_ns"] <= end_ns
+    if "start_ns" in columns and start_ns is not None:
+        overlaps &= columns.get("end_ns", columns["start_ns"]) >= start_ns
+    return overlaps
 
 
 def _each(tables: Tables) -> list[Table]:

@@ -68,7 +68,7 @@ def run_metadata(recording: Recording, device_prefix: str = "") -> RunMetadata:
         recording: what to convert; rows that it sets apart are counted in the provenance only.
         device_prefix: put before every device name, such as ``/job:worker/replica:0/task:3``.
     """
-    metadata = RunMetadata(provenance=_provenance(recording))
+    metadata = RunMetadata(provenance=provenance(recording))
     _fill(metadata.step_stats, recording, device_prefix)
     return metadata
 
@@ -88,7 +88,7 @@ def serialized(recording: Recording, device_prefix: str = "") -> bytes:
     pieces = [piece for device in _devices(recording) for piece in _wire(device, device_prefix)]
     head = field_head(RunMetadata.STEP_STATS_FIELD_NUMBER, sum(map(len, pieces))) if pieces else b""
     return b"".join(
-        [head, *pieces, RunMetadata(provenance=_provenance(recording)).SerializeToString(deterministic=True)]
+        [head, *pieces, RunMetadata(provenance=provenance(recording)).SerializeToString(deterministic=True)]
     )
 
 
@@ -343,7 +343,8 @@ def _readable(text: str) -> str:
     return text.replace("@@", "@ @")
 
 
-def _provenance(recording: Recording) -> Provenance:
+def provenance(recording: Recording) -> Provenance:
+    """Where a recording comes from, and what was lost of it."""
     clock, environment = recording.clock, recording.environment
     return Provenance(
         collector_version=version(),

@@ -22,6 +22,7 @@ from collector.timeline.drawn_files import CHROME, DRAWN_FILES, DrawnFile, Write
 
 if TYPE_CHECKING:
     from collector.protos.run_metadata_pb2 import Provenance
+    from collector.timeline.recording_part import RecordingPart
 
 _WINDOW_START, _WINDOW_END = "start", "end"
 _WHERE_LOST = {"early": _WINDOW_START}
@@ -157,8 +158,16 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
     A piece is bytes or a memoryview that is valid during the call. ``drawn`` is what is drawn; the other arguments and
     errors are those of `chrome_trace`.
     """
-    data, whole = wire_of(step)
-    provenance = provenance_of(data) if whole else None
+    part = _part_of(step, view)
+    if part is None:
+        data, whole = wire_of(step)
+        provenance = provenance_of(data) if whole else None
+    else:
+        from collector.stepstats.from_recording import provenance as provenance_of_recording
+        from collector.stepstats.from_recording import serialized
+
+        data, whole = serialized(part.recording, getattr(step, "device_prefix", "")), True
+        provenance = provenance_of_recording(_recording_of(step))
     options = DrawingOptions(
         keep_device=_predicate(view.devices),
         keep_name=_predicate(view.names),
@@ -167,17 +176,47 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
         window_end_ns=None if view.window_ns[1] is None else _int64(view.window_ns[1]),
         max_slices=None if view.max_events is None else _int64(view.max_events),
         arrows=view.arrows,
-        counters=view.counters,
+        counters=view.counters and (part is None or not part.left_out),
         label=view.label,
-        remarks=remarks_of(provenance),
+        remarks=remarks_of(provenance, None if part is None else part.base_ns + part.end_ns),
     )
 
+    def whole_figures(figures: dict[str, int]) -> dict[str, int]:
+        return figures if part is None else part.figures(figures)
+
     def describe(figures: dict[str, int]) -> str:
-        return json.dumps(_other_data(Drawn(**figures), provenance), ensure_ascii=False)
+        return json.dumps(_other_data(Drawn(**whole_figures(figures)), provenance), ensure_ascii=False)
 
     if drawn.wrap is not None:
         write = drawn.wrap(write)
-    return Drawn(**draw(data, write, options, describe, is_run_metadata=whole, writer=drawn.writer))
+    base_ns = None if part is None else part.base_ns
+    figures = draw(data, write, options, describe, is_run_metadata=whole, writer=drawn.writer, base_ns=base_ns)
+    return Drawn(**whole_figures(figures))
+
+
+def _recording_of(step: Any) -> Any:
+    """The recording that a step is made of; None where its StepStats are the truth."""
+    from collector.recording.recording import Recording
+
+    return step if isinstance(step, Recording) else getattr(step, "recorded", None)
+
+
+def _part_of(step: Any, view: View) -> RecordingPart | None:
+    """The part of a recording that the view's times leave; None where they leave all, or the step is none."""
+    has_times = view.window_ns != (None, None) or view.min_duration_ns > 0 or view.max_events is not None
+    recording = _recording_of(step) if has_times and view.devices is None else None
+    if recording is None:
+        return None
+    from collector.timeline.recording_part import part_of
+
+    return part_of(
+        recording,
+        window_ns=view.window_ns,
+        min_duration_ns=view.min_duration_ns,
+        max_slices=view.max_events,
+        times_decide=view.names is None,
+        with_memory=view.counters,
+    )
 
 
 def draw(
@@ -257,8 +296,8 @@ def _predicate(pattern: str | None) -> Callable[[str], bool] | None:
     return lambda text: search(text) is not None
 
 
-def remarks_of(provenance: Provenance | None) -> list[tuple[str, str, int | None]]:
-    """(name, details, wall time or None for the end) of what was lost."""
+def remarks_of(provenance: Provenance | None, end_ns: int | None = None) -> list[tuple[str, str, int | None]]:
+    """(name, details, wall time) of what was lost; `end_ns`, or None for the drawing's end, where no time is known."""
     if provenance is None:
         return []
     from collector.recording.ledger import Ledger
@@ -272,9 +311,9 @@ def remarks_of(provenance: Provenance | None) -> list[tuple[str, str, int | None
         if figure in known:
             remarks += [(name, line, at_ns) for at_ns in known[figure]]
         elif where is not None:
-            remarks.append((name, line, ends[where]))
+            remarks.append((name, line, ends[where] or end_ns))
         else:
-            remarks.append((name, f"{line} (when is not known)", ends[_WINDOW_END]))
+            remarks.append((name, f"{line} (when is not known)", ends[_WINDOW_END] or end_ns))
     return remarks
 
 

@@ -1,5 +1,7 @@
 #include "stepstats/whole_message.h"
 
+#include <cstring>
+
 #include "stepstats/utf8.h"
 #include "stepstats/wire.h"
 
@@ -29,6 +31,10 @@ class Check {
 };
 
 bool Check::ReadShort(const char*& next, const char* end, uint32_t& value) {
+  if (next != end && static_cast<unsigned char>(*next) < 0x80) {
+    value = static_cast<unsigned char>(*next++);
+    return true;
+  }
   uint64_t read = 0;
   for (int at = 0; at < kLongestShortVarint; ++at) {
     if (next == end) return false;
@@ -43,6 +49,15 @@ bool Check::ReadShort(const char*& next, const char* end, uint32_t& value) {
 }
 
 bool Check::SkipVarint(const char*& next, const char* end) {
+  if (end - next >= 8) {  // most end within eight bytes, which are looked at together
+    uint64_t eight;
+    std::memcpy(&eight, next, 8);
+    const uint64_t ends = ~eight & 0x8080808080808080u;
+    if (ends != 0) {
+      next += __builtin_ctzll(ends) / 8 + 1;
+      return true;
+    }
+  }
   for (int at = 0; at < kLongestVarint; ++at) {
     if (next == end) return false;
     if (static_cast<unsigned char>(*next++) < 0x80) return true;
@@ -123,8 +138,7 @@ void MessageSchema::Add(uint32_t number, const FieldSchema& field) {
   direct_[number] = field;
 }
 
-FieldSchema MessageSchema::Find(uint32_t number) const {
-  if (number < direct_.size()) return direct_[number];
+FieldSchema MessageSchema::FindOther(uint32_t number) const {
   for (const auto& [other, field] : others_) {
     if (other == number) return field;
   }

@@ -22,9 +22,11 @@ struct FieldSchema {
 class MessageSchema {
  public:
   void Add(uint32_t number, const FieldSchema& field);
-  FieldSchema Find(uint32_t number) const;
+  FieldSchema Find(uint32_t number) const { return number < direct_.size() ? direct_[number] : FindOther(number); }
 
  private:
+  FieldSchema FindOther(uint32_t number) const;
+
   static constexpr uint32_t kDirect = 128;  // below, a field's number is its place
 
   std::vector<FieldSchema> direct_;

@@ -385,3 +385,37 @@ def test_arrow_without_pyarrow_says_what_to_install(build, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(collector.MissingDependencyError, match="pip install"):
         build.recording().to_arrow()
+
+
+# --- parts of a recording
+
+
+def test_between_keeps_what_overlaps_and_what_explains_it(build, start_ns):
+    build.launch(1, 1000).kernel("early", 2000, 500, correlation_id=1)
+    build.launch(2, 3000).kernel("chosen", 9000, 500, correlation_id=2).annotation("layer", 2900, 700, 4, 2)
+    build.launch(3, 9600).kernel("late", 20_000, 500, correlation_id=3)
+    whole = build.kernel("before the step", -500).recording()
+    part = whole.between(start_ns + 8_000, start_ns + 9_500)
+    assert part.kernels.names() == ["chosen"]
+    assert part.annotations_of(part.kernels) == ["layer"]
+    assert (part.launch_rows(part.kernels.correlation_id) >= 0).all()
+    assert len(part.api_calls) == 1  # the launch, which is before the part
+    rows = [sum(len(getattr(each, table)) for table in SCHEMA) for each in (whole, part)]
+    assert part.ledger.source_counters["rows_cut"] == rows[0] + 1 - rows[1]
+    assert part.ledger.kernels == 1
+    assert part.ledger.early == whole.ledger.early == 1
+    assert part.between().ledger.source_counters == part.ledger.source_counters
+
+
+def test_a_part_that_was_saved_says_what_was_cut(build, start_ns, tmp_path):
+    part = build.kernel("a", 1000).kernel("b", 5000).recording().between(end_ns=start_ns + 3000)
+    part.save(tmp_path / "part.gpurec")
+    again = Recording.load(tmp_path / "part.gpurec")
+    assert again.kernels.names() == ["a"]
+    assert again.ledger.source_counters["rows_cut"] == 1
+
+
+def test_open_ends_keep_everything(build, start_ns):
+    whole = build.launch(1, 1000).kernel("a", 2000, correlation_id=1).recording()
+    for part in (whole.between(), whole.between(start_ns), whole.between(None, start_ns + 10**6)):
+        assert [len(getattr(part, name)) for name in SCHEMA] == [len(getattr(whole, name)) for name in SCHEMA]

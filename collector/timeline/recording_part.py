@@ -1,0 +1,157 @@
+"""The part of a recording that a view draws, cut out of its columns before StepStats are made of them.
+
+What is cut off is counted: the figures of the drawing are those that the whole recording would have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
+from collector.stepstats.node_times import FAR_NS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from collector.recording.recording import Recording
+    from collector.recording.table import Table
+
+    Mask = npt.NDArray[np.bool_]
+
+_SLICES = {"annotations": 1, "api_calls": 1, "kernels": 1, "memcpys": 2, "memsets": 2}
+"""Table -> how many slices a row of it has: copies are drawn on their stream and among the copies of their GPU."""
+
+
+@dataclass(frozen=True)
+class RecordingPart:
+    """What of a recording is drawn, and the figures of the whole."""
+
+    recording: Recording
+    base_ns: int
+    """Wall time of the first start."""
+    end_ns: int
+    """The last end after the base."""
+    cut: int
+    """Slices of the whole that the part lacks because of their times."""
+    left_out: int
+    """Slices that pass the view's filters and are not among the longest; and their lengths."""
+    left_out_ns: int
+    longest_left_out_ns: int
+    filtered: int | None
+    """Slices of the whole that do not pass; None where more than times decides."""
+
+    def figures(self, drawn: Mapping[str, int]) -> dict[str, int]:
+        """The figures of the whole, by those of the drawing of the part."""
+        left_out = {name: getattr(self, name) for name in ("left_out", "left_out_ns", "longest_left_out_ns")}
+        filtered = drawn["filtered"] + self.cut if self.filtered is None else self.filtered
+        return {**drawn, **(left_out if self.left_out else {}), "filtered": filtered, "end_ns": self.end_ns}
+
+
+def part_of(
+    recording: Recording,
+    *,
+    window_ns: tuple[int | None, int | None],
+    min_duration_ns: int,
+    max_slices: int | None,
+    times_decide: bool,
+    with_memory: bool,
+) -> RecordingPart | None:
+    """Return the part that is drawn; None where all of it is, most of it, or times are beyond what is drawn.
+
+    Args:
+        recording: the whole.
+        window_ns: start and end of what is drawn, after the first start of the whole.
+        min_duration_ns: of what is drawn.
+        max_slices: how many slices are drawn at most, the longest; None: all.
+        times_decide: nothing else decides which slices are drawn.
+        with_memory: keep all that allocates or frees memory, of which a counter is drawn.
+    """
+    tables: dict[str, Table] = {name: getattr(recording, name) for name in _SLICES}
+    filled = [table for table in tables.values() if len(table)]
+    if not filled:
+        return None
+    first_ns, last_ns = min(int(each.start_ns.min()) for each in filled), max(int(each.end_ns.max()) for each in filled)
+    base_ns = first_ns + recording.clock.offset_ns
+    if base_ns <= 0 or last_ns - first_ns > FAR_NS:
+        return None
+    start_ns = first_ns if window_ns[0] is None else first_ns + min(max(window_ns[0], 0), FAR_NS)
+    end_ns = last_ns if window_ns[1] is None else first_ns + min(max(window_ns[1], -1), FAR_NS)
+    masks: dict[str, Mask] = {name: np.zeros(len(getattr(recording, name)), bool) for name in SCHEMA}
+    for name, table in tables.items():
+        masks[name] = (table.start_ns <= end_ns) & (table.end_ns >= start_ns) & (table.duration_ns >= min_duration_ns)
+    num_slices = _num_slices(tables)
+    passing = sum(_SLICES[name] * int(masks[name].sum()) for name in tables)
+    left_out, left_out_ns, longest_ns = 0, 0, 0
+    if times_decide and max_slices is not None and passing > max_slices:
+        left_out = passing - max_slices
+        left_out_ns, longest_ns = _keep_longest(tables, masks, max_slices)
+    if with_memory:
+        masks["memory_operations"][:] = True
+        rows = recording.launch_rows(recording.memory_operations.correlation_id)
+        masks["api_calls"][rows[rows >= 0]] = True
+    if 2 * sum(int(mask.sum()) for mask in masks.values()) > num_slices:
+        return None
+    part = recording.part(masks)
+    return RecordingPart(
+        recording=part,
+        base_ns=base_ns,
+        end_ns=last_ns - first_ns,
+        cut=num_slices - _num_slices({name: getattr(part, name) for name in _SLICES}),
+        left_out=left_out,
+        left_out_ns=left_out_ns,
+        longest_left_out_ns=longest_ns,
+        filtered=num_slices - passing if times_decide else None,
+    )
+
+
+def _num_slices(tables: Mapping[str, Table]) -> int:
+    return sum(_SLICES[name] * len(table) for name, table in tables.items())
+
+
+def _keep_longest(tables: Mapping[str, Table], masks: dict[str, Mask], count: int) -> tuple[int, int]:
+    """Let masks select rows that have one of the longest slices; return how long the others are, and the longest.
+
+    Of slices that are equally long the first are kept, in the order in which they are drawn.
+    """
+    rows = {name: np.flatnonzero(masks[name]) for name in tables}
+    durations = {name: table.duration_ns[rows[name]] for name, table in tables.items()}
+    repeated = np.concatenate([np.repeat(durations[name], _SLICES[name]) for name in tables])
+    limit_ns = int(-np.partition(-repeated, count)[count])
+    tied = {name: rows[name][durations[name] == limit_ns] for name in tables}
+    longer = {name: rows[name][durations[name] > limit_ns] for name in tables}
+    kept_ns = sum(_SLICES[name] * int(tables[name].duration_ns[longer[name]].sum()) for name in tables)
+    places = count - sum(_SLICES[name] * len(longer[name]) for name in tables)
+    for name in tables:
+        masks[name] = np.zeros(len(masks[name]), bool)
+        masks[name][longer[name]] = True
+    keys = _drawing_order(tables, tied)
+    first = np.lexsort(keys[::-1])[:places]
+    for number, name in enumerate(tables):
+        masks[name][keys[-1][first][keys[-2][first] == number]] = True
+    return int(repeated.sum()) - kept_ns - places * limit_ns, limit_ns
+
+
+def _drawing_order(tables: Mapping[str, Table], rows: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[np.int64]]:
+    """Keys by which slices are drawn, the first decides: hosts, then GPU by GPU its streams and its copies; time.
+
+    The last two keys are the number of the table and the row.
+    """
+    keys: list[list[npt.NDArray[Any]]] = [[] for _ in range(7)]
+    for number, (name, table) in enumerate(tables.items()):
+        part = table[rows[name]]
+        none = np.zeros(len(part), np.int64)
+        for is_copy in range(_SLICES[name]):
+            if name in ACTIVITY_TABLES:
+                group = 1 + 2 * part.device_id.astype(np.int64) + is_copy
+                place = [none, none] if is_copy else [part.stream_id, part.context_id]
+                times = [part.start_ns, part.end_ns]
+            else:
+                group, place, times = none, [none, none], [part.start_ns, -part.end_ns]
+            for key, values in zip(keys, (group, *place, *times, none + number, rows[name]), strict=True):
+                key.append(values.astype(np.int64))
+    return [np.concatenate(key) for key in keys]
