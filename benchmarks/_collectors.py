@@ -14,14 +14,13 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import _traces
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from _program import Program
+from collector.recording.api_functions import ApiRole, role_of
 
 ALL_KINDS = (39, 5, 4, 10, 1, 22, 2, 38, 17)
 KERNELS = (10,)
@@ -30,9 +29,15 @@ FLOOR_OF_KERNELS, FLOOR_OF_ALL = "floor, kernels", "floor, all"
 SMALLEST_BUFFER = 8 << 20
 KERNEL = "empty_kernel"
 JOURNAL_SUFFIX = ".journal"
-LAUNCHES = ("cuLaunch", "cudaLaunch", "cuGraphLaunch", "cudaGraphLaunch")
 TEARDOWN_CALLS, TEARDOWN_S = 10, 0.5
 Times = npt.NDArray[np.int64]
+
+
+class TracedProgram(Protocol):
+    """The program that is traced: `_program.Program`."""
+
+    launcher: ctypes.CDLL
+    """native/launcher.cpp, loaded."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ class Collector:
     file = ""
     """The suffix of what it writes; empty: nothing."""
 
-    def start(self, program: Program) -> None:
+    def start(self, program: TracedProgram) -> None:
         """Begin recording."""
 
     def stop(self) -> None:
@@ -116,7 +121,7 @@ class Floor(Collector):
         self.records = "kernels, thrown away" if kinds == KERNELS else "every kind we record, thrown away"
         self.floor = FLOOR_OF_KERNELS if kinds == KERNELS else FLOOR_OF_ALL
 
-    def start(self, program: Program) -> None:
+    def start(self, program: TracedProgram) -> None:
         """Enable the kinds."""
         from collector import _native
 
@@ -137,7 +142,7 @@ class Ours(Collector):
         self.records, self.file, self.options = records, file, options
         self.floor = FLOOR_OF_KERNELS if "kinds" in options else FLOOR_OF_ALL
 
-    def start(self, program: Program) -> None:
+    def start(self, program: TracedProgram) -> None:
         """Open a session."""
         import collector
 
@@ -175,7 +180,7 @@ class Ours(Collector):
 class WithJournal(Ours):
     """This project, keeping a journal should the program be killed."""
 
-    def start(self, program: Program) -> None:
+    def start(self, program: TracedProgram) -> None:
         """Open a session, whose journal goes when it ends."""
         self.options["journal"] = Path(tempfile.mkdtemp()) / f"step{JOURNAL_SUFFIX}"
         super().start(program)
@@ -196,7 +201,7 @@ class Kineto(Collector):
         if teardown:
             self.records += ", CUPTI torn down after it"
 
-    def start(self, program: Program) -> None:
+    def start(self, program: TracedProgram) -> None:
         """Enter the profiler's block."""
         os.environ.pop("TEARDOWN_CUPTI", None)  # asked for at every start and stop
         if self.only_afterwards:
@@ -226,7 +231,7 @@ class Kineto(Collector):
             (each.start_ns(), each.start_ns() + each.duration_ns(), each.correlation_id()) for each in self._kernels()
         )
         events = self.profiler.profiler.kineto_results.events()
-        launches = (event for event in events if event.name().startswith(LAUNCHES))
+        launches = (event for event in events if role_of(event.name()) is ApiRole.LAUNCH)
         return Stamps.of(kernels, ((event.correlation_id(), event.start_ns()) for event in launches))
 
     def _kernels(self) -> list[Any]:
@@ -252,7 +257,7 @@ class Proton(Collector):
         self.file = ".hatchet" if data == "tree" else ".chrome_trace"
         self.records = f"triton.profiler, data={data!r}"
 
-    def start(self, program: Program) -> None:
+    def start(self, program: TracedProgram) -> None:
         """Start a session, which takes the only CUPTI subscriber."""
         import triton.profiler as proton
 
@@ -318,7 +323,7 @@ class CuptiPython(Collector):
         self.records = "cupti-python, " + ("kernels" if kinds == KERNELS else "every kind we record")
         self.floor = FLOOR_OF_KERNELS if kinds == KERNELS else FLOOR_OF_ALL
 
-    def start(self, program: Program) -> None:
+    def start(self, program: TracedProgram) -> None:
         """Register Python callbacks and enable the kinds."""
         from cupti import cupti
 

@@ -138,9 +138,9 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...,
 
 
 @pytest.fixture(scope="session")
-def pictures(load_module: Callable[[Path], ModuleType]) -> ModuleType:
-    """`pictures.py`: a trace as written and as the viewers hold it."""
-    return load_module(HERE / "pictures.py")
+def trace_contents(load_module: Callable[[Path], ModuleType]) -> ModuleType:
+    """`trace_contents.py`: a trace as written and as the viewers hold it."""
+    return load_module(HERE / "trace_contents.py")
 
 
 @pytest.fixture(scope="session")

@@ -129,7 +129,7 @@ def rows_of(processes):
 @pytest.mark.parametrize(
     ("name", "suffix"), [(RECORDED, "json"), (RECORDED, "json.gz"), (OF_TENSORFLOW, "json"), (MERGED, "json")]
 )
-def test_catapult_shows_our_own_trace(catapult, pictures, own, name, suffix):
+def test_catapult_shows_our_own_trace(catapult, trace_contents, own, name, suffix):
     seen = catapult(own(name, suffix))
     assert (seen["load_error"], seen["import_warnings"], seen["page_errors"]) == (None, [], [])
     assert rows_of(seen["processes"]) == ROWS[name]
@@ -140,20 +140,20 @@ def test_catapult_shows_our_own_trace(catapult, pictures, own, name, suffix):
         for process in seen["processes"]
         if process["counters"]
     } == COUNTERS[name]
-    wanted = pictures.written(own(name, "json"))
-    held = pictures.in_catapult(seen)
+    wanted = trace_contents.written(own(name, "json"))
+    held = trace_contents.in_catapult(seen)
     assert (held.rows, held.counters, held.marks) == (wanted.rows, wanted.counters, wanted.marks)
     assert (wanted.num_slices, wanted.arrows.total()) == (SLICES[name], ARROWS[name])
     assert seen["flows"] == held.arrows.total() == ARROWS[name]  # none without its ends
     assert sorted(begin[1:] for begin, _ in (held.arrows - wanted.arrows)) == ASTRAY[name]
 
 
-def test_t1_catapult_keeps_kernels_that_overlap_apart(catapult, pictures, own):
+def test_t1_catapult_keeps_kernels_that_overlap_apart(catapult, trace_contents, own):
     name = "tf/inputs/synth/many_lanes.step_stats.pb.gz"
     seen = catapult(own(name, "json"))
     assert seen["import_warnings"] == []
-    wanted = pictures.written(own(name, "json"))
-    held = pictures.in_catapult(seen)
+    wanted = trace_contents.written(own(name, "json"))
+    held = trace_contents.in_catapult(seen)
     assert (held.rows, held.counters, held.marks) == (wanted.rows, wanted.counters, wanted.marks)
     assert (held.num_slices, held.arrows.total()) == (501, 158)
     # Ops without length that begin in one row at one moment: the arrow says no more than the moment.
@@ -169,12 +169,12 @@ def test_t1_catapult_keeps_kernels_that_overlap_apart(catapult, pictures, own):
     assert depths == {0: 300}
 
 
-def test_catapult_shows_the_compatible_trace(catapult, pictures, compatible):
+def test_catapult_shows_the_compatible_trace(catapult, trace_contents, compatible):
     seen = catapult(compatible)
     assert (seen["load_error"], seen["page_errors"]) == (None, [])
-    events = pictures.events_of(compatible)
-    wanted = pictures.compatible_in_catapult(events)
-    held = pictures.in_catapult(seen, step_ns=1000)
+    events = trace_contents.events_of(compatible)
+    wanted = trace_contents.tensorflow_in_catapult(events)
+    held = trace_contents.in_catapult(seen, step_ns=1000)
     assert (held.rows, held.counters) == (wanted.rows, wanted.counters)
     assert held.num_slices == 281
     assert [process["name"] for process in seen["processes"]] == [
@@ -234,27 +234,27 @@ def shown_rows(events, wanted, name, suffix):
         (MERGED, "pftrace"),
     ],
 )
-def test_perfettos_page_shows_our_own_trace(perfetto_ui, pictures, own, name, suffix):
-    seen = perfetto_ui(own(name, suffix), *pictures.PERFETTO_SQL)
+def test_perfettos_page_shows_our_own_trace(perfetto_ui, trace_contents, own, name, suffix):
+    seen = perfetto_ui(own(name, suffix), *trace_contents.PERFETTO_SQL)
     assert (seen["load_error"], seen["problems"], seen["page_errors"]) == (None, [], [])
-    wanted = pictures.written(own(name, "json"))
-    assert pictures.in_perfetto(seen["answers"], units=suffix != "pftrace") == wanted
-    events = pictures.events_of(own(name, "json"))
+    wanted = trace_contents.written(own(name, "json"))
+    assert trace_contents.in_perfetto(seen["answers"], units=suffix != "pftrace") == wanted
+    events = trace_contents.events_of(own(name, "json"))
     assert [tuple(row) for row in seen["rows"]] == list(shown_rows(events, wanted, name, suffix))
     with_copies = sum("copies" in rows for _, rows in ROWS[name])
     assert seen["closed"].count("copies") == (with_copies if suffix == "pftrace" else 0)
 
 
-def test_t4_perfettos_page_shows_the_compatible_trace_and_cuts_its_names(perfetto_ui, pictures, compatible):
-    seen = perfetto_ui(compatible, *pictures.PERFETTO_SQL)
+def test_t4_perfettos_page_shows_the_compatible_trace_and_cuts_its_names(perfetto_ui, trace_contents, compatible):
+    seen = perfetto_ui(compatible, *trace_contents.PERFETTO_SQL)
     assert (seen["load_error"], seen["page_errors"]) == (None, [])
-    wanted, dropped, backwards = pictures.compatible_in_perfetto(pictures.events_of(compatible))
+    wanted, dropped, backwards = trace_contents.tensorflow_in_perfetto(trace_contents.events_of(compatible))
     assert dict(seen["problems"]) == {
         "slice_drop_overlapping_complete_event": dropped,
         "flow_step_without_start": backwards,
     }
     assert (wanted.num_slices, dropped, wanted.arrows.total(), backwards) == (276, 5, 46, 22)
-    assert pictures.in_perfetto(seen["answers"], units=True) == wanted
+    assert trace_contents.in_perfetto(seen["answers"], units=True) == wanted
     assert [title for depth, title in seen["rows"] if depth == 0] == [  # "/gpu:0" and the rest are cut off
         "stream:7 Compute 9",
         "stream:all Compute 7",

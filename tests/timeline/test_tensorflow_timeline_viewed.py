@@ -2,7 +2,7 @@
 
 TensorFlow's timeline has TensorFlow's lane numbers, and lane 0 of a process falls together with the lane that has the
 process's number (T2); where slices of the two overlap, the later one is dropped (T1). An arrow whose reader began
-before the writer was over is dropped. That is all that is lost, by the rules in pictures.py; our timeline loses
+before the writer was over is dropped. That is all that is lost, by the rules in trace_contents.py; our timeline loses
 nothing.
 """
 
@@ -25,17 +25,19 @@ INPUTS = {
 
 
 @pytest.mark.parametrize("name", INPUTS)
-def test_perfetto_shows_tensorflows_events_but_for_lanes_that_fall_together(perfetto, pictures, shared, tmp_path, name):
+def test_perfetto_shows_tensorflows_events_but_for_lanes_that_fall_together(
+    perfetto, trace_contents, shared, tmp_path, name
+):
     path = tmp_path / "tensorflow.json"
     step = load(shared / "data/tf" / name).step_stats
     path.write_text(Timeline(step).generate_chrome_trace_format(show_memory=True))
-    events = pictures.events_of(path)
-    wanted, dropped, backwards = pictures.compatible_in_perfetto(events)
-    view = perfetto(path, *pictures.PERFETTO_SQL, "select name from process where name is not null")
+    events = trace_contents.events_of(path)
+    wanted, dropped, backwards = trace_contents.tensorflow_in_perfetto(events)
+    view = perfetto(path, *trace_contents.PERFETTO_SQL, "select name from process where name is not null")
     assert view.load_errors == []
     expected = {"slice_drop_overlapping_complete_event": dropped, "flow_step_without_start": backwards}
     assert view.problems == {problem: number for problem, number in expected.items() if number}
-    assert pictures.in_perfetto(view.answers[:-1], units=True) == wanted
+    assert trace_contents.in_perfetto(view.answers[:-1], units=True) == wanted
     assert {process for [process] in view.answers[-1]} == {
         event["args"]["name"] for event in events if event["ph"] == "M"
     }
@@ -44,15 +46,15 @@ def test_perfetto_shows_tensorflows_events_but_for_lanes_that_fall_together(perf
 
 
 @pytest.mark.parametrize("name", INPUTS)
-def test_t2_with_lanes_apart_no_slice_is_lost(perfetto, pictures, shared, tmp_path, name):
+def test_t2_with_lanes_apart_no_slice_is_lost(perfetto, trace_contents, shared, tmp_path, name):
     trace = json.loads(Timeline(load(shared / "data/tf" / name).step_stats).generate_chrome_trace_format())
     for event in trace["traceEvents"]:
         if "tid" in event:
             event["tid"] += 1_000_000
     path = tmp_path / "apart.json"
     path.write_text(json.dumps(trace))
-    wanted, dropped, _ = pictures.compatible_in_perfetto(trace["traceEvents"])
-    view = perfetto(path, *pictures.PERFETTO_SQL)
+    wanted, dropped, _ = trace_contents.tensorflow_in_perfetto(trace["traceEvents"])
+    view = perfetto(path, *trace_contents.PERFETTO_SQL)
     assert dropped == view.problems.get("slice_drop_overlapping_complete_event", 0) == 0
-    assert pictures.in_perfetto(view.answers, units=True).rows == wanted.rows
+    assert trace_contents.in_perfetto(view.answers, units=True).rows == wanted.rows
     assert wanted.num_slices == sum(event["ph"] == "X" for event in trace["traceEvents"])

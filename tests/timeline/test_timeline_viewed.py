@@ -75,19 +75,19 @@ HALF_DRAWN = {"tf/inputs/synth/odd_times.step_stats.pb", "tf/inputs/synth/overfl
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_both_formats_show_exactly_what_is_in_the_step(perfetto, pictures, shared, tmp_path, name):
+def test_both_formats_show_exactly_what_is_in_the_step(perfetto, trace_contents, shared, tmp_path, name):
     step = load(find(shared, name))
     report = merge([step], tmp_path / "trace.json")
-    wanted = pictures.written(report.output)
+    wanted = trace_contents.written(report.output)
     assert wanted.num_slices == sum(each.slices for each in report.inputs) + 1  # and the step itself
     if name not in HALF_DRAWN:
         drawn = wanted.by_device()
         del drawn["Steps/steps"]
-        assert drawn == pictures.work(step.step_stats)
+        assert drawn == trace_contents.work(step.step_stats)
 
-    view = perfetto(report.output, *pictures.PERFETTO_SQL, THREADS)
+    view = perfetto(report.output, *trace_contents.PERFETTO_SQL, THREADS)
     assert (view.load_errors, view.problems) == ([], {})
-    seen = pictures.in_perfetto(view.answers[:-1], units=True)
+    seen = trace_contents.in_perfetto(view.answers[:-1], units=True)
     assert (seen.rows, seen.counters, seen.marks) == (wanted.rows, wanted.counters, wanted.marks)
     assert ((seen.arrows - wanted.arrows).total(), seen.arrows.total()) == (ASTRAY.get(name, 0), wanted.arrows.total())
     assert Counter((begin, row, at) for begin, (row, _, at) in seen.arrows.elements()) == Counter(
@@ -96,17 +96,17 @@ def test_both_formats_show_exactly_what_is_in_the_step(perfetto, pictures, share
     assert len(set(named := [tid for tid, _, name in view.answers[-1] if name])) == len(named) == len(wanted.rows)
     threads = [row for row, device in wanted.devices.items() if not device.endswith("/memcpy")]
 
-    view = perfetto(merge([step], tmp_path / "trace.pftrace").output, *pictures.PERFETTO_SQL, THREADS)
+    view = perfetto(merge([step], tmp_path / "trace.pftrace").output, *trace_contents.PERFETTO_SQL, THREADS)
     assert (view.load_errors, view.problems) == ([], {})
-    assert pictures.in_perfetto(view.answers[:-1], units=False) == wanted.cut_at_zero_bytes()
+    assert trace_contents.in_perfetto(view.answers[:-1], units=False) == wanted.cut_at_zero_bytes()
     assert len(set(named := [tid for tid, _, name in view.answers[-1] if name])) == len(named) == len(threads)
 
 
 @pytest.mark.parametrize("name", RECORDED[:3])
-def test_arrows_lead_from_the_call_to_what_it_caused(pictures, shared, tmp_path, name):
+def test_arrows_lead_from_the_call_to_what_it_caused(trace_contents, shared, tmp_path, name):
     """By the correlation ids of the step itself: no more arrows, no fewer, and the right ends."""
     step = load(find(shared, name))
-    wanted = pictures.written(merge([step], tmp_path / "trace.json").output)
+    wanted = trace_contents.written(merge([step], tmp_path / "trace.json").output)
     devices = step.step_stats.dev_stats
     first_ns = min(node.all_start_nanos for device in devices for node in device.node_stats)
     calls = {}
@@ -201,13 +201,13 @@ RANKS = [f"gpu_traces/hta/sampled_of128/rank{rank}.json.gz" for rank in range(2)
     ],
     ids=["steps", "overlaid steps", "ranks"],
 )
-def test_merged_traces_lose_nothing(perfetto, pictures, shared, tmp_path, names, options, suffix):
+def test_merged_traces_lose_nothing(perfetto, trace_contents, shared, tmp_path, names, options, suffix):
     inputs = [shared / "data" / name for name in names]
     report = merge(inputs, tmp_path / f"all.{suffix}", **options)
-    view = perfetto(report.output, *pictures.PERFETTO_SQL, PROCESSES)
+    view = perfetto(report.output, *trace_contents.PERFETTO_SQL, PROCESSES)
     assert (view.load_errors, view.problems) == ([], {})
-    seen = pictures.in_perfetto(view.answers[:-1], units=suffix == "json")
-    assert seen == pictures.written(merge(inputs, tmp_path / "plain.json", **options).output)
+    seen = trace_contents.in_perfetto(view.answers[:-1], units=suffix == "json")
+    assert seen == trace_contents.written(merge(inputs, tmp_path / "plain.json", **options).output)
     assert seen.num_slices == sum(each.slices for each in report.inputs) + len(names)  # and the steps themselves
     assert seen.marks.total() == (0 if report.layout == "overlay" else len({each.step for each in report.inputs}))
     owners = {"overlay": "step {} ", "sequence": "rank {} " if names is RANKS else ""}[report.layout]

@@ -1,4 +1,4 @@
-"""One trace as a picture: its rows, arrows, counters and marks, as written and as each viewer holds it.
+"""The contents of one trace: its rows, arrows, counters and marks, as written and as each viewer holds them.
 
 `written` reads a Chrome trace, `in_catapult` and `in_perfetto` translate what the viewers answer; where all three are
 equal, the viewer shows exactly what the file says. `work` tells from the StepStats alone what must be in the file, so
@@ -47,7 +47,7 @@ PERFETTO_SQL = (
 
 
 @dataclass
-class Picture:
+class TraceContents:
     """All times are ns since the first moment of the trace."""
 
     rows: dict[Row, Counter[tuple[str, int, int]]] = field(default_factory=lambda: defaultdict(Counter))
@@ -64,13 +64,13 @@ class Picture:
         """In all rows together."""
         return sum(row.total() for row in self.rows.values())
 
-    def cut_at_zero_bytes(self) -> Picture:
+    def cut_at_zero_bytes(self) -> TraceContents:
         """The names of slices as far as a zero byte, where Perfetto ends a text of its own format."""
 
         def cut(name: str) -> str:
             return name.partition("\0")[0]
 
-        picture = Picture(counters=self.counters, marks=self.marks)
+        picture = TraceContents(counters=self.counters, marks=self.marks)
         for row, slices in self.rows.items():
             for (name, start_ns, duration_ns), number in slices.items():
                 picture.rows[row][cut(name), start_ns, duration_ns] += number
@@ -102,12 +102,12 @@ def nanoseconds(microseconds: Decimal | int) -> int:
     return int(exact)
 
 
-def written(path: Path) -> Picture:
+def written(path: Path) -> TraceContents:
     """What the timeline wrote into a Chrome trace. An arrow's ends follow the slices that they belong to."""
     events = events_of(path)
     processes = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
     threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
-    picture, begins, ends = Picture(), {}, {}
+    picture, begins, ends = TraceContents(), {}, {}
     picture.devices = {
         (processes[event["pid"]], event["args"]["name"]): event["args"]["device"]
         for event in events
@@ -136,7 +136,7 @@ def written(path: Path) -> Picture:
     return picture
 
 
-def compatible_in_perfetto(events: Sequence[Mapping[str, Any]]) -> tuple[Picture, int, int]:
+def tensorflow_in_perfetto(events: Sequence[Mapping[str, Any]]) -> tuple[TraceContents, int, int]:
     """What Perfetto makes of TensorFlow's events, by the rules of its importer; slices dropped; arrows dropped.
 
     Lane 0 of a process is the lane that has the process's number (T2). A slice that ends after the one around it is
@@ -144,7 +144,7 @@ def compatible_in_perfetto(events: Sequence[Mapping[str, Any]]) -> tuple[Picture
     TensorFlow's are where an input was kept until after its reader began.
     """
     names = {event["pid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
-    picture, dropped, backwards = Picture(), 0, 0
+    picture, dropped, backwards = TraceContents(), 0, 0
     open_slices: dict[tuple[int, int], list[tuple[int, Place]]] = defaultdict(list)
     begins: dict[int, Place] = {}
     for event in sorted(
@@ -171,11 +171,11 @@ def compatible_in_perfetto(events: Sequence[Mapping[str, Any]]) -> tuple[Picture
     return picture, dropped, backwards
 
 
-def compatible_in_catapult(events: Sequence[Mapping[str, Any]]) -> Picture:
+def tensorflow_in_catapult(events: Sequence[Mapping[str, Any]]) -> TraceContents:
     """What chrome://tracing makes of TensorFlow's events but for the arrows: all of it, from the first moment on."""
     names = {event["pid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
     first = min(event["ts"] for event in events if "ts" in event)
-    picture = Picture()
+    picture = TraceContents()
     for event in events:
         if event["ph"] == "X":
             row = names[event["pid"]], event["tid"]
@@ -195,7 +195,7 @@ def _counters(
     return counters
 
 
-def in_catapult(seen: Mapping[str, Any], step_ns: int = 1) -> Picture:
+def in_catapult(seen: Mapping[str, Any], step_ns: int = 1) -> TraceContents:
     """What chrome://tracing's model holds; `seen` is the answer of browser.py.
 
     Its times are milliseconds in doubles; `step_ns` is what they are known to be multiples of.
@@ -215,7 +215,7 @@ def in_catapult(seen: Mapping[str, Any], step_ns: int = 1) -> Picture:
         pid, tid, title, start_ms = end
         return (names[pid], threads[pid, tid]), title, exact(start_ms)
 
-    picture = Picture()
+    picture = TraceContents()
     for process in seen["processes"]:
         for thread in process["threads"]:
             for title, start_ms, duration_ms, _ in thread["slices"]:
@@ -229,7 +229,7 @@ def in_catapult(seen: Mapping[str, Any], step_ns: int = 1) -> Picture:
     return picture
 
 
-def in_perfetto(answers: Sequence[Sequence[Sequence[Any]]], units: bool) -> Picture:
+def in_perfetto(answers: Sequence[Sequence[Sequence[Any]]], units: bool) -> TraceContents:
     """What Perfetto's engine holds: the answers to PERFETTO_SQL.
 
     `units`: the file is Chrome's format, where Perfetto puts the value's name, our unit, behind the counter's name, and
@@ -240,7 +240,7 @@ def in_perfetto(answers: Sequence[Sequence[Sequence[Any]]], units: bool) -> Pict
     def text(name: str) -> str:
         return str(json.loads('"' + name.replace('"', '\\"') + '"')) if units else name
 
-    picture = Picture()
+    picture = TraceContents()
     for process, thread, name, start_ns, duration_ns in slices:
         picture.rows[process, thread][text(name), int(start_ns), int(duration_ns)] += 1
     for one, row, name, at, other, other_row, other_name, other_at in flows:
