@@ -17,7 +17,9 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from pathlib import Path
 from typing import Any
 
-COPY_KINDS = ("Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP")
+from collector.testing.simulator.operations import COPY_KINDS as COPY_KIND_NUMBERS
+
+COPY_KINDS = tuple(COPY_KIND_NUMBERS)
 KERNEL, MEMCPY, MEMSET = "kernel", "memcpy", "memset"
 CATEGORIES = {"kernel": KERNEL, "gpu_memcpy": MEMCPY, "memcpy": MEMCPY, "gpu_memset": MEMSET, "memset": MEMSET}
 CALL_CATEGORIES = ("cuda_runtime", "runtime", "cuda_driver", "driver")
