@@ -1,6 +1,7 @@
 // Names numbered in the order in which they first come.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -36,6 +37,12 @@ class NameTable {
 
   // Room for as many names, of which only what is used costs memory.
   void Reserve(size_t num_names) { names_.reserve(num_names); }
+
+  // No names, in the memory that those so far have taken.
+  void Clear() {
+    std::fill(slots_.begin(), slots_.end(), Slot{0, kNone});
+    names_.clear();
+  }
 
   // Three steps, each of which reads what the one before has asked for: to be taken for many names one after the other.
   void PrefetchSlot(uint32_t hash) const {

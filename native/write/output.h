@@ -50,6 +50,10 @@ class Output {
 // Collects a text in memory.
 class TextOutput : public Output {
  public:
+  void Clear() {
+    if (next_ != nullptr) next_ = text_.data();
+  }
+  bool empty() const { return text().empty(); }
   std::string_view text() const {
     return next_ == nullptr ? std::string_view()
                             : std::string_view(text_.data(), static_cast<size_t>(next_ - text_.data()));

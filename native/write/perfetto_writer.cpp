@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <limits>
 
 #include "stepstats/utf8.h"
@@ -55,35 +56,50 @@ constexpr uint64_t CopiesUuid(uint32_t pid) { return 4 * uint64_t{pid} + 4; }  /
 constexpr uint64_t kInstantsUuid = 4;
 constexpr uint64_t kRootUuid = 0;
 
-void PutVarint(std::string& to, uint64_t value) {
-  while (value >= 0x80) {
-    to.push_back(static_cast<char>(value | 0x80));
-    value >>= 7;
+constexpr size_t kVarintRoom = 10;
+
+char* PutVarint(char* to, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
+  *to++ = static_cast<char>(value);
+  return to;
+}
+
+void PutNumber(Output& to, uint32_t number, uint64_t value) {
+  char* const at = to.Reserve(2 * kVarintRoom);
+  to.Commit(PutVarint(PutVarint(at, Tag(number, kVarint)), value));
+}
+
+void PutSigned(Output& to, uint32_t number, int64_t value) { PutNumber(to, number, static_cast<uint64_t>(value)); }
+
+void PutFixed64(Output& to, uint32_t number, uint64_t value) {
+  static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the lowest byte comes first");
+  char* const at = PutVarint(to.Reserve(kVarintRoom + sizeof(value)), Tag(number, kFixed64));
+  std::memcpy(at, &value, sizeof(value));
+  to.Commit(at + sizeof(value));
+}
+
+void PutBytes(Output& to, uint32_t number, std::string_view bytes) {
+  char* at = to.Reserve(2 * kVarintRoom + bytes.size());
+  at = PutVarint(PutVarint(at, Tag(number, kBytes)), bytes.size());
+  if (!bytes.empty()) std::memcpy(at, bytes.data(), bytes.size());
+  to.Commit(at + bytes.size());
+}
+
+bool IsAscii(std::string_view text) {
+  uint64_t all = 0;
+  size_t at = 0;
+  for (; at + 8 <= text.size(); at += 8) {
+    uint64_t eight;
+    std::memcpy(&eight, text.data() + at, 8);
+    all |= eight;
   }
-  to.push_back(static_cast<char>(value));
-}
-
-void PutNumber(std::string& to, uint32_t number, uint64_t value) {
-  PutVarint(to, Tag(number, kVarint));
-  PutVarint(to, value);
-}
-
-void PutSigned(std::string& to, uint32_t number, int64_t value) { PutNumber(to, number, static_cast<uint64_t>(value)); }
-
-void PutFixed64(std::string& to, uint32_t number, uint64_t value) {
-  PutVarint(to, Tag(number, kFixed64));
-  for (int shift = 0; shift < 64; shift += 8) to.push_back(static_cast<char>(value >> shift));
-}
-
-void PutBytes(std::string& to, uint32_t number, std::string_view bytes) {
-  PutVarint(to, Tag(number, kBytes));
-  PutVarint(to, bytes.size());
-  to.append(bytes);
+  for (; at < text.size(); ++at) all |= static_cast<unsigned char>(text[at]);
+  return (all & 0x8080808080808080u) == 0;
 }
 
 // Text as protobuf wants it: what is not UTF-8 becomes U+FFFD.
-void PutText(std::string& to, uint32_t number, std::string_view text) {
-  if (std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) >= 0; })) {
+void PutText(Output& to, uint32_t number, std::string_view text) {
+  if (IsAscii(text)) {
     PutBytes(to, number, text);
     return;
   }
@@ -99,16 +115,16 @@ void PutText(std::string& to, uint32_t number, std::string_view text) {
 }
 
 // Integers with commas between, as the elements of an array.
-void PutNumbers(std::string& to, std::string_view text) {
-  std::string element;
+void PutNumbers(Output& to, std::string_view text) {
+  TextOutput element;
   const char* at = text.data();
   const char* const end = at + text.size();
   while (at < end) {
     int64_t number = 0;
     at = std::from_chars(at, end, number).ptr;
-    element.clear();
+    element.Clear();
     PutSigned(element, field::kIntValue, number);
-    PutBytes(to, field::kArrayValues, element);
+    PutBytes(to, field::kArrayValues, element.text());
     at = std::find(at, end, ',');
     if (at < end) ++at;
   }
@@ -116,120 +132,157 @@ void PutNumbers(std::string& to, std::string_view text) {
 
 }  // namespace
 
-uint64_t PerfettoWriter::Interned::Number(std::string_view text, uint32_t field, std::string& news) {
-  const uint32_t known = numbers_.Find(text);
+uint64_t PerfettoWriter::Interned::Number(std::string_view text, uint32_t field, Output& news) {
+  const uint32_t hash = NameTable::Hash(text);
+  const uint32_t known = numbers_.Find(text, hash);
   if (known != NameTable::kNone) return uint64_t{known} + 1;
-  texts_.emplace_back(text);
   num_bytes_ += text.size() + sizeof(std::string);
-  const uint64_t number = uint64_t{numbers_.Insert(texts_.back()).number} + 1;
-  std::string entry;
-  PutNumber(entry, field::kIid, number);
-  PutText(entry, field::kText, text);
-  PutBytes(news, field, entry);
+  const uint64_t number = uint64_t{numbers_.Insert(Keep(text), hash).number} + 1;
+  entry_.Clear();
+  PutNumber(entry_, field::kIid, number);
+  PutText(entry_, field::kText, text);
+  PutBytes(news, field, entry_.text());
   return number;
 }
 
 void PerfettoWriter::Interned::Clear() {
-  numbers_ = NameTable();
-  texts_.clear();
+  numbers_.Clear();
+  for (std::string& block : blocks_) block.clear();
+  num_blocks_ = 0;
   num_bytes_ = 0;
 }
 
+std::string_view PerfettoWriter::Interned::Keep(std::string_view text) {
+  constexpr size_t kBlockBytes = 1 << 16;
+  const auto has_room = [&](const std::string& block) { return block.capacity() - block.size() >= text.size(); };
+  while (num_blocks_ == 0 || !has_room(blocks_[num_blocks_ - 1])) {
+    if (num_blocks_ == blocks_.size()) blocks_.emplace_back();
+    std::string& block = blocks_[num_blocks_++];
+    if (block.empty()) block.reserve(std::max(kBlockBytes, text.size()));
+  }
+  std::string& block = blocks_[num_blocks_ - 1];
+  block.append(text);
+  return std::string_view(block).substr(block.size() - text.size());
+}
+
 void PerfettoWriter::Begin(const Summary& summary) {
+  Forget();
   if (described_clock_) return;
   described_clock_ = true;
-  std::string snapshot;
+  TextOutput snapshot;
   for (const auto& [clock, time] : {std::pair<uint64_t, uint64_t>{kTraceClock, 0}, {kWallClock, summary.base_ns}}) {
-    scratch_.clear();
+    scratch_.Clear();
     PutNumber(scratch_, field::kClockId, clock);
     PutNumber(scratch_, field::kClockTime, time);
-    PutBytes(snapshot, field::kClocks, scratch_);
+    PutBytes(snapshot, field::kClocks, scratch_.text());
   }
-  scratch_.clear();
-  PutBytes(scratch_, field::kClockSnapshot, snapshot);
-  WritePacket(scratch_, kNone);
+  scratch_.Clear();
+  PutBytes(scratch_, field::kClockSnapshot, snapshot.text());
+  WritePacket(scratch_.text(), kNone);
   // Perfetto's pages made before the summer of 2026 do not know these two, and show first what has the most slices.
-  std::string root;
+  TextOutput root;
   PutNumber(root, field::kUuid, kRootUuid);
   PutNumber(root, field::kProcessOrdering, kAllOrderedByRank);
   PutNumber(root, field::kThreadOrdering, kAllOrderedByRank);
-  scratch_.clear();
-  PutBytes(scratch_, field::kTrackDescriptor, root);
-  WritePacket(scratch_, kNone);
+  scratch_.Clear();
+  PutBytes(scratch_, field::kTrackDescriptor, root.text());
+  WritePacket(scratch_.text(), kNone);
 }
 
 void PerfettoWriter::OnProcess(const Process& process) {
-  std::string descriptor;
+  TextOutput descriptor;
   PutNumber(descriptor, field::kPid, process.pid);
   PutText(descriptor, field::kProcessName, process.name);
   if (!process.label.empty()) PutText(descriptor, field::kProcessLabels, process.label);
-  std::string track;
+  TextOutput track;
   PutNumber(track, field::kUuid, ProcessUuid(process.pid));
-  PutBytes(track, field::kProcess, descriptor);
+  PutBytes(track, field::kProcess, descriptor.text());
   PutNumber(track, field::kChildOrdering, kOrderedByRank);
   PutSigned(track, field::kSiblingRank, process.pid);
-  scratch_.clear();
-  PutBytes(scratch_, field::kTrackDescriptor, track);
-  WritePacket(scratch_, kNone);
+  scratch_.Clear();
+  PutBytes(scratch_, field::kTrackDescriptor, track.text());
+  WritePacket(scratch_.text(), kNone);
 }
 
 void PerfettoWriter::OnTrack(const Track& track) {
-  std::string descriptor;
+  TextOutput descriptor;
   PutNumber(descriptor, field::kUuid, OpenTrackOf(track.tid).uuid);
   if (track.is_copies) {
     BeginCopies(track.pid);
     PutNumber(descriptor, field::kParentUuid, CopiesUuid(track.pid));
     PutText(descriptor, field::kName, track.name);
   } else {
-    std::string thread;
+    TextOutput thread;
     PutNumber(thread, field::kPid, track.pid);
     PutNumber(thread, field::kTid, track.tid);
     PutText(thread, field::kThreadName, track.name);
     PutNumber(descriptor, field::kParentUuid, ProcessUuid(track.pid));
-    PutBytes(descriptor, field::kThread, thread);
+    PutBytes(descriptor, field::kThread, thread.text());
   }
   PutSigned(descriptor, field::kSiblingRank, track.tid);
-  scratch_.clear();
-  PutBytes(scratch_, field::kTrackDescriptor, descriptor);
-  WritePacket(scratch_, kNone);
+  scratch_.Clear();
+  PutBytes(scratch_, field::kTrackDescriptor, descriptor.text());
+  WritePacket(scratch_.text(), kNone);
 }
 
 // The track that holds a process's rows of copies, which a viewer shows closed. Not being a thread it comes after the
 // counters; of the pages before the summer of 2026, which order both by name, because of theirs.
 void PerfettoWriter::BeginCopies(uint32_t pid) {
   if (!pids_with_copies_.insert(pid).second) return;
-  std::string descriptor;
+  TextOutput descriptor;
   PutNumber(descriptor, field::kUuid, CopiesUuid(pid));
   PutNumber(descriptor, field::kParentUuid, ProcessUuid(pid));
   PutText(descriptor, field::kName, "copies");
   PutNumber(descriptor, field::kChildOrdering, kOrderedByRank);
   PutSigned(descriptor, field::kSiblingRank, kCopiesRank);
-  scratch_.clear();
-  PutBytes(scratch_, field::kTrackDescriptor, descriptor);
-  WritePacket(scratch_, kNone);
+  scratch_.Clear();
+  PutBytes(scratch_, field::kTrackDescriptor, descriptor.text());
+  WritePacket(scratch_.text(), kNone);
 }
 
 void PerfettoWriter::OnSlice(const Slice& slice) {
   OpenTrack& track = OpenTrackOf(slice.tid);
   EndSlices(track, slice.start_ns);
   StartAnew();
-  event_.clear();
+  const RememberedSlice* const alike = slice.alike != 0 ? &Remembered(slice) : nullptr;
+  event_.Clear();
   PutNumber(event_, field::kType, kSliceBegin);
   PutNumber(event_, field::kTrackUuid, track.uuid);
-  PutNumber(event_, field::kCategoryIids,
-            categories_.Number(CategoryName(slice.category), field::kCategories, interned_));
-  PutNumber(event_, field::kNameIid, names_.Number(slice.name, field::kEventNames, interned_));
+  alike != nullptr ? alike->start.AppendTo(event_) : AppendStart(event_, slice);
   for (uint64_t i = 0; i < slice.num_flows_out; ++i) PutFixed64(event_, field::kFlowIds, slice.first_flow_out + i);
   if (slice.flow_in != 0) PutFixed64(event_, field::kTerminatingFlowIds, slice.flow_in);
-  AppendArguments(slice);
+  if (alike != nullptr) alike->arguments.AppendTo(event_);
+  AppendArguments(event_, slice, alike != nullptr ? slice.num_alike_arguments : 0, slice.num_arguments);
   WriteEvent(slice.start_ns, true);
   track.ends.push_back(slice.start_ns + slice.duration_ns);
 }
 
-void PerfettoWriter::AppendArguments(const Slice& slice) {
-  for (size_t i = 0; i < slice.num_arguments; ++i) {
+// What it consists of is interned by now, or is by the packet at hand.
+const PerfettoWriter::RememberedSlice& PerfettoWriter::Remembered(const Slice& slice) {
+  RememberedSlice& remembered = alike_[slice.alike % alike_.size()];
+  if (remembered.alike != slice.alike) {
+    TextOutput start;
+    AppendStart(start, slice);
+    TextOutput arguments;
+    AppendArguments(arguments, slice, 0, slice.num_alike_arguments);
+    remembered = {slice.alike, Fragment(start.text()), Fragment(arguments.text())};
+  }
+  return remembered;
+}
+
+void PerfettoWriter::Forget() {
+  for (RememberedSlice& slice : alike_) slice.alike = 0;
+}
+
+void PerfettoWriter::AppendStart(Output& to, const Slice& slice) {
+  PutNumber(to, field::kCategoryIids, categories_.Number(CategoryName(slice.category), field::kCategories, interned_));
+  PutNumber(to, field::kNameIid, names_.Number(slice.name, field::kEventNames, interned_));
+}
+
+void PerfettoWriter::AppendArguments(Output& to, const Slice& slice, size_t first, size_t end) {
+  for (size_t i = first; i < end; ++i) {
     const Argument& argument = slice.arguments[i];
-    scratch_.clear();
+    scratch_.Clear();
     PutNumber(scratch_, field::kKeyIid, keys_.Number(argument.key, field::kAnnotationKeys, interned_));
     if (argument.kind == Argument::Kind::kNumber) {
       PutSigned(scratch_, field::kIntValue, argument.number);
@@ -238,26 +291,26 @@ void PerfettoWriter::AppendArguments(const Slice& slice) {
     } else {
       PutNumber(scratch_, field::kTextIid, texts_.Number(argument.text, field::kAnnotationTexts, interned_));
     }
-    PutBytes(event_, field::kDebugAnnotations, scratch_);
+    PutBytes(to, field::kDebugAnnotations, scratch_.text());
   }
 }
 
 void PerfettoWriter::OnCounterTrack(const CounterTrack& counter) {
-  std::string unit;
+  TextOutput unit;
   PutText(unit, field::kUnitName, counter.unit);
-  std::string track;
+  TextOutput track;
   PutNumber(track, field::kUuid, CounterUuid(counter.id));
   PutNumber(track, field::kParentUuid, ProcessUuid(counter.pid));
   PutText(track, field::kName, counter.name);
-  PutBytes(track, field::kCounter, unit);
+  PutBytes(track, field::kCounter, unit.text());
   PutSigned(track, field::kSiblingRank, kCountersRank);
-  scratch_.clear();
-  PutBytes(scratch_, field::kTrackDescriptor, track);
-  WritePacket(scratch_, kNone);
+  scratch_.Clear();
+  PutBytes(scratch_, field::kTrackDescriptor, track.text());
+  WritePacket(scratch_.text(), kNone);
 }
 
 void PerfettoWriter::OnValue(const Value& value) {
-  event_.clear();
+  event_.Clear();
   PutNumber(event_, field::kType, kCounterEvent);
   PutNumber(event_, field::kTrackUuid, CounterUuid(value.counter_id));
   PutSigned(event_, field::kCounterValue, value.value);
@@ -267,24 +320,24 @@ void PerfettoWriter::OnValue(const Value& value) {
 void PerfettoWriter::OnInstant(const Instant& instant) {
   if (!described_instants_) {
     described_instants_ = true;
-    std::string track;
+    TextOutput track;
     PutNumber(track, field::kUuid, kInstantsUuid);
     PutText(track, field::kName, "Marks");
-    scratch_.clear();
-    PutBytes(scratch_, field::kTrackDescriptor, track);
-    WritePacket(scratch_, kNone);
+    scratch_.Clear();
+    PutBytes(scratch_, field::kTrackDescriptor, track.text());
+    WritePacket(scratch_.text(), kNone);
   }
   StartAnew();
-  event_.clear();
+  event_.Clear();
   PutNumber(event_, field::kType, kInstant);
   PutNumber(event_, field::kTrackUuid, kInstantsUuid);
   PutNumber(event_, field::kCategoryIids, categories_.Number("collector", field::kCategories, interned_));
   PutNumber(event_, field::kNameIid, names_.Number(instant.name, field::kEventNames, interned_));
   if (!instant.details.empty()) {
-    scratch_.clear();
+    scratch_.Clear();
     PutNumber(scratch_, field::kKeyIid, keys_.Number("details", field::kAnnotationKeys, interned_));
     PutNumber(scratch_, field::kTextIid, texts_.Number(instant.details, field::kAnnotationTexts, interned_));
-    PutBytes(event_, field::kDebugAnnotations, scratch_);
+    PutBytes(event_, field::kDebugAnnotations, scratch_.text());
   }
   WriteEvent(instant.time_ns, true);
 }
@@ -294,14 +347,14 @@ void PerfettoWriter::End(const Summary&) {
 }
 
 void PerfettoWriter::AddMetadata(std::string_view name, std::string_view text) {
-  std::string entry;
+  TextOutput entry;
   PutText(entry, field::kMetadataName, name);
   PutText(entry, field::kMetadataText, text);
-  std::string bundle;
-  PutBytes(bundle, field::kMetadata, entry);
-  scratch_.clear();
-  PutBytes(scratch_, field::kChromeEvents, bundle);
-  WritePacket(scratch_, kNone);
+  TextOutput bundle;
+  PutBytes(bundle, field::kMetadata, entry.text());
+  scratch_.Clear();
+  PutBytes(scratch_, field::kChromeEvents, bundle.text());
+  WritePacket(scratch_.text(), kNone);
 }
 
 size_t PerfettoWriter::ThreadIndex(uint32_t tid) {
@@ -315,7 +368,7 @@ size_t PerfettoWriter::ThreadIndex(uint32_t tid) {
 
 void PerfettoWriter::EndSlices(OpenTrack& track, int64_t time_ns) {
   while (!track.ends.empty() && track.ends.back() <= time_ns) {
-    event_.clear();
+    event_.Clear();
     PutNumber(event_, field::kType, kSliceEnd);
     PutNumber(event_, field::kTrackUuid, track.uuid);
     const int64_t end_ns = track.ends.back();
@@ -328,34 +381,39 @@ void PerfettoWriter::EndSlices(OpenTrack& track, int64_t time_ns) {
 void PerfettoWriter::StartAnew() {
   if (names_.num_bytes() + keys_.num_bytes() + texts_.num_bytes() <= kMaxInternedBytes) return;
   for (Interned* table : {&names_, &categories_, &keys_, &texts_}) table->Clear();
+  Forget();
   anew_ = true;
 }
 
 void PerfettoWriter::WriteEvent(int64_t time_ns, bool uses_interned) {
-  packet_.clear();
+  packet_.Clear();
   PutSigned(packet_, field::kTimestamp, time_ns);
   if (!interned_.empty()) {
-    PutBytes(packet_, field::kInternedData, interned_);
-    interned_.clear();
+    PutBytes(packet_, field::kInternedData, interned_.text());
+    interned_.Clear();
   }
-  PutBytes(packet_, field::kTrackEvent, event_);
-  WritePacket(packet_, uses_interned ? kNeedsState : kNone);
+  PutBytes(packet_, field::kTrackEvent, event_.text());
+  WritePacket(packet_.text(), uses_interned ? kNeedsState : kNone);
 }
 
 void PerfettoWriter::WritePacket(std::string_view body, uint64_t sequence_flags) {
-  frame_.clear();
-  PutNumber(frame_, field::kSequenceId, kSequence);
   if (anew_) sequence_flags |= kCleared;
   anew_ = false;
-  if (sequence_flags != kNone) PutNumber(frame_, field::kSequenceFlags, sequence_flags);
-  head_.clear();
-  PutVarint(head_, Tag(field::kTracePacket, kBytes));
-  PutVarint(head_, body.size() + frame_.size());
+  char frame[4 * kVarintRoom];
+  char* end = PutVarint(PutVarint(frame, Tag(field::kSequenceId, kVarint)), kSequence);
+  if (sequence_flags != kNone) end = PutVarint(PutVarint(end, Tag(field::kSequenceFlags, kVarint)), sequence_flags);
+  const auto frame_size = static_cast<size_t>(end - frame);
   // In one go, so that every piece that the output hands on is made of whole packets.
-  output_.Reserve(head_.size() + body.size() + frame_.size());
-  output_.Append(head_);
-  output_.Append(body);
-  output_.Append(frame_);
+  char head[2 * kVarintRoom];
+  end = PutVarint(PutVarint(head, Tag(field::kTracePacket, kBytes)), body.size() + frame_size);
+  const auto head_size = static_cast<size_t>(end - head);
+  // In one go, so that every piece that the output hands on is made of whole packets, and of as many as fit.
+  char* to = output_.Reserve(head_size + body.size() + frame_size);
+  std::memcpy(to, head, head_size);
+  to += head_size;
+  std::memcpy(to, body.data(), body.size());
+  std::memcpy(to + body.size(), frame, frame_size);
+  output_.Commit(to + body.size() + frame_size);
 }
 
 }  // namespace collector::convert

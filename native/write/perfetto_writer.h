@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "stepstats/name_table.h"
+#include "write/fragment.h"
 #include "write/output.h"
 #include "write/trace_writer.h"
 
@@ -44,14 +45,19 @@ class PerfettoWriter : public TraceWriter {
   class Interned {
    public:
     // The number of `text`; its first use appends it to `news`, as field `field` of InternedData.
-    uint64_t Number(std::string_view text, uint32_t field, std::string& news);
+    uint64_t Number(std::string_view text, uint32_t field, Output& news);
     size_t num_bytes() const { return num_bytes_; }
     void Clear();
 
    private:
+    // A copy of `text` that stays where it is until Clear.
+    std::string_view Keep(std::string_view text);
+
     NameTable numbers_;
-    std::deque<std::string> texts_;  // what the table's views point to
+    std::deque<std::string> blocks_;  // of the copies; their memory is used again
+    size_t num_blocks_ = 0;           // in use
     size_t num_bytes_ = 0;
+    TextOutput entry_;
   };
 
   struct OpenTrack {
@@ -64,7 +70,10 @@ class PerfettoWriter : public TraceWriter {
   // Ends the slices of a track that are over at `time_ns`.
   void EndSlices(OpenTrack& track, int64_t time_ns);
   void BeginCopies(uint32_t pid);
-  void AppendArguments(const Slice& slice);
+  // Category and name.
+  void AppendStart(Output& to, const Slice& slice);
+  // A slice's arguments from the `first` on.
+  void AppendArguments(Output& to, const Slice& slice, size_t first, size_t end);
   void WriteEvent(int64_t time_ns, bool uses_interned);
   void WritePacket(std::string_view body, uint64_t sequence_flags);
   void StartAnew();
@@ -80,7 +89,18 @@ class PerfettoWriter : public TraceWriter {
   uint32_t last_tid_ = 0;
   size_t last_index_ = 0;
   // Reused from packet to packet.
-  std::string event_, interned_, packet_, scratch_, frame_, head_;
+  TextOutput event_, interned_, packet_, scratch_;
+
+  // What slices that are alike have in common, with the numbers of interned texts.
+  struct RememberedSlice {
+    uint32_t alike = 0;
+    Fragment start;
+    Fragment arguments;  // the first of them
+  };
+  const RememberedSlice& Remembered(const Slice& slice);
+  void Forget();
+  static constexpr size_t kRememberedSlices = 1024;
+  std::vector<RememberedSlice> alike_ = std::vector<RememberedSlice>(kRememberedSlices);  // by Slice::alike
 };
 
 }  // namespace collector::convert
