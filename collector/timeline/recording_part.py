@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.recording.possible_times import FAR_NS
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
-from collector.stepstats.node_times import FAR_NS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
