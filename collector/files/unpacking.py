@@ -61,7 +61,7 @@ def unpack_gzip(data: bytes, name: object) -> Unpacked:
             return Unpacked(b"".join(parts), damage, is_cut=False)
         at += len(chunk) - len(stream.unused_data)
         if stream.eof:
-            if view[at : at + len(GZIP)] != GZIP:
+            if at == len(data) or not GZIP.startswith(view[at : at + len(GZIP)]):
                 break
             stream = zlib.decompressobj(wbits=31)
     return Unpacked(b"".join(parts), "", is_cut=not stream.eof)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import random
 import subprocess
@@ -10,7 +11,7 @@ import sys
 import zipfile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from collector.errors import InvalidFileError
@@ -117,12 +118,15 @@ def test_a_repetitive_trace_is_no_bomb(build, tmp_path):
     cut=st.integers(0, 200),
     behind=st.sampled_from([b"", b"\0" * 9, b"no gzip"]),
 )
+@example(parts=[b"\0", b"\0"], cut=20, behind=b"")  # one byte of the second stream is left
+@example(parts=[b"\0", b"\0"], cut=21, behind=b"")  # nothing of it is left
 def test_streams_come_out_as_they_went_in(parts, cut, behind):
-    whole = b"".join(gzip.compress(part, mtime=0) for part in parts)
+    streams = [gzip.compress(part, mtime=0) for part in parts]
+    whole = b"".join(streams)
     assert unpack_gzip(whole + behind, "a.gz") == (b"".join(parts), "", False)
     found = unpack_gzip(whole[: -cut or None], "a.gz")
     assert b"".join(parts).startswith(found.content)
-    assert found.is_cut == (cut > 0)
+    assert found.is_cut == (len(whole) - cut not in itertools.accumulate(map(len, streams)))
 
 
 def test_before_damage_all_is_kept():
