@@ -14,7 +14,7 @@ from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -23,12 +23,25 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
 
 _API = re.compile(r"cu(?:[A-Z]|da[A-Z])")
+_ORDINAL = re.compile(r"gpu:(\d{1,9})$", re.IGNORECASE)
 _LARGEST_U32 = (1 << 32) - 1
 
 
 def is_api_name(name: str) -> bool:
     """Whether a host's row is called like a function of CUDA's driver or runtime."""
     return _API.match(name) is not None
+
+
+def device_ids(units: Iterable[str]) -> dict[str, int]:
+    """A number for each GPU: its own, or where two ranks have the same the next that is free."""
+    found: dict[str, int] = {}
+    for unit in dict.fromkeys(units):
+        ordinal = _ORDINAL.search(unit)
+        number = int(ordinal[1]) if ordinal else 0
+        while number in found.values():
+            number += 1
+        found[unit] = number
+    return found
 
 
 class CaptureBuilder:

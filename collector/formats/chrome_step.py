@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from collector.formats.step import MessageSource, Step
+from collector.formats.step import Step, StepSource
 
 if TYPE_CHECKING:
     from collector.formats.file_content import FileContent
-    from collector.protos import RunMetadata
 
 
-def chrome_step(content: FileContent, kind: str, metadata: RunMetadata) -> Step:
+def chrome_step(content: FileContent, kind: str, source: StepSource, *, is_empty: bool) -> Step:
     """The step of a Chrome trace.
 
     Raises:
         collector.InvalidFileError: there is nothing in it, though there are events.
     """
     found = content.chrome_events
-    if not metadata.step_stats.dev_stats and (found.skipped or found.cut_at is not None):
+    if is_empty and (found.skipped or found.cut_at is not None):
         reasons = ", ".join(found.skipped) or "cut off"
         raise content.error(f"no event of it can be read ({reasons}; position {found.cut_at or 0})")
     distributed = found.metadata.get("distributedInfo")
     rank = distributed.get("rank") if isinstance(distributed, dict) else None
     rank = rank if type(rank) is int and rank >= 0 else None
-    return Step(
-        MessageSource(metadata), kind=kind, path=content.name, skipped=found.skipped, cut_at=found.cut_at, rank=rank
-    )
+    return Step(source, kind=kind, path=content.name, skipped=found.skipped, cut_at=found.cut_at, rank=rank)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector.formats.chrome_dialects import is_cut_timeline, stated_base
 from collector.formats.chrome_events import (
@@ -20,8 +20,14 @@ from collector.formats.chrome_events import (
     process_names,
     text,
 )
-from collector.protos.run_metadata_pb2 import Provenance
+from collector.formats.step import StepSource
+from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+from collector.recording.schema import SCHEMA
+
+if TYPE_CHECKING:
+    from collector.formats.event_columns import EventColumns
+    from collector.recording.recording import Recording
 
 _RANK = re.compile(r"rank (\d{1,7}) ")
 _DEVICE_IN_PROCESS = re.compile(r"(?:rank \d{1,7} )?(?:.*\()?(?P<device>/.*?)\)?", re.DOTALL)
@@ -29,7 +35,11 @@ _DEVICE_IN_PROCESS = re.compile(r"(?:rank \d{1,7} )?(?:.*\()?(?P<device>/.*?)\)?
 _THREAD = re.compile(r".*\bthread (\d{1,10})\b", re.DOTALL)
 """The name of a host's row. Its number comes last: threads may be called ``thread 0 (python)``."""
 _STREAM = re.compile(r"(?P<gpu>.*)/stream:(?P<stream>.+)")
+_NUMBERED_STREAM = re.compile(r"(?P<stream>\d{1,9})(?:\.(?P<context>\d{1,9}))?")
 _GPU_WORK = ("kernel", "memcpy", "memset")
+_GPU_TABLES = {category: f"{category}s" for category in _GPU_WORK} | {"sync": "synchronizations"}
+_HOST_TABLES = {"op": "annotations", "api": "api_calls", "sync": "api_calls"}
+"""Category of a slice -> the table that holds it."""
 _DETAIL_WORDS = {
     "registers": "regs",
     "shared_bytes": "shm",
@@ -76,12 +86,93 @@ def _members(about: dict[str, Any], key: str) -> Iterable[tuple[str, Any]]:
     return found.items() if isinstance(found, dict) else ()
 
 
-def to_step_stats(found: ChromeEvents, base_ns: int) -> StepStats:
-    """The step that one of our own traces shows; what cannot be read is counted in ``found.skipped``."""
-    step = StepStats()
+class _Slice(NamedTuple):
+    event: dict[str, Any]
+    device: str
+    row: str
+    """The name of its row."""
+    start_ns: int
+    """Wall time."""
+    duration_ns: int
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        given = self.event.get("args")
+        return given if isinstance(given, dict) else {}
+
+    @property
+    def thread_id(self) -> int | None:
+        """Of a host's row; None of any other."""
+        number = _THREAD.match(self.row)
+        return int(number[1]) if number is not None and int(number[1]) < 1 << 32 else None
+
+
+class CollectorTrace(StepSource):
+    """What one of our own traces shows; what cannot be read is counted in ``found.skipped``."""
+
+    def __init__(self, found: ChromeEvents) -> None:
+        """Read places and times of all slices; columns and messages are made of them when they are asked for."""
+        self._provenance = provenance(found)
+        self._slices = list(_slices(found, base_time_ns(found)))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the trace has no slice that can be read."""
+        return not self._slices
+
+    def run_metadata(self) -> RunMetadata:
+        """See `StepSource`."""
+        step = StepStats()
+        devices: dict[str, DeviceStepStats] = {}
+        for each in self._slices:
+            if each.device not in devices:
+                devices[each.device] = step.dev_stats.add(device=each.device)
+            node = _node(each)
+            if each.thread_id is not None:
+                node.thread_id = each.thread_id
+                devices[each.device].thread_names[node.thread_id] = text(each.row)
+            devices[each.device].node_stats.append(node)
+        _join_streams(step)
+        metadata = RunMetadata(step_stats=step)
+        if self._provenance.ByteSize():
+            metadata.provenance.CopyFrom(self._provenance)
+        return metadata
+
+    def recording(self) -> Recording:
+        """See `StepSource`. What stands beside the streams of a GPU, but for copies, has no columns."""
+        from collector.formats.capture_builder import device_ids
+        from collector.formats.event_columns import EventColumns
+
+        columns = EventColumns()
+        streams = {each.device: _STREAM.fullmatch(each.device) for each in self._slices}
+        units = device_ids(found["gpu"] for found in streams.values() if found)
+        for each in self._slices:
+            stream = streams[each.device]
+            if stream is not None:
+                number = _NUMBERED_STREAM.fullmatch(stream["stream"])
+                place = {
+                    "device_id": units[stream["gpu"]],
+                    "stream_id": int(number["stream"]) if number else 0,
+                    "context_id": int(number["context"] or 0) if number else 0,
+                }
+                _add_work(columns, each, place)
+            elif each.thread_id is not None and each.event.get("cat") in _HOST_TABLES:
+                columns.name_thread(each.thread_id, text(each.row))
+                given = {"thread_id": each.thread_id}
+                table = _HOST_TABLES[str(each.event.get("cat"))]
+                if table == "api_calls":
+                    given["correlation_id"] = _correlation(each.arguments)
+                columns.add(table, text(each.event.get("name", "")), each.start_ns, each.duration_ns, "", **given)
+            elif not each.device.endswith("/memcpy"):
+                columns.without_columns += 1
+        about = self._provenance
+        environment = {**about.environment, "source": about.source, "simulated": about.simulated}
+        return columns.recording(dict(about.ledger), environment)
+
+
+def _slices(found: ChromeEvents, base_ns: int) -> Iterator[_Slice]:
     names = process_names(found.events)
     threads = described_threads(found.events)
-    devices: dict[str, DeviceStepStats] = {}
     for event in found.events:
         if event.get("ph") != "X":
             continue
@@ -91,18 +182,51 @@ def to_step_stats(found: ChromeEvents, base_ns: int) -> StepStats:
             found.skipped["events without a possible time or process"] += 1
             continue
         row = threads.get((pid, event.get("tid")), {})
-        name = _device(names.get(pid, f"process {pid}"), row.get("device"))
-        if name not in devices:
-            devices[name] = step.dev_stats.add(device=name)
-        thread = str(row.get("name"))
-        number = _THREAD.match(thread)
-        node = _node(event, base_ns + start_ns, duration_ns)
-        if number is not None and int(number[1]) < 1 << 32:
-            node.thread_id = int(number[1])
-            devices[name].thread_names[node.thread_id] = text(thread)
-        devices[name].node_stats.append(node)
-    _join_streams(step)
-    return step
+        device = _device(names.get(pid, f"process {pid}"), row.get("device"))
+        yield _Slice(event, device, str(row.get("name")), base_ns + start_ns, duration_ns)
+
+
+def _add_work(columns: EventColumns, each: _Slice, place: dict[str, int]) -> None:
+    """A row for what a stream did."""
+    from collector.formats.event_columns import copy_kind_number, memory_kind_number, shape_columns
+
+    kind = _GPU_TABLES.get(str(each.event.get("cat")))
+    if kind is None:
+        columns.without_columns += 1
+        return
+    arguments, name = each.arguments, text(each.event.get("name", ""))
+    given = {
+        key: value
+        for key, value in arguments.items()
+        if key in SCHEMA[kind] and type(value) is int and 0 <= value < 1 << 31
+    }
+    given |= {**place, "correlation_id": _correlation(arguments)}
+    if kind == "kernels":
+        given |= shape_columns(arguments.get("grid"), arguments.get("block"))
+        given |= {"registers_per_thread": _count(arguments.get("registers"))}
+        given.setdefault("dynamic_shared_bytes", _count(arguments.get("shared_bytes")))
+        name = text(arguments.get("kernel", name))
+    else:
+        given["num_bytes"] = _count(arguments.get("bytes"))
+        source, target = (memory_kind_number(text(arguments.get(side, ""))) for side in ("from", "to"))
+        if kind == "memsets":
+            given["memory_kind"] = target
+        else:
+            given |= {
+                "copy_kind": copy_kind_number(name.removeprefix("MEMCPY")),
+                "src_kind": source,
+                "dst_kind": target,
+            }
+    columns.add(kind, name, each.start_ns, each.duration_ns, text(arguments.get("op", "")), **given)
+
+
+def _count(value: Any) -> int:
+    return value if type(value) is int and 0 <= value < 1 << 53 else 0
+
+
+def _correlation(arguments: dict[str, Any]) -> int:
+    value = arguments.get("correlation")
+    return value if type(value) is int and 0 < value < 1 << 32 else 0
 
 
 def _device(process: str, stated: Any) -> str:
@@ -117,9 +241,8 @@ def _device(process: str, stated: Any) -> str:
     return text(device if rank is None else f"/job:worker/replica:0/task:{rank[1]}{device}")
 
 
-def _node(event: dict[str, Any], start_ns: int, duration_ns: int) -> NodeExecStats:
-    given = event.get("args")
-    arguments: dict[str, Any] = given if isinstance(given, dict) else {}
+def _node(each: _Slice) -> NodeExecStats:
+    event, arguments, start_ns, duration_ns = each.event, each.arguments, each.start_ns, each.duration_ns
     name, op, category = text(event.get("name", "")), text(arguments.get("op", "")), event.get("cat")
     if category in _GPU_WORK:
         # A colon ends the op. What is drawn spells it as the host does, where it finds it there.
@@ -140,11 +263,10 @@ def _node(event: dict[str, Any], start_ns: int, duration_ns: int) -> NodeExecSta
         all_end_rel_micros=length_us,
         all_end_rel_nanos=duration_ns,
     )
-    waited_ns, correlation = arguments.get("waited_ns"), arguments.get("correlation")
+    waited_ns = arguments.get("waited_ns")
     if type(waited_ns) is int and 0 <= waited_ns < start_ns:
         node.scheduled_micros, node.scheduled_nanos = (start_ns - waited_ns) // 1000, start_ns - waited_ns
-    if type(correlation) is int and 0 < correlation < 1 << 32:
-        node.correlation_id = correlation
+    node.correlation_id = _correlation(arguments)
     return node
 
 

@@ -23,15 +23,10 @@ def _sniff(content: FileContent) -> bool:
 
 def _read(content: FileContent) -> Step:
     from collector.formats.chrome_step import chrome_step
-    from collector.formats.collector_timeline import base_time_ns, provenance, to_step_stats
-    from collector.protos import RunMetadata
+    from collector.formats.collector_timeline import CollectorTrace
 
-    found = content.chrome_events
-    metadata = RunMetadata(step_stats=to_step_stats(found, base_time_ns(found)))
-    stated = provenance(found)
-    if stated.ByteSize():
-        metadata.provenance.CopyFrom(stated)
-    return chrome_step(content, FORMAT.name, metadata)
+    trace = CollectorTrace(content.chrome_events)
+    return chrome_step(content, FORMAT.name, trace, is_empty=trace.is_empty)
 
 
 FORMAT = Format(

@@ -10,13 +10,19 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from collector.formats import xprof_trace
 from collector.formats.chrome_events import NO_BASE, ChromeEvents, nanoseconds, possible_base, process_names, text
+from collector.formats.step import StepSource
+from collector.protos.run_metadata_pb2 import RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.recording.kernel_names import short_name
 from collector.recording.possible_times import is_wall_time
+
+if TYPE_CHECKING:
+    from collector.formats.event_columns import EventColumns
+    from collector.recording.recording import Recording
 
 _GPU_WORK = {
     "kernel": "kernel",
@@ -106,27 +112,65 @@ class _Builder:
         return node
 
 
-def to_step_stats(found: ChromeEvents) -> StepStats:
-    """The step that a profiler's trace shows; what cannot be read is counted in ``found.skipped``."""
-    spans = list(_spans(found, _base_ns(found)))
-    if found.is_cut and spans and not is_wall_time(min(span.start_ns for span in spans)):
-        found.skipped[NO_BASE] += 1
-    launches = _launches(spans)
-    ops = _ops_by_external_id(spans)
-    built = _Builder()
-    host_names = _HostNames(process_names(found.events))
-    for span in spans:
-        if span.category in _GPU_WORK:
-            _add_work(built, span, _GPU_WORK[span.category], launches, ops)
-        elif span.category in _GPU_ROWS:
-            device = f"/gpu:{_device(span)}/{_GPU_ROWS[span.category]}"
-            built.add(device, text(span.event.get("name", "")), "", span)
-        else:
-            device = host_names.device(span.event.get("pid"))
-            node = built.add(device, text(span.event.get("name", "")), "", span)
-            node.thread_id = _row(span.event.get("tid"))
-    _name_threads(found.events, host_names, built)
-    return built.step
+class ProfilerTrace(StepSource):
+    """What a profiler's trace shows; what cannot be read is counted in ``found.skipped``."""
+
+    def __init__(self, found: ChromeEvents) -> None:
+        """Read the times of all events; columns and messages are made of them when they are asked for."""
+        self._spans = list(_spans(found, _base_ns(found)))
+        if found.is_cut and self._spans and not is_wall_time(min(span.start_ns for span in self._spans)):
+            found.skipped[NO_BASE] += 1
+        self._metadata = [event for event in found.events if event.get("ph") == "M"]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing in the trace is an event with a time."""
+        return not self._spans
+
+    def run_metadata(self) -> RunMetadata:
+        """See `StepSource`."""
+        launches, ops = _launches(self._spans), _ops_by_external_id(self._spans)
+        built = _Builder()
+        host_names = _HostNames(process_names(self._metadata))
+        for span in self._spans:
+            if span.category in _GPU_WORK:
+                _add_work(built, _work_of(span, launches, ops))
+            elif span.category in _GPU_ROWS:
+                device = f"/gpu:{_device(span)}/{_GPU_ROWS[span.category]}"
+                built.add(device, text(span.event.get("name", "")), "", span)
+            else:
+                device = host_names.device(span.event.get("pid"))
+                node = built.add(device, text(span.event.get("name", "")), "", span)
+                node.thread_id = _row(span.event.get("tid"))
+        _name_threads(self._metadata, host_names, built)
+        return RunMetadata(step_stats=built.step)
+
+    def recording(self) -> Recording:
+        """See `StepSource`. Rows of the host that name no op, and those of steps and modules, have no columns."""
+        from collector.formats.event_columns import EventColumns
+
+        columns = EventColumns()
+        launches, ops = _launches(self._spans), _ops_by_external_id(self._spans)
+        for span in self._spans:
+            name, category = text(span.event.get("name", "")), span.category
+            if category in _GPU_WORK:
+                _add_columns(columns, _work_of(span, launches, ops))
+            elif category == "cuda_sync":
+                stream = {"stream_id": _stream(span), "correlation_id": _correlation(span)}
+                columns.add("synchronizations", name, span.start_ns, span.duration_ns, "", **stream)
+            elif category in _OPS or "runtime" in category or "driver" in category:
+                table = "annotations" if category in _OPS else "api_calls"
+                given = {"thread_id": _row(span.event.get("tid"))}
+                if table == "api_calls":
+                    given["correlation_id"] = _correlation(span)
+                columns.add(table, name, span.start_ns, span.duration_ns, "", **given)
+            else:
+                columns.without_columns += 1
+        for event in self._metadata:
+            arguments = event.get("args")
+            if event.get("name") == "thread_name" and isinstance(arguments, dict):
+                columns.name_thread(_row(event.get("tid")), text(arguments.get("name", "")))
+        return columns.recording({}, {"source": "profiler"})
 
 
 def _base_ns(found: ChromeEvents) -> int:
@@ -217,27 +261,73 @@ def _correlation(span: _Span) -> int:
     return _integer(span.arguments.get("correlation")) or 0
 
 
-def _add_work(built: _Builder, span: _Span, kind: str, launches: dict[int, _Launch], ops: dict[int, str]) -> None:
-    arguments = span.arguments
-    full_name = text(span.event.get("name", ""))
+@dataclass
+class _Work:
+    """A kernel, copy or memset, and what launched it."""
+
+    span: _Span
+    kind: str
+    full_name: str
+    launch: _Launch | None
+    op: str
+    """The op that it was launched under; ``""``: not known."""
+
+    @property
+    def copy_kind(self) -> str:
+        """``HtoD``; ``unknown`` where the name does not say."""
+        found = _COPY_KIND.search(self.full_name)
+        return found[1] if found else "unknown"
+
+
+def _work_of(span: _Span, launches: dict[int, _Launch], ops: dict[int, str]) -> _Work:
     launch = launches.get(_correlation(span))
     # Before PyTorch 2.1 the external id of an activity is its correlation id, so the call is asked first.
-    named = ops.get(_integer(arguments.get("External id")) or -1, "") if launch is None else launch.op
-    named = text(arguments.get(xprof_trace.OP, named))
-    op = named.replace("::", ".").replace(":", ".")
-    if kind == "kernel":
-        name, label = short_name(full_name), full_name + _shape(arguments)
+    named = ops.get(_integer(span.arguments.get("External id")) or -1, "") if launch is None else launch.op
+    op = text(span.arguments.get(xprof_trace.OP, named))
+    return _Work(span, _GPU_WORK[span.category], text(span.event.get("name", "")), launch, op)
+
+
+def _add_work(built: _Builder, work: _Work) -> None:
+    arguments = work.span.arguments
+    op = work.op.replace("::", ".").replace(":", ".")
+    if work.kind == "kernel":
+        name, label = short_name(work.full_name), work.full_name + _shape(arguments)
     else:
-        copy = _COPY_KIND.search(full_name)
-        name = "MEMSET" if kind == "memset" else f"MEMCPY{copy[1] if copy else 'unknown'}"
+        name = "MEMSET" if work.kind == "memset" else f"MEMCPY{work.copy_kind}"
         num_bytes = _integer(arguments.get("bytes"))
-        label = name + ("" if num_bytes is None else f" {num_bytes} bytes") + _memories(full_name)
-    gpu = f"/gpu:{_device(span)}"
+        label = name + ("" if num_bytes is None else f" {num_bytes} bytes") + _memories(work.full_name)
+    gpu = f"/gpu:{_device(work.span)}"
     node_name = f"{op or name}:{name}"
-    built.add(f"{gpu}/stream:all", node_name, label, span, launch)
-    built.add(f"{gpu}/stream:{_stream(span)}", node_name, label, span, launch)
-    if kind != "kernel":
-        built.add(f"{gpu}/memcpy", node_name, label, span, launch)
+    built.add(f"{gpu}/stream:all", node_name, label, work.span, work.launch)
+    built.add(f"{gpu}/stream:{_stream(work.span)}", node_name, label, work.span, work.launch)
+    if work.kind != "kernel":
+        built.add(f"{gpu}/memcpy", node_name, label, work.span, work.launch)
+
+
+def _add_columns(columns: EventColumns, work: _Work) -> None:
+    from collector.formats.event_columns import copy_kind_number, memory_kind_number, shape_columns
+
+    span, arguments = work.span, work.span.arguments
+    given = {
+        "device_id": _device(span),
+        "stream_id": _stream(span),
+        "context_id": _integer(arguments.get("context")) or 0,
+        "correlation_id": _correlation(span),
+    }
+    if work.kind == "kernel":
+        given |= shape_columns(arguments.get("grid"), arguments.get("block"))
+        given["registers_per_thread"] = _integer(arguments.get("registers per thread")) or 0
+        given["dynamic_shared_bytes"] = _integer(arguments.get("shared memory")) or 0
+    else:
+        given["num_bytes"] = _integer(arguments.get("bytes")) or 0
+        memories = _MEMORIES.search(work.full_name)
+        source, target = (memories[1], memories[2]) if memories else ("", "")
+        if work.kind == "memset":
+            given["memory_kind"] = memory_kind_number(source)
+        else:
+            given["copy_kind"] = copy_kind_number(work.copy_kind)
+            given |= {"src_kind": memory_kind_number(source), "dst_kind": memory_kind_number(target or "")}
+    columns.add(f"{work.kind}s", work.full_name, span.start_ns, span.duration_ns, work.op, **given)
 
 
 def _memories(full_name: str) -> str:

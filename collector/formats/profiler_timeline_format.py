@@ -19,13 +19,12 @@ def read(content: FileContent) -> Step:
         collector.InvalidFileError: nothing in it can be read.
     """
     from collector.formats.chrome_step import chrome_step
-    from collector.formats.profiler_timeline import to_step_stats
-    from collector.protos import RunMetadata
+    from collector.formats.profiler_timeline import ProfilerTrace
 
     found = content.chrome_events
-    metadata = RunMetadata(step_stats=to_step_stats(found))
-    step = chrome_step(content, FORMAT.name, metadata)
-    if not metadata.step_stats.dev_stats and found.events:
+    trace = ProfilerTrace(found)
+    step = chrome_step(content, FORMAT.name, trace, is_empty=trace.is_empty)
+    if trace.is_empty and found.events:
         raise content.error("JSON with a list in which nothing is an event with a time")
     return step
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collector.formats.capture_builder import CaptureBuilder
+from collector.formats.capture_builder import CaptureBuilder, device_ids
 from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
 from collector.runtime.extension import convert_extension
 from collector.stepstats.wire import provenance_of
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _KERNEL, _MEMCPY, _MEMSET, _OP, _API, _WAIT = range(6)
 """Categories of the extension's ``labelled_columns``."""
-_ORDINAL = re.compile(r"gpu:(\d{1,9})$", re.IGNORECASE)
 _STREAM = re.compile(r"(\d{1,9})(?:\.(\d{1,9}))?$")
 _SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "static_shared_bytes")
 
@@ -50,7 +49,7 @@ class _Labelled:
         rows = found["device"]
         self._on_gpu = np.array([on_gpu for *_, on_gpu, _ in devices], bool)[rows]
         self._is_host = np.array([is_host for *_, is_host in devices], bool)[rows] & ~self._on_gpu
-        units = _device_ids([unit for _, unit, _, on_gpu, _ in devices if on_gpu])
+        units = device_ids([unit for _, unit, _, on_gpu, _ in devices if on_gpu])
         streams = [_STREAM.match(stream) for _, _, stream, *_ in devices]
         self._device_id = np.array([units.get(unit, 0) for _, unit, *_ in devices], np.int64)[rows]
         self._stream_id = np.array([int(each[1]) if each else 0 for each in streams], np.int64)[rows]
@@ -163,15 +162,3 @@ class _Labelled:
         numbers = np.array([0, *(known.get(text, 0) for text in self._texts)], np.int64)
         chosen: Numbers = numbers[self._found[column][rows] + 1]
         return chosen
-
-
-def _device_ids(units: list[str]) -> dict[str, int]:
-    """A number for each GPU: its own, or where two ranks have the same the next that is free."""
-    found: dict[str, int] = {}
-    for unit in dict.fromkeys(units):
-        ordinal = _ORDINAL.search(unit)
-        number = int(ordinal[1]) if ordinal else 0
-        while number in found.values():
-            number += 1
-        found[unit] = number
-    return found

@@ -20,11 +20,14 @@ def _sniff(content: FileContent) -> bool:
 
 def _read(content: FileContent) -> Step:
     from collector.formats.chrome_step import chrome_step
+    from collector.formats.step import MessageSource
     from collector.formats.tensorflow_timeline import to_step_stats
     from collector.protos import RunMetadata
 
     found = content.chrome_events
-    return chrome_step(content, FORMAT.name, RunMetadata(step_stats=to_step_stats(found.events, found.skipped)))
+    metadata = RunMetadata(step_stats=to_step_stats(found.events, found.skipped))
+    is_empty = not metadata.step_stats.dev_stats
+    return chrome_step(content, FORMAT.name, MessageSource(metadata), is_empty=is_empty)
 
 
 FORMAT = Format(

@@ -11,6 +11,7 @@ import pytest
 
 from collector.formats.loading import load
 from collector.protos.xplane_pb2 import XSpace
+from collector.recording.cupti_enums import COPY_KINDS
 from collector.timeline import Timeline
 
 OPS = ("cpu_op", "operator", "user_annotation")
@@ -157,6 +158,50 @@ def recorded_traces(root, load_module):
 @pytest.mark.parametrize(("name", "with_op"), QUICK_RECORDINGS)
 def test_an_activitys_op_is_open_where_it_was_launched(shared, recorded_traces, name, with_op):
     assert hold_to_the_rule(shared, recorded_traces, name) == with_op
+
+
+def hold_columns_to_the_step(trace):
+    """Every kernel, copy and memset of the step is a row with the same place, time, name and op."""
+    step, recording = Counter(), trace.recording
+    for device in trace.step_stats.dev_stats:
+        gpu, _, stream = device.device.partition("/stream:")
+        if stream and stream != "all":
+            for node in device.node_stats:
+                op, _, activity = node.node_name.rpartition(":")
+                times = node.all_start_nanos, node.all_end_rel_nanos, node.correlation_id
+                step[(gpu, stream, activity, "" if op == activity else op, *times)] += 1
+    found = Counter()
+    for kind in ("kernels", "memcpys", "memsets"):
+        table = getattr(recording, kind)
+        names = table.names() if kind == "kernels" else ["MEMSET"] * len(table)
+        if kind == "memcpys":
+            names = [f"MEMCPY{COPY_KINDS[number]}" for number in table.copy_kind.tolist()]
+        ops = [op.replace("::", ".").replace(":", ".") for op in recording.annotations_of(table)]
+        starts = (table.start_ns + recording.clock.offset_ns).tolist()
+        for row, name, op, start in zip(table, names, ops, starts, strict=True):
+            # Numbers that the file does not state are made up, from the largest down.
+            correlation = 0 if row.correlation_id > 1 << 31 else row.correlation_id
+            place = f"/gpu:{row.device_id}", str(row.stream_id)
+            found[(*place, name, "" if op == name else op, start, row.end_ns - row.start_ns, correlation)] += 1
+    assert found == step
+    return sum(step.values())
+
+
+@pytest.mark.parametrize("name", [name for name, _ in QUICK_RECORDINGS])
+def test_a_profilers_trace_has_the_columns_of_its_step(shared, name):
+    trace = load(shared / "data/gpu_traces" / name)
+    assert hold_columns_to_the_step(trace) > 0
+    kernels = trace.recording.kernels
+    assert (kernels.grid_x > 0).all()
+    assert (kernels.block_x > 0).all()
+    assert (kernels.registers_per_thread > 0).all()
+    assert len(trace.recording.api_calls) > 0
+    assert trace.recording.ledger.launches_seen > 0
+
+
+@pytest.mark.slow
+def test_every_profilers_trace_has_the_columns_of_its_step(shared, counts):
+    assert sum(hold_columns_to_the_step(load(shared / "data/gpu_traces" / name)) for name in profilers_traces(counts))
 
 
 @pytest.mark.slow

@@ -113,6 +113,48 @@ def test_a_recording_is_written_from_a_loaded_one_alone(recording, tmp_path):
     assert (tmp_path / "b.gpurec").read_bytes() == (tmp_path / "a.gpurec").read_bytes()
 
 
+# --- columns of files that hold none
+
+SHOWN = {
+    "kernels": ("start_ns", "end_ns", "device_id", "stream_id", "correlation_id", "registers_per_thread", "grid_x",
+                "grid_y", "grid_z", "block_x", "block_y", "block_z"),
+    "memcpys": ("start_ns", "end_ns", "device_id", "stream_id", "num_bytes", "copy_kind", "src_kind", "dst_kind"),
+    "memsets": ("start_ns", "end_ns", "device_id", "stream_id", "num_bytes", "memory_kind"),
+    "api_calls": ("start_ns", "end_ns", "thread_id", "correlation_id", "domain"),
+    "annotations": ("start_ns", "end_ns", "thread_id"),
+}  # fmt: skip
+"""Of what was recorded, the columns that a timeline shows."""
+
+
+@pytest.mark.parametrize("suffix", [".json", ".pb"])
+def test_a_timeline_read_back_has_the_columns_that_it_shows(build, tmp_path, suffix):
+    build.launch(5, 1000).kernel("_Z4gemmPfi", 2000, correlation_id=5, registers_per_thread=40, grid_y=3, stream_id=9)
+    build.memcpy(9000, correlation_id=6).memset(12_000, device_id=1).annotation("layer1/conv", 500, 4000, 3, 5)
+    build.kernel("relu", 15_000, correlation_id=7).annotation("layer2::relu", 14_000, 900, 4, 7)
+    build.call("cuLaunchKernel", 14_100, 50, correlation_id=7, domain=1)
+    recording = build.recording()
+    recording.save(tmp_path / f"step{suffix}")
+    found = collector.load(tmp_path / f"step{suffix}").recording
+    for table, columns in SHOWN.items():
+        own, read = getattr(recording, table), getattr(found, table)
+        for column in columns:
+            assert getattr(read, column).tolist() == getattr(own, column).tolist(), (table, column)
+    assert found.kernels.names() == recording.kernels.names()
+    assert found.kernels.demangled_names() == recording.kernels.demangled_names()
+    assert found.annotations_of(found.kernels) == recording.annotations_of(recording.kernels)
+    assert found.annotations.names() == recording.annotations.names()
+    assert "nodes_without_columns" not in found.ledger.source_counters
+
+
+def test_two_ranks_of_one_timeline_have_gpus_of_their_own(tmp_path):
+    devices = [f"/job:worker/replica:0/task:{rank}/gpu:0/stream:7" for rank in range(2)]
+    step = StepStats(dev_stats=[DeviceStepStats(device=each, node_stats=[node("k:k", 5, 5)]) for each in devices])
+    chrome_trace(step, tmp_path / "a.json")
+    (tmp_path / "a.pb").write_bytes(step.SerializeToString())
+    for name in ("a.json", "a.pb"):
+        assert collector.load(tmp_path / name).recording.kernels.device_id.tolist() == [0, 1]
+
+
 # --- columns of StepStats that others wrote
 
 
