@@ -10,8 +10,8 @@
 #include <memory>
 #include <utility>
 
-#include "write/output.h"
 #include "bindings/gil.h"
+#include "write/output.h"
 
 namespace collector::convert {
 
