@@ -24,8 +24,13 @@ class Writable(Protocol):
     """What a format may ask of a step that it writes."""
 
     @property
-    def recorded(self) -> Recording | None:
-        """The recording, where the step is made of one; None where its StepStats are the truth."""
+    def is_recording(self) -> bool:
+        """Whether the step is made of a recording, and its StepStats of that."""
+        ...
+
+    @property
+    def recording(self) -> Recording:
+        """The step as columns."""
         ...
 
     @property

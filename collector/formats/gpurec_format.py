@@ -32,9 +32,9 @@ def _read(content: FileContent) -> Step:
 def _write(step: Writable, path: Path) -> None:
     from collector.recording.gpurec import save_recording
 
-    if step.recorded is None:
+    if not step.is_recording:
         raise UnknownFormatError(f"{path}: a recording cannot be made again from StepStats")
-    save_recording(step.recorded, path)
+    save_recording(step.recording, path)
 
 
 FORMAT = Format(

@@ -51,6 +51,11 @@ class TracedStep:
         raise NotImplementedError
 
     @property
+    def is_recording(self) -> bool:
+        """Whether the step is made of a recording, and its StepStats of that."""
+        return True
+
+    @property
     def recorded(self) -> Recording | None:
         """The recording, where the step is made of one; None where its StepStats are the truth."""
         return None if "run_metadata" in self.__dict__ else self.recording  # the caller may have changed these
@@ -274,9 +279,14 @@ class Step(TracedStep):
         return self._source.recording()
 
     @property
+    def is_recording(self) -> bool:
+        """See `TracedStep`."""
+        return self._source.is_recording
+
+    @property
     def recorded(self) -> Recording | None:
         """See `TracedStep`."""
-        return super().recorded if self._source.is_recording else None
+        return super().recorded if self.is_recording else None
 
     @property
     def ledger(self) -> Ledger:

@@ -40,14 +40,15 @@ class TestTrace:
     """All that was recorded of one test, as one trace; fits what `collector.formats.registry` writes."""
 
     __test__ = False
+    is_recording = True
 
     def __init__(self, recordings: Sequence[Recording]) -> None:
         """``recordings`` in the order in which they were made; at least one."""
         self._recordings = recordings
 
     @property
-    def recorded(self) -> Recording:
-        """The longest of them."""
+    def recording(self) -> Recording:
+        """The longest of them, for the format that holds one."""
         return max(self._recordings, key=lambda recording: len(recording.kernels))
 
     @cached_property
