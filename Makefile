@@ -38,7 +38,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format protos protobuf-ends frameworks sanitize asan tsan coverage fuzz bench gpu wheels picture clean
+.PHONY: help demo test lint format protos kinds protobuf-ends frameworks sanitize asan tsan coverage fuzz bench gpu wheels picture clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -105,6 +105,9 @@ format: $(VENV)/.dev ## Rewrite Python and C++ in the house style
 
 protos: $(PROTOS)/.installed ## Regenerate collector/protos from protos/*.proto
 	$(PROTOS)/bin/python scripts/generate_protos.py collector/protos
+
+kinds: ## Regenerate what follows from native/kinds/*.toml; needs Python 3.11
+	python3 scripts/generate_kinds.py
 
 # The oldest and the newest protobuf we allow; messages and what is built on them must work with both.
 PROTOBUF_TESTS := tests/stepstats/test_protos.py tests/stepstats/test_stepstats.py tests/timeline/test_timeline_goldens.py \

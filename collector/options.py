@@ -7,28 +7,17 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from collector.recording.schema import KINDS, KINDS_ON_REQUEST
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.recording.capture import Capture
 
-KINDS = (
-    "kernels",
-    "memcpys",
-    "memsets",
-    "runtime_api",
-    "driver_api",
-    "external_correlations",
-    "synchronizations",
-    "overheads",
-)
-"""The kinds of activity that are recorded unless something else is asked for."""
+__all__ = ["API_KINDS", "KINDS", "KINDS_ON_REQUEST", "Source", "TraceOptions"]
 
 API_KINDS = ("runtime_api", "driver_api")
 """The kinds that record calls; without one CUPTI ties no launch to an annotation."""
-
-KINDS_ON_REQUEST = ("memory_operations",)
-"""Further kinds, recorded only where they are named: CUPTI has to follow every allocation of the program for them."""
 
 _LIMITS = (
     ("buffer_bytes", 4096, 1 << 40),

@@ -16,13 +16,16 @@ from pathlib import Path
 
 RELEASES = {
     "12.0": ("nvidia-cuda-cupti-cu12==12.0.146", "nvidia-cuda-runtime-cu12==12.0.146"),
+    "12.2": ("nvidia-cuda-cupti-cu12==12.2.142", "nvidia-cuda-runtime-cu12==12.2.140"),
     "12.3": ("nvidia-cuda-cupti-cu12==12.3.101", "nvidia-cuda-runtime-cu12==12.3.101"),
     "12.4": ("nvidia-cuda-cupti-cu12==12.4.127", "nvidia-cuda-runtime-cu12==12.4.127"),
+    "12.5": ("nvidia-cuda-cupti-cu12==12.5.82", "nvidia-cuda-runtime-cu12==12.5.82"),
     "12.6": ("nvidia-cuda-cupti-cu12==12.6.80", "nvidia-cuda-runtime-cu12==12.6.77"),
     "12.8": ("nvidia-cuda-cupti-cu12==12.8.90", "nvidia-cuda-runtime-cu12==12.8.90"),
     "12.9": ("nvidia-cuda-cupti-cu12==12.9.79", "nvidia-cuda-runtime-cu12==12.9.79"),
     "13.0": ("nvidia-cuda-cupti==13.0.85", "nvidia-cuda-runtime==13.0.*"),
     "13.1": ("nvidia-cuda-cupti==13.1.115", "nvidia-cuda-runtime==13.1.*"),
+    "13.2": ("nvidia-cuda-cupti==13.2.75", "nvidia-cuda-runtime==13.2.*"),
     "13.3": ("nvidia-cuda-cupti==13.3.75", "nvidia-cuda-runtime==13.3.*"),
     "13.4": ("nvidia-cuda-cupti==13.4.92", "nvidia-cuda-runtime==13.4.*"),
     "13.5": ("nvidia-cuda-cupti==13.5.25", "nvidia-cuda-runtime==13.5.*"),

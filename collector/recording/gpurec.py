@@ -1,9 +1,11 @@
 """Recordings in files: ``.gpurec``.
 
 A zip archive of ``meta.json`` and one ``TABLE/COLUMN.npy`` per column, so that anything that reads zip and npy can read
-it. ``meta.json`` holds ``format`` (always "collector recording"), ``version``, and the capture's strings, counters,
-clock, environment, and the details of annotations. All rows are in the tables, also those that the recording sets
-apart: reading the file sorts them out again. Equal recordings make equal bytes.
+it. ``meta.json`` holds ``format`` (always "collector recording"), ``version``, the columns of each table, and the
+capture's strings, counters, clock, environment, and the details of annotations. Columns are read by name: those that
+the file lacks are zeros, those that are not known are left out, and only a newer version is refused. All rows are in
+the tables, also those that the recording sets apart: reading the file sorts them out again. Equal recordings make equal
+bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from collector.files.atomic_files import atomic_write, expanded
 from collector.files.unpacking import check_size
 from collector.recording import journal
 from collector.recording.recording import Recording
-from collector.recording.schema import COLUMNS_ON_REQUEST, SCHEMA, TABLES_ON_REQUEST
+from collector.recording.schema import LATER_COLUMNS, LATER_TABLES, SCHEMA
 
 if TYPE_CHECKING:
     import os
@@ -61,7 +63,12 @@ def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
         collector.OutputError: the file cannot be written.
     """
     capture: dict[str, Any] = dict(recording.to_capture())
-    meta = {"format": FORMAT, "version": VERSION, **{key: capture[key] for key in _META_KEYS}}
+    meta = {
+        "format": FORMAT,
+        "version": VERSION,
+        "tables": {table: list(columns) for table, columns in capture["tables"].items()},
+        **{key: capture[key] for key in _META_KEYS},
+    }
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         _add(archive, "meta.json", json.dumps(meta, sort_keys=True, default=str).encode())
         for table, columns in capture["tables"].items():
@@ -110,25 +117,37 @@ def _of_members(
         meta = json.load(file)
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise InvalidFileError(f"{name}: not a recording")
-    if meta.get("version") != VERSION:
+    if not (isinstance(meta.get("version"), int) and 1 <= meta["version"] <= VERSION):
         raise InvalidFileError(
             f"{name}: a recording of version {meta.get('version')}, this program reads version {VERSION}",
             "Upgrade cupti-collector",
         )
-    there = {name.partition("/")[0] for name in files}
+    written = _columns_written(meta, files)
     tables = {
         table: {
             column: _read(open_member, f"{table}/{column}.npy")
             for column in columns
-            if f"{table}/{column}.npy" in files or (table, column) not in COLUMNS_ON_REQUEST
+            if f"{table}/{column}.npy" in files or column in written.get(table, ())
         }
         for table, columns in SCHEMA.items()
-        if table in there or table not in TABLES_ON_REQUEST
     }
     meta.setdefault("details", [])  # files of older programs have none
     if tables_cut_off:
         meta["counters"]["tables_cut_off"] = tables_cut_off
     return Recording.from_capture({"tables": tables, **{key: meta[key] for key in _META_KEYS}})  # type: ignore[typeddict-item]
+
+
+def _columns_written(meta: dict[str, Any], files: set[str]) -> dict[str, list[str]]:
+    """Table -> the columns that were written into the file, be they there or not."""
+    if "tables" in meta:
+        return {str(table): list(columns) for table, columns in meta["tables"].items()}
+    # The first files do not tell: what came later may have been written.
+    begun = {name.partition("/")[0] for name in files}
+    return {
+        table: [column for column in columns if (table, column) not in LATER_COLUMNS]
+        for table, columns in SCHEMA.items()
+        if table in begun or table not in LATER_TABLES
+    }
 
 
 def _of_cut_file(name: Path, data: bytes, why: zipfile.BadZipFile) -> Recording:
@@ -137,12 +156,11 @@ def _of_cut_file(name: Path, data: bytes, why: zipfile.BadZipFile) -> Recording:
     if "meta.json" not in members:
         raise InvalidFileError(f"{name}: not a recording, or cut short ({why})") from why
     lost = 0
-    for table, columns in SCHEMA.items():
-        found = [column for column in columns if f"{table}/{column}.npy" in members]
-        if len(found) == len(columns) or (not found and table in TABLES_ON_REQUEST):
+    for table, columns in _columns_written(json.loads(members["meta.json"]), set(members)).items():
+        if table not in SCHEMA or all(f"{table}/{column}.npy" in members for column in columns):
             continue
         lost += 1
-        for column, dtype in columns.items():
+        for column, dtype in SCHEMA[table].items():
             npy = io.BytesIO()
             np.save(npy, np.zeros(0, dtype))
             members[f"{table}/{column}.npy"] = npy.getvalue()

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import struct
+from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,7 @@ def load_journal(name: Path, data: bytes) -> Recording:
         collector.InvalidFileError: it is of another version, or without even a whole beginning.
     """
     head = len(MAGIC) + 1
-    if data[len(MAGIC) : head] != bytes([VERSION]):
+    if not 1 <= int.from_bytes(data[len(MAGIC) : head], "big") <= VERSION:
         raise InvalidFileError(
             f"{name}: a journal of version {data[len(MAGIC)] if len(data) >= head else '?'}, "
             f"this program reads version {VERSION}",
@@ -102,7 +103,7 @@ class _Journal:
         self._layouts: dict[str, np.dtype[Any]] = {}
         self._callback_names: dict[tuple[int, int], str] = {}
         self._strings: list[str] = []
-        self._rows: dict[str, list[tuple[tuple[int, int, int], npt.NDArray[Any]]]] = {name: [] for name in SCHEMA}
+        self._rows: dict[str, list[tuple[tuple[int, int, int], npt.NDArray[Any]]]] = defaultdict(list)
         self._annotation_paths: list[str] = []
         self._annotation_ends: list[tuple[int, int]] = []
         self._details: list[Any] = []
@@ -175,7 +176,7 @@ class _Journal:
 
     def capture(self, bytes_cut: int) -> Capture:
         """What a source would have handed over, had the step ended with the last thing that is here."""
-        tables = {table: self._columns(table) for table in SCHEMA}
+        tables = {table: self._columns(table) for table in SCHEMA if table in self._layouts}
         strings = [*self._strings]
         self._name_calls(tables["api_calls"], strings)
         self._end_annotations(tables["annotations"], strings)
@@ -217,8 +218,9 @@ class _Journal:
         parts = self._rows[table]
         layout = self._layouts[table]
         columns = {}
-        for column in layout.names or ():
-            dtype = SCHEMA[table][column]
+        for column, dtype in SCHEMA[table].items():
+            if column not in (layout.names or ()):
+                continue
             values = [rows[column] for _, rows in parts]
             columns[column] = np.concatenate(values).astype(dtype, casting="equiv") if values else np.zeros(0, dtype)
         if table in ACTIVITY_TABLES:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from collector.recording.api_functions import ApiRole, ids_with_role
+from collector.recording.schema import TableCounts
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Ledger:
+class Ledger(TableCounts):
     """The account of one recording. Every figure is a count unless its name says bytes or ns."""
 
     launches_seen: int = 0
@@ -34,18 +35,8 @@ class Ledger:
     """Launches made while a CUDA graph was being captured; they run when the graph is launched."""
     launches_without_kernel: int = 0
     """Launches that succeeded and of which no activity was recorded."""
-    kernels: int = 0
-    """Kernels in the recording; like the three below, without those set apart."""
     kernels_without_launch: int = 0
     """Kernels whose launch was not seen, while API calls were being recorded."""
-    memcpys: int = 0
-    memsets: int = 0
-    api_calls: int = 0
-    synchronizations: int = 0
-    overheads: int = 0
-    memory_operations: int = 0
-    annotations: int = 0
-    external_correlations: int = 0
     correlations_unmatched: int = 0
     """External correlation records of ours that name no known annotation."""
     annotations_mixed: int = 0

@@ -13,7 +13,15 @@ from collector.recording.annotation_details import Details
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
 from collector.recording.ledger import LOSSES, Ledger, reconcile
 from collector.recording.possible_times import is_possible
-from collector.recording.schema import ACTIVITY_TABLES, COLUMNS_ON_REQUEST, SCHEMA, TABLES_ON_REQUEST
+from collector.recording.schema import (
+    ACTIVITY_TABLES,
+    LATER_COLUMNS,
+    LATER_TABLES,
+    ORDER,
+    SCHEMA,
+    Tables,
+    TablesOfRecording,
+)
 from collector.recording.table import Table
 from collector.runtime.later_modules import later_function
 from collector.text.library_path import portable
@@ -28,8 +36,6 @@ if TYPE_CHECKING:
     from collector.recording.capture import Capture
 
 __all__ = ["SCHEMA", "Clock", "Recording", "Tables"]
-
-_ORDER = ("device_id", "context_id", "stream_id", "start_ns", "end_ns", "thread_id", "correlation_id", "external_id")
 
 
 @dataclass(frozen=True)
@@ -62,42 +68,13 @@ class Clock:
         return self.cupti_stop_ns - self.cupti_start_ns
 
 
-@dataclass(frozen=True)
-class Tables:
-    """One `Table` per kind of activity; the columns are in `collector.recording.schema.SCHEMA`."""
-
-    kernels: Table
-    memcpys: Table
-    memsets: Table
-    api_calls: Table
-    external_correlations: Table
-    synchronizations: Table
-    overheads: Table
-    memory_operations: Table
-    annotations: Table
-
-    def __len__(self) -> int:
-        """Rows in all tables together."""
-        return sum(len(getattr(self, item.name)) for item in fields(self))
-
-
-class Recording:
+class Recording(TablesOfRecording):
     """What one session saw. Immutable; made by `from_capture`, `load` or a session.
 
-    The tables of `Tables` are attributes (``recording.kernels``) and hold what lies within the step, ordered by
-    device, context, stream and time. Rows that do not are kept, in the same tables, under `invalid`, `early`
+    The tables of `Tables` are attributes (``recording.kernels``) and hold what lies within the step, in the order of
+    `collector.recording.schema.ORDER`. Rows that do not are kept, in the same tables, under `invalid`, `early`
     and `late`; the ledger counts them.
     """
-
-    kernels: Table
-    memcpys: Table
-    memsets: Table
-    api_calls: Table
-    external_correlations: Table
-    synchronizations: Table
-    overheads: Table
-    memory_operations: Table
-    annotations: Table
 
     def __init__(
         self,
@@ -297,14 +274,12 @@ def _look_up(wanted: npt.NDArray[Any], keys: npt.NDArray[Any], values: npt.NDArr
 
 def _checked(name: str, columns: Mapping[str, npt.NDArray[Any]] | None) -> dict[str, npt.NDArray[Any]]:
     schema = SCHEMA[name]
-    if columns is None and name in TABLES_ON_REQUEST:
+    if not columns and name in LATER_TABLES:
         return {column: np.zeros(0, dtype) for column, dtype in schema.items()}
-    if columns is not None:
-        rows = len(columns.get("start_ns", ()))
-        columns = {
-            **{column: np.zeros(rows, schema[column]) for table, column in COLUMNS_ON_REQUEST if table == name},
-            **columns,
-        }
+    if columns:
+        rows = len(next(iter(columns.values())))
+        later = [column for column in schema if (name, column) in LATER_COLUMNS]
+        columns = {**{column: np.zeros(rows, schema[column]) for column in later}, **columns}
     if columns is None or set(columns) != set(schema):
         raise ValueError(f"the capture's table {name} has not the columns of the schema")
     arrays = {column: np.asarray(columns[column]) for column in schema}
@@ -327,7 +302,7 @@ def _split(
     name: str, columns: dict[str, npt.NDArray[Any]], clock: Clock, strings: tuple[str, ...]
 ) -> tuple[Table, Table, Table, Table]:
     """Return the table's rows in order: within the step, with impossible times, before it, after it."""
-    order = _order(columns)
+    order = _order(name, columns)
     if order is not None:
         columns = {column: values[order] for column, values in columns.items()}
     table = Table(name, columns, strings)
@@ -344,13 +319,9 @@ def _split(
     return table[~apart], table[invalid], table[early], table[late]
 
 
-def _order(columns: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64] | None:
-    """The permutation that brings rows into the order of `_ORDER`, None if they are in it already."""
-    names = [name for name in _ORDER if name in columns]
-    if "start_ns" in columns and "end_ns" not in columns:
-        names.insert(0, "start_ns")  # of a moment, not of a stream: what was allocated here is freed there
-    # Of two calls that start together the longer one encloses the other.
-    keys = [-columns[name] if name == "end_ns" and "stream_id" not in columns else columns[name] for name in names]
+def _order(name: str, columns: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64] | None:
+    """The permutation that brings rows into the order of the table, None if they are in it already."""
+    keys = [-columns[key[1:]] if key.startswith("-") else columns[key] for key in ORDER[name]]
     return None if _is_ordered(keys) else np.lexsort(keys[::-1])
 
 

@@ -12,135 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collector.recording.schema import SCHEMA
+from collector.recording.schema import ACTIVITY_TABLES, CONDITIONS, KINDS, KINDS_ON_REQUEST, RECORDS, SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     import numpy.typing as npt
 
+    from collector.recording.schema import Record
+
     Column = npt.NDArray[Any]
 
-# CUPTI's activity kinds, by the numbers that its C interface fixes.
-MEMCPY, MEMSET, DRIVER, RUNTIME, CONCURRENT_KERNEL = 1, 2, 4, 5, 10
-OVERHEAD, MEMCPY2, SYNCHRONIZATION, EXTERNAL_CORRELATION, MEMORY2 = 17, 22, 38, 39, 49
-
 KINDS_OF_OPTION = {
-    "kernels": (CONCURRENT_KERNEL,),
-    "memcpys": (MEMCPY, MEMCPY2),  # copies between devices need their own kind and the plain one (pytorch#188211)
-    "memsets": (MEMSET,),
-    "runtime_api": (RUNTIME,),
-    "driver_api": (DRIVER,),
-    "external_correlations": (EXTERNAL_CORRELATION,),
-    "synchronizations": (SYNCHRONIZATION,),
-    "overheads": (OVERHEAD,),
-    "memory_operations": (MEMORY2,),
+    option: tuple(record.kind for record in RECORDS if record.option == option)
+    for option in (*KINDS, *KINDS_ON_REQUEST)
 }
 """`collector.options.KINDS` and ``KINDS_ON_REQUEST`` -> the activity kinds to enable."""
 
-_PLACE = {name: name for name in ("device_id", "context_id", "stream_id", "correlation_id")}
-_TIMES = {"start_ns": "start", "end_ns": "end"}
-_GRAPH = {"graph_id": "graph_id", "graph_node_id": "graph_node_id"}
-_COPY = {
-    **_TIMES,
-    **_PLACE,
-    **_GRAPH,
-    "num_bytes": "bytes",
-    "copy_kind": "copy_kind",
-    "src_kind": "src_kind",
-    "dst_kind": "dst_kind",
-    "is_async": "flags_",
-}
-_ENDS = {name: name for name in ("src_device_id", "src_context_id", "dst_device_id", "dst_context_id")}
-_API = {
-    **_TIMES,
-    "callback_id": "cbid",
-    "process_id": "process_id",
-    "thread_id": "thread_id",
-    "correlation_id": "correlation_id",
-    "return_value": "return_value",
-}
-
-FIELDS: dict[int, dict[str, str]] = {
-    CONCURRENT_KERNEL: {
-        **_TIMES,
-        **_PLACE,
-        **_GRAPH,
-        "name_id": "name",
-        **{f"{what}_{axis}": f"{what}_{axis}" for what in ("grid", "block", "cluster") for axis in "xyz"},
-        "registers_per_thread": "registers_per_thread",
-        "static_shared_bytes": "static_shared_memory",
-        "dynamic_shared_bytes": "dynamic_shared_memory",
-        "local_bytes_per_thread": "local_memory_per_thread",
-        "launch_type": "launch_type",
-    },
-    MEMCPY: _COPY,
-    MEMCPY2: {**_COPY, **_ENDS},
-    MEMSET: {
-        **_TIMES,
-        **_PLACE,
-        **_GRAPH,
-        "num_bytes": "bytes",
-        "value": "value",
-        "memory_kind": "memory_kind",
-        "is_async": "flags_",
-    },
-    DRIVER: _API,
-    RUNTIME: _API,
-    EXTERNAL_CORRELATION: {name: name for name in ("correlation_id", "external_id", "external_kind")},
-    SYNCHRONIZATION: {
-        **_TIMES,
-        "sync_type": "type",
-        "context_id": "context_id",
-        "stream_id": "stream_id",
-        "correlation_id": "correlation_id",
-        "event_id": "cuda_event_id",
-        "return_value": "return_value",
-    },
-    OVERHEAD: {
-        **_TIMES,
-        "overhead_kind": "overhead_kind",
-        "object_kind": "object_kind",
-        "process_id": "object_id.pt.process_id",
-        "thread_id": "object_id.pt.thread_id",
-        "device_id": "object_id.dcs.device_id",
-        "context_id": "object_id.dcs.context_id",
-        "stream_id": "object_id.dcs.stream_id",
-        "correlation_id": "correlation_id",
-    },
-    # Without the name, which only variables have: NVIDIA's class follows its pointer whatever the memory is.
-    MEMORY2: {
-        **_PLACE,
-        "start_ns": "timestamp",
-        "operation": "memory_operation_type",
-        "memory_kind": "memory_kind",
-        "address": "address",
-        "num_bytes": "bytes",
-        "is_async": "is_async",
-        "pool_type": "memory_pool_config.memory_pool_type",
-        "pool_address": "memory_pool_config.address",
-        "pool_bytes": "memory_pool_config.pool.size_",
-        "pool_used_bytes": "memory_pool_config.utilized_size",
-    },
-}
+FIELDS = {record.kind: record.attributes for record in RECORDS}
 """Activity kind -> our column -> the record's attribute that fills it."""
-
-_TABLES = {
-    "kernels": (CONCURRENT_KERNEL,),
-    "memcpys": (MEMCPY, MEMCPY2),
-    "memsets": (MEMSET,),
-    "api_calls": (DRIVER, RUNTIME),
-    "external_correlations": (EXTERNAL_CORRELATION,),
-    "synchronizations": (SYNCHRONIZATION,),
-    "overheads": (OVERHEAD,),
-    "memory_operations": (MEMORY2,),
-}
-_DOMAIN_OF_KIND = {DRIVER: 1, RUNTIME: 2}  # CUPTI's callback domains
-_ASYNC_FLAG = 1  # of copies and of sets
-_PROCESS_OR_THREAD = (1, 2)  # object kinds whose union holds (process, thread), not (device, context, stream)
-_DEVICE_CONTEXT_STREAM = (3, 4, 5)
-_LOCAL_POOL, _IMPORTED_POOL = 1, 2
-_STREAM_TABLES = ("kernels", "memcpys", "memsets")
 
 
 class Rows:
@@ -148,7 +38,7 @@ class Rows:
 
     def __init__(self) -> None:
         self._of_kind: dict[int, list[tuple[Any, ...]]] = {kind: [] for kind in FIELDS}
-        self._readers: dict[type, attrgetter[Any]] = {}
+        self._readers: dict[type, Callable[[Any], tuple[Any, ...]]] = {}
         self._unknown: list[int] = []
 
     def add(self, records: Iterable[Any]) -> None:
@@ -165,7 +55,7 @@ class Rows:
             # One class serves one kind, but for API calls, whose two kinds have the same fields.
             reader = self._readers.get(type(record))
             if reader is None:
-                reader = self._readers[type(record)] = attrgetter(*FIELDS[kind].values())
+                reader = self._readers[type(record)] = _reader_of(record, kind)
             rows.append(reader(record))
 
     def counts(self) -> dict[str, int]:
@@ -181,44 +71,49 @@ class Rows:
             api_name: (callback domain, callback id) -> name of an API function.
         """
         tables = {}
-        for table, kinds in _TABLES.items():
-            parts = [self._columns_of(kind, table, strings, api_name) for kind in kinds]
+        for table, dtypes in SCHEMA.items():
+            records = sorted(record for record in RECORDS if record.table == table)
+            if not records:
+                continue
+            parts = [self._columns_of(record, strings, api_name) for record in records]
             tables[table] = {
                 column: np.concatenate([part[column] for part in parts]).astype(dtype, copy=False)
-                for column, dtype in SCHEMA[table].items()
+                for column, dtype in dtypes.items()
             }
-            if table in _STREAM_TABLES:
+            if table in ACTIVITY_TABLES:
                 tables[table] = _in_stream_and_time_order(tables[table])
         return tables
 
-    def _columns_of(
-        self, kind: int, table: str, strings: Strings, api_name: Callable[[int, int], str]
-    ) -> dict[str, Column]:
-        rows = self._of_kind[kind]
-        values: dict[str, Any] = dict.fromkeys(FIELDS[kind], ())
+    def _columns_of(self, record: Record, strings: Strings, api_name: Callable[[int, int], str]) -> dict[str, Column]:
+        rows = self._of_kind[record.kind]
+        values: dict[str, Any] = dict.fromkeys(record.attributes, ())
         if rows:
-            values.update(zip(FIELDS[kind], zip(*rows, strict=True), strict=True))
-        if kind == CONCURRENT_KERNEL:
-            values["name_id"] = [strings.id_of(name) for name in values["name_id"]]
-        elif kind in _DOMAIN_OF_KIND:
-            domain = _DOMAIN_OF_KIND[kind]
-            values["name_id"] = [strings.id_of(api_name(domain, cbid)) for cbid in values["callback_id"]]
-            values["domain"] = [domain] * len(rows)
-        elif kind == MEMCPY:
-            for end in ("src", "dst"):
-                values[f"{end}_device_id"] = values["device_id"]
-                values[f"{end}_context_id"] = values["context_id"]
-        elif kind == MEMORY2:
-            values["name_id"] = [strings.id_of("") for _ in rows]
-            values["is_async"] = [int(flag != 0) for flag in values["is_async"]]
-        if "is_async" in values:
-            values["is_async"] = [flags & _ASYNC_FLAG for flags in values["is_async"]]
-        columns = {name: _column(values[name], dtype) for name, dtype in SCHEMA[table].items()}
-        if kind == OVERHEAD:
-            _keep_one_side_of_the_union(columns)
-        if kind == MEMORY2:
-            _keep_what_pools_tell(columns)
+            values.update(zip(record.attributes, zip(*rows, strict=True), strict=True))
+        values.update({column: [value] * len(rows) for column, value in record.constants.items()})
+        values.update({column: [value & 1 for value in values[column]] for column in record.flags})
+        values.update({column: [int(value != 0) for value in values[column]] for column in record.truths})
+        if "callback_id" in values:
+            calls = zip(values["domain"], values["callback_id"], strict=True)
+            values["name_id"] = [strings.id_of(api_name(domain, callback_id)) for domain, callback_id in calls]
+        elif "name_id" in SCHEMA[record.table]:
+            values["name_id"] = [strings.id_of(name) for name in values.get("name_id", [""] * len(rows))]
+        columns = {
+            name: _column(values.get(name, [0] * len(rows)), dtype) for name, dtype in SCHEMA[record.table].items()
+        }
+        for name, (other, kept) in CONDITIONS.get(record.table, {}).items():
+            if name != "name_id":  # a name that is not read is ""
+                columns[name] = np.where(np.isin(columns[other], kept), columns[name], 0).astype(columns[name].dtype)
         return columns
+
+
+def _reader_of(record: Any, kind: int) -> Callable[[Any], tuple[Any, ...]]:
+    """What reads the fields out of such records: 0 where the installed package is older than a field."""
+    names = list(FIELDS[kind].values())
+    there = [hasattr(record, name.partition(".")[0]) for name in names]
+    if all(there):
+        return attrgetter(*names)
+    readers = [attrgetter(name) if is_there else (lambda _: 0) for name, is_there in zip(names, there, strict=True)]
+    return lambda each: tuple(read(each) for read in readers)
 
 
 class Strings:
@@ -256,21 +151,3 @@ def _in_stream_and_time_order(columns: dict[str, Column]) -> dict[str, Column]:
     keys = [columns[name] for name in ("start_ns", "stream_id", "context_id", "device_id")]
     order = np.lexsort(keys)
     return {name: column[order] for name, column in columns.items()}
-
-
-def _keep_one_side_of_the_union(columns: dict[str, Column]) -> None:
-    kind = columns["object_kind"]
-    for names, kinds in (
-        (("process_id", "thread_id"), _PROCESS_OR_THREAD),
-        (("device_id", "context_id", "stream_id"), _DEVICE_CONTEXT_STREAM),
-    ):
-        for name in names:
-            columns[name] = np.where(np.isin(kind, kinds), columns[name], 0).astype(columns[name].dtype)
-
-
-def _keep_what_pools_tell(columns: dict[str, Column]) -> None:
-    # Only a pool of this process has sizes; what is not from a pool has no pool's address.
-    is_local = columns["pool_type"] == _LOCAL_POOL
-    is_pooled = is_local | (columns["pool_type"] == _IMPORTED_POOL)
-    for name, known in (("pool_address", is_pooled), ("pool_bytes", is_local), ("pool_used_bytes", is_local)):
-        columns[name] = np.where(known, columns[name], 0).astype(columns[name].dtype)

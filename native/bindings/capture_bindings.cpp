@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "bindings/gil.h"
+#include "bindings/tables.h"
 #include "capture/decoder.h"
 #include "capture/subscriber.h"
 #include "cupti/library.h"
-#include "bindings/gil.h"
-#include "bindings/tables.h"
 
 namespace py = pybind11;
 
@@ -25,26 +25,6 @@ namespace {
 
 using capture::Subscriber;
 using cupti::ActivityKind;
-
-// What a user asks for, what the record is called, and CUPTI's kind. Copies between devices need both copy kinds.
-struct KindName {
-  const char* option;
-  const char* record;
-  ActivityKind kind;
-};
-// In the order of enabling: API calls before the work they cause.
-constexpr KindName kKinds[] = {
-    {"external_correlations", "external_correlation", ActivityKind::kExternalCorrelation},
-    {"runtime_api", "runtime_api", ActivityKind::kRuntime},
-    {"driver_api", "driver_api", ActivityKind::kDriver},
-    {"kernels", "kernel", ActivityKind::kConcurrentKernel},
-    {"memcpys", "memcpy", ActivityKind::kMemcpy},
-    {"memcpys", "memcpy_peer", ActivityKind::kMemcpy2},
-    {"memsets", "memset", ActivityKind::kMemset},
-    {"synchronizations", "synchronization", ActivityKind::kSynchronization},
-    {"overheads", "overhead", ActivityKind::kOverhead},
-    {"memory_operations", "memory_operation", ActivityKind::kMemory2},
-};
 
 // Raised as _native.CaptureError(kind, cause, remedy).
 struct CaptureError : std::exception {
@@ -57,10 +37,10 @@ std::vector<ActivityKind> kinds_of(const std::vector<std::string>& names) {
   std::vector<ActivityKind> kinds;
   for (const std::string& name : names) {
     bool known = false;
-    for (const KindName& entry : kKinds) known = known || name == entry.option;
+    for (const cupti::KindOption& entry : cupti::kKindOptions) known = known || name == entry.option;
     if (!known) throw py::value_error("unknown activity kind: " + name);
   }
-  for (const KindName& entry : kKinds) {
+  for (const cupti::KindOption& entry : cupti::kKindOptions) {
     for (const std::string& name : names) {
       if (name == entry.option) kinds.push_back(entry.kind);
     }
@@ -70,7 +50,9 @@ std::vector<ActivityKind> kinds_of(const std::vector<std::string>& names) {
 
 py::dict strides_of(const cupti::Library& library) {
   py::dict strides;
-  for (const KindName& entry : kKinds) strides[entry.record] = library.stride(entry.kind);
+  for (const cupti::KindOption& entry : cupti::kKindOptions) {
+    strides[py::str(std::string(entry.record))] = library.stride(entry.kind);
+  }
   return strides;
 }
 

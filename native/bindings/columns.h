@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "bindings/gil.h"
-#include "store/layout.h"
+#include "kinds/generated/kinds.h"
 #include "store/store.h"
 
 namespace collector {
@@ -59,7 +59,7 @@ template <typename Row, typename Context>
 class TableBuilder {
  public:
   TableBuilder() {
-    for (const store::Column& column : store::columns_of<Row>()) {
+    for (const store::Column& column : store::Table<Row>::kColumns) {
       makers_.push_back([column](pybind11::dict& out, size_t rows) -> Filler {
         const std::string type = (column.is_signed ? "i" : "u") + std::to_string(column.bytes);
         pybind11::array array = new_column(pybind11::dtype(type), rows);

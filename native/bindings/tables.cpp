@@ -2,6 +2,8 @@
 
 #include <map>
 #include <memory>
+#include <string>
+#include <type_traits>
 #include <unordered_set>
 #include <utility>
 
@@ -15,14 +17,14 @@ using store::StreamKey;
 
 struct Nothing {};
 
-// The rows of every stream: `of` picks the chain.
+// The rows of every stream.
 template <typename Row>
-py::dict streams_of(store::Store& store, store::Chunks<Row> store::Stream::* of) {
+py::dict streams_of(store::Store& store) {
   TableBuilder<Row, StreamKey> table;
   table.column("device_id", [](const StreamKey& key, const Row&) { return key.device_id; })
       .column("context_id", [](const StreamKey& key, const Row&) { return key.context_id; })
       .column("stream_id", [](const StreamKey& key, const Row&) { return key.stream_id; });
-  for (auto& [key, stream] : store.streams()) table.add(key, stream.*of);
+  for (auto& [key, stream] : store.streams()) table.add(key, stream.rows.template of<Row>());
   return table.build();
 }
 
@@ -37,14 +39,14 @@ py::dict rows_of(Rows& rows) {
 // Takes the collector's own API calls out of the store, and what belongs to them.
 void remove_own_calls(store::Store& store, OwnCalls own) {
   std::unordered_set<uint32_t> correlations;
-  store.api_calls.remove_if([&](const store::ApiCallRow& row) {
+  store.rows.of<store::ApiCallRow>().remove_if([&](const store::ApiCallRow& row) {
     const bool is_own = row.thread_id == own.thread_id && row.start_ns >= own.from_ns;
     if (is_own) correlations.insert(row.correlation_id);
     return is_own;
   });
   const auto belongs = [&correlations](const auto& row) { return correlations.count(row.correlation_id) != 0; };
-  store.external_correlations.remove_if(belongs);
-  store.synchronizations.remove_if(belongs);
+  store.rows.of<store::ExternalCorrelationRow>().remove_if(belongs);
+  store.rows.of<store::SynchronizationRow>().remove_if(belongs);
 }
 
 py::dict api_calls_of(const cupti::Library& library, store::StringTable& strings,
@@ -66,7 +68,7 @@ py::dict api_calls_of(const cupti::Library& library, store::StringTable& strings
 
 py::dict annotations_of(store::StringTable& strings, std::vector<store::AnnotationRow> annotations,
                         const std::vector<std::string>& paths) {
-  for (store::AnnotationRow& row : annotations) row.path_id = strings.intern(paths[row.path_id]);
+  for (store::AnnotationRow& row : annotations) row.name_id = strings.intern(paths[row.name_id]);
   return rows_of(annotations);
 }
 
@@ -89,15 +91,20 @@ py::dict tables_of(const cupti::Library& library, store::Store& store, std::vect
                                                                        [](store::Store* taken) { taken->clear(); });
   remove_own_calls(store, own_calls);
   py::dict tables;
-  tables["kernels"] = streams_of(store, &store::Stream::kernels);
-  tables["memcpys"] = streams_of(store, &store::Stream::memcpys);
-  tables["memsets"] = streams_of(store, &store::Stream::memsets);
-  tables["api_calls"] = api_calls_of(library, store.strings, store.api_calls);
-  tables["external_correlations"] = rows_of(store.external_correlations);
-  tables["synchronizations"] = rows_of(store.synchronizations);
-  tables["overheads"] = rows_of(store.overheads);
-  tables["memory_operations"] = rows_of(store.memory_operations);
-  tables["annotations"] = annotations_of(store.strings, std::move(annotations), annotation_paths);
+  store::each_row_type(store::AllRows(), [&](auto type) {
+    using Row = typename decltype(type)::Type;
+    py::dict table;
+    if constexpr (std::is_same_v<Row, store::AnnotationRow>) {
+      table = annotations_of(store.strings, std::move(annotations), annotation_paths);
+    } else if constexpr (std::is_same_v<Row, store::ApiCallRow>) {
+      table = api_calls_of(library, store.strings, store.rows.of<Row>());
+    } else if constexpr (store::Table<Row>::kIsPerStream) {
+      table = streams_of<Row>(store);
+    } else {
+      table = rows_of(store.rows.of<Row>());
+    }
+    tables[py::str(std::string(store::Table<Row>::kName))] = table;
+  });
   py::dict out;
   out["tables"] = tables;
   out["strings"] = strings_of(store.strings);

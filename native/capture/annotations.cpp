@@ -22,7 +22,14 @@ uint64_t AnnotationLog::open(std::string_view path, int64_t start_ns, uint32_t t
                              uint32_t details_id) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const uint64_t external_id = session_ << kRowBits | (rows_.size() + 1);
-  rows_.push_back({start_ns, 0, external_id, static_cast<uint32_t>(paths_.size()), thread_id, depth, details_id});
+  store::AnnotationRow row{};  // its end stays 0 while it is open
+  row.start_ns = start_ns;
+  row.external_id = external_id;
+  row.name_id = static_cast<uint32_t>(paths_.size());
+  row.thread_id = thread_id;
+  row.depth = depth;
+  row.details_id = details_id;
+  rows_.push_back(row);
   paths_.emplace_back(path);
   return external_id;
 }

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/rows.h"
+#include "kinds/generated/kinds.h"
 
 namespace collector::capture {
 

@@ -32,24 +32,11 @@ class Decoder {
   // Bytes to the record after `record`; 0 ends this buffer.
   size_t step(uint8_t* data, size_t at, size_t valid, uint32_t kind);
 
-  void read(uint32_t kind, const uint8_t* record);
-  void read_kernel(const cupti::Kernel& record);
-  void read_memcpy(const cupti::Memcpy& record);
-  void read_memcpy_peer(const cupti::MemcpyPtoP& record);
-  void read_memset(const cupti::Memset& record);
-  void read_api(const cupti::Api& record, cupti::CallbackDomain domain);
-  void read_external_correlation(const cupti::ExternalCorrelation& record);
-  void read_synchronization(const cupti::Synchronization& record);
-  void read_overhead(const cupti::Overhead& record);
-  void read_memory(const cupti::Memory& record);
-
   const cupti::Library& library_;
   store::Store& store_;
   DecodeCounts counts_;
+  int cuda_;
   uint32_t strides_[64] = {};
-  bool has_sync_result_;
-  bool has_overhead_correlation_;
-  bool owns_overhead_data_;
 };
 
 }  // namespace collector::capture

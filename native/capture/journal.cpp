@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <iterator>
 
 namespace collector::capture {
 namespace {
@@ -53,15 +54,7 @@ void Journal::begin(const cupti::Library& library, const std::map<std::string, s
     }
     end_block();
     put_numbers(numbers);
-    put_layout<store::KernelRow>("kernels");
-    put_layout<store::MemcpyRow>("memcpys");
-    put_layout<store::MemsetRow>("memsets");
-    put_layout<store::ApiCallRow>("api_calls");
-    put_layout<store::ExternalCorrelationRow>("external_correlations");
-    put_layout<store::SynchronizationRow>("synchronizations");
-    put_layout<store::OverheadRow>("overheads");
-    put_layout<store::MemoryOperationRow>("memory_operations");
-    put_layout<store::AnnotationRow>("annotations");
+    store::each_row_type(store::AllRows(), [this](auto type) { put_layout<typename decltype(type)::Type>(); });
     put_callback_names(library);
   });
 }
@@ -74,16 +67,9 @@ void Journal::append(const store::Store& store, AnnotationLog& annotations,
     for (; strings_written_ < strings.size(); ++strings_written_) put_text(strings[strings_written_]);
     end_block();
     for (const auto& [key, stream] : store.streams()) {
-      put_rows("kernels", key, stream.kernels);
-      put_rows("memcpys", key, stream.memcpys);
-      put_rows("memsets", key, stream.memsets);
+      stream.rows.each([this, &place = key](const auto& rows) { put_rows(place, rows); });
     }
-    const store::StreamKey none{};
-    put_rows("api_calls", none, store.api_calls);
-    put_rows("external_correlations", none, store.external_correlations);
-    put_rows("synchronizations", none, store.synchronizations);
-    put_rows("overheads", none, store.overheads);
-    put_rows("memory_operations", none, store.memory_operations);
+    store.rows.each([this](const auto& rows) { put_rows(store::StreamKey{}, rows); });
     put_annotations(annotations);  // whoever launched had opened them by then
     put_numbers(numbers);
   });
@@ -142,10 +128,10 @@ void Journal::end_block() {
 }
 
 template <typename Row>
-void Journal::put_layout(std::string_view table) {
-  const std::vector<store::Column>& columns = store::columns_of<Row>();
-  begin_block(Block::kLayout, columns.size());
-  put_text(table);
+void Journal::put_layout() {
+  const auto& columns = store::Table<Row>::kColumns;
+  begin_block(Block::kLayout, std::size(columns));
+  put_text(store::Table<Row>::kName);
   put_value(static_cast<uint32_t>(sizeof(Row)));
   for (const store::Column& column : columns) {
     put_text(column.name);
@@ -157,11 +143,12 @@ void Journal::put_layout(std::string_view table) {
 }
 
 template <typename Row>
-void Journal::put_rows(std::string_view table, const store::StreamKey& key, const store::Chunks<Row>& rows) {
-  size_t& written = rows_written_[{table, key}];
+void Journal::put_rows(const store::StreamKey& key, const store::Chunks<Row>& rows) {
+  constexpr std::string_view kTable = store::Table<Row>::kName;
+  size_t& written = rows_written_[{kTable, key}];
   if (written == rows.size()) return;
   begin_block(Block::kRows, rows.size() - written);
-  put_text(table);
+  put_text(kTable);
   put_value(key.device_id);
   put_value(key.context_id);
   put_value(key.stream_id);
@@ -198,7 +185,7 @@ void Journal::put_annotations(AnnotationLog& annotations) {
   end_block();
   if (!changes.opened.empty()) {
     begin_block(Block::kRows, changes.opened.size());
-    put_text("annotations");
+    put_text(store::Table<store::AnnotationRow>::kName);
     for (int part = 0; part < 3; ++part) put_value(uint32_t{0});
     put(changes.opened.data(), changes.opened.size() * sizeof(store::AnnotationRow));
     end_block();

@@ -21,7 +21,7 @@
 
 #include "capture/annotations.h"
 #include "cupti/library.h"
-#include "store/layout.h"
+#include "kinds/generated/kinds.h"
 #include "store/store.h"
 
 namespace collector::capture {
@@ -71,9 +71,9 @@ class Journal {
 
  private:
   template <typename Row>
-  void put_layout(std::string_view table);
+  void put_layout();
   template <typename Row>
-  void put_rows(std::string_view table, const store::StreamKey& key, const store::Chunks<Row>& rows);
+  void put_rows(const store::StreamKey& key, const store::Chunks<Row>& rows);
   void put_callback_names(const cupti::Library& library);
   void put_annotations(AnnotationLog& annotations);
   void put_numbers(const std::map<std::string, int64_t>& numbers);

@@ -50,27 +50,27 @@ bool Simulator::free(uint64_t address, int64_t stream, uint32_t launch) {
 void Simulator::write_memory_operation(cupti::MemoryOperationType type, const MemoryBlock& block, const ApiCall& call,
                                        int64_t stream) {
   if (!enabled(ActivityKind::kMemory2)) return;
-  cupti::Memory record = memory_operation_;
-  record.memoryOperationType = static_cast<uint32_t>(type);
-  record.memoryKind = static_cast<uint32_t>(block.kind);
-  record.correlationId = call.correlation_id;
-  record.address = block.address;
-  record.bytes = block.bytes;
-  record.timestamp = static_cast<uint64_t>(call.start_ns + timestamp_offset_ns_.load(std::memory_order_relaxed));
-  record.deviceId = block.device;
-  record.contextId = block.device + 1;
-  record.streamId = stream >= 0 ? static_cast<uint32_t>(stream) : kNoStream;
-  record.isAsync = stream >= 0 ? 1 : 0;
+  store::MemoryOperationRow row{};
+  row.operation = static_cast<uint8_t>(type);
+  row.memory_kind = static_cast<uint8_t>(block.kind);
+  row.correlation_id = call.correlation_id;
+  row.address = block.address;
+  row.num_bytes = block.bytes;
+  row.start_ns = call.start_ns + timestamp_offset_ns_.load(std::memory_order_relaxed);
+  row.device_id = block.device;
+  row.context_id = block.device + 1;
+  row.stream_id = stream >= 0 ? static_cast<uint32_t>(stream) : kNoStream;
+  row.is_async = stream >= 0 ? 1 : 0;
   if (block.is_pooled) {
-    record.poolType = static_cast<uint32_t>(cupti::MemoryPoolType::kLocal);
-    record.poolAddress = block.pool.address;
-    record.poolReleaseThreshold = 0;
-    record.poolSizeOrProcess = block.pool.bytes;
-    record.poolUtilizedSize = block.pool.used;
-  } else {
-    record.poolType = static_cast<uint32_t>(cupti::MemoryPoolType::kInvalid);
+    row.pool_type = static_cast<uint8_t>(cupti::MemoryPoolType::kLocal);
+    row.pool_address = block.pool.address;
+    row.pool_bytes = block.pool.bytes;
+    row.pool_used_bytes = block.pool.used;
   }
-  write(record.kind, &record, strides_[record.kind], buffer_of(thread()));
+  auto record = record_of<cupti::Memory>(row);
+  record.processId = static_cast<uint32_t>(pid);
+  if (!block.is_pooled) record.memoryPoolConfigAddress = kNoise;  // only the type says that there is no pool
+  write(record, buffer_of(thread()));
 }
 
 }  // namespace collector::simulator

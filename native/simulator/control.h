@@ -32,7 +32,7 @@ enum SimLaunch : uint32_t {
   kSimLatencyStamps = 4,  // set at launch, while CUPTI is asked for queued and submitted times
 };
 
-// One activity: to be executed (start_ns, end_ns ignored) or replayed as it was.
+// One activity: to be executed (start_ns, end_ns ignored) or replayed as it was. What has a column has its name.
 struct SimActivity {
   int64_t start_ns;
   int64_t end_ns;
@@ -47,9 +47,9 @@ struct SimActivity {
   uint32_t context_id;  // 0 = the device's primary context
   uint32_t stream_id;
   uint32_t correlation_id;  // replay: 0 = the next one
-  int32_t grid[3];
-  int32_t block[3];
-  uint32_t cluster[3];
+  int32_t grid_x, grid_y, grid_z;
+  int32_t block_x, block_y, block_z;
+  uint32_t cluster_x, cluster_y, cluster_z;
   uint32_t registers_per_thread;
   int32_t static_shared_bytes;
   int32_t dynamic_shared_bytes;

@@ -41,42 +41,42 @@ void Simulator::write_api(const ApiCall& call, ThreadState& thread) {
   if (!runtime && !driver) return;
   if (enabled(ActivityKind::kExternalCorrelation)) write_external(call.correlation_id, thread);
   if (faults.strikes(Fault::kLostApiRecord)) return;
-  cupti::Api record{};
-  record.processId = static_cast<uint32_t>(pid);
-  record.threadId = system_thread_ids.load() ? thread.system_thread_id : thread.posix_thread_id;
-  record.correlationId = call.correlation_id;
-  record.returnValue = call.return_value;
+  store::ApiCallRow row{};
+  row.process_id = static_cast<uint32_t>(pid);
+  row.thread_id = system_thread_ids.load() ? thread.system_thread_id : thread.posix_thread_id;
+  row.correlation_id = call.correlation_id;
+  row.return_value = call.return_value;
+  const auto write_call = [&](ActivityKind kind, uint32_t id, int64_t start_ns, int64_t end_ns) {
+    row.callback_id = id;
+    row.start_ns = start_ns;
+    row.end_ns = end_ns;
+    auto record = record_of<cupti::Api>(row);
+    record.kind = static_cast<uint32_t>(kind);
+    write(record, buffer_of(thread));
+  };
   const int64_t offset = timestamp_offset_ns_.load(std::memory_order_relaxed);
   // The driver call is nested in the runtime's, and so ends, and is written, first.
   const int64_t inset = call.runtime_id != 0 ? (call.end_ns - call.start_ns) / 8 : 0;
   if (driver) {
-    record.kind = static_cast<uint32_t>(ActivityKind::kDriver);
-    record.cbid = call.driver_id;
-    record.start = static_cast<uint64_t>(call.start_ns + inset + offset);
-    record.end = static_cast<uint64_t>(call.end_ns - inset + offset);
-    write(record.kind, &record, sizeof record, buffer_of(thread));
+    write_call(ActivityKind::kDriver, call.driver_id, call.start_ns + inset + offset, call.end_ns - inset + offset);
   }
   if (runtime) {
-    record.kind = static_cast<uint32_t>(ActivityKind::kRuntime);
-    record.cbid = call.runtime_id;
-    record.start = static_cast<uint64_t>(call.start_ns + offset);
-    record.end = static_cast<uint64_t>(call.end_ns + offset);
-    write(record.kind, &record, sizeof record, buffer_of(thread));
+    write_call(ActivityKind::kRuntime, call.runtime_id, call.start_ns + offset, call.end_ns + offset);
   }
 }
 
 void Simulator::write_external(uint32_t correlation_id, ThreadState& thread) {
   for (uint32_t kind = 0; kind < thread.external_ids.size(); ++kind) {
     if (thread.external_ids[kind].empty()) continue;
-    cupti::ExternalCorrelation record{};
-    record.kind = static_cast<uint32_t>(ActivityKind::kExternalCorrelation);
-    record.externalKind = kind;
-    record.externalId = thread.external_ids[kind].back();
-    record.correlationId = correlation_id;
+    store::ExternalCorrelationRow row{};
+    row.external_kind = static_cast<uint8_t>(kind);
+    row.external_id = thread.external_ids[kind].back();
+    row.correlation_id = correlation_id;
+    const auto record = record_of<cupti::ExternalCorrelation>(row);
     if (faults.strikes(Fault::kLateCorrelation)) {
       buffers.append_late(&record, sizeof record);
     } else {
-      write(record.kind, &record, sizeof record, buffer_of(thread));
+      write(record, buffer_of(thread));
     }
   }
 }
@@ -140,9 +140,9 @@ std::pair<uint32_t, uint32_t> Simulator::callback_ids(const SimActivity& activit
   switch (activity.type) {
     case kSimKernel:
       runtime = activity.launch_type == 1 ? callback_id("cudaLaunchCooperativeKernel_v9000")
-                : activity.cluster[0] > 1 ? callback_id("cudaLaunchKernelExC_v11060")
+                : activity.cluster_x > 1  ? callback_id("cudaLaunchKernelExC_v11060")
                                           : callback_id("cudaLaunchKernel_v7000");
-      driver = activity.cluster[0] > 1 ? callback_id("cuLaunchKernelEx") : callback_id("cuLaunchKernel");
+      driver = activity.cluster_x > 1 ? callback_id("cuLaunchKernelEx") : callback_id("cuLaunchKernel");
       break;
     case kSimMemcpy:
       runtime = activity.is_async != 0 ? callback_id("cudaMemcpyAsync_v3020") : callback_id("cudaMemcpy_v3020");
@@ -276,16 +276,17 @@ uint32_t Simulator::launch_graph(const SimActivity* nodes, const int64_t* durati
 void Simulator::write_synchronization(cupti::SynchronizationType type, const ApiCall& call, uint32_t context_id,
                                       uint32_t stream_id, uint32_t event_id) {
   if (!enabled(ActivityKind::kSynchronization)) return;
-  cupti::Synchronization record = synchronization_;
-  record.type = static_cast<uint32_t>(type);
-  record.start = static_cast<uint64_t>(call.start_ns);
-  record.end = static_cast<uint64_t>(call.end_ns);
-  record.correlationId = call.correlation_id;
-  record.contextId = context_id;
-  record.streamId = stream_id;
-  record.cudaEventId = event_id;
+  store::SynchronizationRow row{};
+  row.sync_type = static_cast<uint8_t>(type);
+  row.start_ns = call.start_ns;
+  row.end_ns = call.end_ns;
+  row.correlation_id = call.correlation_id;
+  row.context_id = context_id;
+  row.stream_id = stream_id;
+  row.event_id = event_id;
+  auto record = record_of<cupti::Synchronization>(row);
   if (release.cuda >= 12080 && event_id != kNoValue) record.cudaEventSyncId = event_id;
-  write(record.kind, &record, strides_[record.kind], buffer_of(thread()));
+  write(record, buffer_of(thread()));
 }
 
 uint32_t Simulator::synchronize(uint32_t device, int64_t stream, uint32_t launch) {
@@ -371,17 +372,18 @@ void Simulator::overhead(uint32_t overhead_kind, int64_t duration_ns) {
   const int64_t start = clock.take(duration_ns);
   if (!enabled(ActivityKind::kOverhead)) return;
   ThreadState& here = thread();
-  cupti::Overhead record = overhead_;
-  record.overheadKind = overhead_kind;
-  record.objectKind = static_cast<uint32_t>(cupti::ObjectKind::kThread);
-  record.objectDeviceOrProcess = static_cast<uint32_t>(pid);
-  record.objectContextOrThread = system_thread_ids.load() ? here.system_thread_id : here.posix_thread_id;
-  record.start = static_cast<uint64_t>(start);
-  record.end = static_cast<uint64_t>(start + duration_ns);
-  if (release.cuda >= 12030) record.correlationId = next_correlation_.load() - 1;
+  store::OverheadRow row{};
+  row.overhead_kind = overhead_kind;
+  row.object_kind = static_cast<uint8_t>(cupti::ObjectKind::kThread);
+  row.process_id = static_cast<uint32_t>(pid);
+  row.thread_id = system_thread_ids.load() ? here.system_thread_id : here.posix_thread_id;
+  row.start_ns = start;
+  row.end_ns = start + duration_ns;
+  row.correlation_id = next_correlation_.load() - 1;
+  auto record = record_of<cupti::Overhead>(row);
   // The client owns this memory and has to free it.
   if (release.cuda >= 12040 && overhead_kind == kCommandBufferFull) record.overheadData = std::calloc(1, 12);
-  write(record.kind, &record, strides_[record.kind], buffer_of(here));
+  write(record, buffer_of(here));
 }
 
 }  // namespace collector::simulator

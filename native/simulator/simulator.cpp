@@ -61,7 +61,7 @@ Simulator::Simulator(const SimConfig& asked, Release played)
   attributes_[static_cast<size_t>(Attribute::kMemAllocationTypeHostPinned)] = played.cuda < 13000 ? 1 : 0;
   attributes_[static_cast<size_t>(Attribute::kPerThreadActivityBuffer)] = played.cuda >= 13000 ? 1 : 0;
   attributes_[0] = 3'200'000;
-  prepare_templates();
+  for (uint32_t kind = 0; kind <= kLastKind; ++kind) strides_[kind] = stride_of(kind, release.cuda);
   buffers.wake_worker = [](void* self) { static_cast<Simulator*>(self)->wake(); };
   buffers.wake_argument = this;
   worker_ = std::thread([this] { work(); });

@@ -61,6 +61,9 @@ struct ApiCall {
   uint32_t return_value = 0;
 };
 
+// Bytes that mean nothing in the version played.
+constexpr uint8_t kNoise = 0xA5;
+
 class Simulator {
  public:
   Simulator(const SimConfig& config, Release release);
@@ -168,11 +171,22 @@ class Simulator {
   void write_activity(SimActivity activity, RecordBuffer& buffer);
   bool precede(RecordBuffer& buffer);
   void spoil(SimActivity& activity);
+  // A record of the version played with these values, which a row of the record's table has under the same names.
+  template <typename Record, typename Values>
+  Record record_of(const Values& values) const {
+    Record record;
+    blank(release.cuda, kNoise, record);
+    fill(values, release.cuda, record);
+    return record;
+  }
+  template <typename Record>
+  void write(const Record& record, RecordBuffer& buffer) {
+    write(record.kind, &record, strides_[record.kind], buffer);
+  }
   void write(uint32_t kind, const void* record, size_t bytes, RecordBuffer& buffer);
   void complete_due(bool forced);
   void work();
   void wake();
-  void prepare_templates();
   int64_t& stream_tail(uint32_t context, uint32_t stream) { return tails_[{context, stream}]; }
   std::vector<RecordBuffer*> all_buffers();
 
@@ -217,13 +231,6 @@ class Simulator {
   std::atomic<int64_t> wrong_clock_records_{0};
   const int64_t boot_ns_;
 
-  cupti::Kernel kernel_;
-  cupti::Memcpy memcpy_;
-  cupti::MemcpyPtoP peer_memcpy_;
-  cupti::Memset memset_;
-  cupti::Synchronization synchronization_;
-  cupti::Overhead overhead_;
-  cupti::Memory memory_operation_;
   std::array<uint32_t, 64> strides_{};
 
   std::mutex log_mutex_;

@@ -19,6 +19,8 @@ class Chunks {
   static_assert(std::is_trivially_copyable_v<Row> && alignof(Row) <= alignof(std::max_align_t));
 
  public:
+  using RowType = Row;
+
   // Rows of a block.
   static constexpr size_t kRows = Blocks::kBlockBytes / sizeof(Row);
 

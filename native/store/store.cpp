@@ -3,48 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 namespace collector::store {
 namespace {
-
-// Less-than of each kind of row. Where rows have no order of their own they stay as they came.
-template <typename Row>
-bool on_a_stream_before(const Row& a, const Row& b) {
-  return std::tie(a.start_ns, a.end_ns, a.correlation_id, a.graph_node_id) <
-         std::tie(b.start_ns, b.end_ns, b.correlation_id, b.graph_node_id);
-}
-
-bool before(const KernelRow& a, const KernelRow& b) { return on_a_stream_before(a, b); }
-bool before(const MemcpyRow& a, const MemcpyRow& b) { return on_a_stream_before(a, b); }
-bool before(const MemsetRow& a, const MemsetRow& b) { return on_a_stream_before(a, b); }
-
-bool before(const ApiCallRow& a, const ApiCallRow& b) {
-  // Of two calls that start together the longer one encloses the other.
-  return std::tie(a.start_ns, b.end_ns, a.thread_id, a.correlation_id) <
-         std::tie(b.start_ns, a.end_ns, b.thread_id, b.correlation_id);
-}
-
-bool before(const ExternalCorrelationRow& a, const ExternalCorrelationRow& b) {
-  return std::tie(a.correlation_id, a.external_id) < std::tie(b.correlation_id, b.external_id);
-}
-
-bool before(const SynchronizationRow& a, const SynchronizationRow& b) {
-  return std::tie(a.context_id, a.stream_id, a.start_ns, a.end_ns, a.correlation_id) <
-         std::tie(b.context_id, b.stream_id, b.start_ns, b.end_ns, b.correlation_id);
-}
-
-bool before(const OverheadRow& a, const OverheadRow& b) {
-  return std::tie(a.device_id, a.context_id, a.stream_id, a.start_ns, a.end_ns, a.thread_id, a.correlation_id) <
-         std::tie(b.device_id, b.context_id, b.stream_id, b.start_ns, b.end_ns, b.thread_id, b.correlation_id);
-}
-
-bool before(const MemoryOperationRow& a, const MemoryOperationRow& b) {
-  return std::tie(a.start_ns, a.device_id, a.context_id, a.stream_id, a.correlation_id) <
-         std::tie(b.start_ns, b.device_id, b.context_id, b.stream_id, b.correlation_id);
-}
 
 template <typename Row>
 void sort_rows(Chunks<Row>& rows) {
@@ -79,26 +42,15 @@ Stream& Store::find_stream(StreamKey key) {
 }
 
 void Store::sort() {
-  for (auto& entry : streams_) {
-    sort_rows(entry.second.kernels);
-    sort_rows(entry.second.memcpys);
-    sort_rows(entry.second.memsets);
-  }
-  sort_rows(api_calls);
-  sort_rows(external_correlations);
-  sort_rows(synchronizations);
-  sort_rows(overheads);
-  sort_rows(memory_operations);
+  const auto sort_list = [](auto& list) { sort_rows(list); };
+  for (auto& entry : streams_) entry.second.rows.each(sort_list);
+  rows.each(sort_list);
 }
 
 void Store::clear() {
   streams_.clear();
   last_ = nullptr;
-  api_calls.clear();
-  external_correlations.clear();
-  synchronizations.clear();
-  overheads.clear();
-  memory_operations.clear();
+  rows.each([](auto& list) { list.clear(); });
   strings.clear();
 }
 

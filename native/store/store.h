@@ -5,9 +5,9 @@
 #include <map>
 #include <tuple>
 
+#include "kinds/generated/kinds.h"
 #include "store/blocks.h"
-#include "store/chunks.h"
-#include "store/rows.h"
+#include "store/lists.h"
 #include "store/string_table.h"
 
 namespace collector::store {
@@ -25,12 +25,10 @@ struct StreamKey {
 };
 
 struct Stream {
-  Stream(StreamKey stream_key, Blocks& blocks) : key(stream_key), kernels(blocks), memcpys(blocks), memsets(blocks) {}
+  Stream(StreamKey stream_key, Blocks& blocks) : key(stream_key), rows(blocks) {}
 
   StreamKey key;
-  Chunks<KernelRow> kernels;
-  Chunks<MemcpyRow> memcpys;
-  Chunks<MemsetRow> memsets;
+  Lists<StreamRows> rows;
 };
 
 // Not thread-safe: written by the decode thread, read after it has stopped.
@@ -42,9 +40,14 @@ class Store {
   // Keeps at most `stock_bytes` for the next session once it is cleared.
   explicit Store(size_t stock_bytes = Blocks::kStockBytes) : blocks_(stock_bytes) {}
 
-  Stream& stream(StreamKey key) {
-    if (last_ != nullptr && last_->key == key) return *last_;
-    return find_stream(key);
+  // A new row, whose values are not defined: of work on a stream, or of the session.
+  template <typename Row>
+  Row& append(StreamKey key) {
+    return stream(key).rows.template of<Row>().append();
+  }
+  template <typename Row>
+  Row& append() {
+    return rows.template of<Row>().append();
   }
 
   // Streams by (device, context, stream).
@@ -58,14 +61,14 @@ class Store {
   // Forgets everything, the streams as well: a program may make new ones for each step.
   void clear();
 
-  Chunks<ApiCallRow> api_calls{blocks_};
-  Chunks<ExternalCorrelationRow> external_correlations{blocks_};
-  Chunks<SynchronizationRow> synchronizations{blocks_};
-  Chunks<OverheadRow> overheads{blocks_};
-  Chunks<MemoryOperationRow> memory_operations{blocks_};
+  Lists<SessionRows> rows{blocks_};  // those that are on no stream
   StringTable strings;
 
  private:
+  Stream& stream(StreamKey key) {
+    if (last_ != nullptr && last_->key == key) return *last_;
+    return find_stream(key);
+  }
   Stream& find_stream(StreamKey key);
 
   std::map<StreamKey, Stream> streams_;

@@ -1,4 +1,4 @@
-"""`native/cupti/abi.h`, held field by field against NVIDIA's own headers of every version at which a record grew.
+"""Our records and enumerations, held field by field against NVIDIA's headers of every version at which a record grew.
 
 Our names are CUPTI's own, so the assertions are derived from our header and compiled with theirs. Which struct a
 record kind has in a version is taken from their comment on the kind.
@@ -27,30 +27,24 @@ ENUM_PREFIXES = {
     "ExternalCorrelationKind": "CUPTI_EXTERNAL_CORRELATION_KIND_",
     "CallbackDomain": "CUPTI_CB_DOMAIN_",
 }
-STRUCT_KINDS = {
-    "Memcpy": "kMemcpy",
-    "MemcpyPtoP": "kMemcpy2",
-    "Memset": "kMemset",
-    "Kernel": "kConcurrentKernel",
-    "Api": "kRuntime",
-    "Overhead": "kOverhead",
-    "Synchronization": "kSynchronization",
-    "ExternalCorrelation": "kExternalCorrelation",
-    "Memory": "kMemory2",
-}
-# Where CUPTI nests structs and unions and we lay the words out flat.
-RENAMED_FIELDS = {
-    "Overhead.objectDeviceOrProcess": ["objectId.dcs.deviceId", "objectId.pt.processId"],
-    "Overhead.objectContextOrThread": ["objectId.dcs.contextId", "objectId.pt.threadId"],
-    "Overhead.objectStream": ["objectId.dcs.streamId"],
-    "Memory.poolType": ["memoryPoolConfig.memoryPoolType"],
-    "Memory.poolAddress": ["memoryPoolConfig.address"],
-    "Memory.poolReleaseThreshold": ["memoryPoolConfig.releaseThreshold"],
-    "Memory.poolSizeOrProcess": ["memoryPoolConfig.pool.size", "memoryPoolConfig.pool.processId"],
-    "Memory.poolUtilizedSize": ["memoryPoolConfig.utilizedSize"],
-}
-VERSIONS = ["12.0", "12.3", "12.4", "12.6", "12.8", "12.9", "13.0", "13.1", "13.3", "13.4", "13.5"]
+VERSIONS = [
+    "12.0",
+    "12.2",
+    "12.3",
+    "12.4",
+    "12.5",
+    "12.6",
+    "12.8",
+    "12.9",
+    "13.0",
+    "13.1",
+    "13.2",
+    "13.3",
+    "13.4",
+    "13.5",
+]
 NEWEST = VERSIONS[-1]
+HEADERS = ["native/cupti/abi.h", "native/kinds/generated/kinds.h"]
 
 
 class Field(NamedTuple):
@@ -65,8 +59,10 @@ class Header(NamedTuple):
     fields: list[Field]
     layouts: list[tuple[str, int, int]]
     """Kind, since CUDA version, bytes."""
-    optional: list[tuple[str, int, str, str, int]]
-    """Kind, since CUDA version, struct, field, bytes."""
+    kinds: dict[str, list[str]]
+    """Struct -> the kinds that it lays out, as CUPTI names them."""
+    theirs: dict[str, list[str]]
+    """Struct.field -> what CUPTI calls it, where it nests structs and unions and we lay the words out flat."""
 
 
 def version_number(cuda: str) -> int:
@@ -74,7 +70,7 @@ def version_number(cuda: str) -> int:
     return int(major) * 1000 + int(minor) * 10
 
 
-def parse(text: str) -> Header:
+def parse(text: str, described: ModuleType) -> Header:
     enums = {
         name: {entry: int(value) for entry, value in re.findall(r"(k\w+) = (\d+)", body)}
         for name, body in re.findall(r"enum class (\w+) : \w+ \{(.*?)\};", text, re.DOTALL)
@@ -87,12 +83,17 @@ def parse(text: str) -> Header:
             if not match[1].startswith("reserved"):
                 fields.append(Field(struct, match[1], version_number(match[3] or "12.0")))
     layouts = re.findall(r"\{ActivityKind::(k\w+), (\d+), (\d+)\}", text)
-    optional = re.findall(r"\{ActivityKind::(k\w+), (\d+), offsetof\((\w+), (\w+)\), (\d+)\}", text)
+    structs = described.read().structs
+    theirs: dict[str, list[str]] = {}
+    for struct, (_, records) in structs.items():
+        for field in records[0].fields:
+            theirs.setdefault(f"{struct}.{records[0].member(field)}", []).append(field.name)
     return Header(
         enums,
         fields,
         [(kind, int(since), int(num_bytes)) for kind, since, num_bytes in layouts],
-        [(kind, int(since), struct, field, int(num_bytes)) for kind, since, struct, field, num_bytes in optional],
+        {struct: [record.kind for record in records] for struct, (_, records) in structs.items()},
+        theirs,
     )
 
 
@@ -142,9 +143,9 @@ def assertions(header: Header, cuda: str, wheels: ModuleType) -> list[str]:
             theirs = structs[cupti_constant("ActivityKind", kind)]
             lines.append(f'static_assert(sizeof({theirs}) == {num_bytes}, "kLayouts: {kind}");')
     for struct, field, since in header.fields:
-        theirs = structs[cupti_constant("ActivityKind", STRUCT_KINDS[struct])]
+        theirs = structs[f"CUPTI_ACTIVITY_KIND_{header.kinds[struct][0]}"]
         ours = f"ours::{struct}"
-        for name in RENAMED_FIELDS.get(f"{struct}.{field}", [field]):
+        for name in header.theirs.get(f"{struct}.{field}", [field]):
             if version < since:
                 lines += [
                     f"template <typename T, typename = void> struct Has{struct}{field} : std::false_type {{}};",
@@ -177,40 +178,51 @@ def compile_lines(lines: list[str], folder: Path, native: Path, includes: list[P
 
 
 @pytest.fixture(scope="module")
-def header(root: Path) -> Header:
-    return parse((root / "native/cupti/abi.h").read_text())
+def described(load_script) -> ModuleType:
+    """The reader of the description that the structs are generated from."""
+    pytest.importorskip("tomllib", reason="the description of kinds is read with Python 3.11")
+    return load_script("generate_kinds")
 
 
-def test_header_is_understood_whole(header: Header, root: Path) -> None:
-    text = (root / "native/cupti/abi.h").read_text()
+@pytest.fixture(scope="module")
+def text(root: Path) -> str:
+    return "".join((root / header).read_text() for header in HEADERS)
+
+
+@pytest.fixture(scope="module")
+def header(text: str, described: ModuleType) -> Header:
+    return parse(text, described)
+
+
+def test_header_is_understood_whole(header: Header, text: str) -> None:
     assert set(header.enums) == set(re.findall(r"enum class (\w+)", text)) == set(ENUM_PREFIXES)
-    assert {field.struct for field in header.fields} == set(STRUCT_KINDS)
+    assert {field.struct for field in header.fields} == set(header.kinds)
     assert sum(map(len, header.enums.values())) == len(re.findall(r"^  k\w+ = \d+,$", text, re.MULTILINE))
-    assert len(header.layouts) + len(header.optional) == len(re.findall(r"^    \{ActivityKind::", text, re.MULTILINE))
+    assert len(header.layouts) == len(re.findall(r"^    \{ActivityKind::", text, re.MULTILINE))
 
 
 def test_versions_cover_every_row_and_every_wheel(header: Header, load_script) -> None:
     """Each version at which a record grew or a field appeared is compiled, and the version before it."""
     numbers = [version_number(cuda) for cuda in VERSIONS]
-    assert {since for _, since, _ in header.layouts} | {since for _, since, *_ in header.optional} <= set(numbers)
+    assert {since for _, since, _ in header.layouts} | {field.since for field in header.fields} <= set(numbers)
     assert list(load_script("cuda_wheels").RELEASES) == VERSIONS
 
 
-def test_optional_fields_are_those_marked_since(header: Header) -> None:
-    later = [field for field in header.fields if field.since > 12000]
-    marked = {(STRUCT_KINDS[field.struct], field.since, field.struct, field.name) for field in later}
-    assert {row[:4] for row in header.optional} == marked
-    assert len(header.optional) == len(marked)
+def test_fields_are_marked_since_as_they_are_described(header: Header, described: ModuleType) -> None:
+    """Which of them the decoder asks for in which version is held by test_kinds."""
+    marked = {(field.struct, field.name): field.since for field in header.fields}
+    assert marked == {
+        (struct, member.member): version_number(member.since)
+        for struct, (_, records) in described.read().structs.items()
+        for member in [described.Field(0, "u32", "kind"), *records[0].members.values()]
+    }
+    assert len(set(marked.values())) > 5
 
 
 @pytest.mark.parametrize("cuda", [*(pytest.param(cuda, marks=pytest.mark.slow) for cuda in VERSIONS[:-1]), NEWEST])
 def test_header_matches_nvidias(cuda: str, header: Header, root: Path, tmp_path: Path, cuda_wheels: ModuleType) -> None:
     includes = cuda_wheels.include_folders(cuda)
     lines = assertions(header, cuda, cuda_wheels)
-    lines += [
-        f"static_assert(sizeof(ours::{struct}::{field}) == {num_bytes});"
-        for _, _, struct, field, num_bytes in header.optional
-    ]
     done = compile_lines(lines, tmp_path, root / "native", includes)
     assert done.returncode == 0, done.stderr
 
@@ -231,14 +243,22 @@ def test_header_matches_nvidias(cuda: str, header: Header, root: Path, tmp_path:
     ],
 )
 def test_a_wrong_header_is_caught(
-    right: str, wrong: str, complaint: str, root: Path, tmp_path: Path, cuda_wheels: ModuleType
+    right: str,
+    wrong: str,
+    complaint: str,
+    root: Path,
+    text: str,
+    described: ModuleType,
+    tmp_path: Path,
+    cuda_wheels: ModuleType,
 ) -> None:
-    text = (root / "native/cupti/abi.h").read_text()
     assert right in text
-    changed = tmp_path / "cupti/abi.h"
-    changed.parent.mkdir()
-    changed.write_text(text.replace(right, wrong))
+    for name in (*HEADERS, "native/kinds/tables.h"):
+        changed = tmp_path / name
+        changed.parent.mkdir(parents=True, exist_ok=True)
+        changed.write_text((root / name).read_text().replace(right, wrong))
     includes = cuda_wheels.include_folders(NEWEST)
-    done = compile_lines(assertions(parse(changed.read_text()), NEWEST, cuda_wheels), tmp_path, tmp_path, includes)
+    header = parse(text.replace(right, wrong), described)
+    done = compile_lines(assertions(header, NEWEST, cuda_wheels), tmp_path, tmp_path / "native", includes)
     assert done.returncode != 0
     assert complaint in done.stderr

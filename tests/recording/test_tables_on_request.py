@@ -1,5 +1,6 @@
 """Tables that a capture or a file may lack: the memory operations, which came later and are recorded on request."""
 
+import json
 import zipfile
 
 import numpy as np
@@ -9,20 +10,23 @@ import collector
 from collector.errors import InvalidFileError
 from collector.options import KINDS, KINDS_ON_REQUEST, TraceOptions
 from collector.recording.recording import Recording
-from collector.recording.schema import SCHEMA, TABLES_ON_REQUEST
+from collector.recording.schema import LATER_TABLES, SCHEMA
 
 
 def without(source, target, *tables):
     """A recording's file as one that knew nothing of ``tables`` would have written it."""
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         for name in old.namelist():
+            content = old.read(name)
+            if name == "meta.json":
+                content = json.dumps({key: value for key, value in json.loads(content).items() if key != "tables"})
             if name.partition("/")[0] not in tables:
-                new.writestr(name, old.read(name))
+                new.writestr(name, content)
 
 
 def test_a_file_from_before_memory_was_recorded_is_read_whole(build, tmp_path):
     build.launch(1, 1000).kernel("sgemm", 5000, correlation_id=1).recording().save(tmp_path / "new.gpurec")
-    without(tmp_path / "new.gpurec", tmp_path / "old.gpurec", *TABLES_ON_REQUEST)
+    without(tmp_path / "new.gpurec", tmp_path / "old.gpurec", *LATER_TABLES)
     old, new = (Recording.load(tmp_path / f"{name}.gpurec") for name in ("old", "new"))
     assert old.kernels.names() == ["sgemm"]
     assert len(old.memory_operations) == 0

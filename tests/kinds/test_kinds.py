@@ -1,0 +1,138 @@
+"""The description of record kinds in `native/kinds/`: what is generated from it is current, and is what records are
+read by, in every version of CUPTI."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from collector import _native
+from collector.recording.schema import RECORDS, SCHEMA
+
+if sys.version_info < (3, 11):
+    pytest.skip("the description of kinds is read with tomllib", allow_module_level=True)
+
+CUDA_VERSIONS = [12000, 12020, 12030, 12040, 12050, 12060, 12080, 12090, 13000, 13010, 13020, 13030, 13040, 13050]
+GARBAGE = 0xA5
+CODES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i", "i64": "q", "text": "Q", "pointer": "Q"}
+BITS = {"u1": 8, "u2": 16, "u4": 32, "u8": 64, "i1": 8, "i4": 32, "i8": 64}
+NAME = b"named_text"
+
+
+@pytest.fixture(scope="module")
+def described(load_script) -> ModuleType:
+    return load_script("generate_kinds")
+
+
+@pytest.fixture(scope="module")
+def kinds(described) -> Any:
+    return described.read()
+
+
+def test_outputs_are_current(described, kinds, root) -> None:
+    for name, make in described.OUTPUTS.items():
+        assert (root / name).read_text() == make(kinds), f"{name} is not what `make kinds` writes"
+
+
+def heap_text(text: bytes) -> int:
+    """Text in memory that whoever reads it frees."""
+    libc = ctypes.CDLL(None)
+    libc.strdup.restype = ctypes.c_void_p
+    return libc.strdup(text)
+
+
+def record_bytes(described: ModuleType, record: Any, cuda: int, numbers: dict[str, int], address: int) -> bytes:
+    """A record whose every field has a value of its own, and garbage where the version has no field."""
+    size = [num_bytes for version, num_bytes in record.sizes.items() if described.cuda_number(version) <= cuda][-1]
+    data = bytearray([GARBAGE]) * size
+    struct.pack_into("<I", data, 0, record.number)
+    for field in record.members.values():
+        if described.cuda_number(field.since) > cuda:
+            continue
+        value = numbers[record.member(field)]
+        if field.type == "text":
+            value = address
+            if field.freed_since and described.cuda_number(field.freed_since) <= cuda:
+                value = heap_text(NAME)
+        if field.type == "pointer":
+            value = 0
+        struct.pack_into("<" + CODES[field.type], data, field.at, value)
+    return bytes(data)
+
+
+def expected_row(described: ModuleType, kinds: Any, table: Any, record: Any, cuda: int, numbers: dict) -> dict:
+    """What a row must hold, by the description alone; names as text."""
+    row: dict[str, Any] = {}
+    for name, column in sorted(table.columns.items(), key=lambda item: bool(item[1].when)):
+        field = record.field_of(name)
+        is_there = field is not None and described.cuda_number(field.since) <= cuda
+        if column.when:
+            ((other, entries),) = column.when.items()
+            values = kinds.enums[table.columns[other].enum]["values"]
+            is_there = is_there and row[other] in [values[entry] for entry in entries]
+        if name in record.constants:
+            row[name] = record.constants[name]
+        elif field is not None and field.type == "text":
+            row[name] = NAME.decode() if is_there else ""
+        elif not is_there:
+            row[name] = 0
+        else:
+            value = numbers[record.member(field)]
+            value = {"flag": value & 1, "truth": int(value != 0)}.get(field.conversion, value)
+            row[name] = min(value, 2 ** (BITS[column.type] - column.type.startswith("i")) - 1)
+    return row
+
+
+@pytest.mark.parametrize("cuda", CUDA_VERSIONS)
+@pytest.mark.parametrize("name", [record.name for record in RECORDS])
+def test_each_field_reaches_its_column_where_the_version_has_it(described, kinds, name, cuda) -> None:
+    text = ctypes.create_string_buffer(NAME)
+    ((table, record),) = [(t, r) for t in kinds.tables for r in t.records if r.name == name]
+    conditional = {other: column.when[other] for column in table.columns.values() for other in column.when or ()}
+    choices = [{}]
+    for other in conditional:  # every entry of the enumeration that columns depend on
+        entries = kinds.enums[table.columns[other].enum]["values"].values()
+        choices = [{**choice, record.member(record.field_of(other)): e} for choice in choices for e in entries]
+    for choice in choices:
+        members = [record.member(field) for field in record.members.values()]
+        numbers = {member: 3 + 2 * index for index, member in enumerate(members)} | choice
+        data = record_bytes(described, record, cuda, numbers, ctypes.addressof(text))
+        decoded = _native.decode_buffer(data, cuda)
+        assert decoded["counters"] == {"records_decoded": 1, "records_unknown_kind": 0, "bytes_unparsed": 0}
+        found = {column: int(values[0]) for column, values in decoded["tables"][table.name].items()}
+        if "name_id" in found:
+            found["name_id"] = decoded["strings"][found["name_id"]]
+        expected = expected_row(described, kinds, table, record, cuda, numbers)
+        if any(column.looked_up for column in table.columns.values()):
+            found["name_id"] = expected["name_id"]
+        assert found == expected
+
+
+def test_the_schema_has_every_table_and_column(kinds) -> None:
+    assert {table.name: {c.name: c.type for c in table.columns.values()} for table in kinds.tables} == SCHEMA
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "complaint"),
+    [
+        ("at = 8, type", "at = 6, type", "cannot lie at 6"),
+        ('column = "external_id"', 'column = "outer_id"', "fills no column of external_correlations"),
+        ('"12.0" = 24', '"12.0" = 16', "shorter than its fields"),
+        ("field = 42", "field = 41", "two columns have one field number"),
+        ("number = 5", "number = 6", "two tables have one number"),
+    ],
+)
+def test_a_description_that_contradicts_itself_is_refused(described, root, tmp_path, right, wrong, complaint) -> None:
+    for path in (root / "native/kinds").glob("*.toml"):
+        text = path.read_text()
+        if path.stem == "external_correlations":
+            assert right in text
+            text = text.replace(right, wrong)
+        (tmp_path / path.name).write_text(text)
+    with pytest.raises(ValueError, match=complaint):
+        described.read(tmp_path)
