@@ -39,6 +39,8 @@ ROW_TYPES = {
     "i4": "int32_t",
     "i8": "int64_t",
 }
+_SHARED = ("type", "field", "enum", "doc")
+"""What is true of a column in every table."""
 PLACE = ("device_id", "context_id", "stream_id")
 """The columns that rows of one stream share."""
 
@@ -66,8 +68,8 @@ class Column:
     name: str
     type: str
     doc: str
-    field: int
-    """Its number in the message Activity, the same in every table."""
+    field: int = 0
+    """Its number in the message Activity, the same in every table; 0: no activity has it."""
     enum: str = ""
     when: dict[str, list[str]] | None = None
     """Column -> the entries of its enumeration for which this column is not 0."""
@@ -92,7 +94,9 @@ class Field:
     since: str = FIRST_CUDA
     columns: tuple[str, ...] = ()
     conversion: str = ""
-    """flag: the lowest bit; truth: 1 unless 0; "": the value, or the nearest that the column can hold."""
+    """flag: the lowest bit; truth: 1 unless 0; signed: of a number that CUPTI calls unsigned; "": the value.
+
+    A value that the column cannot hold becomes the nearest one that it can."""
     python: str | None = None
     """The attribute of cupti-python's record; "": not to be read there."""
     freed_since: str = ""
@@ -162,6 +166,8 @@ class Table:
     records: tuple[Record, ...]
     per_stream: bool
     added: bool
+    is_activity: bool
+    """Its rows are activities, with a message Activity each in StepStats."""
 
     @property
     def row_type(self) -> str:
@@ -219,14 +225,15 @@ def read_record(entry: dict[str, Any], others: list[Record]) -> Record:
     return Record(fields=found, **{**defaults, **entry})
 
 
-def read_table(path: Path, shared: dict[str, Any]) -> Table:
-    """One file."""
+def read_table(path: Path, shared: dict[str, Any], enums: dict[str, dict[str, Any]]) -> Table:
+    """One file; its enumerations join ``enums``."""
     entry = tomllib.loads(path.read_text())
+    enums.update(entry.pop("enums", {}))
     columns = {name: Column(name, **{**shared.get(name, {}), **own}) for name, own in entry.pop("columns").items()}
     records: list[Record] = []
     for record in entry.pop("records", []):
         records.append(read_record(record, records))
-    defaults = {"per_stream": False, "added": False}
+    defaults = {"per_stream": False, "added": False, "is_activity": True}
     return Table(
         name=entry.pop("table"),
         order=tuple(entry.pop("order")),
@@ -244,6 +251,8 @@ def check(kinds: Kinds) -> None:
             fact = (column.type, column.field, column.enum, column.doc)
             if facts.setdefault(column.name, fact) != fact:
                 raise ValueError(f"{column.name} is defined twice: define it in columns.toml")
+            if table.is_activity and not column.field:
+                raise ValueError(f"{column.name} has no field number")
         for record in table.records:
             end = 4
             for at, field in sorted(record.members.items()):
@@ -255,7 +264,7 @@ def check(kinds: Kinds) -> None:
             for field in record.fields:
                 if unknown := set(field.columns) - set(table.columns):
                     raise ValueError(f"{record.kind}.{field.name} fills no column of {table.name}: {unknown}")
-    numbers = [number for _, number, *_ in facts.values()]
+    numbers = [number for _, number, *_ in facts.values() if number]
     if len(set(numbers)) != len(numbers):
         raise ValueError("two columns have one field number")
     if len({table.number for table in kinds.tables}) != len(kinds.tables):
@@ -267,7 +276,11 @@ def read(folder: Path = SOURCE) -> Kinds:
     shared = tomllib.loads((folder / "columns.toml").read_text())
     enums = tomllib.loads((folder / "enums.toml").read_text())
     paths = [path for path in sorted(folder.glob("*.toml")) if path.stem not in ("columns", "enums")]
-    kinds = Kinds(sorted((read_table(path, shared) for path in paths), key=lambda table: table.number), enums)
+    for path in paths:  # what one table defines another may have too
+        own = tomllib.loads(path.read_text())["columns"]
+        facts = {name: {key: fact for key, fact in column.items() if key in _SHARED} for name, column in own.items()}
+        shared = {**{name: column for name, column in facts.items() if column}, **shared}
+    kinds = Kinds(sorted((read_table(path, shared, enums) for path in paths), key=lambda table: table.number), enums)
     check(kinds)
     return kinds
 
@@ -321,6 +334,8 @@ def value_of(table: Table, record: Record, column: Column) -> str:
         value = f"static_cast<{target}>({source} & 1)"
     elif field.conversion == "truth":
         value = f"static_cast<{target}>({source} != 0)"
+    elif field.conversion == "signed":
+        value = f"store::saturated<{target}>(static_cast<int{8 * FIELD_BYTES[field.type]}_t>({source}))"
     elif FIELD_BYTES[field.type] > column.num_bytes:
         value = f"store::saturated<{target}>({source})"
     elif C_TYPES[field.type] != target:
@@ -481,7 +496,21 @@ def cpp(kinds: Kinds) -> str:
     for record in sorted(kinds.records, key=lambda record: record.enabled_at):
         kind, once = f"ActivityKind::k{pascal(record.kind)}", "true" if record.made_once else "false"
         lines.append(f'    {{"{record.option}", "{record.name}", {kind}, {once}}},')
-    lines += ["};", "", "}  // namespace collector::cupti", "", "namespace collector::store {", ""]
+    lines += [
+        "};",
+        "",
+        "constexpr bool is_made_once(ActivityKind kind) {",
+        "  for (const KindOption& option : kKindOptions) {",
+        "    if (option.kind == kind) return option.is_made_once;",
+        "  }",
+        "  return false;",
+        "}",
+        "",
+        "}  // namespace collector::cupti",
+        "",
+        "namespace collector::store {",
+        "",
+    ]
     for table in kinds.tables:
         lines += [*table_lines(table), ""]
     for name, tables in (
@@ -621,6 +650,8 @@ def schema(kinds: Kinds) -> str:
         '    """It is written when the thing is made, and for a client that asks for all there are."""',
         "    attributes: Mapping[str, str]",
         '    """Column -> attribute of the record that cupti-python makes of it."""',
+        "    later: tuple[str, ...]",
+        '    """Columns whose attribute an older cupti-python lacks."""',
         "    constants: Mapping[str, int]",
         '    """Column -> its value in every row."""',
         "    flags: tuple[str, ...]",
@@ -635,6 +666,7 @@ def schema(kinds: Kinds) -> str:
         for record in table.records:
             found = {c: f for c in table.columns if (f := record.field_of(c)) is not None and f.attribute}
             flags, truths = (python_tuple(c for c in found if found[c].conversion == way) for way in ("flag", "truth"))
+            later = python_tuple(c for c in found if found[c].since != FIRST_CUDA)
             lines += [
                 "    Record(",
                 f'        {record.number}, "{record.name}", "{record.struct}", "{record.option}", "{table.name}", '
@@ -642,7 +674,7 @@ def schema(kinds: Kinds) -> str:
                 "        {",
                 *(f'            "{column}": "{field.attribute}",' for column, field in found.items()),
                 "        },",
-                f"        {python_dict(record.constants)}, {flags}, {truths},",
+                f"        {later}, {python_dict(record.constants)}, {flags}, {truths},",
                 "    ),",
             ]
     lines += [
@@ -663,6 +695,11 @@ def schema(kinds: Kinds) -> str:
             lines.append(f'        "{column}": ("{other}", {numbers}),')
         lines.append("    },")
     lines += ["}", '"""Table -> column -> another column, and its values for which the column is not 0."""', "", ""]
+    activities = [table for table in kinds.tables if table.is_activity]
+    lines += ["ACTIVITY_KINDS = {", *(f'    "{table.name}": {table.number},' for table in activities), "}"]
+    lines += ['"""Table -> the number of its rows\' kind in the message Activity."""', "", "ACTIVITY_FIELDS = {"]
+    lines += [f'    "{column.name}": {column.field},' for column in activity_columns(kinds)]
+    lines += ["}", '"""Column -> its number in the message Activity."""', "", ""]
     lines += ["class TablesOfRecording:", '    """The tables that a recording has as attributes."""', ""]
     lines += [f"    {table.name}: Table" for table in kinds.tables]
     lines += ["", "", "@dataclass(frozen=True)", "class Tables:"]
@@ -732,10 +769,62 @@ def columns_page(kinds: Kinds) -> str:
     return "\n".join(lines)
 
 
+# -- The message ----------------------------------------------------------------------------------------------------
+
+
+def activity_columns(kinds: Kinds) -> list[Column]:
+    """Every column of an activity once, by number."""
+    found = {column.name: column for table in kinds.tables if table.is_activity for column in table.columns.values()}
+    return sorted(found.values(), key=lambda column: column.field)
+
+
+def activity_proto(kinds: Kinds) -> str:
+    """`protos/activity.proto`."""
+    types = {
+        "u1": "uint32",
+        "u2": "uint32",
+        "u4": "uint32",
+        "u8": "uint64",
+        "i1": "sint32",
+        "i4": "int32",
+        "i8": "int64",
+    }
+    lines = [
+        f"// {NOTICE}",
+        "//",
+        "// One activity with every column that a recording has of it, as it was recorded. A column has the same name,",
+        "// number and meaning in every table that has it. `kind` says which table the activity is of, and so which",
+        "// columns it has: a column of that table that is not on the wire is 0, as it is in the table. The numbers",
+        "// below 16 take one byte on the wire: they are those of kernels.",
+        "//",
+        "// In a NodeExecStats the columns that the node itself carries exactly are left out: `start_ns` and `end_ns`",
+        "// (all_start_nanos less Provenance.clock_offset_nanos, and all_end_rel_nanos more), `correlation_id`, and of",
+        "// annotations and API calls `thread_id`.",
+        'syntax = "proto3";',
+        "package collector;",
+        "",
+        "message Activity {",
+        "  enum Kind {",
+        "    UNKNOWN = 0;",
+        *(
+            f"    {table.name.removesuffix('s').upper()} = {table.number};"
+            for table in kinds.tables
+            if table.is_activity
+        ),
+        "  }",
+        "  Kind kind = 1;",
+        "",
+    ]
+    for column in activity_columns(kinds):
+        lines.append(f"  {types[column.type]} {column.name} = {column.field}; // {column.doc}")
+    return "\n".join([*lines, "}", ""])
+
+
 OUTPUTS = {
     "native/kinds/generated/kinds.h": cpp,
     "collector/recording/schema.py": schema,
     "docs/columns.md": columns_page,
+    "protos/activity.proto": activity_proto,
 }
 """File -> the function that makes its text."""
 

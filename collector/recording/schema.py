@@ -191,6 +191,8 @@ class Record(NamedTuple):
     """It is written when the thing is made, and for a client that asks for all there are."""
     attributes: Mapping[str, str]
     """Column -> attribute of the record that cupti-python makes of it."""
+    later: tuple[str, ...]
+    """Columns whose attribute an older cupti-python lacks."""
     constants: Mapping[str, int]
     """Column -> its value in every row."""
     flags: tuple[str, ...]
@@ -227,7 +229,7 @@ RECORDS = (
             "graph_id": "graph_id",
             "graph_node_id": "graph_node_id",
         },
-        {}, (), (),
+        (), {}, (), (),
     ),
     Record(
         1, "memcpy", "Memcpy", "memcpys", "memcpys", False,
@@ -250,7 +252,7 @@ RECORDS = (
             "graph_id": "graph_id",
             "graph_node_id": "graph_node_id",
         },
-        {}, ("is_async",), (),
+        (), {}, ("is_async",), (),
     ),
     Record(
         22, "memcpy_peer", "MemcpyPtoP", "memcpys", "memcpys", False,
@@ -273,7 +275,7 @@ RECORDS = (
             "graph_id": "graph_id",
             "graph_node_id": "graph_node_id",
         },
-        {}, ("is_async",), (),
+        (), {}, ("is_async",), (),
     ),
     Record(
         2, "memset", "Memset", "memsets", "memsets", False,
@@ -291,7 +293,7 @@ RECORDS = (
             "graph_id": "graph_id",
             "graph_node_id": "graph_node_id",
         },
-        {}, ("is_async",), (),
+        (), {}, ("is_async",), (),
     ),
     Record(
         5, "runtime_api", "Api", "runtime_api", "api_calls", False,
@@ -304,7 +306,7 @@ RECORDS = (
             "correlation_id": "correlation_id",
             "return_value": "return_value",
         },
-        {"domain": 2}, (), (),
+        (), {"domain": 2}, (), (),
     ),
     Record(
         4, "driver_api", "Api", "driver_api", "api_calls", False,
@@ -317,7 +319,7 @@ RECORDS = (
             "correlation_id": "correlation_id",
             "return_value": "return_value",
         },
-        {"domain": 1}, (), (),
+        (), {"domain": 1}, (), (),
     ),
     Record(
         39, "external_correlation", "ExternalCorrelation", "external_correlations", "external_correlations", False,
@@ -326,7 +328,7 @@ RECORDS = (
             "external_id": "external_id",
             "external_kind": "external_kind",
         },
-        {}, (), (),
+        (), {}, (), (),
     ),
     Record(
         38, "synchronization", "Synchronization", "synchronizations", "synchronizations", False,
@@ -340,7 +342,7 @@ RECORDS = (
             "event_id": "cuda_event_id",
             "return_value": "return_value",
         },
-        {}, (), (),
+        ("return_value",), {}, (), (),
     ),
     Record(
         17, "overhead", "Overhead", "overheads", "overheads", False,
@@ -356,7 +358,7 @@ RECORDS = (
             "stream_id": "object_id.dcs.stream_id",
             "correlation_id": "correlation_id",
         },
-        {}, (), (),
+        ("correlation_id",), {}, (), (),
     ),
     Record(
         49, "memory_operation", "Memory", "memory_operations", "memory_operations", False,
@@ -376,7 +378,7 @@ RECORDS = (
             "pool_bytes": "memory_pool_config.pool.size_",
             "pool_used_bytes": "memory_pool_config.utilized_size",
         },
-        {}, (), ("is_async",),
+        (), {}, (), ("is_async",),
     ),
 )
 """Every activity kind that is read."""
@@ -397,6 +399,77 @@ CONDITIONS: dict[str, dict[str, tuple[str, tuple[int, ...]]]] = {
     },
 }
 """Table -> column -> another column, and its values for which the column is not 0."""
+
+
+ACTIVITY_KINDS = {
+    "kernels": 1,
+    "memcpys": 2,
+    "memsets": 3,
+    "api_calls": 4,
+    "external_correlations": 5,
+    "synchronizations": 6,
+    "overheads": 7,
+    "memory_operations": 8,
+    "annotations": 9,
+}
+"""Table -> the number of its rows' kind in the message Activity."""
+
+ACTIVITY_FIELDS = {
+    "device_id": 2,
+    "context_id": 3,
+    "stream_id": 4,
+    "name_id": 5,
+    "grid_x": 6,
+    "grid_y": 7,
+    "grid_z": 8,
+    "block_x": 9,
+    "block_y": 10,
+    "block_z": 11,
+    "registers_per_thread": 12,
+    "dynamic_shared_bytes": 13,
+    "static_shared_bytes": 14,
+    "num_bytes": 15,
+    "start_ns": 16,
+    "end_ns": 17,
+    "correlation_id": 18,
+    "thread_id": 19,
+    "cluster_x": 20,
+    "cluster_y": 21,
+    "cluster_z": 22,
+    "local_bytes_per_thread": 23,
+    "launch_type": 24,
+    "graph_id": 25,
+    "graph_node_id": 26,
+    "copy_kind": 27,
+    "src_kind": 28,
+    "dst_kind": 29,
+    "is_async": 30,
+    "src_device_id": 31,
+    "src_context_id": 32,
+    "dst_device_id": 33,
+    "dst_context_id": 34,
+    "value": 35,
+    "memory_kind": 36,
+    "domain": 37,
+    "callback_id": 38,
+    "process_id": 39,
+    "return_value": 40,
+    "external_id": 41,
+    "external_kind": 42,
+    "depth": 43,
+    "details_id": 44,
+    "sync_type": 45,
+    "event_id": 46,
+    "overhead_kind": 47,
+    "object_kind": 48,
+    "operation": 49,
+    "address": 50,
+    "pool_type": 51,
+    "pool_address": 52,
+    "pool_bytes": 53,
+    "pool_used_bytes": 54,
+}
+"""Column -> its number in the message Activity."""
 
 
 class TablesOfRecording:

@@ -31,6 +31,7 @@ from collector.recording.schema import SCHEMA
 from collector.runtime.garbage import no_garbage_collection
 from collector.sources.cupti_python_records import (
     KINDS_OF_OPTION,
+    MADE_ONCE,
     Rows,
     Strings,
     leave_out_calls_of,
@@ -110,7 +111,7 @@ class CuptiPythonSource:
             undo.callback(self._disable_kinds)
             for kind in (kind for option in options.kinds for kind in KINDS_OF_OPTION[option]):
                 with _explained("cuptiActivityEnable"):
-                    cupti.activity_enable(kind)
+                    (cupti.activity_enable_and_dump if kind in MADE_ONCE else cupti.activity_enable)(kind)
                 self._kinds.append(kind)
             self._undo = undo.pop_all()
 

@@ -29,8 +29,11 @@ KINDS_OF_OPTION = {
 }
 """`collector.options.KINDS` and ``KINDS_ON_REQUEST`` -> the activity kinds to enable."""
 
+_RECORD_OF_KIND = {record.kind: record for record in RECORDS}
 FIELDS = {record.kind: record.attributes for record in RECORDS}
 """Activity kind -> our column -> the record's attribute that fills it."""
+MADE_ONCE = frozenset(record.kind for record in RECORDS if record.made_once)
+"""Activity kinds whose records CUPTI writes when the thing is made, and for a client that asks for all there are."""
 
 
 class Rows:
@@ -55,7 +58,7 @@ class Rows:
             # One class serves one kind, but for API calls, whose two kinds have the same fields.
             reader = self._readers.get(type(record))
             if reader is None:
-                reader = self._readers[type(record)] = _reader_of(record, kind)
+                reader = self._readers[type(record)] = _reader_of(record, _RECORD_OF_KIND[kind])
             rows.append(reader(record))
 
     def counts(self) -> dict[str, int]:
@@ -106,13 +109,12 @@ class Rows:
         return columns
 
 
-def _reader_of(record: Any, kind: int) -> Callable[[Any], tuple[Any, ...]]:
+def _reader_of(example: Any, record: Record) -> Callable[[Any], tuple[Any, ...]]:
     """What reads the fields out of such records: 0 where the installed package is older than a field."""
-    names = list(FIELDS[kind].values())
-    there = [hasattr(record, name.partition(".")[0]) for name in names]
-    if all(there):
-        return attrgetter(*names)
-    readers = [attrgetter(name) if is_there else (lambda _: 0) for name, is_there in zip(names, there, strict=True)]
+    missing = {column for column in record.later if not hasattr(example, record.attributes[column])}
+    if not missing:
+        return attrgetter(*record.attributes.values())
+    readers = [(lambda _: 0) if column in missing else attrgetter(name) for column, name in record.attributes.items()]
     return lambda each: tuple(read(each) for read in readers)
 
 

@@ -343,7 +343,9 @@ std::optional<Failure> Subscriber::enable(const std::vector<ActivityKind>& kinds
   enabled_.clear();
   for (const ActivityKind kind : kinds) {
     if (kind == ActivityKind::kConcurrentKernel && kernels_left_on_ == &library()) continue;
-    const Result result = library().cupti().ActivityEnable(kind);
+    // What is made once was often made before the session.
+    const auto dump = cupti::is_made_once(kind) ? library().cupti().ActivityEnableAndDump : nullptr;
+    const Result result = dump != nullptr ? dump(kind) : library().cupti().ActivityEnable(kind);
     if (result == Result::kInvalidKind) continue;  // an older library meets a newer kind
     if (result != Result::kSuccess) return cupti::describe("cuptiActivityEnable", result, library().text_of(result));
     enabled_.push_back(kind);

@@ -76,6 +76,7 @@ CuptiFunctions load_cupti(const Symbols& symbols) {
   symbols.load(f.SetThreadIdType, "cuptiSetThreadIdType");
   symbols.load(f.ActivityRegisterCallbacks, "cuptiActivityRegisterCallbacks");
   symbols.load(f.ActivityEnable, "cuptiActivityEnable");
+  symbols.load(f.ActivityEnableAndDump, "cuptiActivityEnableAndDump");
   symbols.load(f.ActivityDisable, "cuptiActivityDisable");
   symbols.load(f.ActivityFlushAll, "cuptiActivityFlushAll");
   symbols.load(f.ActivityGetNextRecord, "cuptiActivityGetNextRecord");

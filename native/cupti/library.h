@@ -44,6 +44,7 @@ struct CuptiFunctions {
   Result (*SetThreadIdType)(uint32_t) = nullptr;
   Result (*ActivityRegisterCallbacks)(BufferRequested, BufferCompleted) = nullptr;
   Result (*ActivityEnable)(ActivityKind) = nullptr;
+  Result (*ActivityEnableAndDump)(ActivityKind) = nullptr;
   Result (*ActivityDisable)(ActivityKind) = nullptr;
   Result (*ActivityFlushAll)(uint32_t) = nullptr;
   Result (*ActivityGetNextRecord)(uint8_t*, size_t, uint8_t**) = nullptr;

@@ -239,6 +239,14 @@ SIMULATOR_EXPORT uint32_t cuptiActivityEnable(uint32_t kind) {
               [&](Simulator& simulator) { return simulator.enable(kind); });
 }
 
+SIMULATOR_EXPORT uint32_t cuptiActivityEnableAndDump(uint32_t kind) {
+  return call(function_index("cuptiActivityEnableAndDump"), kind, Logged::kYes, [&](Simulator& simulator) {
+    const Result result = simulator.enable(kind);
+    if (result == Result::kSuccess) simulator.dump(static_cast<ActivityKind>(kind));
+    return result;
+  });
+}
+
 SIMULATOR_EXPORT uint32_t cuptiActivityDisable(uint32_t kind) {
   return call(function_index("cuptiActivityDisable"), kind, Logged::kYes,
               [&](Simulator& simulator) { return simulator.disable(kind); });

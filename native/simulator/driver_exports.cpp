@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "simulator/device_limits.h"
 #include "simulator/exports.h"
 
 namespace {
@@ -10,6 +11,12 @@ namespace {
 using collector::simulator::Context;
 using collector::simulator::driver_call;
 using collector::simulator::function_index;
+using collector::simulator::kClockKhz;
+using collector::simulator::kComputeMajor;
+using collector::simulator::kComputeMinor;
+using collector::simulator::kMultiprocessors;
+using collector::simulator::kThreadsPerBlock;
+using collector::simulator::kThreadsPerWarp;
 using collector::simulator::Simulator;
 
 constexpr int kSuccess = 0;
@@ -42,19 +49,21 @@ constexpr ErrorText kErrorTexts[] = {
 
 bool is_device(const Simulator& simulator, int device) { return device >= 0 && device < simulator.config.devices; }
 
-// Device attributes a tracer prints, by CUdevice_attribute; the numbers of no particular GPU.
+// Device attributes a tracer prints, by CUdevice_attribute.
 int device_attribute(int attribute) {
   switch (attribute) {
     case 1:  // threads per block
-      return 1024;
+      return static_cast<int>(kThreadsPerBlock);
     case 10:  // warp size
-      return 32;
+      return static_cast<int>(kThreadsPerWarp);
     case 13:  // clock rate, kHz
-      return 1'980'000;
+      return static_cast<int>(kClockKhz);
     case 16:  // multiprocessors
-      return 132;
+      return static_cast<int>(kMultiprocessors);
     case 75:  // compute capability
-      return 9;
+      return static_cast<int>(kComputeMajor);
+    case 76:
+      return static_cast<int>(kComputeMinor);
     default:
       return 0;
   }

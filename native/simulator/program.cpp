@@ -181,6 +181,7 @@ uint32_t Simulator::execute(const SimActivity& asked, int64_t duration_ns, uint6
   if (activity.context_id == 0) activity.context_id = activity.device_id + 1;
   const Context* owner = context(activity.context_id);
   if (owner == nullptr || owner->device != activity.device_id) return 0;
+  use_stream(activity.context_id, activity.stream_id);
   if (activity.name != nullptr) activity.name = names.address(activity.name);
   if (latency_timestamps.load()) activity.launch |= kSimLatencyStamps;
   const auto [runtime_id, driver_id] = callback_ids(activity);
@@ -221,6 +222,7 @@ void Simulator::replay(const SimActivity* activities, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     SimActivity activity = activities[i];
     if (activity.context_id == 0) activity.context_id = activity.device_id + 1;
+    if (context(activity.context_id) != nullptr) use_stream(activity.context_id, activity.stream_id);
     if (activity.name != nullptr) activity.name = names.address(activity.name);
     if (activity.correlation_id == 0) {
       activity.correlation_id = next_correlation_.fetch_add(1, std::memory_order_relaxed);
@@ -259,6 +261,7 @@ uint32_t Simulator::launch_graph(const SimActivity* nodes, const int64_t* durati
   for (size_t i = 0; i < count; ++i) {
     SimActivity node = nodes[i];
     if (node.context_id == 0) node.context_id = node.device_id + 1;
+    use_stream(node.context_id, node.stream_id);
     if (node.name != nullptr) node.name = names.address(node.name);
     node.graph_id = graph_id;
     if (latency_timestamps.load()) node.launch |= kSimLatencyStamps;
@@ -318,6 +321,7 @@ uint32_t Simulator::synchronize(uint32_t device, int64_t stream, uint32_t launch
 }
 
 bool Simulator::query(uint32_t device, uint32_t stream) {
+  use_stream(device + 1, stream);
   const ApiCall call = begin_call(callback_id("cudaStreamQuery_v3020"), callback_id("cuStreamQuery"));
   bool done = false;
   {
@@ -332,6 +336,7 @@ bool Simulator::query(uint32_t device, uint32_t stream) {
 }
 
 uint32_t Simulator::record_event(uint32_t device, uint32_t stream) {
+  use_stream(device + 1, stream);
   plain_call(callback_id("cudaEventRecord_v3020"), callback_id("cuEventRecord"));
   const std::lock_guard lock(device_mutex_);
   events_.emplace_back(device + 1, std::max(clock.now(), stream_tail(device + 1, stream)));
@@ -339,6 +344,7 @@ uint32_t Simulator::record_event(uint32_t device, uint32_t stream) {
 }
 
 bool Simulator::wait_event(uint32_t device, uint32_t stream, uint32_t event) {
+  use_stream(device + 1, stream);
   {
     const std::lock_guard lock(device_mutex_);
     if (event == 0 || event > events_.size()) return false;

@@ -129,30 +129,6 @@ std::vector<RecordBuffer*> Simulator::all_buffers() {
   return all;
 }
 
-Context* Simulator::context(uint32_t id) {
-  const std::lock_guard lock(device_mutex_);
-  return id >= 1 && id <= contexts_.size() ? contexts_[id - 1].get() : nullptr;
-}
-
-Context* Simulator::primary_context(uint32_t device) {
-  return device < static_cast<uint32_t>(config.devices) ? context(device + 1) : nullptr;
-}
-
-bool Simulator::used(uint32_t device) {
-  if (memory.touched(device)) return true;
-  const std::lock_guard lock(device_mutex_);
-  for (const auto& tail : tails_) {
-    if (contexts_[tail.first.first - 1]->device == device) return true;
-  }
-  return false;
-}
-
-uint32_t Simulator::create_context(uint32_t device) {
-  const std::lock_guard lock(device_mutex_);
-  contexts_.push_back(std::make_unique<Context>(Context{static_cast<uint32_t>(contexts_.size() + 1), device}));
-  return contexts_.back()->id;
-}
-
 // Writes the records of all work that is over; forced: of the rest too, as unfinished.
 void Simulator::complete_due(bool forced) {
   const std::lock_guard completing(completing_);

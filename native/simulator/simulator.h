@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <queue>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -107,6 +108,8 @@ class Simulator {
   Context* context(uint32_t id);
   Context* primary_context(uint32_t device);
   uint32_t create_context(uint32_t device);
+  // A stream is made when it is first used.
+  void use_stream(uint32_t context_id, uint32_t stream_id);
   // Whether anything ran on a device.
   bool used(uint32_t device);
   bool wait_until_idle(int64_t timeout_ms);
@@ -114,6 +117,8 @@ class Simulator {
   // -- CUPTI (exports).
   cupti::Result enable(uint32_t kind);
   cupti::Result disable(uint32_t kind);
+  // Writes the records of what there is, of a kind whose records are otherwise written when the thing is made.
+  void dump(cupti::ActivityKind kind);
   bool enabled(cupti::ActivityKind kind) const;
   cupti::Result flush(bool forced);
   void set_flush_period(uint32_t milliseconds);
@@ -203,6 +208,7 @@ class Simulator {
   std::priority_queue<Work, std::vector<Work>, std::greater<>> pending_;
   std::vector<std::pair<uint32_t, int64_t>> events_;  // context, time
   std::vector<std::unique_ptr<Context>> contexts_;
+  std::set<std::pair<uint32_t, uint32_t>> streams_;  // context, stream
   uint64_t sequence_ = 0;
 
   std::mutex completing_;

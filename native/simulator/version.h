@@ -53,6 +53,7 @@ inline constexpr Function kFunctions[] = {
     {"cuptiGetCallbackName", 12000},
     {"cuptiComputeCapabilitySupported", 12000},
     {"cuptiActivityEnable", 12000},
+    {"cuptiActivityEnableAndDump", 12000},
     {"cuptiActivityDisable", 12000},
     {"cuptiActivityRegisterCallbacks", 12000},
     {"cuptiActivityRegisterTimestampCallback", 12000},

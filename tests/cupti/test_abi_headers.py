@@ -18,14 +18,6 @@ ENUM_PREFIXES = {
     "Result": "CUPTI_ERROR_",
     "ActivityKind": "CUPTI_ACTIVITY_KIND_",
     "Attribute": "CUPTI_ACTIVITY_ATTR_",
-    "MemcpyKind": "CUPTI_ACTIVITY_MEMCPY_KIND_",
-    "MemoryKind": "CUPTI_ACTIVITY_MEMORY_KIND_",
-    "MemoryOperationType": "CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_",
-    "MemoryPoolType": "CUPTI_ACTIVITY_MEMORY_POOL_TYPE_",
-    "SynchronizationType": "CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_",
-    "ObjectKind": "CUPTI_ACTIVITY_OBJECT_",
-    "ExternalCorrelationKind": "CUPTI_EXTERNAL_CORRELATION_KIND_",
-    "CallbackDomain": "CUPTI_CB_DOMAIN_",
 }
 VERSIONS = [
     "12.0",
@@ -59,6 +51,8 @@ class Header(NamedTuple):
     fields: list[Field]
     layouts: list[tuple[str, int, int]]
     """Kind, since CUDA version, bytes."""
+    prefixes: dict[str, str]
+    """Enumeration -> the prefix of CUPTI's names."""
     kinds: dict[str, list[str]]
     """Struct -> the kinds that it lays out, as CUPTI names them."""
     theirs: dict[str, list[str]]
@@ -83,7 +77,8 @@ def parse(text: str, described: ModuleType) -> Header:
             if not match[1].startswith("reserved"):
                 fields.append(Field(struct, match[1], version_number(match[3] or "12.0")))
     layouts = re.findall(r"\{ActivityKind::(k\w+), (\d+), (\d+)\}", text)
-    structs = described.read().structs
+    kinds = described.read()
+    structs = kinds.structs
     theirs: dict[str, list[str]] = {}
     for struct, (_, records) in structs.items():
         for field in records[0].fields:
@@ -92,19 +87,20 @@ def parse(text: str, described: ModuleType) -> Header:
         enums,
         fields,
         [(kind, int(since), int(num_bytes)) for kind, since, num_bytes in layouts],
+        ENUM_PREFIXES | {name: enum["prefix"] for name, enum in kinds.enums.items()},
         {struct: [record.kind for record in records] for struct, (_, records) in structs.items()},
         theirs,
     )
 
 
-def cupti_constant(enum: str, entry: str) -> str:
+def cupti_constant(prefixes: dict[str, str], enum: str, entry: str) -> str:
     """`ActivityKind.kConcurrentKernel` -> `CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL`."""
     if (enum, entry) == ("Result", "kSuccess"):
         return "CUPTI_SUCCESS"
     name = entry.removeprefix("k")
     if not re.fullmatch(r"[HDAP]to[HDAP]", name):  # CUPTI writes HTOD as one word
         name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
-    return ENUM_PREFIXES[enum] + name.upper()
+    return prefixes[enum] + name.upper()
 
 
 PRELUDE = """\
@@ -134,13 +130,13 @@ def assertions(header: Header, cuda: str, wheels: ModuleType) -> list[str]:
     lines = []
     for enum, entries in header.enums.items():
         for entry, value in entries.items():
-            constant = cupti_constant(enum, entry)
+            constant = cupti_constant(header.prefixes, enum, entry)
             if cuda == NEWEST or re.search(rf"\b{constant}\b", known):  # older versions lack what was appended later
                 lines.append(f'static_assert({constant} == {value}, "{enum}::{entry}");')
     for kind, since, num_bytes in header.layouts:
         later = [row_since for row_kind, row_since, _ in header.layouts if row_kind == kind and row_since > since]
         if since <= version < min(later, default=10**9):
-            theirs = structs[cupti_constant("ActivityKind", kind)]
+            theirs = structs[cupti_constant(header.prefixes, "ActivityKind", kind)]
             lines.append(f'static_assert(sizeof({theirs}) == {num_bytes}, "kLayouts: {kind}");')
     for struct, field, since in header.fields:
         theirs = structs[f"CUPTI_ACTIVITY_KIND_{header.kinds[struct][0]}"]
@@ -195,7 +191,7 @@ def header(text: str, described: ModuleType) -> Header:
 
 
 def test_header_is_understood_whole(header: Header, text: str) -> None:
-    assert set(header.enums) == set(re.findall(r"enum class (\w+)", text)) == set(ENUM_PREFIXES)
+    assert set(header.enums) == set(re.findall(r"enum class (\w+)", text)) == set(header.prefixes)
     assert {field.struct for field in header.fields} == set(header.kinds)
     assert sum(map(len, header.enums.values())) == len(re.findall(r"^  k\w+ = \d+,$", text, re.MULTILINE))
     assert len(header.layouts) == len(re.findall(r"^    \{ActivityKind::", text, re.MULTILINE))

@@ -23,7 +23,7 @@ from collector.protos import (
     tfprof_log_pb2,
     types_pb2,
 )
-from collector.recording.schema import SCHEMA
+from collector.recording.schema import ACTIVITY_FIELDS, ACTIVITY_KINDS, SCHEMA
 
 # TensorFlow's field numbers. One line a message; "*" repeated, "{}" a map, a capital letter a message or enumeration.
 WIRE = """
@@ -181,16 +181,25 @@ def test_every_exported_name_is_a_message_or_enumeration_of_our_package() -> Non
         assert getattr(protos, name).DESCRIPTOR.full_name.split(".")[0] == "collector", name
 
 
-def test_every_column_of_a_recording_is_a_field_of_its_activity() -> None:
+def test_every_column_of_an_activity_is_a_field_of_its_message() -> None:
     """One field a column, whichever table has it, that holds every value of the column."""
     fields = protos.Activity.DESCRIPTOR.fields_by_name
-    holders = {"i4": "int32", "i8": "int64", "u1": "uint32", "u2": "uint32", "u4": "uint32", "u8": "uint64"}
-    columns = {(name, dtype) for table in SCHEMA.values() for name, dtype in table.items()}
+    holders = {
+        "i1": "sint32",
+        "i4": "int32",
+        "i8": "int64",
+        "u1": "uint32",
+        "u2": "uint32",
+        "u4": "uint32",
+        "u8": "uint64",
+    }
+    columns = {(name, dtype) for table in ACTIVITY_KINDS for name, dtype in SCHEMA[table].items()}
     assert {describe(fields[name]) for name, _ in columns} == {
-        f"{name}={fields[name].number} {holders[dtype]}" for name, dtype in columns
+        f"{name}={ACTIVITY_FIELDS[name]} {holders[dtype]}" for name, dtype in columns
     }
     assert set(fields) == {"kind"} | {name for name, _ in columns}
-    assert {name.lower() for name, _ in protos.Activity.Kind.items()} == {"unknown"} | set(map(kind_of, SCHEMA))
+    kinds = {kind_of(table).upper(): number for table, number in ACTIVITY_KINDS.items()}
+    assert dict(protos.Activity.Kind.items()) == {"UNKNOWN": 0} | kinds
 
 
 def test_columns_keep_their_numbers() -> None:

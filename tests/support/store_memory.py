@@ -97,7 +97,9 @@ def hand_over() -> dict[str, int]:
 def order() -> dict[str, int]:
     """Which tables would still have to be sorted."""
     tables = _native.decode_buffer(records(["kernel", "runtime_api"], 50_000, streams=13), CUDA)["tables"]
-    return {name: int(_order(name, table) is not None) for name, table in tables.items() if len(next(iter(table.values())))}
+    return {
+        name: int(_order(name, table) is not None) for name, table in tables.items() if len(next(iter(table.values())))
+    }
 
 
 def large_step() -> dict[str, int]:

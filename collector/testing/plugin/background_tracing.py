@@ -20,7 +20,7 @@ from collector.errors import (
     PermissionDeniedError,
     SessionActiveError,
 )
-from collector.options import KINDS, KINDS_ON_REQUEST, TraceOptions
+from collector.options import KINDS, TraceOptions
 from collector.tracing.session import Session
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _LASTING = (DriverNotFoundError, CuptiNotFoundError, CuptiUnusableError, Permiss
 
 def new_session(*, memory: bool) -> Session:
     """A session as the plugin uses it; ``memory``: also of memory operations."""
-    kinds = (*KINDS, *KINDS_ON_REQUEST) if memory else KINDS
+    kinds = (*KINDS, "memory_operations") if memory else KINDS
     return Session(TraceOptions(strict=True, kinds=kinds, buffer_bytes=BUFFER_BYTES, max_buffers=MAX_BUFFERS))
 
 

@@ -370,6 +370,13 @@ inline constexpr KindOption kKindOptions[] = {
     {"memory_operations", "memory_operation", ActivityKind::kMemory2, false},
 };
 
+constexpr bool is_made_once(ActivityKind kind) {
+  for (const KindOption& option : kKindOptions) {
+    if (option.kind == kind) return option.is_made_once;
+  }
+  return false;
+}
+
 }  // namespace collector::cupti
 
 namespace collector::store {
