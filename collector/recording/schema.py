@@ -138,6 +138,16 @@ SCHEMA: dict[str, dict[str, str]] = {
         "depth": "u2",
         "details_id": "u4",
     },
+    "contexts": {
+        "device_id": "u4",
+        "context_id": "u4",
+        "compute_api": "u1",
+        "null_stream_id": "u4",
+        "parent_context_id": "u4",
+        "is_green_context": "u1",
+        "num_multiprocessors": "u4",
+        "process_id": "u4",
+    },
 }
 """Table -> column -> numpy dtype. Every source fills exactly these; times are CUPTI's own nanoseconds."""
 
@@ -151,10 +161,11 @@ ORDER: dict[str, tuple[str, ...]] = {
     "overheads": ("device_id", "context_id", "stream_id", "start_ns", "end_ns", "thread_id", "correlation_id"),
     "memory_operations": ("start_ns", "device_id", "context_id", "stream_id", "correlation_id"),
     "annotations": ("start_ns", "-end_ns", "thread_id", "external_id"),
+    "contexts": ("device_id", "context_id"),
 }
 """Table -> the columns that its rows are ordered by, first one first; ``-``: from large to small."""
 
-LATER_TABLES = ("memory_operations",)
+LATER_TABLES = ("memory_operations", "contexts")
 """Tables that a capture may lack, as older files and sources do: no rows say the same."""
 
 LATER_COLUMNS = frozenset((
@@ -172,7 +183,7 @@ KINDS = (
 """The kinds of activity that are recorded unless something else is asked for."""
 
 KINDS_ON_REQUEST = (
-    "memory_operations",
+    "memory_operations", "contexts",
 )
 """Further kinds, recorded only where they are named."""
 
@@ -380,6 +391,20 @@ RECORDS = (
         },
         (), {}, (), ("is_async",),
     ),
+    Record(
+        9, "context", "Context", "contexts", "contexts", True,
+        {
+            "device_id": "device_id",
+            "context_id": "context_id",
+            "compute_api": "compute_api_kind",
+            "null_stream_id": "null_stream_id",
+            "parent_context_id": "parent_context_id",
+            "is_green_context": "is_green_context",
+            "num_multiprocessors": "num_multiprocessors",
+            "process_id": "process_id",
+        },
+        ("parent_context_id", "is_green_context", "num_multiprocessors", "process_id"), {}, (), (),
+    ),
 )
 """Every activity kind that is read."""
 
@@ -484,6 +509,7 @@ class TablesOfRecording:
     overheads: Table
     memory_operations: Table
     annotations: Table
+    contexts: Table
 
 
 @dataclass(frozen=True)
@@ -499,6 +525,7 @@ class Tables:
     overheads: Table
     memory_operations: Table
     annotations: Table
+    contexts: Table
 
     def __len__(self) -> int:
         """Rows in all tables together."""
@@ -518,3 +545,4 @@ class TableCounts:
     overheads: int = 0
     memory_operations: int = 0
     annotations: int = 0
+    contexts: int = 0

@@ -1,7 +1,26 @@
 // The contexts and streams of the simulated machine, and CUPTI's records of what is made once.
+#include "simulator/device_limits.h"
 #include "simulator/simulator.h"
 
 namespace collector::simulator {
+namespace {
+
+using cupti::ActivityKind;
+
+constexpr uint32_t kNullStream = 7;  // CUPTI's number of a context's default stream
+
+store::ContextRow row_of(const Context& context, pid_t pid) {
+  store::ContextRow row{};
+  row.device_id = context.device;
+  row.context_id = context.id;
+  row.compute_api = static_cast<uint8_t>(cupti::ComputeApi::kCuda);
+  row.null_stream_id = kNullStream;
+  row.num_multiprocessors = kMultiprocessors;
+  row.process_id = static_cast<uint32_t>(pid);
+  return row;
+}
+
+}  // namespace
 
 Context* Simulator::context(uint32_t id) {
   const std::lock_guard lock(device_mutex_);
@@ -22,18 +41,46 @@ bool Simulator::used(uint32_t device) {
 }
 
 uint32_t Simulator::create_context(uint32_t device) {
-  const std::lock_guard lock(device_mutex_);
-  contexts_.push_back(std::make_unique<Context>(Context{static_cast<uint32_t>(contexts_.size() + 1), device}));
-  return contexts_.back()->id;
+  const Context* made = nullptr;
+  {
+    const std::lock_guard lock(device_mutex_);
+    contexts_.push_back(std::make_unique<Context>(Context{static_cast<uint32_t>(contexts_.size() + 1), device}));
+    made = contexts_.back().get();
+  }
+  if (enabled(ActivityKind::kContext)) write(record_of<cupti::Context>(row_of(*made, pid)), buffer_of(thread()));
+  return made->id;
 }
 
 void Simulator::use_stream(uint32_t context_id, uint32_t stream_id) {
-  const std::lock_guard lock(device_mutex_);
-  streams_.emplace(context_id, stream_id);
+  const Context& context = *this->context(context_id);
+  bool makes_context = false;  // a device's first one is made when it is first used
+  {
+    const std::lock_guard lock(device_mutex_);
+    const auto first = streams_.lower_bound({context_id, 0});
+    makes_context = context.id == context.device + 1 && (first == streams_.end() || first->first != context_id);
+    streams_.emplace(context_id, stream_id);
+  }
+  if (makes_context && enabled(ActivityKind::kContext)) {
+    write(record_of<cupti::Context>(row_of(context, pid)), buffer_of(thread()));
+  }
 }
 
-void Simulator::dump(cupti::ActivityKind kind) {
+void Simulator::dump(ActivityKind kind) {
+  std::vector<const Context*> contexts;
+  {
+    const std::lock_guard lock(device_mutex_);
+    for (const auto& context : contexts_) {
+      const auto first = streams_.lower_bound({context->id, 0});
+      const bool is_used = first != streams_.end() && first->first == context->id;
+      if (is_used || context->id != context->device + 1) contexts.push_back(context.get());
+    }
+  }
   switch (kind) {
+    case ActivityKind::kContext:
+      for (const Context* context : contexts) {
+        write(record_of<cupti::Context>(row_of(*context, pid)), buffer_of(thread()));
+      }
+      break;
     default:  // of other kinds nothing is kept
       break;
   }

@@ -23,6 +23,7 @@ enum class ActivityKind : uint32_t {
   kKernel = 3,
   kDriver = 4,
   kRuntime = 5,
+  kContext = 9,
   kConcurrentKernel = 10,
   kOverhead = 17,
   kMemcpy2 = 22,
@@ -94,6 +95,12 @@ enum class ExternalCorrelationKind : uint32_t {
 enum class CallbackDomain : uint32_t {
   kDriverApi = 1,
   kRuntimeApi = 2,
+};
+
+enum class ComputeApi : uint16_t {
+  kUnknown = 0,
+  kCuda = 1,
+  kCudaMps = 2,
 };
 
 // CONCURRENT_KERNEL (10); bytes: 208 from 12.0, 216 from 13.0, 224 from 13.1, 232 from 13.3, 248 from 13.4.
@@ -320,6 +327,23 @@ struct Memory {
 };
 static_assert(sizeof(Memory) == 128);
 
+// CONTEXT (9); bytes: 16 from 12.0, 24 from 12.4, 32 from 12.5, 40 from 13.1.
+struct Context {
+  uint32_t kind;
+  uint32_t contextId;
+  uint32_t deviceId;
+  uint16_t computeApiKind;
+  uint16_t nullStreamId;
+  uint32_t parentContextId;  // since 12.4
+  uint8_t isGreenContext;  // since 12.4
+  uint8_t reserved0[1];
+  uint16_t numMultiprocessors;  // since 12.5
+  uint32_t cigMode;  // since 12.5
+  uint8_t reserved1[4];
+  uint64_t processId;  // since 13.1
+};
+static_assert(sizeof(Context) == 40);
+
 // From this CUDA version on (major * 1000 + minor * 10), records of this kind are `bytes` long.
 struct Layout {
   ActivityKind kind;
@@ -348,6 +372,10 @@ inline constexpr Layout kLayouts[] = {
     {ActivityKind::kOverhead, 12040, 56},
     {ActivityKind::kMemory2, 12000, 120},
     {ActivityKind::kMemory2, 12060, 128},
+    {ActivityKind::kContext, 12000, 16},
+    {ActivityKind::kContext, 12040, 24},
+    {ActivityKind::kContext, 12050, 32},
+    {ActivityKind::kContext, 13010, 40},
 };
 
 // What a user asks for, what the record is called, and CUPTI's kind; in the order of enabling.
@@ -368,6 +396,7 @@ inline constexpr KindOption kKindOptions[] = {
     {"synchronizations", "synchronization", ActivityKind::kSynchronization, false},
     {"overheads", "overhead", ActivityKind::kOverhead, false},
     {"memory_operations", "memory_operation", ActivityKind::kMemory2, false},
+    {"contexts", "context", ActivityKind::kContext, true},
 };
 
 constexpr bool is_made_once(ActivityKind kind) {
@@ -695,9 +724,39 @@ inline bool before(const AnnotationRow& a, const AnnotationRow& b) {
   return std::tie(a.start_ns, b.end_ns, a.thread_id, a.external_id) < std::tie(b.start_ns, a.end_ns, b.thread_id, b.external_id);
 }
 
-using AllRows = RowTypes<KernelRow, MemcpyRow, MemsetRow, ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, AnnotationRow>;
+// CUDA contexts, green ones among them.
+struct ContextRow {
+  uint32_t device_id;
+  uint32_t context_id;
+  uint32_t null_stream_id;
+  uint32_t parent_context_id;
+  uint32_t num_multiprocessors;
+  uint32_t process_id;
+  uint8_t compute_api;
+  uint8_t is_green_context;
+};
+template <>
+struct Table<ContextRow> {
+  static constexpr std::string_view kName = "contexts";
+  static constexpr bool kIsPerStream = false;
+  static constexpr Column kColumns[] = {
+      {"device_id", offsetof(ContextRow, device_id), 4, false},
+      {"context_id", offsetof(ContextRow, context_id), 4, false},
+      {"compute_api", offsetof(ContextRow, compute_api), 1, false},
+      {"null_stream_id", offsetof(ContextRow, null_stream_id), 4, false},
+      {"parent_context_id", offsetof(ContextRow, parent_context_id), 4, false},
+      {"is_green_context", offsetof(ContextRow, is_green_context), 1, false},
+      {"num_multiprocessors", offsetof(ContextRow, num_multiprocessors), 4, false},
+      {"process_id", offsetof(ContextRow, process_id), 4, false},
+  };
+};
+inline bool before(const ContextRow& a, const ContextRow& b) {
+  return std::tie(a.device_id, a.context_id) < std::tie(b.device_id, b.context_id);
+}
+
+using AllRows = RowTypes<KernelRow, MemcpyRow, MemsetRow, ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, AnnotationRow, ContextRow>;
 using StreamRows = RowTypes<KernelRow, MemcpyRow, MemsetRow>;
-using SessionRows = RowTypes<ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow>;
+using SessionRows = RowTypes<ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, ContextRow>;
 
 }  // namespace collector::store
 
@@ -849,6 +908,19 @@ void copy(const cupti::Memory& record, [[maybe_unused]] int cuda,
   row.name_id = strings.intern_address(store::is_one_of(row.memory_kind, cupti::MemoryKind::kDeviceStatic, cupti::MemoryKind::kManagedStatic) ? record.name : nullptr);
 }
 
+template <typename Strings>
+void copy(const cupti::Context& record, [[maybe_unused]] int cuda,
+          [[maybe_unused]] Strings& strings, store::ContextRow& row) {
+  row.device_id = record.deviceId;
+  row.context_id = record.contextId;
+  row.null_stream_id = static_cast<uint32_t>(record.nullStreamId);
+  row.parent_context_id = cuda >= 12040 ? record.parentContextId : 0;
+  row.num_multiprocessors = cuda >= 12050 ? static_cast<uint32_t>(record.numMultiprocessors) : 0;
+  row.process_id = cuda >= 13010 ? store::saturated<uint32_t>(record.processId) : 0;
+  row.compute_api = store::saturated<uint8_t>(record.computeApiKind);
+  row.is_green_context = cuda >= 12040 ? record.isGreenContext : 0;
+}
+
 // Reads a record into the store; false: of a kind that is not read.
 template <typename Store>
 bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, Store& store) {
@@ -913,6 +985,12 @@ bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, Store& store) 
     case cupti::ActivityKind::kMemory2: {
       const auto& record = *reinterpret_cast<const cupti::Memory*>(bytes);
       store::MemoryOperationRow& row = store.template append<store::MemoryOperationRow>();
+      copy(record, cuda, store.strings, row);
+      return true;
+    }
+    case cupti::ActivityKind::kContext: {
+      const auto& record = *reinterpret_cast<const cupti::Context*>(bytes);
+      store::ContextRow& row = store.template append<store::ContextRow>();
       copy(record, cuda, store.strings, row);
       return true;
     }
@@ -1252,6 +1330,31 @@ void fill(const Values& values, [[maybe_unused]] int cuda, cupti::Memory& record
   record.memoryPoolConfigAddress = static_cast<uint64_t>(values.pool_address);
   record.memoryPoolConfigPoolSize = static_cast<uint64_t>(values.pool_bytes);
   record.memoryPoolConfigUtilizedSize = static_cast<uint64_t>(values.pool_used_bytes);
+}
+
+inline void blank([[maybe_unused]] int cuda, uint8_t noise, cupti::Context& record) {
+  std::memset(&record, noise, sizeof record);
+  record.kind = 9;
+  record.contextId = 0;
+  record.deviceId = 0;
+  record.computeApiKind = 0;
+  record.nullStreamId = 0;
+  if (cuda >= 12040) record.parentContextId = 0;
+  if (cuda >= 12040) record.isGreenContext = 0;
+  if (cuda >= 12050) record.numMultiprocessors = 0;
+  if (cuda >= 12050) record.cigMode = 0;
+  if (cuda >= 13010) record.processId = 0;
+}
+template <typename Values>
+void fill(const Values& values, [[maybe_unused]] int cuda, cupti::Context& record) {
+  record.contextId = static_cast<uint32_t>(values.context_id);
+  record.deviceId = static_cast<uint32_t>(values.device_id);
+  record.computeApiKind = static_cast<uint16_t>(values.compute_api);
+  record.nullStreamId = static_cast<uint16_t>(values.null_stream_id);
+  if (cuda >= 12040) record.parentContextId = static_cast<uint32_t>(values.parent_context_id);
+  if (cuda >= 12040) record.isGreenContext = static_cast<uint8_t>(values.is_green_context);
+  if (cuda >= 12050) record.numMultiprocessors = static_cast<uint16_t>(values.num_multiprocessors);
+  if (cuda >= 13010) record.processId = static_cast<uint64_t>(values.process_id);
 }
 
 }  // namespace collector::simulator
