@@ -148,6 +148,13 @@ SCHEMA: dict[str, dict[str, str]] = {
         "num_multiprocessors": "u4",
         "process_id": "u4",
     },
+    "streams": {
+        "context_id": "u4",
+        "stream_id": "u4",
+        "priority": "i1",
+        "stream_flag": "u1",
+        "correlation_id": "u4",
+    },
 }
 """Table -> column -> numpy dtype. Every source fills exactly these; times are CUPTI's own nanoseconds."""
 
@@ -162,10 +169,11 @@ ORDER: dict[str, tuple[str, ...]] = {
     "memory_operations": ("start_ns", "device_id", "context_id", "stream_id", "correlation_id"),
     "annotations": ("start_ns", "-end_ns", "thread_id", "external_id"),
     "contexts": ("device_id", "context_id"),
+    "streams": ("context_id", "stream_id"),
 }
 """Table -> the columns that its rows are ordered by, first one first; ``-``: from large to small."""
 
-LATER_TABLES = ("memory_operations", "contexts")
+LATER_TABLES = ("memory_operations", "contexts", "streams")
 """Tables that a capture may lack, as older files and sources do: no rows say the same."""
 
 LATER_COLUMNS = frozenset((
@@ -183,7 +191,7 @@ KINDS = (
 """The kinds of activity that are recorded unless something else is asked for."""
 
 KINDS_ON_REQUEST = (
-    "memory_operations", "contexts",
+    "memory_operations", "contexts", "streams",
 )
 """Further kinds, recorded only where they are named."""
 
@@ -405,6 +413,17 @@ RECORDS = (
         },
         ("parent_context_id", "is_green_context", "num_multiprocessors", "process_id"), {}, (), (),
     ),
+    Record(
+        37, "stream", "Stream", "streams", "streams", True,
+        {
+            "context_id": "context_id",
+            "stream_id": "stream_id",
+            "priority": "priority",
+            "stream_flag": "flag",
+            "correlation_id": "correlation_id",
+        },
+        (), {}, (), (),
+    ),
 )
 """Every activity kind that is read."""
 
@@ -510,6 +529,7 @@ class TablesOfRecording:
     memory_operations: Table
     annotations: Table
     contexts: Table
+    streams: Table
 
 
 @dataclass(frozen=True)
@@ -526,6 +546,7 @@ class Tables:
     memory_operations: Table
     annotations: Table
     contexts: Table
+    streams: Table
 
     def __len__(self) -> int:
         """Rows in all tables together."""
@@ -546,3 +567,4 @@ class TableCounts:
     memory_operations: int = 0
     annotations: int = 0
     contexts: int = 0
+    streams: int = 0

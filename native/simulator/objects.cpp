@@ -20,6 +20,16 @@ store::ContextRow row_of(const Context& context, pid_t pid) {
   return row;
 }
 
+store::StreamObjectRow row_of(uint32_t context_id, uint32_t stream_id) {
+  store::StreamObjectRow row{};
+  row.context_id = context_id;
+  row.stream_id = stream_id;
+  row.priority = stream_id == kNullStream ? 0 : -1;
+  row.stream_flag =
+      static_cast<uint8_t>(stream_id == kNullStream ? cupti::StreamFlag::kNull : cupti::StreamFlag::kNonBlocking);
+  return row;
+}
+
 }  // namespace
 
 Context* Simulator::context(uint32_t id) {
@@ -53,22 +63,28 @@ uint32_t Simulator::create_context(uint32_t device) {
 
 void Simulator::use_stream(uint32_t context_id, uint32_t stream_id) {
   const Context& context = *this->context(context_id);
+  bool makes_stream = false;
   bool makes_context = false;  // a device's first one is made when it is first used
   {
     const std::lock_guard lock(device_mutex_);
     const auto first = streams_.lower_bound({context_id, 0});
     makes_context = context.id == context.device + 1 && (first == streams_.end() || first->first != context_id);
-    streams_.emplace(context_id, stream_id);
+    makes_stream = streams_.emplace(context_id, stream_id).second;
   }
   if (makes_context && enabled(ActivityKind::kContext)) {
     write(record_of<cupti::Context>(row_of(context, pid)), buffer_of(thread()));
+  }
+  if (makes_stream && enabled(ActivityKind::kStream)) {
+    write(record_of<cupti::Stream>(row_of(context_id, stream_id)), buffer_of(thread()));
   }
 }
 
 void Simulator::dump(ActivityKind kind) {
   std::vector<const Context*> contexts;
+  std::set<std::pair<uint32_t, uint32_t>> streams;
   {
     const std::lock_guard lock(device_mutex_);
+    streams = streams_;
     for (const auto& context : contexts_) {
       const auto first = streams_.lower_bound({context->id, 0});
       const bool is_used = first != streams_.end() && first->first == context->id;
@@ -79,6 +95,11 @@ void Simulator::dump(ActivityKind kind) {
     case ActivityKind::kContext:
       for (const Context* context : contexts) {
         write(record_of<cupti::Context>(row_of(*context, pid)), buffer_of(thread()));
+      }
+      break;
+    case ActivityKind::kStream:
+      for (const auto& [context_id, stream_id] : streams) {
+        write(record_of<cupti::Stream>(row_of(context_id, stream_id)), buffer_of(thread()));
       }
       break;
     default:  // of other kinds nothing is kept

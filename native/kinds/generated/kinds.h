@@ -27,6 +27,7 @@ enum class ActivityKind : uint32_t {
   kConcurrentKernel = 10,
   kOverhead = 17,
   kMemcpy2 = 22,
+  kStream = 37,
   kSynchronization = 38,
   kExternalCorrelation = 39,
   kMemory2 = 49,
@@ -101,6 +102,13 @@ enum class ComputeApi : uint16_t {
   kUnknown = 0,
   kCuda = 1,
   kCudaMps = 2,
+};
+
+enum class StreamFlag : uint32_t {
+  kUnknown = 0,
+  kDefault = 1,
+  kNonBlocking = 2,
+  kNull = 3,
 };
 
 // CONCURRENT_KERNEL (10); bytes: 208 from 12.0, 216 from 13.0, 224 from 13.1, 232 from 13.3, 248 from 13.4.
@@ -344,6 +352,17 @@ struct Context {
 };
 static_assert(sizeof(Context) == 40);
 
+// STREAM (37); bytes: 24 from 12.0.
+struct Stream {
+  uint32_t kind;
+  uint32_t contextId;
+  uint32_t streamId;
+  uint32_t priority;
+  uint32_t flag;
+  uint32_t correlationId;
+};
+static_assert(sizeof(Stream) == 24);
+
 // From this CUDA version on (major * 1000 + minor * 10), records of this kind are `bytes` long.
 struct Layout {
   ActivityKind kind;
@@ -376,6 +395,7 @@ inline constexpr Layout kLayouts[] = {
     {ActivityKind::kContext, 12040, 24},
     {ActivityKind::kContext, 12050, 32},
     {ActivityKind::kContext, 13010, 40},
+    {ActivityKind::kStream, 12000, 24},
 };
 
 // What a user asks for, what the record is called, and CUPTI's kind; in the order of enabling.
@@ -397,6 +417,7 @@ inline constexpr KindOption kKindOptions[] = {
     {"overheads", "overhead", ActivityKind::kOverhead, false},
     {"memory_operations", "memory_operation", ActivityKind::kMemory2, false},
     {"contexts", "context", ActivityKind::kContext, true},
+    {"streams", "stream", ActivityKind::kStream, true},
 };
 
 constexpr bool is_made_once(ActivityKind kind) {
@@ -754,9 +775,33 @@ inline bool before(const ContextRow& a, const ContextRow& b) {
   return std::tie(a.device_id, a.context_id) < std::tie(b.device_id, b.context_id);
 }
 
-using AllRows = RowTypes<KernelRow, MemcpyRow, MemsetRow, ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, AnnotationRow, ContextRow>;
+// CUDA streams.
+struct StreamObjectRow {
+  uint32_t context_id;
+  uint32_t stream_id;
+  uint32_t correlation_id;
+  int8_t priority;
+  uint8_t stream_flag;
+};
+template <>
+struct Table<StreamObjectRow> {
+  static constexpr std::string_view kName = "streams";
+  static constexpr bool kIsPerStream = false;
+  static constexpr Column kColumns[] = {
+      {"context_id", offsetof(StreamObjectRow, context_id), 4, false},
+      {"stream_id", offsetof(StreamObjectRow, stream_id), 4, false},
+      {"priority", offsetof(StreamObjectRow, priority), 1, true},
+      {"stream_flag", offsetof(StreamObjectRow, stream_flag), 1, false},
+      {"correlation_id", offsetof(StreamObjectRow, correlation_id), 4, false},
+  };
+};
+inline bool before(const StreamObjectRow& a, const StreamObjectRow& b) {
+  return std::tie(a.context_id, a.stream_id) < std::tie(b.context_id, b.stream_id);
+}
+
+using AllRows = RowTypes<KernelRow, MemcpyRow, MemsetRow, ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, AnnotationRow, ContextRow, StreamObjectRow>;
 using StreamRows = RowTypes<KernelRow, MemcpyRow, MemsetRow>;
-using SessionRows = RowTypes<ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, ContextRow>;
+using SessionRows = RowTypes<ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, ContextRow, StreamObjectRow>;
 
 }  // namespace collector::store
 
@@ -921,6 +966,16 @@ void copy(const cupti::Context& record, [[maybe_unused]] int cuda,
   row.is_green_context = cuda >= 12040 ? record.isGreenContext : 0;
 }
 
+template <typename Strings>
+void copy(const cupti::Stream& record, [[maybe_unused]] int cuda,
+          [[maybe_unused]] Strings& strings, store::StreamObjectRow& row) {
+  row.context_id = record.contextId;
+  row.stream_id = record.streamId;
+  row.correlation_id = record.correlationId;
+  row.priority = store::saturated<int8_t>(static_cast<int32_t>(record.priority));
+  row.stream_flag = store::saturated<uint8_t>(record.flag);
+}
+
 // Reads a record into the store; false: of a kind that is not read.
 template <typename Store>
 bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, Store& store) {
@@ -991,6 +1046,12 @@ bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, Store& store) 
     case cupti::ActivityKind::kContext: {
       const auto& record = *reinterpret_cast<const cupti::Context*>(bytes);
       store::ContextRow& row = store.template append<store::ContextRow>();
+      copy(record, cuda, store.strings, row);
+      return true;
+    }
+    case cupti::ActivityKind::kStream: {
+      const auto& record = *reinterpret_cast<const cupti::Stream*>(bytes);
+      store::StreamObjectRow& row = store.template append<store::StreamObjectRow>();
       copy(record, cuda, store.strings, row);
       return true;
     }
@@ -1355,6 +1416,24 @@ void fill(const Values& values, [[maybe_unused]] int cuda, cupti::Context& recor
   if (cuda >= 12040) record.isGreenContext = static_cast<uint8_t>(values.is_green_context);
   if (cuda >= 12050) record.numMultiprocessors = static_cast<uint16_t>(values.num_multiprocessors);
   if (cuda >= 13010) record.processId = static_cast<uint64_t>(values.process_id);
+}
+
+inline void blank([[maybe_unused]] int cuda, uint8_t noise, cupti::Stream& record) {
+  std::memset(&record, noise, sizeof record);
+  record.kind = 37;
+  record.contextId = 0;
+  record.streamId = 0;
+  record.priority = 0;
+  record.flag = 0;
+  record.correlationId = 0;
+}
+template <typename Values>
+void fill(const Values& values, [[maybe_unused]] int cuda, cupti::Stream& record) {
+  record.contextId = static_cast<uint32_t>(values.context_id);
+  record.streamId = static_cast<uint32_t>(values.stream_id);
+  record.priority = static_cast<uint32_t>(values.priority);
+  record.flag = static_cast<uint32_t>(values.stream_flag);
+  record.correlationId = static_cast<uint32_t>(values.correlation_id);
 }
 
 }  // namespace collector::simulator
