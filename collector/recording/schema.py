@@ -155,6 +155,41 @@ SCHEMA: dict[str, dict[str, str]] = {
         "stream_flag": "u1",
         "correlation_id": "u4",
     },
+    "devices": {
+        "device_id": "u4",
+        "name_id": "u4",
+        "memory_kilobytes_per_s": "u8",
+        "memory_bytes": "u8",
+        "constant_bytes": "u4",
+        "l2_bytes": "u4",
+        "threads_per_warp": "u4",
+        "core_clock_khz": "u4",
+        "num_copy_engines": "u4",
+        "num_multiprocessors": "u4",
+        "max_ipc": "u4",
+        "max_warps_per_multiprocessor": "u4",
+        "max_blocks_per_multiprocessor": "u4",
+        "max_shared_bytes_per_multiprocessor": "u4",
+        "max_registers_per_multiprocessor": "u4",
+        "max_registers_per_block": "u4",
+        "max_shared_bytes_per_block": "u4",
+        "max_threads_per_block": "u4",
+        "max_block_x": "u4",
+        "max_block_y": "u4",
+        "max_block_z": "u4",
+        "max_grid_x": "u4",
+        "max_grid_y": "u4",
+        "max_grid_z": "u4",
+        "compute_major": "u1",
+        "compute_minor": "u1",
+        "is_ecc_enabled": "u1",
+        "is_cuda_visible": "u1",
+        "is_mig_enabled": "u1",
+        "gpu_instance_id": "u4",
+        "compute_instance_id": "u4",
+        "numa_id": "u4",
+        "num_tpcs": "u4",
+    },
 }
 """Table -> column -> numpy dtype. Every source fills exactly these; times are CUPTI's own nanoseconds."""
 
@@ -170,10 +205,11 @@ ORDER: dict[str, tuple[str, ...]] = {
     "annotations": ("start_ns", "-end_ns", "thread_id", "external_id"),
     "contexts": ("device_id", "context_id"),
     "streams": ("context_id", "stream_id"),
+    "devices": ("device_id",),
 }
 """Table -> the columns that its rows are ordered by, first one first; ``-``: from large to small."""
 
-LATER_TABLES = ("memory_operations", "contexts", "streams")
+LATER_TABLES = ("memory_operations", "contexts", "streams", "devices")
 """Tables that a capture may lack, as older files and sources do: no rows say the same."""
 
 LATER_COLUMNS = frozenset((
@@ -191,7 +227,7 @@ KINDS = (
 """The kinds of activity that are recorded unless something else is asked for."""
 
 KINDS_ON_REQUEST = (
-    "memory_operations", "contexts", "streams",
+    "memory_operations", "contexts", "streams", "devices",
 )
 """Further kinds, recorded only where they are named."""
 
@@ -424,6 +460,45 @@ RECORDS = (
         },
         (), {}, (), (),
     ),
+    Record(
+        8, "device", "DeviceAttributes", "devices", "devices", True,
+        {
+            "device_id": "id",
+            "name_id": "name",
+            "memory_kilobytes_per_s": "global_memory_bandwidth",
+            "memory_bytes": "global_memory_size",
+            "constant_bytes": "constant_memory_size",
+            "l2_bytes": "l2cache_size",
+            "threads_per_warp": "num_threads_per_warp",
+            "core_clock_khz": "core_clock_rate",
+            "num_copy_engines": "num_memcpy_engines",
+            "num_multiprocessors": "num_multiprocessors",
+            "max_ipc": "max_ipc",
+            "max_warps_per_multiprocessor": "max_warps_per_multiprocessor",
+            "max_blocks_per_multiprocessor": "max_blocks_per_multiprocessor",
+            "max_shared_bytes_per_multiprocessor": "max_shared_memory_per_multiprocessor",
+            "max_registers_per_multiprocessor": "max_registers_per_multiprocessor",
+            "max_registers_per_block": "max_registers_per_block",
+            "max_shared_bytes_per_block": "max_shared_memory_per_block",
+            "max_threads_per_block": "max_threads_per_block",
+            "max_block_x": "max_block_dim_x",
+            "max_block_y": "max_block_dim_y",
+            "max_block_z": "max_block_dim_z",
+            "max_grid_x": "max_grid_dim_x",
+            "max_grid_y": "max_grid_dim_y",
+            "max_grid_z": "max_grid_dim_z",
+            "compute_major": "compute_capability_major",
+            "compute_minor": "compute_capability_minor",
+            "is_ecc_enabled": "ecc_enabled",
+            "is_cuda_visible": "is_cuda_visible",
+            "is_mig_enabled": "is_mig_enabled",
+            "gpu_instance_id": "gpu_instance_id",
+            "compute_instance_id": "compute_instance_id",
+            "numa_id": "numa_id",
+            "num_tpcs": "num_tpcs",
+        },
+        ("numa_id", "num_tpcs"), {}, (), (),
+    ),
 )
 """Every activity kind that is read."""
 
@@ -530,6 +605,7 @@ class TablesOfRecording:
     annotations: Table
     contexts: Table
     streams: Table
+    devices: Table
 
 
 @dataclass(frozen=True)
@@ -547,6 +623,7 @@ class Tables:
     annotations: Table
     contexts: Table
     streams: Table
+    devices: Table
 
     def __len__(self) -> int:
         """Rows in all tables together."""
@@ -568,3 +645,4 @@ class TableCounts:
     annotations: int = 0
     contexts: int = 0
     streams: int = 0
+    devices: int = 0

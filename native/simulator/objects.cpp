@@ -1,4 +1,6 @@
 // The contexts and streams of the simulated machine, and CUPTI's records of what is made once.
+#include <cstring>
+
 #include "simulator/device_limits.h"
 #include "simulator/simulator.h"
 
@@ -27,6 +29,35 @@ store::StreamObjectRow row_of(uint32_t context_id, uint32_t stream_id) {
   row.priority = stream_id == kNullStream ? 0 : -1;
   row.stream_flag =
       static_cast<uint8_t>(stream_id == kNullStream ? cupti::StreamFlag::kNull : cupti::StreamFlag::kNonBlocking);
+  return row;
+}
+
+store::DeviceRow row_of_device(uint32_t device) {
+  store::DeviceRow row{};
+  row.device_id = device;
+  row.memory_kilobytes_per_s = 3'350'000'000;
+  row.memory_bytes = kDeviceBytes;
+  row.constant_bytes = 64U << 10;
+  row.l2_bytes = 50U << 20;
+  row.threads_per_warp = kThreadsPerWarp;
+  row.core_clock_khz = kClockKhz;
+  row.num_copy_engines = 3;
+  row.num_multiprocessors = kMultiprocessors;
+  row.max_ipc = 4;
+  row.max_warps_per_multiprocessor = 64;
+  row.max_blocks_per_multiprocessor = 32;
+  row.max_shared_bytes_per_multiprocessor = 228U << 10;
+  row.max_registers_per_multiprocessor = row.max_registers_per_block = 64U << 10;
+  row.max_shared_bytes_per_block = 48U << 10;
+  row.max_threads_per_block = row.max_block_x = row.max_block_y = kThreadsPerBlock;
+  row.max_block_z = 64;
+  row.max_grid_x = 0x7FFFFFFF;
+  row.max_grid_y = row.max_grid_z = 0xFFFF;
+  row.compute_major = kComputeMajor;
+  row.compute_minor = kComputeMinor;
+  row.is_ecc_enabled = row.is_cuda_visible = 1;
+  row.gpu_instance_id = row.compute_instance_id = 0xFFFFFFFF;
+  row.num_tpcs = kMultiprocessors / 2;
   return row;
 }
 
@@ -100,6 +131,14 @@ void Simulator::dump(ActivityKind kind) {
     case ActivityKind::kStream:
       for (const auto& [context_id, stream_id] : streams) {
         write(record_of<cupti::Stream>(row_of(context_id, stream_id)), buffer_of(thread()));
+      }
+      break;
+    case ActivityKind::kDevice:
+      for (uint32_t device = 0; device < static_cast<uint32_t>(config.devices); ++device) {
+        auto record = record_of<cupti::DeviceAttributes>(row_of_device(device));
+        // From 13.0 on the text is the client's, which has to free it.
+        record.name = release.cuda >= 13000 ? ::strdup(device_name.c_str()) : device_name.c_str();
+        write(record, buffer_of(thread()));
       }
       break;
     default:  // of other kinds nothing is kept

@@ -23,6 +23,7 @@ enum class ActivityKind : uint32_t {
   kKernel = 3,
   kDriver = 4,
   kRuntime = 5,
+  kDevice = 8,
   kContext = 9,
   kConcurrentKernel = 10,
   kOverhead = 17,
@@ -363,6 +364,51 @@ struct Stream {
 };
 static_assert(sizeof(Stream) == 24);
 
+// DEVICE (8); bytes: 176 from 12.0, 184 from 12.2, 192 from 13.2.
+struct DeviceAttributes {
+  uint32_t kind;
+  uint32_t flags;
+  uint64_t globalMemoryBandwidth;
+  uint64_t globalMemorySize;
+  uint32_t constantMemorySize;
+  uint32_t l2CacheSize;
+  uint32_t numThreadsPerWarp;
+  uint32_t coreClockRate;
+  uint32_t numMemcpyEngines;
+  uint32_t numMultiprocessors;
+  uint32_t maxIPC;
+  uint32_t maxWarpsPerMultiprocessor;
+  uint32_t maxBlocksPerMultiprocessor;
+  uint32_t maxSharedMemoryPerMultiprocessor;
+  uint32_t maxRegistersPerMultiprocessor;
+  uint32_t maxRegistersPerBlock;
+  uint32_t maxSharedMemoryPerBlock;
+  uint32_t maxThreadsPerBlock;
+  uint32_t maxBlockDimX;
+  uint32_t maxBlockDimY;
+  uint32_t maxBlockDimZ;
+  uint32_t maxGridDimX;
+  uint32_t maxGridDimY;
+  uint32_t maxGridDimZ;
+  uint32_t computeCapabilityMajor;
+  uint32_t computeCapabilityMinor;
+  uint32_t id;
+  uint32_t eccEnabled;
+  uint8_t reserved0[16];
+  const char* name;
+  uint8_t isCudaVisible;
+  uint8_t isMigEnabled;
+  uint8_t reserved1[6];
+  uint32_t gpuInstanceId;
+  uint32_t computeInstanceId;
+  uint8_t reserved2[16];
+  uint32_t isNumaNode;  // since 12.2
+  uint32_t numaId;  // since 12.2
+  uint32_t numTpcs;  // since 13.2
+  uint8_t reserved3[4];
+};
+static_assert(sizeof(DeviceAttributes) == 192);
+
 // From this CUDA version on (major * 1000 + minor * 10), records of this kind are `bytes` long.
 struct Layout {
   ActivityKind kind;
@@ -396,6 +442,9 @@ inline constexpr Layout kLayouts[] = {
     {ActivityKind::kContext, 12050, 32},
     {ActivityKind::kContext, 13010, 40},
     {ActivityKind::kStream, 12000, 24},
+    {ActivityKind::kDevice, 12000, 176},
+    {ActivityKind::kDevice, 12020, 184},
+    {ActivityKind::kDevice, 13020, 192},
 };
 
 // What a user asks for, what the record is called, and CUPTI's kind; in the order of enabling.
@@ -418,6 +467,7 @@ inline constexpr KindOption kKindOptions[] = {
     {"memory_operations", "memory_operation", ActivityKind::kMemory2, false},
     {"contexts", "context", ActivityKind::kContext, true},
     {"streams", "stream", ActivityKind::kStream, true},
+    {"devices", "device", ActivityKind::kDevice, true},
 };
 
 constexpr bool is_made_once(ActivityKind kind) {
@@ -799,9 +849,89 @@ inline bool before(const StreamObjectRow& a, const StreamObjectRow& b) {
   return std::tie(a.context_id, a.stream_id) < std::tie(b.context_id, b.stream_id);
 }
 
-using AllRows = RowTypes<KernelRow, MemcpyRow, MemsetRow, ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, AnnotationRow, ContextRow, StreamObjectRow>;
+// The devices of the machine, with their limits.
+struct DeviceRow {
+  uint64_t memory_kilobytes_per_s;
+  uint64_t memory_bytes;
+  uint32_t device_id;
+  uint32_t name_id;
+  uint32_t constant_bytes;
+  uint32_t l2_bytes;
+  uint32_t threads_per_warp;
+  uint32_t core_clock_khz;
+  uint32_t num_copy_engines;
+  uint32_t num_multiprocessors;
+  uint32_t max_ipc;
+  uint32_t max_warps_per_multiprocessor;
+  uint32_t max_blocks_per_multiprocessor;
+  uint32_t max_shared_bytes_per_multiprocessor;
+  uint32_t max_registers_per_multiprocessor;
+  uint32_t max_registers_per_block;
+  uint32_t max_shared_bytes_per_block;
+  uint32_t max_threads_per_block;
+  uint32_t max_block_x;
+  uint32_t max_block_y;
+  uint32_t max_block_z;
+  uint32_t max_grid_x;
+  uint32_t max_grid_y;
+  uint32_t max_grid_z;
+  uint32_t gpu_instance_id;
+  uint32_t compute_instance_id;
+  uint32_t numa_id;
+  uint32_t num_tpcs;
+  uint8_t compute_major;
+  uint8_t compute_minor;
+  uint8_t is_ecc_enabled;
+  uint8_t is_cuda_visible;
+  uint8_t is_mig_enabled;
+};
+template <>
+struct Table<DeviceRow> {
+  static constexpr std::string_view kName = "devices";
+  static constexpr bool kIsPerStream = false;
+  static constexpr Column kColumns[] = {
+      {"device_id", offsetof(DeviceRow, device_id), 4, false},
+      {"name_id", offsetof(DeviceRow, name_id), 4, false},
+      {"memory_kilobytes_per_s", offsetof(DeviceRow, memory_kilobytes_per_s), 8, false},
+      {"memory_bytes", offsetof(DeviceRow, memory_bytes), 8, false},
+      {"constant_bytes", offsetof(DeviceRow, constant_bytes), 4, false},
+      {"l2_bytes", offsetof(DeviceRow, l2_bytes), 4, false},
+      {"threads_per_warp", offsetof(DeviceRow, threads_per_warp), 4, false},
+      {"core_clock_khz", offsetof(DeviceRow, core_clock_khz), 4, false},
+      {"num_copy_engines", offsetof(DeviceRow, num_copy_engines), 4, false},
+      {"num_multiprocessors", offsetof(DeviceRow, num_multiprocessors), 4, false},
+      {"max_ipc", offsetof(DeviceRow, max_ipc), 4, false},
+      {"max_warps_per_multiprocessor", offsetof(DeviceRow, max_warps_per_multiprocessor), 4, false},
+      {"max_blocks_per_multiprocessor", offsetof(DeviceRow, max_blocks_per_multiprocessor), 4, false},
+      {"max_shared_bytes_per_multiprocessor", offsetof(DeviceRow, max_shared_bytes_per_multiprocessor), 4, false},
+      {"max_registers_per_multiprocessor", offsetof(DeviceRow, max_registers_per_multiprocessor), 4, false},
+      {"max_registers_per_block", offsetof(DeviceRow, max_registers_per_block), 4, false},
+      {"max_shared_bytes_per_block", offsetof(DeviceRow, max_shared_bytes_per_block), 4, false},
+      {"max_threads_per_block", offsetof(DeviceRow, max_threads_per_block), 4, false},
+      {"max_block_x", offsetof(DeviceRow, max_block_x), 4, false},
+      {"max_block_y", offsetof(DeviceRow, max_block_y), 4, false},
+      {"max_block_z", offsetof(DeviceRow, max_block_z), 4, false},
+      {"max_grid_x", offsetof(DeviceRow, max_grid_x), 4, false},
+      {"max_grid_y", offsetof(DeviceRow, max_grid_y), 4, false},
+      {"max_grid_z", offsetof(DeviceRow, max_grid_z), 4, false},
+      {"compute_major", offsetof(DeviceRow, compute_major), 1, false},
+      {"compute_minor", offsetof(DeviceRow, compute_minor), 1, false},
+      {"is_ecc_enabled", offsetof(DeviceRow, is_ecc_enabled), 1, false},
+      {"is_cuda_visible", offsetof(DeviceRow, is_cuda_visible), 1, false},
+      {"is_mig_enabled", offsetof(DeviceRow, is_mig_enabled), 1, false},
+      {"gpu_instance_id", offsetof(DeviceRow, gpu_instance_id), 4, false},
+      {"compute_instance_id", offsetof(DeviceRow, compute_instance_id), 4, false},
+      {"numa_id", offsetof(DeviceRow, numa_id), 4, false},
+      {"num_tpcs", offsetof(DeviceRow, num_tpcs), 4, false},
+  };
+};
+inline bool before(const DeviceRow& a, const DeviceRow& b) {
+  return std::tie(a.device_id) < std::tie(b.device_id);
+}
+
+using AllRows = RowTypes<KernelRow, MemcpyRow, MemsetRow, ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, AnnotationRow, ContextRow, StreamObjectRow, DeviceRow>;
 using StreamRows = RowTypes<KernelRow, MemcpyRow, MemsetRow>;
-using SessionRows = RowTypes<ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, ContextRow, StreamObjectRow>;
+using SessionRows = RowTypes<ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, ContextRow, StreamObjectRow, DeviceRow>;
 
 }  // namespace collector::store
 
@@ -976,6 +1106,45 @@ void copy(const cupti::Stream& record, [[maybe_unused]] int cuda,
   row.stream_flag = store::saturated<uint8_t>(record.flag);
 }
 
+template <typename Strings>
+void copy(const cupti::DeviceAttributes& record, [[maybe_unused]] int cuda,
+          [[maybe_unused]] Strings& strings, store::DeviceRow& row) {
+  row.memory_kilobytes_per_s = record.globalMemoryBandwidth;
+  row.memory_bytes = record.globalMemorySize;
+  row.device_id = record.id;
+  row.name_id = strings.intern(record.name == nullptr ? std::string_view() : std::string_view(record.name));
+  row.constant_bytes = record.constantMemorySize;
+  row.l2_bytes = record.l2CacheSize;
+  row.threads_per_warp = record.numThreadsPerWarp;
+  row.core_clock_khz = record.coreClockRate;
+  row.num_copy_engines = record.numMemcpyEngines;
+  row.num_multiprocessors = record.numMultiprocessors;
+  row.max_ipc = record.maxIPC;
+  row.max_warps_per_multiprocessor = record.maxWarpsPerMultiprocessor;
+  row.max_blocks_per_multiprocessor = record.maxBlocksPerMultiprocessor;
+  row.max_shared_bytes_per_multiprocessor = record.maxSharedMemoryPerMultiprocessor;
+  row.max_registers_per_multiprocessor = record.maxRegistersPerMultiprocessor;
+  row.max_registers_per_block = record.maxRegistersPerBlock;
+  row.max_shared_bytes_per_block = record.maxSharedMemoryPerBlock;
+  row.max_threads_per_block = record.maxThreadsPerBlock;
+  row.max_block_x = record.maxBlockDimX;
+  row.max_block_y = record.maxBlockDimY;
+  row.max_block_z = record.maxBlockDimZ;
+  row.max_grid_x = record.maxGridDimX;
+  row.max_grid_y = record.maxGridDimY;
+  row.max_grid_z = record.maxGridDimZ;
+  row.gpu_instance_id = record.gpuInstanceId;
+  row.compute_instance_id = record.computeInstanceId;
+  row.numa_id = cuda >= 12020 ? record.numaId : 0;
+  row.num_tpcs = cuda >= 13020 ? record.numTpcs : 0;
+  row.compute_major = store::saturated<uint8_t>(record.computeCapabilityMajor);
+  row.compute_minor = store::saturated<uint8_t>(record.computeCapabilityMinor);
+  row.is_ecc_enabled = store::saturated<uint8_t>(record.eccEnabled);
+  row.is_cuda_visible = record.isCudaVisible;
+  row.is_mig_enabled = record.isMigEnabled;
+  if (cuda >= 13000) std::free(const_cast<char*>(record.name));
+}
+
 // Reads a record into the store; false: of a kind that is not read.
 template <typename Store>
 bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, Store& store) {
@@ -1052,6 +1221,12 @@ bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, Store& store) 
     case cupti::ActivityKind::kStream: {
       const auto& record = *reinterpret_cast<const cupti::Stream*>(bytes);
       store::StreamObjectRow& row = store.template append<store::StreamObjectRow>();
+      copy(record, cuda, store.strings, row);
+      return true;
+    }
+    case cupti::ActivityKind::kDevice: {
+      const auto& record = *reinterpret_cast<const cupti::DeviceAttributes*>(bytes);
+      store::DeviceRow& row = store.template append<store::DeviceRow>();
       copy(record, cuda, store.strings, row);
       return true;
     }
@@ -1434,6 +1609,81 @@ void fill(const Values& values, [[maybe_unused]] int cuda, cupti::Stream& record
   record.priority = static_cast<uint32_t>(values.priority);
   record.flag = static_cast<uint32_t>(values.stream_flag);
   record.correlationId = static_cast<uint32_t>(values.correlation_id);
+}
+
+inline void blank([[maybe_unused]] int cuda, uint8_t noise, cupti::DeviceAttributes& record) {
+  std::memset(&record, noise, sizeof record);
+  record.kind = 8;
+  record.flags = 0;
+  record.globalMemoryBandwidth = 0;
+  record.globalMemorySize = 0;
+  record.constantMemorySize = 0;
+  record.l2CacheSize = 0;
+  record.numThreadsPerWarp = 0;
+  record.coreClockRate = 0;
+  record.numMemcpyEngines = 0;
+  record.numMultiprocessors = 0;
+  record.maxIPC = 0;
+  record.maxWarpsPerMultiprocessor = 0;
+  record.maxBlocksPerMultiprocessor = 0;
+  record.maxSharedMemoryPerMultiprocessor = 0;
+  record.maxRegistersPerMultiprocessor = 0;
+  record.maxRegistersPerBlock = 0;
+  record.maxSharedMemoryPerBlock = 0;
+  record.maxThreadsPerBlock = 0;
+  record.maxBlockDimX = 0;
+  record.maxBlockDimY = 0;
+  record.maxBlockDimZ = 0;
+  record.maxGridDimX = 0;
+  record.maxGridDimY = 0;
+  record.maxGridDimZ = 0;
+  record.computeCapabilityMajor = 0;
+  record.computeCapabilityMinor = 0;
+  record.id = 0;
+  record.eccEnabled = 0;
+  record.name = nullptr;
+  record.isCudaVisible = 0;
+  record.isMigEnabled = 0;
+  record.gpuInstanceId = 0;
+  record.computeInstanceId = 0;
+  if (cuda >= 12020) record.isNumaNode = 0;
+  if (cuda >= 12020) record.numaId = 0;
+  if (cuda >= 13020) record.numTpcs = 0;
+}
+template <typename Values>
+void fill(const Values& values, [[maybe_unused]] int cuda, cupti::DeviceAttributes& record) {
+  record.globalMemoryBandwidth = static_cast<uint64_t>(values.memory_kilobytes_per_s);
+  record.globalMemorySize = static_cast<uint64_t>(values.memory_bytes);
+  record.constantMemorySize = static_cast<uint32_t>(values.constant_bytes);
+  record.l2CacheSize = static_cast<uint32_t>(values.l2_bytes);
+  record.numThreadsPerWarp = static_cast<uint32_t>(values.threads_per_warp);
+  record.coreClockRate = static_cast<uint32_t>(values.core_clock_khz);
+  record.numMemcpyEngines = static_cast<uint32_t>(values.num_copy_engines);
+  record.numMultiprocessors = static_cast<uint32_t>(values.num_multiprocessors);
+  record.maxIPC = static_cast<uint32_t>(values.max_ipc);
+  record.maxWarpsPerMultiprocessor = static_cast<uint32_t>(values.max_warps_per_multiprocessor);
+  record.maxBlocksPerMultiprocessor = static_cast<uint32_t>(values.max_blocks_per_multiprocessor);
+  record.maxSharedMemoryPerMultiprocessor = static_cast<uint32_t>(values.max_shared_bytes_per_multiprocessor);
+  record.maxRegistersPerMultiprocessor = static_cast<uint32_t>(values.max_registers_per_multiprocessor);
+  record.maxRegistersPerBlock = static_cast<uint32_t>(values.max_registers_per_block);
+  record.maxSharedMemoryPerBlock = static_cast<uint32_t>(values.max_shared_bytes_per_block);
+  record.maxThreadsPerBlock = static_cast<uint32_t>(values.max_threads_per_block);
+  record.maxBlockDimX = static_cast<uint32_t>(values.max_block_x);
+  record.maxBlockDimY = static_cast<uint32_t>(values.max_block_y);
+  record.maxBlockDimZ = static_cast<uint32_t>(values.max_block_z);
+  record.maxGridDimX = static_cast<uint32_t>(values.max_grid_x);
+  record.maxGridDimY = static_cast<uint32_t>(values.max_grid_y);
+  record.maxGridDimZ = static_cast<uint32_t>(values.max_grid_z);
+  record.computeCapabilityMajor = static_cast<uint32_t>(values.compute_major);
+  record.computeCapabilityMinor = static_cast<uint32_t>(values.compute_minor);
+  record.id = static_cast<uint32_t>(values.device_id);
+  record.eccEnabled = static_cast<uint32_t>(values.is_ecc_enabled);
+  record.isCudaVisible = static_cast<uint8_t>(values.is_cuda_visible);
+  record.isMigEnabled = static_cast<uint8_t>(values.is_mig_enabled);
+  record.gpuInstanceId = static_cast<uint32_t>(values.gpu_instance_id);
+  record.computeInstanceId = static_cast<uint32_t>(values.compute_instance_id);
+  if (cuda >= 12020) record.numaId = static_cast<uint32_t>(values.numa_id);
+  if (cuda >= 13020) record.numTpcs = static_cast<uint32_t>(values.num_tpcs);
 }
 
 }  // namespace collector::simulator
