@@ -99,6 +99,7 @@ SCHEMA: dict[str, dict[str, str]] = {
         "correlation_id": "u4",
         "event_id": "u4",
         "return_value": "u4",
+        "event_sync_id": "u8",
     },
     "overheads": {
         "start_ns": "i8",
@@ -213,6 +214,7 @@ LATER_TABLES = ("memory_operations", "contexts", "streams", "devices")
 """Tables that a capture may lack, as older files and sources do: no rows say the same."""
 
 LATER_COLUMNS = frozenset((
+    ("synchronizations", "event_sync_id"),
     ("annotations", "details_id"),
 ))
 """(table, column) that a capture may lack, as older files and sources do: zeros say the same."""
@@ -396,8 +398,9 @@ RECORDS = (
             "correlation_id": "correlation_id",
             "event_id": "cuda_event_id",
             "return_value": "return_value",
+            "event_sync_id": "cuda_event_sync_id",
         },
-        ("return_value",), {}, (), (),
+        ("return_value", "event_sync_id"), {}, (), (),
     ),
     Record(
         17, "overhead", "Overhead", "overheads", "overheads", False,
@@ -587,6 +590,7 @@ ACTIVITY_FIELDS = {
     "pool_address": 52,
     "pool_bytes": 53,
     "pool_used_bytes": 54,
+    "event_sync_id": 55,
 }
 """Column -> its number in the message Activity."""
 

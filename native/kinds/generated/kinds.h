@@ -663,6 +663,7 @@ inline bool before(const ExternalCorrelationRow& a, const ExternalCorrelationRow
 struct SynchronizationRow {
   int64_t start_ns;
   int64_t end_ns;
+  uint64_t event_sync_id;
   uint32_t context_id;
   uint32_t stream_id;
   uint32_t correlation_id;
@@ -683,6 +684,7 @@ struct Table<SynchronizationRow> {
       {"correlation_id", offsetof(SynchronizationRow, correlation_id), 4, false},
       {"event_id", offsetof(SynchronizationRow, event_id), 4, false},
       {"return_value", offsetof(SynchronizationRow, return_value), 4, false},
+      {"event_sync_id", offsetof(SynchronizationRow, event_sync_id), 8, false},
   };
 };
 inline bool before(const SynchronizationRow& a, const SynchronizationRow& b) {
@@ -1039,6 +1041,7 @@ void copy(const cupti::Synchronization& record, [[maybe_unused]] int cuda,
           [[maybe_unused]] Strings& strings, store::SynchronizationRow& row) {
   row.start_ns = static_cast<int64_t>(record.start);
   row.end_ns = static_cast<int64_t>(record.end);
+  row.event_sync_id = cuda >= 12080 ? record.cudaEventSyncId : 0;
   row.context_id = record.contextId;
   row.stream_id = record.streamId;
   row.correlation_id = record.correlationId;
@@ -1499,6 +1502,7 @@ void fill(const Values& values, [[maybe_unused]] int cuda, cupti::Synchronizatio
   record.contextId = static_cast<uint32_t>(values.context_id);
   record.streamId = static_cast<uint32_t>(values.stream_id);
   record.cudaEventId = static_cast<uint32_t>(values.event_id);
+  if (cuda >= 12080) record.cudaEventSyncId = static_cast<uint64_t>(values.event_sync_id);
   if (cuda >= 12080) record.returnValue = static_cast<uint32_t>(values.return_value);
 }
 
