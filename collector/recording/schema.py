@@ -191,6 +191,16 @@ SCHEMA: dict[str, dict[str, str]] = {
         "numa_id": "u4",
         "num_tpcs": "u4",
     },
+    "cuda_events": {
+        "device_id": "u4",
+        "context_id": "u4",
+        "stream_id": "u4",
+        "correlation_id": "u4",
+        "event_id": "u4",
+        "event_sync_id": "u8",
+        "graph_id": "u4",
+        "graph_node_id": "u8",
+    },
 }
 """Table -> column -> numpy dtype. Every source fills exactly these; times are CUPTI's own nanoseconds."""
 
@@ -207,10 +217,11 @@ ORDER: dict[str, tuple[str, ...]] = {
     "contexts": ("device_id", "context_id"),
     "streams": ("context_id", "stream_id"),
     "devices": ("device_id",),
+    "cuda_events": ("correlation_id", "event_id"),
 }
 """Table -> the columns that its rows are ordered by, first one first; ``-``: from large to small."""
 
-LATER_TABLES = ("memory_operations", "contexts", "streams", "devices")
+LATER_TABLES = ("memory_operations", "contexts", "streams", "devices", "cuda_events")
 """Tables that a capture may lack, as older files and sources do: no rows say the same."""
 
 LATER_COLUMNS = frozenset((
@@ -229,7 +240,7 @@ KINDS = (
 """The kinds of activity that are recorded unless something else is asked for."""
 
 KINDS_ON_REQUEST = (
-    "memory_operations", "contexts", "streams", "devices",
+    "memory_operations", "contexts", "streams", "devices", "cuda_events",
 )
 """Further kinds, recorded only where they are named."""
 
@@ -502,6 +513,20 @@ RECORDS = (
         },
         ("numa_id", "num_tpcs"), {}, (), (),
     ),
+    Record(
+        36, "cuda_event", "CudaEvent", "cuda_events", "cuda_events", False,
+        {
+            "device_id": "device_id",
+            "context_id": "context_id",
+            "stream_id": "stream_id",
+            "correlation_id": "correlation_id",
+            "event_id": "event_id",
+            "event_sync_id": "cuda_event_sync_id",
+            "graph_id": "graph_id",
+            "graph_node_id": "graph_node_id",
+        },
+        ("device_id", "event_sync_id", "graph_id", "graph_node_id"), {}, (), (),
+    ),
 )
 """Every activity kind that is read."""
 
@@ -610,6 +635,7 @@ class TablesOfRecording:
     contexts: Table
     streams: Table
     devices: Table
+    cuda_events: Table
 
 
 @dataclass(frozen=True)
@@ -628,6 +654,7 @@ class Tables:
     contexts: Table
     streams: Table
     devices: Table
+    cuda_events: Table
 
     def __len__(self) -> int:
         """Rows in all tables together."""
@@ -650,3 +677,4 @@ class TableCounts:
     contexts: int = 0
     streams: int = 0
     devices: int = 0
+    cuda_events: int = 0

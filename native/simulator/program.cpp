@@ -12,6 +12,9 @@ using cupti::CallbackDomain;
 
 constexpr uint32_t kNoValue = 0xFFFFFFFF;  // CUPTI's "no stream", "no event" in synchronization records
 
+// Of the recording of an event, each of which is recorded once here.
+uint64_t sync_id(uint32_t event_id) { return 1000 + event_id; }
+
 }  // namespace
 
 // -- API calls ------------------------------------------------------------------------------------------------------
@@ -287,9 +290,8 @@ void Simulator::write_synchronization(cupti::SynchronizationType type, const Api
   row.context_id = context_id;
   row.stream_id = stream_id;
   row.event_id = event_id;
-  auto record = record_of<cupti::Synchronization>(row);
-  if (release.cuda >= 12080 && event_id != kNoValue) record.cudaEventSyncId = event_id;
-  write(record, buffer_of(thread()));
+  row.event_sync_id = event_id == kNoValue ? 0 : sync_id(event_id);
+  write(record_of<cupti::Synchronization>(row), buffer_of(thread()));
 }
 
 uint32_t Simulator::synchronize(uint32_t device, int64_t stream, uint32_t launch) {
@@ -337,10 +339,21 @@ bool Simulator::query(uint32_t device, uint32_t stream) {
 
 uint32_t Simulator::record_event(uint32_t device, uint32_t stream) {
   use_stream(device + 1, stream);
-  plain_call(callback_id("cudaEventRecord_v3020"), callback_id("cuEventRecord"));
-  const std::lock_guard lock(device_mutex_);
-  events_.emplace_back(device + 1, std::max(clock.now(), stream_tail(device + 1, stream)));
-  return static_cast<uint32_t>(events_.size());
+  store::CudaEventRow row{};
+  row.correlation_id = plain_call(callback_id("cudaEventRecord_v3020"), callback_id("cuEventRecord"));
+  row.device_id = device;
+  row.context_id = device + 1;
+  row.stream_id = stream;
+  {
+    const std::lock_guard lock(device_mutex_);
+    events_.emplace_back(device + 1, std::max(clock.now(), stream_tail(device + 1, stream)));
+    row.event_id = static_cast<uint32_t>(events_.size());
+  }
+  row.event_sync_id = sync_id(row.event_id);
+  if (enabled(ActivityKind::kCudaEvent) && enabled(ActivityKind::kSynchronization)) {
+    write(record_of<cupti::CudaEvent>(row), buffer_of(thread()));
+  }
+  return row.event_id;
 }
 
 bool Simulator::wait_event(uint32_t device, uint32_t stream, uint32_t event) {

@@ -28,6 +28,7 @@ enum class ActivityKind : uint32_t {
   kConcurrentKernel = 10,
   kOverhead = 17,
   kMemcpy2 = 22,
+  kCudaEvent = 36,
   kStream = 37,
   kSynchronization = 38,
   kExternalCorrelation = 39,
@@ -409,6 +410,25 @@ struct DeviceAttributes {
 };
 static_assert(sizeof(DeviceAttributes) == 192);
 
+// CUDA_EVENT (36); bytes: 24 from 12.0, 56 from 12.8, 80 from 13.5.
+struct CudaEvent {
+  uint32_t kind;
+  uint32_t correlationId;
+  uint32_t contextId;
+  uint32_t streamId;
+  uint32_t eventId;
+  uint8_t reserved0[4];
+  uint32_t deviceId;  // since 12.8
+  uint8_t reserved1[12];
+  uint64_t deviceTimestamp;  // since 12.8
+  uint64_t cudaEventSyncId;  // since 12.8
+  uint64_t graphNodeId;  // since 13.5
+  uint32_t graphId;  // since 13.5
+  uint32_t sourceGraphId;  // since 13.5
+  uint64_t sourceGraphNodeId;  // since 13.5
+};
+static_assert(sizeof(CudaEvent) == 80);
+
 // From this CUDA version on (major * 1000 + minor * 10), records of this kind are `bytes` long.
 struct Layout {
   ActivityKind kind;
@@ -445,6 +465,9 @@ inline constexpr Layout kLayouts[] = {
     {ActivityKind::kDevice, 12000, 176},
     {ActivityKind::kDevice, 12020, 184},
     {ActivityKind::kDevice, 13020, 192},
+    {ActivityKind::kCudaEvent, 12000, 24},
+    {ActivityKind::kCudaEvent, 12080, 56},
+    {ActivityKind::kCudaEvent, 13050, 80},
 };
 
 // What a user asks for, what the record is called, and CUPTI's kind; in the order of enabling.
@@ -468,6 +491,7 @@ inline constexpr KindOption kKindOptions[] = {
     {"contexts", "context", ActivityKind::kContext, true},
     {"streams", "stream", ActivityKind::kStream, true},
     {"devices", "device", ActivityKind::kDevice, true},
+    {"cuda_events", "cuda_event", ActivityKind::kCudaEvent, false},
 };
 
 constexpr bool is_made_once(ActivityKind kind) {
@@ -931,9 +955,39 @@ inline bool before(const DeviceRow& a, const DeviceRow& b) {
   return std::tie(a.device_id) < std::tie(b.device_id);
 }
 
-using AllRows = RowTypes<KernelRow, MemcpyRow, MemsetRow, ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, AnnotationRow, ContextRow, StreamObjectRow, DeviceRow>;
+// CUDA events that were recorded into a stream; waits for them have the same `event_sync_id`.
+struct CudaEventRow {
+  uint64_t event_sync_id;
+  uint64_t graph_node_id;
+  uint32_t device_id;
+  uint32_t context_id;
+  uint32_t stream_id;
+  uint32_t correlation_id;
+  uint32_t event_id;
+  uint32_t graph_id;
+};
+template <>
+struct Table<CudaEventRow> {
+  static constexpr std::string_view kName = "cuda_events";
+  static constexpr bool kIsPerStream = false;
+  static constexpr Column kColumns[] = {
+      {"device_id", offsetof(CudaEventRow, device_id), 4, false},
+      {"context_id", offsetof(CudaEventRow, context_id), 4, false},
+      {"stream_id", offsetof(CudaEventRow, stream_id), 4, false},
+      {"correlation_id", offsetof(CudaEventRow, correlation_id), 4, false},
+      {"event_id", offsetof(CudaEventRow, event_id), 4, false},
+      {"event_sync_id", offsetof(CudaEventRow, event_sync_id), 8, false},
+      {"graph_id", offsetof(CudaEventRow, graph_id), 4, false},
+      {"graph_node_id", offsetof(CudaEventRow, graph_node_id), 8, false},
+  };
+};
+inline bool before(const CudaEventRow& a, const CudaEventRow& b) {
+  return std::tie(a.correlation_id, a.event_id) < std::tie(b.correlation_id, b.event_id);
+}
+
+using AllRows = RowTypes<KernelRow, MemcpyRow, MemsetRow, ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, AnnotationRow, ContextRow, StreamObjectRow, DeviceRow, CudaEventRow>;
 using StreamRows = RowTypes<KernelRow, MemcpyRow, MemsetRow>;
-using SessionRows = RowTypes<ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, ContextRow, StreamObjectRow, DeviceRow>;
+using SessionRows = RowTypes<ApiCallRow, ExternalCorrelationRow, SynchronizationRow, OverheadRow, MemoryOperationRow, ContextRow, StreamObjectRow, DeviceRow, CudaEventRow>;
 
 }  // namespace collector::store
 
@@ -1148,6 +1202,19 @@ void copy(const cupti::DeviceAttributes& record, [[maybe_unused]] int cuda,
   if (cuda >= 13000) std::free(const_cast<char*>(record.name));
 }
 
+template <typename Strings>
+void copy(const cupti::CudaEvent& record, [[maybe_unused]] int cuda,
+          [[maybe_unused]] Strings& strings, store::CudaEventRow& row) {
+  row.event_sync_id = cuda >= 12080 ? record.cudaEventSyncId : 0;
+  row.graph_node_id = cuda >= 13050 ? record.graphNodeId : 0;
+  row.device_id = cuda >= 12080 ? record.deviceId : 0;
+  row.context_id = record.contextId;
+  row.stream_id = record.streamId;
+  row.correlation_id = record.correlationId;
+  row.event_id = record.eventId;
+  row.graph_id = cuda >= 13050 ? record.graphId : 0;
+}
+
 // Reads a record into the store; false: of a kind that is not read.
 template <typename Store>
 bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, Store& store) {
@@ -1230,6 +1297,12 @@ bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, Store& store) 
     case cupti::ActivityKind::kDevice: {
       const auto& record = *reinterpret_cast<const cupti::DeviceAttributes*>(bytes);
       store::DeviceRow& row = store.template append<store::DeviceRow>();
+      copy(record, cuda, store.strings, row);
+      return true;
+    }
+    case cupti::ActivityKind::kCudaEvent: {
+      const auto& record = *reinterpret_cast<const cupti::CudaEvent*>(bytes);
+      store::CudaEventRow& row = store.template append<store::CudaEventRow>();
       copy(record, cuda, store.strings, row);
       return true;
     }
@@ -1688,6 +1761,33 @@ void fill(const Values& values, [[maybe_unused]] int cuda, cupti::DeviceAttribut
   record.computeInstanceId = static_cast<uint32_t>(values.compute_instance_id);
   if (cuda >= 12020) record.numaId = static_cast<uint32_t>(values.numa_id);
   if (cuda >= 13020) record.numTpcs = static_cast<uint32_t>(values.num_tpcs);
+}
+
+inline void blank([[maybe_unused]] int cuda, uint8_t noise, cupti::CudaEvent& record) {
+  std::memset(&record, noise, sizeof record);
+  record.kind = 36;
+  record.correlationId = 0;
+  record.contextId = 0;
+  record.streamId = 0;
+  record.eventId = 0;
+  if (cuda >= 12080) record.deviceId = 0;
+  if (cuda >= 12080) record.deviceTimestamp = 0;
+  if (cuda >= 12080) record.cudaEventSyncId = 0;
+  if (cuda >= 13050) record.graphNodeId = 0;
+  if (cuda >= 13050) record.graphId = 0;
+  if (cuda >= 13050) record.sourceGraphId = 0;
+  if (cuda >= 13050) record.sourceGraphNodeId = 0;
+}
+template <typename Values>
+void fill(const Values& values, [[maybe_unused]] int cuda, cupti::CudaEvent& record) {
+  record.correlationId = static_cast<uint32_t>(values.correlation_id);
+  record.contextId = static_cast<uint32_t>(values.context_id);
+  record.streamId = static_cast<uint32_t>(values.stream_id);
+  record.eventId = static_cast<uint32_t>(values.event_id);
+  if (cuda >= 12080) record.deviceId = static_cast<uint32_t>(values.device_id);
+  if (cuda >= 12080) record.cudaEventSyncId = static_cast<uint64_t>(values.event_sync_id);
+  if (cuda >= 13050) record.graphNodeId = static_cast<uint64_t>(values.graph_node_id);
+  if (cuda >= 13050) record.graphId = static_cast<uint32_t>(values.graph_id);
 }
 
 }  // namespace collector::simulator
