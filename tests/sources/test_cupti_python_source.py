@@ -37,6 +37,7 @@ RECORD_CLASSES = {record.kind: f"Activity{record.name.title().replace('_', '')}"
 FUNCTIONS = {
     "activity_disable": ["kind"],
     "activity_enable": ["kind"],
+    "activity_enable_and_dump": ["kind"],
     "activity_flush_all": ["flag"],
     "activity_get_num_dropped_records": ["context", "stream_id", "dropped"],
     "activity_pop_external_correlation_id": ["kind"],
@@ -72,6 +73,8 @@ class Record:
         if not self._fake.in_callback:
             raise AssertionError(f"{name} was read after the callback had returned")
         self._fake.garbage_collector_was_on |= gc.isenabled()
+        if name not in self._fields:
+            raise AttributeError(name)
         return self._fields[name]
 
 
@@ -124,6 +127,10 @@ class FakeCupti:
         self._called("activity_enable", kind)
         if kind in self.fail.get("kinds", ()):
             raise CuptiError(21)
+        self.enabled.append(kind)
+
+    def activity_enable_and_dump(self, kind):
+        self._called("activity_enable_and_dump", kind)
         self.enabled.append(kind)
 
     def activity_disable(self, kind):
@@ -253,6 +260,26 @@ def test_memory_operations_and_the_pools_they_came_from(cupti):
         (512, 0, 0),
     ]
     assert capture["strings"][none["name_id"]] == ""
+
+
+def test_what_is_made_once_is_asked_for_and_read(cupti):
+    cupti.record(9, context_id=3, device_id=1, compute_api_kind=1, null_stream_id=7, num_multiprocessors=132)
+    cupti.record(37, context_id=3, stream_id=13, priority=2**32 - 5, flag=2)
+    cupti.record(8, id=1, name="Some GPU", num_multiprocessors=132, compute_capability_major=9)
+    capture = capture_of(CuptiPythonSource(), kinds=(*KINDS, "contexts", "streams", "devices"))
+    dumped = [kind for name, *kinds in cupti.calls if name == "activity_enable_and_dump" for kind in kinds]
+    assert dumped == [9, 37, 8]
+    assert [row(capture, "contexts")[name] for name in ("device_id", "context_id", "null_stream_id")] == [1, 3, 7]
+    assert [row(capture, "streams")[name] for name in ("stream_id", "priority", "stream_flag")] == [13, -5, 2]
+    device = row(capture, "devices")
+    assert (capture["strings"][device["name_id"]], device["compute_major"]) == ("Some GPU", 9)
+
+
+def test_a_field_that_an_older_package_lacks_is_0(cupti):
+    cupti.record(36, event_id=4, stream_id=7, graph_id=5, graph_node_id=6)
+    del cupti.pending[0]._fields["graph_id"]
+    event = row(capture_of(CuptiPythonSource(), kinds=(*KINDS, "cuda_events")), "cuda_events")
+    assert [event[name] for name in ("event_id", "stream_id", "graph_id", "graph_node_id")] == [4, 7, 0, 6]
 
 
 def test_rows_come_by_stream_and_time_whatever_the_buffers_order(cupti):
