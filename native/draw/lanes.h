@@ -1,6 +1,7 @@
 // Which row an activity is drawn in: the first whose last activity is over.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
