@@ -14,6 +14,9 @@ SANITIZE_TESTS ?= $(filter-out $(SANITIZE_SKIPPED:%=tests/%.py),$(wildcard tests
   $(patsubst %,tests/%.py,cli/test_info profiler/test_node_fields profiler/test_profiler_advice \
   profiler/test_profiler_in_keras sources/test_cupti_python_agrees sources/test_loaded_libraries \
   tracing/test_annotation_details tracing/test_interrupts tracing/test_process_ends tracing/test_simulated_session)
+ASAN_TESTS = $(SANITIZE_TESTS)
+TSAN_TESTS = $(filter-out %/test_convert.py,$(SANITIZE_TESTS))
+SANITIZE_MARKS :=
 # A folder of wheels for a machine without network (made by `make wheels`). Empty: use the package index.
 WHEELS ?=
 
@@ -38,7 +41,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format protos kinds protobuf-ends frameworks sanitize asan tsan coverage fuzz bench gpu wheels picture clean
+.PHONY: help demo quick test-cpp test lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan coverage fuzz bench gpu wheels picture clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -47,6 +50,16 @@ help: ## List the targets
 
 demo: $(VENV)/.installed ## Set everything up, trace a demo step into demo.json, print what ran
 	$(BIN)/collector demo -o demo.json
+
+# What needs the simulated GPU, a viewer, a card or more than a second is left out; without hypothesis and scipy their tests too.
+quick: $(VENV)/.quick ## Tests within a minute, with the base dependencies and pytest alone (PYTEST_ARGS adds options)
+	$(BIN)/pytest -q $$($(BIN)/python -c 'import xdist' 2>/dev/null && printf -- '-n %s --dist loadfile' $(JOBS)) \
+	  -m 'not (simulator or viewer or slow or gpu)' $(PYTEST_ARGS)
+
+test-cpp: $(VENV)/.dev ## Unit tests in C++: queues, buffer pools, rows, names, wire bytes, lanes, digits (needs doctest)
+	$(call configure,build/cpp,-DCOLLECTOR_CPP_TESTS=ON -DCOLLECTOR_WERROR=ON)
+	$(BIN)/cmake --build build/cpp --target cpp_tests -j $(JOBS)
+	build/cpp/cpp_tests
 
 test: $(VENV)/.test ## Set everything up, run all tests (PYTEST_ARGS adds options)
 	$(BIN)/pytest -n $(JOBS) --dist loadfile -m '' $(PYTEST_ARGS)
@@ -71,6 +84,10 @@ $(BIN)/python:
 # Editable: Python files are read from the checkout, so only the build's inputs call for another install.
 $(VENV)/.installed: $(BUILD_INPUTS) | $(BIN)/python
 	$(BIN)/$(PIP_INSTALL) -C build-dir=build/editable -e .
+	@touch $@
+
+$(VENV)/.quick: $(VENV)/.installed
+	$(BIN)/$(PIP_INSTALL) 'pytest>=8'
 	@touch $@
 
 $(VENV)/.test: $(BUILD_INPUTS) | $(BIN)/python
@@ -113,9 +130,15 @@ kinds: ## Regenerate what follows from native/kinds/*.toml; needs Python 3.11
 PROTOBUF_TESTS := tests/stepstats/test_protos.py tests/stepstats/test_stepstats.py tests/timeline/test_timeline_goldens.py \
   $(patsubst %,tests/profiler/test_profiler_%.py,adapters bad_input checkpoint live_graph node_fields pprof programs questions recorded)
 
-protobuf-ends: .venv-protobuf-4.21.6/.installed .venv-protobuf-7/.installed ## Message tests with the oldest and newest protobuf
-	PYTHONPATH=. .venv-protobuf-4.21.6/bin/python -m pytest -q -p no:cacheprovider $(PROTOBUF_TESTS)
-	PYTHONPATH=. .venv-protobuf-7/bin/python -m pytest -q -p no:cacheprovider $(PROTOBUF_TESTS)
+protobuf-ends: .venv-protobuf-4.21.6/.installed .venv-protobuf-7/.installed build/protobuf ## Message tests with the oldest and newest protobuf
+	PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/protobuf .venv-protobuf-4.21.6/bin/pytest -q -p no:cacheprovider $(PROTOBUF_TESTS)
+	PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/protobuf .venv-protobuf-7/bin/pytest -q -p no:cacheprovider $(PROTOBUF_TESTS)
+
+# The package with the extensions that are built already: they depend on no version of protobuf.
+.PHONY: build/protobuf
+build/protobuf: $(VENV)/.test
+	@rm -rf $@ && mkdir -p $@ && cp -r collector $@/
+	@cp $$($(BIN)/python -c 'import glob, sysconfig; print(*glob.glob(sysconfig.get_path("platlib") + "/collector/*.so"))') $@/collector/
 
 .venv-protobuf-%/.installed:
 	$(call create_venv,.venv-protobuf-$*)
@@ -183,10 +206,21 @@ endef
 # Without the working directory on sys.path, where the package's sources lie without their libraries.
 INSTRUMENTED := PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build
 # Without fd capture: a sanitizer reports on the real stderr, and then ends the process.
-PYTEST := $(BIN)/pytest -p no:cacheprovider --capture=sys -m ''
+PYTEST = $(BIN)/pytest -p no:cacheprovider --capture=sys -m '$(SANITIZE_MARKS)'
 LIBSTDCXX = $$(g++ -print-file-name=libstdc++.so.6)
 
 sanitize: asan tsan ## Native tests under AddressSanitizer + UBSan, then under ThreadSanitizer
+
+# What only a sanitizer finds, within minutes: memory errors where bytes of others are read and written, and races where
+# threads meet. Left out are the slow tests, the demo, the profiler's checkers and most of the simulator's own tests.
+sanitize-quick: SANITIZE_MARKS := not slow
+sanitize-quick: ASAN_TESTS := $(patsubst %,tests/%.py,capture/test_buffers capture/test_decoder capture/test_journal \
+  capture/test_memory_operations capture/test_traps cupti/test_library profiler/test_node_fields \
+  testing/simulator/test_simulator_faults testing/simulator/test_simulator_records testing/simulator/test_simulator_versions \
+  timeline/test_convert timeline/test_convert_bad_input timeline/test_convert_repeats tracing/test_simulated_session)
+sanitize-quick: TSAN_TESTS := $(patsubst %,tests/%.py,capture/test_buffers capture/test_journal capture/test_nothing_grows \
+  capture/test_out_of_memory capture/test_traps tracing/test_interrupts tracing/test_process_ends tracing/test_simulated_session)
+sanitize-quick: asan tsan ## The part of `sanitize` that CI runs: readers of bytes, and threads
 
 # LeakSanitizer stays off: Python itself leaves memory at exit.
 asan: $(VENV)/.dev
@@ -194,7 +228,7 @@ asan: $(VENV)/.dev
 	$(INSTRUMENTED)/asan/site PYTHONMALLOC=malloc COLLECTOR_SANITIZED=address \
 	  ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $(LIBSTDCXX)" \
-	  $(PYTEST) -n $(JOBS) --dist loadfile $(SANITIZE_TESTS) $(PYTEST_ARGS)
+	  $(PYTEST) -n $(JOBS) --dist loadfile $(ASAN_TESTS) $(PYTEST_ARGS)
 
 # It knows no threads that are started in a forked child; the converters use one thread, and are slow to fuzz here.
 tsan: $(VENV)/.dev
@@ -202,7 +236,7 @@ tsan: $(VENV)/.dev
 	$(INSTRUMENTED)/tsan/site COLLECTOR_SANITIZED=thread \
 	  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$(CURDIR)/tests/support/tsan.supp \
 	  LD_PRELOAD="$$(g++ -print-file-name=libtsan.so) $(LIBSTDCXX)" \
-	  $(PYTEST) -n $(JOBS) --dist loadfile -k 'not forked_child' $(filter-out %/test_convert.py,$(SANITIZE_TESTS)) $(PYTEST_ARGS)
+	  $(PYTEST) -n $(JOBS) --dist loadfile -k 'not forked_child' $(TSAN_TESTS) $(PYTEST_ARGS)
 
 coverage: $(VENV)/.dev ## Line coverage of Python and C++ by the quick tests, into out/coverage (PYTEST_ARGS="-m ''": by all)
 	$(call overlay,coverage,-DCOLLECTOR_COVERAGE=ON)

@@ -26,6 +26,12 @@ if importlib.util.find_spec("hypothesis"):  # the tests that need a GPU run with
     hypothesis.settings.load_profile("collector")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the setting of pytest-timeout where that is not installed: `make quick` runs without it."""
+    if importlib.util.find_spec("pytest_timeout") is None:
+        parser.addini("timeout", "the limit of a test in seconds; without pytest-timeout nothing ends a test")
+
+
 def pytest_collection_finish() -> None:
     """Thousands of tests and their modules live until the end: no garbage collection has to search them again."""
     gc.collect()

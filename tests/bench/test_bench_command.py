@@ -17,6 +17,8 @@ from collector.cli import main
 
 pytest.importorskip("scipy")
 
+pytestmark = pytest.mark.simulator
+
 FILE = """
 from collector import bench
 

@@ -18,6 +18,8 @@ from collector.bench.report_tables import as_text
 
 pytest.importorskip("scipy")
 
+pytestmark = pytest.mark.simulator
+
 
 @pytest.fixture
 def card():

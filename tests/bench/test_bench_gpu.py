@@ -20,6 +20,8 @@ from collector.bench.gpu import CardState
 from collector.bench.roofline import Ceilings
 from collector.errors import UnavailableError
 
+pytestmark = pytest.mark.simulator
+
 CALLERS = {"_call": 0, "call": 0}
 """Names under which `collector.bench.cuda_gpu` calls a driver function, whose name is the first argument."""
 

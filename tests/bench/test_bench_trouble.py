@@ -9,6 +9,8 @@ from collector import bench
 
 pytest.importorskip("scipy")
 
+pytestmark = pytest.mark.simulator
+
 
 @pytest.fixture
 def card():

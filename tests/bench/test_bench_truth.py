@@ -14,6 +14,8 @@ from collector.bench.simulated_card import Throttling
 
 pytest.importorskip("scipy")
 
+pytestmark = pytest.mark.simulator
+
 
 def compare(card, mean_b=10_000.0, *, seed=0, **options):
     kernel = {key: options.pop(key) for key in ("noise", "outliers", "second_mode") if key in options}

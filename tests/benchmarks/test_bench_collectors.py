@@ -15,6 +15,8 @@ from collector.bench.benchmark_report import Report
 
 pytest.importorskip("scipy")
 
+pytestmark = pytest.mark.simulator
+
 FAKES = {
     "torch/__init__.py": "class cuda:\n    init = staticmethod(lambda: None)",
     "torch/profiler.py": "raise ImportError('libkineto.so: undefined symbol')",

@@ -21,6 +21,8 @@ from collector.errors import UnavailableError
 
 pytest.importorskip("scipy")
 
+pytestmark = pytest.mark.simulator
+
 
 @pytest.fixture
 def timers(harness):

@@ -11,6 +11,8 @@ from collector.bench.benchmark_report import Report
 
 pytest.importorskip("scipy")
 
+pytestmark = pytest.mark.simulator
+
 
 @pytest.mark.slow
 def test_only_a_journal_outlives_the_program(root, tmp_path):

@@ -14,6 +14,8 @@ from collector.testing import SimulatedGpu
 
 pytest.importorskip("scipy")
 
+pytestmark = pytest.mark.simulator
+
 
 @pytest.fixture
 def script(root, load_module, monkeypatch):

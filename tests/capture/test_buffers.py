@@ -14,6 +14,8 @@ from cupti_client import CONCURRENT_KERNEL, CuptiClient
 import collector
 from collector.testing import SimulatedGpu
 
+pytestmark = pytest.mark.simulator
+
 SMALL = {"buffer_bytes": 4096, "max_buffers": 4}
 sizes_are_real = pytest.mark.skipif(
     bool(os.environ.get("COLLECTOR_SANITIZED")), reason="a sanitizer keeps freed memory for a while on purpose"

@@ -10,6 +10,8 @@ import pytest
 
 import collector.testing
 
+pytestmark = pytest.mark.simulator
+
 PROGRAM = """
 import ctypes, json, threading
 counter = ctypes.CDLL(None)

@@ -11,6 +11,8 @@ import collector
 from collector.options import KINDS
 from collector.testing import SimulatedGpu
 
+pytestmark = pytest.mark.simulator
+
 KINDS_WITH_DEVICES = (*KINDS, "devices")
 
 

@@ -15,6 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+pytest.importorskip("hypothesis")
+
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -27,6 +30,8 @@ from collector.recording.schema import RECORDS, SCHEMA
 from collector.sources import open_source
 from collector.sources.replay import ReplaySource
 from collector.testing import SimulatedGpu
+
+pytestmark = pytest.mark.simulator
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 

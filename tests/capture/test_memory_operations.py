@@ -12,6 +12,8 @@ from collector.errors import CollectorError
 from collector.options import KINDS
 from collector.testing import SimulatedGpu
 
+pytestmark = pytest.mark.simulator
+
 WITH_MEMORY = (*KINDS, "memory_operations")
 NO_STREAM = 0xFFFFFFFF
 VERSIONS = ["12.0", "12.4", "12.6", "12.8", "13.0", "13.2", "13.5"]

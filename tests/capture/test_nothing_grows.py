@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.simulator
+
 MIB = 2**20
 
 FIGURES = """

@@ -12,6 +12,8 @@ import pytest
 
 import collector.testing
 
+pytestmark = pytest.mark.simulator
+
 LIBRARY = next(
     (path for folder in collector.testing.__path__ for path in Path(folder).glob("liballocation_failer.so")), None
 )

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.simulator
+
 NEEDED = ("cuInit(unsigned flags)", "cuDriverGetVersion(int *version)")
 OPTIONAL = (
     "cuDeviceGetCount(int *count)",

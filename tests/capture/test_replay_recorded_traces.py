@@ -23,6 +23,8 @@ from collector.recording.recording import Recording
 from collector.testing import SimulatedGpu
 from collector.timeline import Timeline
 
+pytestmark = pytest.mark.simulator
+
 MEMCPY_ROW = 1_000_000
 """Stream number standing for the `memcpy` row of TensorFlow timelines, which do not tell the copies' streams."""
 LEAD_NS = 1_000_000

@@ -10,6 +10,8 @@ from kept_tables import assert_kept
 import collector
 from collector.testing import SimulatedGpu
 
+pytestmark = pytest.mark.simulator
+
 NO_EVENT = 0xFFFFFFFF
 
 

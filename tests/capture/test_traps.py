@@ -15,6 +15,8 @@ import collector
 from collector.testing import SimulatedGpu
 from collector.testing.simulator.simulated_gpu import library_path
 
+pytestmark = pytest.mark.simulator
+
 VERSIONS = ["12.0", "12.4", "12.8", "13.0", "13.5"]
 
 

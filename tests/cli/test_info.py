@@ -7,6 +7,8 @@ import pytest
 from collector.cli import main
 from collector.testing import SimulatedGpu
 
+pytestmark = pytest.mark.simulator
+
 
 def told(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     assert main(["info", "--source", "native"]) == 0

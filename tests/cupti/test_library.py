@@ -13,6 +13,8 @@ import pytest
 from collector import _native
 from collector.testing import SimulatedGpu
 
+pytestmark = pytest.mark.simulator
+
 KINDS = ["kernels", "memcpys", "memsets", "runtime_api", "driver_api", "external_correlations", "synchronizations"]
 
 

@@ -15,6 +15,8 @@ from collector.demo.demo_step import BUFFERS, KERNELS, LAYERS
 from collector.demo.simulated_demo_gpu import MANGLED
 from collector.recording.kernel_names import demangle
 
+pytestmark = pytest.mark.simulator
+
 
 @pytest.fixture(scope="module")
 def step():

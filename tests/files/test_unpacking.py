@@ -11,6 +11,9 @@ import sys
 import zipfile
 
 import pytest
+
+pytest.importorskip("hypothesis")
+
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 

@@ -10,6 +10,9 @@ import sys
 
 import pytest
 from google.protobuf import text_format
+
+pytest.importorskip("hypothesis")
+
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

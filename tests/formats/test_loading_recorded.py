@@ -250,6 +250,7 @@ def as_xprof_draws(space):
     yield {}
 
 
+@pytest.mark.slow
 def test_a_trace_of_xprofs_viewer_has_the_gpu_work_of_its_profile(shared, counts, tmp_path):
     """What TensorFlow 2 and JAX leave beside the profile: streams were taken for ops of the host."""
     name = "xprof/gpu_multi_worker.xplane.pb.gz"
@@ -284,6 +285,7 @@ def cases(shared):
     return [case for case in manifest["cases"] if case["kind"] == "timeline"]
 
 
+@pytest.mark.slow
 def test_every_golden_input_is_told_for_what_it_is(shared):
     for case in cases(shared):
         inputs = case["inputs"]

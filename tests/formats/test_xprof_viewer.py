@@ -17,6 +17,8 @@ from collector.formats.xspace import xspace
 from collector.merging.merged_trace import merge
 from collector.protos import DeviceStepStats, StepStats
 
+pytestmark = pytest.mark.viewer
+
 
 @pytest.fixture(scope="module")
 def xprof(tmp_path_factory):

@@ -15,6 +15,8 @@ from collector.profiler.step_reader import read_step
 from collector.recording.summary import busy_ns
 from collector.testing import SimulatedGpu
 
+pytestmark = pytest.mark.simulator
+
 GRID = (256, 1, 1)
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)"
 TENSOR_GEMM = "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_tn"

@@ -10,6 +10,8 @@ from programs import results_of
 
 pytest.importorskip("collector._native", reason="the native extension is not built")
 
+pytestmark = pytest.mark.simulator
+
 
 def _missing() -> str:
     if find_spec("keras") is None:

@@ -6,6 +6,9 @@ import gzip
 import json
 
 import pytest
+
+pytest.importorskip("hypothesis")
+
 from hypothesis import given
 from hypothesis import strategies as st
 

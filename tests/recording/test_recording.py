@@ -251,6 +251,7 @@ def test_loading_says_which_file_is_not_a_recording_and_why(build, tmp_path):
         Recording.load(other_zip)
 
 
+@pytest.mark.slow
 def test_a_recording_cut_anywhere_keeps_the_tables_that_are_whole(build, tmp_path):
     whole, cut = tmp_path / "step.gpurec", tmp_path / "cut.gpurec"
     recording = full(build)

@@ -109,6 +109,7 @@ def shows_python(page: Path) -> bool:
     return any(block.language in ("python", "pycon") and not block.skipped for block in blocks(page))
 
 
+@pytest.mark.simulator
 @pytest.mark.parametrize("page", list(filter(shows_python, PAGES)), ids=lambda page: page.name)
 def test_what_a_page_shows_happens(page: Path, tmp_path: Path) -> None:
     pytest.importorskip("collector._native", reason="the native extension is not built")
@@ -122,6 +123,7 @@ def test_what_a_page_shows_happens(page: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 
+@pytest.mark.simulator
 def test_a_page_that_lies_is_caught(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```pycon\n>>> 1 + 1\n3\n```\n")
@@ -131,6 +133,7 @@ def test_a_page_that_lies_is_caught(tmp_path: Path) -> None:
     assert "Expected:\n    3\nGot:\n    2" in done.stdout
 
 
+@pytest.mark.simulator
 def test_a_command_that_prints_something_else_is_caught(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("<!-- checked -->\n```console\n$ collector prof help op\nyesterday\n```\n")

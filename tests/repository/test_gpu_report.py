@@ -8,6 +8,8 @@ import pytest
 
 from collector.bench.benchmark_report import Report
 
+pytestmark = pytest.mark.simulator
+
 
 @pytest.fixture
 def gpu_report(load_script, tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.simulator, pytest.mark.slow]
 
 
 @pytest.fixture

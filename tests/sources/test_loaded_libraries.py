@@ -5,9 +5,13 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 from collector.sources.loaded_libraries import device_names, library_versions, synchronize_devices
 from collector.testing import SimulatedGpu
 from collector.testing.simulator.simulated_gpu import library_path
+
+pytestmark = pytest.mark.simulator
 
 
 def test_devices_and_driver():

@@ -251,6 +251,7 @@ def unknown_numbers(message: Message) -> Iterator[tuple[str, int]]:
             yield from unknown_numbers(child)
 
 
+@pytest.mark.slow
 def test_tensorflows_files_come_back_byte_for_byte(shared: Path) -> None:
     seen = set()
     for path, cls in golden_files(shared):

@@ -6,6 +6,9 @@ import random
 
 import numpy as np
 import pytest
+
+pytest.importorskip("hypothesis")
+
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import plain_node_encoding

@@ -2,6 +2,9 @@
 
 import pytest
 from google.protobuf.wrappers_pb2 import UInt64Value
+
+pytest.importorskip("hypothesis")
+
 from hypothesis import given
 from hypothesis import strategies as st
 

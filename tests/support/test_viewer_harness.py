@@ -7,6 +7,8 @@ import json
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool
 
+pytestmark = pytest.mark.viewer
+
 
 def complete(name, ts, dur, pid=1, tid=1, **more):
     return {"ph": "X", "name": name, "cat": "t", "ts": ts, "dur": dur, "pid": pid, "tid": tid, **more}

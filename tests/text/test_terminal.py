@@ -7,6 +7,9 @@ import json
 
 import pytest
 from hostile_names import EVIL, obeyed
+
+pytest.importorskip("hypothesis")
+
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -22,7 +22,7 @@ from collector.formats.loading import load
 from collector.merging.merged_trace import merge
 from collector.timeline import Timeline
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.viewer, pytest.mark.slow]
 
 RECORDED = "gpu_traces/hta/a100_alexnet.json.gz"
 OF_TENSORFLOW = "tf/inputs/gpu_mlp_adam/run_meta_0.pb.gz"

@@ -6,6 +6,9 @@ import contextlib
 import json
 
 import pytest
+
+pytest.importorskip("hypothesis")
+
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from reference.in_python import use_python

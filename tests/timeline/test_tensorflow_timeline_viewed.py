@@ -15,6 +15,8 @@ import pytest
 from collector.formats.loading import load
 from collector.timeline import Timeline
 
+pytestmark = pytest.mark.viewer
+
 # Slices shown and dropped, arrows shown and dropped, values of counters.
 INPUTS = {
     "inputs/gpu_mlp_adam/run_meta_0.pb.gz": (276, 5, 46, 22, 184),

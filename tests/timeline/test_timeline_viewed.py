@@ -15,6 +15,8 @@ from collector.formats.loading import load
 from collector.merging.merged_trace import merge
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
 
+pytestmark = pytest.mark.viewer
+
 FORMATS = ("json", "pftrace")
 EPOCH_NS = 1_700_000_000_000_001_245
 

@@ -19,6 +19,8 @@ from collector.stepstats.from_recording import step_stats
 from collector.testing import SimulatedGpu
 from collector.timeline import Timeline
 
+pytestmark = pytest.mark.simulator
+
 OPTIONS = profiler.ProfileOptionBuilder().with_empty_output().build()
 SUFFIXES = (".pb", ".pbtxt", ".gpurec")
 

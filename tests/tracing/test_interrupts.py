@@ -37,7 +37,10 @@ OURS = frozenset(
 
 
 # A file that is being written when the signal comes is closed by the garbage collector at the latest.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+pytestmark = [
+    pytest.mark.simulator,
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
+]
 
 
 def _is_finalizing(frame: FrameType | None) -> bool:

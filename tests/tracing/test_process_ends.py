@@ -11,6 +11,8 @@ import pytest
 
 import collector
 
+pytestmark = pytest.mark.simulator
+
 
 def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)

@@ -19,6 +19,8 @@ import collector
 from collector.protos import RunMetadata
 from collector.testing import SimulatedGpu
 
+pytestmark = pytest.mark.simulator
+
 ADD = "_Z3addIfEvPT_i"
 CUDA_VERSIONS = ["12.0", "12.4", "12.9", "13.0", "13.3", "13.5"]
 

@@ -11,7 +11,7 @@ from programs import results_of
 pytest.importorskip("collector._native", reason="the native extension is not built")
 if find_spec("torch") is None:
     pytest.skip("NOTHING WAS TRIED BESIDE PYTORCH: it is not installed", allow_module_level=True)
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.simulator, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module", params=["torch-first", "collector-first"])

@@ -3,6 +3,8 @@
 import pytest
 from plugin_runs import INI, report_of, run
 
+pytestmark = pytest.mark.simulator
+
 pytest_plugins = ["pytester"]
 
 OWN = """

@@ -5,6 +5,8 @@ import json
 import pytest
 from plugin_runs import report_of, run
 
+pytestmark = pytest.mark.simulator
+
 pytest_plugins = ["pytester"]
 
 

@@ -12,6 +12,8 @@ from collector.testing.plugin.plugin_options import Keep, PluginOptions
 from collector.testing.plugin.run_report import RunReport
 from collector.testing.plugin.terminal_summary import write_summary
 
+pytestmark = pytest.mark.simulator
+
 pytest_plugins = ["pytester"]
 
 SOURCE = (

@@ -11,7 +11,7 @@ pytest.importorskip("collector._native", reason="the native extension is not bui
 if find_spec("torch") is None:
     pytest.skip("THE PLUGIN WAS NOT TRIED BESIDE PYTORCH ITSELF: it is not installed", allow_module_level=True)
 pytest_plugins = ["pytester"]
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.simulator, pytest.mark.slow]
 
 TESTS = """
 import collector, pytest, torch

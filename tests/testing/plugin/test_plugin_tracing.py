@@ -6,6 +6,8 @@ import sys
 import pytest
 from plugin_runs import needs_lines, report_of, run
 
+pytestmark = pytest.mark.simulator
+
 pytest_plugins = ["pytester"]
 
 ATTRIBUTED = """

@@ -6,6 +6,8 @@ import re
 import pytest
 from plugin_runs import INI, needs_lines, report_of, run
 
+pytestmark = pytest.mark.simulator
+
 pytest_plugins = ["pytester"]
 
 LEAKS = """

@@ -20,6 +20,8 @@ from collector.testing.plugin import _OPTIONS, FIXTURE_NAMES, MARKER_NAMES
 from collector.testing.plugin.limits import LIMITS
 from collector.testing.simulator.simulator_library import library_path
 
+pytestmark = pytest.mark.simulator
+
 pytest_plugins = ["pytester"]
 
 BLOCK = re.compile(r"(?:<!-- not run: saved as (\S+) -->\n)?^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -15,6 +15,8 @@ from collector.testing import SimulatedGpu
 from collector.testing.simulator import simulated_gpu
 from collector.testing.simulator.simulator_library import library_path
 
+pytestmark = pytest.mark.simulator
+
 
 def test_one_simulator_at_a_time() -> None:
     with SimulatedGpu(), pytest.raises(CollectorError, match="open already"), SimulatedGpu():

@@ -18,6 +18,8 @@ from cupti_client import (
 
 from collector.testing import SimulatedGpu
 
+pytestmark = pytest.mark.simulator
+
 
 def test_flush_returns_finished_work_only_and_forced_all_of_it_once() -> None:
     with SimulatedGpu() as gpu:

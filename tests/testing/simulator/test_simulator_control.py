@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
+import pytest
 from cupti_client import (
     CONCURRENT_KERNEL,
     DRIVER,
@@ -17,6 +18,8 @@ from cupti_client import (
 )
 
 from collector.testing import SimulatedGpu
+
+pytestmark = pytest.mark.simulator
 
 
 def test_clock_moves_with_the_work_only() -> None:

@@ -20,6 +20,8 @@ from cupti_client import (
 
 from collector.testing import SimulatedGpu
 
+pytestmark = pytest.mark.simulator
+
 FUTURE_KIND = 77
 
 

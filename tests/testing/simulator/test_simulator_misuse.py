@@ -18,6 +18,8 @@ from cupti_client import (
 
 from collector.testing import SimulatedGpu
 
+pytestmark = pytest.mark.simulator
+
 
 def declined(gpu: SimulatedGpu, client: CuptiClient) -> None:
     client.decline = True

@@ -19,6 +19,8 @@ from cupti_client import (
 
 from collector.testing import SimulatedGpu
 
+pytestmark = pytest.mark.simulator
+
 
 def test_a_stream_runs_in_order_and_streams_run_side_by_side() -> None:
     with SimulatedGpu(gap_ns=100) as gpu:

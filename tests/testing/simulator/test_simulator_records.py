@@ -22,6 +22,8 @@ from cupti_client import (
 
 from collector.testing import SimulatedGpu
 
+pytestmark = pytest.mark.simulator
+
 HOST_THREAD = ctypes.CDLL(None).pthread_self
 
 

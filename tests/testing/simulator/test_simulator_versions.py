@@ -23,6 +23,8 @@ from cupti_client import (
 
 from collector.testing import SimulatedGpu
 
+pytestmark = pytest.mark.simulator
+
 VERSIONS = ["12.0", "12.4", "12.8", "13.0", "13.1", "13.3", "13.5"]
 
 

@@ -1,0 +1,40 @@
+"""Where tests stand, what their markers say, and how long a CI run may take."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+# Beside the rooms: data, what several rooms use, what runs on a card, and the tests of other folders.
+OTHER_FOLDERS = {"benchmarks", "data", "gpu", "reference", "repository", "support"}
+SIMULATOR = {"SimulatedGpu", "cupti_client", "plugin_runs"}
+CI_LIMIT_S = 75 * 60
+
+
+def test_tests_are_in_the_folders_of_the_rooms(root):
+    rooms = {folder.name for side in ("collector", "native") for folder in (root / side).iterdir() if folder.is_dir()}
+    folders = {path.relative_to(root / "tests").parts[0] for path in (root / "tests").rglob("*.py")} - {"conftest.py"}
+    assert folders <= rooms | OTHER_FOLDERS
+
+
+def test_names_of_test_modules_are_unique(root):
+    names = sorted(path.name for path in (root / "tests").rglob("test_*.py"))
+    assert names == sorted(set(names))
+
+
+def test_files_that_launch_on_the_simulated_gpu_have_its_marker(root):
+    unmarked = []
+    for path in (root / "tests").rglob("test_*.py"):
+        imported = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                imported |= {node.module, *(name.name for name in node.names)}
+        if imported & SIMULATOR and not re.search(r"mark\.(simulator|viewer|gpu)\b", path.read_text()):
+            unmarked.append(path.name)
+    assert unmarked == []
+
+
+def test_the_stages_of_a_ci_run_end_in_time_for_its_summary(root):
+    limits = [int(seconds) for seconds in re.findall(r"^stage (\d+) ", (root / ".ci/run").read_text(), re.MULTILINE)]
+    assert len(limits) >= 5
+    assert sum(limits) <= CI_LIMIT_S
