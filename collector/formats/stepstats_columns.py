@@ -15,6 +15,7 @@ import numpy as np
 from collector.formats.capture_builder import CaptureBuilder, device_ids
 from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
 from collector.runtime.extension import convert_extension
+from collector.stepstats.to_recording import has_recording, recording_of
 from collector.stepstats.wire import provenance_of
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ _SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "static
 
 
 def recording_of_message(data: bytes, *, is_run_metadata: bool) -> Recording:
-    """The recording of a step in wire bytes that protobuf parses."""
+    """The recording of a step in wire bytes that protobuf parses: of one of ours as it was written."""
+    if is_run_metadata and has_recording(data):
+        return recording_of(data)
     found = convert_extension().labelled_columns(data, is_run_metadata=is_run_metadata)
     provenance = provenance_of(data) if is_run_metadata else None
     return _Labelled(found).recording(provenance, found["thread_names"])

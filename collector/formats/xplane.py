@@ -74,6 +74,8 @@ class Plane:
 
     def number(self, name: str, value: int) -> XStat:
         """A stat whose value is a number."""
+        if value >= 1 << 63:
+            return XStat(metadata_id=self.stat(name), uint64_value=value)
         return XStat(metadata_id=self.stat(name), int64_value=value)
 
     def line(self, owner: str, row: str | int, name: str, number: int) -> Line:

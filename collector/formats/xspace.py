@@ -21,12 +21,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from collector.formats.xplane import Plane
+from collector.protos import Activity
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
+from collector.recording.cupti_enums import COPY_KINDS
 from collector.recording.possible_times import is_near
+from collector.stepstats.activity_arguments import arguments_of, name_in
 from collector.stepstats.node_times import node_times, step_bounds
+from collector.stepstats.shared_activities import activities_of_parts
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
     from collector.protos.run_metadata_pb2 import RunMetadata
@@ -37,6 +42,7 @@ _DETAIL = re.compile(r" ([a-z_]+):([\w,.]+)(?=$| )")
 _COPY = re.compile(r"MEMCPY(\w+|<unknown>)|Memcpy(\w+)")
 _NUM_BYTES = re.compile(r"\b(?:bytes|size):(\d+)\b|\b(\d+) bytes\b")
 
+_ALL_STREAMS = "stream:all"
 _TASK = re.compile(r"/task:(\d+)/")
 _STEPS_DEVICE = re.compile(r"Steps/(?:(rank \d+)|steps)|(?:(rank \d+) )?Steps")
 """The device of a merged trace that says when steps were; of which rank, where there are several. The second form is
@@ -45,8 +51,11 @@ _STEP_NAME = re.compile(r"step (\d{1,18})")
 _STEP_CONTEXT = 1
 """Kind of the numbers by which what a GPU did names its step."""
 
-_TimedNode = tuple["NodeExecStats", tuple[int, int]]
-"""A node, its start and its duration in ns."""
+_SIDE_DEVICE = re.compile(r"/cpu:\d+/(\w+)$", re.IGNORECASE)
+"""What of a host's is neither an annotation nor a call: waits, overheads, memory operations."""
+
+_TimedNode = tuple["NodeExecStats", tuple[int, int], "Activity"]
+"""A node, its start and its duration in ns, and its columns, which have no kind where the node has none."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +129,11 @@ class XSpaceWriter:
         part = _Part((first_ns + last_ns) // 2, shift_ns, causes, self._inputs << 32)
         gpus = [_GPU_DEVICE.fullmatch(device.device) for device in step.dev_stats]
         with_streams = {(gpu["prefix"], gpu["ordinal"]) for gpu in gpus if gpu and _is_stream(gpu["row"] or "")}
+        activities = {
+            (gpu["prefix"], gpu["ordinal"]): activities_of_parts(device)
+            for device, gpu in zip(step.dev_stats, gpus, strict=True)
+            if gpu and gpu["row"] == _ALL_STREAMS
+        }
         several = len({gpu["prefix"] for gpu in gpus if gpu and gpu["row"]}) > 1
         slices = left_out = 0
         for device, gpu in zip(step.dev_stats, gpus, strict=True):
@@ -130,7 +144,8 @@ class XSpaceWriter:
                 drawn, without = _add_threads(self._host, owner, device, part)
             elif (gpu["prefix"], gpu["ordinal"]) not in with_streams or _is_stream(row):
                 whose = owner or (gpu["prefix"].strip("/") if several else "")
-                drawn, without = _add_stream(self._gpu(int(gpu["ordinal"]), whose), row, device, part)
+                known = activities.get((gpu["prefix"], gpu["ordinal"]), {}).get(row, [])
+                drawn, without = _add_stream(self._gpu(int(gpu["ordinal"]), whose), row, device, known, part)
             else:
                 continue
             slices += drawn
@@ -206,7 +221,7 @@ def xspace(run_metadata: RunMetadata, number: int = 0) -> XSpace:
 
 
 def _is_stream(row: str) -> bool:
-    return row.startswith("stream:") and row != "stream:all"
+    return row.startswith("stream:") and row != _ALL_STREAMS
 
 
 def _marked_steps(step: StepStats) -> dict[str, list[tuple[int, int, int]]]:
@@ -227,34 +242,45 @@ def _marked_steps(step: StepStats) -> dict[str, list[tuple[int, int, int]]]:
     return marked
 
 
-def _timed(device: DeviceStepStats, part: _Part) -> tuple[list[_TimedNode], int]:
-    """The nodes that can be drawn with their times on the common axis, in order of start, and how many cannot."""
+def _timed(device: DeviceStepStats, part: _Part, known: Sequence[Activity] = ()) -> tuple[list[_TimedNode], int]:
+    """The nodes that can be drawn with their times on the common axis, in order of start, and how many cannot.
+
+    Their columns are `known` where another device has them.
+    """
+    activities = known if len(known) == len(device.node_stats) else [node.activity for node in device.node_stats]
     timed = [
-        (node, (times[0] + part.shift_ns, times[1]))
-        for node in device.node_stats
+        (node, (times[0] + part.shift_ns, times[1]), activity)
+        for node, activity in zip(device.node_stats, activities, strict=True)
         if (times := node_times(node)) and is_near(*times, part.middle_ns)
     ]
     timed.sort(key=lambda pair: (pair[1][0], -pair[1][1]))
     return timed, len(device.node_stats) - len(timed)
 
 
-def _add_stream(built: Plane, row: str, device: DeviceStepStats, part: _Part) -> tuple[int, int]:
+def _add_stream(
+    built: Plane, row: str, device: DeviceStepStats, known: Sequence[Activity], part: _Part
+) -> tuple[int, int]:
     """What one line of a GPU did in a step: how many nodes are drawn, and how many cannot be."""
     number = re.fullmatch(r"stream:(\d{1,9})", row)
     task = _TASK.search(device.device)
     rank = f"rank {task[1]}" if task else ""
     line = built.line("", row, f"Stream #{row.removeprefix('stream:')}", int(number[1]) if number else -1)
     events = XLine()
-    timed, left_out = _timed(device, part)
-    for node, times in timed:
+    timed, left_out = _timed(device, part, known)
+    for node, times, columns in timed:
         label, _, annotation = node.timeline_label.partition("@@")  # TensorFlow 2.1's tracer puts the op there
         op, _, activity = (annotation.partition("#")[0] or node.node_name).partition(":")
-        details = dict(_DETAIL.findall(label))
+        details = {} if columns.kind else dict(_DETAIL.findall(label))
         stats = [built.number("_ct", _STEP_CONTEXT), built.number("_c", part.cause(rank, times[0]))]
         if node.correlation_id:
             stats.append(_correlation(built, node, part))
         if activity and op != activity:
             stats.append(built.text("tf_op", op))
+        if columns.kind:
+            name, content = _add_columns(built, node, columns, activity, stats)
+            line.contents[content] = None
+            built.put(events, name, times, stats)
+            continue
         copy = _COPY.match(activity) or _COPY.match(label)
         if activity.startswith("MEMSET") or copy:
             kind = (copy[1] or copy[2]) if copy else ""
@@ -272,6 +298,46 @@ def _add_stream(built: Plane, row: str, device: DeviceStepStats, part: _Part) ->
     line.contents = line.contents or {"Compute": None}
     built.keep(line, events)
     return len(timed), left_out
+
+
+def _add_columns(
+    built: Plane, node: NodeExecStats, columns: Activity, activity: str, stats: list[XStat]
+) -> tuple[str, str]:
+    """Add what the columns say, in the words that XProf parses; the name of the event, and what the stream did."""
+    arguments = dict(arguments_of(columns))
+    if columns.kind == Activity.KERNEL:
+        shown: tuple[str, ...] = (
+            "registers",
+            "shared_bytes",
+            "static_shared_bytes",
+            "dynamic_shared_bytes",
+            "grid",
+            "block",
+        )
+        details = (
+            f"regs:{columns.registers_per_thread} static_shared:{columns.static_shared_bytes} "
+            f"dynamic_shared:{columns.dynamic_shared_bytes} grid:{arguments['grid']} block:{arguments['block']} "
+            "occ_pct:0"
+        )
+        stats.append(built.text("kernel_details", details))
+        name, content = node.timeline_label.rpartition(" regs:")[0] or activity, "Compute"
+    else:
+        shown = ("is_async",)
+        is_copy = columns.kind == Activity.MEMCPY
+        kind = name_in(COPY_KINDS, columns.copy_kind) if is_copy else "device"
+        size = f" size:{columns.num_bytes}" if columns.num_bytes else ""
+        word = "memcpy_details" if is_copy else "memset_details"
+        stats.append(built.text(word, f"kind:{kind}{size} dest:{columns.dst_device_id} async:{columns.is_async}"))
+        name = content = f"Memcpy{kind.replace('to', '2')}" if is_copy else "Memset"
+    stats += _stats_of(built, {key: value for key, value in arguments.items() if key not in shown})
+    return name, content
+
+
+def _stats_of(built: Plane, arguments: Mapping[str, int | str]) -> list[XStat]:
+    return [
+        built.text(key, value) if isinstance(value, str) else built.number(key, value)
+        for key, value in arguments.items()
+    ]
 
 
 def _correlation(built: Plane, node: NodeExecStats, part: _Part) -> XStat:
@@ -293,13 +359,15 @@ def _add_threads(host: Plane, owner: str, device: DeviceStepStats, part: _Part) 
     """A line for each thread: how many nodes are drawn, and how many cannot be."""
     lines: dict[int, XLine] = {}
     timed, left_out = _timed(device, part)
-    for node, times in timed:
+    side = _SIDE_DEVICE.search(device.device)
+    for node, times, columns in timed:
         stats = [host.text("timeline_label", node.timeline_label)] if node.timeline_label else []
+        stats += _stats_of(host, dict(arguments_of(columns)))
         if node.correlation_id:
             stats.append(_correlation(host, node, part))
         host.put(lines.setdefault(node.thread_id, XLine()), node.node_name or "unknown", times, stats)
     for thread, events in lines.items():
-        name = device.thread_names.get(thread) or f"{device.device} thread {thread}"
+        name = device.thread_names.get(thread) or (side[1] if side else f"{device.device} thread {thread}")
         line = host.line(f"{owner} {device.device}", thread, f"{owner} {name}".lstrip(), len(host.lines) + 1)
         host.keep(line, events)
     return len(timed), left_out

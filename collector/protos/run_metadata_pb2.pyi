@@ -117,7 +117,7 @@ class LossTimes(_message.Message):
     def __init__(self, figure: _Optional[str] = ..., at_nanos: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Capture(_message.Message):
-    __slots__ = ("clock", "counters", "json_environment", "strings", "details", "activities")
+    __slots__ = ("clock", "counters", "ledger_counters", "json_environment", "strings", "details", "rows", "other_tables")
     class Clock(_message.Message):
         __slots__ = ("cupti_start_ns", "cupti_stop_ns", "wall_start_ns", "wall_stop_ns", "uncertainty_ns")
         CUPTI_START_NS_FIELD_NUMBER: _ClassVar[int]
@@ -138,19 +138,37 @@ class Capture(_message.Message):
         key: str
         value: int
         def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class Rows(_message.Message):
+        __slots__ = ("kind", "columns")
+        class Column(_message.Message):
+            __slots__ = ("field", "values")
+            FIELD_FIELD_NUMBER: _ClassVar[int]
+            VALUES_FIELD_NUMBER: _ClassVar[int]
+            field: int
+            values: _containers.RepeatedScalarFieldContainer[int]
+            def __init__(self, field: _Optional[int] = ..., values: _Optional[_Iterable[int]] = ...) -> None: ...
+        KIND_FIELD_NUMBER: _ClassVar[int]
+        COLUMNS_FIELD_NUMBER: _ClassVar[int]
+        kind: _activity_pb2.Activity.Kind
+        columns: _containers.RepeatedCompositeFieldContainer[Capture.Rows.Column]
+        def __init__(self, kind: _Optional[_Union[_activity_pb2.Activity.Kind, str]] = ..., columns: _Optional[_Iterable[_Union[Capture.Rows.Column, _Mapping]]] = ...) -> None: ...
     CLOCK_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
+    LEDGER_COUNTERS_FIELD_NUMBER: _ClassVar[int]
     JSON_ENVIRONMENT_FIELD_NUMBER: _ClassVar[int]
     STRINGS_FIELD_NUMBER: _ClassVar[int]
     DETAILS_FIELD_NUMBER: _ClassVar[int]
-    ACTIVITIES_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    OTHER_TABLES_FIELD_NUMBER: _ClassVar[int]
     clock: Capture.Clock
     counters: _containers.ScalarMap[str, int]
+    ledger_counters: _containers.RepeatedScalarFieldContainer[int]
     json_environment: _containers.RepeatedScalarFieldContainer[str]
     strings: _containers.RepeatedScalarFieldContainer[str]
     details: str
-    activities: _containers.RepeatedCompositeFieldContainer[_activity_pb2.Activity]
-    def __init__(self, clock: _Optional[_Union[Capture.Clock, _Mapping]] = ..., counters: _Optional[_Mapping[str, int]] = ..., json_environment: _Optional[_Iterable[str]] = ..., strings: _Optional[_Iterable[str]] = ..., details: _Optional[str] = ..., activities: _Optional[_Iterable[_Union[_activity_pb2.Activity, _Mapping]]] = ...) -> None: ...
+    rows: _containers.RepeatedCompositeFieldContainer[Capture.Rows]
+    other_tables: str
+    def __init__(self, clock: _Optional[_Union[Capture.Clock, _Mapping]] = ..., counters: _Optional[_Mapping[str, int]] = ..., ledger_counters: _Optional[_Iterable[int]] = ..., json_environment: _Optional[_Iterable[str]] = ..., strings: _Optional[_Iterable[str]] = ..., details: _Optional[str] = ..., rows: _Optional[_Iterable[_Union[Capture.Rows, _Mapping]]] = ..., other_tables: _Optional[str] = ...) -> None: ...
 
 class Provenance(_message.Message):
     __slots__ = ("collector_version", "source", "simulated", "environment", "ledger", "clock_offset_nanos", "window_start_nanos", "window_end_nanos", "annotations", "frames", "losses", "unread")

@@ -115,6 +115,11 @@ class Recording(TablesOfRecording):
         return f"<Recording {', '.join(f'{name}: {count}' for name, count in kept.items() if count) or 'empty'}>"
 
     @property
+    def parts(self) -> tuple[Tables, Tables, Tables, Tables]:
+        """All rows: those of the step, `invalid`, `early` and `late` ones."""
+        return self._tables, self.invalid, self.early, self.late
+
+    @property
     def out_of_window(self) -> Tables:
         """The rows of `early` and `late` together."""
         return Tables(*(_joined([part, late]) for part, late in zip(_each(self.early), _each(self.late), strict=True)))
@@ -178,9 +183,8 @@ class Recording(TablesOfRecording):
 
     def to_capture(self) -> Capture:
         """The recording as a source would hand it over: every row, those set apart included."""
-        parts = (self._tables, self.invalid, self.early, self.late)
         return {
-            "tables": {name: _joined([getattr(part, name) for part in parts]).columns for name in SCHEMA},
+            "tables": {name: _joined([getattr(part, name) for part in self.parts]).columns for name in SCHEMA},
             "strings": list(self.strings),
             "counters": dict(self.counters),
             "clock": {item.name: getattr(self.clock, item.name) for item in fields(Clock)},
@@ -232,8 +236,7 @@ class Recording(TablesOfRecording):
     @cached_property
     def _annotated(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Correlation ids in order, and the name of the annotation each was launched under."""
-        parts = (self._tables, self.invalid, self.early, self.late)
-        known = _joined([part.annotations for part in parts])
+        known = _joined([part.annotations for part in self.parts])
         external = self.external_correlations.where(external_kind=ANNOTATION_EXTERNAL_KIND)
         by_id = np.argsort(known.external_id, kind="stable")
         rows = _look_up(external.external_id, known.external_id[by_id], by_id)

@@ -9,30 +9,28 @@ import numpy as np
 
 from collector.protos import AnnotationDetails, StackFrame
 from collector.recording.annotation_details import Details, Frame, resolve
+from collector.stepstats.labels import op_label
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import numpy.typing as npt
 
     from collector.recording.recording import Recording
 
 _NOTHING = Details()
 _LARGEST = 2**63 - 1
-_NOT_IN_LABELS = (", ", "(", ")")
-"""Readers of labels take inputs apart at these: an input that has one in its name is left out of the label."""
 
 
-class Described:
+class AnnotationLabels:
     """The annotations of one recording."""
 
     def __init__(self, recording: Recording) -> None:
+        self._table = recording.annotations
         self._strings = recording.strings
         self._details = recording.details
         self._pairs: list[tuple[int, int, int]] = []
         """(name_id, details_id, how often both come together)."""
         if self._details:
-            table = recording.annotations
-            keys = table.name_id.astype(np.uint64) << np.uint64(32) | table.details_id
-            found, counts = np.unique(keys, return_counts=True)
+            found, counts = np.unique(self._keys(), return_counts=True)
             self._pairs = [
                 (*divmod(key, 1 << 32), count) for key, count in zip(found.tolist(), counts.tolist(), strict=True)
             ]
@@ -48,11 +46,24 @@ class Described:
         )
         return frozenset(self._by_path[name] for name in inputs if name in self._by_path)
 
-    def label(self, name_id: int, details_id: int) -> str:
-        """``timeline_label`` of an annotation, from its columns ``name_id`` and ``details_id``."""
+    def column(self) -> tuple[list[str], npt.NDArray[np.uint32]]:
+        """Labels, and for each annotation the place of its ``timeline_label`` among them."""
+        if self._details:
+            keys, index = np.unique(self._keys(), return_inverse=True)
+            return [self._label(*divmod(key, 1 << 32)) for key in keys.tolist()], index.astype(np.uint32).reshape(-1)
+        is_used = np.zeros(len(self._strings), bool)
+        is_used[self._table.name_id] = True
+        return [self._label(name_id, 0) if used else "" for name_id, used in enumerate(is_used)], self._table.name_id
+
+    def _keys(self) -> npt.NDArray[np.uint64]:
+        """One number for what was said of each annotation: name and details."""
+        keys: npt.NDArray[np.uint64] = self._table.name_id.astype(np.uint64) << np.uint64(32) | self._table.details_id
+        return keys
+
+    def _label(self, name_id: int, details_id: int) -> str:
         details = self._of(details_id)
         path = self._strings[name_id]
-        return label_of(path, details.op, resolve(path, details.inputs, self._by_path))
+        return op_label(path, details.op, resolve(path, details.inputs, self._by_path))
 
     def fields(self) -> dict[str, Any]:
         """The fields of ``Provenance`` that tell what was said, all runs of an annotation together; {} for nothing."""
@@ -84,9 +95,3 @@ class Described:
 
     def _of(self, details_id: int) -> Details:
         return self._details[details_id - 1] if details_id else _NOTHING
-
-
-def label_of(path: str, op: str = "", inputs: Sequence[str] = ()) -> str:
-    """``path = Op(input, …)``, from which TensorFlow's timeline takes the op and the arrows that it shows."""
-    listed = [name for name in inputs if not any(mark in name for mark in _NOT_IN_LABELS)]
-    return f"{path} = {op or path.rstrip('/').rpartition('/')[2] or path}({', '.join(listed)})"

@@ -23,8 +23,20 @@ if TYPE_CHECKING:
 
     Mask = npt.NDArray[np.bool_]
 
-_SLICES = {"annotations": 1, "api_calls": 1, "kernels": 1, "memcpys": 2, "memsets": 2}
-"""Table -> how many slices a row of it has: copies are drawn on their stream and among the copies of their GPU."""
+_SLICES = {
+    "memory_operations": 1,
+    "annotations": 1,
+    "api_calls": 1,
+    "overheads": 1,
+    "synchronizations": 1,
+    "kernels": 1,
+    "memcpys": 2,
+    "memsets": 2,
+}
+"""Table -> how many slices a row has: copies are drawn on their stream and among the copies of their GPU."""
+
+_HOST_ORDER = {"memory_operations": 0, "annotations": 1, "api_calls": 1, "overheads": 2, "synchronizations": 3}
+"""Tables of the host -> the order in which their tracks are drawn."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +87,7 @@ def part_of(
     filled = [table for table in tables.values() if len(table)]
     if not filled:
         return None
-    first_ns, last_ns = min(int(each.start_ns.min()) for each in filled), max(int(each.end_ns.max()) for each in filled)
+    first_ns, last_ns = min(int(each.start_ns.min()) for each in filled), max(int(_ends(each).max()) for each in filled)
     base_ns = first_ns + recording.clock.offset_ns
     if base_ns <= 0 or last_ns - first_ns > FAR_NS:
         return None
@@ -83,7 +95,8 @@ def part_of(
     end_ns = last_ns if window_ns[1] is None else first_ns + min(max(window_ns[1], -1), FAR_NS)
     masks: dict[str, Mask] = {name: np.zeros(len(getattr(recording, name)), bool) for name in SCHEMA}
     for name, table in tables.items():
-        masks[name] = (table.start_ns <= end_ns) & (table.end_ns >= start_ns) & (table.duration_ns >= min_duration_ns)
+        masks[name] = (table.start_ns <= end_ns) & (_ends(table) >= start_ns)
+        masks[name] &= _durations(table) >= min_duration_ns
     num_slices = _num_slices(tables)
     passing = sum(_SLICES[name] * int(masks[name].sum()) for name in tables)
     left_out, left_out_ns, longest_ns = 0, 0, 0
@@ -109,6 +122,17 @@ def part_of(
     )
 
 
+def _ends(table: Table) -> npt.NDArray[np.int64]:
+    """The end of each row; memory operations are moments."""
+    ends: npt.NDArray[np.int64] = table.columns.get("end_ns", table.start_ns)
+    return ends
+
+
+def _durations(table: Table) -> npt.NDArray[np.int64]:
+    durations: npt.NDArray[np.int64] = _ends(table) - table.start_ns
+    return durations
+
+
 def _num_slices(tables: Mapping[str, Table]) -> int:
     return sum(_SLICES[name] * len(table) for name, table in tables.items())
 
@@ -119,12 +143,12 @@ def _keep_longest(tables: Mapping[str, Table], masks: dict[str, Mask], count: in
     Of slices that are equally long the first are kept, in the order in which they are drawn.
     """
     rows = {name: np.flatnonzero(masks[name]) for name in tables}
-    durations = {name: table.duration_ns[rows[name]] for name, table in tables.items()}
+    durations = {name: _durations(table)[rows[name]] for name, table in tables.items()}
     repeated = np.concatenate([np.repeat(durations[name], _SLICES[name]) for name in tables])
     limit_ns = int(-np.partition(-repeated, count)[count])
     tied = {name: rows[name][durations[name] == limit_ns] for name in tables}
     longer = {name: rows[name][durations[name] > limit_ns] for name in tables}
-    kept_ns = sum(_SLICES[name] * int(tables[name].duration_ns[longer[name]].sum()) for name in tables)
+    kept_ns = sum(_SLICES[name] * int(_durations(tables[name])[longer[name]].sum()) for name in tables)
     places = count - sum(_SLICES[name] * len(longer[name]) for name in tables)
     for name in tables:
         masks[name] = np.zeros(len(masks[name]), bool)
@@ -147,11 +171,12 @@ def _drawing_order(tables: Mapping[str, Table], rows: Mapping[str, npt.NDArray[A
         none = np.zeros(len(part), np.int64)
         for is_copy in range(_SLICES[name]):
             if name in ACTIVITY_TABLES:
-                group = 1 + 2 * part.device_id.astype(np.int64) + is_copy
+                group = len(_HOST_ORDER) + 2 * part.device_id.astype(np.int64) + is_copy
                 place = [none, none] if is_copy else [part.stream_id, part.context_id]
                 times = [part.start_ns, part.end_ns]
             else:
-                group, place, times = none, [none, none], [part.start_ns, -part.end_ns]
+                group, place = none + _HOST_ORDER[name], [none, none]
+                times = [part.start_ns, -_ends(part)]
             for key, values in zip(keys, (group, *place, *times, none + number, rows[name]), strict=True):
                 key.append(values.astype(np.int64))
     return [np.concatenate(key) for key in keys]

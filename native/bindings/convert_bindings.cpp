@@ -17,6 +17,7 @@
 #include "bindings/merge_bindings.h"
 #include "bindings/node_bindings.h"
 #include "bindings/profile_bindings.h"
+#include "bindings/recording_bindings.h"
 #include "bindings/python_output.h"
 #include "draw/step_teller.h"
 #include "stepstats/step_stats.h"
@@ -205,5 +206,6 @@ PYBIND11_MODULE(_convert, module) {
   module.def("trace_writers", &TraceWriterNames, "The names of the writers of drawn files.");
   BindMerge(module);
   BindNodes(module);
+  BindRecording(module);
   collector::profile::BindProfile(module);
 }

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
+#include <string>
 #include <vector>
 
-#include "stepstats/activity.h"
 #include "draw/events.h"
+#include "stepstats/activity.h"
 #include "stepstats/repeated_nodes.h"
 
 namespace collector::convert {
@@ -14,6 +16,7 @@ namespace collector::convert {
 // A node's name and label taken apart, with the arguments that a slice has from them.
 struct Description {
   Activity activity;
+  std::list<std::string> texts;     // that arguments view
   std::vector<Argument> arguments;  // first those of the labels, then whatever the slice at hand adds
   size_t num_label_arguments = 0;
   uint32_t alike = 0;         // as Slice::alike

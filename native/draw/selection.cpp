@@ -135,7 +135,7 @@ void Selection::SelectNodes() {
 void Selection::NoteLaunch(const Group& group, const Node& node, const Span& span, uint64_t ordinal,
                            Launches& launches) {
   if (!group.name.on_gpu) {
-    if (!launches.empty()) launches.AddCall(node, span, ordinal, group.rank);
+    if (!launches.empty() && !IsBesideCalls(KindOf(node.activity))) launches.AddCall(node, span, ordinal, group.rank);
   } else if (group.takes_arrows) {
     if (node.correlation_id == 0) ReadGpuActivity(node, activity_);
     launches.AddActivity(node, activity_, group.rank);

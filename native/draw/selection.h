@@ -5,13 +5,13 @@
 #include <string_view>
 #include <vector>
 
-#include "stepstats/activity.h"
 #include "draw/events.h"
-#include "stepstats/groups.h"
 #include "draw/launches.h"
+#include "draw/step_teller.h"
+#include "stepstats/activity.h"
+#include "stepstats/groups.h"
 #include "stepstats/name_table.h"
 #include "stepstats/step_stats.h"
-#include "draw/step_teller.h"
 
 namespace collector::convert {
 
@@ -50,6 +50,10 @@ class Selection {
     return span.start_ns >= base_floor_ns_ &&
            (!options_.base_ns || span.end_ns() - *options_.base_ns <= kLargestTimeNs);
   }
+  // Gives a node the activity that another device has of it.
+  static void FindActivity(const Group& group, uint64_t ordinal, Node& node) {
+    if (!group.activities.empty()) node.activity = group.activities[ordinal - group.first_ordinal];
+  }
   // Whether what can be drawn is asked for.
   bool IsSelected(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
     if (!Selects()) return true;
@@ -82,10 +86,12 @@ class Selection {
   void ForEachDrawable(const Group& group, Visit visit) {
     uint64_t ordinal = group.first_ordinal;
     for (const Device* device : group.parts) {
-      step_.ForEachNode(*device, [&](const Node& node) {
+      step_.ForEachNode(*device, [&](Node& node) {
         const uint64_t this_ordinal = ordinal++;
         Span span = SpanOf(node);
-        if (CanDraw(span)) visit(node, span, this_ordinal);
+        if (!CanDraw(span)) return;
+        FindActivity(group, this_ordinal, node);
+        visit(node, span, this_ordinal);
       });
     }
   }

@@ -6,18 +6,19 @@
 #include <unordered_map>
 #include <utility>
 
-#include "stepstats/activity.h"
-#include "stepstats/groups.h"
 #include "draw/label_arguments.h"
-#include "stepstats/labels.h"
 #include "draw/lanes.h"
 #include "draw/launches.h"
 #include "draw/memory_changes.h"
-#include "stepstats/name_table.h"
 #include "draw/repeated_labels.h"
 #include "draw/selection.h"
 #include "draw/series.h"
 #include "draw/track_order.h"
+#include "draw/typed_arguments.h"
+#include "stepstats/activity.h"
+#include "stepstats/groups.h"
+#include "stepstats/labels.h"
+#include "stepstats/name_table.h"
 
 namespace collector::convert {
 namespace {
@@ -194,6 +195,7 @@ void Teller::DrawGroup(const Group& group) {
     step_.ForEachMessage(*device, [&](std::string_view message) {
       const uint64_t ordinal = next_ordinal++;
       step_.ReadNode(message, node);
+      Selection::FindActivity(group, ordinal, node);
       Span span = SpanOf(node);
       if (selection_.CanDraw(span) && selection_.IsSelected(group, node, span, ordinal))
         references.push_back({span, ordinal, message});
@@ -208,6 +210,7 @@ void Teller::DrawGroup(const Group& group) {
   });
   for (const Reference& reference : references) {
     step_.ReadNode(reference.message, node);
+    Selection::FindActivity(group, reference.ordinal, node);
     DrawNode(group, node, reference.span, reference.ordinal);
   }
 }
@@ -299,6 +302,10 @@ Description& Teller::Describe(const Node& node, bool on_gpu) {
     on_gpu ? ReadGpuActivity(node, description.activity) : ReadHostActivity(node, description.activity);
     if (on_gpu) description.activity.op = HostSpellingOf(description.activity.op);
     AddLabelArguments(description.activity, description.arguments);
+    description.texts.clear();
+    if (description.activity.is_typed) {
+      AddTypedArguments(description.activity.columns, description.arguments, description.texts);
+    }
     description.has_own_keys = HasArgument(description, kCorrelation) || HasArgument(description, kWaited);
   });
 }

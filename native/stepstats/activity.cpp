@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "stepstats/cupti_names.h"
 #include "stepstats/labels.h"
 
 namespace collector::convert {
@@ -98,6 +99,40 @@ void Clear(Activity& activity) {
   }
   activity.num_bytes = -1;
   activity.num_details = 0;
+  activity.is_typed = false;
+}
+
+// What the columns say of work of a GPU, but for what becomes an argument alone.
+void ReadGpuColumns(const Node& node, Activity& activity) {
+  using Field = ActivityField;
+  const TypedActivity& columns = activity.columns;
+  if (columns.kind() == TableKind::kKernel) {
+    activity.category = Category::kKernel;
+    activity.full_name = node.label.substr(0, node.label.rfind(" regs:"));
+    if (activity.full_name == activity.name) activity.full_name = {};
+    return;
+  }
+  if (columns[Field::kNumBytes] != 0) activity.num_bytes = columns[Field::kNumBytes];
+  if (columns.kind() == TableKind::kMemcpy) {
+    activity.category = Category::kMemcpy;
+    activity.copy_kind = NameOf(kCopyKinds, columns[Field::kCopyKind]);
+    activity.from = NameOf(kMemoryKinds, columns[Field::kSrcKind]);
+    activity.to = NameOf(kMemoryKinds, columns[Field::kDstKind]);
+  } else {
+    activity.category = Category::kMemset;
+    activity.to = NameOf(kMemoryKinds, columns[Field::kMemoryKind]);
+  }
+}
+
+// Whether the node has columns, which are read.
+bool ReadColumns(const Node& node, Activity& activity) {
+  if (node.activity.empty()) return false;
+  activity.columns.Read(node.activity);
+  return activity.is_typed = true;
+}
+
+bool IsGpuWork(TableKind kind) {
+  return kind == TableKind::kKernel || kind == TableKind::kMemcpy || kind == TableKind::kMemset;
 }
 
 // "cudaStreamSynchronize", "cuStreamWaitEvent", and "Stream Sync", "Stream Wait Event" as PyTorch's profiler calls what
@@ -105,6 +140,11 @@ void Clear(Activity& activity) {
 bool IsWaiting(std::string_view name) {
   return Contains(name, "Synchronize") || Contains(name, "WaitEvent") || Contains(name, " Sync") ||
          Contains(name, "Wait Event");
+}
+
+bool IsApiName(std::string_view name) {
+  return StartsWith(name, "cu") &&
+         ((name.size() > 2 && IsUpper(name[2])) || (StartsWith(name, "cuda") && name.size() > 4 && IsUpper(name[4])));
 }
 
 }  // namespace
@@ -141,6 +181,7 @@ void ReadGpuActivity(const Node& node, Activity& activity) {
     activity.op = name.substr(0, colon > 0 && name[colon - 1] == ':' ? colon - 1 : colon);
     if (activity.op == activity.name) activity.op = {};
   }
+  if (IsGpuWork(KindOf(node.activity)) && ReadColumns(node, activity)) return ReadGpuColumns(node, activity);
   const std::string_view kind = activity.name;
   if (StartsWith(kind, "MEMCPY") || StartsWith(kind, "Memcpy")) {
     activity.category = Category::kMemcpy;
@@ -163,10 +204,25 @@ void ReadGpuActivity(const Node& node, Activity& activity) {
 void ReadHostActivity(const Node& node, Activity& activity) {
   Clear(activity);
   activity.name = node.name;
-  const bool is_api =
-      StartsWith(node.name, "cu") && ((node.name.size() > 2 && IsUpper(node.name[2])) ||
-                                      (StartsWith(node.name, "cuda") && node.name.size() > 4 && IsUpper(node.name[4])));
-  if (is_api) {
+  if (ReadColumns(node, activity)) {
+    switch (activity.columns.kind()) {
+      case TableKind::kApiCall:
+        activity.category = IsWaiting(node.name) ? Category::kSync : Category::kApi;
+        return;
+      case TableKind::kSynchronization:
+        activity.category = Category::kSync;
+        return;
+      case TableKind::kOverhead:
+        activity.category = Category::kOverhead;
+        return;
+      case TableKind::kMemoryOperation:
+        activity.category = Category::kOther;
+        return;
+      default:
+        break;
+    }
+  }
+  if (!activity.is_typed && IsApiName(node.name)) {
     activity.category = IsWaiting(node.name) ? Category::kSync : Category::kApi;
     return;
   }

@@ -7,6 +7,7 @@
 
 #include "draw/events.h"
 #include "stepstats/step_stats.h"
+#include "stepstats/typed_activity.h"
 
 namespace collector::convert {
 
@@ -50,11 +51,16 @@ struct Activity {
   std::string_view from;       // "Pageable"
   std::string_view to;         // "Device"
 
+  // In the label, where there are no columns.
   std::array<Detail, kMaxDetails> details;
   size_t num_details = 0;
+
+  bool is_typed = false;  // what it says is that of its columns
+  TypedActivity columns;
 };
 
-// Of a node on a device that holds what a GPU did.
+// Of a node on a device that holds what a GPU did. Where it has columns, these are read, and the label is only for the
+// whole name of a kernel.
 void ReadGpuActivity(const Node& node, Activity& activity);
 
 // Of a node on a host's device.

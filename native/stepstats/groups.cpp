@@ -3,10 +3,35 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "stepstats/name_table.h"
 #include "draw/track_order.h"
+#include "stepstats/name_table.h"
+#include "stepstats/typed_activity.h"
 
 namespace collector::convert {
+namespace {
+
+// Gives the nodes of streams and copies the activities that those of `stream:all` have.
+void FindActivities(const StepStats& step, std::vector<Group>& groups) {
+  RepeatedActivities repeated;
+  std::vector<DeviceName> names;
+  names.reserve(step.devices().size());
+  for (const Device& device : step.devices()) {
+    names.push_back(ParseDeviceName(device.name));
+    if (names.back().kind == DeviceKind::kAllStreams) repeated.AddAllStreams(step, device, names.back().unit);
+  }
+  for (Group& group : groups) {
+    if (group.name.kind == DeviceKind::kStream) {
+      group.activities = repeated.TakeStream(group.name.unit, group.name.stream);
+    } else if (group.name.kind == DeviceKind::kCopies) {
+      group.activities = repeated.TakeCopies(group.name.unit);
+    }
+    size_t num_nodes = 0;
+    for (const Device* device : group.parts) num_nodes += device->num_nodes;
+    if (group.activities.size() != num_nodes) group.activities = {};
+  }
+}
+
+}  // namespace
 
 std::vector<Group> MakeGroups(const StepStats& step, const std::function<bool(std::string_view)>& keep_device) {
   std::vector<Group> groups;
@@ -42,6 +67,7 @@ std::vector<Group> MakeGroups(const StepStats& step, const std::function<bool(st
   std::sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
     return a.name.on_gpu != b.name.on_gpu ? b.name.on_gpu : ComesBefore(a.name, a.device, b.name, b.device);
   });
+  FindActivities(step, groups);
   uint64_t ordinal = 0;
   for (Group& group : groups) {
     group.first_ordinal = ordinal;

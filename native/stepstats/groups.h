@@ -22,6 +22,8 @@ struct Group {
   bool counts_copies = false;
   bool has_threads = false;  // nodes say on which thread they ran
   bool in_order = true;      // of time
+  // Of the nodes, where they themselves have none, as `stream:all` has them; empty where it has none either.
+  std::vector<std::string_view> activities;
 };
 
 // What hosts did first, then what each GPU did. Left out are devices that repeat what others hold, and those for which

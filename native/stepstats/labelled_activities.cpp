@@ -114,9 +114,11 @@ LabelledActivities ReadLabelledActivities(const StepStats& step) {
     found.devices.push_back({group.device, group.name});
     for (const Device* const device : group.parts) {
       found.thread_names.insert(found.thread_names.end(), device->thread_names.begin(), device->thread_names.end());
-      step.ForEachNode(*device, [&](const Node& node) {
+      step.ForEachNode(*device, [&](Node& node) {
         const Span span = SpanOf(node);
-        if (!span.valid()) {
+        const bool is_labelled = !IsBesideCalls(KindOf(node.activity));
+        node.activity = {};  // here labels are read
+        if (!span.valid() || !is_labelled) {
           ++found.num_untimed;
           return;
         }

@@ -22,16 +22,18 @@ class RepeatedNodes {
   // The value of a node that says what another has said, made by make(value) from whatever was there before; else null.
   template <typename Make>
   Value* Find(const Node& node, bool on_gpu, Make make) {
-    const uint32_t hash = SampledHash(node.name, node.label);
+    const uint32_t hash = SampledHash(node.name, node.activity.empty() ? node.label : node.activity);
     uint32_t& last_hash = last_hashes_[hash % kPlaces];
     if (last_hash != hash) {
       last_hash = hash;
       return nullptr;
     }
     Place& place = places_[hash % kPlaces];
-    if (place.on_gpu != on_gpu || place.name != node.name || place.label != node.label) {
+    if (place.on_gpu != on_gpu || place.name != node.name || place.label != node.label ||
+        place.activity != node.activity) {
       place.name = node.name;
       place.label = node.label;
+      place.activity = node.activity;
       place.on_gpu = on_gpu;
       place.is_made = false;
       return nullptr;
@@ -49,6 +51,7 @@ class RepeatedNodes {
   struct Place {
     std::string_view name;
     std::string_view label;
+    std::string_view activity;
     bool on_gpu = false;
     bool is_made = false;
     std::unique_ptr<Value> value;

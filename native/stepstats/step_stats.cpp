@@ -90,6 +90,7 @@ void ReadNodeFields(WireReader& reader, Node& node, Comes comes) {
   if (comes(TagOf<16, kVarint>())) node.end_rel_ns = reader.ReadInt64();
   if (comes(TagOf<17, kVarint>())) node.scheduled_ns = reader.ReadInt64();
   if (comes(TagOf<100001, kVarint>())) node.correlation_id = static_cast<uint32_t>(reader.ReadVarint());
+  if (comes(TagOf<100002, kBytes>())) node.activity = reader.ReadBytes();
 }
 
 }  // namespace
@@ -97,6 +98,7 @@ void ReadNodeFields(WireReader& reader, Node& node, Comes comes) {
 void StepStats::ReadNode(std::string_view message, Node& node) const {
   node.name = {};  // one by one: a chain of assignments would read what was just written, in other pieces, and wait
   node.label = {};
+  node.activity = {};
   node.start_us = node.end_rel_us = node.scheduled_us = 0;
   node.start_ns = node.end_rel_ns = node.scheduled_ns = 0;
   node.thread_id = node.correlation_id = 0;

@@ -22,6 +22,7 @@ struct Node {
   int64_t scheduled_ns = 0;
   uint32_t thread_id = 0;
   uint32_t correlation_id = 0;            // ours; 0: not known
+  std::string_view activity;              // ours: an Activity message
   std::vector<std::string_view> outputs;  // NodeOutput messages
   std::vector<std::string_view> memory;   // AllocatorMemoryUsed messages
 };

@@ -53,6 +53,8 @@ class WireReader {
         limit_(whole.data() + whole.size()) {}
 
   bool AtEnd() const { return next_ == end_; }
+  // Of what is read next.
+  const char* position() const { return next_; }
 
   uint32_t ReadTag() {
     const char* const start = next_;

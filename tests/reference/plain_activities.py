@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+from collector.protos import Activity as RecordedActivity
+from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
+from collector.stepstats.activity_arguments import arguments_of, name_in
 from collector.timeline.tensorflow_rules import is_tracer_device, parse_op_label
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -164,6 +167,8 @@ def gpu_activity(node: Any) -> Activity:
     if colon and after and (":" not in before or not set(after) & set("<>()")):
         short, op = after, before.removesuffix(":")
         op = "" if op == short else op
+    if node.activity.kind in (RecordedActivity.KERNEL, RecordedActivity.MEMCPY, RecordedActivity.MEMSET):
+        return _gpu_columns(node, short, op)
     if short.startswith(("MEMCPY", "Memcpy")):
         kind = short[6:]
         activity = Activity(short, "memcpy", op=op, copy_kind=_COPY_KINDS.get(kind, kind))
@@ -187,11 +192,49 @@ def _is_waiting(name: str) -> bool:
 
 def host_activity(node: Any) -> Activity:
     """A node on a host's device."""
-    name = node.node_name
-    if _API.match(name):
+    name, kind = node.node_name, node.activity.kind
+    if kind in _HOST_CATEGORIES:
+        category = "sync" if kind == RecordedActivity.API_CALL and _is_waiting(name) else _HOST_CATEGORIES[kind]
+        return Activity(name, category, details=_details(node.activity))
+    if kind != RecordedActivity.ANNOTATION and _API.match(name):
         return Activity(name, "sync" if _is_waiting(name) else "api")
     op, inputs = parse_op_label(node.timeline_label)
     return Activity(name, "op", op="" if op in ("unknown", name) else op, inputs=", ".join(inputs))
+
+
+_HOST_CATEGORIES = {
+    RecordedActivity.API_CALL: "api",
+    RecordedActivity.SYNCHRONIZATION: "sync",
+    RecordedActivity.OVERHEAD: "overhead",
+    RecordedActivity.MEMORY_OPERATION: "other",
+}
+
+
+def _gpu_columns(node: Any, name: str, op: str) -> Activity:
+    """Work of a GPU that says in columns what it was."""
+    columns = node.activity
+    details = _details(columns)
+    if columns.kind == RecordedActivity.KERNEL:
+        whole = node.timeline_label.rpartition(" regs:")[0] or node.timeline_label
+        return Activity(name, "kernel", "" if whole == name else whole, op, details=details)
+    num_bytes = columns.num_bytes if columns.num_bytes else -1
+    if columns.kind == RecordedActivity.MEMSET:
+        memory = name_in(MEMORY_KINDS, columns.memory_kind)
+        return Activity(name, "memset", op=op, num_bytes=num_bytes, target=memory, details=details)
+    return Activity(
+        name,
+        "memcpy",
+        op=op,
+        num_bytes=num_bytes,
+        copy_kind=name_in(COPY_KINDS, columns.copy_kind),
+        source=name_in(MEMORY_KINDS, columns.src_kind),
+        target=name_in(MEMORY_KINDS, columns.dst_kind),
+        details=details,
+    )
+
+
+def _details(columns: RecordedActivity) -> list[tuple[str, str]]:
+    return [(key, str(value)) for key, value in arguments_of(columns)]
 
 
 def int64(text: str) -> int | None:

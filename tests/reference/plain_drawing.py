@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from collector.errors import InvalidFileError
+from collector.protos import Activity as RecordedActivity
 from collector.recording.possible_times import FAR_NS, LARGEST_TIME_NS
 from collector.stepstats.salvage import MENDED_TEXTS, UNKNOWN_BYTES, salvage
+from collector.stepstats.shared_activities import activities_of_parts
 from collector.stepstats.wire import parse_step
 from collector.timeline.drawing import DrawingOptions
 from collector.timeline.lanes import Lanes
@@ -34,7 +36,13 @@ from reference.plain_series import count_busy, estimated_memory, recorded_memory
 from reference.plain_track_order import MEMORY, TrackOrder, shown_key
 
 _SAMPLES = 1001
-_COLOURS = {"memcpy": "rail_response", "memset": "olive", "api": "grey", "sync": "thread_state_sleeping"}
+_COLOURS = {
+    "memcpy": "rail_response",
+    "memset": "olive",
+    "api": "grey",
+    "sync": "thread_state_sleeping",
+    "overhead": "terrible",
+}
 _READABLE_KEYS = {
     "regs": "registers",
     "shm": "shared_bytes",
@@ -146,6 +154,7 @@ class _Drawing:
 
     def _grouped(self) -> list[Group]:
         by_name: dict[str, Group] = {}
+        _share_activities(self.step_stats)
         for device in self.step_stats.dev_stats:
             group = by_name.setdefault(device.device, Group(device.device, parse_device_name(device.device)))
             group.parts.append(device)
@@ -254,6 +263,12 @@ class _Drawing:
         caused = [(group, item) for group in self.groups if group.takes_arrows for item in group.nodes]
         for group, item in caused:
             self.launches.add_activity(item.node, gpu_activity(item.node), group.rank)
+        no_calls = (
+            RecordedActivity.SYNCHRONIZATION,
+            RecordedActivity.OVERHEAD,
+            RecordedActivity.MEMORY_OPERATION,
+        )
+        callers = [(group, item) for group, item in callers if item.node.activity.kind not in no_calls]
         for group, item in callers:
             self.launches.add_call(item.node, item.start, item.ordinal, group.rank)
         self.launches.join()
@@ -402,6 +417,20 @@ class _Drawing:
             yield from self._process(MEMORY)
             name = f"memory {allocator or '(no name)'}" + ("" if recorded else " (estimated)")
             yield from self._series(pid, name, "bytes", points)
+
+
+def _share_activities(step_stats: Any) -> None:
+    """Give the nodes of streams and copies the activities that those of ``stream:all`` have."""
+    for all_streams in step_stats.dev_stats:
+        name = parse_device_name(all_streams.device)
+        if name.kind != Kind.ALL_STREAMS:
+            continue
+        parts = activities_of_parts(all_streams)
+        for device in step_stats.dev_stats:
+            activities = parts.get(device.device.removeprefix(f"{name.unit}/"), [])
+            if len(activities) == len(device.node_stats):
+                for node, activity in zip(device.node_stats, activities, strict=True):
+                    node.activity.CopyFrom(activity)
 
 
 def _activity(group: Group, node: Any) -> Activity:

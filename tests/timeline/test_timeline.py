@@ -14,6 +14,7 @@ from reference.plain_activities import gpu_activity, host_activity, int64, parse
 
 from collector.errors import InvalidFileError
 from collector.protos import (
+    Activity,
     AllocationDescription,
     NodeOutput,
     Provenance,
@@ -50,6 +51,7 @@ def node(name="", label="", **fields):
         "scheduled_nanos": 0,
         "thread_id": 0,
         "correlation_id": 0,
+        "activity": Activity(),
     }
     return SimpleNamespace(**defaults | fields)
 

@@ -52,6 +52,7 @@ def test_a_step_of_every_cuda_version(cuda, tmp_path):
     host = nodes.pop("/cpu:0")
     assert {"layer1", "layer1/conv", "cudaLaunchKernel", "cuLaunchKernel"} <= set(host)
     assert nodes == {
+        "/cpu:0/waits": ["Context Synchronize"] * 2,  # of each GPU
         "/gpu:0/stream:all": [
             "layer1/conv:add<float>",
             "layer1/conv:MEMCPYHtoD",

@@ -1,0 +1,114 @@
+"""What the columns of an activity say beside name and times, by the keys that viewers show.
+
+native/draw/typed_arguments.cpp says the same where traces are drawn.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from collector.protos import Activity
+from collector.recording.cupti_enums import LAUNCH_TYPES, MEMORY_KINDS
+
+Argument: TypeAlias = "tuple[str, int | str]"
+
+_EVENT, _STREAM_WAITS_FOR_EVENT, _STREAM, _CONTEXT = 1, 2, 3, 4
+"""``CUpti_ActivitySynchronizationType``."""
+_OF_PROCESS, _OF_THREAD, _OF_DEVICE, _OF_CONTEXT, _OF_STREAM = 1, 2, 3, 4, 5
+"""``CUpti_ActivityObjectKind``."""
+_NONE = 2**32 - 1
+"""As CUPTI states that there is no event or stream."""
+
+
+def arguments_of(columns: Activity) -> list[Argument]:
+    """Keys and values in the order in which they are shown; three numbers are a text, such as ``8,1,1``."""
+    make = {
+        Activity.KERNEL: _of_kernel,
+        Activity.MEMCPY: _of_copy,
+        Activity.MEMSET: _of_memset,
+        Activity.API_CALL: _of_call,
+        Activity.SYNCHRONIZATION: _of_wait,
+        Activity.OVERHEAD: _of_overhead,
+        Activity.MEMORY_OPERATION: _of_memory_operation,
+    }.get(columns.kind)
+    return make(columns) if make else []
+
+
+def name_in(names: tuple[str, ...], value: int) -> str:
+    """The name of a value of an enumeration."""
+    return names[value] if value < len(names) else "<unknown>"
+
+
+def _of_kernel(columns: Activity) -> list[Argument]:
+    arguments: list[Argument] = [
+        ("registers", columns.registers_per_thread),
+        ("shared_bytes", columns.static_shared_bytes + columns.dynamic_shared_bytes),
+        ("grid", f"{columns.grid_x},{columns.grid_y},{columns.grid_z}"),
+        ("block", f"{columns.block_x},{columns.block_y},{columns.block_z}"),
+    ]
+    arguments += _given(columns, "static_shared_bytes", "dynamic_shared_bytes", "local_bytes_per_thread")
+    if columns.cluster_x * columns.cluster_y * columns.cluster_z > 1:  # one block is a cluster of its own
+        arguments.append(("cluster", f"{columns.cluster_x},{columns.cluster_y},{columns.cluster_z}"))
+    if columns.launch_type:
+        arguments.append(("launch_type", name_in(LAUNCH_TYPES, columns.launch_type)))
+    return arguments + _of_graph(columns)
+
+
+def _of_copy(columns: Activity) -> list[Argument]:
+    return [("is_async", columns.is_async), *_of_graph(columns)]
+
+
+def _of_memset(columns: Activity) -> list[Argument]:
+    return [("value", columns.value), ("is_async", columns.is_async), *_of_graph(columns)]
+
+
+def _of_graph(columns: Activity) -> list[Argument]:
+    return _given(columns, graph="graph_id", graph_node="graph_node_id")
+
+
+def _of_call(columns: Activity) -> list[Argument]:
+    return _given(columns, "return_value")
+
+
+def _of_wait(columns: Activity) -> list[Argument]:
+    arguments: list[Argument] = []
+    if columns.sync_type in (_EVENT, _STREAM_WAITS_FOR_EVENT):
+        arguments.append(("waited_for", f"event {columns.event_id}"))
+    elif columns.sync_type == _STREAM:
+        arguments.append(("waited_for", f"stream {columns.stream_id}"))
+    elif columns.sync_type == _CONTEXT:
+        arguments.append(("waited_for", f"context {columns.context_id}"))
+    if columns.event_id != _NONE:
+        arguments += _given(columns, event="event_id")
+    if columns.stream_id != _NONE:
+        arguments.append(("stream", columns.stream_id))
+    return [*arguments, ("context", columns.context_id), *_given(columns, "return_value")]
+
+
+def _of_overhead(columns: Activity) -> list[Argument]:
+    kind = columns.object_kind
+    arguments: list[tuple[str, int, bool]] = [
+        ("process", columns.process_id, kind in (_OF_PROCESS, _OF_THREAD)),
+        ("thread", columns.thread_id, kind == _OF_THREAD),
+        ("device", columns.device_id, kind >= _OF_DEVICE),
+        ("context", columns.context_id, kind >= _OF_CONTEXT),
+        ("stream", columns.stream_id, kind >= _OF_STREAM),
+    ]
+    return [(key, value) for key, value, is_there in arguments if is_there]
+
+
+def _of_memory_operation(columns: Activity) -> list[Argument]:
+    memory = name_in(MEMORY_KINDS, columns.memory_kind)
+    address = hex(columns.address)
+    return [
+        *_given(columns, bytes="num_bytes"),
+        ("memory", memory),
+        ("device", columns.device_id),
+        ("address", address),
+    ]
+
+
+def _given(columns: Activity, *same: str, **keys: str) -> list[Argument]:
+    """The columns that are not 0, by the keys of arguments, which are those of the columns where none is given."""
+    named = {**dict(zip(same, same, strict=True)), **keys}
+    return [(key, getattr(columns, column)) for key, column in named.items() if getattr(columns, column)]

@@ -1,0 +1,109 @@
+"""Wire bytes -> Recording: the columns of the activities in a step that this project wrote."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from collector.errors import InvalidFileError
+from collector.protos import Capture, Provenance, RunMetadata
+from collector.recording.recording import Recording
+from collector.recording.schema import ACTIVITY_KINDS, SCHEMA
+from collector.runtime.extension import convert_extension
+from collector.stepstats.typed_columns import field_of, kind_of
+from collector.stepstats.wire import fields_of, is_run_metadata, provenance_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TABLES = [table for table in SCHEMA if table in ACTIVITY_KINDS]
+
+
+@dataclass(frozen=True)
+class ReadRecording:
+    """What was read of a step."""
+
+    recording: Recording
+    without_columns: int
+    """Nodes that have no columns, and so are no rows: those of TensorFlow, or of what others added to the step."""
+
+
+def has_recording(data: bytes | bytearray | memoryview) -> bool:
+    """Whether wire bytes are those of a step that a recording can be read back from."""
+    if not is_run_metadata(data):
+        return False
+    return any(number == RunMetadata.CAPTURE_FIELD_NUMBER for number, _ in fields_of(memoryview(data)))
+
+
+def recording_of(data: bytes | bytearray | memoryview) -> Recording:
+    """The recording in the wire bytes of a ``RunMetadata`` of ours: every row and column that it was written from.
+
+    Raises:
+        InvalidFileError: the bytes are broken, or hold no recording: they are TensorFlow's, or older than the columns.
+    """
+    return read_recording(data).recording
+
+
+def read_recording(data: bytes | bytearray | memoryview) -> ReadRecording:
+    """See `recording_of`, which this answers together with a count of the nodes that are not in it."""
+    if not has_recording(data):
+        raise InvalidFileError("the step has no columns of a recording: another program wrote it, or an older version")
+    provenance = provenance_of(data) or Provenance()
+    native = convert_extension()
+    wanted = [
+        (kind_of(table), [(field_of(column), np.dtype(dtype).itemsize) for column, dtype in columns.items()])
+        for table, columns in ((table, SCHEMA[table]) for table in _TABLES)
+    ]
+    try:
+        values, rest, without = native.read_activities(
+            data, is_run_metadata=True, offset_ns=provenance.clock_offset_nanos, tables=wanted
+        )
+        capture = Capture.FromString(rest)
+        recording = Recording.from_capture(
+            {
+                "tables": {
+                    table: {
+                        column: read.view(dtype)
+                        for (column, dtype), read in zip(SCHEMA[table].items(), own, strict=True)
+                    }
+                    for table, own in zip(_TABLES, values, strict=True)
+                }
+                | _other_tables(capture),
+                "strings": list(capture.strings),
+                "counters": {
+                    **_counters(capture, provenance.ledger),
+                    **({"nodes_without_columns": without} if without else {}),
+                },
+                "clock": {name: getattr(capture.clock, name) for name in capture.clock.DESCRIPTOR.fields_by_name},
+                "environment": _environment(provenance.environment, frozenset(capture.json_environment)),
+                "details": json.loads(capture.details) if capture.details else [],
+            }
+        )
+    except native.WireError as error:
+        raise InvalidFileError(f"not a whole step: {error.args[0]}") from error
+    except (DecodeError, ValueError, TypeError, LookupError) as error:
+        raise InvalidFileError(f"the columns of the step are damaged ({error})") from error
+    return ReadRecording(recording, without)
+
+
+def _other_tables(capture: Capture) -> dict[str, dict[str, np.ndarray[Any, np.dtype[Any]]]]:
+    """The tables whose rows are no activities."""
+    tables = json.loads(capture.other_tables) if capture.other_tables else {}
+    return {
+        name: {column: np.array(tables.get(name, {}).get(column, []), dtype) for column, dtype in columns.items()}
+        for name, columns in SCHEMA.items()
+        if name not in ACTIVITY_KINDS
+    }
+
+
+def _counters(capture: Capture, ledger: Mapping[str, int]) -> dict[str, int]:
+    figures = sorted(ledger.items())
+    return {**capture.counters, **dict(figures[place] for place in capture.ledger_counters)}
+
+
+def _environment(texts: Mapping[str, str], as_json: frozenset[str]) -> dict[str, Any]:
+    return {key: json.loads(text) if key in as_json else text for key, text in texts.items()}

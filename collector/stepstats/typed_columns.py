@@ -1,0 +1,44 @@
+"""The fields of an ``Activity``: which columns of a recording's table are on the wire, and where."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from collector.protos import Activity
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from collector.recording.table import Table
+
+NODE_COLUMNS = {
+    "kernels": ("start_ns", "end_ns", "correlation_id"),
+    "memcpys": ("start_ns", "end_ns", "correlation_id"),
+    "memsets": ("start_ns", "end_ns", "correlation_id"),
+    "api_calls": ("start_ns", "end_ns", "correlation_id", "thread_id"),
+    "synchronizations": ("start_ns", "end_ns", "correlation_id"),
+    "overheads": ("start_ns", "end_ns", "correlation_id"),
+    "memory_operations": ("start_ns", "correlation_id"),
+    "annotations": ("start_ns", "end_ns", "thread_id"),
+}
+"""Of each table whose rows are nodes, the columns that the node itself carries exactly."""
+
+NativeTable = tuple[int, dict[str, "npt.NDArray[Any]"], list[tuple[int, str]]]
+"""Kind, columns, and (field of Activity, column) in the order of the fields: a table as the extension takes it."""
+
+
+def kind_of(table: str) -> int:
+    """``Activity.Kind`` of a table's rows."""
+    return Activity.Kind.Value(table.removesuffix("s").upper())
+
+
+def field_of(column: str) -> int:
+    """The number that a column has in ``Activity``."""
+    return Activity.DESCRIPTOR.fields_by_name[column].number
+
+
+def native_table(table: Table, beside: tuple[str, ...]) -> NativeTable:
+    """A table as the extension writes it, without the columns that the node ``beside`` the activity carries."""
+    columns = table.columns
+    fields = sorted((field_of(name), name) for name in columns if name not in beside)
+    return kind_of(table.name), columns, fields

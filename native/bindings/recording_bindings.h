@@ -1,0 +1,10 @@
+// A recording's columns to wire bytes and back.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace collector::convert {
+
+void BindRecording(pybind11::module_& module);
+
+}  // namespace collector::convert

@@ -1,0 +1,16 @@
+// The arguments that a slice has from the columns of its activity.
+#pragma once
+
+#include <list>
+#include <string>
+#include <vector>
+
+#include "draw/events.h"
+#include "stepstats/typed_activity.h"
+
+namespace collector::convert {
+
+// `texts` holds what the arguments view, and outlives them.
+void AddTypedArguments(const TypedActivity& activity, std::vector<Argument>& arguments, std::list<std::string>& texts);
+
+}  // namespace collector::convert

@@ -1,0 +1,120 @@
+// A recording as StepStats: the wire bytes of what each device did, in one pass over the recording's columns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "stepstats/label_writer.h"
+
+namespace collector::convert {
+
+// One column of a table, of integers of any width.
+struct ColumnView {
+  const char* data = nullptr;
+  uint8_t num_bytes = 0;  // of one value
+  bool is_signed = false;
+
+  int64_t operator[](size_t row) const {
+    switch (num_bytes) {
+      case 1:
+        return is_signed ? Read<int8_t>(row) : Read<uint8_t>(row);
+      case 2:
+        return is_signed ? Read<int16_t>(row) : Read<uint16_t>(row);
+      case 4:
+        return is_signed ? Read<int32_t>(row) : Read<uint32_t>(row);
+      default:
+        return Read<int64_t>(row);
+    }
+  }
+
+ private:
+  template <typename Value>
+  int64_t Read(size_t row) const {
+    Value value;
+    std::memcpy(&value, data + row * sizeof(Value), sizeof value);
+    return static_cast<int64_t>(value);
+  }
+};
+
+// One table of a recording.
+struct RecordedTable {
+  struct Field {
+    uint32_t number;  // of Activity
+    ColumnView column;
+  };
+
+  uint32_t kind = 0;  // Activity.Kind
+  size_t num_rows = 0;
+  std::vector<std::pair<std::string, ColumnView>> columns;
+  std::vector<Field> fields;  // what the activity says beside its node, in the order of the numbers
+
+  // Throws std::invalid_argument: the table has no such column.
+  ColumnView operator[](std::string_view name) const;
+};
+
+// Messages of some rows in wire format: row r has messages[index[r]], which is empty for none.
+struct RowMessages {
+  std::vector<std::string> messages;
+  const uint32_t* index = nullptr;  // null: no row has one
+};
+
+// Texts by `name_id` are empty where no row has that name.
+struct RecordedStep {
+  RecordedTable kernels, memcpys, memsets, api_calls, external_correlations, synchronizations, overheads,
+      memory_operations, annotations;
+  std::string device_prefix;
+  int64_t offset_ns = 0;  // wall time less CUPTI's
+
+  std::vector<std::string> short_names;  // of kernels, by name_id: "add<float>"
+  std::vector<std::string> whole_names;  // of kernels, by name_id: "void add<float>(float*)"
+  std::vector<std::string> api_names;    // by name_id: "cudaLaunchKernel"
+  std::vector<std::string> paths;        // of annotations, by name_id: "layer1/conv"
+  std::vector<std::string> ops;          // of annotations, by name_id: as node names have them
+  std::vector<std::string> annotation_labels;
+  const uint32_t* annotation_label = nullptr;  // of each annotation, its place in annotation_labels
+  RowMessages outputs;                         // NodeOutput, of annotations
+  RowMessages memory;                          // AllocatorMemoryUsed, of API calls
+  std::string thread_names;                    // of /cpu:0, as DeviceStepStats has them on the wire
+
+  // By these an activity finds its annotation: all annotations that there are, also those outside the step.
+  size_t num_known_annotations = 0;
+  ColumnView known_external_id;
+  ColumnView known_name_id;
+  int64_t annotation_external_kind = 0;
+
+  // Texts of enumerations; the first one also stands for values that are not listed.
+  std::vector<EnumText> copy_kinds, memory_kinds, sync_types, overhead_kinds, operations;
+
+  // Whole tables of rows that have no node, in the order in which they are written: all their columns are fields.
+  std::vector<RecordedTable> without_node;
+};
+
+// The devices of a step, measured at once and written when there is memory for them.
+class RecordedStepEncoder {
+ public:
+  // `step` outlives the encoder. Throws std::invalid_argument: a table lacks a column, or a value points nowhere.
+  explicit RecordedStepEncoder(const RecordedStep& step);
+  ~RecordedStepEncoder();
+  RecordedStepEncoder(const RecordedStepEncoder&) = delete;
+  RecordedStepEncoder& operator=(const RecordedStepEncoder&) = delete;
+
+  // StepStats.
+  size_t step_bytes() const;
+  char* WriteStep(char* to) const;
+
+  // Capture.rows: those without a node.
+  size_t capture_bytes() const;
+  char* WriteCapture(char* to) const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace collector::convert

@@ -1,0 +1,110 @@
+// What was recorded of an activity, column by column, as its node has it beside name and label.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "stepstats/step_stats.h"
+
+namespace collector::convert {
+
+// Activity.Kind: the table that an activity is of.
+enum class TableKind : uint32_t {
+  kUnknown = 0,
+  kKernel = 1,
+  kMemcpy = 2,
+  kMemset = 3,
+  kApiCall = 4,
+  kExternalCorrelation = 5,
+  kSynchronization = 6,
+  kOverhead = 7,
+  kMemoryOperation = 8,
+  kAnnotation = 9,
+};
+
+// Fields of Activity by the names of their columns.
+enum class ActivityField : uint32_t {
+  kKind = 1,
+  kDeviceId = 2,
+  kContextId = 3,
+  kStreamId = 4,
+  kGridX = 6,
+  kBlockX = 9,
+  kRegistersPerThread = 12,
+  kDynamicSharedBytes = 13,
+  kStaticSharedBytes = 14,
+  kNumBytes = 15,
+  kThreadId = 19,
+  kClusterX = 20,
+  kLocalBytesPerThread = 23,
+  kLaunchType = 24,
+  kGraphId = 25,
+  kGraphNodeId = 26,
+  kCopyKind = 27,
+  kSrcKind = 28,
+  kDstKind = 29,
+  kIsAsync = 30,
+  kSrcDeviceId = 31,
+  kDstDeviceId = 33,
+  kValue = 35,
+  kMemoryKind = 36,
+  kProcessId = 39,
+  kReturnValue = 40,
+  kSyncType = 45,
+  kEventId = 46,
+  kObjectKind = 48,
+  kAddress = 50,
+};
+
+// The columns of one activity; those that are not on the wire are 0.
+class TypedActivity {
+ public:
+  // Reads an Activity message. Throws WireError.
+  void Read(std::string_view message);
+
+  TableKind kind() const { return static_cast<TableKind>((*this)[ActivityField::kKind]); }
+  int64_t operator[](ActivityField field) const { return values_[static_cast<uint32_t>(field)]; }
+  // Of columns that follow each other, such as grid_x, grid_y and grid_z.
+  int64_t At(ActivityField first, uint32_t place) const { return values_[static_cast<uint32_t>(first) + place]; }
+
+ private:
+  static constexpr uint32_t kFields = 64;  // what is beyond is of later versions
+  std::array<int64_t, kFields> values_{};
+};
+
+// Whether it is neither a call or annotation of a host nor work of a GPU.
+constexpr bool IsBesideCalls(TableKind kind) {
+  return kind == TableKind::kSynchronization || kind == TableKind::kOverhead || kind == TableKind::kMemoryOperation;
+}
+
+// The kind of an Activity message, which is its first field; unknown for one without.
+TableKind KindOf(std::string_view activity);
+
+// Of what a GPU did there is one node under `stream:all`, which has the activity, and one under each device that holds
+// a part of it, which has not. The activities of the nodes of such a device, in their order; empty where they cannot
+// be told.
+class RepeatedActivities {
+ public:
+  // Reads the nodes of a device that holds all streams of the GPU `unit`. Throws WireError.
+  void AddAllStreams(const StepStats& step, const Device& device, std::string_view unit);
+
+  // Of the device `unit`/stream:`stream`, or of the copies of `unit`; once.
+  std::vector<std::string_view> TakeStream(std::string_view unit, std::string_view stream);
+  std::vector<std::string_view> TakeCopies(std::string_view unit);
+
+ private:
+  struct Part {
+    std::string_view unit;
+    uint32_t stream_id;
+    uint32_t context_id;
+    bool is_copies;
+    std::vector<std::string_view> activities;
+  };
+  Part& PartOf(std::string_view unit, uint32_t stream_id, uint32_t context_id, bool is_copies);
+
+  std::vector<Part> parts_;
+};
+
+}  // namespace collector::convert

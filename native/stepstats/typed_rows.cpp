@@ -1,0 +1,184 @@
+#include "stepstats/typed_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "stepstats/devices.h"
+#include "stepstats/name_table.h"
+#include "stepstats/typed_activity.h"
+
+namespace collector::convert {
+namespace {
+
+constexpr uint32_t kCapture = 100002;  // of RunMetadata
+constexpr uint32_t kCaptureRows = 7;   // of Capture
+
+// Columns that a node carries, as fields of Activity.
+constexpr uint32_t kStartNs = 16;
+constexpr uint32_t kEndNs = 17;
+constexpr uint32_t kCorrelationId = 18;
+constexpr uint32_t kThreadId = 19;
+
+class Reader {
+ public:
+  Reader(TypedRows& rows, std::string_view whole) : rows_(rows), whole_(whole) {
+    for (TypedTable& table : rows.tables) {
+      Target& target = targets_.emplace_back(Target{&table, {}, std::vector<int64_t>(table.columns.size())});
+      for (size_t place = 0; place < table.columns.size(); ++place) {
+        const uint32_t field = table.columns[place].field;
+        if (field >= target.place_of_field.size()) target.place_of_field.resize(field + 1, kNowhere);
+        target.place_of_field[field] = static_cast<uint32_t>(place);
+      }
+    }
+  }
+
+  // The activity of a node.
+  void Read(std::string_view activity, const Node& node, int64_t offset_ns) {
+    Target* const target = TargetOf(static_cast<uint32_t>(KindOf(activity)));
+    if (target == nullptr) {
+      ++rows_.without_columns;
+      return;
+    }
+    std::fill(target->row.begin(), target->row.end(), 0);
+    const auto start = static_cast<uint64_t>(node.start_ns) - static_cast<uint64_t>(offset_ns);
+    target->Set(kStartNs, static_cast<int64_t>(start));
+    target->Set(kEndNs, static_cast<int64_t>(start + static_cast<uint64_t>(node.end_rel_ns)));
+    target->Set(kCorrelationId, node.correlation_id);
+    target->Set(kThreadId, node.thread_id);
+    WireReader reader(activity, whole_);
+    while (!reader.AtEnd()) {
+      const uint32_t tag = reader.ReadTag();
+      if ((tag & 7) == kVarint) {
+        target->Set(tag >> 3, reader.ReadInt64());
+      } else {
+        reader.Skip(tag);
+      }
+    }
+    target->Append();
+  }
+
+  // Rows without nodes, as many as the longest column has values.
+  void ReadRows(std::string_view message) {
+    std::vector<std::pair<uint32_t, std::string_view>> columns;
+    uint32_t kind = 0;
+    WireReader reader(message, whole_);
+    while (!reader.AtEnd()) {
+      const uint32_t tag = reader.ReadTag();
+      if (tag == Tag(1, kVarint)) {
+        kind = static_cast<uint32_t>(reader.ReadVarint());
+      } else if (tag == Tag(2, kBytes)) {
+        columns.push_back(ReadColumn(reader.ReadBytes()));
+      } else {
+        reader.Skip(tag);
+      }
+    }
+    Target* const target = TargetOf(kind);
+    if (target == nullptr) return;  // a table of later versions
+    std::vector<WireReader> values;
+    for (const auto& [field, packed] : columns) values.emplace_back(packed, whole_);
+    while (std::any_of(values.begin(), values.end(), [](const WireReader& each) { return !each.AtEnd(); })) {
+      std::fill(target->row.begin(), target->row.end(), 0);
+      for (size_t column = 0; column < values.size(); ++column) {
+        if (!values[column].AtEnd()) target->Set(columns[column].first, values[column].ReadInt64());
+      }
+      target->Append();
+    }
+  }
+
+ private:
+  static constexpr uint32_t kNowhere = UINT32_MAX;
+  struct Target {
+    TypedTable* table;
+    std::vector<uint32_t> place_of_field;
+    std::vector<int64_t> row;
+
+    void Set(uint32_t field, int64_t value) {
+      if (field < place_of_field.size() && place_of_field[field] != kNowhere) row[place_of_field[field]] = value;
+    }
+    void Append() {
+      for (size_t place = 0; place < row.size(); ++place) {
+        TypedTable::Column& column = table->columns[place];
+        const char* const bytes = reinterpret_cast<const char*>(&row[place]);  // the lowest bytes come first
+        column.values.insert(column.values.end(), bytes, bytes + column.width);
+      }
+      ++table->num_rows;
+    }
+  };
+
+  // The number of a column's field, and its packed values.
+  std::pair<uint32_t, std::string_view> ReadColumn(std::string_view message) const {
+    std::pair<uint32_t, std::string_view> column{0, {}};
+    WireReader reader(message, whole_);
+    while (!reader.AtEnd()) {
+      const uint32_t tag = reader.ReadTag();
+      if (tag == Tag(1, kVarint)) {
+        column.first = static_cast<uint32_t>(reader.ReadVarint());
+      } else if (tag == Tag(2, kBytes)) {
+        column.second = reader.ReadBytes();
+      } else {
+        reader.Skip(tag);
+      }
+    }
+    return column;
+  }
+
+  Target* TargetOf(uint32_t kind) {
+    for (Target& target : targets_) {
+      if (target.table->kind == kind) return &target;
+    }
+    return nullptr;
+  }
+
+  TypedRows& rows_;
+  std::string_view whole_;
+  std::vector<Target> targets_;
+};
+
+void ReadCapture(std::string_view message, std::string_view whole, Reader& activities, TypedRows& rows) {
+  WireReader reader(message, whole);
+  const char* field = message.data();
+  while (!reader.AtEnd()) {
+    const uint32_t tag = reader.ReadTag();
+    if (tag == Tag(kCaptureRows, kBytes)) {
+      activities.ReadRows(reader.ReadBytes());
+    } else {
+      reader.Skip(tag);
+      rows.capture.append(field, static_cast<size_t>(reader.position() - field));
+    }
+    field = reader.position();
+  }
+}
+
+}  // namespace
+
+void ReadTypedRows(std::string_view bytes, bool is_run_metadata, int64_t offset_ns, TypedRows& rows) {
+  Reader activities(rows, bytes);
+  const StepStats step(bytes, is_run_metadata);
+  NameTable whole_units;  // GPUs with a device that holds all their streams
+  for (const Device& device : step.devices()) {
+    const DeviceName name = ParseDeviceName(device.name);
+    if (name.kind == DeviceKind::kAllStreams) whole_units.Insert(name.unit);
+  }
+  for (const Device& device : step.devices()) {
+    const DeviceName name = ParseDeviceName(device.name);
+    const bool is_part = name.kind == DeviceKind::kStream || name.kind == DeviceKind::kCopies;
+    if (is_part && whole_units.Find(name.unit) != NameTable::kNone) continue;
+    step.ForEachNode(device, [&](const Node& node) {
+      if (node.activity.empty())
+        ++rows.without_columns;
+      else
+        activities.Read(node.activity, node, offset_ns);
+    });
+  }
+  if (!is_run_metadata) return;
+  WireReader reader(bytes, bytes);
+  while (!reader.AtEnd()) {
+    const uint32_t tag = reader.ReadTag();
+    if (tag == Tag(kCapture, kBytes))
+      ReadCapture(reader.ReadBytes(), bytes, activities, rows);
+    else
+      reader.Skip(tag);
+  }
+}
+
+}  // namespace collector::convert

@@ -1,0 +1,36 @@
+// The activities of a step as the rows that were recorded: wire bytes back to columns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stepstats/step_stats.h"
+
+namespace collector::convert {
+
+// One table to be read, and its rows.
+struct TypedTable {
+  struct Column {
+    uint32_t field;  // of Activity
+    uint8_t width;   // of one value, in bytes
+    std::vector<char> values;
+  };
+  uint32_t kind;  // Activity.Kind
+  std::vector<Column> columns;
+  size_t num_rows = 0;
+};
+
+struct TypedRows {
+  std::vector<TypedTable> tables;
+  std::string capture;           // RunMetadata.capture without its activities
+  uint64_t without_columns = 0;  // nodes that have no activity, and repeat none that has
+};
+
+// Appends all activities to the tables of their kinds. `offset_ns` is wall time less the time of the tables. Throws
+// WireError.
+void ReadTypedRows(std::string_view bytes, bool is_run_metadata, int64_t offset_ns, TypedRows& rows);
+
+}  // namespace collector::convert

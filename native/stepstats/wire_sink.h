@@ -1,0 +1,104 @@
+// Fields in protobuf's wire format, counted or written by the same code: what `Measure` counts, `WireWriter` writes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "stepstats/wire.h"
+
+namespace collector::convert {
+
+constexpr size_t VarintBytes(uint64_t value) {
+  const int bits = 64 - __builtin_clzll(value | 1);
+  return static_cast<size_t>(bits * 9 + 64) / 64;  // a seventh of the bits, rounded up, without a division
+}
+
+inline char* WriteVarint(uint64_t value, char* to) {
+  for (; value > 0x7F; value >>= 7) *to++ = static_cast<char>(value | 0x80);
+  *to++ = static_cast<char>(value);
+  return to;
+}
+
+constexpr size_t DecimalDigits(uint64_t value) {
+  size_t digits = 1;
+  for (; value >= 10000; value /= 10000) digits += 4;
+  return digits + (value >= 1000 ? 3 : value >= 100 ? 2 : value >= 10 ? 1 : 0);
+}
+
+// Counts the bytes that a WireWriter would write.
+class Measure {
+ public:
+  void Raw(std::string_view bytes) { num_bytes_ += bytes.size(); }
+  void Char(char) { ++num_bytes_; }
+  void Unsigned(uint64_t value) { num_bytes_ += DecimalDigits(value); }
+  void Decimal(int64_t value) {
+    num_bytes_ += value < 0 ? 1 + DecimalDigits(uint64_t{0} - static_cast<uint64_t>(value))
+                            : DecimalDigits(static_cast<uint64_t>(value));
+  }
+  void Varint(uint64_t value) { num_bytes_ += VarintBytes(value); }
+
+  size_t num_bytes() const { return num_bytes_; }
+
+ private:
+  size_t num_bytes_ = 0;
+};
+
+// Writes to memory that has room for all of it.
+class WireWriter {
+ public:
+  explicit WireWriter(char* to) : to_(to) {}
+
+  void Raw(std::string_view bytes) {
+    if (!bytes.empty()) std::memcpy(to_, bytes.data(), bytes.size());
+    to_ += bytes.size();
+  }
+  void Char(char letter) { *to_++ = letter; }
+  void Unsigned(uint64_t value) {
+    to_ += DecimalDigits(value);
+    char* digit = to_;
+    do {
+      *--digit = static_cast<char>('0' + value % 10);
+      value /= 10;
+    } while (value != 0);
+  }
+  void Decimal(int64_t value) {
+    if (value < 0) *to_++ = '-';
+    Unsigned(value < 0 ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
+  }
+  void Varint(uint64_t value) { to_ = WriteVarint(value, to_); }
+
+  char* to() const { return to_; }
+
+ private:
+  char* to_;
+};
+
+// A number that is 0 and a text that is empty are left out, as proto3 does.
+template <typename Sink>
+void PutNumber(Sink& sink, uint32_t field, int64_t value) {
+  if (value == 0) return;
+  sink.Varint(Tag(field, kVarint));
+  sink.Varint(static_cast<uint64_t>(value));
+}
+
+template <typename Sink>
+void PutText(Sink& sink, uint32_t field, std::string_view text) {
+  if (text.empty()) return;
+  sink.Varint(Tag(field, kBytes));
+  sink.Varint(text.size());
+  sink.Raw(text);
+}
+
+// A field whose content `put(sink)` writes; it is there even if it is empty.
+template <typename Sink, typename Put>
+void PutMessage(Sink& sink, uint32_t field, const Put& put) {
+  Measure content;
+  put(content);
+  sink.Varint(Tag(field, kBytes));
+  sink.Varint(content.num_bytes());
+  put(sink);
+}
+
+}  // namespace collector::convert

@@ -1,0 +1,245 @@
+"""A recording as StepStats, row by row: the readable twin of native/stepstats/recorded_step.cpp."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from collector.protos import (
+    Activity,
+    AllocatorMemoryUsed,
+    Capture,
+    DeviceStepStats,
+    NodeExecStats,
+    Provenance,
+    RunMetadata,
+    StepStats,
+)
+from collector.recording.annotation_details import Details, resolve
+from collector.recording.api_functions import plain_api_name
+from collector.recording.cupti_enums import (
+    ANNOTATION_EXTERNAL_KIND,
+    COPY_KINDS,
+    DEVICE_MEMORY,
+    MEMORY_KINDS,
+    MEMORY_OPERATIONS,
+    OVERHEAD_KINDS,
+    RELEASE,
+    SYNC_TYPES,
+)
+from collector.recording.kernel_names import demangle, short_name
+from collector.recording.schema import ACTIVITY_KINDS, ACTIVITY_TABLES
+from collector.stepstats.labels import copy_label, kernel_label, memset_label, node_name, op_label
+from collector.stepstats.typed_columns import NODE_COLUMNS, field_of, kind_of
+
+if TYPE_CHECKING:
+    from collector.recording.recording import Recording
+    from collector.recording.table import Table
+
+
+def encoded(recording: Recording, device_prefix: str, around: tuple[bytes, bytes] | None) -> bytes:
+    """See `collector.stepstats.from_recording._encoded`."""
+    steps = StepStats()
+    for name, nodes, threads in [*_host(recording), *_gpus(recording)]:
+        steps.dev_stats.append(
+            DeviceStepStats(
+                device=device_prefix + name, node_stats=nodes, thread_names=_thread_names(recording, threads)
+            )
+        )
+    if around is None:
+        return steps.SerializeToString(deterministic=True)
+    metadata = RunMetadata(provenance=Provenance.FromString(around[0]), capture=Capture.FromString(around[1]))
+    if steps.dev_stats:
+        metadata.step_stats.CopyFrom(steps)
+    tables = [getattr(recording, name) for name in ACTIVITY_KINDS if name not in NODE_COLUMNS]
+    tables += [getattr(part, name) for part in recording.parts[1:] for name in ACTIVITY_KINDS]
+    for table in tables:
+        if len(table):
+            _add_rows(metadata.capture, table)
+    return metadata.SerializeToString(deterministic=True)
+
+
+def _add_rows(capture: Capture, table: Table) -> None:
+    rows = capture.rows.add(kind=kind_of(table.name))
+    for number, name in sorted((field_of(name), name) for name in table.columns):
+        values = [value % 2**64 for value in table.columns[name].tolist()]
+        if any(values) or not rows.columns:
+            rows.columns.add(field=number, values=values)
+
+
+def _activity(table: str, row: Any, beside: tuple[str, ...]) -> Activity:
+    columns = {name: value for name, value in row._asdict().items() if name not in beside}
+    return Activity(kind=kind_of(table), **columns)
+
+
+def _node(recording: Recording, table: str, row: Any, name: str, label: str, **values: Any) -> NodeExecStats:
+    wall = row.start_ns + recording.clock.offset_ns
+    duration = getattr(row, "end_ns", row.start_ns) - row.start_ns
+    micros = max(duration // 1000, 1)
+    return NodeExecStats(
+        node_name=name,
+        timeline_label=label,
+        all_start_micros=wall // 1000,
+        op_end_rel_micros=micros,
+        all_end_rel_micros=micros,
+        all_start_nanos=wall,
+        op_end_rel_nanos=duration,
+        all_end_rel_nanos=duration,
+        correlation_id=getattr(row, "correlation_id", 0),
+        activity=_activity(table, row, NODE_COLUMNS[table]),
+        **values,
+    )
+
+
+def _host(recording: Recording) -> list[tuple[str, list[NodeExecStats], set[int]]]:
+    strings = recording.strings
+    known = {strings[row.name_id] for row in recording.annotations} if recording.details else set()
+    consumed = {
+        name
+        for row in recording.annotations
+        for name in resolve(strings[row.name_id], _details(recording, row).inputs, frozenset(known))
+    }
+    nodes = []
+    for row in recording.annotations:
+        path, details = strings[row.name_id], _details(recording, row)
+        label = op_label(path, details.op, resolve(path, details.inputs, frozenset(known)))
+        node = _node(recording, "annotations", row, path, label, thread_id=row.thread_id)
+        if path in consumed:
+            node.output.add().tensor_description.SetInParent()
+        nodes.append((row, node))
+    memory = _memory(recording)
+    for at, row in enumerate(recording.api_calls):
+        name = plain_api_name(strings[row.name_id])
+        node = _node(recording, "api_calls", row, name, op_label(name), thread_id=row.thread_id)
+        if at in memory:
+            node.memory.append(memory[at])
+        nodes.append((row, node))
+    devices = [("/cpu:0", _in_order(nodes), {row.thread_id for row, _ in nodes})]
+    for device, table, column, names in (
+        ("/cpu:0/memory", recording.memory_operations, "operation", MEMORY_OPERATIONS),
+        ("/cpu:0/overheads", recording.overheads, "overhead_kind", OVERHEAD_KINDS),
+        ("/cpu:0/waits", recording.synchronizations, "sync_type", SYNC_TYPES),
+    ):
+        nodes = []
+        for row in table:
+            name = names.get(getattr(row, column), names[0])
+            nodes.append((row, _node(recording, table.name, row, name, op_label(name))))
+        devices.append((device, _in_order(nodes), set()))
+    return [device for device in devices if device[1]]
+
+
+def _details(recording: Recording, row: Any) -> Details:
+    return recording.details[row.details_id - 1] if row.details_id else Details()
+
+
+def _in_order(nodes: list[tuple[Any, NodeExecStats]]) -> list[NodeExecStats]:
+    nodes = sorted(nodes, key=lambda pair: (pair[0].start_ns, -getattr(pair[0], "end_ns", pair[0].start_ns)))
+    return [node for _, node in nodes]
+
+
+def _memory(recording: Recording) -> dict[int, AllocatorMemoryUsed]:
+    used: dict[int, AllocatorMemoryUsed] = {}
+    sizes: dict[int, int] = {}
+    for one in recording.memory_operations:
+        if one.memory_kind not in DEVICE_MEMORY:
+            continue
+        calls = [at for at, row in enumerate(recording.api_calls) if row.correlation_id == one.correlation_id]
+        num_bytes = one.num_bytes or sizes.get(one.address, 0)
+        sizes[one.address] = num_bytes
+        if not calls or not one.correlation_id or not num_bytes:
+            continue
+        message = used.setdefault(calls[0], AllocatorMemoryUsed(allocator_name=f"gpu:{one.device_id}"))
+        is_release = one.operation == RELEASE
+        message.allocation_records.add(
+            alloc_micros=(one.start_ns + recording.clock.offset_ns) // 1000,
+            alloc_bytes=-num_bytes if is_release else num_bytes,
+        )
+        if not is_release:
+            message.total_bytes += num_bytes
+            message.peak_bytes += num_bytes
+            message.live_bytes += num_bytes
+    return used
+
+
+def _gpus(recording: Recording) -> list[tuple[str, list[NodeExecStats], set[int]]]:
+    calls: dict[int, Any] = {}
+    for row in recording.api_calls:
+        calls.setdefault(row.correlation_id, row)
+    paths = _paths(recording)
+    found = []
+    for table in ACTIVITY_TABLES:
+        for row in getattr(recording, table):
+            activity, label = _named(recording, table, row)
+            launch = calls.get(row.correlation_id) if row.correlation_id else None
+            scheduled = launch.start_ns + recording.clock.offset_ns if launch else 0
+            node = _node(
+                recording,
+                table,
+                row,
+                node_name(activity, paths.get(row.correlation_id)),
+                label,
+                scheduled_micros=scheduled // 1000,
+                scheduled_nanos=scheduled,
+                thread_id=launch.thread_id if launch else 0,
+            )
+            found.append((row, table != "kernels", node))
+    found.sort(key=lambda each: (each[0].device_id, each[0].start_ns, each[0].end_ns))
+    devices: list[tuple[str, list[NodeExecStats], set[int]]] = []
+    for device_id in sorted({row.device_id for row, _, _ in found}):
+        own = [each for each in found if each[0].device_id == device_id]
+        devices.append((f"/gpu:{device_id}/stream:all", [node for _, _, node in own], set()))
+        seen = set()
+        for stream, context in sorted({(row.stream_id, row.context_id) for row, _, _ in own}):
+            name = f"/gpu:{device_id}/stream:{stream}" + (f".{context}" if stream in seen else "")
+            seen.add(stream)
+            nodes = [node for row, _, node in own if (row.stream_id, row.context_id) == (stream, context)]
+            devices.append((name, _untyped(nodes), set()))
+        copies = [node for _, is_copy, node in own if is_copy]
+        if copies:
+            devices.append((f"/gpu:{device_id}/memcpy", _untyped(copies), set()))
+    return devices
+
+
+def _paths(recording: Recording) -> dict[int, str]:
+    """Correlation id -> the annotation it was launched under."""
+    known: dict[int, str] = {}
+    for part in recording.parts:
+        for row in part.annotations:
+            known.setdefault(row.external_id, recording.strings[row.name_id])
+    paths: dict[int, str] = {}
+    for row in recording.external_correlations:
+        if row.external_kind == ANNOTATION_EXTERNAL_KIND and row.external_id in known and row.external_id:
+            paths.setdefault(row.correlation_id, known[row.external_id])
+    paths.pop(0, None)
+    return paths
+
+
+def _named(recording: Recording, table: str, row: Any) -> tuple[str, str]:
+    if table == "kernels":
+        name = recording.strings[row.name_id]
+        shared = row.static_shared_bytes + row.dynamic_shared_bytes
+        grid, block = (row.grid_x, row.grid_y, row.grid_z), (row.block_x, row.block_y, row.block_z)
+        return short_name(name), kernel_label(demangle(name), row.registers_per_thread, shared, grid, block)
+    if table == "memcpys":
+        kind = _text(COPY_KINDS, row.copy_kind)
+        ends = _text(MEMORY_KINDS, row.src_kind), _text(MEMORY_KINDS, row.dst_kind)
+        return f"MEMCPY{kind}", copy_label(kind, row.num_bytes, *ends, row.src_device_id, row.dst_device_id)
+    return "MEMSET", memset_label(row.num_bytes, _text(MEMORY_KINDS, row.memory_kind))
+
+
+def _text(texts: tuple[str, ...], value: int) -> str:
+    return texts[value] if value < len(texts) else "<unknown>"
+
+
+def _untyped(nodes: list[NodeExecStats]) -> list[NodeExecStats]:
+    """The nodes without what is written once for each activity."""
+    copies = []
+    for node in nodes:
+        copies.append(NodeExecStats())
+        copies[-1].CopyFrom(node)
+        copies[-1].ClearField("activity")
+    return copies
+
+
+def _thread_names(recording: Recording, threads: set[int]) -> dict[int, str]:
+    known = {int(thread): str(name) for thread, name in recording.environment.get("thread_names", {}).items()}
+    return {thread: known.get(thread, f"thread {thread}") for thread in threads}
