@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
+pytest.importorskip("hypothesis")
+
 from hypothesis import given
 from reference import plain_step_stats
 from reference.any_recording import recordings
