@@ -16,14 +16,14 @@
 
 #include "checks.h"
 #include "contract.h"
-#include "write/chrome_writer.h"
-#include "write/compatible_writer.h"
 #include "draw/merge_visitor.h"
-#include "stepstats/node_encoder.h"
-#include "write/perfetto_writer.h"
 #include "draw/step_teller.h"
 #include "draw/track_order.h"
 #include "stepstats/node_columns.h"
+#include "stepstats/node_encoder.h"
+#include "write/chrome_writer.h"
+#include "write/compatible_writer.h"
+#include "write/perfetto_writer.h"
 
 namespace collector::fuzz {
 namespace {

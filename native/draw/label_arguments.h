@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "stepstats/activity.h"
 #include "draw/events.h"
+#include "stepstats/activity.h"
 
 namespace collector::convert {
 

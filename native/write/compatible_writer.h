@@ -1,4 +1,5 @@
-// TensorFlow's timeline to the byte, from StepStats wire bytes. collector/timeline/tensorflow_rules.py is the same, readable.
+// TensorFlow's timeline to the byte, from StepStats wire bytes. collector/timeline/tensorflow_rules.py is the same,
+// readable.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "write/output.h"
 #include "stepstats/step_stats.h"
+#include "write/output.h"
 
 namespace collector::convert {
 
