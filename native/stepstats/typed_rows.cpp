@@ -11,7 +11,7 @@ namespace collector::convert {
 namespace {
 
 constexpr uint32_t kCapture = 100002;  // of RunMetadata
-constexpr uint32_t kCaptureRows = 7;   // of Capture
+constexpr uint32_t kCaptureRows = 8;   // of Capture
 
 // Columns that a node carries, as fields of Activity.
 constexpr uint32_t kStartNs = 16;
