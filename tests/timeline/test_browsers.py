@@ -58,7 +58,7 @@ ROWS = {
     MERGED: [
         *((f"worker {rank} GPU 0", ["stream 7", "stream 13", "stream 20", "copies"]) for rank in RANKS),
         ("Steps", [f"rank {rank}" for rank in RANKS]),
-        *((f"worker {rank} CPU 0", [f"MainThread (thread {threading.get_native_id()})"]) for rank in RANKS),
+        *((f"worker {rank} CPU 0", [f"MainThread (thread {threading.get_native_id()})", "waits"]) for rank in RANKS),
     ],
 }
 COUNTERS = {
@@ -77,7 +77,7 @@ COUNTERS = {
         for rank in RANKS
     },
 }
-SLICES = {RECORDED: 888, OF_TENSORFLOW: 194, MERGED: 8 * (64 + 1)}
+SLICES = {RECORDED: 888, OF_TENSORFLOW: 194, MERGED: 8 * (64 + 5 + 1)}
 ARROWS = {RECORDED: 139, OF_TENSORFLOW: 86, MERGED: 8 * (9 + 2)}
 # Where two calls touch, catapult takes the first. Only calls that wait are shown so (see chrome_writer.cpp), and only
 # where times are whole microseconds, as in this recording: here two cudaStreamWaitEvent after a cudaEventRecord.
