@@ -407,7 +407,9 @@ def fill_lines(record: Record) -> list[str]:
         columns = [field.columns[0] for field in record.fields if field.at == at and field.columns]
         if columns and member.type not in ("text", "pointer"):
             value = " | ".join(f"values.{column}" for column in columns)
-            fill.append(f"  {guard}record.{member.member} = static_cast<{C_TYPES[member.type]}>({value});")
+            is_signed = any(field.conversion == "signed" for field in record.fields if field.at == at)
+            note = "  // NOLINT(bugprone-signed-char-misuse): CUPTI's is unsigned" if is_signed else ""
+            fill.append(f"  {guard}record.{member.member} = static_cast<{C_TYPES[member.type]}>({value});{note}")
     return [*blank, "}", *fill, "}"]
 
 

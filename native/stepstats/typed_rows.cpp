@@ -75,6 +75,7 @@ class Reader {
     Target* const target = TargetOf(kind);
     if (target == nullptr) return;  // a table of later versions
     std::vector<WireReader> values;
+    values.reserve(columns.size());
     for (const auto& [field, packed] : columns) values.emplace_back(packed, whole_);
     while (std::any_of(values.begin(), values.end(), [](const WireReader& each) { return !each.AtEnd(); })) {
       std::fill(target->row.begin(), target->row.end(), 0);

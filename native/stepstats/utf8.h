@@ -28,8 +28,10 @@ inline size_t DecodeUtf8(const unsigned char* from, size_t available, uint32_t& 
 inline bool IsUtf8(std::string_view text) {
   const auto* next = reinterpret_cast<const unsigned char*>(text.data());
   size_t left = text.size();
-  for (uint64_t words[4]; left >= sizeof(words); next += sizeof(words), left -= sizeof(words)) {
-    std::memcpy(words, next, sizeof(words));
+  uint64_t words[4];
+  constexpr size_t kBytes = sizeof(words);
+  for (; left >= kBytes; next += kBytes, left -= kBytes) {
+    std::memcpy(words, next, kBytes);
     if (((words[0] | words[1] | words[2] | words[3]) & 0x8080808080808080u) != 0) break;
   }
   while (left > 0) {

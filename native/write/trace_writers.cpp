@@ -28,6 +28,7 @@ constexpr std::array kKinds = {
 
 std::vector<std::string_view> TraceWriterNames() {
   std::vector<std::string_view> names;
+  names.reserve(kKinds.size());
   for (const Kind& kind : kKinds) names.push_back(kind.name);
   return names;
 }

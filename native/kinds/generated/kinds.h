@@ -1683,7 +1683,7 @@ template <typename Values>
 void fill(const Values& values, [[maybe_unused]] int cuda, cupti::Stream& record) {
   record.contextId = static_cast<uint32_t>(values.context_id);
   record.streamId = static_cast<uint32_t>(values.stream_id);
-  record.priority = static_cast<uint32_t>(values.priority);
+  record.priority = static_cast<uint32_t>(values.priority);  // NOLINT(bugprone-signed-char-misuse): CUPTI's is unsigned
   record.flag = static_cast<uint32_t>(values.stream_flag);
   record.correlationId = static_cast<uint32_t>(values.correlation_id);
 }
