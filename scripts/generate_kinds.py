@@ -787,7 +787,7 @@ def activity_proto(kinds: Kinds) -> str:
         "u2": "uint32",
         "u4": "uint32",
         "u8": "uint64",
-        "i1": "sint32",
+        "i1": "int32",
         "i4": "int32",
         "i8": "int64",
     }

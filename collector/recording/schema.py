@@ -40,6 +40,7 @@ SCHEMA: dict[str, dict[str, str]] = {
         "launch_type": "u1",
         "graph_id": "u4",
         "graph_node_id": "u8",
+        "priority": "i1",
     },
     "memcpys": {
         "start_ns": "i8",
@@ -225,6 +226,7 @@ LATER_TABLES = ("memory_operations", "contexts", "streams", "devices", "cuda_eve
 """Tables that a capture may lack, as older files and sources do: no rows say the same."""
 
 LATER_COLUMNS = frozenset((
+    ("kernels", "priority"),
     ("synchronizations", "event_sync_id"),
     ("annotations", "details_id"),
 ))
@@ -296,8 +298,9 @@ RECORDS = (
             "launch_type": "launch_type",
             "graph_id": "graph_id",
             "graph_node_id": "graph_node_id",
+            "priority": "priority",
         },
-        (), {}, (), (),
+        ("priority",), {}, (), (),
     ),
     Record(
         1, "memcpy", "Memcpy", "memcpys", "memcpys", False,
@@ -616,6 +619,7 @@ ACTIVITY_FIELDS = {
     "pool_bytes": 53,
     "pool_used_bytes": 54,
     "event_sync_id": 55,
+    "priority": 56,
 }
 """Column -> its number in the message Activity."""
 

@@ -144,7 +144,7 @@ def leave_out_calls_of(thread_id: int, since_ns: int, tables: dict[str, dict[str
 
 def _column(values: Iterable[int], dtype: str) -> Column:
     # Through unsigned 64 bits, because a damaged record's time may not fit the signed column it belongs to.
-    wide = np.array(values, dtype="i8" if dtype == "i4" else "u8")
+    wide = np.array(values, dtype="i8" if dtype in ("i1", "i4") else "u8")
     return np.minimum(wide, 255).astype(dtype) if dtype == "u1" else wide.astype(dtype)
 
 

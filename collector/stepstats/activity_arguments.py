@@ -51,7 +51,7 @@ def _of_kernel(columns: Activity) -> list[Argument]:
         arguments.append(("cluster", f"{columns.cluster_x},{columns.cluster_y},{columns.cluster_z}"))
     if columns.launch_type:
         arguments.append(("launch_type", name_in(LAUNCH_TYPES, columns.launch_type)))
-    return arguments + _of_graph(columns)
+    return [*arguments, *_given(columns, "priority"), *_of_graph(columns)]
 
 
 def _of_copy(columns: Activity) -> list[Argument]:

@@ -51,6 +51,7 @@ class Writer {
     if (activity_[Field::kLaunchType] != 0) {
       Text("launch_type", NameOf(kLaunchTypes, activity_[Field::kLaunchType]));
     }
+    NumberIfAny("priority", Field::kPriority);
     Graph();
   }
   void Copy() {

@@ -26,7 +26,7 @@ store::StreamObjectRow row_of(uint32_t context_id, uint32_t stream_id) {
   store::StreamObjectRow row{};
   row.context_id = context_id;
   row.stream_id = stream_id;
-  row.priority = stream_id == kNullStream ? 0 : -1;
+  row.priority = static_cast<int8_t>(stream_priority(stream_id));
   row.stream_flag =
       static_cast<uint8_t>(stream_id == kNullStream ? cupti::StreamFlag::kNull : cupti::StreamFlag::kNonBlocking);
   return row;
@@ -62,6 +62,8 @@ store::DeviceRow row_of_device(uint32_t device) {
 }
 
 }  // namespace
+
+int32_t stream_priority(uint32_t stream_id) { return stream_id == kNullStream ? 0 : -1; }
 
 Context* Simulator::context(uint32_t id) {
   const std::lock_guard lock(device_mutex_);

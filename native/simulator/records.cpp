@@ -21,6 +21,9 @@ struct WithContexts : SimActivity {
   uint32_t src_context_id;
   uint32_t dst_context_id;
 };
+struct WithPriority : SimActivity {
+  int32_t priority;
+};
 
 }  // namespace
 
@@ -74,7 +77,7 @@ void Simulator::write_activity(SimActivity activity, RecordBuffer& buffer) {
   if (faults.any()) spoil(activity);
   switch (activity.type) {
     case kSimKernel: {
-      auto record = record_of<cupti::Kernel>(activity);
+      auto record = record_of<cupti::Kernel>(WithPriority{activity, stream_priority(activity.stream_id)});
       if (!enabled(ActivityKind::kConcurrentKernel) && enabled(ActivityKind::kKernel)) {
         record.kind = static_cast<uint32_t>(ActivityKind::kKernel);
       }

@@ -42,6 +42,9 @@ struct Context {
   uint32_t device;
 };
 
+// Of a context's default stream 0, of any other one the next more urgent.
+int32_t stream_priority(uint32_t stream_id);
+
 // What CUPTI and the driver remember of one thread.
 struct ThreadState {
   RecordBuffer buffer;

@@ -56,6 +56,7 @@ enum class ActivityField : uint32_t {
   kEventId = 46,
   kObjectKind = 48,
   kAddress = 50,
+  kPriority = 56,
 };
 
 // The columns of one activity; those that are not on the wire are 0.

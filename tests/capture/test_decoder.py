@@ -62,6 +62,7 @@ def kernel(cuda: int, *, start: int = 100, end: int = 250, stream: int = 7, corr
         (176, "I", 2),
         (180, "I", 1),
         (184, "I", 1),
+        *([(216, "i", -3)] if cuda >= 13010 else []),
     )
 
 
@@ -243,6 +244,7 @@ def test_every_kind_is_read_in_every_layout(cuda: int) -> None:
         "launch_type": 1,
         "graph_id": 3,
         "graph_node_id": 77,
+        "priority": -3 if cuda >= 13010 else 0,
     }
     assert decoded["strings"][0] == "_Z5sgemmPfi"
     assert row(decoded, "kernels", 1)["start_ns"] == 900
@@ -291,11 +293,11 @@ def test_every_kind_is_read_in_every_layout(cuda: int) -> None:
 
 @pytest.mark.parametrize("cuda", [12050, 12060])
 @pytest.mark.parametrize(
-    ("pool_type", "told"), [(0, (0, 0, 0)), (1, (0x7E00_0000_0000, 1 << 25, 4096)), (2, (0x7E00_0000_0000, 0, 0))]
+    ("pool_type", "sizes"), [(0, (0, 0, 0)), (1, (0x7E00_0000_0000, 1 << 25, 4096)), (2, (0x7E00_0000_0000, 0, 0))]
 )
-def test_only_a_pool_of_this_process_tells_its_sizes(cuda: int, pool_type: int, told: tuple[int, int, int]) -> None:
+def test_only_a_pool_of_this_process_tells_its_sizes(cuda: int, pool_type: int, sizes: tuple[int, int, int]) -> None:
     found = row(_native.decode_buffer(memory_operation(cuda, pool_type=pool_type), cuda), "memory_operations")
-    assert (found["pool_address"], found["pool_bytes"], found["pool_used_bytes"]) == told
+    assert (found["pool_address"], found["pool_bytes"], found["pool_used_bytes"]) == sizes
 
 
 @pytest.mark.parametrize(("memory_kind", "name"), [(6, "_Z5sgemmPfi"), (7, "_Z5sgemmPfi"), (3, ""), (0, "")])

@@ -197,7 +197,7 @@ def test_every_column_of_a_kernel(cupti):
         10, start=100, end=150, device_id=1, context_id=2, stream_id=7, correlation_id=41, name="_Z4gemmPf",
         grid_x=8, grid_y=4, grid_z=2, block_x=256, block_y=1, block_z=1, cluster_x=2, cluster_y=1, cluster_z=1,
         registers_per_thread=168, static_shared_memory=1024, dynamic_shared_memory=2048, local_memory_per_thread=16,
-        launch_type=1, graph_id=5, graph_node_id=(5 << 32) + 3,
+        launch_type=1, graph_id=5, graph_node_id=(5 << 32) + 3, priority=-3,
     )  # fmt: skip
     capture = capture_of(open_source("cupti-python"))
     assert capture["strings"] == ["_Z4gemmPf"]
@@ -206,7 +206,7 @@ def test_every_column_of_a_kernel(cupti):
         "name_id": 0, "grid_x": 8, "grid_y": 4, "grid_z": 2, "block_x": 256, "block_y": 1, "block_z": 1,
         "cluster_x": 2, "cluster_y": 1, "cluster_z": 1, "registers_per_thread": 168, "static_shared_bytes": 1024,
         "dynamic_shared_bytes": 2048, "local_bytes_per_thread": 16, "launch_type": 1, "graph_id": 5,
-        "graph_node_id": (5 << 32) + 3,
+        "graph_node_id": (5 << 32) + 3, "priority": -3,
     }  # fmt: skip
 
 
@@ -253,8 +253,8 @@ def test_memory_operations_and_the_pools_they_came_from(cupti):
         20, 1, 3, 1 << 40, 4096, 2**32 - 1,
     ]  # fmt: skip
     assert [(one["is_async"], one["pool_type"]) for one in (none, local, imported)] == [(0, 0), (1, 1), (1, 2)]
-    told = ("pool_address", "pool_bytes", "pool_used_bytes")
-    assert [tuple(one[name] for name in told) for one in (none, local, imported)] == [
+    sizes = ("pool_address", "pool_bytes", "pool_used_bytes")
+    assert [tuple(one[name] for name in sizes) for one in (none, local, imported)] == [
         (0, 0, 0),
         (512, 1 << 25, 64),
         (512, 0, 0),

@@ -99,7 +99,7 @@ COLUMNS = """
   cluster_z local_bytes_per_thread launch_type graph_id graph_node_id copy_kind src_kind dst_kind is_async
   src_device_id src_context_id dst_device_id dst_context_id value memory_kind domain callback_id process_id
   return_value external_id external_kind depth details_id sync_type event_id overhead_kind object_kind operation
-  address pool_type pool_address pool_bytes pool_used_bytes
+  address pool_type pool_address pool_bytes pool_used_bytes event_sync_id priority
 """
 COLUMN_NUMBERS = {name: number for number, name in enumerate(COLUMNS.split(), start=2)}
 KIND_NUMBERS = {
@@ -185,7 +185,7 @@ def test_every_column_of_an_activity_is_a_field_of_its_message() -> None:
     """One field a column, whichever table has it, that holds every value of the column."""
     fields = protos.Activity.DESCRIPTOR.fields_by_name
     holders = {
-        "i1": "sint32",
+        "i1": "int32",
         "i4": "int32",
         "i8": "int64",
         "u1": "uint32",

@@ -527,6 +527,7 @@ struct KernelRow {
   uint8_t cluster_y;
   uint8_t cluster_z;
   uint8_t launch_type;
+  int8_t priority;
 };
 template <>
 struct Table<KernelRow> {
@@ -553,6 +554,7 @@ struct Table<KernelRow> {
       {"launch_type", offsetof(KernelRow, launch_type), 1, false},
       {"graph_id", offsetof(KernelRow, graph_id), 4, false},
       {"graph_node_id", offsetof(KernelRow, graph_node_id), 8, false},
+      {"priority", offsetof(KernelRow, priority), 1, true},
   };
 };
 inline bool before(const KernelRow& a, const KernelRow& b) {
@@ -1016,6 +1018,7 @@ void copy(const cupti::Kernel& record, [[maybe_unused]] int cuda,
   row.cluster_y = store::saturated<uint8_t>(record.clusterY);
   row.cluster_z = store::saturated<uint8_t>(record.clusterZ);
   row.launch_type = record.launchType;
+  row.priority = cuda >= 13010 ? store::saturated<int8_t>(record.priority) : 0;
 }
 
 template <typename Strings>
@@ -1393,6 +1396,7 @@ void fill(const Values& values, [[maybe_unused]] int cuda, cupti::Kernel& record
   record.clusterX = static_cast<uint32_t>(values.cluster_x);
   record.clusterY = static_cast<uint32_t>(values.cluster_y);
   record.clusterZ = static_cast<uint32_t>(values.cluster_z);
+  if (cuda >= 13010) record.priority = static_cast<int32_t>(values.priority);
 }
 
 inline void blank([[maybe_unused]] int cuda, uint8_t noise, cupti::Memcpy& record) {
