@@ -82,7 +82,7 @@ def number(file: Path) -> int:
         return -1
 
 
-def told(found: Placement | str) -> dict[str, Any]:
+def facts_of(found: Placement | str) -> dict[str, Any]:
     """What a report says of it."""
     if isinstance(found, str):
         return {"launching_core": f"any: {found}"}

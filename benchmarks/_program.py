@@ -208,7 +208,7 @@ def main(
         report = bench.compare_processes(
             arms, figures, name=Path(script).stem, rounds=options.rounds, max_seconds=options.seconds,
             timeout=max(20.0, options.seconds / 3), seed=options.seed,
-            surroundings=surroundings(bool(reason)) | _placement.told(placement), progress=progress,
+            surroundings=surroundings(bool(reason)) | _placement.facts_of(placement), progress=progress,
         )  # fmt: skip
     print(without_facts(report))
     print(facts(report))
@@ -216,7 +216,7 @@ def main(
         print(after(report))
     versions = {**report.environment["libraries"], **report.environment["other_packages"]}
     print("\nwith " + ", ".join(f"{name} {version}" for name, version in versions.items()))
-    print("; ".join(f"{what.replace('_', ' ')}: {cores}" for what, cores in _placement.told(placement).items()))
+    print("; ".join(f"{what.replace('_', ' ')}: {cores}" for what, cores in _placement.facts_of(placement).items()))
     print("\nEach records: " + "; ".join(f"{name} - {make().records}" for name, make in collectors.items()) + ".")
     if options.json:
         report.save(options.json)
@@ -252,10 +252,10 @@ def surroundings(simulated: bool) -> dict[str, Any]:
 
     found = _native.probe()
     devices = found.get("devices") or [{"name": "GPU"}]
-    told = ("driver_version", "cuda_version", "cupti_path", "cupti_api_version")
+    keys = ("driver_version", "cuda_version", "cupti_path", "cupti_api_version")
     card = {"gpu": devices[0]["name"], "gpu_uuid": str(devices[0].get("uuid", ""))}
     features = [name for name, has in found["features"].items() if has]
-    return card | {key: found[key] for key in told} | {"other_packages": packages, "features": features}
+    return card | {key: found[key] for key in keys} | {"other_packages": packages, "features": features}
 
 
 def version_of(distribution: str) -> str:

@@ -110,10 +110,10 @@ def facts(path: Path, kernel: str) -> tuple[int, dict[str, Any]]:
     all_rows, of_kernel = rows(all_events), kernels(all_events, kernel)
     with_it = rows(of_kernel)
     total = sum(map(len, all_rows.values()))
-    said: dict[str, Any] = {"JSON": trouble or "yes"}
+    message: dict[str, Any] = {"JSON": trouble or "yes"}
     for what, count in (("overlap without nesting", overlapping), ("out of order", late)):
         counts = {row: count(slices) for row, slices in all_rows.items()}
         in_its = sum(counts[row] for row in with_it)
         some = f"{sum(counts.values())} of {total} slices, {in_its} where the kernel is"
-        said[what] = some if any(counts.values()) else "none"
-    return len(of_kernel), said
+        message[what] = some if any(counts.values()) else "none"
+    return len(of_kernel), message

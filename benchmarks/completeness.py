@@ -33,9 +33,9 @@ def measure(collector: Collector, program: Program, launches: int) -> dict[str, 
     }
     found: dict[str, Any] = {}
     for name, (launched, run) in workloads.items():
-        found |= told(name, launched, [recorded(collector, program, run)])
+        found |= figures_of(name, launched, [recorded(collector, program, run)])
     sessions = [recorded(collector, program, lambda: program.launch(IN_SESSION)) for _ in range(SESSIONS)]
-    return found | told("20 sessions", SESSIONS * IN_SESSION, sessions)
+    return found | figures_of("20 sessions", SESSIONS * IN_SESSION, sessions)
 
 
 def recorded(collector: Collector, program: Program, run: Callable[[], Any]) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def recorded(collector: Collector, program: Program, run: Callable[[], Any]) -> 
     return found
 
 
-def told(name: str, launched: int, runs: list[dict[str, Any]]) -> dict[str, Any]:
+def figures_of(name: str, launched: int, runs: list[dict[str, Any]]) -> dict[str, Any]:
     """The shares that were recorded and written, or that they are nothing; of several runs, what was wrong with any."""
     seen = sum(run["kernels"] for run in runs)
     losses = list(dict.fromkeys(run["says it lost"] for run in runs if run["says it lost"] != "nothing"))
@@ -71,9 +71,9 @@ def told(name: str, launched: int, runs: list[dict[str, Any]]) -> dict[str, Any]
     found[figure] = written / launched if written else f"its file has none of {launched} kernels"
     found[f"{figure}: kernels"] = written
     for fact in dict.fromkeys(fact for run in runs for fact in run["file"]):
-        said = list(dict.fromkeys(str(run["file"].get(fact, "not known")) for run in runs))
-        wrong = [each for each in said if each not in ("yes", "none")]
-        found[f"{figure}: {fact}"] = "; ".join(wrong or said)
+        values = list(dict.fromkeys(str(run["file"].get(fact, "not known")) for run in runs))
+        wrong = [each for each in values if each not in ("yes", "none")]
+        found[f"{figure}: {fact}"] = "; ".join(wrong or values)
     return found
 
 

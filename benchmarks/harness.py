@@ -117,9 +117,9 @@ def example_workloads() -> dict[str, Call]:
 
     cuda = example.Cuda()
     found: dict[str, Call] = {}
-    for told, n in (("saxpy 64 KiB", 1 << 14), ("saxpy 64 MiB", 1 << 24)):
+    for title, n in (("saxpy 64 KiB", 1 << 14), ("saxpy 64 MiB", 1 << 24)):
         x, y, z = (cuda.allocate(4 * n) for _ in range(3))
-        found[told] = example.arms(cuda, n, x, y, z)["one kernel"]
+        found[title] = example.arms(cuda, n, x, y, z)["one kernel"]
     return found
 
 
@@ -298,8 +298,8 @@ def main() -> int:
             print("\n".join(lines(name, found)), flush=True)
             spent.append(where(name, found.ours_goes_to))
             if options.json:
-                told = {**results, "not available": dict(setup.unavailable)}
-                options.json.write_text(json.dumps(told, indent=1) + "\n")
+                document = {**results, "not available": dict(setup.unavailable)}
+                options.json.write_text(json.dumps(document, indent=1) + "\n")
         print("\n" + "\n".join(spent))
     return 0
 

@@ -66,8 +66,8 @@ def kill(name: str, left: Path, progress: Path, launches: int) -> tuple[int, str
     while _COUNT.unpack(progress.read_bytes())[0] < launches:
         if victim.poll() is not None or time.monotonic() > until:
             victim.kill()
-            said = victim.communicate()[1].strip().splitlines()
-            return 0, f"its program ended by itself, or hung: {said[-1] if said else 'without a word'}"
+            message = victim.communicate()[1].strip().splitlines()
+            return 0, f"its program ended by itself, or hung: {message[-1] if message else 'without a word'}"
         time.sleep(0.001)
     # Read before the signal: what comes between the two is launched, but not known to be.
     (launched,) = _COUNT.unpack(progress.read_bytes())

@@ -47,10 +47,11 @@ def measure(collector: Collector, program: Program, launches: int) -> dict[str, 
     seen = len(missing) * IN_SESSION - sum(missing)
     share = "kernels of all sessions"
     found[share] = seen / (sessions * IN_SESSION) if seen else "it keeps none"
-    return found | {f"{share}: sessions": sessions} | {f"{share}: {what}": told(each) for what, each in trouble.items()}
+    texts = {f"{share}: {what}": sessions_text(each) for what, each in trouble.items()}
+    return found | {f"{share}: sessions": sessions} | texts
 
 
-def told(counts: list[int | None]) -> str:
+def sessions_text(counts: list[int | None]) -> str:
     """How many in which sessions, counted from 1."""
     known = [count for count in counts if count is not None]
     if not known:

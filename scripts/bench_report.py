@@ -95,20 +95,20 @@ def machine() -> tuple[str, dict[str, Any]]:
     from collector.bench.environment import environment
     from collector.bench.gpu import Host
 
-    told = environment(Host(), {})
+    about = environment(Host(), {})
     probe = _native.probe()
     devices = [device["name"] for device in probe.get("devices", [])]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     rows = {
-        "processor": f"{told['gpu']}, {os.cpu_count()} cores, {memory / 1e9:.0f} GB, load {os.getloadavg()[0]:.1f}",
+        "processor": f"{about['gpu']}, {os.cpu_count()} cores, {memory / 1e9:.0f} GB, load {os.getloadavg()[0]:.1f}",
         "card": ", ".join(devices) or "none",
         "driver, libcupti": f"{probe['driver_version']}, {Path(probe['cupti_path']).name}" if devices else "none",
-        "Python": f"{told['python']} on {told['platform']}",
-        "packages": ", ".join(f"{name} {version}" for name, version in told["libraries"].items()),
-        "commit": told["git_revision"] or "unknown",
-        "time": told["time"],
+        "Python": f"{about['python']} on {about['platform']}",
+        "packages": ", ".join(f"{name} {version}" for name, version in about["libraries"].items()),
+        "commit": about["git_revision"] or "unknown",
+        "time": about["time"],
     }
-    return devices[0] if devices else str(told["gpu"]), rows
+    return devices[0] if devices else str(about["gpu"]), rows
 
 
 def page(title: str, rows: dict[str, Any], results: dict[str, tuple[str, str, float]]) -> str:

@@ -226,11 +226,11 @@ def test(report: Report, seconds: float) -> None:
     output = report.run("GPU tests", command, seconds)
     (report.folder / "tests.log").write_text(output)
     lines = output.splitlines()
-    told = [line for line in lines if re.match(r"(FAILED|ERROR|SKIPPED) ", line)]
+    not_passed = [line for line in lines if re.match(r"(FAILED|ERROR|SKIPPED) ", line)]
     last = next(
         (line for line in reversed(lines) if re.search(r"\d+ (passed|failed|error|skipped)", line)), "did not end"
     )
-    report.tell("Tests", "\n".join([last.strip("= "), "", *(f"- {line}" for line in told)]))
+    report.tell("Tests", "\n".join([last.strip("= "), "", *(f"- {line}" for line in not_passed)]))
 
 
 def compare_kernels(report: Report, seconds: float) -> None:

@@ -16,7 +16,7 @@ ONES = np.ones(3)
 
 
 @pytest.mark.parametrize(
-    ("reference", "result", "said"),
+    ("reference", "result", "message"),
     [
         (ONES, [1.0, 1.0, 1.0], "3 results instead of 1"),
         (ONES, (ONES,), None),
@@ -32,10 +32,10 @@ ONES = np.ones(3)
         (ONES, ONES + 1j, "3 of 3 values differ, the worst by 1"),
     ],
 )
-def test_results_and_what_is_said_of_them(reference, result, said):
+def test_results_and_what_is_said_of_them(reference, result, message):
     check = allclose()
-    assert check(reference, result) == said
-    assert check(check.kept(reference), result) == said  # the copy stands for the result
+    assert check(reference, result) == message
+    assert check(check.kept(reference), result) == message  # the copy stands for the result
 
 
 def test_what_is_kept_is_a_copy():
@@ -97,6 +97,6 @@ def test_tensors_are_brought_to_the_host_first(monkeypatch, values):
     monkeypatch.setitem(sys.modules, "torch", module)
     check = allclose()
     assert check({"y": Tensor(values)}, {"y": np.asarray(values)}) is None
-    said = check(np.zeros(len(values)), Tensor(values))
-    assert said is not None
-    assert said.startswith(f"{len(values)} of {len(values)} values differ")
+    message = check(np.zeros(len(values)), Tensor(values))
+    assert message is not None
+    assert message.startswith(f"{len(values)} of {len(values)} values differ")

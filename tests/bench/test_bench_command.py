@@ -53,10 +53,10 @@ def bench_file(tmp_path):
 def test_the_example_runs_where_there_is_no_gpu(root, capsys, tmp_path):
     plot = tmp_path / "out.html"
     status = main(["bench", str(root / "examples" / "bench_saxpy.py"), "--seed", "1", "--plot", str(plot)])
-    told = capsys.readouterr()
-    assert (status, told.err) == (0, "")
-    assert "saxpy[n=16777216]" in told.out
-    assert "simulated" in told.out
+    printed = capsys.readouterr()
+    assert (status, printed.err) == (0, "")
+    assert "saxpy[n=16777216]" in printed.out
+    assert "simulated" in printed.out
     assert plot.stat().st_size > 10_000
 
 
@@ -68,13 +68,13 @@ def test_a_regression_is_status_1_and_the_same_again_is_0(bench_file, capsys, tm
     assert main(["bench", bench_file(), *once]) == 0
     capsys.readouterr()
     assert main(["bench", bench_file(12_000), *once, "--fail-above", "3%", "-k", "n=2"]) == 1
-    told = capsys.readouterr().out
-    assert re.search(r"scale\[n=2\] b .* 1\.14\d\d ", told)
-    assert told.count("REGRESSION") == 1
+    printed = capsys.readouterr().out
+    assert re.search(r"scale\[n=2\] b .* 1\.14\d\d ", printed)
+    assert printed.count("REGRESSION") == 1
     assert main(["bench", bench_file(12_000), *once, "--fail-above", "20%"]) == 0
-    told = capsys.readouterr().out
-    assert "now over before (a regression is slower by more than 20 %)" in told
-    assert re.search(r"scale\[n=2\] b .* slower +1\.14\d\d$", told, re.MULTILINE)
+    printed = capsys.readouterr().out
+    assert "now over before (a regression is slower by more than 20 %)" in printed
+    assert re.search(r"scale\[n=2\] b .* slower +1\.14\d\d$", printed, re.MULTILINE)
 
 
 def test_stored_reports_are_compared_without_measuring(bench_file, capsys, tmp_path, monkeypatch):
@@ -86,10 +86,10 @@ def test_stored_reports_are_compared_without_measuring(bench_file, capsys, tmp_p
     capsys.readouterr()
     compare = ["bench", "compare", before, now]
     assert main([*compare, "--markdown", str(table), "--csv", str(figures)]) == 1
-    told = capsys.readouterr().out
-    assert f"Against {before}" in told
-    assert told.count("REGRESSION") == told.count(" b ") == 2
-    assert told.count("no change seen") == told.count(" a ") == 2
+    printed = capsys.readouterr().out
+    assert f"Against {before}" in printed
+    assert printed.count("REGRESSION") == printed.count(" b ") == 2
+    assert printed.count("no change seen") == printed.count(" a ") == 2
     assert table.read_text().count("REGRESSION") == 2
     rows = {(row["benchmark"], row["arm"]): row for row in csv.DictReader(io.StringIO(figures.read_text()))}
     changed = rows["scale[n=2]", "b"]
@@ -101,7 +101,7 @@ def test_stored_reports_are_compared_without_measuring(bench_file, capsys, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["a.json"], "compare takes two reports, and not 1. collector bench compare BEFORE.json NOW.json"),
         (["a.json", "b.json", "c.json"], "and not 3"),
@@ -111,12 +111,12 @@ def test_stored_reports_are_compared_without_measuring(bench_file, capsys, tmp_p
         (["a.json", "b.json", "--csv=a.json"], "cannot"),
     ],
 )
-def test_what_cannot_be_compared_is_told_in_one_line(words, said, capsys):
+def test_what_cannot_be_compared_is_told_in_one_line(words, message, capsys):
     assert main(["bench", "compare", *words]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert said in told.err
-    assert told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert message in printed.err
+    assert printed.err.count("\n") == 1
 
 
 def test_tables_are_written_as_markdown_and_figures_as_csv(bench_file, capsys, tmp_path):
@@ -173,10 +173,10 @@ def test_a_number_of_runs_that_is_none_is_refused(runs, bench_file, capsys):
 @pytest.mark.parametrize("runs", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_what_cannot_be_measured_is_named_and_the_rest_reported(runs, bench_file, capsys):
     assert main(["bench", bench_file(more=BAD_ARM), "--runs", runs]) == 1
-    told = capsys.readouterr()
-    assert "scale[n=2]" in told.out
-    assert "arm 'idle': it launches nothing" in told.out
-    assert told.err == "collector: worse: benchmark worse raised OSError: no disk\n"
+    printed = capsys.readouterr()
+    assert "scale[n=2]" in printed.out
+    assert "arm 'idle': it launches nothing" in printed.out
+    assert printed.err == "collector: worse: benchmark worse raised OSError: no disk\n"
 
 
 BAD_OPTION = """
@@ -194,10 +194,10 @@ def misspelt():
 
 def test_an_option_that_cannot_be_costs_no_other_benchmark_its_figures(bench_file, capsys):
     assert main(["bench", bench_file(more=BAD_OPTION), "-k", "n=2|nan|misspelt"]) == 1
-    told = capsys.readouterr()
-    assert "scale[n=2]" in told.out
-    assert "collector: nan: ValueError: flops is nan: a positive number is needed\n" in told.err
-    assert "collector: misspelt: TypeError: compare() got an unexpected keyword argument 'flop'\n" in told.err
+    printed = capsys.readouterr()
+    assert "scale[n=2]" in printed.out
+    assert "collector: nan: ValueError: flops is nan: a positive number is needed\n" in printed.err
+    assert "collector: misspelt: TypeError: compare() got an unexpected keyword argument 'flop'\n" in printed.err
 
 
 @pytest.mark.parametrize(
@@ -207,9 +207,9 @@ def test_an_option_that_cannot_be_costs_no_other_benchmark_its_figures(bench_fil
 )
 def test_trouble_is_one_line_and_status_2_before_anything_is_measured(options, bench_file, capsys):
     assert main(["bench", bench_file(), *options]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
 
 
 def test_a_baseline_of_another_card_or_schema_is_refused_unless_the_card_is_allowed(bench_file, capsys, tmp_path):
@@ -264,20 +264,20 @@ def test_the_fixture_holds_tests_against_stored_baselines(tmp_path):
         )  # fmt: skip
         return done.returncode, done.stdout
 
-    status, told = run(10_000, "--gpu-benchmark-save=base")
+    status, printed = run(10_000, "--gpu-benchmark-save=base")
     assert status == 1
-    assert "1 failed, 1 passed" in told
-    assert "arm 'idle': it launches nothing" in told
+    assert "1 failed, 1 passed" in printed
+    assert "arm 'idle': it launches nothing" in printed
     assert [path.name for path in (tmp_path / "base").iterdir()] == ["test_it.py_test_kernel.json"]
     run(10_050, "--gpu-benchmark-save=base", "-k", "test_kernel")
     assert len(Report.load(tmp_path / "base" / "test_it.py_test_kernel.json").comparison.run_rounds) == 2
     assert "1 failed, 1 passed" in run(10_100, "--gpu-benchmark-baseline=base")[1]
-    status, told = run(12_000, "--gpu-benchmark-baseline=base", "-k", "test_kernel")
+    status, printed = run(12_000, "--gpu-benchmark-baseline=base", "-k", "test_kernel")
     assert status == 1
-    assert "slower than the baseline: call: 1.19" in told
-    status, told = run(12_000, "--gpu-benchmark-baseline=base", "--gpu-benchmark-fail-above=0.3", "-k", "kernel")
+    assert "slower than the baseline: call: 1.19" in printed
+    status, printed = run(12_000, "--gpu-benchmark-baseline=base", "--gpu-benchmark-fail-above=0.3", "-k", "kernel")
     assert status == 0
-    assert "not held against a baseline" not in told
-    status, told = run(12_000, "--gpu-benchmark-baseline=empty", "-k", "kernel")
+    assert "not held against a baseline" not in printed
+    status, printed = run(12_000, "--gpu-benchmark-baseline=empty", "-k", "kernel")
     assert status == 0
-    assert re.search(r"not held against a baseline.*\nempty/test_it.py_test_kernel.json$", told, re.MULTILINE)
+    assert re.search(r"not held against a baseline.*\nempty/test_it.py_test_kernel.json$", printed, re.MULTILINE)

@@ -44,9 +44,9 @@ def test_what_stopped_a_run_too_early_is_a_warning(card):
         return [warning for warning in comparison.warnings if warning.startswith("stopped by")]
 
     assert warnings(precision=0.2) == []
-    said = "before the precision of 0.01% was reached"
-    assert warnings(precision=0.0001, max_rounds=60) == [f"stopped by rounds, {said}"]
-    assert warnings(precision=0.0001, max_seconds=0.05) == [f"stopped by time, {said}"]
+    message = "before the precision of 0.01% was reached"
+    assert warnings(precision=0.0001, max_rounds=60) == [f"stopped by rounds, {message}"]
+    assert warnings(precision=0.0001, max_seconds=0.05) == [f"stopped by time, {message}"]
 
 
 def test_calls_that_take_longer_than_there_is_time_are_measured_once_at_least(card):
@@ -65,8 +65,8 @@ def test_throttled_rounds_are_replaced_until_there_are_enough(card, monkeypatch)
     assert comparison.throttled_rounds > 0
     assert comparison.rounds == len(comparison.arms["k"].times_ns) >= 30
     assert len(comparison.arms["k"].throttled_ns) == comparison.throttled_rounds
-    said = f"{comparison.throttled_rounds} rounds were thrown away and replaced: throttled by HwSlowdown"
-    assert said in comparison.warnings
+    message = f"{comparison.throttled_rounds} rounds were thrown away and replaced: throttled by HwSlowdown"
+    assert message in comparison.warnings
 
 
 def test_a_card_that_gives_its_last_answer_again_is_believed_at_the_next_one(card, monkeypatch):
@@ -113,27 +113,27 @@ def test_launches_copies_sets_and_waits_of_a_call_are_counted(card):
 
 def test_the_report_says_where_it_was_made_and_how(card):
     report = bench.compare({"k": card.kernel("k", 10_000)}, gpu=card, max_rounds=40)
-    told = report.environment
-    assert told["gpu"] == card.name
-    assert told["gpu_uuid"] == card.uuid
-    assert told["simulated"] is True
-    assert told["driver_version"] == told["cuda_version"] == 13000
-    assert told["cupti_path"].endswith(".so")
-    assert told["libraries"]["numpy"] == np.__version__
-    assert {"git_revision", "collector", "python", "platform", "time", "l2_bytes"} <= set(told)
+    surroundings = report.environment
+    assert surroundings["gpu"] == card.name
+    assert surroundings["gpu_uuid"] == card.uuid
+    assert surroundings["simulated"] is True
+    assert surroundings["driver_version"] == surroundings["cuda_version"] == 13000
+    assert surroundings["cupti_path"].endswith(".so")
+    assert surroundings["libraries"]["numpy"] == np.__version__
+    assert {"git_revision", "collector", "python", "platform", "time", "l2_bytes"} <= set(surroundings)
     seed = report.comparison.design["seed"]
     again = bench.compare({"k": card.kernel("k", 10_000)}, gpu=card, max_rounds=40)
     assert again.comparison.design["seed"] != seed  # drawn anew, and told
 
 
 def test_progress_is_told_and_drawn(card, monkeypatch):
-    told = []
+    reports = []
     bench.compare(
         {"k": card.kernel("k", 10_000, noise=0.1)}, gpu=card, precision=0.0001, max_rounds=60,
-        progress=lambda rounds, width: told.append((rounds, width)),
+        progress=lambda rounds, width: reports.append((rounds, width)),
     )  # fmt: skip
-    assert [rounds for rounds, _ in told] == [30, 60]
-    assert told[-1][1] < told[0][1] < 1
+    assert [rounds for rounds, _ in reports] == [30, 60]
+    assert reports[-1][1] < reports[0][1] < 1
     comparison = bench.compare({"k": card.kernel("k", 10_000, noise=0.1)}, gpu=card, precision=1e-4, max_rounds=40)
     assert comparison.comparison.rounds == 40  # not a whole batch more
 

@@ -179,8 +179,8 @@ def test_a_report_of_an_earlier_version_is_read_shown_and_compared(tmp_path):
     assert again.results == old.results
     found, _ = bench.regressions(again, old)
     assert [each.verdict for each in found] == ["no change seen"] * 2
-    told = json.dumps(dict(again.environment))
-    assert "alice" not in told
+    printed = json.dumps(dict(again.environment))
+    assert "alice" not in printed
     assert (again.environment["program"], again.environment["platform"]) == ("bench_scale.py", "Linux 6.1.0")
 
 

@@ -24,10 +24,10 @@ from collector.bench.plot import page
 
 def test_of_the_program_and_the_system_only_names_and_versions_are_kept(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["/home/alice/secret/bench_it.py", "--token=abc"])
-    told = environment(Host(), {"cupti_path": "/home/alice/env/lib/python3.12/site-packages/nvidia/libcupti.so.12"})
-    assert told["program"] == "bench_it.py"
-    assert told["cupti_path"] == "site-packages/nvidia/libcupti.so.12"
-    system, version = told["platform"].split()
+    about = environment(Host(), {"cupti_path": "/home/alice/env/lib/python3.12/site-packages/nvidia/libcupti.so.12"})
+    assert about["program"] == "bench_it.py"
+    assert about["cupti_path"] == "site-packages/nvidia/libcupti.so.12"
+    system, version = about["platform"].split()
     assert system == platform.system()
     assert platform.release().startswith(version)
     assert version.replace(".", "").isdecimal()
@@ -100,9 +100,9 @@ def test_of_a_system_its_kernels_version_is_kept(system, kept):
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(["program", "cupti_path", "platform", "gpu"]), st.text() | st.none()))
-def test_what_was_cut_down_once_stays_as_it_is(told):
-    once = without_places(told)
-    assert once.keys() == told.keys()
+def test_what_was_cut_down_once_stays_as_it_is(about):
+    once = without_places(about)
+    assert once.keys() == about.keys()
     assert without_places(once) == once
 
 

@@ -354,8 +354,8 @@ def test_a_product_is_timed_by_events_with_torch(monkeypatch):
             call()
             return next(self.times)
 
-    rate, told = roofline.matrix_product_rate(Gpu(), size=1024, repeats=3)
-    assert told == "torch 9"
+    rate, library = roofline.matrix_product_rate(Gpu(), size=1024, repeats=3)
+    assert library == "torch 9"
     assert len(made) == 6
     assert rate == pytest.approx(2 * 1024**3 / 1_950_000 * 1e9)
 
@@ -386,8 +386,8 @@ def test_where_torch_is_not_loaded_another_process_multiplies(cuda, monkeypatch,
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(roofline, "_torch_installed", lambda: True)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
-    rate, told = roofline.matrix_product_rate(cuda.gpu, size=1024)
-    assert told == f"torch 9 on {cuda.gpu.uuid}"
+    rate, library = roofline.matrix_product_rate(cuda.gpu, size=1024)
+    assert library == f"torch 9 on {cuda.gpu.uuid}"
     assert rate == pytest.approx(2 * 1024**3 / 2e-3)
     assert "torch" not in sys.modules
     assert roofline.matrix_product_rate(cuda.gpu) == (

@@ -38,8 +38,8 @@ def test_each_figure_is_a_comparison_and_what_cannot_run_says_why(tmp_path):
     assert peak.failures["ours"] == "arm 'ours': it holds everything on the device"
     report.save(tmp_path / "r.json")
     text = str(Report.load(tmp_path / "r.json"))
-    for told in ("torch is not installed", "4 MB", "1.5 µs", "2 rounds, each arm in a new process", "seed 3", "p99"):
-        assert told in text
+    for phrase in ("torch is not installed", "4 MB", "1.5 µs", "2 rounds, each arm in a new process", "seed 3", "p99"):
+        assert phrase in text
     assert report.environment["python"]
 
 
@@ -59,7 +59,7 @@ def test_every_round_starts_every_program_anew_in_an_order_of_its_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "message"),
     [
         (program("import sys; sys.exit('no driver here')"), "it ended with status 1: no driver here"),
         (program("import os; os.abort()"), "it ended with signal 6"),
@@ -78,12 +78,12 @@ def test_every_round_starts_every_program_anew_in_an_order_of_its_own(tmp_path):
     ],
     ids=["status", "signal", "endless", "words", "list", "silent", "missing", "other", "negative", "nan"],
 )
-def test_a_program_that_fails_is_named_and_the_others_are_compared(bad, said):
+def test_a_program_that_fails_is_named_and_the_others_are_compared(bad, message):
     arms = {"good": says(cost=2.0), "bad": bad, "better": says(cost=1.0)}
     comparison = bench.compare_processes(arms, {"cost": "s"}, rounds=2, timeout=20).comparison
     assert set(comparison.arms) == {"good", "better"}
     assert comparison.failures["bad"].startswith("arm 'bad': ")
-    assert said in comparison.failures["bad"]
+    assert message in comparison.failures["bad"]
 
 
 def test_an_arm_that_fails_only_later_is_out_and_the_first_that_works_is_the_reference(tmp_path):
@@ -99,16 +99,16 @@ def test_an_arm_that_fails_only_later_is_out_and_the_first_that_works_is_the_ref
 
 
 def test_no_further_round_begins_when_the_time_would_be_exceeded():
-    told = []
+    reports = []
     report = bench.compare_processes(
         {"slow": program("import time; time.sleep(0.3); print('{\"t\": 1}')")},
-        {"t": "ns"}, rounds=50, max_seconds=0.5, progress=lambda rounds, report: told.append((rounds, str(report))),
+        {"t": "ns"}, rounds=50, max_seconds=0.5, progress=lambda rounds, report: reports.append((rounds, str(report))),
     )  # fmt: skip
     assert report.comparison.rounds == len(report.comparison.arms["slow"].times_ns) == 1
     assert report.comparison.stopped_by == "time"
     assert report.comparison.warnings == ["one round only: nothing is known of how rounds differ"]
-    assert [rounds for rounds, _ in told] == [1]
-    assert re.search(r"slow +1 ns +unknown", told[0][1])
+    assert [rounds for rounds, _ in reports] == [1]
+    assert re.search(r"slow +1 ns +unknown", reports[0][1])
 
 
 def test_with_nothing_to_compare_there_is_an_error():

@@ -53,7 +53,7 @@ def test_a_report_comes_back_from_its_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (lambda text: "", "cannot read"),
         (lambda text: "[1]", "no schema"),
@@ -68,13 +68,13 @@ def test_a_report_comes_back_from_its_file(tmp_path):
     ],
     ids=["empty", "list", "schema", "version", "reference", "nan", "negative", "unequal", "no-arms", "runs"],
 )
-def test_a_file_that_is_no_report_is_refused(damage, said, tmp_path):
+def test_a_file_that_is_no_report_is_refused(damage, message, tmp_path):
     path = tmp_path / "r.json"
     report().save(path)
     text = path.read_text()
     path.write_text(damage(text))
     assert path.read_text() != text
-    with pytest.raises(InvalidFileError, match=said):
+    with pytest.raises(InvalidFileError, match=message):
         Report.load(path)
 
 
@@ -229,13 +229,13 @@ def test_benchmarks_are_found_with_every_point_of_their_axes(tmp_path):
     with single.prepared() as case:
         assert (case.arms["a"](), closed) == (3, ["set up"])
     assert closed == ["set up", "closed"]
-    for instance, said in ((wrong, "wrong gives int"), (broken, "broken raised KeyError")):
-        with pytest.raises(bench.BenchmarkError, match=said), instance.prepared():
+    for instance, message in ((wrong, "wrong gives int"), (broken, "broken raised KeyError")):
+        with pytest.raises(bench.BenchmarkError, match=message), instance.prepared():
             pass
 
 
 @pytest.mark.parametrize(
-    ("text", "pattern", "said"),
+    ("text", "pattern", "message"),
     [
         ("x = 1", "", "no benchmarks"),
         ("1 / 0", "", "ZeroDivisionError"),
@@ -244,10 +244,10 @@ def test_benchmarks_are_found_with_every_point_of_their_axes(tmp_path):
     ],
     ids=["none", "broken", "unmatched", "pattern"],
 )
-def test_what_cannot_be_found_is_told(text, pattern, said, tmp_path):
+def test_what_cannot_be_found_is_told(text, pattern, message, tmp_path):
     file = tmp_path / "bench_it.py"
     file.write_text(text)
-    with pytest.raises(bench.BenchmarkError, match=said):
+    with pytest.raises(bench.BenchmarkError, match=message):
         discover([file], pattern)
 
 

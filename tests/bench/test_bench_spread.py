@@ -134,7 +134,7 @@ def of(estimate, width, p_value):
 
 
 @pytest.mark.parametrize(
-    ("medians", "means", "said"),
+    ("medians", "means", "message"),
     [
         (of(1.001, 0.002, 0.5), of(1.16, 0.02, 1e-9), "slower on average"),
         (of(1.001, 0.02, 0.5), of(0.9, 0.02, 1e-9), "faster on average"),
@@ -147,13 +147,13 @@ def of(estimate, width, p_value):
         (of(1.1, 0.01, 1e-9), None, "slower"),
     ],
 )
-def test_a_difference_of_means_that_medians_do_not_show_is_a_verdict(medians, means, said):
-    assert verdicts([(medians, means)], [0.01]) == [said]
+def test_a_difference_of_means_that_medians_do_not_show_is_a_verdict(medians, means, message):
+    assert verdicts([(medians, means)], [0.01]) == [message]
 
 
 def test_verdicts_are_corrected_over_medians_and_means_together():
-    said = verdicts([(of(1.2, 0.1, 0.03), of(1.2, 0.1, 0.03))], [0.01])
-    assert said == ["not enough data"]  # 0.03 > 0.05 / 2
+    message = verdicts([(of(1.2, 0.1, 0.03), of(1.2, 0.1, 0.03))], [0.01])
+    assert message == ["not enough data"]  # 0.03 > 0.05 / 2
     assert verdicts([(of(1.2, 0.1, 0.03), None)], [0.01]) == ["slower"]
 
 

@@ -43,7 +43,7 @@ def host_has_no_memory():
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (has_no_memory, "needs more memory than there is"),
         (cuda_has_no_memory, "needs more memory than there is"),
@@ -55,13 +55,13 @@ def host_has_no_memory():
     ids=["memory-cupy", "memory-cuda", "memory-host", "nothing", "raises", "memory-torch"],
 )
 @pytest.mark.parametrize("first", [False, True], ids=["as-arm", "as-reference"])
-def test_the_arm_is_named_and_the_others_are_measured(card, call, said, first):
+def test_the_arm_is_named_and_the_others_are_measured(card, call, message, first):
     good = {"one": card.kernel("one", 10_000), "two": card.kernel("two", 11_000)}
     comparison = bench.compare({"bad": call, **good} if first else {**good, "bad": call}, gpu=card, seed=1).comparison
     assert set(comparison.arms) == {"one", "two"}
     assert set(comparison.failures) == {"bad"}
     assert "'bad'" in comparison.failures["bad"]
-    assert said in comparison.failures["bad"]
+    assert message in comparison.failures["bad"]
     assert comparison.ratios["two"].interval.estimate == pytest.approx(1.1, rel=0.02)
     assert any("relative to one" in each for each in comparison.warnings) == first
 
@@ -193,7 +193,7 @@ def test_with_no_arm_left_there_is_no_report(card):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"flops": float("nan")}, "flops is nan"),
         ({"bytes": -1}, "bytes is -1"),
@@ -205,8 +205,8 @@ def test_with_no_arm_left_there_is_no_report(card):
         ({"graph_calls": 2, "clock": "wall"}, "graph"),
     ],
 )
-def test_options_that_cannot_be(card, options, said):
-    with pytest.raises(ValueError, match=said):
+def test_options_that_cannot_be(card, options, message):
+    with pytest.raises(ValueError, match=message):
         bench.compare({"a": card.kernel("a", 1_000)}, gpu=card, **options)
 
 

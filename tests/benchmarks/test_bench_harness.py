@@ -202,9 +202,9 @@ def test_it_says_what_our_own_time_goes_to(harness, setup):
     assert calls["synchronize"] > 0
     spent = sum(found["of the card, ms"].values()) + found["everything else, ms"]
     assert spent == pytest.approx(found["ms"])
-    told = harness.where("10 us", found)
-    assert f"{found['rounds']} rounds" in told
-    assert f"({calls['synchronize']} times)" in told
+    sentence = harness.where("10 us", found)
+    assert f"{found['rounds']} rounds" in sentence
+    assert f"({calls['synchronize']} times)" in sentence
     assert harness.where("k", {"failed": "OSError: gone"}).endswith("not known: OSError: gone")
     assert harness.where("k", {}) == ""
 
@@ -231,9 +231,9 @@ _timers.serve(lambda: ({"a": "good", "b": "bad", "c": "fatal"}, _timers.Method(m
 
 @pytest.mark.parametrize("kind", SERVES)
 def test_a_process_that_is_never_ready_is_named(root, timers, kind):
-    code, said = SERVES[kind]
+    code, message = SERVES[kind]
     command = [sys.executable, "-c", SERVER.format(folder=str(root / "benchmarks"), code=code)]
-    with pytest.raises(RuntimeError, match=said):
+    with pytest.raises(RuntimeError, match=message):
         timers.Elsewhere(command, {}, seconds=2 if kind == "never ready" else 60)
 
 
@@ -325,10 +325,10 @@ def test_a_peer_that_is_missing_or_different_is_named_and_the_others_are_measure
         setup = harness.Bench(card, {}, found, unavailable)
         result = harness.measured(setup, card.kernel("k", 10_000, noise=0.01), 2, time.monotonic() + 5)
     assert set(result.medians_ns) | {peer} == set(result.wall_s) | {peer} == {"ours", *PEERS}
-    told = {**unavailable, **result.failed}
-    assert set(told) == {peer}
+    reasons = {**unavailable, **result.failed}
+    assert set(reasons) == {peer}
     assert re.search(
-        {"missing": "halted|None", "without-it": "cannot import", "changed": "TypeError"}[kind], told[peer]
+        {"missing": "halted|None", "without-it": "cannot import", "changed": "TypeError"}[kind], reasons[peer]
     )
 
 

@@ -93,9 +93,9 @@ def test_sessions_in_which_all_is_well_say_so(script):
 
 def test_many_sessions_with_trouble_are_counted(script):
     sessions = script("sessions")
-    assert sessions.told([0, None, 2]) == "session 3: 2"
-    told = sessions.told([1] * (sessions.SHOWN + 4))
-    assert told.endswith(f"session {sessions.SHOWN}: 1 and 4 more sessions")
+    assert sessions.sessions_text([0, None, 2]) == "session 3: 2"
+    text = sessions.sessions_text([1] * (sessions.SHOWN + 4))
+    assert text.endswith(f"session {sessions.SHOWN}: 1 and 4 more sessions")
 
 
 def test_completeness_holds_the_file_against_the_launches(script, monkeypatch):
@@ -117,13 +117,13 @@ def test_completeness_names_what_is_wrong_with_any_file(script):
     completeness = script("completeness")
     good = {"kernels": 5, "says it lost": "nothing", "in the file": 5, "file": {"JSON": "yes", "out of order": "none"}}
     bad = {**good, "in the file": 0, "file": {"JSON": "no: cut"}}
-    found = completeness.told("k", 10, [good, bad, good])
+    found = completeness.figures_of("k", 10, [good, bad, good])
     assert (found["k"], found["k, in the file"]) == (1.5, 1.0)
     assert found["k, in the file: JSON"] == "no: cut"
     assert found["k, in the file: out of order"] == "not known"
-    assert completeness.told("k", 5, [bad])["k, in the file"] == "its file has none of 5 kernels"
+    assert completeness.figures_of("k", 5, [bad])["k, in the file"] == "its file has none of 5 kernels"
     without = {"kernels": 0, "says it lost": "nothing"}
-    assert completeness.told("k", 5, [without]) == {
+    assert completeness.figures_of("k", 5, [without]) == {
         "k": "its result has none of 5 kernels", "k: launched": 5, "k: recorded": 0, "k: says it lost": "nothing",
         "k, in the file": "it writes no file",
     }  # fmt: skip
@@ -172,8 +172,8 @@ def test_what_a_launch_costs_more_is_held_against_the_floor_of_the_same_kinds(sc
 def test_without_plain_launches_or_a_floor_it_says_so(script):
     overhead = script("overhead")
     assert "nothing to hold" in overhead.above_the_floor(launches(script, **{"floor, all": [1] * 5}))
-    told = overhead.above_the_floor(launches(script, **{"none": [1] * 5, "collector, all": [9] * 5}))
-    assert told.endswith("| 8 | 18 | 18 | 18 | 18 | 18 | no floor that adds anything |")
+    text = overhead.above_the_floor(launches(script, **{"none": [1] * 5, "collector, all": [9] * 5}))
+    assert text.endswith("| 8 | 18 | 18 | 18 | 18 | 18 | no floor that adds anything |")
 
 
 def test_a_file_is_told_with_its_compressed_bytes_and_the_memory_it_took(script):

@@ -41,8 +41,8 @@ def test_every_script_has_a_section_in_the_order_of_the_list(make_bench):
     assert page.index("## second") < page.index("## first") < page.index("## another")
     assert "['--word=given']" in page
     assert "_helper" not in page
-    for told in ("| processor | ", "| packages | numpy", "| commit | ", "```text\none\n```"):
-        assert told in page
+    for part in ("| processor | ", "| packages | numpy", "| commit | ", "```text\none\n```"):
+        assert part in page
     assert "== 1 of 3: second (at most 30 s)" in printed
     assert "\none\n" in printed
 

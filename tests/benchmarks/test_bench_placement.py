@@ -38,7 +38,7 @@ def test_launching_has_a_core_near_the_gpu_and_others_none_of_its_hyperthreads(p
     found = placement.choose("0000:1B:00.0", machine[0])
     assert found == placement.Placement(7, frozenset({2, 6}))
     assert placement.Placement.from_text(found.to_text()) == found
-    assert placement.told(found) == {"launching_core": 7, "cores_of_other_threads": [2, 6]}
+    assert placement.facts_of(found) == {"launching_core": 7, "cores_of_other_threads": [2, 6]}
 
 
 @pytest.mark.parametrize("bus_id", ["", "0000:2C:00.0", "0000:99:00.0"], ids=["unknown", "no node", "not there"])
@@ -69,7 +69,7 @@ def test_without_a_choice_it_is_said_why(placement, machine, monkeypatch):
         raise PermissionError("no")
 
     monkeypatch.setattr(os, "sched_setaffinity", refused, raising=False)
-    assert placement.told(placement.choose("", system)) == {
+    assert placement.facts_of(placement.choose("", system)) == {
         "launching_core": "any: this system does not let a thread choose its core (no)"
     }
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)

@@ -101,7 +101,7 @@ def test_files_of_others_are_read(traces, shared, tmp_path, file, kernels, overl
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b'{"traceEvents": [', "no: Expecting"),
         (b'{"traceEvents": [{"ph": "X", "ts": NaN}]}', "no: NaN is no JSON number"),
@@ -111,12 +111,12 @@ def test_files_of_others_are_read(traces, shared, tmp_path, file, kernels, overl
     ],
     ids=["cut", "NaN", "bytes", "newline", "empty"],
 )
-def test_what_is_no_json_is_said_to_be_none(traces, tmp_path, content, said):
+def test_what_is_no_json_is_said_to_be_none(traces, tmp_path, content, message):
     path = tmp_path / "trace.json"
     path.write_bytes(content)
     count, facts = traces.facts(path, "k")
     assert count == 0
-    assert facts["JSON"].startswith(said)
+    assert facts["JSON"].startswith(message)
 
 
 def test_a_document_in_each_line_is_counted_and_is_no_document(traces, tmp_path):

@@ -207,10 +207,10 @@ def test_it_stays_where_the_trace_cannot_be_written(gpu, tmp_path):
         gpu.launch("kernel")
         folder.rmdir()
 
-    with pytest.warns(CollectorWarning) as told:
+    with pytest.warns(CollectorWarning) as warned:
         step()
-    assert "the trace is not saved" in str(told[0].message)
-    assert f"what was recorded is in the journal {journal}" in str(told[1].message)
+    assert "the trace is not saved" in str(warned[0].message)
+    assert f"what was recorded is in the journal {journal}" in str(warned[1].message)
     assert len(Recording.load(journal).kernels) == 1
 
 
@@ -401,12 +401,12 @@ def test_damaged_anywhere_it_gives_a_recording_or_one_clear_error(small, at, val
     data, path = small
     at %= len(data)
     path.write_bytes(data[:at] + value + data[at + len(value) :])
-    told = ""
+    error_text = ""
     try:
         assert len(collector.load(path).run_metadata.SerializeToString()) > 0
     except InvalidFileError as error:
-        told = str(error)
-    assert not told or (told.startswith(str(path)) and "\n" not in told)
+        error_text = str(error)
+    assert not error_text or (error_text.startswith(str(path)) and "\n" not in error_text)
 
 
 def test_one_of_another_version(small):

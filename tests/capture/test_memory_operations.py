@@ -148,12 +148,12 @@ def step(tmp_path):
 def test_a_call_s_node_has_the_memory_that_it_took_or_gave_back(step) -> None:
     host = step.step_stats.dev_stats[0]
     assert host.device == "/cpu:0"
-    told = [
+    rows = [
         (node.node_name, used.allocator_name, [record.alloc_bytes for record in used.allocation_records])
         for node in host.node_stats
         for used in node.memory
     ]
-    assert told == [
+    assert rows == [
         ("cudaMalloc", "gpu:0", [1000]),
         ("cudaMallocAsync", "gpu:0", [5000]),
         ("cudaMalloc", "gpu:1", [77]),

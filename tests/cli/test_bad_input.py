@@ -180,15 +180,15 @@ def test_refused(shape, command, output, write, tmp_path, capsys):
     name, data, says = REFUSED[shape]
     path = write(name, data)
     assert main([command, str(path), "-o", str(tmp_path / output)]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith(f"collector: {path}: ")
-    assert says in told.err
-    assert told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"collector: {path}: ")
+    assert says in printed.err
+    assert printed.err.count("\n") == 1
     assert files_of(tmp_path) == [name]
     with pytest.raises(InvalidFileError) as caught:
         collector.load(path)
-    assert told.err == f"collector: {' '.join(str(caught.value).split())}\n"
+    assert printed.err == f"collector: {' '.join(str(caught.value).split())}\n"
 
 
 @pytest.mark.parametrize("name", ["a.pb", "a.pbtxt", "a.pb.gz"])
@@ -207,12 +207,12 @@ def test_drawn(shape, write, tmp_path, capsys):
     output = tmp_path / "out.json"
     path = write(name, data)
     assert main(["timeline", str(path), "-o", str(output)]) == 0
-    told = capsys.readouterr()
+    printed = capsys.readouterr()
     assert slices(output) == count
-    assert told.out == ""
-    assert says in told.err
-    assert bool(told.err) == bool(says)
-    assert all(line.startswith("collector: ") for line in told.err.splitlines())
+    assert printed.out == ""
+    assert says in printed.err
+    assert bool(printed.err) == bool(says)
+    assert all(line.startswith("collector: ") for line in printed.err.splitlines())
     trace = collector.load(path)
     assert collector.chrome_trace(trace) == output.read_text()
     if says and "could not place" not in says:
@@ -236,17 +236,17 @@ def test_drawn_by_merge(shape, write, tmp_path, capsys):
         if collector.load(path).kind.endswith("trace") or "base" in shape:
             whole.write_bytes(WIRE[:0])  # counts from another beginning: too far from a step of our time
     status = main(["merge", str(path), str(whole), "-o", str(output)])
-    told = capsys.readouterr()
+    printed = capsys.readouterr()
     if whole.stat().st_size == 0 and count == 0:
         assert (status, files_of(tmp_path)) == (2, sorted([name, "whole.pb"]))
-        assert told.err == f"collector: {path}: nothing in it has a time, nor in the others\n"
+        assert printed.err == f"collector: {path}: nothing in it has a time, nor in the others\n"
         return
-    assert status == 0, told.err
+    assert status == 0, printed.err
     assert slices(output) == count + (40 if whole.stat().st_size else 0)
     if "could not place" in says:
-        assert "nodes without a possible time: 4" in told.err
+        assert "nodes without a possible time: 4" in printed.err
     else:
-        assert says in told.err
+        assert says in printed.err
 
 
 @pytest.mark.parametrize("length", [91, 123])
@@ -401,9 +401,9 @@ def test_what_cannot_be_read_back_says_what_it_is(output, called, what, write, t
     assert main(["timeline", str(step), "-o", str(tmp_path / output)]) == 0
     path = (tmp_path / output).rename(tmp_path / called)
     assert main(["timeline", str(path), "-o", str(tmp_path / "again.json")]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"collector: {path}: this is {what}, which cannot be read back. ")
-    assert told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"collector: {path}: this is {what}, which cannot be read back. ")
+    assert printed.count("\n") == 1
 
 
 def test_a_perfetto_trace_as_other_programs_begin_it_is_told(write):
@@ -422,10 +422,10 @@ def test_a_suffix_without_a_format_is_named_with_those_that_have_one(suffix, com
     step = write("in.pb", WIRE)
     output = tmp_path / f"out{suffix}"
     assert main([command, str(step), "-o", str(output)]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"collector: {output}: no format ")
-    assert all(word in told for word in ("Use ", ".json", ".pftrace"))
-    assert told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"collector: {output}: no format ")
+    assert all(word in printed for word in ("Use ", ".json", ".pftrace"))
+    assert printed.count("\n") == 1
     assert files_of(tmp_path) == ["in.pb"]
 
 
@@ -445,8 +445,8 @@ def test_the_output_is_not_an_input(command, link, write, tmp_path, capsys):
         output = tmp_path / "out.json"
         getattr(output, link)(step)
     assert main([command, str(step), "-o", str(output)]) == 2
-    told = capsys.readouterr().err
-    assert told == f"collector: cannot write {output}: it is what is read. Give the output another name\n"
+    printed = capsys.readouterr().err
+    assert printed == f"collector: cannot write {output}: it is what is read. Give the output another name\n"
     assert step.read_bytes() == b"[" + KERNEL + b"]"
 
 
@@ -485,9 +485,9 @@ def test_counters_are_drawn_whole_or_not_at_all(write, tmp_path, capsys):
     assert (max(found), found[-1], about["not_drawn"], capsys.readouterr().err) == (256, 0, [], "")
     assert main(["timeline", str(path), "-o", str(output), "--max-events", "3"]) == 0
     found, about = counters()
-    said = "left out the 1 shortest slice, 10 ns in all, none longer than 10 ns; and all counters"
-    assert (found, about["not_drawn"], about["drawn"]["counter_values"]) == ([], [said], 0)
-    assert capsys.readouterr().err == f"collector: {output}: {said}\n"
+    message = "left out the 1 shortest slice, 10 ns in all, none longer than 10 ns; and all counters"
+    assert (found, about["not_drawn"], about["drawn"]["counter_values"]) == ([], [message], 0)
+    assert capsys.readouterr().err == f"collector: {output}: {message}\n"
     with pytest.raises(SystemExit):
         main(["timeline", "--help"])
     assert "then all counters are, too" in " ".join(capsys.readouterr().out.split())
@@ -513,11 +513,11 @@ def test_what_is_no_message_for_the_profiler(shape, write, tmp_path, capsys):
     data, says = NO_MESSAGE[shape]
     path = write("graph.pb", data)
     assert main(["prof", f"--graph_path={path}", "scope"]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith(f"collector: {path} ")
-    assert says in told.err
-    assert told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"collector: {path} ")
+    assert says in printed.err
+    assert printed.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("shape", REFUSED)
@@ -525,11 +525,11 @@ def test_steps_refused_by_the_profiler(shape, write, tmp_path, capsys):
     name, data, says = REFUSED[shape]
     path = write(name, data)
     assert main(["prof", str(path), "scope"]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith(f"collector: {path}")
-    assert says in told.err
-    assert told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"collector: {path}")
+    assert says in printed.err
+    assert printed.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("flag", ["graph_path", "profile_path"])

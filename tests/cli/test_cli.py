@@ -64,10 +64,10 @@ def test_a_wrong_command_line_is_one_line_and_status_2(arguments, capsys):
     with pytest.raises(SystemExit) as end:
         main(arguments)
     assert end.value.code == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith("collector: ")
-    assert told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("collector: ")
+    assert printed.err.count("\n") == 1
 
 
 def test_the_version_is_told(capsys):
@@ -118,11 +118,11 @@ def test_a_broken_file_is_one_line_naming_it_and_nothing_is_written(name, tmp_pa
         (tmp_path / name).write_bytes(BROKEN[name])
     before = files_of(tmp_path)
     assert main(["timeline", str(tmp_path / name), "-o", str(tmp_path / "out.json")]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith("collector: ")
-    assert name in told.err
-    assert told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("collector: ")
+    assert name in printed.err
+    assert printed.err.count("\n") == 1
     assert files_of(tmp_path) == before
 
 
@@ -131,10 +131,10 @@ def test_an_output_that_cannot_be_written_is_one_line_naming_it(output, step_fil
     (step_file.parent / "folder.json").mkdir()
     before = files_of(step_file.parent)
     assert main(["timeline", str(step_file), "-o", str(step_file.parent / output)]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("collector: ")
-    assert output in told
-    assert told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith("collector: ")
+    assert output in printed
+    assert printed.count("\n") == 1
     assert files_of(step_file.parent) == before
 
 

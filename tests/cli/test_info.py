@@ -10,7 +10,7 @@ from collector.testing import SimulatedGpu
 pytestmark = pytest.mark.simulator
 
 
-def told(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+def printed(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     assert main(["info", "--source", "native"]) == 0
     return dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
 
@@ -18,7 +18,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
 @pytest.mark.parametrize(("cuda", "version"), [("12.4", "12.4"), ("13.1", "13.1")])
 def test_it_tells_driver_libcupti_features_and_devices(cuda, version, capsys):
     with SimulatedGpu(devices=2, cuda=cuda, name="Some card"):
-        rows = told(capsys)
+        rows = printed(capsys)
     assert rows["tracing"] == "available"
     assert rows["simulated"].startswith("yes")
     assert rows["CUPTI's CUDA"] == version
@@ -30,7 +30,7 @@ def test_it_tells_driver_libcupti_features_and_devices(cuda, version, capsys):
 
 def test_it_tells_that_13_2_is_not_called_under_an_older_driver(capsys):
     with SimulatedGpu(cuda="13.2", driver="12.4") as gpu:
-        rows = told(capsys)
+        rows = printed(capsys)
         assert gpu.misuse() == {}
     assert rows["tracing"] == "unavailable"
     assert "13.2" in rows["cause"]
@@ -40,7 +40,7 @@ def test_it_tells_that_13_2_is_not_called_under_an_older_driver(capsys):
 def test_it_tells_of_a_missing_libcupti(capsys, tmp_path, monkeypatch):
     with SimulatedGpu():
         monkeypatch.setenv("COLLECTOR_LIBCUPTI", str(tmp_path / "libcupti.so"))
-        rows = told(capsys)
+        rows = printed(capsys)
     assert rows["tracing"] == "unavailable"
     assert "libcupti" in rows["cause"]
     assert rows["remedy"]
@@ -48,6 +48,6 @@ def test_it_tells_of_a_missing_libcupti(capsys, tmp_path, monkeypatch):
 
 def test_it_tells_of_a_machine_without_a_device(capsys):
     with SimulatedGpu(devices=0):
-        rows = told(capsys)
+        rows = printed(capsys)
     assert rows["tracing"] == "unavailable"
     assert "device" in rows["cause"]

@@ -37,20 +37,20 @@ def test_drawn_files_are_those_that_the_extension_has_a_writer_for():
 def test_help_lists_what_is_read_and_written(command, capsys):
     with pytest.raises(SystemExit):
         main([command, "--help"])
-    told = " ".join(capsys.readouterr().out.split())
+    printed = " ".join(capsys.readouterr().out.split())
     suffixes = registry.written_suffixes() if command == "timeline" else registry.merged_suffixes()
     for suffix in suffixes:
-        assert suffix.removesuffix(".gz") in told
+        assert suffix.removesuffix(".gz") in printed
     for each in registry.readable():
-        assert each.family in told
-        assert each.origin in told
+        assert each.family in printed
+        assert each.origin in printed
 
 
 def test_the_profilers_help_lists_what_it_reads(capsys):
     with pytest.raises(SystemExit):
         main(["prof", "--help"])
-    told = " ".join(capsys.readouterr().out.split())
-    assert all(each.family in told for each in registry.readable())
+    printed = " ".join(capsys.readouterr().out.split())
+    assert all(each.family in printed for each in registry.readable())
 
 
 def test_errors_list_what_is_read_and_written(tmp_path):

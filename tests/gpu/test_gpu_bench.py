@@ -40,7 +40,7 @@ def memory(cuda):
     cuda.free(address)
 
 
-def told(comparison, *words):
+def has_warning(comparison, *words):
     return [each for each in comparison.warnings if any(word in each for word in words)]
 
 
@@ -55,13 +55,13 @@ def test_kernels_of_known_duration_have_their_ratio(cuda, gpu, graph_calls):
     assert comparison.arms["40 us"].median_ns.estimate == pytest.approx(40_000, rel=0.1)
     assert comparison.arms["40 us"].launches == 1
     assert list(comparison.arms["40 us"].kernels) == ["spin"] * (graph_calls or 1)
-    assert not told(comparison, "not complete", "lose records")
+    assert not has_warning(comparison, "not complete", "lose records")
 
 
 def test_events_agree_with_cupti(cuda, gpu, real_gpu):
     comparison = bench.compare({"60 us": spinning(cuda, 60_000)}, gpu=gpu, max_seconds=10.0).comparison
     assert statistics.median(comparison.arms["60 us"].event_ns) == pytest.approx(60_000, rel=0.2)
-    assert not told(comparison, "CUDA events")
+    assert not has_warning(comparison, "CUDA events")
 
 
 def test_the_cache_is_cold_or_hot_as_asked(cuda, gpu, memory, real_gpu):
@@ -69,7 +69,7 @@ def test_the_cache_is_cold_or_hot_as_asked(cuda, gpu, memory, real_gpu):
     for cache in ("cold", "hot"):
         arms = {"scale": scaling(cuda, memory)}
         comparison = bench.compare(arms, gpu=gpu, cache=cache, bytes=2 * SIZE, max_seconds=10.0).comparison
-        assert not told(comparison, "cache was not")
+        assert not has_warning(comparison, "cache was not")
         assert statistics.median(comparison.probe_cold_ns) > 1.1 * statistics.median(comparison.probe_hot_ns)
         medians[cache] = comparison.arms["scale"].median_ns.estimate
     assert medians["cold"] > 1.1 * medians["hot"]

@@ -32,7 +32,7 @@ def test_each_allocation_is_recorded_with_its_address_and_its_end(cuda):
         (RELEASE, DEVICE, second),
     ]
     allocated = operations.num_bytes[:2].tolist()
-    assert all(asked <= told < asked + 2 * MEGABYTE for asked, told in zip((3 << 20, 5 << 20), allocated, strict=True))
+    assert all(asked <= size < asked + 2 * MEGABYTE for asked, size in zip((3 << 20, 5 << 20), allocated, strict=True))
     assert set(operations.device_id.tolist()) == {0}
     assert operations.is_async.tolist() == [0] * 4
     assert step.recording.annotations_of(operations) == ["weights", "", "", ""]

@@ -84,11 +84,11 @@ def files(tmp_path):
 def _refused(words: list[str], capsys) -> str:
     """The one line on stderr of a command that ends with status 2."""
     assert main(["prof", *words]) == 2
-    out, said = capsys.readouterr()
+    out, line = capsys.readouterr()
     assert out == ""
-    assert said.startswith("collector: ")
-    assert said.count("\n") == 1
-    return said
+    assert line.startswith("collector: ")
+    assert line.count("\n") == 1
+    return line
 
 
 def _given(flag: str, path, files) -> list[str]:
@@ -198,19 +198,19 @@ HOPELESS = {
 def test_the_prompt_says_so_in_a_line_and_lives_on(name, tmp_path):
     from collector.cli import prof
 
-    make, line, said = HOPELESS[name]
+    make, line, message = HOPELESS[name]
     profiler = make()
     written: list[str] = []
     asked = prompt.Prompt(lambda command: prof._answer(profiler, command))
     asked.run([line.replace("{tmp}", str(tmp_path)), "op -max_depth 1"], written.append)
     assert written[0].count("\n") == 1
 
-    assert re.search(said, written[0])
+    assert re.search(message, written[0])
     assert "Profile:" in written[1]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["scope", "-step", "7"], "Available steps: 0"),
         (["scope", "-order_by", "depth"], "knows no 'depth'"),
@@ -225,9 +225,9 @@ def test_the_prompt_says_so_in_a_line_and_lives_on(name, tmp_path):
         (["help", "nonsense"], "no help on 'nonsense'"),
     ],
 )
-def test_one_shot_says_so_and_ends_with_2(words, said, files, tmp_path, capsys):
+def test_one_shot_says_so_and_ends_with_2(words, message, files, tmp_path, capsys):
     step = f"--run_meta_path={files['run_meta']}"
-    assert said in _refused([step, *(word.replace("{tmp}", str(tmp_path)) for word in words)], capsys)
+    assert message in _refused([step, *(word.replace("{tmp}", str(tmp_path)) for word in words)], capsys)
 
 
 def test_a_scope_a_million_deep_on_the_command_line(tmp_path, capsys):

@@ -157,15 +157,15 @@ def test_a_variable_in_slices_is_put_together(tmp_path, parts):
 
 
 @pytest.mark.parametrize(
-    ("parts", "said"),
+    ("parts", "message"),
     [
         ([[(0, 100), (0, -1)]], "do not make up the shape"),
         ([[(0, 100), (0, -1)], [(0, 50), (0, -1)], [(50, 50), (0, -1)]], "does not fit"),
     ],
 )
-def test_slices_that_do_not_fit(tmp_path, parts, said):
+def test_slices_that_do_not_fit(tmp_path, parts, message):
     checkpoint = Checkpoint(_write(tmp_path, {"tall": TALL}, sliced={"tall": parts}))
-    with pytest.raises(InvalidFileError, match=said):
+    with pytest.raises(InvalidFileError, match=message):
         checkpoint.read("tall")
 
 
@@ -245,10 +245,10 @@ def test_corrupt_index(tmp_path, damage):
 def test_a_value_that_lies_beyond_its_file_or_does_not_make_its_shape(tmp_path):
     checkpoint = Checkpoint(_write(tmp_path, {"v": WEIGHTS}))
     entry = checkpoint._entries["v"]
-    for field, value, said in (("size", 1 << 60, "ends before"), ("offset", -5, "ends before"), ("size", 23, "bytes")):
+    for field, value, why in (("size", 1 << 60, "ends before"), ("offset", -5, "ends before"), ("size", 23, "bytes")):
         before = getattr(entry, field)
         setattr(entry, field, value)
-        with pytest.raises(InvalidFileError, match=said):
+        with pytest.raises(InvalidFileError, match=why):
             checkpoint.read("v")
         setattr(entry, field, before)
 
@@ -327,9 +327,9 @@ def test_values_that_are_gone_are_said_at_the_question(tmp_path, capsys):
     assert "[0.75 1.00 1.25]" in capsys.readouterr().out
     data = tmp_path / "model.ckpt.data-00000-of-00001"
     data.write_bytes(bytes(24))
-    for said in ("checksum is wrong", "cannot be read"):
+    for message in ("checksum is wrong", "cannot be read"):
         assert main(words) == 0
         capsys.readouterr()
         assert main(ask) == 2
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err
         data.unlink(missing_ok=True)

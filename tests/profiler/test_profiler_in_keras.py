@@ -46,8 +46,8 @@ def test_stopped_in_the_middle_of_an_epoch(left):
 
 
 def test_a_batch_that_fails_leaves_nothing_open_and_no_file(left):
-    said, kernels, files = left["fails_in_a_traced_batch"]
-    assert "the batch fails" in said
+    message, kernels, files = left["fails_in_a_traced_batch"]
+    assert "the batch fails" in message
     assert kernels == ["own"]
     assert files == _files(2, 4)  # the failed batch was no step: 1, and then 2, 3, 4
 

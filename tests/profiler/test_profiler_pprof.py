@@ -96,23 +96,23 @@ def _pprof(*words: str) -> str:
 
 def test_pprof_adds_up_lines_of_code(tmp_path):
     _write("code", "accelerator_micros", tmp_path / "p.gz")
-    said = _pprof("-top", "-sample_index=accelerator_micros", str(tmp_path / "p.gz"))
-    assert "Type: accelerator_micros" in said
-    assert "52us total" in said
-    rows = {line.split()[-1]: line.split() for line in said.splitlines() if "%" in line and ":" in line.split()[-1]}
+    listing = _pprof("-top", "-sample_index=accelerator_micros", str(tmp_path / "p.gz"))
+    assert "Type: accelerator_micros" in listing
+    assert "52us total" in listing
+    rows = {line.split()[-1]: line.split() for line in listing.splitlines() if "%" in line and ":" in line.split()[-1]}
     assert rows["layers:layer"][0] == "52us"
     assert rows["main:<module>"][3] == "52us"
 
 
 def test_pprof_draws_scopes_as_a_tree(tmp_path):
     _write("scope", "micros", tmp_path / "p.gz")
-    said = _pprof("-tree", "-nodefraction=0", "-edgefraction=0", "-sample_index=micros", str(tmp_path / "p.gz"))
-    assert "| net/a/gemm" in said
-    assert "File: recorded step" in said
+    listing = _pprof("-tree", "-nodefraction=0", "-edgefraction=0", "-sample_index=micros", str(tmp_path / "p.gz"))
+    assert "| net/a/gemm" in listing
+    assert "File: recorded step" in listing
     assert "Sum of accelerator execution time and cpu" in _pprof("-comments", str(tmp_path / "p.gz"))
 
 
 def test_pprof_knows_the_node_of_each_sample(tmp_path):
     _write("scope", "micros", tmp_path / "p.gz")
-    said = _pprof("-tags", "-sample_index=micros", str(tmp_path / "p.gz"))
-    assert "net/a/gemm" in said
+    listing = _pprof("-tags", "-sample_index=micros", str(tmp_path / "p.gz"))
+    assert "net/a/gemm" in listing

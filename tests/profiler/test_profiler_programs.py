@@ -125,9 +125,9 @@ def test_hook_by_seconds(tmp_path, trace):
     assert [path.name for path in tmp_path.iterdir()] == ["timeline-4.json"]
 
 
-@pytest.mark.parametrize(("given", "said"), [({}, "neither"), ({"save_steps": 1, "save_secs": 1}, "both")])
-def test_hook_takes_one_of_two(given, said):
-    with pytest.raises(ValueError, match=said):
+@pytest.mark.parametrize(("given", "message"), [({}, "neither"), ({"save_steps": 1, "save_secs": 1}, "both")])
+def test_hook_takes_one_of_two(given, message):
+    with pytest.raises(ValueError, match=message):
         profiler.ProfilerHook(**given)
 
 

@@ -46,7 +46,7 @@ def test_options_are_understood(line, field, value):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("nonsense", "no command 'nonsense'"),
         ("scope -nonsense 1", "no option -nonsense"),
@@ -64,8 +64,8 @@ def test_options_are_understood(line, field, value):
         ("advise -small_copies.count x", "is a number"),
     ],
 )
-def test_trouble_is_one_line(line, said):
-    with pytest.raises(OptionError, match=said.replace("(", r"\(")) as caught:
+def test_trouble_is_one_line(line, message):
+    with pytest.raises(OptionError, match=message.replace("(", r"\(")) as caught:
         commands.parse_line(line, Options())
     assert "\n" not in str(caught.value)
 
@@ -111,9 +111,9 @@ def test_one_shot(step, tmp_path, capsys):
 )
 def test_bad_input_is_one_line_and_status_2(words, step, capsys):
     assert main([word.replace("{step}", str(step)) for word in words]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("collector: ")
-    assert said.count("\n") == 1
+    message = capsys.readouterr().err
+    assert message.startswith("collector: ")
+    assert message.count("\n") == 1
 
 
 def test_the_prompt_survives_trouble():
@@ -274,9 +274,9 @@ def test_without_prompt_toolkit_lines_are_read_plainly(monkeypatch, capsys):
 
     monkeypatch.setattr("builtins.input", read)
     prompt.interact(prompt.Prompt(lambda command: ""))
-    said = capsys.readouterr().out
-    assert "pip install 'cupti-collector[prompt]'" in said
-    assert "by op type" in said
+    message = capsys.readouterr().out
+    assert "pip install 'cupti-collector[prompt]'" in message
+    assert "by op type" in message
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])

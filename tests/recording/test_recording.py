@@ -309,7 +309,7 @@ def test_an_empty_recording_is_read_back(build, tmp_path, suffix):
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "shown"),
     [
         ("/home/ada/env/site-packages/nvidia/libcupti.so.12", "site-packages/nvidia/libcupti.so.12"),
         ("/home/ada/cuda/lib64/libcupti.so.12", "libcupti.so.12"),
@@ -318,16 +318,16 @@ def test_an_empty_recording_is_read_back(build, tmp_path, suffix):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("suffix", [".json", ".pb", ".pbtxt", ".gpurec", ".xplane.pb"])
-def test_no_output_tells_where_libcupti_lies_in_a_home(build, tmp_path, suffix, path, told):
+def test_no_output_tells_where_libcupti_lies_in_a_home(build, tmp_path, suffix, path, shown):
     build.environment["cupti_path"] = path
     recording = build.kernel("sgemm", 1000).recording()
-    assert recording.environment["cupti_path"] == told
+    assert recording.environment["cupti_path"] == shown
     made = tmp_path / f"step{suffix}"
     recording.save(made)
     content = zipfile.ZipFile(made).read("meta.json") if suffix == ".gpurec" else made.read_bytes()
     assert b"/home/ada" not in content
     if suffix != ".xplane.pb":
-        assert told.encode() in content
+        assert shown.encode() in content
 
 
 def rewritten(path, target, change):

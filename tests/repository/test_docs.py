@@ -64,9 +64,9 @@ def blocks(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
     pattern = r"(?:<!-- (not run|file|checked)(?:: ([^\n]*?))? -->\n+)?^```(\w+)\n(.*?)^```$"
     for match in re.finditer(pattern, text, re.MULTILINE | re.DOTALL):
-        said = {match[1]: match[2] or ""} if match[1] else {}
+        fields = {match[1]: match[2] or ""} if match[1] else {}
         line = text[: match.start(4)].count("\n") + 1
-        skipped, file, is_checked = said.get("not run", ""), said.get("file", ""), "checked" in said
+        skipped, file, is_checked = fields.get("not run", ""), fields.get("file", ""), "checked" in fields
         found.append(Block(match[3], match[4], line, skipped, file, is_checked))
     return found
 

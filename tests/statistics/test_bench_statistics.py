@@ -94,8 +94,8 @@ def test_holm_against_its_definition():
 
 def test_verdicts():
     ratios = [ratio(0.9, 0.01, 1e-9), ratio(1.1, 0.01, 1e-9), ratio(1.001, 0.002, 0.5), ratio(1.02, 0.05, 0.4)]
-    said = verdicts([(each, None) for each in ratios], [0.01] * 4)
-    assert said == ["faster", "slower", "same", "not enough data"]
+    listed = verdicts([(each, None) for each in ratios], [0.01] * 4)
+    assert listed == ["faster", "slower", "same", "not enough data"]
 
 
 def test_a_difference_that_only_many_comparisons_make_likely_is_no_verdict():

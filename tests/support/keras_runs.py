@@ -208,16 +208,16 @@ def fails_in_a_traced_batch(model: Model, folder: Path) -> Any:
     callback = adapters.KerasCallback(hook)
     failing = model()
     failing.fails_after = 2
-    said = ""
+    message = ""
     try:
         with hook:
             failing.fit(3, callbacks=[callback])
     except BatchError as error:
-        said = next(line for line in str(error).splitlines() if BATCH_FAILS in line)  # Keras says where it was, too
+        message = next(line for line in str(error).splitlines() if BATCH_FAILS in line)  # Keras says where it was, too
     with collector.trace() as step:
         gpu.launch("own")
     failing.fit(3, callbacks=[callback])
-    return said, step.kernels.names(), kernels_of(folder)
+    return message, step.kernels.names(), kernels_of(folder)
 
 
 def fails_and_the_hook_was_not_closed(model: Model, folder: Path) -> Any:

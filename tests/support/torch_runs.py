@@ -252,8 +252,8 @@ def workers(folder: Path) -> Any:
                     gpu.launch("train")
                     batches += 1
             tracing = DataLoader(Traces(), num_workers=1, multiprocessing_context=method)
-            said = [text for (text,) in tracing]
-        found[method] = [batches, nodes(step), said]
+            message = [text for (text,) in tracing]
+        found[method] = [batches, nodes(step), message]
     return found
 
 

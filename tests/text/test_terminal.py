@@ -61,9 +61,9 @@ def test_answers_about_a_trace(trace, capsys, monkeypatch, view, colored):
 @pytest.mark.parametrize("command", ["timeline", "merge"])
 def test_warnings_of_what_is_converted(trace, tmp_path, capsys, command):
     assert main([command, str(trace), "-o", str(tmp_path / f"out{EVIL}.json")]) == 0
-    told = "".join(capsys.readouterr())
-    assert r"\x1b" in told
-    assert obeyed(told) == set()
+    printed = "".join(capsys.readouterr())
+    assert r"\x1b" in printed
+    assert obeyed(printed) == set()
 
 
 @pytest.mark.parametrize("command", ["timeline", "prof"])
@@ -72,9 +72,9 @@ def test_errors(tmp_path, capsys, command):
     path.write_text(EVIL)
     output = ["-o", str(tmp_path / "out.json")] if command == "timeline" else ["scope"]
     assert main([command, str(path), *output]) == 2
-    told = capsys.readouterr()
-    assert r"\x1b" in told.err
-    assert obeyed(told.out + told.err) == set()
+    printed = capsys.readouterr()
+    assert r"\x1b" in printed.err
+    assert obeyed(printed.out + printed.err) == set()
 
 
 def test_a_steps_summary(build):

@@ -9,7 +9,7 @@ from collector.text.wording import counted
 
 
 @pytest.mark.parametrize(
-    ("text", "count", "said"),
+    ("text", "count", "message"),
     [
         ("{} record[|s]", 0, "0 records"),
         ("{} record[|s]", 1, "1 record"),
@@ -18,8 +18,8 @@ from collector.text.wording import counted
         ("gpu[0] has {}", 1, "gpu[0] has 1"),
     ],
 )
-def test_a_sentence_goes_with_its_count(text, count, said):
-    assert counted(text, count) == said
+def test_a_sentence_goes_with_its_count(text, count, message):
+    assert counted(text, count) == message
 
 
 @pytest.mark.parametrize("figure", LOSSES)

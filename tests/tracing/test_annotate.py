@@ -392,7 +392,7 @@ def test_annotate_is_the_packages_own():
     assert collector.annotate is annotate
 
 
-class Described(Log):
+class DetailsLog(Log):
     """A source that also keeps the numbers of details."""
 
     def __init__(self) -> None:
@@ -404,7 +404,7 @@ class Described(Log):
         super().push_annotation(path)
 
 
-def _said(source: Described, use, **options) -> list[tuple[str, Details | None]]:
+def _noted(source: DetailsLog, use, **options) -> list[tuple[str, Details | None]]:
     """What reached the source of the annotations that ``use`` makes."""
     send_annotations_to(source, **options)
     use()
@@ -420,9 +420,9 @@ def test_what_is_said_of_an_op_reaches_the_source_once_and_by_number():
         with annotate("a"):
             pass
 
-    said = Details(2_000_000, 10, "MatMul", ("x", "y"))
-    source = Described()
-    assert _said(source, use) == [("a", said), ("a", said), ("a", None)]
+    product = Details(2_000_000, 10, "MatMul", ("x", "y"))
+    source = DetailsLog()
+    assert _noted(source, use) == [("a", product), ("a", product), ("a", None)]
     assert [number for _, number in source.pushed] == [1, 1, 0]
 
 
@@ -446,8 +446,8 @@ def test_the_stack_is_that_of_the_block_without_our_own_frames():
     def decorated() -> None:
         pass
 
-    (_, block), (_, function) = _said(Described(), use)
-    assert [frame.function for frame in block.stack[-2:]] == ["_said", "use"]
+    (_, block), (_, function) = _noted(DetailsLog(), use)
+    assert [frame.function for frame in block.stack[-2:]] == ["_noted", "use"]
     assert block.stack[-1].first_line == use.__code__.co_firstlineno
     assert function.stack[-1].function == "use"
     assert function.stack[-1].line == block.stack[-1].line + 1
@@ -459,9 +459,9 @@ def test_a_trace_can_ask_for_all_stacks():
         with annotate("a"):
             pass
 
-    ((_, details),) = _said(Described(), use, stacks=True)
+    ((_, details),) = _noted(DetailsLog(), use, stacks=True)
     assert details.stack[-1].function == "use"
-    assert _said(Described(), use) == [("a", None)]
+    assert _noted(DetailsLog(), use) == [("a", None)]
 
 
 def test_flops_of_what_waits_and_goes_on_count_once():
@@ -487,11 +487,11 @@ def test_flops_of_what_waits_and_goes_on_count_once():
         assert list(g()) == [1, 2]
         asyncio.run(main())
 
-    said = _said(Described(), use)
-    assert [details.flops for path, details in said if path == "g"] == [5, 0, 0]
-    assert {details.op for path, details in said if path == "g"} == {"Sum"}
-    assert [details.num_bytes for path, details in said if path == "c"] == [7, 0]
-    assert [details.flops for path, details in said if path == "s"] == [3, 0]
+    noted = _noted(DetailsLog(), use)
+    assert [details.flops for path, details in noted if path == "g"] == [5, 0, 0]
+    assert {details.op for path, details in noted if path == "g"} == {"Sum"}
+    assert [details.num_bytes for path, details in noted if path == "c"] == [7, 0]
+    assert [details.flops for path, details in noted if path == "s"] == [3, 0]
 
 
 def test_an_annotation_that_goes_on_after_another_was_left_is_not_counted_twice():
@@ -502,7 +502,7 @@ def test_an_annotation_that_goes_on_after_another_was_left_is_not_counted_twice(
         one.__exit__(None, None, None)
         two.__exit__(None, None, None)
 
-    assert [(path, details.flops if details else 0) for path, details in _said(Described(), use)] == [
+    assert [(path, details.flops if details else 0) for path, details in _noted(DetailsLog(), use)] == [
         ("one", 0),
         ("one/two", 4),
         ("one/two", 0),
@@ -510,7 +510,7 @@ def test_an_annotation_that_goes_on_after_another_was_left_is_not_counted_twice(
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "said"),
+    ("given", "error", "message"),
     [
         ({"flops": -1}, ValueError, "flops=.* from 0"),
         ({"flops": "many"}, TypeError, "flops=.* a number, not str"),
@@ -527,8 +527,8 @@ def test_an_annotation_that_goes_on_after_another_was_left_is_not_counted_twice(
         ({"flop": 1}, TypeError, "annotate.* unexpected keyword argument 'flop'"),
     ],
 )
-def test_bad_details_are_refused_where_they_are_written(given, error, said):
-    with pytest.raises(error, match=said) as caught:
+def test_bad_details_are_refused_where_they_are_written(given, error, message):
+    with pytest.raises(error, match=message) as caught:
         annotate("a", **given)
     assert "\n" not in str(caught.value)
 

@@ -65,10 +65,10 @@ def _by_name(message) -> dict[str, object]:
 def test_the_recording_holds_it_row_by_row(step):
     recording = step[0].recording
     names = recording.annotations.recorded_names()
-    said = [recording.details[number - 1] for number in recording.annotations.details_id.tolist()]
-    flops = [(name, details.flops) for name, details in zip(names, said, strict=True) if name == "net/fc"]
+    details_of = [recording.details[number - 1] for number in recording.annotations.details_id.tolist()]
+    flops = [(name, details.flops) for name, details in zip(names, details_of, strict=True) if name == "net/fc"]
     assert flops == [("net/fc", 1_000_000), ("net/fc", 2_000_000)]
-    assert all(details.stack[-1].function == "_launch" for details in said)
+    assert all(details.stack[-1].function == "_launch" for details in details_of)
 
 
 def test_a_recording_keeps_it_in_files_and_copies(step, tmp_path):

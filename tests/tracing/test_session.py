@@ -330,7 +330,7 @@ def test_a_strict_session_within_another_is_refused_before_its_body(source, fake
 
 
 def test_a_session_on_another_thread_runs_untraced_meanwhile(source, fake_source, tmp_path):
-    told, waits = [], threading.Event()
+    reasons, waits = [], threading.Event()
 
     def join(thread: threading.Thread) -> None:
         waits.set()
@@ -340,15 +340,15 @@ def test_a_session_on_another_thread_runs_untraced_meanwhile(source, fake_source
         waits.wait(60)
         with collector.trace(source=fake_source()) as step:
             pass
-        told.append(step.unavailable)
+        reasons.append(step.unavailable)
 
     with collector.trace(tmp_path / "outer.json", source=source):
         thread = threading.Thread(target=other)
         thread.start()
         with pytest.warns(collector.CollectorWarning, match="this step is not traced: another session"):
             join(thread)
-    assert len(told) == 1
-    assert "outer.json" in told[0]
+    assert len(reasons) == 1
+    assert "outer.json" in reasons[0]
 
 
 @pytest.mark.filterwarnings("ignore:this step is not traced")
@@ -650,14 +650,14 @@ def test_an_unknown_suffix_is_refused_before_anything_runs(name):
 
 
 def test_a_path_that_cannot_be_written_is_told_of_before_the_body_and_costs_only_the_file(source, tmp_path):
-    told = []
+    warned = []
     session = collector.trace(tmp_path / "absent" / "t.json", source=source)
     with (
         pytest.warns(collector.CollectorWarning, match=r"will not be saved.*does not exist") as caught,
         session as step,
     ):
-        told.extend(caught)
-    assert len(told) == len(caught) == 1
+        warned.extend(caught)
+    assert len(warned) == len(caught) == 1
     assert step.unavailable is None
     assert step.kernels.names() == ["add<float>"]
     step.save(tmp_path / "t.json")
@@ -759,11 +759,11 @@ def test_a_process_that_meets_a_file_of_another_one_of_the_run_leaves_it(source,
     if child == 0:
         status = 1
         try:
-            with warnings.catch_warnings(record=True) as told:
+            with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 written = [traced(fake_source(), path).path.name for _ in range(2)]
-            is_told = len(told) == 1 and "another process of this run" in str(told[0].message)
-            status = not (is_told and written == [f"t.pid{os.getpid()}.pb"] * 2)
+            is_warned = len(caught) == 1 and "another process of this run" in str(caught[0].message)
+            status = not (is_warned and written == [f"t.pid{os.getpid()}.pb"] * 2)
         finally:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
@@ -801,17 +801,17 @@ def test_a_forked_child_is_inert_and_the_parents_trace_is_whole(source, tmp_path
                 with collector.annotate("in the child"):
                     pass
                 step.__exit__(None, None, None)
-                said = f"{source.calls} {source.paths} {step.unavailable} {files_of(tmp_path)} {step.ledger.losses()}"
-                os.write(write_end, said.encode())
+                state = f"{source.calls} {source.paths} {step.unavailable} {files_of(tmp_path)} {step.ledger.losses()}"
+                os.write(write_end, state.encode())
                 status = 0
             finally:
                 os._exit(status)
         assert os.waitpid(child, 0)[1] == 0
     os.close(write_end)
-    said = os.read(read_end, 4096).decode()
+    state = os.read(read_end, 4096).decode()
     os.close(read_end)
     forked = "this process was forked while the trace was open; its parent has the trace"
-    assert said == f"['start'] [] {forked} [] ['nothing was traced']"
+    assert state == f"['start'] [] {forked} [] ['nothing was traced']"
     assert step.kernels.names() == ["add<float>"]
     assert (tmp_path / "t.pb").exists()
 

@@ -66,10 +66,10 @@ def test_loops_over_a_loader_with_workers(seen):
 
 def test_workers_annotate_and_their_own_trace_says_why_not(seen):
     for method, reason in (("fork", "forked from one that had used CUDA"), ("spawn", "None")):
-        batches, names, said = seen["workers"][method]
+        batches, names, message = seen["workers"][method]
         assert batches == 4
         assert names == ["step:train"] * 4
-        assert reason in said[0]
+        assert reason in message[0]
 
 
 def test_what_is_called_of_torch_exists(seen):

@@ -28,7 +28,7 @@ def test_a_limit_is_a_count_bytes_or_a_time_with_its_unit(limits, maximum):
 
 
 @pytest.mark.parametrize(
-    ("limits", "said"),
+    ("limits", "message"),
     [
         ({"kernel": 1}, "unknown limit 'kernel': choose from kernels,"),
         ({"kernels": -1}, "kernels=-1: it must not be negative"),
@@ -44,10 +44,10 @@ def test_a_limit_is_a_count_bytes_or_a_time_with_its_unit(limits, maximum):
         ({"streams": None}, "streams=None: it must be a whole number"),
     ],
 )
-def test_a_limit_that_cannot_be_is_refused_in_one_line(limits, said):
+def test_a_limit_that_cannot_be_is_refused_in_one_line(limits, message):
     with pytest.raises(LimitError) as refused:
         parse_limits(limits)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
@@ -138,20 +138,20 @@ def test_losses_are_passed_on_once(build):
 
 def test_the_message_says_excess_what_ran_and_where_from(step):
     excesses = judge(parse_limits({"kernels": 1, "memcpy_htod_bytes": 0, "streams": 5}), figures_of([step]))
-    said = excess_message("the call of test_step", excesses, [step], None).splitlines()
-    assert said[:5] == [
+    message = excess_message("the call of test_step", excesses, [step], None).splitlines()
+    assert message[:5] == [
         "GPU limits exceeded in the call of test_step",
         "",
         "  limit              measured  at most  too much",
         "  kernels                   2        1         1",
         "  memcpy_htod_bytes  10 bytes  0 bytes  10 bytes",
     ]
-    assert "  add                        1    2 µs    2 µs" in said
-    assert "  memcpy DtoD                1  100 ns  100 ns     100,000,000" in said
-    assert "  stream wait for event      1   10 ns   10 ns" in said
-    assert said[-1] == "  layer1/conv  not known  1 x add"
-    assert said[-2].startswith("  -            not known  1 x mul, 1 x memcpy HtoD")
-    assert said[-2].endswith(", ...")
+    assert "  add                        1    2 µs    2 µs" in message
+    assert "  memcpy DtoD                1  100 ns  100 ns     100,000,000" in message
+    assert "  stream wait for event      1   10 ns   10 ns" in message
+    assert message[-1] == "  layer1/conv  not known  1 x add"
+    assert message[-2].startswith("  -            not known  1 x mul, 1 x memcpy HtoD")
+    assert message[-2].endswith(", ...")
 
 
 def test_rows_beyond_what_is_readable_are_counted():

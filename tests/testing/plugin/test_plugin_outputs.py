@@ -130,7 +130,7 @@ def test_junit_has_the_figures_as_properties(pytester):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (
             ["--gpu-trace=file/traces"],
@@ -140,14 +140,14 @@ def test_junit_has_the_figures_as_properties(pytester):
         (["--gpu-trace=/dev/full/x"], "traces cannot be kept: cannot write to the folder /dev/full/x: *"),
     ],
 )
-def test_where_nothing_can_be_written_tests_run_and_the_run_fails(pytester, arguments, said):
+def test_where_nothing_can_be_written_tests_run_and_the_run_fails(pytester, arguments, message):
     (pytester.path / "file").write_text("")
     source = 'def test_good(simulated_gpu): simulated_gpu.launch("k")'
     result = run(pytester, source, *arguments, "--gpu-simulate")
     result.assert_outcomes(passed=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines([said])
-    assert result.stdout.str().count(said.partition(":")[0]) == 1
+    result.stdout.fnmatch_lines([message])
+    assert result.stdout.str().count(message.partition(":")[0]) == 1
 
 
 def told_once(result, text):
@@ -190,7 +190,7 @@ def test_good(simulated_gpu, gpu_trace):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("arguments", "snapshot", "said"),
+    ("arguments", "snapshot", "message"),
     [
         (["--gpu-trace=disk", "--gpu-trace-keep=always"], False, "traces could not be kept in */disk: No space left *"),
         (["--gpu-report=disk/out.json"], False, "the GPU report was not written: cannot write */out.json: No space *"),
@@ -198,7 +198,7 @@ def test_good(simulated_gpu, gpu_trace):
     ],
     ids=["traces", "report", "snapshot"],
 )
-def test_a_disk_that_is_really_full_is_one_clear_error(pytester, arguments, snapshot, said):
+def test_a_disk_that_is_really_full_is_one_clear_error(pytester, arguments, snapshot, message):
     in_a_namespace = "mount -t tmpfs -o size=4k tmpfs disk && (cat /dev/zero > disk/ballast 2>&-; true)"
     (pytester.path / "disk").mkdir()
     if pytester.run("unshare", "-rm", "sh", "-c", in_a_namespace).ret != 0:
@@ -212,7 +212,7 @@ def test_a_disk_that_is_really_full_is_one_clear_error(pytester, arguments, snap
     result = pytester.run("unshare", "-rm", "sh", "-c", f"{making}; {command}")
     result.assert_outcomes(passed=not snapshot, failed=snapshot)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines([said])
+    result.stdout.fnmatch_lines([message])
     assert told_once(result, "No space left on device")
 
 
@@ -291,7 +291,7 @@ def test_a_snapshot_of_another_gpu_model_is_compared_by_names_only(pytester, sna
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (lambda path: path.unlink(), "there is no snapshot *: run once with --gpu-snapshot-update to write it"),
         (lambda path: path.write_text("{"), "the snapshot * is damaged (Expecting property name*): restore it, or *"),
@@ -308,11 +308,11 @@ def test_a_snapshot_of_another_gpu_model_is_compared_by_names_only(pytester, sna
         (lambda path: (path.unlink(), path.mkdir()), "the snapshot * cannot be read: Is a directory"),
     ],
 )
-def test_a_snapshot_that_cannot_be_read_is_one_clear_failure(pytester, snapshots, damage, said):
+def test_a_snapshot_that_cannot_be_read_is_one_clear_failure(pytester, snapshots, damage, message):
     damage(snapshots / "test_step.json")
     result = run(pytester, None, "--gpu-simulate")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([f"E *Failed: {said}"])
+    result.stdout.fnmatch_lines([f"E *Failed: {message}"])
 
 
 def test_a_snapshot_that_cannot_be_written_is_one_clear_failure(pytester):
@@ -323,7 +323,7 @@ def test_a_snapshot_that_cannot_be_written_is_one_clear_failure(pytester):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (
             ["--gpu-trace=t", "--gpu-trace-keep=never"],
@@ -333,10 +333,10 @@ def test_a_snapshot_that_cannot_be_written_is_one_clear_failure(pytester):
         (["--gpu-simulate=none"], "ERROR: --gpu-simulate=none: it must be the number of devices*"),
     ],
 )
-def test_impossible_options_are_usage_errors(pytester, arguments, said):
+def test_impossible_options_are_usage_errors(pytester, arguments, message):
     result = run(pytester, "def test_x(): pass", *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([said])
+    result.stderr.fnmatch_lines([message])
 
 
 def test_the_ini_file_gives_defaults(pytester):

@@ -47,8 +47,8 @@ TWO = Found((Device("Big", 80 * GIB, (9, 0)), Device("Small", 16 * GIB, (7, 5)))
     ],
 )
 def test_why_a_test_cannot_run(requirement, reason):
-    said = why_not(requirement, TWO, simulating=False)
-    assert said == reason or (reason is not None and reason in said)
+    answer = why_not(requirement, TWO, simulating=False)
+    assert answer == reason or (reason is not None and reason in answer)
 
 
 def test_without_a_gpu_the_reason_is_the_drivers():
@@ -331,19 +331,19 @@ def test_failures_that_a_broken_context_explains(text, cuda):
 
 class Turns:
     def __init__(self):
-        self.said = []
+        self.reasons = []
 
     def pause(self, reason):
-        self.said.append(reason)
+        self.reasons.append(reason)
 
     def resume(self):
-        self.said.append("resumed")
+        self.reasons.append("resumed")
 
 
 def test_pytorchs_profiler_and_ours_take_turns(monkeypatch):
     tracing = Turns()
     module = types.SimpleNamespace(
-        _prepare_profiler=lambda x: tracing.said.append(f"prepared {x}"), _disable_profiler=lambda: 1 / 0
+        _prepare_profiler=lambda x: tracing.reasons.append(f"prepared {x}"), _disable_profiler=lambda: 1 / 0
     )
     original = dict(vars(module))
     turns = TakeTurns(tracing)
@@ -354,7 +354,7 @@ def test_pytorchs_profiler_and_ours_take_turns(monkeypatch):
     module._prepare_profiler("kineto")
     with pytest.raises(ZeroDivisionError):
         module._disable_profiler()
-    assert tracing.said == [REASON, "prepared kineto", "resumed"]
+    assert tracing.reasons == [REASON, "prepared kineto", "resumed"]
     turns.undo()
     assert vars(module) == original
 

@@ -143,8 +143,8 @@ class Reporter:
 
 def test_the_table_of_the_run():
     run = RunReport()
-    said = {"figures": {"device_time_ns": 5, "kernels": 1}, "losses": [], "kernels": []}
-    run.add("test" + EVIL, "call", "passed", {**said, "remarks": ["remark" + EVIL], "sticky": "error" + EVIL})
+    record = {"figures": {"device_time_ns": 5, "kernels": 1}, "losses": [], "kernels": []}
+    run.add("test" + EVIL, "call", "passed", {**record, "remarks": ["remark" + EVIL], "sticky": "error" + EVIL})
     run.problem("problem" + EVIL)
     reporter = Reporter(color=False)
     options = PluginOptions(trace=True, folder=None, keep=Keep("failed"), report=None)

@@ -373,7 +373,7 @@ def test_capability(): pass
 def test_leaks(): pass
 def test_good(): pass
 """
-    said = [
+    expected_lines = [
         "test_step.py::test_unknown_limit: marker gpu_limits: unknown limit 'kernel': choose from kernels, *",
         "test_step.py::test_negative: marker gpu_limits: kernels=-1: it must not be negative",
         "test_step.py::test_no_unit: marker gpu_limits: device_time='250' has no unit: use one of ns, us, ms, s",
@@ -387,7 +387,7 @@ def test_good(): pass
     result = run(pytester, source)
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.assert_outcomes(errors=9)
-    result.stdout.fnmatch_lines(said)
+    result.stdout.fnmatch_lines(expected_lines)
     result = run(pytester, None, "--continue-on-collection-errors")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(errors=9, passed=1)

@@ -465,8 +465,8 @@ def test_without_a_gpu_tests_that_need_one_are_skipped_with_the_reason(pytester,
 def test_a_required_gpu_that_is_missing_fails_the_run_at_once(pytester, no_gpu, workers):
     result = run(pytester, NEEDY, "--require-gpu", *workers)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    said = "ERROR: --require-gpu: there is no usable GPU: cuInit failed: CUDA_ERROR_NO_DEVICE (100)"
-    assert result.stderr.str().count(said) == 1
+    message = "ERROR: --require-gpu: there is no usable GPU: cuInit failed: CUDA_ERROR_NO_DEVICE (100)"
+    assert result.stderr.str().count(message) == 1
     assert "skipped" not in result.stdout.str()
 
 
