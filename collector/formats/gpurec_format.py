@@ -31,10 +31,12 @@ def _read(content: FileContent) -> Step:
 
 def _write(step: Writable, path: Path) -> None:
     from collector.recording.gpurec import save_recording
+    from collector.recording.schema import SCHEMA
 
-    if not step.is_recording:
-        raise UnknownFormatError(f"{path}: a recording cannot be made again from StepStats")
-    save_recording(step.recording, path)
+    recording = step.recording
+    if not step.is_recording and not any(len(getattr(recording, table)) for table in SCHEMA):
+        raise UnknownFormatError(f"{path}: the step holds nothing that a recording has columns for")
+    save_recording(recording, path)
 
 
 FORMAT = Format(
