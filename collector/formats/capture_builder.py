@@ -55,6 +55,7 @@ class CaptureBuilder:
         self._strings: dict[str, int] = {}
         self._details: dict[str, int] = {}
         self._ops: list[tuple[Numbers, Sequence[str], Numbers]] = []
+        self._links: list[tuple[Numbers, Numbers]] = []
         self.without_columns = 0
         """How many nodes or events of the file no table holds."""
 
@@ -68,7 +69,7 @@ class CaptureBuilder:
 
     def add(self, table: str, **columns: Numbers) -> None:
         """Add rows; all columns are equally long, and a number that a column cannot hold becomes 0."""
-        rows = len(columns["start_ns"])
+        rows = len(next(iter(columns.values()), ()))
         if not rows:
             return
         held: dict[str, npt.NDArray[Any]] = {}
@@ -91,6 +92,10 @@ class CaptureBuilder:
     def launched_under(self, correlation_ids: Numbers, ops: Sequence[str], op_index: Numbers) -> None:
         """Say which op GPU work was launched under: that of ``correlation_ids[n]`` under ``ops[op_index[n]]``."""
         self._ops.append((correlation_ids, ops, op_index))
+
+    def launched_in(self, correlation_ids: Numbers, annotation_rows: Numbers) -> None:
+        """Say which annotation GPU work was launched in: the rows of them, in the order in which they were added."""
+        self._links.append((correlation_ids, annotation_rows))
 
     def unused_correlation_ids(self, count: int) -> Numbers:
         """Numbers for GPU work that has an op, of which the file states no correlation id."""
@@ -146,7 +151,7 @@ class CaptureBuilder:
         order = np.lexsort((annotations["start_ns"], annotations["name_id"]))
         sorted_names = annotations["name_id"][order]
         launched = _launch_times(tables)
-        external: list[tuple[Numbers, Numbers]] = []
+        external = [(correlation_ids, rows + 1) for correlation_ids, rows in self._links]
         missing: dict[str, int] = {}
         for correlation_ids, ops, op_index in self._ops:
             times = _look_up(correlation_ids, *launched)

@@ -1,9 +1,8 @@
-"""Files that are often handed over by mistake, told by their first bytes."""
+"""Files that are often handed over by mistake, told by their first bytes or, where these say nothing, by their name."""
 
 from __future__ import annotations
 
 FOREIGN = {
-    b"SQLite format 3\0": "an SQLite database (an Nsight Systems export?)",
     b"\x89PNG": "a picture",
     b"\x7fELF": "a program",
     b"PAR1": "a Parquet table",
@@ -18,3 +17,16 @@ FOREIGN = {
 def foreign_kind(head: bytes) -> str:
     """What a file with these first bytes is, if it is none of ours; ``""`` if that is not known."""
     return next((what for magic, what in FOREIGN.items() if head.startswith(magic)), "")
+
+
+_REPORTS = {
+    ".nsys-rep": ("a report of Nsight Systems", "Export it first: nsys export --type sqlite FILE"),
+    ".qdrep": ("a report of Nsight Systems", "Export it first: nsys export --type sqlite FILE"),
+    ".ncu-rep": ("a report of Nsight Compute", "It holds counters of single kernels, not a trace"),
+}
+"""Suffix -> what such a file is, and what to do with it."""
+
+
+def report_kind(name: str) -> tuple[str, str]:
+    """What a file whose content no format knows is by its name, and the remedy; ``""`` twice if that is not known."""
+    return next((about for suffix, about in _REPORTS.items() if name.lower().endswith(suffix)), ("", ""))

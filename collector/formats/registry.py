@@ -17,7 +17,7 @@ from collector.errors import InvalidFileError, UnknownFormatError
 from collector.files.atomic_files import expanded
 from collector.formats.file_content import first_letter
 from collector.formats.file_format import Format, Writable
-from collector.formats.foreign_files import foreign_kind
+from collector.formats.foreign_files import foreign_kind, report_kind
 from collector.formats.step import RecordingSource, Step, TracedStep
 from collector.timeline.drawn_files import DRAWN_FILES, DrawnFile
 
@@ -34,6 +34,7 @@ _MODULES = (
     "stepstats_text_format",
     "gpurec_format",
     "journal_format",
+    "nsys_format",
     "collector_timeline_format",
     "tensorflow_timeline_format",
     "xprof_trace_format",
@@ -119,9 +120,12 @@ def refuse_foreign(head: bytes, name: Path) -> None:
     Raises:
         collector.InvalidFileError: it is such a file.
     """
-    what = foreign_kind(head)
+    what, remedy = foreign_kind(head), readable_sentence()
+    if not what and not _possible(head):
+        what, own_remedy = report_kind(name.name)
+        remedy = own_remedy or remedy
     if what:
-        raise InvalidFileError(f"{name}: this is {what}, not a trace", readable_sentence())
+        raise InvalidFileError(f"{name}: this is {what}, not a trace", remedy)
 
 
 def _refuse_written(content: FileContent) -> None:

@@ -1,0 +1,372 @@
+"""Recordings made of exports of Nsight Systems: its tables are CUPTI's records under other names.
+
+Ids of contexts and correlation ids are each process's own. Those that an earlier process has too get numbers of their
+own, so that one recording holds all processes. An activity's op is the innermost NVTX range that was open where its
+launch was called. Of what an export says of the machine and its user only devices and names of threads are taken.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from collector.formats.capture_builder import CaptureBuilder
+from collector.recording.api_functions import plain_api_name
+from collector.recording.cupti_enums import MEMORY_KINDS, OVERHEAD_KINDS
+from collector.recording.nesting import NestedRanges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import numpy.typing as npt
+
+    from collector.formats.nsys_database import NsysDatabase, NsysTable
+    from collector.recording.recording import Recording
+
+    Numbers = npt.NDArray[np.int64]
+
+_TIMES = ("start", "end")
+_PLACE = {"deviceId": "device_id", "streamId": "stream_id"}
+_GRAPH = {"graphId": "graph_id", "graphNodeId": "graph_node_id"}
+
+
+class _Kind(NamedTuple):
+    """How a table of an export fills a table of a recording."""
+
+    source: str
+    columns: Mapping[str, str]
+    """Column of the export -> column of the recording that holds the same."""
+
+
+_WORK = {
+    "kernels": _Kind(
+        "KERNEL",
+        {
+            **_PLACE,
+            **{f"grid{axis}": f"grid_{axis.lower()}" for axis in "XYZ"},
+            **{f"block{axis}": f"block_{axis.lower()}" for axis in "XYZ"},
+            **{f"cluster{axis}": f"cluster_{axis.lower()}" for axis in "XYZ"},
+            "registersPerThread": "registers_per_thread",
+            "staticSharedMemory": "static_shared_bytes",
+            "dynamicSharedMemory": "dynamic_shared_bytes",
+            "localMemoryPerThread": "local_bytes_per_thread",
+            **_GRAPH,
+        },
+    ),
+    "memcpys": _Kind(
+        "MEMCPY",
+        {**_PLACE, "bytes": "num_bytes", "srcDeviceId": "src_device_id", "dstDeviceId": "dst_device_id", **_GRAPH},
+    ),
+    "memsets": _Kind("MEMSET", {**_PLACE, "bytes": "num_bytes", "value": "value", **_GRAPH}),
+    "synchronizations": _Kind(
+        "SYNCHRONIZATION",
+        {
+            "streamId": "stream_id",
+            "syncType": "sync_type",
+            "eventId": "event_id",
+            "eventSyncId": "event_sync_id",
+        },
+    ),
+}
+_KERNEL_NAMES = ("demangledName", "shortName", "mangledName")
+"""Columns with ids of a kernel's name; the first that is there counts."""
+_DEVICE = {
+    "id": "device_id",
+    "totalMemory": "memory_bytes",
+    "constantMemory": "constant_bytes",
+    "l2CacheSize": "l2_bytes",
+    "threadsPerWarp": "threads_per_warp",
+    "asyncEngines": "num_copy_engines",
+    "smCount": "num_multiprocessors",
+    "maxIPC": "max_ipc",
+    "maxWarpsPerSm": "max_warps_per_multiprocessor",
+    "maxBlocksPerSm": "max_blocks_per_multiprocessor",
+    "maxShmemPerSm": "max_shared_bytes_per_multiprocessor",
+    "maxRegistersPerSm": "max_registers_per_multiprocessor",
+    "maxRegistersPerBlock": "max_registers_per_block",
+    "maxShmemPerBlock": "max_shared_bytes_per_block",
+    "maxThreadsPerBlock": "max_threads_per_block",
+    **{f"maxBlockDim{axis}": f"max_block_{axis.lower()}" for axis in "XYZ"},
+    **{f"maxGridDim{axis}": f"max_grid_{axis.lower()}" for axis in "XYZ"},
+    "computeMajor": "compute_major",
+    "computeMinor": "compute_minor",
+}
+_OVERHEAD_KINDS = (0, 0, *(number for number in OVERHEAD_KINDS if number))
+"""CUPTI's number of what Nsight Systems numbers from 0 on: undefined, unknown, then CUPTI's in their order."""
+_THREAD_OBJECT = 2
+"""``CUpti_ActivityObjectKind`` of a thread."""
+_PUSH_POP_RANGE = 59
+"""``eventType`` of NVTX ranges that nest on a thread."""
+_EMIT_NVTX = re.compile(r", (?:seq|op_id|sizes|input_op_ids) = ")
+"""What ``torch.autograd.profiler.emit_nvtx`` adds to the name of an op, different for each call."""
+_THREAD_MASK = (1 << 24) - 1
+_LARGEST_EPOCH_NS = 1 << 62
+_LARGEST_ID = (1 << 32) - 1
+_PRODUCT_VERSION = re.compile(r"[0-9.]{1,40}")
+
+
+class NsysColumns:
+    """One export on its way into a recording."""
+
+    def __init__(self, database: NsysDatabase) -> None:
+        """Read all tables that recordings have columns for."""
+        self._database = database
+        self._strings = database.texts("StringIds", "id", "value")
+        self._built = CaptureBuilder()
+        self._work = {table: self._activities(kind) for table, kind in _WORK.items()}
+        self._calls = database.table(
+            "CUPTI_ACTIVITY_KIND_RUNTIME", *_TIMES, "globalTid", "correlationId", "nameId", "returnValue", timed=_TIMES
+        )
+        self._overheads = database.table(
+            "CUPTI_ACTIVITY_KIND_OVERHEAD", *_TIMES, "globalTid", "correlationId", "overheadType", timed=_TIMES
+        )
+        self._ranges = database.table(
+            "NVTX_EVENTS",
+            *_TIMES,
+            *("globalTid", "textId"),
+            timed=_TIMES[:1],
+            text="text",
+            where=f"eventType = {_PUSH_POP_RANGE}" if database.has("NVTX_EVENTS", "eventType") else "1",
+        )
+        self._contexts = database.table(
+            "TARGET_INFO_CUDA_CONTEXT_INFO",
+            *("hwId", "vmId", "processId", "contextId", "deviceId", "nullStreamId", "parentContextId"),
+            *("isGreenContext", "numMultiprocessors"),
+        )
+        self._streams = database.table(
+            "TARGET_INFO_CUDA_STREAM", "hwId", "vmId", "processId", "contextId", "streamId", "priority", "flag"
+        )
+        self._has_processes = any("globalPid" in rows for rows in self._work.values())
+        self._correlation_ids = _Renumbered(
+            (self._process(rows), rows["correlationId"])
+            for rows in (*self._work.values(), self._calls, self._overheads)
+        )
+        self._context_ids = _Renumbered(
+            (self._process(rows), rows["contextId"]) for rows in (*self._work.values(), self._contexts, self._streams)
+        )
+        epochs = database.table("TARGET_INFO_SESSION_START_TIME", "utcEpochNs")["utcEpochNs"].tolist()
+        self._epoch_ns = next((epoch for epoch in epochs if 0 <= epoch <= _LARGEST_EPOCH_NS), 0)
+
+    def _activities(self, kind: _Kind) -> NsysTable:
+        return self._database.table(
+            f"CUPTI_ACTIVITY_KIND_{kind.source}",
+            *_TIMES,
+            *kind.columns,
+            *("contextId", "correlationId", "globalPid"),
+            *(_KERNEL_NAMES if kind.source == "KERNEL" else ()),
+            *("launchType", "copyKind", "srcKind", "dstKind", "memKind"),
+            timed=_TIMES,
+        )
+
+    def _process(self, rows: NsysTable) -> Numbers:
+        """The process of each row: hardware, virtual machine and process id; 0 where the export tells none apart."""
+        if not self._has_processes:
+            return np.zeros(len(rows), np.int64)
+        if "processId" in rows:
+            return (rows["hwId"] << 32) | (rows["vmId"] << 24) | rows["processId"]
+        return (rows["globalPid"] if "globalPid" in rows else rows["globalTid"]) >> 24
+
+    def recording(self) -> Recording:
+        """The recording of all of it."""
+        self._add_work()
+        self._add_calls()
+        self._add_overheads()
+        self._add_ranges()
+        self._add_what_there_was()
+        self._built.without_columns = sum(self._database.unread().values())
+        environment: dict[str, Any] = {"source": "Nsight Systems", "thread_names": self._thread_names()}
+        version = self._database.value_of("EXPORT_PRODUCT_VERSION")
+        if _PRODUCT_VERSION.fullmatch(version):
+            environment["source"] += f" {version}"
+        if self._database.unread():
+            environment["rows_without_columns"] = self._database.unread()
+        return self._built.recording({}, environment)
+
+    def _times(self, rows: NsysTable) -> dict[str, Numbers]:
+        return {"start_ns": rows["start"] + self._epoch_ns, "end_ns": rows["end"] + self._epoch_ns}
+
+    def _threads(self, rows: NsysTable) -> dict[str, Numbers]:
+        return {
+            "process_id": (rows["globalTid"] >> 24) & _THREAD_MASK,
+            "thread_id": rows["globalTid"] & _THREAD_MASK,
+        }
+
+    def _correlation(self, rows: NsysTable) -> Numbers:
+        return self._correlation_ids.of(self._process(rows), rows["correlationId"])
+
+    def _context(self, rows: NsysTable) -> Numbers:
+        return self._context_ids.of(self._process(rows), rows["contextId"])
+
+    def _named(self, ids: Numbers) -> tuple[list[str], Numbers]:
+        """The distinct texts of these ids, and which of them each is."""
+        distinct, index = np.unique(ids, return_inverse=True)
+        return [self._strings.get(number, "") for number in distinct.tolist()], index
+
+    def _add_work(self) -> None:
+        for table, rows in self._work.items():
+            columns = {own: rows[theirs] for theirs, own in _WORK[table].columns.items()}
+            columns |= {"context_id": self._context(rows), "correlation_id": self._correlation(rows)}
+            if table == "kernels":
+                names, index = self._named(rows[next((name for name in _KERNEL_NAMES if name in rows), "")])
+                columns["name_id"] = self._built.name_ids(names)[index]
+                columns["launch_type"] = np.maximum(rows["launchType"] - 1, 0)
+            elif table == "memcpys":
+                columns["copy_kind"] = _copy_kinds(rows["copyKind"])
+                columns |= {"src_kind": _memory_kinds(rows, "srcKind"), "dst_kind": _memory_kinds(rows, "dstKind")}
+            elif table == "memsets":
+                columns["memory_kind"] = _memory_kinds(rows, "memKind")
+            self._built.add(table, **self._times(rows), **columns)
+
+    def _add_calls(self) -> None:
+        rows = self._calls
+        names, index = self._named(rows["nameId"])
+        self._built.add_api_calls(
+            [plain_api_name(name) for name in names],
+            index,
+            **self._times(rows),
+            **self._threads(rows),
+            correlation_id=self._correlation(rows),
+            return_value=rows["returnValue"],
+        )
+
+    def _add_overheads(self) -> None:
+        rows = self._overheads
+        theirs = rows["overheadType"]
+        is_known = (theirs >= 0) & (theirs < len(_OVERHEAD_KINDS))
+        self._built.add(
+            "overheads",
+            **self._times(rows),
+            **self._threads(rows),
+            overhead_kind=np.array(_OVERHEAD_KINDS)[np.where(is_known, theirs, 0)],
+            object_kind=np.full(len(rows), _THREAD_OBJECT, np.int64),
+            correlation_id=self._correlation(rows),
+        )
+
+    def _add_ranges(self) -> None:
+        """NVTX ranges as annotations, and which of them each activity was launched in."""
+        rows = self._ranges
+        texts = rows.texts or [""] * len(rows)
+        interned = rows["textId"].tolist()
+        names = [
+            _EMIT_NVTX.split(text or self._strings.get(number, ""), maxsplit=1)[0]
+            for text, number in zip(texts, interned, strict=True)
+        ]
+        times = self._times(rows)
+        # A range that was still open when the recording ended has no end.
+        last_ns = max((int(self._times(each)["end_ns"].max()) for each in self._all_timed() if len(each)), default=0)
+        times["end_ns"] = np.where(rows["end"] == 0, np.maximum(last_ns, times["start_ns"]), times["end_ns"])
+        nested = NestedRanges(rows["globalTid"], times["start_ns"], times["end_ns"])
+        self._built.add(
+            "annotations",
+            **times,
+            name_id=self._built.name_ids(names),
+            thread_id=self._threads(rows)["thread_id"],
+            depth=nested.depths,
+        )
+        calls = self._calls
+        innermost = nested.innermost_open(calls["globalTid"], self._times(calls)["start_ns"])
+        launched, first = self._first_calls()
+        for table in ("kernels", "memcpys", "memsets"):
+            ids = np.unique(self._correlation(self._work[table]))
+            places = np.searchsorted(launched, ids)
+            is_called = np.zeros(len(ids), bool)
+            if len(launched):
+                places = np.minimum(places, len(launched) - 1)
+                is_called = (launched[places] == ids) & (ids != 0)
+            ranges = innermost[first[places[is_called]]]
+            self._built.launched_in(ids[is_called][ranges >= 0], ranges[ranges >= 0])
+
+    def _first_calls(self) -> tuple[Numbers, Numbers]:
+        """Correlation ids of calls in order, and the row of the first call with each."""
+        ids = self._correlation(self._calls)
+        order = np.lexsort((self._calls["start"], ids))
+        found, first = np.unique(ids[order], return_index=True)
+        return found, order[first]
+
+    def _all_timed(self) -> tuple[NsysTable, ...]:
+        return (*self._work.values(), self._calls, self._overheads, self._ranges)
+
+    def _add_what_there_was(self) -> None:
+        """Devices, contexts and streams."""
+        gpus = self._database.table("TARGET_INFO_GPU", *_DEVICE, "memoryBandwidth", "clockRate", text="name")
+        columns = {own: gpus[theirs] for theirs, own in _DEVICE.items()}
+        columns |= {
+            "memory_kilobytes_per_s": gpus["memoryBandwidth"] // 1000,
+            "core_clock_khz": gpus["clockRate"] // 1000,
+        }
+        self._built.add("devices", **columns, name_id=self._built.name_ids(gpus.texts or [""] * len(gpus)))
+        contexts = self._contexts
+        self._built.add(
+            "contexts",
+            device_id=contexts["deviceId"],
+            context_id=self._context(contexts),
+            null_stream_id=contexts["nullStreamId"],
+            parent_context_id=contexts["parentContextId"],
+            is_green_context=contexts["isGreenContext"],
+            num_multiprocessors=contexts["numMultiprocessors"],
+            process_id=contexts["processId"],
+        )
+        streams = self._streams
+        self._built.add(
+            "streams",
+            context_id=self._context(streams),
+            stream_id=streams["streamId"],
+            # Written as 32 bits without a sign.
+            priority=np.where(streams["priority"] >= 1 << 31, streams["priority"] - (1 << 32), streams["priority"]),
+            stream_flag=streams["flag"],
+        )
+
+    def _thread_names(self) -> dict[int, str]:
+        """Thread id -> name, of the threads that did something; of several names the one of the highest priority."""
+        seen = set((self._threads(self._calls)["thread_id"]).tolist()) | set(
+            self._threads(self._ranges)["thread_id"].tolist()
+        )
+        rows = self._database.table("ThreadNames", "globalTid", "nameId", "priority")
+        order = np.argsort(rows["priority"], kind="stable")
+        threads = self._threads(rows)["thread_id"][order].tolist()
+        names = [self._strings.get(number, "") for number in rows["nameId"][order].tolist()]
+        return {thread: name for thread, name in zip(threads, names, strict=True) if name and thread in seen}
+
+
+class _Renumbered:
+    """Ids that each process gives out for itself, as ids of all of them; 0 stays 0.
+
+    Of the processes that have an id the one with the smallest number keeps it, so that those of one process are what
+    they were.
+    """
+
+    def __init__(self, parts: Iterable[tuple[Numbers, Numbers]]) -> None:
+        """Take the processes and ids of all rows."""
+        processes, ids = (np.concatenate(each) for each in zip(*parts, strict=True))
+        self._processes, self._ids = np.unique(processes), np.unique(ids)
+        self._keys = np.unique(self._key(processes, ids))
+        own = self._ids[self._keys // max(len(self._processes), 1)]
+        is_taken = np.zeros(len(own), bool)
+        is_taken[1:] = (own[1:] == own[:-1]) & (own[1:] != 0)
+        first_free = int(own.max(initial=0, where=own <= _LARGEST_ID)) + 1
+        self._numbers = np.where(is_taken, first_free + np.cumsum(is_taken) - 1, own)
+
+    def _key(self, processes: Numbers, ids: Numbers) -> Numbers:
+        """One number for an id of a process; in the order of ids, then of processes."""
+        ranks = np.searchsorted(self._ids, ids)
+        return ranks * len(self._processes) + np.searchsorted(self._processes, processes)
+
+    def of(self, processes: Numbers, ids: Numbers) -> Numbers:
+        """The numbers of ids that were among those taken."""
+        return self._numbers[np.searchsorted(self._keys, self._key(processes, ids))]
+
+
+def _copy_kinds(theirs: Numbers) -> Numbers:
+    """CUPTI's numbers; those of managed memory that moves by itself have the number of its direction."""
+    return np.select(
+        [theirs == 11, theirs == 12, theirs == 13], [1, 2, 8], np.where((theirs >= 0) & (theirs <= 10), theirs, 0)
+    )
+
+
+def _memory_kinds(rows: NsysTable, column: str) -> Numbers:
+    """CUPTI's numbers, in which unknown is 0; here it is the last."""
+    theirs = rows[column]
+    is_known = (theirs >= 0) & (theirs < len(MEMORY_KINDS) - 1) & (column in rows)
+    return np.where(is_known, theirs + 1, 0)

@@ -1,0 +1,33 @@
+"""Exports of Nsight Systems (``nsys export --type sqlite``); see `collector.formats.nsys_columns`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collector.formats.file_format import Format
+
+if TYPE_CHECKING:
+    from collector.formats.file_content import FileContent
+    from collector.formats.step import Step
+
+_SQLITE = b"SQLite format 3\0"
+
+
+def _read(content: FileContent) -> Step:
+    from collector.formats.nsys_columns import NsysColumns
+    from collector.formats.nsys_database import opened
+    from collector.formats.step import RecordingSource, Step
+
+    with opened(content) as database:
+        recording = NsysColumns(database).recording()
+        skipped = content.skipped + database.skipped
+    return Step(RecordingSource(recording), kind=FORMAT.name, path=content.name, skipped=skipped)
+
+
+FORMAT = Format(
+    name="Nsight Systems export",
+    family="exports of Nsight Systems",
+    suffixes=(".sqlite",),
+    begins=lambda head: head.startswith(_SQLITE),
+    read=_read,
+)

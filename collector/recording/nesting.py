@@ -1,0 +1,66 @@
+"""Ranges of one thread that lie within each other: which of them holds which, and which were open at a moment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Numbers = npt.NDArray[np.int64]
+
+
+class NestedRanges:
+    """Ranges of many threads, each from its start up to its end, both ns.
+
+    A range is inside of the one that began last before it on its thread and ended no earlier. Of two with the same
+    times the one with the smaller row is outside.
+    """
+
+    def __init__(self, threads: Numbers, starts: Numbers, ends: Numbers) -> None:
+        """Find out what lies in what; all arrays are equally long, a row is a place in them."""
+        self._ends = ends
+        self._order = np.lexsort((np.arange(len(starts)), -ends, starts, threads))
+        self._threads, self._starts = threads[self._order], starts[self._order]
+        self.parents: Numbers = np.full(len(starts), -1, np.int64)
+        """The row of the range that each lies in; -1: it lies in none."""
+        self.depths: Numbers = np.zeros(len(starts), np.int64)
+        """How many ranges each lies in."""
+        open_rows: list[int] = []
+        thread = None
+        for row, own_thread, end in zip(
+            self._order.tolist(), self._threads.tolist(), ends[self._order].tolist(), strict=True
+        ):
+            if own_thread != thread:
+                thread, open_rows = own_thread, []
+            while open_rows and ends[open_rows[-1]] < end:
+                open_rows.pop()
+            if open_rows:
+                self.parents[row] = open_rows[-1]
+                self.depths[row] = len(open_rows)
+            open_rows.append(row)
+
+    def innermost_open(self, threads: Numbers, times_ns: Numbers) -> Numbers:
+        """The rows of the innermost ranges open on these threads at these times; -1 where none was.
+
+        A range is open from its start on until its end, both of them included.
+        """
+        if not len(self._order):
+            return np.full(len(times_ns), -1, np.int64)
+        # Threads and times are made ranks, so that both fit into one number that can be searched for.
+        distinct_threads, thread_ranks = np.unique(self._threads, return_inverse=True)
+        distinct_starts, start_ranks = np.unique(self._starts, return_inverse=True)
+        keys = thread_ranks * (len(distinct_starts) + 1) + start_ranks
+        asked_threads = np.searchsorted(distinct_threads, threads)
+        is_known = distinct_threads[np.minimum(asked_threads, len(distinct_threads) - 1)] == threads
+        asked = asked_threads * (len(distinct_starts) + 1) + np.searchsorted(distinct_starts, times_ns, side="right")
+        places = np.searchsorted(keys, asked, side="left") - 1
+        is_known &= (places >= 0) & (thread_ranks[places] == asked_threads)
+        found = np.where(is_known, self._order[places], -1)
+        while True:
+            is_over = (found >= 0) & (self._ends[found] < times_ns)
+            if not is_over.any():
+                return found
+            found[is_over] = self.parents[found[is_over]]

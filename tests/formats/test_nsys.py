@@ -1,0 +1,431 @@
+"""Exports of Nsight Systems: the figures of recorded ones, their quirks, and files that are damaged or hostile."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+
+import collector
+from collector.cli import main
+from collector.recording.cupti_enums import COPY_KINDS
+from collector.recording.intervals import Union
+from tests.support.recorded_traces import read_nsys
+
+RECORDINGS = {
+    "h100_2gpu_1s": (1632, 2092, 4368),
+    "mfu_2gpu_before": (3986, 5268, 5299),
+    "mfu_2gpu_after": (3577, 4717, 4733),
+    "mock": (2, 0, 3),
+    "healthy_judged_1pct": (20, 0, 20),
+}
+"""Recording -> kernels whose call was recorded, activities launched in an NVTX range, all activities."""
+WORK = {"kernel": "kernels", "memcpy": "memcpys", "memset": "memsets"}
+
+KERNELS = "start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, correlationId INTEGER, demangledName INTEGER"
+CALLS = "start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER"
+RANGES = "start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER, textId INTEGER"
+
+
+@pytest.fixture
+def recorded(shared):
+    """A recorded export by its name, and what counts.json says of it."""
+    folder = shared / "data" / "gpu_traces"
+    counts = json.loads((folder / "counts.json").read_text())
+
+    def get(name):
+        path = folder / "nsys_ai" / f"{name}.sqlite.gz"
+        return path, counts[f"nsys_ai/{name}.sqlite.gz"]["gpu"]
+
+    return get
+
+
+@pytest.fixture
+def export(tmp_path):
+    """Writes an export: table -> its columns and its rows."""
+
+    def write(tables, name="step.sqlite"):
+        path = tmp_path / name
+        with sqlite3.connect(path) as database:
+            for table, (columns, rows) in tables.items():
+                database.execute(f"CREATE TABLE {table} ({columns})")
+                places = ", ".join("?" * len(columns.split(",")))
+                database.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
+        database.close()
+        return path
+
+    return write
+
+
+def strings(*texts):
+    return "id INTEGER, value TEXT", list(enumerate(texts, start=1))
+
+
+def global_id(process, thread=0):
+    return (1 << 48) | (process << 24) | thread
+
+
+# --- recorded ones
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_the_figures_of_a_recorded_export(recorded, name):
+    path, truth = recorded(name)
+    recording = collector.load(path).recording
+    found = defaultdict(Counter)
+    for kind, table_name in WORK.items():
+        table = getattr(recording, table_name)
+        for device, stream, nanos in zip(
+            table.device_id.tolist(), table.stream_id.tolist(), (table.end_ns - table.start_ns).tolist(), strict=True
+        ):
+            found[str(device), str(stream)].update({f"{kind}_count": 1, f"{kind}_ns": nanos})
+    for row in truth["per_stream"]:
+        expected = {key: value for key, value in row.items() if key not in ("device", "stream")}
+        assert found.pop((row["device"], row["stream"])) == expected
+    assert not found
+    copies = recording.memcpys
+    for number, kind in enumerate(COPY_KINDS):
+        rows = copies.copy_kind == number
+        if rows.any():
+            expected = truth["memcpy_by_kind"][kind]
+            assert int(rows.sum()) == expected["count"]
+            assert int(copies.num_bytes[rows].sum()) == expected["bytes"]
+    assert len(np.unique(recording.kernels.name_id)) == truth["distinct_kernel_names"]
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_busy_time_of_each_device_of_a_recorded_export(recorded, name):
+    path, truth = recorded(name)
+    recording = collector.load(path).recording
+    for device, expected in truth["per_device"].items():
+        tables = [recording.kernels, recording.memcpys, recording.memsets]
+        own = [table.device_id == int(device) for table in tables]
+        starts = np.concatenate([table.start_ns[rows] for table, rows in zip(tables, own, strict=True)])
+        ends = np.concatenate([table.end_ns[rows] for table, rows in zip(tables, own, strict=True)])
+        assert Union.of(starts, ends).length == expected["all_gpu_work"]["busy_ns"]
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_calls_and_ranges_of_a_recorded_export(recorded, name):
+    path, _ = recorded(name)
+    recording = collector.load(path).recording
+    with_call, in_range, activities = RECORDINGS[name]
+    assert int(np.isin(recording.kernels.correlation_id, recording.api_calls.correlation_id).sum()) == with_call
+    work = np.concatenate([getattr(recording, table).correlation_id for table in WORK.values()])
+    assert len(work) == activities
+    assert int(np.isin(work, recording.external_correlations.correlation_id).sum()) == in_range
+
+
+@pytest.mark.parametrize("name", ["h100_2gpu_1s", "mfu_2gpu_after"])
+def test_an_op_is_the_innermost_range_open_where_its_launch_was_called(recorded, tmp_path, name):
+    path, _ = recorded(name)
+    unpacked = tmp_path / "export.sqlite"
+    unpacked.write_bytes(gzip.decompress(path.read_bytes()))
+    with sqlite3.connect(unpacked) as database:
+        texts = dict(database.execute("SELECT id, value FROM StringIds"))
+        calls = database.execute(
+            "SELECT start, globalTid, correlationId FROM CUPTI_ACTIVITY_KIND_RUNTIME ORDER BY start DESC"
+        ).fetchall()
+        ranges = defaultdict(list)
+        for start, end, thread, text, number in database.execute(
+            "SELECT start, end, globalTid, text, textId FROM NVTX_EVENTS WHERE eventType = 59"
+        ):
+            ranges[thread].append((start, end, (text or texts[number]).split(", seq =")[0].split(", op_id =")[0]))
+        kernels = database.execute(
+            "SELECT k.start, k.globalPid >> 24, correlationId, s.value FROM CUPTI_ACTIVITY_KIND_KERNEL k "
+            "JOIN StringIds s ON s.id = k.demangledName"
+        ).fetchall()
+    database.close()
+    called = {(thread >> 24, number): (start, thread) for start, thread, number in calls}
+    expected = Counter()
+    for _, process, number, kernel in kernels:
+        start, thread = called.get((process, number), (0, 0))
+        open_ranges = [each for each in ranges[thread] if each[0] <= start <= each[1]]
+        expected[kernel, max(open_ranges)[2] if open_ranges else ""] += 1
+    recording = collector.load(path).recording
+    assert (
+        Counter(zip(recording.kernels.recorded_names(), recording.annotations_of(recording.kernels), strict=True))
+        == expected
+    )
+
+
+def test_processes_are_kept_apart(recorded):
+    """82 correlation ids of this recording occur in both of its processes."""
+    path, _ = recorded("mfu_2gpu_after")
+    trace = read_nsys(path)
+    by_process = Counter(activity.correlation[0] for activity in trace.of("kernel"))
+    recording = collector.load(path).recording
+    assert sorted(Counter(recording.kernels.context_id.tolist()).values()) == sorted(by_process.values())
+    assert len(np.unique(recording.kernels.correlation_id)) == len(
+        {activity.correlation for activity in trace.of("kernel")}
+    )
+
+
+@pytest.mark.parametrize("name", ["mfu_2gpu_before", "mock"])
+def test_nothing_is_taken_over_of_who_recorded_it_and_where(recorded, tmp_path, name):
+    path, _ = recorded(name)
+    for output in ("step.pb", "step.json", "step.gpurec"):
+        assert main(["timeline", str(path), "-o", str(tmp_path / output)]) == 0
+    said = json.dumps(dict(collector.load(path).recording.environment)) + (tmp_path / "step.json").read_text()
+    unpacked = tmp_path / "export.sqlite"
+    unpacked.write_bytes(gzip.decompress(path.read_bytes()))
+    with sqlite3.connect(unpacked) as database:
+        (host,), (user,) = (
+            database.execute("SELECT value FROM META_DATA_EXPORT WHERE name = ?", (key,)).fetchone()
+            for key in ("EXPORT_HOST", "EXPORT_USER")
+        )
+        arguments = [value for (value,) in database.execute("SELECT value FROM META_DATA_CAPTURE") if "/" in str(value)]
+    database.close()
+    assert not [text for text in (host, user, *arguments) if len(text) > 4 and text in said]
+
+
+def test_a_device_with_its_attributes(recorded):
+    path, _ = recorded("mock")
+    recording = collector.load(path).recording
+    (device,) = recording.devices
+    assert recording.devices.recorded_names() == ["NVIDIA GeForce RTX 3080"]
+    assert (device.num_multiprocessors, device.compute_major, device.compute_minor) == (68, 8, 6)
+    assert (device.memory_kilobytes_per_s, device.core_clock_khz) == (760_080_000, 1_710_000)
+    (context,) = recording.contexts
+    assert (context.process_id, context.null_stream_id) == (91186, 7)
+    assert sorted(recording.streams.priority.tolist()) == [-5, 0, 0, 0, 0, 0, 0]
+
+
+def test_what_has_no_columns_is_counted(recorded):
+    path, _ = recorded("mock")
+    recording = collector.load(path).recording
+    assert recording.ledger.source_counters["nodes_without_columns"] == 25
+    assert recording.environment["rows_without_columns"] == {"PROFILER_OVERHEAD": 25}
+
+
+@pytest.mark.parametrize("suffix", [".gpurec", ".pb"])
+def test_an_export_survives_our_own_formats(recorded, tmp_path, suffix):
+    path, _ = recorded("mfu_2gpu_before")
+    given = collector.load(path)
+    given.save(tmp_path / f"step{suffix}")
+    again = collector.load(tmp_path / f"step{suffix}").recording
+    for table in (*WORK.values(), "api_calls", "annotations", "synchronizations"):
+        for column in ("start_ns", "end_ns"):
+            assert np.array_equal(
+                getattr(getattr(again, table), column), getattr(getattr(given.recording, table), column)
+            )
+    assert again.annotations_of(again.kernels) == given.recording.annotations_of(given.recording.kernels)
+
+
+# --- made ones
+
+
+def test_the_smallest_export(export):
+    path = export({"StringIds": strings("k"), "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, [(10, 15, 0, 7, 1, 1)])})
+    step = collector.load(path)
+    (kernel,) = step.recording.kernels
+    assert (kernel.end_ns - kernel.start_ns, kernel.stream_id) == (5, 7)
+    assert step.kernels.recorded_names() == ["k"]
+    assert repr(step) == f"<Step '{path}': Nsight Systems export, kernels: 1>"
+
+
+@pytest.mark.parametrize("name", ["a?mode=rwc#b%20.sqlite", "é ö.sqlite"])
+def test_a_name_that_would_mean_something_in_a_uri(export, name):
+    path = export({"StringIds": strings("k"), "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, [(10, 15, 0, 7, 1, 1)])}, name)
+    assert len(collector.load(path).kernels) == 1
+
+
+def test_an_export_without_kernels_is_a_step_without_kernels(export):
+    path = export({"StringIds": strings("cudaFree_v3020"), "CUPTI_ACTIVITY_KIND_RUNTIME": (CALLS, [(1, 2, 3, 4, 1)])})
+    recording = collector.load(path).recording
+    assert len(recording.kernels) == 0
+    assert recording.api_calls.recorded_names() == ["cudaFree"]
+
+
+def test_two_processes_with_the_same_ids(export):
+    columns = f"{KERNELS}, contextId INTEGER, globalPid INTEGER"
+    kernels = [(100, 110, 0, 7, 5, 1, 1, global_id(41)), (105, 120, 0, 7, 5, 2, 1, global_id(42))]
+    calls = [(10, 20, global_id(41, 401), 5, 3), (50, 60, global_id(42, 402), 5, 3)]
+    ranges = [(5, 30, 59, "first", global_id(41, 401), None), (45, 70, 59, "second", global_id(42, 402), None)]
+    recording = collector.load(
+        export(
+            {
+                "StringIds": strings("a", "b", "cudaLaunchKernel_v7000"),
+                "CUPTI_ACTIVITY_KIND_KERNEL": (columns, kernels),
+                "CUPTI_ACTIVITY_KIND_RUNTIME": (CALLS, calls),
+                "NVTX_EVENTS": (RANGES, ranges),
+            }
+        )
+    ).recording
+    assert dict(zip(recording.kernels.recorded_names(), recording.annotations_of(recording.kernels), strict=True)) == {
+        "a": "first",
+        "b": "second",
+    }
+    assert len(set(recording.kernels.context_id.tolist())) == 2
+    assert recording.api_calls.process_id.tolist() == [41, 42]
+    assert recording.api_calls.thread_id.tolist() == [401, 402]
+
+
+def test_ranges_of_emit_nvtx_have_the_name_of_their_op(export):
+    texts = ["aten::mm, op_id = 31", "aten::mm, seq = 4, op_id = 32", "load, decode", "aten::mm, sizes = [[2, 3]]"]
+    ranges = [(place, place + 1, 59, text, 7, None) for place, text in enumerate(texts, start=1)]
+    path = export({"StringIds": strings(), "NVTX_EVENTS": (RANGES, ranges)})
+    names = collector.load(path).recording.annotations.recorded_names()
+    assert names == ["aten::mm", "aten::mm", "load, decode", "aten::mm"]
+
+
+def test_marks_and_ranges_across_threads_are_counted_and_not_drawn(export):
+    ranges = [(1, 9, 59, "in", 7, None), (2, None, 34, "mark", 7, None), (3, 5, 60, "across", 7, None)]
+    recording = collector.load(export({"StringIds": strings(), "NVTX_EVENTS": (RANGES, ranges)})).recording
+    assert recording.annotations.recorded_names() == ["in"]
+    assert recording.environment["rows_without_columns"] == {"NVTX_EVENTS": 2}
+
+
+def test_a_range_that_was_open_at_the_end_lasts_until_the_end(export):
+    ranges = [(1, None, 59, "open", 7, None), (2, 50, 59, "inner", 7, None)]
+    recording = collector.load(export({"StringIds": strings(), "NVTX_EVENTS": (RANGES, ranges)})).recording
+    annotations = recording.annotations
+    assert (annotations.end_ns - annotations.start_ns).tolist() == [49, 48]
+    assert annotations.depth.tolist() == [0, 1]
+
+
+def test_times_are_those_of_the_wall_clock_where_the_export_tells_it(export):
+    epoch_ns = 1_776_781_226_557_295_056
+    path = export(
+        {
+            "StringIds": strings("k"),
+            "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, [(10, 15, 0, 7, 1, 1)]),
+            "TARGET_INFO_SESSION_START_TIME": ("utcEpochNs INTEGER", [(epoch_ns,)]),
+        }
+    )
+    (node,) = next(
+        device.node_stats for device in collector.load(path).step_stats.dev_stats if device.device.endswith("/stream:7")
+    )
+    assert node.all_start_nanos == epoch_ns + 10
+
+
+def test_the_name_of_a_thread_is_that_of_the_highest_priority(export):
+    names = [(1, 7, 10), (2, 7, 20), (3, 8, 90)]
+    path = export(
+        {
+            "StringIds": strings("python", "loader", "idle", "cudaFree"),
+            "CUPTI_ACTIVITY_KIND_RUNTIME": (CALLS, [(1, 2, 7, 4, 4)]),
+            "ThreadNames": ("nameId INTEGER, globalTid INTEGER, priority INTEGER", names),
+        }
+    )
+    assert collector.load(path).recording.environment["thread_names"] == {7: "loader"}
+
+
+def test_copies_between_kinds_of_memory(export):
+    columns = (
+        "start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, correlationId INTEGER, bytes INTEGER, "
+        "copyKind INTEGER, srcKind INTEGER, dstKind INTEGER"
+    )
+    copies = [
+        (1, 2, 0, 7, 1, 64, 1, 0, 2),
+        (3, 4, 0, 7, 2, 64, 12, 4, 1),
+        (5, 6, 0, 7, 3, 64, 99, 7, 42),
+    ]
+    table = collector.load(
+        export({"StringIds": strings(), "CUPTI_ACTIVITY_KIND_MEMCPY": (columns, copies)})
+    ).recording.memcpys
+    assert table.copy_kind.tolist() == [1, 2, 0]
+    assert table.src_kind.tolist() == [1, 5, 0]
+    assert table.dst_kind.tolist() == [3, 2, 0]
+
+
+# --- damaged and hostile ones
+
+
+def test_another_sqlite_database_is_refused_by_name(export):
+    path = export({"tracks": ("title TEXT", [("Blue",)])})
+    with pytest.raises(collector.InvalidFileError, match="an SQLite database, but no export of Nsight Systems"):
+        collector.load(path)
+
+
+def test_a_large_sqlite_database_is_looked_into_as_well(export):
+    path = export({"tracks": ("title TEXT", [("Blue" * 50_000,)])})
+    with pytest.raises(collector.InvalidFileError, match="no export of Nsight Systems"):
+        collector.load(path)
+
+
+def test_rows_without_a_time_are_counted(export):
+    kernels = [(10, 15, 0, 7, 1, 1), (None, 15, 0, 7, 2, 1), ("soon", 15, 0, 7, 3, 1), (20, 25, "x", b"\xff", 4, 1)]
+    step = collector.load(export({"StringIds": strings("k"), "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, kernels)}))
+    assert len(step.recording.kernels) == 2
+    assert step.skipped == {"rows of CUPTI_ACTIVITY_KIND_KERNEL that cannot be read or have no time": 2}
+    assert "not all of it could be read" in step.warning
+
+
+def test_ids_beyond_what_columns_hold_and_negative_times(export):
+    kernels = [(-50, -40, 0, 7, (1 << 63) - 1, 1), (20, 10, 1 << 40, -1, 4, 9)]
+    step = collector.load(export({"StringIds": strings("k"), "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, kernels)}))
+    (kernel,) = step.recording.kernels
+    assert (kernel.correlation_id, kernel.end_ns - kernel.start_ns) == (0, 10)
+    assert step.ledger.invalid_timestamps == 1
+
+
+def test_names_that_are_not_utf8_or_hold_anything(export):
+    texts = ('a"b\n\0c', "<script>")
+    path = export(
+        {
+            "StringIds": strings(*texts, "x"),
+            "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, [(10, 15, 0, 7, 1, 1), (20, 25, 0, 7, 2, 2), (30, 35, 0, 7, 3, 3)]),
+        }
+    )
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE StringIds SET value = CAST(x'66ff6f' AS TEXT) WHERE id = 3")
+    database.close()
+    assert collector.load(path).recording.kernels.recorded_names() == [*texts, "f\ufffdo"]
+
+
+def test_a_view_that_would_never_end_is_not_read(export):
+    path = export({"StringIds": strings("k")})
+    with sqlite3.connect(path) as database:
+        database.execute(
+            "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE n(start) AS (SELECT 1 UNION ALL SELECT start + 1 "
+            "FROM n) SELECT start, start AS end, 0 AS deviceId, 0 AS streamId FROM n"
+        )
+    database.close()
+    assert len(collector.load(path).recording.kernels) == 0
+
+
+def test_a_damaged_page_costs_the_rows_behind_it(export):
+    kernels = [(10 * n, 10 * n + 5, 0, 7, n, 1) for n in range(20_000)]
+    path = export({"StringIds": strings("k"), "CUPTI_ACTIVITY_KIND_KERNEL": (KERNELS, kernels)})
+    data = bytearray(path.read_bytes())
+    for page in range(len(data) // 2, len(data) // 2 + 16 * 4096, 4096):
+        data[page : page + 4096] = b"\xa5" * 4096
+    path.write_bytes(data)
+    step = collector.load(path)
+    assert 0 <= len(step.recording.kernels) < 20_000
+    assert any("damaged" in reason for reason in step.skipped)
+    assert "not all of it could be read" in step.warning
+
+
+def test_an_export_that_is_cut_off_says_how_much_is_missing(recorded, tmp_path):
+    path, truth = recorded("mock")
+    data = gzip.decompress(path.read_bytes())
+    cut = tmp_path / "cut.sqlite"
+    cut.write_bytes(data[:-2991])
+    step = collector.load(cut)
+    assert len(step.recording.kernels) <= truth["kernel_count"]
+    assert step.skipped["bytes cut off at the end of the file"] == 2991
+    assert "not all of it could be read" in step.warning
+
+
+@pytest.mark.parametrize("length", [16, 99, 100, 4000, 150_000])
+def test_of_an_export_without_its_list_of_tables_nothing_is_read(recorded, tmp_path, length):
+    path, _ = recorded("mock")
+    cut = tmp_path / "cut.sqlite"
+    cut.write_bytes(gzip.decompress(path.read_bytes())[:length])
+    with pytest.raises(collector.InvalidFileError) as caught:
+        collector.load(cut)
+    assert str(caught.value).startswith(f"{cut}: this is an SQLite database")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_report_that_was_not_exported_is_told_how(tmp_path):
+    path = tmp_path / "report1.nsys-rep"
+    path.write_bytes(b"\xf3\x01\x07 something binary")
+    with pytest.raises(collector.InvalidFileError, match="nsys export --type sqlite"):
+        collector.load(path)

@@ -1,0 +1,67 @@
+"""Ranges within ranges, held against looking at all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from collector.recording.nesting import NestedRanges
+
+
+def arrays(rows):
+    return (np.array([row[place] for row in rows], np.int64) for place in range(3))
+
+
+def test_ranges_of_one_thread_lie_in_each_other():
+    nested = NestedRanges(*arrays([(1, 0, 100), (1, 10, 50), (1, 20, 30), (1, 60, 70), (2, 15, 25)]))
+    assert nested.parents.tolist() == [-1, 0, 1, 0, -1]
+    assert nested.depths.tolist() == [0, 1, 2, 1, 0]
+
+
+def test_of_equal_ranges_the_first_is_outside():
+    nested = NestedRanges(*arrays([(1, 0, 10), (1, 0, 10)]))
+    assert nested.parents.tolist() == [-1, 0]
+    assert nested.innermost_open(np.array([1]), np.array([5])).tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("time", "row"), [(-1, -1), (0, 0), (10, 1), (30, 2), (31, 1), (55, 0), (65, 3), (100, 0), (101, -1)]
+)
+def test_the_innermost_range_that_is_open(time, row):
+    nested = NestedRanges(*arrays([(1, 0, 100), (1, 10, 50), (1, 20, 30), (1, 60, 70)]))
+    assert nested.innermost_open(np.array([1, 2]), np.array([time, time])).tolist() == [row, -1]
+
+
+def test_without_ranges_none_is_open():
+    nothing = np.zeros(0, np.int64)
+    nested = NestedRanges(nothing, nothing, nothing)
+    assert nested.innermost_open(np.array([1]), np.array([5])).tolist() == [-1]
+    assert nested.innermost_open(nothing, nothing).tolist() == []
+
+
+def test_any_ranges_and_any_times():
+    hypothesis = pytest.importorskip("hypothesis")
+    st = hypothesis.strategies
+    moments = st.integers(-(1 << 62), 1 << 62) | st.integers(0, 12)
+    ranges = st.lists(st.tuples(st.integers(0, 2), moments, moments).map(lambda row: (row[0], *sorted(row[1:]))))
+
+    @hypothesis.given(ranges, st.lists(st.tuples(st.integers(0, 3), moments)))
+    def check(rows, asked):
+        nested = NestedRanges(*arrays(rows)) if rows else NestedRanges(*[np.zeros(0, np.int64)] * 3)
+        threads = np.array([thread for thread, _ in asked], np.int64)
+        times = np.array([time for _, time in asked], np.int64)
+        found = nested.innermost_open(threads, times).tolist()
+        for (thread, time), row in zip(asked, found, strict=True):
+            is_open = [
+                (start, -end, place)
+                for place, (own, start, end) in enumerate(rows)
+                if own == thread and start <= time <= end
+            ]
+            assert row == (max(is_open)[2] if is_open else -1)
+        for place, parent in enumerate(nested.parents.tolist()):
+            if parent >= 0:
+                assert rows[parent][0] == rows[place][0]
+                assert rows[parent][1] <= rows[place][1] <= rows[place][2] <= rows[parent][2]
+                assert nested.depths[place] == nested.depths[parent] + 1
+
+    check()
