@@ -576,6 +576,87 @@ def python_dict(values: dict[str, int]) -> str:
     return f"{{{', '.join(f'{quoted(key)}: {value}' for key, value in values.items())}}}"
 
 
+def texts_of(enum: dict[str, Any]) -> dict[int, str]:
+    """What people read for each value of an enumeration."""
+    texts = enum.get("texts", {})
+    return {value: texts.get(entry, entry) for entry, value in enum["values"].items()}
+
+
+def unlisted_text(enum: dict[str, Any]) -> str:
+    """What people read for a value that is not listed."""
+    return texts_of(enum)[enum["values"][enum["unlisted"]]] if "unlisted" in enum else "<unknown>"
+
+
+def activities(kinds: Kinds) -> str:
+    """`native/kinds/generated/activities.h`."""
+    lines = [
+        f"// {NOTICE}",
+        "//",
+        "// Activities as StepStats have them: the fields of the message Activity, and the texts of enumerations.",
+        "// clang-format off",
+        "#pragma once",
+        "",
+        *(f"#include <{name}>" for name in ("cstdint", "string_view")),
+        "",
+        "namespace collector::convert {",
+        "",
+        "// Activity.Kind: the table that an activity is of.",
+        "enum class TableKind : uint32_t {",
+        "  kUnknown = 0,",
+    ]
+    tables = [table for table in kinds.tables if table.is_activity]
+    lines += [f"  k{pascal(table.name.removesuffix('s'))} = {table.number}," for table in tables]
+    lines += ["};", "", "// Fields of Activity by the names of their columns.", "enum class ActivityField : uint32_t {"]
+    lines += ["  kKind = 1,"]
+    lines += [f"  k{pascal(column.name)} = {column.field}," for column in activity_columns(kinds)]
+    lines += ["};", "", "struct ActivityColumn {", "  std::string_view name;", "  ActivityField field;", "};"]
+    lines += ["inline constexpr ActivityColumn kActivityColumns[] = {"]
+    lines += [f'    {{"{column.name}", ActivityField::k{pascal(column.name)}}},' for column in activity_columns(kinds)]
+    lines += ["};"]
+    for enum in kinds.enums.values():
+        if "table" not in enum:
+            continue
+        lines += ["", f"constexpr std::string_view {enum['table'].lower().removesuffix('s')}_text(int64_t value) {{"]
+        lines += ["  switch (value) {"]
+        unlisted = unlisted_text(enum)
+        listed = {value: text for value, text in texts_of(enum).items() if text != unlisted}
+        lines += [f"    case {value}: return {quoted(text)};" for value, text in listed.items()]
+        lines += [f"    default: return {quoted(unlisted)};", "  }", "}"]
+    return "\n".join([*lines, "", "}  // namespace collector::convert", ""])
+
+
+def enums_module(kinds: Kinds) -> str:
+    """`collector/recording/cupti_enums.py`."""
+    lines = [
+        '"""CUPTI\'s enumerations, by the numbers that its C interface fixes.',
+        "",
+        NOTICE,
+        '"""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "# fmt: off",
+        "",
+    ]
+    for enum in kinds.enums.values():
+        values = enum["values"]
+        if "table" in enum:
+            texts = texts_of(enum)
+            if list(texts) == list(range(len(texts))):
+                lines += [f"{enum['table']} = (", *wrapped(list(map(quoted, texts.values())), "    "), ")"]
+            else:
+                lines += [f"{enum['table']} = {{"]
+                lines += [f"    {value}: {quoted(text)}," for value, text in texts.items()]
+                lines += ["}"]
+            lines += [f'"""{enum["doc"]}"""']
+        for constant in enum.get("constants", ()):
+            entries = constant["entries"]
+            is_one = isinstance(entries, str)
+            number = values[entries] if is_one else python_tuple(values[entry] for entry in entries)
+            lines += [f"{constant['name']} = {number}", f'"""{constant["doc"]}"""']
+    return "\n".join([*lines, ""])
+
+
 def schema(kinds: Kinds) -> str:
     """`collector/recording/schema.py`."""
     lines = [
@@ -824,6 +905,8 @@ def activity_proto(kinds: Kinds) -> str:
 
 OUTPUTS = {
     "native/kinds/generated/kinds.h": cpp,
+    "native/kinds/generated/activities.h": activities,
+    "collector/recording/cupti_enums.py": enums_module,
     "collector/recording/schema.py": schema,
     "docs/columns.md": columns_page,
     "protos/activity.proto": activity_proto,

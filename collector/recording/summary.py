@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collector.recording.cupti_enums import copy_kind_name
+from collector.recording.copy_kind_names import copy_kind_name
 from collector.recording.intervals import Union
 from collector.recording.kernel_names import short_name
 from collector.text.quantities import time_text

@@ -48,16 +48,7 @@ from collector.protos import (
     TensorDescription,
 )
 from collector.recording.api_functions import plain_api_name
-from collector.recording.cupti_enums import (
-    ANNOTATION_EXTERNAL_KIND,
-    COPY_KINDS,
-    DEVICE_MEMORY,
-    MEMORY_KINDS,
-    MEMORY_OPERATIONS,
-    OVERHEAD_KINDS,
-    RELEASE,
-    SYNC_TYPES,
-)
+from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND, DEVICE_MEMORY, RELEASE
 from collector.recording.kernel_names import demangle, short_name
 from collector.recording.loss_times import times_of_losses
 from collector.recording.schema import ACTIVITY_KINDS, SCHEMA
@@ -73,8 +64,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.recording.recording import Recording
-
-_UNKNOWN = "<unknown>"
 
 
 def run_metadata(recording: Recording, device_prefix: str = "") -> RunMetadata:
@@ -113,13 +102,6 @@ def _encoded(recording: Recording, device_prefix: str, around: tuple[bytes, byte
         annotation_label=label_index,
         outputs=_outputs(labels, recording),
         memory=_memory(recording),
-        enums={
-            "copy_kinds": [(-1, _UNKNOWN), *enumerate(COPY_KINDS)],
-            "memory_kinds": [(-1, _UNKNOWN), *enumerate(MEMORY_KINDS)],
-            "sync_types": list(SYNC_TYPES.items()),
-            "overhead_kinds": list(OVERHEAD_KINDS.items()),
-            "operations": list(MEMORY_OPERATIONS.items()),
-        },
         thread_names=_thread_names(recording),
         known_external_id=np.concatenate([table.external_id for table in known]),
         known_name_id=np.concatenate([table.name_id for table in known]),

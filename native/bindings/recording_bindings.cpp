@@ -33,7 +33,6 @@ using GivenTable =
     std::tuple<uint32_t, std::map<std::string, py::array>, std::vector<std::pair<uint32_t, std::string>>>;
 using GivenMessages = std::tuple<std::vector<std::string>, Indices>;
 using GivenTexts = std::map<std::string, std::vector<std::string>>;
-using GivenEnum = std::vector<std::pair<int64_t, std::string>>;
 
 // Keeps alive what the views of a step look at.
 class Views {
@@ -81,14 +80,6 @@ const std::vector<std::string>& At(const GivenTexts& texts, const char* name) {
   return found->second;
 }
 
-std::vector<EnumText> Enum(const std::map<std::string, GivenEnum>& enums, const char* name) {
-  const auto found = enums.find(name);
-  if (found == enums.end() || found->second.empty()) throw py::key_error(name);
-  std::vector<EnumText> texts;
-  for (const auto& [value, text] : found->second) texts.push_back({value, text});
-  return texts;
-}
-
 // Large bytes are written once from front to back: with small pages the faults would cost more than the writing.
 void AskForHugePages(char* begin, size_t num_bytes) {
   constexpr size_t kHugePageBytes = size_t{2} << 20;
@@ -124,8 +115,7 @@ void PutCaptureHead(Sink& sink, const std::string& provenance, const std::string
 py::bytes EncodeStep(const std::map<std::string, GivenTable>& tables, const std::vector<GivenTable>& without_node,
                      const GivenTexts& texts, const Indices& annotation_label,
                      const std::optional<GivenMessages>& outputs, const std::optional<GivenMessages>& memory,
-                     const std::map<std::string, GivenEnum>& enums, const py::bytes& thread_names,
-                     const py::array& known_external_id, const py::array& known_name_id,
+                     const py::bytes& thread_names, const py::array& known_external_id, const py::array& known_name_id,
                      int64_t annotation_external_kind, const std::string& device_prefix, int64_t offset_ns,
                      const std::optional<std::pair<py::bytes, py::bytes>>& around) {
   Views views;
@@ -161,11 +151,6 @@ py::bytes EncodeStep(const std::map<std::string, GivenTable>& tables, const std:
   };
   take_messages(outputs, step.annotations.num_rows, step.outputs);
   take_messages(memory, step.api_calls.num_rows, step.memory);
-  step.copy_kinds = Enum(enums, "copy_kinds");
-  step.memory_kinds = Enum(enums, "memory_kinds");
-  step.sync_types = Enum(enums, "sync_types");
-  step.overhead_kinds = Enum(enums, "overhead_kinds");
-  step.operations = Enum(enums, "operations");
   step.thread_names = std::string(thread_names);
   if (known_external_id.size() != known_name_id.size()) throw py::value_error("the columns differ in length");
   step.num_known_annotations = static_cast<size_t>(known_external_id.size());
@@ -257,9 +242,9 @@ py::tuple ReadActivities(const py::buffer& message, bool is_run_metadata, int64_
 
 void BindRecording(py::module_& module) {
   module.def("encode_step", &EncodeStep, py::kw_only(), py::arg("tables"), py::arg("without_node"), py::arg("texts"),
-             py::arg("annotation_label"), py::arg("outputs"), py::arg("memory"), py::arg("enums"),
-             py::arg("thread_names"), py::arg("known_external_id"), py::arg("known_name_id"),
-             py::arg("annotation_external_kind"), py::arg("device_prefix"), py::arg("offset_ns"), py::arg("around"),
+             py::arg("annotation_label"), py::arg("outputs"), py::arg("memory"), py::arg("thread_names"),
+             py::arg("known_external_id"), py::arg("known_name_id"), py::arg("annotation_external_kind"),
+             py::arg("device_prefix"), py::arg("offset_ns"), py::arg("around"),
              "The wire bytes of a recording as StepStats, or as RunMetadata where `around` has its provenance and "
              "capture.\n\nTables are (Activity.Kind, columns, [(field of Activity, column)]). Raises ValueError for "
              "columns that do not fit together.");

@@ -3,8 +3,6 @@
 #include <string_view>
 #include <utility>
 
-#include "stepstats/cupti_names.h"
-
 namespace collector::convert {
 namespace {
 
@@ -49,7 +47,7 @@ class Writer {
       Triple("cluster", Field::kClusterX);
     }
     if (activity_[Field::kLaunchType] != 0) {
-      Text("launch_type", NameOf(kLaunchTypes, activity_[Field::kLaunchType]));
+      Text("launch_type", launch_type_text(activity_[Field::kLaunchType]));
     }
     NumberIfAny("priority", Field::kPriority);
     Graph();
@@ -87,7 +85,7 @@ class Writer {
   }
   void MemoryOperation() {
     NumberIfAny("bytes", Field::kNumBytes);
-    Text("memory", NameOf(kMemoryKinds, activity_[Field::kMemoryKind]));
+    Text("memory", memory_kind_text(activity_[Field::kMemoryKind]));
     Number("device", Field::kDeviceId);
     OwnText("address", Hexadecimal(static_cast<uint64_t>(activity_[Field::kAddress])));
   }

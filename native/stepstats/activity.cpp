@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "stepstats/cupti_names.h"
 #include "stepstats/labels.h"
 
 namespace collector::convert {
@@ -115,12 +114,12 @@ void ReadGpuColumns(const Node& node, Activity& activity) {
   if (columns[Field::kNumBytes] != 0) activity.num_bytes = columns[Field::kNumBytes];
   if (columns.kind() == TableKind::kMemcpy) {
     activity.category = Category::kMemcpy;
-    activity.copy_kind = NameOf(kCopyKinds, columns[Field::kCopyKind]);
-    activity.from = NameOf(kMemoryKinds, columns[Field::kSrcKind]);
-    activity.to = NameOf(kMemoryKinds, columns[Field::kDstKind]);
+    activity.copy_kind = copy_kind_text(columns[Field::kCopyKind]);
+    activity.from = memory_kind_text(columns[Field::kSrcKind]);
+    activity.to = memory_kind_text(columns[Field::kDstKind]);
   } else {
     activity.category = Category::kMemset;
-    activity.to = NameOf(kMemoryKinds, columns[Field::kMemoryKind]);
+    activity.to = memory_kind_text(columns[Field::kMemoryKind]);
   }
 }
 

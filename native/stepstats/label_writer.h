@@ -4,33 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace collector::convert {
-
-// What a value of an enumeration stands for.
-struct EnumText {
-  int64_t value;
-  std::string text;
-};
-
-// Texts by value; others have the first one.
-class EnumTexts {
- public:
-  explicit EnumTexts(const std::vector<EnumText>& texts) : texts_(texts) {}
-
-  std::string_view operator[](int64_t value) const {
-    for (const EnumText& each : texts_) {
-      if (each.value == value) return each.text;
-    }
-    return texts_.front().text;
-  }
-
- private:
-  const std::vector<EnumText>& texts_;
-};
 
 // "cudaLaunchKernel = cudaLaunchKernel()"
 template <typename Sink>

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "kinds/generated/activities.h"
 #include "stepstats/label_writer.h"
 #include "stepstats/wire_sink.h"
 
@@ -38,9 +39,8 @@ constexpr uint32_t kActivity = 100002;
 constexpr uint32_t kDevices = 1;     // of StepStats
 constexpr uint32_t kDeviceName = 1;  // of DeviceStepStats
 constexpr uint32_t kNodes = 2;
-constexpr uint32_t kActivityKind = 1;  // of Activity
-constexpr uint32_t kCaptureRows = 8;   // of Capture
-constexpr uint32_t kRowsKind = 1;      // of Rows
+constexpr uint32_t kCaptureRows = 8;  // of Capture
+constexpr uint32_t kRowsKind = 1;     // of Rows
 constexpr uint32_t kRowsColumns = 2;
 constexpr uint32_t kColumnField = 1;  // of Column
 constexpr uint32_t kColumnValues = 2;
@@ -133,7 +133,7 @@ std::string_view TextAt(const std::vector<std::string>& texts, int64_t index) {
 
 template <typename Sink>
 void PutActivityContent(Sink& sink, const RecordedTable& table, size_t row) {
-  PutNumber(sink, kActivityKind, table.kind);
+  PutNumber(sink, static_cast<uint32_t>(ActivityField::kKind), table.kind);
   for (const RecordedTable::Field& field : table.fields) PutNumber(sink, field.number, field.column[row]);
 }
 
@@ -337,12 +337,12 @@ class HostDevice {
 class SideDevice {
  public:
   SideDevice(const RecordedStep& step, const RecordedTable& table, const char* device, const char* kind_column,
-             const std::vector<EnumText>& texts, bool has_end)
+             std::string_view (*text_of)(int64_t), bool has_end)
       : table_(table),
         offset_ns_(step.offset_ns),
         kind_(table[kind_column]),
         correlation_(table["correlation_id"]),
-        texts_(texts) {
+        text_of_(text_of) {
     times_.Add(table, has_end);
     order_ = times_.HostOrder();
     bytes_.reserve(order_.size());
@@ -373,7 +373,7 @@ class SideDevice {
   template <typename Sink>
   void Put(Sink& sink, uint32_t row) const {
     const NodeTimes times = times_.Of(row, offset_ns_);
-    const std::string_view name = texts_[kind_[row]];
+    const std::string_view name = text_of_(kind_[row]);
     PutText(sink, kNodeName, name);
     times.PutMicros(sink);
     PutMessage(sink, kLabel, [name](auto& text) { PutCallLabel(text, name); });
@@ -384,7 +384,7 @@ class SideDevice {
   const RecordedTable& table_;
   int64_t offset_ns_;
   ColumnView kind_, correlation_;
-  EnumTexts texts_;
+  std::string_view (*text_of_)(int64_t);
   RowTimes times_;
   std::vector<uint32_t> order_;
   std::vector<NodeBytes> bytes_;
@@ -399,8 +399,6 @@ class GpuDevices {
         kernels_(step.kernels),
         copies_(step.memcpys),
         memsets_(step.memsets),
-        copy_kinds_(step.copy_kinds),
-        memory_kinds_(step.memory_kinds),
         call_start_(step.api_calls["start_ns"]),
         call_thread_(step.api_calls["thread_id"]) {
     for (const Work* work : {static_cast<const Work*>(&kernels_), static_cast<const Work*>(&copies_),
@@ -633,7 +631,7 @@ class GpuDevices {
       const CopyLabel label = CopyLabelOf(activity.row);
       PutNode(sink, activity, launch, times, {"MEMCPY", label.kind}, label);
     } else {
-      const MemsetLabel label{memsets_.num_bytes[activity.row], memory_kinds_[memsets_.memory_kind[activity.row]]};
+      const MemsetLabel label{memsets_.num_bytes[activity.row], memory_kind_text(memsets_.memory_kind[activity.row])};
       PutNode(sink, activity, launch, times, {{}, "MEMSET"}, label);
     }
   }
@@ -673,8 +671,8 @@ class GpuDevices {
   }
 
   CopyLabel CopyLabelOf(size_t row) const {
-    return {copy_kinds_[copies_.copy_kind[row]],  copies_.num_bytes[row],  memory_kinds_[copies_.src_kind[row]],
-            memory_kinds_[copies_.dst_kind[row]], copies_.src_device[row], copies_.dst_device[row]};
+    return {copy_kind_text(copies_.copy_kind[row]),  copies_.num_bytes[row],  memory_kind_text(copies_.src_kind[row]),
+            memory_kind_text(copies_.dst_kind[row]), copies_.src_device[row], copies_.dst_device[row]};
   }
 
   struct Group {
@@ -691,7 +689,6 @@ class GpuDevices {
   Kernels kernels_;
   Copies copies_;
   Memsets memsets_;
-  EnumTexts copy_kinds_, memory_kinds_;
   ColumnView call_start_, call_thread_;
   RowTimes times_;
   std::vector<uint32_t> device_id_;
@@ -719,9 +716,9 @@ struct RecordedStepEncoder::Parts {
   explicit Parts(const RecordedStep& of)
       : step(of),
         host(of),
-        memory_operations(of, of.memory_operations, "/cpu:0/memory", "operation", of.operations, false),
-        overheads(of, of.overheads, "/cpu:0/overheads", "overhead_kind", of.overhead_kinds, true),
-        waits(of, of.synchronizations, "/cpu:0/waits", "sync_type", of.sync_types, true),
+        memory_operations(of, of.memory_operations, "/cpu:0/memory", "operation", memory_operation_text, false),
+        overheads(of, of.overheads, "/cpu:0/overheads", "overhead_kind", overhead_kind_text, true),
+        waits(of, of.synchronizations, "/cpu:0/waits", "sync_type", sync_type_text, true),
         gpus(of) {
     Measure measure;
     PutRows(measure);

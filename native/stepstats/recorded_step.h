@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "stepstats/label_writer.h"
-
 namespace collector::convert {
 
 // One column of a table, of integers of any width.
@@ -87,9 +85,6 @@ struct RecordedStep {
   ColumnView known_external_id;
   ColumnView known_name_id;
   int64_t annotation_external_kind = 0;
-
-  // Texts of enumerations; the first one also stands for values that are not listed.
-  std::vector<EnumText> copy_kinds, memory_kinds, sync_types, overhead_kinds, operations;
 
   // Whole tables of rows that have no node, in the order in which they are written: all their columns are fields.
   std::vector<RecordedTable> without_node;

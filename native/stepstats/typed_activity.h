@@ -6,58 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "kinds/generated/activities.h"
 #include "stepstats/step_stats.h"
 
 namespace collector::convert {
-
-// Activity.Kind: the table that an activity is of.
-enum class TableKind : uint32_t {
-  kUnknown = 0,
-  kKernel = 1,
-  kMemcpy = 2,
-  kMemset = 3,
-  kApiCall = 4,
-  kExternalCorrelation = 5,
-  kSynchronization = 6,
-  kOverhead = 7,
-  kMemoryOperation = 8,
-  kAnnotation = 9,
-};
-
-// Fields of Activity by the names of their columns.
-enum class ActivityField : uint32_t {
-  kKind = 1,
-  kDeviceId = 2,
-  kContextId = 3,
-  kStreamId = 4,
-  kGridX = 6,
-  kBlockX = 9,
-  kRegistersPerThread = 12,
-  kDynamicSharedBytes = 13,
-  kStaticSharedBytes = 14,
-  kNumBytes = 15,
-  kThreadId = 19,
-  kClusterX = 20,
-  kLocalBytesPerThread = 23,
-  kLaunchType = 24,
-  kGraphId = 25,
-  kGraphNodeId = 26,
-  kCopyKind = 27,
-  kSrcKind = 28,
-  kDstKind = 29,
-  kIsAsync = 30,
-  kSrcDeviceId = 31,
-  kDstDeviceId = 33,
-  kValue = 35,
-  kMemoryKind = 36,
-  kProcessId = 39,
-  kReturnValue = 40,
-  kSyncType = 45,
-  kEventId = 46,
-  kObjectKind = 48,
-  kAddress = 50,
-  kPriority = 56,
-};
 
 // The columns of one activity; those that are not on the wire are 0.
 class TypedActivity {

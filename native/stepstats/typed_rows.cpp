@@ -13,12 +13,6 @@ namespace {
 constexpr uint32_t kCapture = 100002;  // of RunMetadata
 constexpr uint32_t kCaptureRows = 8;   // of Capture
 
-// Columns that a node carries, as fields of Activity.
-constexpr uint32_t kStartNs = 16;
-constexpr uint32_t kEndNs = 17;
-constexpr uint32_t kCorrelationId = 18;
-constexpr uint32_t kThreadId = 19;
-
 class Reader {
  public:
   Reader(TypedRows& rows, std::string_view whole) : rows_(rows), whole_(whole) {
@@ -41,10 +35,10 @@ class Reader {
     }
     std::fill(target->row.begin(), target->row.end(), 0);
     const auto start = static_cast<uint64_t>(node.start_ns) - static_cast<uint64_t>(offset_ns);
-    target->Set(kStartNs, static_cast<int64_t>(start));
-    target->Set(kEndNs, static_cast<int64_t>(start + static_cast<uint64_t>(node.end_rel_ns)));
-    target->Set(kCorrelationId, node.correlation_id);
-    target->Set(kThreadId, node.thread_id);
+    target->Set(ActivityField::kStartNs, static_cast<int64_t>(start));
+    target->Set(ActivityField::kEndNs, static_cast<int64_t>(start + static_cast<uint64_t>(node.end_rel_ns)));
+    target->Set(ActivityField::kCorrelationId, node.correlation_id);
+    target->Set(ActivityField::kThreadId, node.thread_id);
     WireReader reader(activity, whole_);
     while (!reader.AtEnd()) {
       const uint32_t tag = reader.ReadTag();
@@ -96,6 +90,7 @@ class Reader {
     void Set(uint32_t field, int64_t value) {
       if (field < place_of_field.size() && place_of_field[field] != kNowhere) row[place_of_field[field]] = value;
     }
+    void Set(ActivityField field, int64_t value) { Set(static_cast<uint32_t>(field), value); }
     void Append() {
       for (size_t place = 0; place < row.size(); ++place) {
         TypedTable::Column& column = table->columns[place];

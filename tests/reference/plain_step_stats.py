@@ -115,9 +115,9 @@ def _host(recording: Recording) -> list[tuple[str, list[NodeExecStats], set[int]
         nodes.append((row, node))
     devices = [("/cpu:0", _in_order(nodes), {row.thread_id for row, _ in nodes})]
     for device, table, column, names in (
-        ("/cpu:0/memory", recording.memory_operations, "operation", MEMORY_OPERATIONS),
+        ("/cpu:0/memory", recording.memory_operations, "operation", dict(enumerate(MEMORY_OPERATIONS))),
         ("/cpu:0/overheads", recording.overheads, "overhead_kind", OVERHEAD_KINDS),
-        ("/cpu:0/waits", recording.synchronizations, "sync_type", SYNC_TYPES),
+        ("/cpu:0/waits", recording.synchronizations, "sync_type", dict(enumerate(SYNC_TYPES))),
     ):
         nodes = []
         for row in table:

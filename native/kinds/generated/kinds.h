@@ -60,6 +60,12 @@ enum class MemoryKind : uint8_t {
   kManagedStatic = 7,
 };
 
+enum class LaunchType : uint8_t {
+  kRegular = 0,
+  kCooperativeSingleDevice = 1,
+  kCooperativeMultiDevice = 2,
+};
+
 enum class MemoryOperationType : uint32_t {
   kInvalid = 0,
   kAllocation = 1,
@@ -78,6 +84,19 @@ enum class SynchronizationType : uint32_t {
   kStreamWaitEvent = 2,
   kStreamSynchronize = 3,
   kContextSynchronize = 4,
+};
+
+enum class OverheadKind : uint32_t {
+  kUnknown = 0,
+  kDriverCompiler = 1,
+  kCuptiBufferFlush = 65536,
+  kCuptiInstrumentation = 131072,
+  kCuptiResource = 196608,
+  kRuntimeTriggeredModuleLoading = 262144,
+  kLazyFunctionLoading = 327680,
+  kCommandBufferFull = 393216,
+  kActivityBufferRequest = 458752,
+  kUvmActivityInit = 524288,
 };
 
 enum class ObjectKind : uint32_t {
