@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from collector.protos import DataType, GraphDef, OpLogProto, RunMetadata
-from collector.stepstats.node_columns import TextColumn, encode_nodes, text_column
+from collector.protos import DataType, DeviceStepStats, GraphDef, OpLogProto, RunMetadata
 
 KERNELS = ("sgemm", "relu", "layernorm", "softmax", "add", "dropout")
 LAYERS, OPS_OF_LAYER, ROUNDS = 60, 12, 20
@@ -16,6 +16,8 @@ COPY_EVERY, COPY_SIZES = 50, 40
 BASE_NS = 1_700_000_000_000_000_000
 LAUNCH_NS = 5_000
 """From the start of one launch to the next."""
+NODES_AT_ONCE = 10_000
+"""Messages of more would take much memory."""
 
 
 def write_kernels(path: Path, kernels: int) -> None:
@@ -53,6 +55,18 @@ def _launches(kernels: int) -> np.ndarray:
     return BASE_NS + np.arange(kernels, dtype=np.int64) * LAUNCH_NS
 
 
+def _nodes(columns: dict[str, Any]) -> bytes:
+    """The wire bytes of ``DeviceStepStats.node_stats``, of columns by the names of their fields."""
+    rows = zip(*(column if isinstance(column, list) else column.tolist() for column in columns.values()), strict=True)
+    device, parts = DeviceStepStats(), []
+    for row in rows:
+        device.node_stats.add(**dict(zip(columns, row, strict=True)))
+        if len(device.node_stats) == NODES_AT_ONCE:
+            parts.append(device.SerializeToString())
+            device.Clear()
+    return b"".join(parts) + device.SerializeToString()
+
+
 def _times(start: np.ndarray, duration: np.ndarray) -> dict[str, np.ndarray]:
     micros = np.maximum(duration // 1000, 1)
     return {
@@ -80,10 +94,10 @@ def _add_accelerator(metadata: RunMetadata, kernels: int) -> None:
             return f"MEMCPYHtoD {4096 * copied} bytes (Pageable to Device)"
         return "kernel regs:64 shm:0 grid:8,1,1 block:256,1,1"
 
-    nodes = encode_nodes(
+    nodes = _nodes(
         {
-            "node_name": text_column(name, op, kernel, (copied > 0).astype(np.int64)),
-            "timeline_label": text_column(label, copied),
+            "node_name": list(map(name, op.tolist(), kernel.tolist(), copied.tolist())),
+            "timeline_label": list(map(label, copied.tolist())),
             "scheduled_micros": scheduled // 1000,
             "scheduled_nanos": scheduled,
             "thread_id": np.full(kernels, 7),
@@ -101,23 +115,19 @@ def _add_host(metadata: RunMetadata, kernels: int) -> None:
     ends = np.append(firsts[1:], launches[-1] + LAUNCH_NS) - 500
     op_runs, layer_runs = np.arange(len(firsts)), np.arange(len(firsts) // OPS_OF_LAYER)
     layers = [op.rpartition("/")[0] for op in OPS[::OPS_OF_LAYER]]
-    columns = (
-        TextColumn(layers, layer_runs % LAYERS),
-        TextColumn(OPS, op_runs % len(OPS)),
-        TextColumn(["cudaLaunchKernel", "cudaMemcpyAsync"], (np.arange(kernels) % COPY_EVERY == 0).astype(np.int64)),
-    )
-    names = TextColumn.concatenated(columns)
+    names = [layers[run % LAYERS] for run in layer_runs.tolist()] + [OPS[run % len(OPS)] for run in op_runs.tolist()]
+    names += ["cudaLaunchKernel" if place % COPY_EVERY else "cudaMemcpyAsync" for place in range(kernels)]
     start = np.concatenate([firsts[::OPS_OF_LAYER] - 1000, firsts - 500, launches])
     end = np.concatenate([ends[OPS_OF_LAYER - 1 :: OPS_OF_LAYER] + 200, ends, launches + 2500])
     order = np.lexsort((-end, start))
-    nodes = encode_nodes(
+    ordered = [names[place] for place in order.tolist()]
+    nodes = _nodes(
         {
-            "node_name": names,
-            "timeline_label": names.mapped(lambda name: f"{name} = {name.rpartition('/')[2]}()"),
+            "node_name": ordered,
+            "timeline_label": [f"{name} = {name.rpartition('/')[2]}()" for name in ordered],
             "thread_id": np.full(len(start), 7),
-            **_times(start, end - start),
-        },
-        order,
+            **_times(start[order], (end - start)[order]),
+        }
     )
     metadata.step_stats.dev_stats.add(device="/cpu:0").MergeFromString(nodes)
 

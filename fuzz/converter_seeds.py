@@ -16,6 +16,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+import numpy as np  # noqa: E402
+
 from collector.protos import (  # noqa: E402
     AllocationDescription,
     AllocationRecord,
@@ -27,6 +29,10 @@ from collector.protos import (  # noqa: E402
     StepStats,
     TensorDescription,
 )
+from collector.recording.capture import empty_capture  # noqa: E402
+from collector.recording.recording import Recording  # noqa: E402
+from collector.recording.schema import SCHEMA  # noqa: E402
+from collector.stepstats.from_recording import serialized  # noqa: E402
 from collector.stepstats.wire import is_run_metadata  # noqa: E402
 
 MOST_BYTES = 6000
@@ -44,6 +50,7 @@ HEADERS = [
         (3, ARROWS | REMARKS, 0b1100000),
         (4, ARROWS, 0),
         (5, 0, 0),
+        (6, ARROWS | COUNTERS, 0),
     )
 ]
 """What fuzz_converter.cpp takes the first eight bytes for."""
@@ -108,6 +115,31 @@ def built() -> list[StepStats]:
     return [StepStats(), step, StepStats(dev_stats=[host]), StepStats(dev_stats=[calls, streams[1]])]
 
 
+def recorded(rows: int) -> bytes:
+    """A recorded step with as many rows in every table: launches with work on two streams, and all columns filled."""
+    start = 1_700_000_000_000_000_000
+    capture = empty_capture()
+    at = np.arange(rows)
+    values = {
+        "start_ns": start + 100 * at,
+        "end_ns": start + 100 * at + 90,
+        "correlation_id": at + 1,
+        "external_id": at + 1,
+        "external_kind": np.full(rows, 5),
+        "stream_id": 7 + at % 2,
+        "name_id": at % 2,
+        "details_id": 0 * at,
+    }
+    for table, columns in SCHEMA.items():
+        capture["tables"][table] = {
+            name: (values.get(name, (place + at) % 12)).astype(dtype)
+            for place, (name, dtype) in enumerate(columns.items())
+        }
+    capture["strings"] = ["_Z3addIfEvPT_i", "layer1/conv"]
+    capture["clock"] |= {"cupti_start_ns": start, "cupti_stop_ns": start + 10**6, "wall_start_ns": start}
+    return serialized(Recording.from_capture(capture))
+
+
 def goldens() -> list[bytes]:
     """The small steps among TensorFlow's goldens, if they are here."""
     shared = Path(os.environ.get("COLLECTOR_SHARED") or ROOT.parent / "shared")
@@ -124,6 +156,7 @@ def seeds() -> list[bytes]:
     """Inputs of fuzz_converter."""
     messages = [(step.SerializeToString(deterministic=True), False) for step in built()]
     messages.append((RunMetadata(step_stats=built()[1]).SerializeToString(deterministic=True), True))
+    messages += [(recorded(rows), True) for rows in (1, 3)]
     messages += [(data, is_run_metadata(data)) for data in goldens()]
     return [
         bytes([header[0], header[1] | whole * RUN_METADATA, *header[2:]]) + data

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
 from collector.protos.xplane_pb2 import XLine, XPlane, XSpace, XStat
-from collector.stepstats.node_columns import field_head
+from collector.stepstats.varint import field_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

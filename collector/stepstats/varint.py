@@ -1,4 +1,4 @@
-"""Numbers as protobuf and snappy have them on the wire: seven bits a byte, the lowest first."""
+"""Numbers as protobuf and snappy have them on the wire, seven bits a byte, the lowest first; and heads of fields."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ def encode(value: int) -> bytes:
         value >>= 7
     encoded.append(value)
     return bytes(encoded)
+
+
+def field_head(field: int, num_bytes: int) -> bytes:
+    """Return what stands before a message or text of ``num_bytes`` in the message whose field it is."""
+    length_delimited = 2
+    return encode(field << 3 | length_delimited) + encode(num_bytes)
 
 
 def decode(data: bytes | memoryview, position: int) -> tuple[int, int]:

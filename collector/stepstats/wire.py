@@ -12,7 +12,7 @@ from collector.errors import InvalidFileError
 from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import StepStats
 from collector.stepstats import varint
-from collector.stepstats.node_columns import field_head
+from collector.stepstats.varint import field_head
 
 MAX_MESSAGE_BYTES = (2 << 30) - 1
 """A protobuf message cannot be larger."""

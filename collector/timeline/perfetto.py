@@ -22,7 +22,7 @@ def deflated(write: Write) -> Write:
     Perfetto's own service writes such packets too; its viewers and trace processor read them in place of the packets
     inside. Names that occur only once, which interning cannot make smaller, shrink this way.
     """
-    from collector.stepstats.node_columns import field_head
+    from collector.stepstats.varint import field_head
 
     def write_deflated(packets: Any) -> None:
         packed = zlib.compress(packets, _COMPRESSION_LEVEL)

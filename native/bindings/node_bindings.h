@@ -1,4 +1,4 @@
-// The part of collector._convert that puts nodes together.
+// The part of collector._convert that reads the names and labels of nodes, and counts messages.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 
-pytest.importorskip("hypothesis")
-
-from hypothesis import given
-from hypothesis import strategies as st
-from reference import plain_node_encoding
-
-from collector.protos import DeviceStepStats, NodeExecStats
+from collector.protos import NodeExecStats
 from collector.recording.ledger import Ledger
 from collector.recording.recording import Recording
 from collector.stepstats.from_recording import run_metadata, serialized, step_stats
-from collector.stepstats.node_columns import TextColumn, encode_nodes, text_column
 
 START_MICROS = 1_700_000_000_000_000
 
@@ -253,76 +245,7 @@ def test_the_provenance_says_where_it_came_from_and_what_was_lost(build, start_n
     assert provenance.collector_version
 
 
-# --- the wire bytes of many nodes
-
-INT64 = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-200, 200), st.integers(0, 2**40))
-NODE = st.fixed_dictionaries(
-    {
-        "node_name": st.text(max_size=20),
-        "timeline_label": st.text(max_size=200),
-        "all_start_micros": INT64,
-        "all_end_rel_nanos": INT64,
-        "scheduled_nanos": INT64,
-        "thread_id": st.integers(0, 2**32 - 1),
-        "correlation_id": st.integers(0, 2**32 - 1),
-    }
-)
-NODE_FIELDS = (
-    "node_name",
-    "all_start_micros",
-    "timeline_label",
-    "thread_id",
-    "all_end_rel_nanos",
-    "scheduled_nanos",
-    "correlation_id",
-)
-
-
-each_encoder = pytest.mark.parametrize(
-    "encode", [encode_nodes, plain_node_encoding.encode_nodes], ids=["native", "python"]
-)
-
-
-@each_encoder
-@given(nodes=st.lists(NODE, max_size=12), data=st.data())
-def test_nodes_put_together_as_bytes_are_the_nodes_that_protobuf_makes(encode, nodes, data):
-    def column(name):
-        values = [node[name] for node in nodes]
-        if name in ("node_name", "timeline_label"):
-            return TextColumn(values, np.arange(len(nodes)))
-        return np.array(values, np.int64)
-
-    columns = {name: column(name) for name in reversed(NODE_FIELDS)}
-    expected = DeviceStepStats(node_stats=[NodeExecStats(**node) for node in nodes])
-    assert encode(columns) == expected.SerializeToString()
-    rows = data.draw(st.lists(st.integers(0, len(nodes) - 1), max_size=20)) if nodes else []
-    chosen = DeviceStepStats(node_stats=[NodeExecStats(**nodes[row]) for row in rows])
-    assert encode(columns, np.array(rows, np.int64)) == chosen.SerializeToString()
-
-
-@each_encoder
-def test_a_row_or_text_that_is_not_there_is_refused(encode):
-    texts = TextColumn(["a"], np.zeros(2, np.int64))
-    with pytest.raises(IndexError):
-        encode({"node_name": texts}, np.array([2]))
-    with pytest.raises(IndexError):
-        encode({"node_name": TextColumn(["a"], np.array([0, 1]))})
-
-
-KEYS = st.sampled_from([0, 1, 2, 255, 2**31, 2**32 - 1, 2**63, 2**64 - 1])
-
-
-@given(st.lists(st.tuples(KEYS, KEYS, KEYS), max_size=30))
-def test_a_text_is_made_once_for_each_combination(rows):
-    asked = []
-
-    def make(*key):
-        asked.append(key)
-        return str(key)
-
-    column = text_column(make, *(np.array([row[at] for row in rows], np.uint64) for at in range(3)))
-    assert [column.texts[place] for place in column.index] == list(map(str, rows))
-    assert sorted(asked) == sorted(set(rows))
+# --- the wire bytes of a step
 
 
 def test_the_bytes_of_a_step_are_those_of_its_message(build):

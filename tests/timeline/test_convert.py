@@ -15,7 +15,7 @@ from reference.in_python import use_python
 
 from collector.errors import InvalidFileError
 from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
-from collector.stepstats.node_columns import field_head
+from collector.stepstats.varint import field_head
 from collector.timeline import Timeline, chrome_trace
 from collector.timeline.tensorflow_rules import CompatibleConverter
 

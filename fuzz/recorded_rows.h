@@ -1,0 +1,29 @@
+// The activities of a message as the tables of a recording, and the way back to a message.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "stepstats/typed_rows.h"
+
+namespace collector::fuzz {
+
+class RecordedRows {
+ public:
+  // Reads every column of every table that activities have. Throws WireError.
+  RecordedRows(std::string_view message, bool is_run_metadata, int64_t offset_ns, uint32_t choice);
+
+  // A RunMetadata of them.
+  std::string Written() const;
+
+  // Whether both have the same rows, in whatever order.
+  bool operator==(const RecordedRows& other) const;
+
+ private:
+  int64_t offset_ns_;
+  uint32_t choice_;  // of what a step has beside its rows
+  convert::TypedRows rows_;
+};
+
+}  // namespace collector::fuzz
