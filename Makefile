@@ -170,7 +170,7 @@ FUZZ_CXX ?= $(firstword $(foreach name,clang++ $(foreach version,20 19 18 17 16 
 
 fuzz: $(VENV)/.dev ## Throw damaged files at every reader and at the converters, FUZZ_SECONDS each; a find stops it
 	$(BIN)/$(PIP_INSTALL) atheris
-	for reader in messages text chrome gzip recording journal; do \
+	for reader in $$($(BIN)/python fuzz/fuzz_readers.py --list); do \
 	  $(BIN)/python fuzz/fuzz_readers.py $$reader -max_total_time=$(FUZZ_SECONDS) -timeout=20 || exit 1; done
 ifeq ($(FUZZ_CXX),)
 	@echo "!!! THE NATIVE CONVERTERS WERE NOT FUZZED: no clang++, which libFuzzer needs (apt install clang libclang-rt-dev)" >&2

@@ -1,7 +1,8 @@
 """Throw damaged files at the readers: each input gives a trace or one clear error, never anything else.
 
-    python fuzz/fuzz_readers.py READER [libFuzzer options]      READER: see READERS
-    python fuzz/fuzz_readers.py --replay                         run the kept corpus only (needs no atheris)
+    python fuzz/fuzz_readers.py --list                          print the readers: one for each format that is read
+    python fuzz/fuzz_readers.py READER [libFuzzer options]
+    python fuzz/fuzz_readers.py --replay                        run the kept corpus only (needs no atheris)
 
 Inputs that once found something are kept in fuzz/corpus/READER; libFuzzer grows its own corpus in the folder named on
 its command line, if any.
@@ -26,7 +27,16 @@ sys.path.insert(0, str(HERE.parent))
 INSTRUMENTED = ["collector", "google.protobuf.text_format", "zipfile", "numpy.lib.format", "numpy.lib._format_impl"]
 """Modules in Python whose branches guide the fuzzer; what is compiled shows only in what they do with its answers."""
 
-READERS = ("messages", "text", "chrome", "gzip", "recording", "journal")
+GZIP = "gzip"
+"""What every format may be packed in."""
+
+
+def readers() -> list[str]:
+    """The module of each format that is read, without ``_format``; and `GZIP`."""
+    from collector.formats.registry import readable
+
+    modules = (each.read.__module__ for each in readable() if each.read is not None)
+    return [*dict.fromkeys(module.rpartition(".")[2].removesuffix("_format") for module in modules), GZIP]
 
 
 @cache
@@ -73,6 +83,44 @@ def _damaged_journal(damage: bytes) -> bytes:
     return whole + struct.pack("<4sIQ", b"FRAM", 0, len(damage[1:])) + damage[1:]
 
 
+@cache
+def _small_export() -> bytes:
+    """An export of Nsight Systems: a kernel with its call, and a range."""
+    import sqlite3
+
+    tables = {
+        "StringIds": ("id INTEGER, value TEXT", [(1, "k"), (2, "cudaLaunchKernel_v7000")]),
+        "CUPTI_ACTIVITY_KIND_KERNEL": (
+            "start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, correlationId INTEGER, "
+            "demangledName INTEGER",
+            [(10, 15, 0, 7, 3, 1)],
+        ),
+        "CUPTI_ACTIVITY_KIND_RUNTIME": (
+            "start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER",
+            [(5, 8, 16777217, 3, 2)],
+        ),
+        "NVTX_EVENTS": (
+            "start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER, textId INTEGER",
+            [(1, 20, 59, "range", 16777217, None)],
+        ),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "small.sqlite"
+        database = sqlite3.connect(path)
+        with database:
+            database.execute("PRAGMA page_size = 512")
+            for name, (columns, rows) in tables.items():
+                database.execute(f"CREATE TABLE {name} ({columns})")
+                database.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+        database.close()
+        return path.read_bytes()
+
+
+def _damaged_export(damage: bytes) -> bytes:
+    """A whole export with damage at the place that the first two bytes say, in the way that the third says."""
+    return _damaged(_small_export(), int.from_bytes(damage[:2], "big"), damage[2:3], damage[3:])
+
+
 def _damaged(content: bytes, at: int, how: bytes, rest: bytes) -> bytes:
     at %= len(content) + 1
     behind = {0: at, 1: len(content)}.get(how[0] % 3 if how else 2, at + len(rest))
@@ -95,22 +143,29 @@ def _as_text(data: bytes) -> bytes:
 
 
 WRAPPED: dict[str, Callable[[bytes], bytes]] = {
-    "gzip": _damaged_gzip,
+    GZIP: _damaged_gzip,
+    "gpurec": _damaged_recording,
     "journal": _damaged_journal,
-    "recording": _damaged_recording,
-    "text": _as_text,
+    "nsys": _damaged_export,
+    "stepstats_text": _as_text,
 }
 """What is done to the fuzzer's bytes first, where they would hardly ever get past the outermost format."""
 
+CHROME_TOKENS = r"""{"traceEvents":[|"ph":"X"|"ph":"M"|"ph":"s"|"ph":"C"|"ts":|"dur":|NaN|1e999|"cat":"kernel"
+    |"cat":"Op"|"args":{|"otherData":{"base_time_ns":"1"|]}|-0.0|"\ud800"|"name":"process_name"| Compute|"stream":
+    |"External id":|"correlation":|[[[[[[[[|99999999999999999999|9223372036854775807|"baseTimeNanoseconds":"""
+
 TOKENS = {
-    "text": r"""dev_stats { |device: |node_stats { |node_name: |all_start_micros: |thread_names { |key: |value: |} |-1|#
-        |timeline_label: |output { |tensor_description { |dtype: DT_FLOAT|1e400|memory { |allocation_records { |\u00e9
-        |\377|nan|inf|[type.googleapis.com/x] {|step_stats {""",
-    "chrome": r"""{"traceEvents":[|"ph":"X"|"ph":"M"|"ph":"s"|"ph":"C"|"ts":|"dur":|NaN|1e999|"cat":"kernel"|"cat":"Op"
-        |"args":{|"otherData":{"base_time_ns":"1"|]}|-0.0|"\ud800"|"name":"process_name"| Compute|"stream":
-        |"External id":|"correlation":|[[[[[[[[|99999999999999999999|9223372036854775807|"baseTimeNanoseconds":""",
+    "stepstats_text": r"""dev_stats {|device:|node_stats {|node_name:|all_start_micros:|thread_names {|key:|value:|}
+        |-1|#|timeline_label:|output {|tensor_description {|dtype: DT_FLOAT|1e400|memory {|allocation_records {
+        |\u00e9|\377|nan|inf|[type.googleapis.com/x] {|step_stats {""",
+    "collector_timeline": CHROME_TOKENS,
+    "profiler_timeline": CHROME_TOKENS,
+    "tensorflow_timeline": CHROME_TOKENS,
+    "xprof_trace": CHROME_TOKENS + '|"/device:GPU:0"|Stream #7(Compute)|"correlation_id":|memcpy_details|tf_op',
     "journal": 'kernels|api_calls|annotations|memory_operations|clock.cupti_start_ns|records_decoded|[0,0,"",[],[]]',
-    "recording": """"strings"|"clock"|"counters"|"version"|"environment"|"details"|null|-1|1e999|'descr': '<i8'|[[[[
+    "nsys": "CREATE TABLE |INTEGER|TEXT|StringIds|NVTX_EVENTS|CUPTI_ACTIVITY_KIND_KERNEL|globalTid|eventType",
+    "gpurec": """"strings"|"clock"|"counters"|"version"|"environment"|"details"|null|-1|1e999|'descr': '<i8'|[[[[
         |'shape': (1,)|'shape': (99999999999,)|'fortran_order': True|object|<f8""",
 }
 """What a format's files are made of, by reader: libFuzzer puts these in."""
@@ -177,10 +232,11 @@ def _refuse(constant: str) -> None:
 
 
 def seeds() -> dict[str, list[bytes]]:
-    """Small whole files of each kind, for the fuzzer to start from."""
+    """Small whole files for the fuzzer to start from, by reader; at least one for each."""
     from google.protobuf import text_format
 
     from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
+    from collector.timeline import chrome_trace
 
     node = NodeExecStats(node_name="a:k", timeline_label="k regs:1", all_start_micros=1_700_000_000_000_000)
     step = StepStats(dev_stats=[DeviceStepStats(device="/gpu:0/stream:7", node_stats=[node], thread_names={1: "t"})])
@@ -192,21 +248,31 @@ def seeds() -> dict[str, list[bytes]]:
         b'[{"name":"process_name","ph":"M","pid":1,"args":{"name":"/cpu:0 Compute"}},'
         b'{"ph":"X","cat":"Op","name":"Add","pid":1,"tid":0,"ts":1,"dur":2,"args":{"name":"a","op":"Add","input0":"b"}}'
     )
+    xprof = (
+        b'{"traceEvents":[{"ph":"M","name":"process_name","pid":1,"args":{"name":"/device:GPU:0"}},'
+        b'{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"Stream #7(Compute)"}},'
+        b'{"ph":"X","name":"k","pid":1,"tid":2,"ts":1,"dur":2,"args":{"correlation_id":3}}]}'
+    )
     return {
-        "messages": [step.SerializeToString(), metadata.SerializeToString()],
-        "text": [text_format.MessageToString(step).encode(), text_format.MessageToString(metadata).encode()],
-        "chrome": [kineto, timeline],
-        "gzip": [b"\0\0" + step.SerializeToString(), b"\x80\2" + kineto, b"\x80\5" + kineto, b"\xff\7" + kineto],
+        "stepstats": [step.SerializeToString(), metadata.SerializeToString()],
+        "stepstats_text": [text_format.MessageToString(step).encode(), text_format.MessageToString(metadata).encode()],
+        "collector_timeline": [chrome_trace(metadata).encode()],
+        "tensorflow_timeline": [timeline],
+        "xprof_trace": [xprof],
+        "profiler_timeline": [kineto],
+        GZIP: [b"\0\0" + step.SerializeToString(), b"\x80\2" + kineto, b"\x80\5" + kineto, b"\xff\7" + kineto],
         "journal": [b"", b"\1\0\0\2", b"\1\x12\x60\2", b"\0" + struct.pack("<IIQI", 5, 1, 5, 1) + b"k"],
-        "recording": [b"", b"\0\0\1\2", b"\1\0\x40\2", b"\3\0\0\1", b"\7\0\0\2PK"],
+        "nsys": [b"", b"\x01\x00\2\xff", b"\x04\x00\1"],
+        "gpurec": [b"", b"\0\0\1\2", b"\1\0\x40\2", b"\3\0\0\1", b"\7\0\0\2PK"],
     }
 
 
 def replay() -> int:
     """Run every kept input through its reader; return how many there are."""
-    count = 0
+    count, small_files = 0, seeds()
     with tempfile.TemporaryDirectory() as folder:
-        for reader, small in seeds().items():
+        for reader in readers():
+            small = small_files[reader]
             kept = [path.read_bytes() for path in sorted((HERE / "corpus" / reader).glob("*"))]
             for data in [*small, *kept]:
                 check(reader, data, Path(folder))
@@ -242,7 +308,7 @@ def fuzz(reader: str, options: list[str]) -> None:
         options = [f"-dict={tokens}", *options]
     kept = HERE / "corpus" / reader
     with tempfile.TemporaryDirectory() as folder:
-        mutator = {"custom_mutator": mutated_message} if reader == "messages" else {}
+        mutator = {"custom_mutator": mutated_message} if reader == "stepstats" else {}
         atheris.Setup(
             [sys.argv[0], *options, str(start), *([str(kept)] if kept.is_dir() else [])],
             lambda data: check(reader, data, Path(folder)),
@@ -254,7 +320,9 @@ def fuzz(reader: str, options: list[str]) -> None:
 if __name__ == "__main__":
     if sys.argv[1:] == ["--replay"]:
         print(f"{replay()} inputs, each a trace or one clear error")
-    elif len(sys.argv) > 1 and sys.argv[1] in READERS:
+    elif sys.argv[1:] == ["--list"]:
+        print(*readers())
+    elif len(sys.argv) > 1 and sys.argv[1] in readers():
         fuzz(sys.argv[1], sys.argv[2:])
     else:
         sys.exit(__doc__)

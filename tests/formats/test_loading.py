@@ -184,6 +184,12 @@ def test_the_fuzzers_seeds_and_finds_are_still_read(root):
     assert re.match(r"\d+ inputs", done.stdout)
 
 
+def test_every_format_that_is_read_is_fuzzed(root, load_module):
+    fuzzer = load_module(root / "fuzz" / "fuzz_readers.py")
+    assert set(fuzzer.readers()) == set(fuzzer.seeds())
+    assert {folder.name for folder in (root / "fuzz" / "corpus").iterdir()} <= {*fuzzer.readers(), "converter"}
+
+
 def test_a_missing_file_and_a_folder(tmp_path):
     for path in (tmp_path / "nothing.pb", tmp_path):
         with pytest.raises(InvalidFileError, match=str(path)):
