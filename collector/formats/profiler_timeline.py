@@ -317,7 +317,9 @@ def _add_columns(columns: EventColumns, work: _Work) -> None:
     if work.kind == "kernel":
         given |= shape_columns(arguments.get("grid"), arguments.get("block"))
         given["registers_per_thread"] = _integer(arguments.get("registers per thread")) or 0
-        given["dynamic_shared_bytes"] = _integer(arguments.get("shared memory")) or 0
+        given["static_shared_bytes"] = _integer(arguments.get(xprof_trace.STATIC_SHARED)) or 0
+        shared_bytes = _integer(arguments.get("shared memory")) or 0
+        given["dynamic_shared_bytes"] = max(shared_bytes - given["static_shared_bytes"], 0)
     else:
         given["num_bytes"] = _integer(arguments.get("bytes")) or 0
         memories = _MEMORIES.search(work.full_name)

@@ -10,22 +10,33 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from collector.formats.capture_builder import device_ids, is_api_name
 from collector.formats.chrome_dialects import XPROF_GPU
 from collector.formats.chrome_events import described_threads, process_names
 
 OP = "op of XProf"
 """The argument in which `as_categorised` puts the op of GPU work."""
+STATIC_SHARED = "static shared memory"
+"""The argument in which it puts the part of the shared memory that is static, where it is known."""
 _STREAM = re.compile(r"Stream #([0-9]{1,9})\b")
 _COPY = re.compile(r"Memcpy([HDAP])2([HDAP])")
 _DETAIL = re.compile(r"(\w+):(\S+)")
 _INTEGERS = re.compile(r"[0-9]{1,19}(?:,[0-9]{1,19}){0,2}")
+_PYTHON_FUNCTION = "$"
+"""What the names of functions that the tracer of Python saw begin with."""
+_OTHER_ROWS = ("Steps", "waits", "overheads", "memory")
+"""Threads of the host, in our own profiles, that hold neither calls nor annotations."""
 _OPS = ("tf_op", "level 0", "hlo_op")
 """Arguments that name the op, the first that is there counts; ``annotation`` holds it too, with more behind it."""
 
 
 def as_categorised(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The same events with the categories, names and arguments of PyTorch's profiler."""
-    gpus = {pid: found[1] for pid, name in process_names(events).items() if (found := XPROF_GPU.match(name))}
+    units = {
+        pid: f"{name} gpu:{found[1]}" for pid, name in process_names(events).items() if (found := XPROF_GPU.match(name))
+    }
+    numbers = device_ids(units.values())  # of several ranks each may have a GPU of the same number
+    gpus = {pid: str(numbers[unit]) for pid, unit in units.items()}
     threads = described_threads(events)
     for event in events:
         given = event.get("args")
@@ -35,14 +46,24 @@ def as_categorised(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         if event.get("ph") != "X":
             yield event
         elif device is None:
-            is_call = "correlation_id" in arguments
-            yield event | ({"cat": "runtime", "args": {"correlation": arguments["correlation_id"]}} if is_call else {})
+            yield event | _host_row(
+                str(event.get("name", "")), arguments, str(threads.get((pid, event.get("tid")), {}).get("name"))
+            )
         else:
             stream = _STREAM.match(str(threads.get((pid, event.get("tid")), {}).get("name")))
             if stream is None:
                 yield event | {"cat": "gpu_user_annotation", "args": {"device": device}}
             else:
                 yield event | _work(str(event.get("name", "")), arguments, device, stream[1])
+
+
+def _host_row(name: str, arguments: dict[str, Any], thread: str) -> dict[str, Any]:
+    """What to add to an event of the host: whether it is a call, or names what the program did."""
+    if "correlation_id" in arguments or is_api_name(name):
+        return {"cat": "runtime", "args": {"correlation": arguments.get("correlation_id")}}
+    if name.startswith(_PYTHON_FUNCTION) or thread in _OTHER_ROWS:
+        return {}
+    return {"cat": "user_annotation"}
 
 
 def _work(name: str, arguments: dict[str, Any], device: str, stream: str) -> dict[str, Any]:
@@ -79,6 +100,7 @@ def _shape(details: dict[str, str]) -> dict[str, Any]:
     }
     shared = [numbers[key][0] for key in ("shm", "static_shared", "dynamic_shared") if key in numbers]
     return {
+        **({STATIC_SHARED: numbers["static_shared"][0]} if "static_shared" in numbers else {}),
         **({"registers per thread": numbers["regs"][0]} if "regs" in numbers else {}),
         **({"shared memory": sum(shared)} if shared else {}),
         **{key: numbers[key] for key in ("grid", "block") if key in numbers},

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from collector.formats.file_content import FileContent
+    from collector.formats.step import Step
+
 _PLANE_NAMES = (b"/host:", b"/device:", b"Task Environment")
 
 
@@ -18,6 +21,21 @@ def _begins(head: bytes) -> bool:
     from collector.stepstats.salvage import fields_of_first
 
     return any(item.number == 2 and bytes(item.payload).startswith(_PLANE_NAMES) for item in fields_of_first(head))
+
+
+def _read(content: FileContent) -> Step:
+    from collector.formats.profiler_timeline import ProfilerTrace
+    from collector.formats.step import Step
+    from collector.formats.xprof_trace import as_categorised
+    from collector.formats.xspace_events import xspace_events
+
+    found = xspace_events(content.data)
+    found.events = list(as_categorised(found.events))
+    found.skipped.update(content.skipped)
+    trace = ProfilerTrace(found)
+    if trace.is_empty:
+        raise content.error("an XSpace profile in which nothing can be read")
+    return Step(trace, kind=FORMAT.name, path=content.name, skipped=found.skipped, cut_at=found.cut_at)
 
 
 def _write(step: Writable, path: Path) -> None:
@@ -39,7 +57,9 @@ FORMAT = Format(
     family="XSpace profiles",
     suffixes=(".xplane.pb",),
     use="for XProf and TensorBoard",
+    origin="TensorFlow and JAX",
     begins=_begins,
+    read=_read,
     write=_write,
     steps_writer=_steps_writer,
 )

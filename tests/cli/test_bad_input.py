@@ -392,8 +392,6 @@ def test_a_device_without_an_end_is_refused():
         ("step.pftrace.gz", "step.pftrace.gz", "a Perfetto trace"),
         ("step.pftrace", "step.json", "a Perfetto trace"),
         ("step.pftrace", "step", "a Perfetto trace"),
-        ("step.xplane.pb", "step.xplane.pb", "an XSpace profile"),
-        ("step.xplane.pb", "step.pb", "an XSpace profile"),
     ],
 )
 def test_what_cannot_be_read_back_says_what_it_is(output, called, what, write, tmp_path, capsys):

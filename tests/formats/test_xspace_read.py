@@ -1,0 +1,227 @@
+"""XSpace profiles read: those of TensorFlow and JAX, our own, and damaged ones."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+
+import collector
+from collector.formats.xspace_events import xspace_events
+from collector.protos.xplane_pb2 import XEvent, XLine, XPlane, XSpace, XStat
+from collector.recording.cupti_enums import COPY_KINDS
+
+EPOCH_NS = 1_700_000_000_000_000_000
+
+
+@pytest.fixture
+def profile(shared):
+    """A recorded profile, and what counts.json says of it."""
+    name = "xprof/gpu_multi_worker.xplane.pb.gz"
+    folder = shared / "data" / "gpu_traces"
+    return folder / name, json.loads((folder / "counts.json").read_text())[name]["gpu"]
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(*planes, name="host.xplane.pb"):
+        path = tmp_path / name
+        path.write_bytes(XSpace(planes=planes).SerializeToString())
+        return path
+
+    return write
+
+
+def plane(name, *lines, **stats):
+    """A plane of lines (name, events); an event is its name, its times in ps and its stats."""
+    made = XPlane(name=name)
+    numbers = {}
+
+    def number(text, table):
+        if text not in numbers:
+            numbers[text] = len(numbers) + 1
+            table[numbers[text]].name = text
+        return numbers[text]
+
+    def stat(key, value):
+        if isinstance(value, str):
+            return XStat(metadata_id=number(key, made.stat_metadata), ref_value=number(f"{value}", made.stat_metadata))
+        return XStat(metadata_id=number(key, made.stat_metadata), uint64_value=value)
+
+    made.stats.extend(stat(key, value) for key, value in stats.items())
+    for line_name, events in lines:
+        line = XLine(name=line_name)
+        for event_name, offset_ps, duration_ps, given in events:
+            line.events.append(
+                XEvent(
+                    metadata_id=number(f"event {event_name}", made.event_metadata),
+                    offset_ps=offset_ps,
+                    duration_ps=duration_ps,
+                    stats=[stat(key, value) for key, value in given.items()],
+                )
+            )
+            made.event_metadata[numbers[f"event {event_name}"]].name = event_name
+        made.lines.append(line)
+    return made
+
+
+def gpu(*events, name="/device:GPU:0"):
+    return plane(name, ("Stream #7(Compute)", events))
+
+
+def test_the_figures_of_a_recorded_profile(profile):
+    path, truth = profile
+    recording = collector.load(path).recording
+    found = defaultdict(Counter)
+    for kind, table in (("kernel", recording.kernels), ("memcpy", recording.memcpys)):
+        places = zip(table.device_id.tolist(), table.stream_id.tolist(), table.duration_ns.tolist(), strict=True)
+        for device, stream, nanos in places:
+            found[str(device), str(stream)].update({f"{kind}_count": 1, f"{kind}_ns": nanos})
+    for row in truth["per_stream"]:
+        assert found.pop((row["device"], row["stream"])) == {
+            key: value for key, value in row.items() if key not in ("device", "stream")
+        }
+    assert not found
+    copies = recording.memcpys
+    for kind, expected in truth["memcpy_by_kind"].items():
+        rows = copies.copy_kind == COPY_KINDS.index(kind)
+        assert (int(rows.sum()), int(copies.num_bytes[rows].sum())) == (expected["count"], expected["bytes"])
+    assert len(np.unique(recording.kernels.name_id)) == truth["distinct_kernel_names"]
+
+
+def test_ops_calls_and_names_of_a_recorded_profile(profile):
+    path, _ = profile
+    step = collector.load(path)
+    recording = step.recording
+    assert repr(step) == f"<Step '{path}': XSpace profile, 18 devices, 24,910 nodes>"
+    assert np.isin(recording.kernels.correlation_id, recording.api_calls.correlation_id).all()
+    ops = Counter(op.rpartition("/")[2] for op in recording.annotations_of(recording.kernels))
+    assert ops["RandomUniform"] == 194
+    assert ops[""] == 0
+    assert "ExecutorState::Process" in recording.annotations.recorded_names()
+
+
+def test_the_same_figures_come_from_our_own_profile_of_it(profile, tmp_path):
+    path, _ = profile
+    given = collector.load(path)
+    given.save(tmp_path / "host.xplane.pb")
+    again = collector.load(tmp_path / "host.xplane.pb").recording
+    for table in ("kernels", "memcpys"):
+        first, second = getattr(given.recording, table), getattr(again, table)
+        assert sorted(second.duration_ns.tolist()) == sorted(first.duration_ns.tolist())
+        assert Counter(second.stream_id.tolist()) == Counter(first.stream_id.tolist())
+    assert Counter(again.kernels.recorded_names()) == Counter(given.recording.kernels.recorded_names())
+    assert Counter(again.annotations_of(again.kernels)) == Counter(
+        given.recording.annotations_of(given.recording.kernels)
+    )
+
+
+def test_a_step_of_ours_comes_back(build, tmp_path):
+    shape = {"registers_per_thread": 40, "static_shared_bytes": 256, "dynamic_shared_bytes": 1024, "grid_x": 8}
+    build.launch(5, 1000).kernel("sgemm", 2000, correlation_id=5, **shape).memcpy(9000, num_bytes=4096)
+    given = build.annotation("layer1/conv", 500, 4000, 3, 5).recording()
+    given.save(tmp_path / "step.xplane.pb")
+    again = collector.load(tmp_path / "step.xplane.pb").recording
+    assert again.kernels.recorded_names() == ["sgemm"]
+    (kernel,) = again.kernels
+    assert {name: getattr(kernel, name) for name in shape} == shape
+    assert again.annotations_of(again.kernels) == ["layer1/conv"]
+    assert again.memcpys.num_bytes.tolist() == [4096]
+    offset = given.clock.offset_ns - again.clock.offset_ns
+    assert (again.kernels.start_ns - given.kernels.start_ns).tolist() == [offset]
+
+
+def test_gpus_of_several_ranks_are_kept_apart(write):
+    kernel = ("k", 0, 1000, {"kernel_details": "regs:8 grid:1,1,1 block:32,1,1"})
+    path = write(gpu(kernel, name="/device:GPU:0 rank 0"), gpu(kernel, name="/device:GPU:0 rank 1"))
+    assert collector.load(path).recording.kernels.device_id.tolist() == [0, 1]
+
+
+def test_times_are_rounded_to_the_even_nanosecond(write):
+    events = [("k", offset, 1499, {"kernel_details": ""}) for offset in (1499, 1500, 2500, 2501)]
+    kernels = collector.load(write(gpu(*events))).recording.kernels
+    assert (kernels.start_ns - kernels.start_ns[0]).tolist() == [0, 1, 1, 2]
+    assert kernels.duration_ns.tolist() == [1, 1, 1, 1]
+
+
+def test_the_profile_says_the_wall_time(write):
+    kernel = ("k", 5_000, 1000, {"kernel_details": ""})
+    path = write(gpu(kernel), plane("Task Environment", profile_start_time=EPOCH_NS))
+    recording = collector.load(path).recording
+    assert recording.kernels.start_ns.tolist() == [EPOCH_NS + 5]
+
+
+def test_a_stream_alone_is_work_of_the_gpu(write):
+    kernel = ("k", 0, 1000, {"kernel_details": "regs:8"})
+    path = write(
+        plane(
+            "/device:GPU:2",
+            ("Stream #7(Compute)", [kernel]),
+            ("XLA Ops", [("fusion", 0, 1000, {})]),
+            ("Steps", [("1", 0, 1000, {})]),
+        )
+    )
+    recording = collector.load(path).recording
+    assert (len(recording.kernels), recording.kernels.device_id.tolist()) == (1, [2])
+    assert recording.ledger.source_counters["nodes_without_columns"] == 2
+
+
+def test_functions_of_python_are_no_ops(write):
+    launch = ("cuLaunchKernel", 500_000, 1000, {"correlation_id": 9})
+    host = plane(
+        "/host:CPU",
+        ("python", [("$train.py:3 step", 0, 1_000_000, {}), ("forward", 400_000, 200_000, {}), launch]),
+    )
+    kernel = ("k", 900_000, 1000, {"kernel_details": "", "correlation_id": 9, "tf_op": "forward"})
+    recording = collector.load(write(host, gpu(kernel))).recording
+    assert recording.annotations.recorded_names() == ["forward"]
+    assert recording.api_calls.recorded_names() == ["cuLaunchKernel"]
+    assert recording.annotations_of(recording.kernels) == ["forward"]
+
+
+def test_correlation_ids_beyond_32_bits_still_link(write):
+    large = (3 << 32) + 9
+    host = plane("/host:CPU", ("main", [("cuLaunchKernel", 0, 1000, {"correlation_id": large})]))
+    recording = collector.load(
+        write(host, gpu(("k", 5000, 1, {"kernel_details": "", "correlation_id": large})))
+    ).recording
+    assert recording.kernels.correlation_id.tolist() == recording.api_calls.correlation_id.tolist() != [0]
+
+
+def test_a_profile_that_is_cut_off_gives_the_planes_before_the_cut(profile, tmp_path):
+    path, _ = profile
+    data = gzip.decompress(path.read_bytes())
+    cut = tmp_path / "cut.xplane.pb"
+    cut.write_bytes(data[: len(data) * 3 // 4])
+    step = collector.load(cut)
+    assert (len(step.recording.kernels), len(step.recording.memcpys)) == (0, 19)
+    assert "unreadable rest of the file" in step.warning
+
+
+def test_a_profile_in_which_nothing_is_read_is_refused_in_one_line(write):
+    path = write(plane("/device:GPU:0"))
+    with pytest.raises(collector.InvalidFileError, match="an XSpace profile in which nothing can be read") as caught:
+        collector.load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_numbers_that_name_nothing_and_times_before_the_start():
+    space = XSpace(
+        planes=[
+            XPlane(
+                name="/device:GPU:0",
+                lines=[
+                    XLine(
+                        name="Stream #7",
+                        events=[XEvent(metadata_id=9, offset_ps=-1_500_500, stats=[XStat(metadata_id=4, ref_value=5)])],
+                    )
+                ],
+            )
+        ]
+    )
+    (event,) = (event for event in xspace_events(space.SerializeToString()).events if event["ph"] == "X")
+    assert (event["name"], event["ts"], event["args"]) == ("", "-1.500", {"": ""})
