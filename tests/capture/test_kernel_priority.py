@@ -10,6 +10,8 @@ from kept_tables import assert_kept
 import collector
 from collector.testing import SimulatedGpu
 
+pytestmark = pytest.mark.simulator
+
 
 @pytest.mark.parametrize("cuda", ["12.0", "12.8", "13.0", "13.1", "13.5"])
 def test_kernels_have_the_priority_of_their_stream(cuda: str, tmp_path: Path) -> None:
