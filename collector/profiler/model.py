@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from collector.profiler.execution import Execution, is_accelerator_stream, is_canonical, is_on_accelerator
-from collector.profiler.stats import Stats
+from collector.profiler.stats import Figures
 from collector.protos import GraphDef, NodeExecStats, OpLogProto, RunMetadata, TensorShapeProto
 from collector.runtime.garbage import no_garbage_collection
 
@@ -95,6 +95,10 @@ class Node:
             log.info("%s changed device: %s -> %s", self.name, self.device, device)
         return self.device == device
 
+    def producers(self) -> list[str]:
+        """The names of its inputs, in the order of their indexes."""
+        return [name for _, name in sorted(self.inputs.items())]
+
     @property
     def parameters(self) -> int:
         """Elements of the variable's shape; 0 where a dimension is unknown."""
@@ -119,27 +123,25 @@ class Node:
         executions = self.steps(step)
         return sum(execution.run_count for execution in executions) // len(executions) if executions else 0
 
-    def stats(self, step: int) -> Stats:
+    def figures(self, step: int) -> Figures:
         """The node's own figures in ``step``, with -1 averages over the steps it has, rounded down."""
-        stats = Stats()
-        stats.parameters = self.parameters
-        stats.definition_count = 1
+        runs = accelerator = cpu = requested = peak = residual = output = 0
         executions = self.steps(step)
         for execution in executions:
-            stats.run_count += execution.run_count
-            stats.exec_micros += execution.exec_micros
-            stats.accelerator_exec_micros += execution.accelerator_micros
-            stats.cpu_exec_micros += execution.cpu_micros
+            runs += execution.run_count
+            accelerator += execution.accelerator_micros
+            cpu += execution.cpu_micros
             for run in execution.memory:
-                stats.requested_bytes += run.requested
-                stats.peak_bytes += run.peak
-                stats.residual_bytes += run.residual
-                stats.output_bytes += run.output
+                requested += run.requested
+                peak += run.peak
+                residual += run.residual
+                output += run.output
+        of_steps: Figures = (accelerator + cpu, accelerator, cpu, requested, peak, residual, output)
         if len(executions) > 1:
-            stats.divide(len(executions))
-        if self.static_float_ops:
-            stats.float_ops = self.static_float_ops * (stats.run_count if self.executions else 1)
-        return stats
+            of_steps = tuple(figure // len(executions) for figure in of_steps)
+            runs //= len(executions)
+        flops = self.static_float_ops and self.static_float_ops * (runs if self.executions else 1)
+        return (*of_steps, self.parameters if self.shape else 0, flops, runs, 1)
 
 
 class Model:
@@ -162,7 +164,7 @@ class Model:
         self._covered: set[str] = set()
         self.generation = 0
         """Changes whenever nodes, or what they did, change: a tree built from them is then out of date."""
-        self._figures: dict[int, dict[Node, Stats]] = {}
+        self._figures: dict[int, dict[Node, Figures]] = {}
         self._figures_of = 0
         """The generation whose figures these are."""
 
@@ -249,15 +251,15 @@ class Model:
         """What every report must be preceded by, or ``""``."""
         return MISSING_STREAM_NOTICE if self.misses_stream else ""
 
-    def figures(self, node: Node, step: int) -> Stats:
-        """``node.stats(step)``, worked out once for all views until the model changes. Nobody may add to it."""
+    def figures(self, node: Node, step: int) -> Figures:
+        """``node.figures(step)``, worked out once for all views until the model changes."""
         if self._figures_of != self.generation:
             self._figures, self._figures_of = {}, self.generation
         of_step = self._figures.setdefault(step, {})
-        stats = of_step.get(node)
-        if stats is None:
-            stats = of_step[node] = node.stats(step)
-        return stats
+        figures = of_step.get(node)
+        if figures is None:
+            figures = of_step[node] = node.figures(step)
+        return figures
 
     def input_shapes(self, node: Node) -> dict[int, list[int]]:
         """Input index -> shape coming in; empty where it is not known.

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from collector.profiler.profiler_errors import ViewError
 from collector.profiler.views.code import CodeNode
-from collector.profiler.views.group import Group
-from collector.profiler.views.tree import TreeNode
+from collector.profiler.views.group import Group, Member
+from collector.profiler.views.tree import Shown
 from collector.protos import PprofProfile
 
 MEASURES: dict[str, tuple[str, str, str]] = {
@@ -93,7 +93,7 @@ class ProfileBuilder:
             self._functions[key] = known
         return known[0]
 
-    def sample(self, member: TreeNode, locations: list[int], count: int = 1) -> None:
+    def sample(self, member: Member | Shown, locations: list[int], count: int = 1) -> None:
         """One graph node, ``locations`` from the outermost to the line that created it."""
         label = (self._strings[NODE_LABEL], self._strings[member.name])[1]
         value = getattr(member.own, self._counter)
@@ -154,10 +154,10 @@ def from_lines(root: Group, attribute: str) -> PprofProfile:
     return builder.build(program=_PROGRAM)
 
 
-def from_scopes(root: TreeNode, attribute: str) -> PprofProfile:
+def from_scopes(root: Shown, attribute: str) -> PprofProfile:
     """The displayed tree of the scope view, weighted by ``attribute``: every scope is a location."""
     builder = ProfileBuilder(attribute)
-    pending: list[tuple[TreeNode, _Place | None]] = [(child, None) for child in reversed(root.shown)]
+    pending: list[tuple[Shown, _Place | None]] = [(child, None) for child in reversed(root.shown)]
     while pending:
         node, outer = pending.pop()
         here = _Place(builder.location("", node.name, 0, "", 0), outer)
@@ -191,7 +191,7 @@ def _call(builder: ProfileBuilder, caller: Group, callee: Group) -> int:
     )
 
 
-def _members(line: Group) -> Iterator[TreeNode]:
+def _members(line: Group) -> Iterator[Member]:
     """Every node created at ``line`` or below it."""
     pending = [line]
     while pending:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,12 @@ from collector.profiler.attributes import doc_block
 from collector.profiler.model import Model
 from collector.profiler.profile_options import Options
 from collector.profiler.profiler_errors import MissingStepError, MissingTracesError, ViewError
-from collector.profiler.views import group, tree
 from collector.profiler.views.code import CodeView
 from collector.profiler.views.graph import GraphView
-from collector.profiler.views.group import Group
+from collector.profiler.views.group import GroupAnswer
 from collector.profiler.views.op import OpView
 from collector.profiler.views.scope import ScopeView
-from collector.profiler.views.tree import TreeNode
+from collector.profiler.views.tree import Answer
 from collector.protos import GraphNodeProto, MultiGraphNodeProto, PprofProfile
 from collector.runtime.garbage import no_garbage_collection
 from collector.text import terminal
@@ -54,13 +54,22 @@ def empty_message(view: str) -> Message:
 class Report:
     """The answer of a view, not yet delivered."""
 
-    message: Message
-    text: str
-    """Explanations, legend and tree; ``""`` where the answer is a trace or a pprof file."""
+    make_message: Callable[[], Message]
+    make_text: Callable[[], str] = str
     files: tuple[tuple[str, bytes], ...] = ()
     """(path, content) of what is to be written."""
     note: str = ""
     """What is to be said once they are."""
+
+    @cached_property
+    def message(self) -> Message:
+        """The answer as TensorFlow's message, made when it is first asked for."""
+        return self.make_message()
+
+    @cached_property
+    def text(self) -> str:
+        """Explanations, legend and tree; ``""`` where the answer is a trace or a pprof file."""
+        return self.make_text()
 
 
 class Reporter:
@@ -94,10 +103,12 @@ class Reporter:
             return self._pprof(view, options)
         if kind == "timeline":
             return self._timeline(view, options)
-        message, text = self._answer(view, options)
-        text = model.notice + doc_block(view, options.select) + text
-        files = ((options.output.path, _encoded(text)),) if kind == "file" else ()
-        return Report(message, text, files)
+        heading = model.notice + doc_block(view, options.select)
+        answer = self._answer(view, options)
+        report = Report(answer.message, lambda: heading + answer.text())
+        if kind != "file":
+            return report
+        return Report(answer.message, lambda: report.text, ((options.output.path, _encoded(report.text)),))
 
     def view(self, name: str) -> View:
         """The tree of a view."""
@@ -109,17 +120,13 @@ class Reporter:
             self._views[name] = (self.model.generation, view)
         return view
 
-    def _answer(self, name: str, options: Options) -> tuple[Message, str]:
+    def _answer(self, name: str, options: Options) -> Answer | GroupAnswer:
         view = self.view(name)
-        if name == "graph" and self.model.nodes and not view.root.children:
+        if name == "graph" and self.model.nodes and not view.depth:
             raise ViewError("every node of the graph is an input of another: it goes round in circles, without a start")
-        if options.max_depth > MAX_LEVELS and _is_too_deep(view.root):
+        if options.max_depth > MAX_LEVELS and view.depth >= MAX_LEVELS:
             raise ViewError(f"the {name} view is more than {MAX_LEVELS} levels deep", f"Show -max_depth {MAX_LEVELS}")
-        if isinstance(view, ScopeView | GraphView):
-            text = view.answer(options, self.variables).text
-            return tree.to_proto(view.root), text
-        text = view.answer(options)
-        return group.to_proto(view.root), text
+        return view.answer(options, self.variables)
 
     def _pprof(self, view: str, options: Options) -> Report:
         if view != "code" and self.model.has_graph:
@@ -127,65 +134,48 @@ class Reporter:
         if view not in ("code", "scope"):
             raise ViewError(f"the {view} view has no pprof output", "Ask for the code or the scope view")
         attribute = pprof.measure_of(options.select)
-        message, _ = self._answer(view, options)
+        answer = self._answer(view, options)
         path = options.output.path
-        content = pprof.encode(self._pprof_profile(view, attribute))
-        return Report(message, "", ((path, content),), f"\nRun pprof -png --nodecount=100 --sample_index=1 <{path}>\n")
+        note = f"\nRun pprof -png --nodecount=100 --sample_index=1 <{path}>\n"
+        content = pprof.encode(self._pprof_profile(answer, attribute))
+        return Report(answer.message, files=((path, content),), note=note)
 
-    def _pprof_profile(self, view: str, attribute: str) -> PprofProfile:
-        """Of the view's last answer."""
-        shown = self.view(view)
-        if isinstance(shown, ScopeView):
-            return pprof.from_scopes(shown.root, attribute)
-        if not isinstance(shown, CodeView):
-            raise TypeError(shown)
-        return (pprof.from_code if self.model.has_graph else pprof.from_lines)(shown.root, attribute)
+    def _pprof_profile(self, answer: Answer | GroupAnswer, attribute: str) -> PprofProfile:
+        if isinstance(answer, Answer):
+            return pprof.from_scopes(answer.root(), attribute)
+        return (pprof.from_code if self.model.has_graph else pprof.from_lines)(answer.root(), attribute)
 
     def _timeline(self, view: str, options: Options) -> Report:
         if view == "op":
             raise ViewError("op view doesn't support timeline yet", "Consider graph/scope/code view")
         if view == "graph":
             return self._graph_timeline(options)
-        message, _ = self._answer(view, options)
+        answer = self._answer(view, options)
         path = f"{options.output.path}_{options.step}"
-        content = _encoded(view_timeline.flame(self.view(view).root))
-        return Report(message, "", ((path, content),), _file_note(path))
+        content = _encoded(view_timeline.flame(answer.root()))
+        return Report(answer.message, files=((path, content),), note=_file_note(path))
 
     def _graph_timeline(self, options: Options) -> Report:
         """A file per step; the message only of a step asked for by number."""
         if options.step < 0:
             reports = [self._graph_timeline(options.replace(step=step)) for step in sorted(self.model.steps)]
             files = tuple(file for report in reports for file in report.files)
-            return Report(GraphNodeProto(), "", files, "".join(report.note for report in reports))
-        message, _ = self._answer("graph", options)
-        view = self.view("graph")
-        if not isinstance(view, GraphView):
-            raise TypeError(view)
-        chart = view_timeline.GraphTrace(options.step)
+            return Report(GraphNodeProto, files=files, note="".join(report.note for report in reports))
+        answer = self._answer("graph", options)
+        if not isinstance(answer, Answer):
+            raise TypeError(answer)
+        chart = view_timeline.GraphTrace(options.step, answer)
         path = f"{options.output.path}_{options.step}"
-        content = _encoded(chart.render(view.starts))
+        content = _encoded(chart.render())
         peaks = "".join(f"{device} peak memory: {peak / 1e6:.2f} MB\n" for device, peak in chart.peaks)
-        return Report(message, "", ((path, content),), f"generating trace file.\n{peaks}{_file_note(path)}")
+        note = f"generating trace file.\n{peaks}{_file_note(path)}"
+        return Report(answer.message, files=((path, content),), note=note)
 
 
 def _check_scopes(model: Model) -> None:
     deepest = max((name.count("/") for name in model.nodes), default=0)
     if deepest > MAX_LEVELS:
         raise ViewError(f"a name is {deepest} scopes deep; the scope view takes {MAX_LEVELS} at most")
-
-
-def _is_too_deep(root: TreeNode | Group) -> bool:
-    """Whether a walk that comes to every node once, as display does, gets below ``MAX_LEVELS``."""
-    seen: set[int] = set()
-    path: list[Iterator[TreeNode | Group]] = [iter(root.children)]
-    while path and len(path) <= MAX_LEVELS:
-        child = next((child for child in path[-1] if id(child) not in seen), None)
-        if child is None:
-            path.pop()
-            continue
-        seen.add(id(child))
-        path.append(iter(child.children))
-    return bool(path)
 
 
 def _file_note(path: str) -> str:

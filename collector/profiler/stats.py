@@ -2,8 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+FIGURES = (
+    "exec_micros",
+    "accelerator_exec_micros",
+    "cpu_exec_micros",
+    "requested_bytes",
+    "peak_bytes",
+    "residual_bytes",
+    "output_bytes",
+    "parameters",
+    "float_ops",
+    "run_count",
+    "definition_count",
+)
+"""What is counted of a node."""
+
+Figures = tuple[int, ...]
+"""A number for each of `FIGURES`."""
+
+_ZEROS: Figures = (0,) * len(FIGURES)
 
 
 def int64(value: int) -> int:
@@ -14,32 +37,22 @@ def int64(value: int) -> int:
 class Stats:
     """Figures that add up: times in microseconds, memory in bytes, counts."""
 
-    __slots__ = (
-        "accelerator_exec_micros",
-        "cpu_exec_micros",
-        "definition_count",
-        "exec_micros",
-        "float_ops",
-        "output_bytes",
-        "parameters",
-        "peak_bytes",
-        "requested_bytes",
-        "residual_bytes",
-        "run_count",
-    )
+    __slots__ = FIGURES
 
-    def __init__(self) -> None:
-        self.exec_micros = 0
-        self.accelerator_exec_micros = 0
-        self.cpu_exec_micros = 0
-        self.requested_bytes = 0
-        self.peak_bytes = 0
-        self.residual_bytes = 0
-        self.output_bytes = 0
-        self.parameters = 0
-        self.float_ops = 0
-        self.run_count = 0
-        self.definition_count = 0
+    def __init__(self, figures: Figures = _ZEROS) -> None:
+        (
+            self.exec_micros,
+            self.accelerator_exec_micros,
+            self.cpu_exec_micros,
+            self.requested_bytes,
+            self.peak_bytes,
+            self.residual_bytes,
+            self.output_bytes,
+            self.parameters,
+            self.float_ops,
+            self.run_count,
+            self.definition_count,
+        ) = figures
 
     def add(self, other: Stats) -> None:
         """Adds every figure of ``other``."""
@@ -54,11 +67,6 @@ class Stats:
         self.float_ops += other.float_ops
         self.run_count += other.run_count
         self.definition_count += other.definition_count
-
-    def divide(self, steps: int) -> None:
-        """Makes times, bytes and runs of several steps averages, rounded down."""
-        for figure in _OF_A_STEP:
-            setattr(self, figure, getattr(self, figure) // steps)
 
     def plus(self, parts: Iterable[Stats]) -> Stats:
         """The sum of itself and ``parts``; itself where there are none."""
@@ -80,16 +88,14 @@ class Stats:
         return sum_
 
 
-_OF_A_STEP = (
-    "accelerator_exec_micros",
-    "cpu_exec_micros",
-    "exec_micros",
-    "output_bytes",
-    "peak_bytes",
-    "requested_bytes",
-    "residual_bytes",
-    "run_count",
-)
-
 NOTHING = Stats()
 """All figures are 0, and stay so."""
+
+
+def table(figures: Sequence[Figures]) -> NDArray[np.int64]:
+    """The figures of many nodes: a row for each of `FIGURES`, a column for each node."""
+    try:
+        columns = np.array(figures, np.int64)
+    except OverflowError:  # of a damaged step
+        columns = np.array([[int64(figure) for figure in node] for node in figures], np.int64)
+    return np.ascontiguousarray(columns.T)

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collector.profiler.checkpoint import Checkpoint
-from collector.profiler.views.tree import TreeNode
 from collector.protos import DataType, TFProfTensorProto
 
 _LONGEST_TEXT = 10_000
@@ -19,13 +18,12 @@ class Variables:
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
 
-    def show(self, node: TreeNode) -> str:
-        """The lines below the node's own, and the value in its message; ``""`` for what is no variable."""
-        if node.name not in self._checkpoint:
-            return ""
-        value = self._checkpoint.read(node.name)
-        node.tensor = to_proto(value, self._checkpoint.dtype(node.name))
-        return text(value)
+    def value_of(self, name: str) -> tuple[str, TFProfTensorProto] | None:
+        """The lines below a node's own, and the value in its message; None for what is no variable."""
+        if name not in self._checkpoint:
+            return None
+        value = self._checkpoint.read(name)
+        return text(value), to_proto(value, self._checkpoint.dtype(name))
 
 
 def to_proto(value: NDArray[np.generic], dtype: DataType) -> TFProfTensorProto:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from collector.profiler.execution import is_canonical, is_on_accelerator, pairs_of
 from collector.profiler.model import Node
 from collector.profiler.stats import Stats
-from collector.profiler.views.tree import TreeNode
+from collector.profiler.views.tree import Answer
 
 Event = dict[str, Any]
 
@@ -87,7 +86,7 @@ def flame(root: Flame) -> str:
 class _Box:
     """One execution on one device."""
 
-    node: TreeNode
+    node: Node
     start: int
     duration: int
     pid: int
@@ -104,10 +103,16 @@ class _DeviceMemory:
 
 
 class GraphTrace:
-    """The trace of one step of the graph view."""
+    """The trace of one step of the graph view.
 
-    def __init__(self, step: int) -> None:
+    Args:
+        step: its number.
+        answer: of the view.
+    """
+
+    def __init__(self, step: int, answer: Answer) -> None:
         self._step = step
+        self._answer = answer
         self._trace = TraceFile()
         self._next_pid = 0
         self._pids: dict[str, int] = {}
@@ -117,13 +122,10 @@ class GraphTrace:
         self.peaks: list[tuple[str, int]] = []
         """(device, highest allocator bytes) of every accelerator."""
 
-    def render(self, starts: Iterable[TreeNode]) -> str:
-        """The file for what is displayed from ``starts`` down."""
-        pending = list(reversed(list(starts)))
-        while pending:
-            shown = pending.pop()
-            self._place(shown)
-            pending.extend(reversed(shown.shown))
+    def render(self) -> str:
+        """The file for what is displayed."""
+        for node in self._answer.placed():
+            self._place(node)
         self._connect()
         self._write_boxes(self._lanes())
         for device, memory in sorted(self._memory.items()):
@@ -131,11 +133,11 @@ class GraphTrace:
                 self._write_memory(device, memory)
         return self._trace.text()
 
-    def _place(self, shown: TreeNode) -> None:
-        if not self._is_traced(shown.node):
+    def _place(self, node: Node) -> None:
+        if not self._is_traced(node):
             return
-        self._note_memory(shown.node)
-        for device, times in shown.node.executions[self._step].op_times().items():
+        self._note_memory(node)
+        for device, times in node.executions[self._step].op_times().items():
             pid = self._pids.get(device)
             if pid is None:
                 pid = self._pids[device] = self._pid()
@@ -143,7 +145,7 @@ class GraphTrace:
                 self._trace.process(f"Op {kind} threads: {device}", pid)
             boxes = self._boxes.setdefault(device, {})
             for start, duration in times:
-                boxes.setdefault(start, _Box(shown, start, duration, pid))
+                boxes.setdefault(start, _Box(node, start, duration, pid))
 
     def _is_traced(self, node: Node) -> bool:
         execution = node.executions.get(self._step)
@@ -155,13 +157,14 @@ class GraphTrace:
 
     def _connect(self) -> None:
         """Arrows only between devices that run ops, to keep the file small."""
+        accounted = self._answer.accounted_nodes()
         for device, boxes in sorted(self._boxes.items()):
             if not is_canonical(device):
                 continue
             for _, box in sorted(boxes.items()):
-                for source in box.node.children:
-                    if source.account and self._is_traced(source.node):
-                        self._connect_one(source.node, device, box)
+                for name in box.node.producers():
+                    if name in accounted and self._is_traced(accounted[name]):
+                        self._connect_one(accounted[name], device, box)
 
     def _connect_one(self, source: Node, device: str, box: _Box) -> None:
         for other, times in sorted(source.executions[self._step].cpu.items()):

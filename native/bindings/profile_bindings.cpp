@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "bindings/gil.h"
+#include "stepstats/message_tree.h"
 #include "stepstats/node_columns.h"
 
 namespace py = pybind11;
@@ -103,6 +105,47 @@ py::tuple ReadDistinctTexts(const py::buffer& data, const Int64s& begins, const 
   return py::make_tuple(std::move(decoded), std::move(numbers));
 }
 
+void CheckCount(const MessageTree& tree, size_t count) {
+  if (count != tree.num_rows) throw py::value_error("as many values as rows are needed");
+}
+
+std::vector<std::string_view> TextsOf(const py::list& texts) {
+  std::vector<std::string_view> views;
+  views.reserve(texts.size());
+  for (const py::handle text : texts) {
+    Py_ssize_t num_bytes = 0;
+    const char* const bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &num_bytes);
+    if (bytes == nullptr) throw py::error_already_set();
+    views.emplace_back(bytes, static_cast<size_t>(num_bytes));
+  }
+  return views;
+}
+
+py::bytes WriteMessageTree(const Int64s& depths, const std::vector<std::pair<uint32_t, Int64s>>& numbers,
+                           const std::vector<std::pair<uint32_t, py::list>>& texts,
+                           const std::vector<py::bytes>& encoded, uint32_t children) {
+  MessageTree tree;
+  tree.num_rows = static_cast<size_t>(depths.size());
+  tree.depths = depths.data();
+  tree.children_field = children;
+  if (!IsTree(tree)) throw py::value_error("the depths are not those of a tree");
+  for (const auto& [field, values] : numbers) {
+    CheckCount(tree, static_cast<size_t>(values.size()));
+    tree.numbers.push_back({field, values.data()});
+  }
+  for (const auto& [field, values] : texts) {
+    CheckCount(tree, values.size());
+    tree.texts.push_back({field, TextsOf(values)});
+  }
+  CheckCount(tree, encoded.size());
+  for (const py::bytes& fields : encoded) tree.encoded.push_back(fields);
+  const std::string bytes = [&] {
+    const GilRelease no_gil;
+    return EncodeMessageTree(tree);
+  }();
+  return bytes;
+}
+
 }  // namespace
 
 void BindProfile(py::module_& module) {
@@ -113,6 +156,11 @@ void BindProfile(py::module_& module) {
   module.def("distinct_texts", &ReadDistinctTexts, py::arg("data"), py::arg("begins"), py::arg("ends"),
              "The distinct texts of spans, in order of first use, and for each span the place of its text among them."
              "\n\nWhat is no UTF-8 is replaced. Raises IndexError for a span beyond the end.");
+  module.def("message_tree", &WriteMessageTree, py::arg("depths"), py::arg("numbers"), py::arg("texts"),
+             py::arg("encoded"), py::arg("children"),
+             "The bytes of messages in each other, one for each row in depth-first order: [(field, int64 values)],\n"
+             "[(field, texts)], further fields as bytes, and the field that holds the messages below a message.\n\n"
+             "Raises ValueError where a column has another length, or the depths are not those of a tree.");
 }
 
 }  // namespace collector::profile

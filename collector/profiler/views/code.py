@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from collector.profiler import formatting
 from collector.profiler.attributes import legend
@@ -12,8 +14,11 @@ from collector.profiler.patterns import Patterns
 from collector.profiler.profile_options import Options
 from collector.profiler.profiler_errors import ViewError
 from collector.profiler.stats import Stats
-from collector.profiler.views.group import Group, GroupQuestion, lines_of
+from collector.profiler.views.group import Group, GroupAnswer, GroupQuestion, lines_of
 from collector.profiler.walk import fold
+
+if TYPE_CHECKING:
+    from collector.profiler.values import Variables
 
 log = logging.getLogger("collector.profiler")
 
@@ -50,22 +55,31 @@ class CodeView:
     def __init__(self, model: Model) -> None:
         self._model = model
         self.root = _build(model)
-        self.broken: list[str] = []
 
-    def answer(self, options: Options) -> str:
-        """Accounts, filters and sorts the stacks by ``options``."""
+    @cached_property
+    def depth(self) -> int:
+        """Levels below the root."""
+        deepest = 0
+        pending: list[tuple[Group, int]] = [(self.root, 0)]
+        while pending:
+            group, depth = pending.pop()
+            deepest = max(deepest, depth)
+            pending.extend((child, depth + 1) for child in group.children)
+        return deepest
+
+    def answer(self, options: Options, variables: Variables | None = None) -> GroupAnswer:
+        """Accounts, filters and sorts the stacks by ``options``; lines have no values of ``variables``."""
         if options.account_displayed_op_only:
             log.warning("Note: code view ignores account_displayed_op_only")
         if "tensor_value" in options.select:
             log.warning("code view has no tensor value to show")
         question = GroupQuestion(self._model, options)
-        self.broken = question.filters.broken
         kept = _account(self.root.children, question)
         self.root.total = Stats.total(node.total for node in kept)
         self.root.shown = kept if question.filters.start.everything else _find_starts(kept, question.filters.start)
         if not _display(self.root, question):
             raise ViewError("max_depth or trim_name_regexes leave nothing of the code view, not even its root")
-        return legend("code", options.select) + "".join(lines_of(self.root))
+        return GroupAnswer(self.root, legend("code", options.select) + "".join(lines_of(self.root)))
 
 
 def line_name(frame: Frame) -> str:

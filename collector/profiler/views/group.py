@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
-from collector.profiler.attributes import ORDER_COUNTERS
+from collector.profiler.attributes import COUNTERS, ORDER_COUNTERS
 from collector.profiler.model import ROOT_NAME, Model, Node
 from collector.profiler.profile_options import Filters, Options
-from collector.profiler.stats import NOTHING, Stats
-from collector.profiler.views.tree import TreeNode, fill, fill_figures, measured
-from collector.protos import MultiGraphNodeProto
+from collector.profiler.stats import NOTHING, Stats, int64
+from collector.profiler.views.tree import measured
+from collector.protos import GraphNodeProto, MultiGraphNodeProto
+
+
+class Member:
+    """One graph node of a group."""
+
+    __slots__ = ("input_shapes", "name", "node", "own")
+
+    def __init__(self, node: Node, input_shapes: dict[int, list[int]]) -> None:
+        self.node = node
+        self.name = node.name
+        self.own = NOTHING
+        self.input_shapes = input_shapes
 
 
 class Group:
@@ -36,20 +49,20 @@ class Group:
         self.children: list[Group] = []
         self.account = False
         self.own = self.total = NOTHING
-        self.members: list[TreeNode] = []
+        self.members: list[Member] = []
         """The nodes that count, in name order."""
         self.op_types: list[str] = []
         self.devices: list[str] = []
         """Of the members; ``""`` for those that never ran."""
         self.shown: list[Group] = []
         self.text = ""
-        self._leaves: list[TreeNode] | None = None
+        self._leaves: list[Member] | None = None
 
-    def leaves(self, model: Model) -> list[TreeNode]:
-        """The nodes in name order, as a tree has them; made at first use."""
+    def leaves(self, model: Model) -> list[Member]:
+        """The nodes in name order, with their shapes; made at first use."""
         if self._leaves is None:
             nodes = sorted(self.nodes.values(), key=lambda node: node.name.encode())
-            self._leaves = [TreeNode(node, model.input_shapes(node)) for node in nodes]
+            self._leaves = [Member(node, model.input_shapes(node)) for node in nodes]
         return self._leaves
 
     def restart_total(self, parts: Sequence[Group]) -> None:
@@ -79,8 +92,7 @@ class GroupQuestion:
         group.account = bool(picked) or patterns.everything
         group.members = picked
         for member in picked:
-            member.own = self.model.figures(member.node, self.options.step)
-            member.restart_total(())
+            member.own = Stats(self.model.figures(member.node, self.options.step))
         group.own = Stats.total(member.own for member in picked for _ in range(self._weight(member.node)))
         group.op_types = sorted(set().union(*(member.node.op_types for member in picked)))
         group.devices = sorted({member.node.device for member in picked})
@@ -114,18 +126,65 @@ class GroupQuestion:
             groups.sort(key=lambda group: getattr(group.total, counter), reverse=True)
 
 
-def to_proto(root: Group) -> MultiGraphNodeProto:
-    """The displayed tree as a message."""
+class GroupAnswer:
+    """What is displayed of the groups of a view; until the next question the groups themselves."""
+
+    def __init__(self, root: Group, text: str) -> None:
+        self._root = root
+        self._text = text
+        self._message = _to_proto(root)
+
+    def text(self) -> str:
+        """The view's legend and a line for each displayed group."""
+        return self._text
+
+    def root(self) -> Group:
+        """The root, with all that is displayed below it."""
+        return self._root
+
+    def message(self) -> MultiGraphNodeProto:
+        """The displayed groups as TensorFlow's message."""
+        return self._message
+
+
+def _to_proto(root: Group) -> MultiGraphNodeProto:
     answer = MultiGraphNodeProto()
     pending: list[tuple[Group, MultiGraphNodeProto]] = [(root, answer)]
     while pending:
         group, proto = pending.pop()
         proto.name = group.name
-        fill_figures(proto, group.own, group.total)
+        _fill_figures(proto, group.own, group.total)
         for member in group.members:
-            fill(proto.graph_nodes.add(), member)
+            _fill(proto.graph_nodes.add(), member)
         pending.extend((child, proto.children.add()) for child in group.shown)
     return answer
+
+
+_figures = attrgetter(*COUNTERS)
+_TOTALS = tuple(f"total_{counter}" for counter in COUNTERS)
+
+
+def _fill_figures(proto: GraphNodeProto | MultiGraphNodeProto, own: Stats, total: Stats) -> None:
+    """Writes both figures of each counter into a new message. Most are 0, which it has already."""
+    for names, stats in ((COUNTERS, own), (_TOTALS, total)):
+        for name, value in zip(names, _figures(stats), strict=True):
+            if value:
+                setattr(proto, name, value if -(2**63) <= value < 2**63 else int64(value))
+
+
+def _fill(proto: GraphNodeProto, member: Member) -> None:
+    """Writes a member's fields; nothing is below it, so its total is its own."""
+    proto.name = member.name
+    if member.node.device:
+        proto.devices.append(member.node.device)
+    _fill_figures(proto, member.own, member.own)
+    proto.run_count = proto.total_run_count = member.own.run_count
+    proto.total_definition_count = member.own.definition_count
+    for index, dims in member.input_shapes.items():
+        shape = proto.input_shapes[index]
+        shape.unknown_rank = not dims
+        for size in dims:
+            shape.dim.add(size=size)
 
 
 def lines_of(root: Group) -> Iterable[str]:

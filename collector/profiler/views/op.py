@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from collector.profiler import formatting
 from collector.profiler.attributes import legend, selected_sizes, selected_times
@@ -10,8 +11,10 @@ from collector.profiler.model import ROOT_NAME, Model
 from collector.profiler.patterns import Patterns
 from collector.profiler.profile_options import Options
 from collector.profiler.stats import Stats
-from collector.profiler.views.group import Group, GroupQuestion
-from collector.profiler.views.tree import TreeNode
+from collector.profiler.views.group import Group, GroupAnswer, GroupQuestion, Member
+
+if TYPE_CHECKING:
+    from collector.profiler.values import Variables
 
 
 class OpView:
@@ -24,14 +27,17 @@ class OpView:
             groups.setdefault(node.op, Group(node.op)).nodes[node.name] = node
         self._groups = [groups[op] for op in sorted(groups, key=str.encode)]
         self.root = Group(ROOT_NAME)
-        self.broken: list[str] = []
 
-    def answer(self, options: Options) -> str:
-        """Accounts, sorts and filters the rows by ``options``."""
+    @property
+    def depth(self) -> int:
+        """Levels below the root: rows stand side by side until an answer chains them."""
+        return 0
+
+    def answer(self, options: Options, variables: Variables | None = None) -> GroupAnswer:
+        """Accounts, sorts and filters the rows by ``options``; rows have no values of ``variables``."""
         question = GroupQuestion(self._model, options)
-        self.broken = question.filters.broken
         if not self._groups:
-            return _row(self.root, self.root.total, options)
+            return GroupAnswer(self.root, _row(self.root, self.root.total, options))
         accounted = _account(self._groups, question)
         self.root.total = Stats.total(group.total for group in accounted[:1])
         shown = _display(accounted, question)
@@ -40,7 +46,8 @@ class OpView:
             self.root.total = Stats.total(group.total for group in shown[:1])
         for group, following in zip([self.root, *shown], [*shown, None], strict=True):
             group.shown = [following] if following else []
-        return legend("op", options.select) + "".join(_row(group, self.root.total, options) for group in shown)
+        text = legend("op", options.select) + "".join(_row(group, self.root.total, options) for group in shown)
+        return GroupAnswer(self.root, text)
 
 
 def _account(groups: Iterable[Group], question: GroupQuestion) -> list[Group]:
@@ -111,7 +118,7 @@ def _cell(figure: str, total: int, own: int, root: int, *, known: bool) -> str:
     return f"{figure} ({tail:.2f}%, {part:.2f}%)".rjust(30)
 
 
-def _input_types(members: list[TreeNode]) -> str:
+def _input_types(members: list[Member]) -> str:
     """One line per distinct set of input shapes, most runs first."""
     kinds: dict[str, list[int]] = {}
     for member in members:

@@ -1,201 +1,340 @@
-"""What the scope and the graph view share: a displayed node, its filters, its line, its message."""
+"""What the scope and the graph view share: the nodes of a tree as columns, and the answer to a question about them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from operator import attrgetter
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from collector.profiler import formatting
-from collector.profiler.attributes import COUNTERS, ORDER_COUNTERS, selected_sizes, selected_times
-from collector.profiler.model import ROOT_NAME, Model, Node
+from collector.profiler.attributes import ORDER_COUNTERS, legend, selected_sizes, selected_times
+from collector.profiler.model import Model, Node
+from collector.profiler.node_fields import Ints
 from collector.profiler.profile_options import Filters, Options
-from collector.profiler.stats import NOTHING, Stats, int64
-from collector.protos import GraphNodeProto, MultiGraphNodeProto, TFProfTensorProto
+from collector.profiler.stats import FIGURES, Stats, table
+from collector.profiler.views.preorder import Mask, Preorder
+from collector.profiler.views.tree_message import encode_input_shapes, tree_message
+from collector.protos import GraphNodeProto, TFProfTensorProto
+
+if TYPE_CHECKING:
+    from collector.profiler.values import Variables
+
+_ROW = {name: row for row, name in enumerate(FIGURES)}
 
 
-class TreeNode:
-    """A node of a view's tree, and how the question being answered sees it."""
+class NodeTree:
+    """The nodes of a view in depth-first order, each once. Row 0 is the root, which is no node of the model.
 
-    __slots__ = (
-        "account",
-        "children",
-        "columns",
-        "devices",
-        "input_shapes",
-        "kept",
-        "name",
-        "node",
-        "own",
-        "shown",
-        "tensor",
-        "text",
-        "total",
-    )
+    Args:
+        model: what the nodes are of.
+        nodes: with the root, and with those that are made up for the tree.
+        depths: of each; that of the root is 0.
+    """
 
-    def __init__(self, node: Node, input_shapes: dict[int, list[int]] | None = None) -> None:
-        self.node = node
-        self.name = node.name
-        self.children: list[TreeNode] = []
-        self.account = False
-        """Whether its own figures count (its type is accounted)."""
-        self.own = self.total = NOTHING
-        self.kept: list[TreeNode] = []
-        """Children that accounting left."""
-        self.shown: list[TreeNode] = []
-        """Children that take part: after accounting the kept ones, after display the printed ones."""
-        self.columns: tuple[frozenset[str], bool, Stats, str] | None = None
-        """Of the last line: what was selected, whether the node counted, its total, and the figures as text."""
-        self.text = ""
-        self.tensor: TFProfTensorProto | None = None
-        self.devices = [node.device] if node.device else []
-        self.input_shapes = input_shapes or {}
+    def __init__(self, model: Model, nodes: list[Node], depths: list[int]) -> None:
+        self._model = model
+        self.nodes = nodes
+        self.names = [node.name for node in nodes]
+        self.shape = Preorder.of_depths(depths)
+        self.depth = max(depths)
+        """Levels below the root."""
+        self._own: tuple[tuple[int, int], Ints] | None = None
 
-    def restart_total(self, parts: Sequence[TreeNode]) -> None:
-        """Makes the total the node's own figures and the totals of ``parts``."""
-        self.total = self.own.plus(part.total for part in parts)
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def own(self, step: int) -> Ints:
+        """Each node's own figures in a step, with -1 on average, in the order of `FIGURES`: a row for each figure."""
+        of = (self._model.generation, step)
+        if self._own is None or self._own[0] != of:
+            figures = self._model.figures
+            self._own = of, table([figures(node, step) for node in self.nodes])
+        return self._own[1]
+
+    @cached_property
+    def name_ranks(self) -> Ints:
+        """The place of each node's name among all in order."""
+        ranks = np.empty(len(self), np.int64)
+        ranks[sorted(range(len(self)), key=self.names.__getitem__)] = np.arange(len(self))
+        return ranks
+
+    @cached_property
+    def encoded_inputs(self) -> list[bytes]:
+        """Each node's ``input_shapes``, as they are in a message; many are the same."""
+        nodes = self._model.nodes
+        outputs = {name: tuple(node.output_shapes.get(0, ())) for name, node in nodes.items() if node.output_shapes}
+        known: dict[tuple[object, ...], bytes] = {(): b""}
+        found = []
+        for node in self.nodes:
+            key = (*node.inputs, *map(outputs.get, node.inputs.values()))
+            encoded = known.get(key)
+            if encoded is None:
+                encoded = known[key] = encode_input_shapes(self._model.input_shapes(node))
+            found.append(encoded)
+        return found
+
+    def matching(self, match: Callable[[str], bool]) -> Mask:
+        """The nodes whose names match."""
+        return np.fromiter(map(match, self.names), bool, len(self))
+
+    def accounted(self, filters: Filters) -> Mask:
+        """The nodes one of whose types is accounted; the root is none of them."""
+        patterns = filters.account
+        if patterns.everything:
+            found = np.ones(len(self), bool)
+        else:
+            types = (node.op_types for node in self.nodes)
+            found = np.fromiter((any(map(patterns.match, each)) for each in types), bool, len(self))
+        found[0] = False
+        return found
 
 
 @dataclass
+class Shown:
+    """One displayed node, with what is displayed below it."""
+
+    node: Node
+    name: str
+    account: bool
+    own: Stats
+    total: Stats
+    shown: list[Shown] = field(default_factory=list)
+
+
 class Answer:
-    """A view's answer before it goes anywhere."""
+    """What is displayed of a tree, and how.
 
-    text: str
-    """Header and tree."""
-    root: TreeNode
-    broken: list[str] = field(default_factory=list)
+    Args:
+        view: the name of the view that is asked.
+        model: what the tree is of.
+        tree: which is asked about.
+        options: the question.
+        kept: given which nodes are accounted, which of them the tree is left with; what is below others moves up.
+        ends_at_depth: whether ``max_depth`` ends the walk; otherwise it only hides.
+        variables: whose values are shown, if any.
+    """
 
+    def __init__(
+        self,
+        view: str,
+        model: Model,
+        tree: NodeTree,
+        options: Options,
+        kept: Callable[[Preorder, Mask], Mask],
+        *,
+        ends_at_depth: bool,
+        variables: Variables | None,
+    ) -> None:
+        self._view, self._model, self._tree, self._options = view, model, tree, options
+        filters = Filters(options)
+        self._own = tree.own(options.step)
+        self._variables = variables if "tensor_value" in options.select else None
+        self.accounted = tree.accounted(filters)
+        """Of each node of the tree, whether its own figures count."""
+        self._kept = kept(tree.shape, self.accounted)
+        self._kept[0] = True
+        own = np.where(self._kept, self._own, 0)
+        self._total = tree.shape.below(own)
+        self._total[:, 0] -= own[:, 0]
+        self._walk(filters, ends_at_depth)
+        is_displayed = self._walked & self._passes(filters)
+        is_displayed[0] = True
+        self._displayed = is_displayed
+        if options.account_displayed_op_only:
+            self._total = tree.shape.below(np.where(is_displayed, own, 0))
+        self._order()
 
-class Question:
-    """The options, compiled, and what they mean for tree nodes."""
+    def _walk(self, filters: Filters, ends_at_depth: bool) -> None:
+        """Where display comes: from the starts down, to what is trimmed."""
+        tree, options, kept = self._tree, self._options, self._kept
+        is_node = kept.copy()
+        is_node[0] = False
+        depth = tree.shape.above(kept.astype(np.int64)) + 1
+        if filters.start.everything:
+            starts = is_node & (depth == 2)
+            self._walked = kept.copy()
+        else:
+            matches = is_node & tree.matching(filters.start.match)
+            starts = matches & (tree.shape.above(matches.astype(np.int64)) == 0)
+            outside = np.where(starts, depth - 2, 0)
+            depth -= outside + tree.shape.above(outside)
+            self._walked = is_node & (starts | (tree.shape.above(starts.astype(np.int64)) > 0))
+            self._walked[0] = True
+            depth[0] = 1
+        self._starts = np.flatnonzero(starts)
+        self._depth = depth
+        if filters.trim.expressions:
+            trimmed = self._walked & tree.matching(filters.trim.match)
+            self._walked &= tree.shape.above(trimmed.astype(np.int64)) == 0
+        if ends_at_depth:
+            self._walked &= depth <= options.max_depth + 1
 
-    def __init__(self, model: Model, options: Options) -> None:
-        self.model = model
-        self.options = options
-        self.filters = Filters(options)
-        self._measured = measured(options)
-        self._order = ORDER_COUNTERS.get(options.order_by)
+    def _passes(self, filters: Filters) -> Mask:
+        """The nodes that all limits and names let through."""
+        options, total, own = self._options, self._total, self._own
+        passes: Mask = self._depth <= options.max_depth
+        for figures, figure, least in (
+            (own, "parameters", options.min_params),
+            (own, "float_ops", options.min_float_ops),
+            (own, "run_count", options.min_occurrence),
+            (total, "requested_bytes", options.min_bytes),
+            (total, "peak_bytes", options.min_peak_bytes),
+            (total, "residual_bytes", options.min_residual_bytes),
+            (total, "output_bytes", options.min_output_bytes),
+            (total, "exec_micros", options.min_micros),
+            (total, "accelerator_exec_micros", options.min_accelerator_micros),
+            (total, "cpu_exec_micros", options.min_cpu_micros),
+        ):
+            passes &= figures[_ROW[figure]] >= least
+        if not filters.show.everything:
+            passes &= self._tree.matching(filters.show.match)
+        if filters.hide.expressions:
+            passes &= ~self._tree.matching(filters.hide.match)
+        return passes
 
-    def account(self, shown: TreeNode) -> None:
-        """Works out the node's own figures and whether they count."""
-        node = shown.node
-        shown.own = self.model.figures(node, self.options.step)
-        shown.tensor = None
-        patterns = self.filters.account
-        shown.account = patterns.everything or any(map(patterns.match, node.op_types))
+    def _order(self) -> None:
+        """Puts siblings into their order: names ascending, figures by their total, largest first."""
+        rows = np.flatnonzero(self._displayed)
+        shape = self._tree.shape.part(self._displayed)
+        if self._options.order_by:
+            counter = ORDER_COUNTERS.get(self._options.order_by)
+            key = self._tree.name_ranks if counter is None else ~self._total[_ROW[counter]]
+            order = shape.sorted_by(key[rows])
+            rows, sizes = rows[order], (shape.ends - np.arange(len(shape)))[order]
+            shape = Preorder(np.arange(len(rows)) + sizes)
+        self._rows = rows
+        self._shape = shape
 
-    def shows(self, shown: TreeNode, depth: int) -> bool:
-        """Whether the node is displayed. The root always is."""
-        if shown.name == ROOT_NAME:
-            return True
-        options, own = self.options, shown.own
-        return (
-            own.parameters >= options.min_params
-            and own.float_ops >= options.min_float_ops
-            and own.run_count >= options.min_occurrence
-            and self.filters.shows(shown.name, shown.total, depth)
+    @cached_property
+    def _own_shown(self) -> Ints:
+        return self._own[:, self._rows]
+
+    @cached_property
+    def _total_shown(self) -> Ints:
+        return self._total[:, self._rows]
+
+    @cached_property
+    def _nodes(self) -> list[Node]:
+        nodes = self._tree.nodes
+        return [nodes[row] for row in self._rows.tolist()]
+
+    @cached_property
+    def _values(self) -> dict[int, tuple[str, TFProfTensorProto]]:
+        """Displayed row -> the value of the variable, as text and as message."""
+        if self._variables is None:
+            return {}
+        found = ((row, self._variables.value_of(node.name)) for row, node in enumerate(self._nodes[1:], 1))
+        return {row: value for row, value in found if value is not None}
+
+    # --- as text
+
+    def text(self) -> str:
+        """The view's legend and a line for each displayed node."""
+        counted = ["".join(cells)[2:] for cells in zip(*self._columns(), strict=True)] or [""] * len(self._rows)
+        indents = (2 * self._shape.depths).tolist()
+        names = (node.name for node in self._nodes)
+        lines = [
+            f"{' ' * indent}{name} ({columns})\n" for indent, name, columns in zip(indents, names, counted, strict=True)
+        ]
+        for row, (value, _) in self._values.items():
+            lines[row] += value
+        return "".join([legend(self._view, self._options.select), *lines])
+
+    def _columns(self) -> Iterator[list[str]]:
+        """The selected columns, a cell for each displayed node: empty, or behind a comma."""
+        select, nodes = self._options.select, self._nodes
+        if "params" in select:
+            yield [f", {formatting.shape(node.shape)}" if node.shape else "" for node in nodes]
+            yield self._pairs("parameters", formatting.number, " params")
+        if "float_ops" in select:
+            yield self._pairs("float_ops", formatting.number, " flops")
+        for counter, write in measured(self._options):
+            yield self._pairs(counter, write)
+        if "device" in select:
+            yield [f", {node.device}" if node.device else "" for node in nodes]
+        if "op_types" in select:
+            yield [f", {'|'.join(sorted(node.op_types))}" for node in nodes]
+        if "occurrence" in select:
+            yield self._pairs("run_count", formatting.number)
+            definitions = _texts(self._total_shown[_ROW["definition_count"]], formatting.number)
+            is_accounted = self.accounted[self._rows].tolist()
+            yield [f"|{'1' if own else '--'}/{of}" for own, of in zip(is_accounted, definitions, strict=True)]
+        if "input_shapes" in select:
+            shapes = (formatting.input_shapes(self._model.input_shapes(node)) for node in nodes)
+            yield [f", {'|'.join(each)}" for each in shapes]
+
+    def _pairs(self, figure: str, write: Callable[[int], str], unit: str = "") -> list[str]:
+        """``own/total`` of each displayed node."""
+        own = _texts(self._own_shown[_ROW[figure]], write)
+        total = _texts(self._total_shown[_ROW[figure]], write)
+        is_accounted = self.accounted[self._rows].tolist()
+        return [
+            f", {mine if counts else '--'}/{all_}{unit}"
+            for mine, all_, counts in zip(own, total, is_accounted, strict=True)
+        ]
+
+    # --- as a tree of objects
+
+    def root(self) -> Shown:
+        """The root, with all that is displayed below it."""
+        own, total = self._own_shown.T.tolist(), self._total_shown.T.tolist()
+        is_accounted = self.accounted[self._rows].tolist()
+        made = [
+            Shown(node, node.name, counts, Stats(mine), Stats(all_))
+            for node, counts, mine, all_ in zip(self._nodes, is_accounted, own, total, strict=True)
+        ]
+        for below, parent in zip(made[1:], self._shape.parents[1:].tolist(), strict=True):
+            made[parent].shown.append(below)
+        return made[0]
+
+    def accounted_nodes(self) -> dict[str, Node]:
+        """The nodes whose own figures count, by name."""
+        nodes = (self._tree.nodes[row] for row in np.flatnonzero(self.accounted).tolist())
+        return {node.name: node for node in nodes}
+
+    def placed(self) -> Iterable[Node]:
+        """The nodes that a timeline of the answer holds, parents first.
+
+        As in tfprof the walk begins at the starts, displayed or not: below what is displayed it comes to what is, in
+        that order, and below what is not, to all that accounting left.
+        """
+        displayed = _children(self._rows, self._shape.parents)
+        kept_rows = np.flatnonzero(self._kept)
+        kept = _children(kept_rows, self._tree.shape.part(self._kept).parents)
+        pending = self._starts[::-1].tolist()
+        while pending:
+            row = pending.pop()
+            yield self._tree.nodes[row]
+            pending.extend(reversed((displayed if self._displayed[row] else kept).get(row, [])))
+
+    # --- as a message
+
+    def message(self) -> GraphNodeProto:
+        """The displayed tree as TensorFlow's message."""
+        inputs = self._tree.encoded_inputs
+        further = [inputs[row] for row in self._rows.tolist()]
+        for row, (_, value) in self._values.items():
+            further[row] += GraphNodeProto(tensor_value=value).SerializeToString()
+        own, total = (dict(zip(FIGURES, figures, strict=True)) for figures in (self._own_shown, self._total_shown))
+        numbers = {"run_count": own.pop("run_count"), "total_definition_count": total.pop("definition_count")}
+        del own["definition_count"]
+        return tree_message(
+            self._shape,
+            {**numbers, **own, **{f"total_{name}": values for name, values in total.items()}},
+            {"name": [node.name for node in self._nodes], "devices": [node.device for node in self._nodes]},
+            further,
         )
 
-    def trims(self, shown: TreeNode) -> bool:
-        """Whether display stops below the node."""
-        return self.filters.trim.match(shown.name)
 
-    def sort(self, nodes: list[TreeNode]) -> None:
-        """Sorts siblings by ``order_by``: names ascending, figures by their total, largest first.
-
-        ``""`` leaves them as they are.
-        """
-        counter = self._order
-        if not self.options.order_by:
-            return
-        if counter is None:
-            nodes.sort(key=lambda shown: shown.name.encode())
-        else:
-            nodes.sort(key=lambda shown: getattr(shown.total, counter), reverse=True)
-
-    def line(self, shown: TreeNode, indent: int) -> str:
-        """The node's line of the report."""
-        select, account, total = self.options.select, shown.account, shown.total
-        last = shown.columns
-        if last is None or last[2] is not total or last[1] != account or last[0] != select:
-            last = shown.columns = (select, account, total, self._columns(shown))
-        return f"{' ' * indent}{shown.name} ({last[3]})\n"
-
-    def _columns(self, shown: TreeNode) -> str:
-        select, node, own, total = self.options.select, shown.node, shown.own, shown.total
-
-        def part(text: str, of: str) -> str:
-            return f"{text if shown.account else '--'}/{of}"
-
-        columns: list[str] = []
-        if "params" in select:
-            if node.shape:
-                columns.append(formatting.shape(node.shape))
-            columns.append(part(formatting.number(own.parameters), f"{formatting.number(total.parameters)} params"))
-        if "float_ops" in select:
-            columns.append(part(formatting.number(own.float_ops), f"{formatting.number(total.float_ops)} flops"))
-        for counter, text in self._measured:
-            mine, all_ = getattr(own, counter), getattr(total, counter)
-            of = text(all_)
-            columns.append(part(of if mine == all_ else text(mine), of))
-        if "device" in select and shown.devices:
-            columns.append("|".join(shown.devices))
-        if "op_types" in select:
-            columns.append("|".join(sorted(node.op_types)))
-        if "occurrence" in select:
-            runs = part(formatting.number(own.run_count), formatting.number(total.run_count))
-            columns.append(f"{runs}|{part('1', formatting.number(total.definition_count))}")
-        if "input_shapes" in select:
-            columns.append("|".join(formatting.input_shapes(shown.input_shapes)))
-        return ", ".join(columns)
-
-
-class Accounting:
-    """What a view's last question counted, for the next one: a user asks on about the same types and the same step."""
-
-    def __init__(self) -> None:
-        self._of: tuple[object, ...] | None = None
-        self._top: list[TreeNode] = []
-        self._nodes: list[TreeNode] = []
-
-    def top(self, question: Question, account: Callable[[list[TreeNode]], list[TreeNode]]) -> list[TreeNode]:
-        """The topmost nodes that are left, all below in the state that ``account`` leaves them in.
-
-        Args:
-            question: what is asked.
-            account: asked if that was not counted last; puts all that are left into the list it is given, and answers
-                the topmost.
-        """
-        options = question.options
-        of = (options.step, options.account_type_regexes)
-        if self._of == of:
-            for node in self._nodes:
-                node.shown, node.tensor = node.kept, None
-        else:
-            self._nodes = []
-            self._top = account(self._nodes)
-        self._of = None if options.account_displayed_op_only else of  # which changes totals
-        return self._top
-
-
-def lines_of(root: TreeNode) -> Iterable[str]:
-    """The texts of what is displayed, in printing order."""
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        yield node.text
-        pending.extend(reversed(node.shown))
-
-
-def to_proto(root: TreeNode) -> GraphNodeProto:
-    """The displayed tree as a message."""
-    answer = GraphNodeProto()
-    pending = [(root, answer)]
-    while pending:
-        shown, proto = pending.pop()
-        fill(proto, shown)
-        pending.extend((child, proto.children.add()) for child in shown.shown)
-    return answer
+def _children(rows: Ints, parents: Ints) -> dict[int, list[int]]:
+    """Row of the tree -> those below it, of ``rows``, whose ``parents`` are places among themselves."""
+    found: dict[int, list[int]] = {}
+    for row, parent in zip(rows[1:].tolist(), rows[parents[1:]].tolist(), strict=True):
+        found.setdefault(parent, []).append(row)
+    return found
 
 
 def measured(options: Options) -> list[tuple[str, Callable[[int], str]]]:
@@ -204,30 +343,8 @@ def measured(options: Options) -> list[tuple[str, Callable[[int], str]]]:
     return [(counter, formatting.UNITS.get(counter, formatting.memory)) for counter, _ in counters]
 
 
-_figures = attrgetter(*COUNTERS)
-_TOTALS = tuple(f"total_{counter}" for counter in COUNTERS)
-
-
-def fill_figures(proto: GraphNodeProto | MultiGraphNodeProto, own: Stats, total: Stats) -> None:
-    """Writes both figures of each counter into a new message. Most are 0, which it has already."""
-    for names, stats in ((COUNTERS, own), (_TOTALS, total)):
-        for name, value in zip(names, _figures(stats), strict=True):
-            if value:
-                setattr(proto, name, value if -(2**63) <= value < 2**63 else int64(value))
-
-
-def fill(proto: GraphNodeProto, shown: TreeNode) -> None:
-    """Writes the node's own fields, children excepted."""
-    proto.name = shown.name
-    proto.devices.extend(shown.devices)
-    fill_figures(proto, shown.own, shown.total)
-    proto.run_count = shown.own.run_count
-    proto.total_run_count = shown.total.run_count
-    proto.total_definition_count = shown.total.definition_count
-    for index, dims in shown.input_shapes.items():
-        shape = proto.input_shapes[index]
-        shape.unknown_rank = not dims
-        for size in dims:
-            shape.dim.add(size=size)
-    if shown.tensor is not None:
-        proto.tensor_value.CopyFrom(shown.tensor)
+def _texts(values: Ints, write: Callable[[int], str]) -> list[str]:
+    """Each value written out; many are the same."""
+    distinct, places = np.unique(values, return_inverse=True)
+    texts = [write(value) for value in distinct.tolist()]
+    return [texts[place] for place in places.reshape(-1).tolist()]
