@@ -12,18 +12,18 @@ class JsonReader {
  public:
   explicit JsonReader(std::string_view text) : next_(text.data()), end_(text.data() + text.size()) {}
 
-  void ReadAll() {
-    ReadValueStart();
+  void read_all() {
+    read_value_start();
     while (!open_.empty()) {
-      SkipSpace();
+      skip_space();
       if (open_.back().is_object) {
-        ContinueObject();
+        continue_object();
       } else {
-        ContinueArray();
+        continue_array();
       }
     }
-    SkipSpace();
-    Require(next_ == end_, "something behind the JSON value");
+    skip_space();
+    require(next_ == end_, "something behind the JSON value");
   }
 
  private:
@@ -33,125 +33,125 @@ class JsonReader {
     std::vector<std::string_view> keys;
   };
 
-  void ContinueObject() {
-    if (TakeIf('}')) {
-      CheckKeys(open_.back().keys);
+  void continue_object() {
+    if (take_if('}')) {
+      check_keys(open_.back().keys);
       open_.pop_back();
       return;
     }
-    if (open_.back().any) Take(',');
+    if (open_.back().any) take(',');
     open_.back().any = true;
-    SkipSpace();
-    open_.back().keys.push_back(ReadString());
-    SkipSpace();
-    Take(':');
-    ReadValueStart();
+    skip_space();
+    open_.back().keys.push_back(read_string());
+    skip_space();
+    take(':');
+    read_value_start();
   }
 
-  void ContinueArray() {
-    if (TakeIf(']')) {
+  void continue_array() {
+    if (take_if(']')) {
       open_.pop_back();
       return;
     }
-    if (open_.back().any) Take(',');
+    if (open_.back().any) take(',');
     open_.back().any = true;
-    ReadValueStart();
+    read_value_start();
   }
 
-  static void CheckKeys(std::vector<std::string_view>& keys) {
+  static void check_keys(std::vector<std::string_view>& keys) {
     std::sort(keys.begin(), keys.end());
-    Require(std::adjacent_find(keys.begin(), keys.end()) == keys.end(), "a key that comes twice in a JSON object");
+    require(std::adjacent_find(keys.begin(), keys.end()) == keys.end(), "a key that comes twice in a JSON object");
   }
 
   // A whole value, or the bracket that opens one.
-  void ReadValueStart() {
-    SkipSpace();
-    Require(next_ != end_, "JSON that ends where a value should be");
+  void read_value_start() {
+    skip_space();
+    require(next_ != end_, "JSON that ends where a value should be");
     switch (*next_) {
       case '{':
       case '[':
         open_.push_back({*next_++ == '{', false, {}});
         return;
       case '"':
-        ReadString();
+        read_string();
         return;
       case 't':
-        return ReadWord("true");
+        return read_word("true");
       case 'f':
-        return ReadWord("false");
+        return read_word("false");
       case 'n':
-        return ReadWord("null");
+        return read_word("null");
       default:
-        ReadNumber();
+        read_number();
     }
   }
 
-  void ReadWord(std::string_view word) {
-    for (const char letter : word) Take(letter);
+  void read_word(std::string_view word) {
+    for (const char letter : word) take(letter);
   }
 
-  void ReadNumber() {
-    TakeIf('-');
-    if (!TakeIf('0')) ReadDigits();
-    if (TakeIf('.')) ReadDigits();
-    if (TakeIf('e') || TakeIf('E')) {
-      if (!TakeIf('+')) TakeIf('-');
-      ReadDigits();
+  void read_number() {
+    take_if('-');
+    if (!take_if('0')) read_digits();
+    if (take_if('.')) read_digits();
+    if (take_if('e') || take_if('E')) {
+      if (!take_if('+')) take_if('-');
+      read_digits();
     }
   }
 
-  void ReadDigits() {
-    Require(IsDigit(), "a JSON number without digits");
-    while (IsDigit()) ++next_;
+  void read_digits() {
+    require(is_digit(), "a JSON number without digits");
+    while (is_digit()) ++next_;
   }
-  bool IsDigit() const { return next_ != end_ && *next_ >= '0' && *next_ <= '9'; }
+  bool is_digit() const { return next_ != end_ && *next_ >= '0' && *next_ <= '9'; }
 
   // As written, between its quotes.
-  std::string_view ReadString() {
-    Take('"');
+  std::string_view read_string() {
+    take('"');
     const char* const start = next_;
     while (next_ != end_ && *next_ != '"') {
-      Require(static_cast<unsigned char>(*next_) >= 0x20, "a control character in a JSON string");
-      if (*next_++ == '\\') ReadEscape();
+      require(static_cast<unsigned char>(*next_) >= 0x20, "a control character in a JSON string");
+      if (*next_++ == '\\') read_escape();
     }
     const std::string_view text(start, static_cast<size_t>(next_ - start));
-    Take('"');
-    Require(IsUtf8(text), "a JSON string that is not UTF-8");
+    take('"');
+    require(is_utf8(text), "a JSON string that is not UTF-8");
     return text;
   }
 
-  void ReadEscape() {
-    Require(next_ != end_ && std::string_view("\"\\/bfnrtu").find(*next_) != std::string_view::npos,
+  void read_escape() {
+    require(next_ != end_ && std::string_view("\"\\/bfnrtu").find(*next_) != std::string_view::npos,
             "an unknown escape in a JSON string");
     if (*next_++ != 'u') return;
-    const uint32_t unit = ReadHex();
-    Require(unit < 0xDC00 || unit > 0xDFFF, "the second half of a surrogate pair alone");
+    const uint32_t unit = read_hex();
+    require(unit < 0xDC00 || unit > 0xDFFF, "the second half of a surrogate pair alone");
     if (unit < 0xD800 || unit > 0xDFFF) return;
-    ReadWord("\\u");
-    const uint32_t second = ReadHex();
-    Require(second >= 0xDC00 && second <= 0xDFFF, "the first half of a surrogate pair alone");
+    read_word("\\u");
+    const uint32_t second = read_hex();
+    require(second >= 0xDC00 && second <= 0xDFFF, "the first half of a surrogate pair alone");
   }
 
-  uint32_t ReadHex() {
+  uint32_t read_hex() {
     uint32_t value = 0;
     for (int digit = 0; digit < 4; ++digit) {
-      Require(next_ != end_, "JSON that ends within an escape");
+      require(next_ != end_, "JSON that ends within an escape");
       const size_t found = std::string_view("0123456789abcdef").find(*next_++);
-      Require(found != std::string_view::npos, "an escape without four digits");
+      require(found != std::string_view::npos, "an escape without four digits");
       value = value << 4 | static_cast<uint32_t>(found);
     }
     return value;
   }
 
-  void SkipSpace() {
+  void skip_space() {
     while (next_ != end_ && (*next_ == ' ' || *next_ == '\n' || *next_ == '\t' || *next_ == '\r')) ++next_;
   }
-  bool TakeIf(char letter) {
+  bool take_if(char letter) {
     if (next_ == end_ || *next_ != letter) return false;
     ++next_;
     return true;
   }
-  void Take(char letter) { Require(TakeIf(letter), "a letter that JSON does not have there"); }
+  void take(char letter) { require(take_if(letter), "a letter that JSON does not have there"); }
 
   const char* next_;
   const char* end_;
@@ -160,13 +160,13 @@ class JsonReader {
 
 }  // namespace
 
-void Require(bool holds, const char* what) {
+void require(bool holds, const char* what) {
   if (holds) return;
   std::cerr << "does not hold: " << what << "\n";
   std::abort();
 }
 
-bool IsUtf8(std::string_view text) {
+bool is_utf8(std::string_view text) {
   size_t at = 0;
   while (at < text.size()) {
     const auto byte = [&](size_t offset) {
@@ -195,9 +195,9 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
-void CheckJson(std::string_view text) { JsonReader(text).ReadAll(); }
+void check_json(std::string_view text) { JsonReader(text).read_all(); }
 
-std::string Compacted(std::string_view json) {
+std::string compacted(std::string_view json) {
   std::string compact;
   bool in_string = false;
   for (size_t at = 0; at < json.size(); ++at) {

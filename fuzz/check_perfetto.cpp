@@ -10,58 +10,58 @@ namespace {
 
 using convert::kBytes;
 using convert::kVarint;
-using convert::Tag;
+using convert::make_tag;
 using convert::WireReader;
 
 // Calls visit(tag, reader) for each field; it reads the value or returns false.
 template <typename Visit>
-void ForEachField(std::string_view message, Visit visit) {
+void for_each_field(std::string_view message, Visit visit) {
   WireReader reader(message, message);
-  while (!reader.AtEnd()) {
-    const uint32_t tag = reader.ReadTag();
-    if (!visit(tag, reader)) reader.Skip(tag);
+  while (!reader.at_end()) {
+    const uint32_t tag = reader.read_tag();
+    if (!visit(tag, reader)) reader.skip(tag);
   }
 }
 
 class PerfettoReader {
  public:
-  void ReadPacket(std::string_view packet) {
+  void read_packet(std::string_view packet) {
     bool cleared = false;
     int64_t time_ns = -1;
     std::string_view event, interned;
-    ForEachField(packet, [&](uint32_t tag, WireReader& reader) {
+    for_each_field(packet, [&](uint32_t tag, WireReader& reader) {
       switch (tag) {
-        case Tag(8, kVarint):
-          time_ns = reader.ReadInt64();
+        case make_tag(8, kVarint):
+          time_ns = reader.read_int64();
           return true;
-        case Tag(11, kBytes):
-          event = reader.ReadBytes();
+        case make_tag(11, kBytes):
+          event = reader.read_bytes();
           return true;
-        case Tag(12, kBytes):
-          interned = reader.ReadBytes();
+        case make_tag(12, kBytes):
+          interned = reader.read_bytes();
           return true;
-        case Tag(13, kVarint):
-          cleared = (reader.ReadVarint() & 1) != 0;
+        case make_tag(13, kVarint):
+          cleared = (reader.read_varint() & 1) != 0;
           return true;
-        case Tag(60, kBytes):
-          ReadTrack(reader.ReadBytes());
+        case make_tag(60, kBytes):
+          read_track(reader.read_bytes());
           return true;
         default:
           return false;
       }
     });
-    Require(cleared || !first_, "a first packet that does not clear the incremental state");
+    require(cleared || !first_, "a first packet that does not clear the incremental state");
     first_ = false;
     if (cleared) interned_.clear();
-    ForEachField(interned, [&](uint32_t tag, WireReader& reader) {
-      ReadInterned(tag >> 3, reader.ReadBytes());
+    for_each_field(interned, [&](uint32_t tag, WireReader& reader) {
+      read_interned(tag >> 3, reader.read_bytes());
       return true;
     });
-    if (event.data() != nullptr) ReadEvent(event, time_ns);
+    if (event.data() != nullptr) read_event(event, time_ns);
   }
 
-  uint64_t Finish() const {
-    for (const auto& [uuid, track] : tracks_) Require(track.open == 0, "a slice that never ends");
+  uint64_t finish() const {
+    for (const auto& [uuid, track] : tracks_) require(track.open == 0, "a slice that never ends");
     return slices_;
   }
 
@@ -72,33 +72,33 @@ class PerfettoReader {
   };
   enum EventType : uint64_t { kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4 };
 
-  void ReadInterned(uint32_t kind, std::string_view entry) {
+  void read_interned(uint32_t kind, std::string_view entry) {
     uint64_t number = 0;
-    ForEachField(entry, [&](uint32_t tag, WireReader& reader) {
-      if (tag == Tag(1, kVarint)) {
-        number = reader.ReadVarint();
+    for_each_field(entry, [&](uint32_t tag, WireReader& reader) {
+      if (tag == make_tag(1, kVarint)) {
+        number = reader.read_varint();
       } else {
-        Require(tag == Tag(2, kBytes) && IsUtf8(reader.ReadBytes()), "an interned text that is not UTF-8");
+        require(tag == make_tag(2, kBytes) && is_utf8(reader.read_bytes()), "an interned text that is not UTF-8");
       }
       return true;
     });
-    Require(interned_.insert({kind, number}).second, "a number interned twice");
+    require(interned_.insert({kind, number}).second, "a number interned twice");
   }
 
-  void ReadTrack(std::string_view descriptor) {
+  void read_track(std::string_view descriptor) {
     uint64_t uuid = 0;
     uint64_t parent = 0;
-    ForEachField(descriptor, [&](uint32_t tag, WireReader& reader) {
-      if (tag == Tag(1, kVarint)) {
-        uuid = reader.ReadVarint();
-      } else if (tag == Tag(5, kVarint)) {
-        parent = reader.ReadVarint();
-      } else if (tag == Tag(2, kBytes)) {
-        Require(IsUtf8(reader.ReadBytes()), "a track's name that is not UTF-8");
-      } else if (tag == Tag(3, kBytes) || tag == Tag(4, kBytes)) {
-        ForEachField(reader.ReadBytes(), [&](uint32_t inner, WireReader& fields) {
+    for_each_field(descriptor, [&](uint32_t tag, WireReader& reader) {
+      if (tag == make_tag(1, kVarint)) {
+        uuid = reader.read_varint();
+      } else if (tag == make_tag(5, kVarint)) {
+        parent = reader.read_varint();
+      } else if (tag == make_tag(2, kBytes)) {
+        require(is_utf8(reader.read_bytes()), "a track's name that is not UTF-8");
+      } else if (tag == make_tag(3, kBytes) || tag == make_tag(4, kBytes)) {
+        for_each_field(reader.read_bytes(), [&](uint32_t inner, WireReader& fields) {
           if ((inner & 7) != kBytes) return false;
-          Require(IsUtf8(fields.ReadBytes()), "a process or thread whose name is not UTF-8");
+          require(is_utf8(fields.read_bytes()), "a process or thread whose name is not UTF-8");
           return true;
         });
       } else {
@@ -106,55 +106,55 @@ class PerfettoReader {
       }
       return true;
     });
-    Require(parent == 0 || tracks_.count(parent) == 1, "a track before the process that it belongs to");
-    Require(tracks_.try_emplace(uuid).second, "a track described twice");
+    require(parent == 0 || tracks_.count(parent) == 1, "a track before the process that it belongs to");
+    require(tracks_.try_emplace(uuid).second, "a track described twice");
   }
 
-  void ReadEvent(std::string_view event, int64_t time_ns) {
+  void read_event(std::string_view event, int64_t time_ns) {
     uint64_t type = 0;
     uint64_t uuid = 0;
-    ForEachField(event, [&](uint32_t tag, WireReader& reader) {
+    for_each_field(event, [&](uint32_t tag, WireReader& reader) {
       switch (tag) {
-        case Tag(9, kVarint):
-          type = reader.ReadVarint();
+        case make_tag(9, kVarint):
+          type = reader.read_varint();
           return true;
-        case Tag(11, kVarint):
-          uuid = reader.ReadVarint();
+        case make_tag(11, kVarint):
+          uuid = reader.read_varint();
           return true;
-        case Tag(3, kVarint):
-          return RequireInterned(1, reader);
-        case Tag(10, kVarint):
-          return RequireInterned(2, reader);
-        case Tag(4, kBytes):
-          ForEachField(reader.ReadBytes(), [&](uint32_t inner, WireReader& fields) {
-            if (inner == Tag(1, kVarint)) return RequireInterned(3, fields);
-            return inner == Tag(17, kVarint) && RequireInterned(29, fields);
+        case make_tag(3, kVarint):
+          return require_interned(1, reader);
+        case make_tag(10, kVarint):
+          return require_interned(2, reader);
+        case make_tag(4, kBytes):
+          for_each_field(reader.read_bytes(), [&](uint32_t inner, WireReader& fields) {
+            if (inner == make_tag(1, kVarint)) return require_interned(3, fields);
+            return inner == make_tag(17, kVarint) && require_interned(29, fields);
           });
           return true;
         default:
           return false;
       }
     });
-    Require(time_ns >= 0, "an event without a time");
+    require(time_ns >= 0, "an event without a time");
     const auto found = tracks_.find(uuid);
-    Require(found != tracks_.end(), "an event on a track that was not described");
+    require(found != tracks_.end(), "an event on a track that was not described");
     TrackState& track = found->second;
     if (type == kInstant) return;
-    Require(time_ns >= track.last_ns, "an event before the one before it on its track");
+    require(time_ns >= track.last_ns, "an event before the one before it on its track");
     track.last_ns = time_ns;
     if (type == kBegin) {
       ++track.open;
       ++slices_;
     } else if (type == kEnd) {
-      Require(track.open > 0, "an end without a beginning");
+      require(track.open > 0, "an end without a beginning");
       --track.open;
     } else {
-      Require(type == kCounter, "an event of an unknown type");
+      require(type == kCounter, "an event of an unknown type");
     }
   }
 
-  bool RequireInterned(uint32_t kind, WireReader& reader) const {
-    Require(interned_.count({kind, reader.ReadVarint()}) == 1, "a number that means no interned text");
+  bool require_interned(uint32_t kind, WireReader& reader) const {
+    require(interned_.count({kind, reader.read_varint()}) == 1, "a number that means no interned text");
     return true;
   }
 
@@ -166,24 +166,24 @@ class PerfettoReader {
 
 }  // namespace
 
-uint64_t CheckPerfetto(std::string_view file, const std::vector<size_t>& piece_ends) {
+uint64_t check_perfetto(std::string_view file, const std::vector<size_t>& piece_ends) {
   PerfettoReader trace;
   std::vector<size_t> packet_ends;
   try {
     WireReader reader(file, file);
-    while (!reader.AtEnd()) {
-      Require(reader.ReadTag() == Tag(1, kBytes), "something else than packets in a Perfetto trace");
-      const std::string_view packet = reader.ReadBytes();
+    while (!reader.at_end()) {
+      require(reader.read_tag() == make_tag(1, kBytes), "something else than packets in a Perfetto trace");
+      const std::string_view packet = reader.read_bytes();
       packet_ends.push_back(static_cast<size_t>(packet.data() + packet.size() - file.data()));
-      trace.ReadPacket(packet);
+      trace.read_packet(packet);
     }
   } catch (const convert::WireError& error) {
-    Require(false, error.what());
+    require(false, error.what());
   }
   for (const size_t end : piece_ends) {
-    Require(std::binary_search(packet_ends.begin(), packet_ends.end(), end), "a piece of the file within a packet");
+    require(std::binary_search(packet_ends.begin(), packet_ends.end(), end), "a piece of the file within a packet");
   }
-  return trace.Finish();
+  return trace.finish();
 }
 
 }  // namespace collector::fuzz

@@ -1,4 +1,4 @@
-// Stands between Tell and a writer and holds the teller to what events.h promises every writer.
+// Stands between the drawing of a step and a writer, and holds the drawing to what events.h promises every writer.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@ namespace collector::fuzz {
 
 class Contract : public convert::TraceVisitor {
  public:
-  // Whether Begin announces all that comes: not in a file of several steps.
+  // Whether on_begin announces all that comes: not in a file of several steps.
   enum class Steps { kOne, kSeveral };
-  // `alike`: whether the writer is told which slices are alike; without, the file must be the same.
-  enum class Alike { kTold, kHidden };
+  // `alike`: whether the writer learns which slices are alike; without, the file must be the same.
+  enum class Alike { kGiven, kHidden };
 
   Contract(convert::TraceVisitor& writer, Steps steps, Alike alike)
       : writer_(writer), several_(steps == Steps::kSeveral), hides_alike_(alike == Alike::kHidden) {}
 
-  void Begin(const convert::Summary& summary) override;
-  void OnProcess(const convert::Process& process) override;
-  void OnTrack(const convert::Track& track) override;
-  void OnSlice(const convert::Slice& slice) override;
-  void OnCounterTrack(const convert::CounterTrack& counter) override;
-  void OnValue(const convert::Value& value) override;
-  void OnInstant(const convert::Instant& instant) override;
-  void End(const convert::Summary& summary) override;
+  void on_begin(const convert::Summary& summary) override;
+  void on_process(const convert::Process& process) override;
+  void on_track(const convert::Track& track) override;
+  void on_slice(const convert::Slice& slice) override;
+  void on_counter_track(const convert::CounterTrack& counter) override;
+  void on_value(const convert::Value& value) override;
+  void on_instant(const convert::Instant& instant) override;
+  void on_end(const convert::Summary& summary) override;
 
   uint64_t slices() const { return slices_; }
 
@@ -46,9 +46,9 @@ class Contract : public convert::TraceVisitor {
   };
 
   // Name, category and common arguments of slices that are said to be alike.
-  static std::string Common(const convert::Slice& slice);
-  void CheckAlike(const convert::Slice& slice);
-  void CheckFlows(const convert::Slice& slice);
+  static std::string common_part(const convert::Slice& slice);
+  void check_alike(const convert::Slice& slice);
+  void check_flows(const convert::Slice& slice);
 
   convert::TraceVisitor& writer_;
   bool several_, hides_alike_;

@@ -16,13 +16,13 @@
 #include "checks.h"
 #include "contract.h"
 #include "draw/merge_visitor.h"
-#include "draw/step_teller.h"
+#include "draw/step_drawing.h"
 #include "draw/track_order.h"
 #include "recorded_rows.h"
 #include "stepstats/node_columns.h"
 #include "write/chrome_writer.h"
-#include "write/compatible_writer.h"
 #include "write/perfetto_writer.h"
+#include "write/tensorflow_timeline_writer.h"
 
 namespace collector::fuzz {
 namespace {
@@ -36,21 +36,21 @@ constexpr std::string_view kAbout = R"({"base_time_ns":"0"})";
 // that a byte beyond what was reserved is a byte beyond the end of a block of memory.
 class PieceOutput : public Output {
  public:
-  void Flush() {
+  void flush() {
     if (next_ == piece_.get()) return;
     file_.append(piece_.get(), static_cast<size_t>(next_ - piece_.get()));
     piece_ends_.push_back(file_.size());
     next_ = piece_.get();
   }
   const std::string& file() {
-    Flush();
+    flush();
     return file_;
   }
   const std::vector<size_t>& piece_ends() const { return piece_ends_; }
 
  protected:
-  void MakeRoom(size_t num_bytes) override {
-    Flush();
+  void make_room(size_t num_bytes) override {
+    flush();
     piece_ = std::make_unique<char[]>(num_bytes);
     next_ = piece_.get();
     limit_ = next_ + num_bytes;
@@ -70,113 +70,113 @@ class Choices {
   }
 
   uint32_t converter() const { return bytes_[0]; }
-  bool is_run_metadata() const { return Flag(0); }
+  bool is_run_metadata() const { return flag(0); }
   uint32_t number(size_t at) const { return bytes_[3 + at]; }
 
-  CompatibleOptions compatible() const {
-    CompatibleOptions options;
-    options.show_dataflow = Flag(1);
-    options.show_memory = Flag(2);
-    options.pretty = Flag(3);
+  TensorflowTimelineOptions tensorflow_timeline() const {
+    TensorflowTimelineOptions options;
+    options.show_dataflow = flag(1);
+    options.show_memory = flag(2);
+    options.pretty = flag(3);
     options.op_time = static_cast<OpTime>(number(0) % 3);
     options.data_type_names = {{1, "DT_FLOAT"}, {3, "DT_INT32"}};
     return options;
   }
 
   // `asked`: the names that the filter was asked about.
-  TellerOptions teller(std::multiset<std::string>& asked) const {
-    TellerOptions options;
-    options.arrows = Flag(1);
-    options.counters = Flag(2);
-    if (Flag(3)) options.process_label = "rank \"3\"\xFF";
-    if (Flag(4)) options.remarks = {{"lost: launches", "3\n\xC3", std::nullopt}, {"lost", "", Time(7)}};
-    if (Filter(0)) options.keep_device = [](std::string_view name) { return name.size() % 3 != 0; };
-    if (Filter(1)) {
+  DrawingOptions drawing(std::multiset<std::string>& asked) const {
+    DrawingOptions options;
+    options.arrows = flag(1);
+    options.counters = flag(2);
+    if (flag(3)) options.process_label = "rank \"3\"\xFF";
+    if (flag(4)) options.remarks = {{"lost: launches", "3\n\xC3", std::nullopt}, {"lost", "", time_at(7)}};
+    if (filter(0)) options.keep_device = [](std::string_view name) { return name.size() % 3 != 0; };
+    if (filter(1)) {
       options.keep_name = [&asked](std::string_view name) {
         asked.emplace(name);
         return name.size() % 2 != 0;
       };
     }
-    if (Filter(2)) options.min_duration_ns = int64_t{1} << number(0) % 56;
-    if (Filter(3)) options.window_start_ns = Time(1);
-    if (Filter(4)) options.window_end_ns = Time(2);
-    if (Filter(5)) options.max_slices = number(3) % 16;
-    if (Filter(6)) options.shift_ns = Time(4) / 2 - Time(3) / 2;
+    if (filter(2)) options.min_duration_ns = int64_t{1} << number(0) % 56;
+    if (filter(3)) options.window_start_ns = time_at(1);
+    if (filter(4)) options.window_end_ns = time_at(2);
+    if (filter(5)) options.max_slices = number(3) % 16;
+    if (filter(6)) options.shift_ns = time_at(4) / 2 - time_at(3) / 2;
     return options;
   }
 
   // Of both signs and every size.
-  int64_t Time(size_t at) const {
+  int64_t time_at(size_t at) const {
     const uint32_t chosen = bytes_[at];
     const auto size = static_cast<int64_t>(uint64_t{0x9E3779B97F4A7C15u} >> (1 + chosen % 63));
     return chosen >= 128 ? -size : size;
   }
 
  private:
-  bool Flag(unsigned bit) const { return (bytes_[1] >> bit & 1) != 0; }
-  bool Filter(unsigned bit) const { return (bytes_[2] >> bit & 1) != 0; }
+  bool flag(unsigned bit) const { return (bytes_[1] >> bit & 1) != 0; }
+  bool filter(unsigned bit) const { return (bytes_[2] >> bit & 1) != 0; }
 
   std::array<uint8_t, kHeaderBytes> bytes_{};
 };
 
-void RunCompatible(std::string_view message, const Choices& choices) {
+void run_tensorflow_timeline(std::string_view message, const Choices& choices) {
   const StepStats step(message, choices.is_run_metadata());
-  CompatibleOptions options = choices.compatible();
+  TensorflowTimelineOptions options = choices.tensorflow_timeline();
   PieceOutput output;
-  WriteCompatible(step, options, output);
-  CheckJson(output.file());
+  write_tensorflow_timeline(step, options, output);
+  check_json(output.file());
   options.pretty = !options.pretty;
   TextOutput other;
-  WriteCompatible(step, options, other);
-  Require(Compacted(output.file()) == Compacted(other.text()), "pretty and compact text that say different things");
+  write_tensorflow_timeline(step, options, other);
+  require(compacted(output.file()) == compacted(other.text()), "pretty and compact text that say different things");
 }
 
-void RunMaximums(std::string_view message, const Choices& choices) {
+void run_maximums(std::string_view message, const Choices& choices) {
   const StepStats step(message, choices.is_run_metadata());
-  for (const AllocatorMaximum& maximum : AllocatorMaximums(step, choices.compatible())) {
-    Require(maximum.num_bytes > 0 || maximum.tensors.empty(), "tensors that hold nothing");
-    Require(std::set<std::string>(maximum.tensors.begin(), maximum.tensors.end()).size() == maximum.tensors.size(),
+  for (const AllocatorMaximum& maximum : allocator_maximums(step, choices.tensorflow_timeline())) {
+    require(maximum.num_bytes > 0 || maximum.tensors.empty(), "tensors that hold nothing");
+    require(std::set<std::string>(maximum.tensors.begin(), maximum.tensors.end()).size() == maximum.tensors.size(),
             "a tensor that is alive twice");
   }
 }
 
 // Draws with the options into a Chrome trace; returns the text.
-std::string Drawn(const StepStats& step, const TellerOptions& options, Contract::Alike alike, std::string_view about) {
+std::string drawn(const StepStats& step, const DrawingOptions& options, Contract::Alike alike, std::string_view about) {
   PieceOutput output;
   ChromeWriter writer(output);
   Contract contract(writer, Contract::Steps::kOne, alike);
-  Tell(step, options, contract);
-  writer.Finish(about);
+  draw_step(step, options, contract);
+  writer.finish(about);
   return output.file();
 }
 
-void RunChrome(std::string_view message, const Choices& choices) {
+void run_chrome(std::string_view message, const Choices& choices) {
   const StepStats step(message, choices.is_run_metadata());
   std::multiset<std::string> asked;
-  const TellerOptions options = choices.teller(asked);
-  const std::string text = Drawn(step, options, Contract::Alike::kTold, kAbout);
-  Require(std::set<std::string>(asked.begin(), asked.end()).size() == asked.size(), "a name asked about twice");
-  CheckJson(text);
-  Require(text == Drawn(step, options, Contract::Alike::kHidden, kAbout), "alike slices written otherwise");
+  const DrawingOptions options = choices.drawing(asked);
+  const std::string text = drawn(step, options, Contract::Alike::kGiven, kAbout);
+  require(std::set<std::string>(asked.begin(), asked.end()).size() == asked.size(), "a name asked about twice");
+  check_json(text);
+  require(text == drawn(step, options, Contract::Alike::kHidden, kAbout), "alike slices written otherwise");
 }
 
-void RunPerfetto(std::string_view message, const Choices& choices) {
+void run_perfetto(std::string_view message, const Choices& choices) {
   const StepStats step(message, choices.is_run_metadata());
   std::multiset<std::string> asked;
   PieceOutput output;
   PerfettoWriter writer(output);
-  Contract contract(writer, Contract::Steps::kOne, Contract::Alike::kTold);
-  Tell(step, choices.teller(asked), contract);
-  writer.AddMetadata("collector", kAbout);
+  Contract contract(writer, Contract::Steps::kOne, Contract::Alike::kGiven);
+  draw_step(step, choices.drawing(asked), contract);
+  writer.add_metadata("collector", kAbout);
   const std::string& file = output.file();
-  Require(CheckPerfetto(file, output.piece_ends()) == contract.slices(), "slices lost on the way to Perfetto");
+  require(check_perfetto(file, output.piece_ends()) == contract.slices(), "slices lost on the way to Perfetto");
 }
 
 // The message several times over in one file, as collector.merge draws its inputs.
-void Merge(const StepStats& step, const Choices& choices, TraceVisitor& writer) {
-  const Summary surveyed = Survey(step, TellerOptions());
+void merge(const StepStats& step, const Choices& choices, TraceVisitor& writer) {
+  const Summary surveyed = survey(step, DrawingOptions());
   if (surveyed.base_ns <= 0 || surveyed.untimed >= step.num_nodes()) return;
-  Contract contract(writer, Contract::Steps::kSeveral, Contract::Alike::kTold);
+  Contract contract(writer, Contract::Steps::kSeveral, Contract::Alike::kGiven);
   std::vector<std::pair<std::string, std::string>> owned_devices;
   for (const char* const owner : {"rank 1", ""}) {
     for (const Device& device : step.devices()) owned_devices.emplace_back(owner, device.name);
@@ -184,35 +184,35 @@ void Merge(const StepStats& step, const Choices& choices, TraceVisitor& writer) 
   MergeVisitor merged(contract, TrackOrder(owned_devices));
   const uint32_t times = 1 + choices.number(0) % 3;
   for (uint32_t number = 0; number < times; ++number) {
-    TellerOptions options;
+    DrawingOptions options;
     options.base_ns = surveyed.base_ns;
     options.shift_ns = number * (choices.number(1) < 128 ? surveyed.end_ns : choices.number(2));
-    options.remarks = {{"lost: records", "", choices.Time(7)}};
+    options.remarks = {{"lost: records", "", choices.time_at(7)}};
     if (number > 0) {
       options.first_counter_id = merged.total().next_counter_id;
       options.first_flow_id = merged.total().next_flow_id;
     }
-    merged.StartStep(options.shift_ns, number % 2 == choices.number(3) % 2 ? "rank 1" : "");
-    Contract of_step(merged, Contract::Steps::kOne, Contract::Alike::kTold);
-    Tell(step, options, of_step);
+    merged.start_step(options.shift_ns, number % 2 == choices.number(3) % 2 ? "rank 1" : "");
+    Contract of_step(merged, Contract::Steps::kOne, Contract::Alike::kGiven);
+    draw_step(step, options, of_step);
   }
-  merged.Finish();
+  merged.finish();
 }
 
-void RunMerge(std::string_view message, const Choices& choices) {
+void run_merge(std::string_view message, const Choices& choices) {
   const StepStats step(message, choices.is_run_metadata());
   PieceOutput output;
   if (choices.number(4) % 2 == 0) {
     ChromeWriter writer(output);
-    Merge(step, choices, writer);
-    writer.Finish(kAbout);
-    CheckJson(output.file());
+    merge(step, choices, writer);
+    writer.finish(kAbout);
+    check_json(output.file());
   } else {
     PerfettoWriter writer(output);
-    Merge(step, choices, writer);
-    writer.AddMetadata("collector", kAbout);
+    merge(step, choices, writer);
+    writer.add_metadata("collector", kAbout);
     const std::string& file = output.file();
-    CheckPerfetto(file, output.piece_ends());
+    check_perfetto(file, output.piece_ends());
   }
 }
 
@@ -221,7 +221,7 @@ struct ReadColumns {
   static constexpr std::array<uint32_t, 4> kNumbers = {2, 5, 13, 16};
   static constexpr std::array<uint32_t, 2> kTexts = {1, 8};
 
-  explicit ReadColumns(std::string_view device) : num_nodes(profile::CountNodes(device)) {
+  explicit ReadColumns(std::string_view device) : num_nodes(profile::count_nodes(device)) {
     profile::Columns columns;
     for (size_t i = 0; i < kNumbers.size(); ++i) {
       numbers[i].resize(num_nodes);
@@ -232,14 +232,14 @@ struct ReadColumns {
       ends[i].resize(num_nodes);
       columns.texts[kTexts[i]] = {begins[i].data(), ends[i].data()};
     }
-    profile::ReadNodes(device, num_nodes, columns);
+    profile::read_nodes(device, num_nodes, columns);
     for (size_t i = 0; i < kTexts.size(); ++i) {
       text_numbers[i].resize(num_nodes);
-      texts[i] = profile::DistinctTexts(device, begins[i].data(), ends[i].data(), num_nodes, text_numbers[i].data());
+      texts[i] = profile::distinct_texts(device, begins[i].data(), ends[i].data(), num_nodes, text_numbers[i].data());
     }
   }
 
-  std::string_view Text(size_t column, size_t row) const {
+  std::string_view text(size_t column, size_t row) const {
     return texts[column][static_cast<size_t>(text_numbers[column][row])];
   }
 
@@ -250,15 +250,15 @@ struct ReadColumns {
 };
 
 // The columns and the nodes one at a time must say the same.
-void RunColumns(std::string_view message, const Choices& choices) {
+void run_columns(std::string_view message, const Choices& choices) {
   const StepStats step(message, choices.is_run_metadata());
   for (const Device& device : step.devices()) {
     const ReadColumns read(device.message);
-    Require(read.num_nodes == device.num_nodes, "nodes lost on the way");
+    require(read.num_nodes == device.num_nodes, "nodes lost on the way");
     size_t row = 0;
-    step.ForEachNode(device, [&](const Node& node) {
-      Require(read.Text(0, row) == node.name && read.Text(1, row) == node.label, "texts that depend on the reader");
-      Require(read.numbers[0][row] == node.start_us && read.numbers[1][row] == node.end_rel_us &&
+    step.for_each_node(device, [&](const Node& node) {
+      require(read.text(0, row) == node.name && read.text(1, row) == node.label, "texts that depend on the reader");
+      require(read.numbers[0][row] == node.start_us && read.numbers[1][row] == node.end_rel_us &&
                   read.numbers[2][row] == node.start_ns && read.numbers[3][row] == node.end_rel_ns,
               "numbers that depend on the reader");
       ++row;
@@ -267,28 +267,29 @@ void RunColumns(std::string_view message, const Choices& choices) {
 }
 
 // The activities of the message as rows, written and read again, must be the same rows; and what is written is drawn.
-void RunRecorded(std::string_view message, const Choices& choices) {
-  const RecordedRows rows(message, choices.is_run_metadata(), choices.Time(6), choices.number(0));
-  const std::string written = rows.Written();
-  Require(RecordedRows(written, true, choices.Time(6), choices.number(0)) == rows, "rows that change on the way");
+void run_recorded(std::string_view message, const Choices& choices) {
+  const RecordedRows rows(message, choices.is_run_metadata(), choices.time_at(6), choices.number(0));
+  const std::string written = rows.to_message();
+  require(RecordedRows(written, true, choices.time_at(6), choices.number(0)) == rows, "rows that change on the way");
   std::multiset<std::string> asked;
-  CheckJson(Drawn(StepStats(written, true), choices.teller(asked), Contract::Alike::kTold, kAbout));
+  check_json(drawn(StepStats(written, true), choices.drawing(asked), Contract::Alike::kGiven, kAbout));
 }
 
-void Run(std::string_view input) {
+void run(std::string_view input) {
   if (input.size() < kHeaderBytes) return;
   const Choices choices(input);
   // A copy of its own, so that a byte read beyond its end is seen.
   const std::vector<char> bytes(input.begin() + kHeaderBytes, input.end());
   const std::string_view message =
       bytes.empty() ? std::string_view("", 0) : std::string_view(bytes.data(), bytes.size());
-  constexpr std::array kRuns = {RunCompatible, RunMaximums, RunChrome, RunPerfetto, RunMerge, RunColumns, RunRecorded};
+  constexpr std::array kRuns = {
+      run_tensorflow_timeline, run_maximums, run_chrome, run_perfetto, run_merge, run_columns, run_recorded};
   try {
     kRuns[choices.converter() % kRuns.size()](message, choices);
   } catch (const WireError& error) {
-    Require(error.position() <= message.size(), "an error beyond the end of the message");
+    require(error.position() <= message.size(), "an error beyond the end of the message");
   } catch (const BeyondInt64&) {  // left to Python
-    Require(choices.converter() % kRuns.size() < 2, "numbers beyond 64 bits in a converter that has an answer to them");
+    require(choices.converter() % kRuns.size() < 2, "numbers beyond 64 bits in a converter that has an answer to them");
   }
 }
 
@@ -296,6 +297,6 @@ void Run(std::string_view input) {
 }  // namespace collector::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  collector::fuzz::Run({reinterpret_cast<const char*>(data), size});
+  collector::fuzz::run({reinterpret_cast<const char*>(data), size});
   return 0;
 }

@@ -25,12 +25,12 @@ struct Field {
   bool has_length;
 };
 
-void PutVarint(std::string& to, uint64_t value) {
+void put_varint(std::string& to, uint64_t value) {
   for (; value > 0x7F; value >>= 7) to.push_back(static_cast<char>(value | 0x80));
   to.push_back(static_cast<char>(value));
 }
 
-bool TakeVarint(std::string_view& from, uint64_t& value) {
+bool take_varint(std::string_view& from, uint64_t& value) {
   value = 0;
   for (unsigned shift = 0; shift < 64 && !from.empty(); shift += 7) {
     const auto byte = static_cast<unsigned char>(from.front());
@@ -42,16 +42,16 @@ bool TakeVarint(std::string_view& from, uint64_t& value) {
 }
 
 // The fields of a message; none where it is something else.
-std::vector<Field> FieldsOf(std::string_view rest) {
+std::vector<Field> fields_of(std::string_view rest) {
   std::vector<Field> fields;
   while (!rest.empty()) {
     const std::string_view whole = rest;
     uint64_t tag = 0;
     uint64_t value = 0;
-    if (!TakeVarint(rest, tag) || tag >> 3 == 0) return {};
+    if (!take_varint(rest, tag) || tag >> 3 == 0) return {};
     size_t skipped = 0;
     if ((tag & 7) == kVarint || (tag & 7) == kBytes) {
-      if (!TakeVarint(rest, value)) return {};
+      if (!take_varint(rest, value)) return {};
       if ((tag & 7) == kBytes) skipped = value;
     } else if ((tag & 7) == kFixed64 || (tag & 7) == kFixed32) {
       skipped = (tag & 7) == kFixed64 ? 8 : 4;
@@ -63,7 +63,7 @@ std::vector<Field> FieldsOf(std::string_view rest) {
     (field.has_length ? field.payload : field.head).append(rest.substr(0, skipped));
     if (field.has_length) {
       field.head.clear();
-      PutVarint(field.head, tag);
+      put_varint(field.head, tag);
     }
     rest.remove_prefix(skipped);
     fields.push_back(std::move(field));
@@ -71,27 +71,27 @@ std::vector<Field> FieldsOf(std::string_view rest) {
   return fields;
 }
 
-std::string Joined(const std::vector<Field>& fields) {
+std::string joined(const std::vector<Field>& fields) {
   std::string message;
   for (const Field& field : fields) {
     message += field.head;
     if (!field.has_length) continue;
-    PutVarint(message, field.payload.size());
+    put_varint(message, field.payload.size());
     message += field.payload;
   }
   return message;
 }
 
-void MutateBytes(std::string& bytes, size_t room) {
+void mutate_bytes(std::string& bytes, size_t room) {
   const size_t size = bytes.size();
   bytes.resize(std::max(size, room));
   bytes.resize(LLVMFuzzerMutate(reinterpret_cast<uint8_t*>(bytes.data()), size, bytes.size()));
 }
 
-void MutateMessage(std::string& message, size_t room, Random& random, int depth) {
-  std::vector<Field> fields = depth < kDeepest ? FieldsOf(message) : std::vector<Field>();
+void mutate_message(std::string& message, size_t room, Random& random, int depth) {
+  std::vector<Field> fields = depth < kDeepest ? fields_of(message) : std::vector<Field>();
   const auto chance = [&random](size_t of) { return random() / 7 % of; };
-  if (fields.empty() || chance(8) == 0) return MutateBytes(message, std::min(room, message.size() + kBytesOfOneField));
+  if (fields.empty() || chance(8) == 0) return mutate_bytes(message, std::min(room, message.size() + kBytesOfOneField));
   const auto at = fields.begin() + static_cast<std::ptrdiff_t>(chance(fields.size()));
   const auto other = fields.begin() + static_cast<std::ptrdiff_t>(chance(fields.size()));
   switch (chance(8)) {
@@ -112,12 +112,12 @@ void MutateMessage(std::string& message, size_t room, Random& random, int depth)
       [[fallthrough]];
     default:
       if (at->has_length) {
-        MutateMessage(at->payload, room, random, depth + 1);
+        mutate_message(at->payload, room, random, depth + 1);
       } else {
-        MutateBytes(at->head, at->head.size() + 2);
+        mutate_bytes(at->head, at->head.size() + 2);
       }
   }
-  message = Joined(fields);
+  message = joined(fields);
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
     return size;
   }
   std::string message(reinterpret_cast<const char*>(data) + kHeaderBytes, size - kHeaderBytes);
-  MutateMessage(message, max_size - kHeaderBytes, random, 0);
+  mutate_message(message, max_size - kHeaderBytes, random, 0);
   message.resize(std::min(message.size(), max_size - kHeaderBytes));
   std::copy(message.begin(), message.end(), data + kHeaderBytes);
   return kHeaderBytes + message.size();

@@ -15,7 +15,7 @@ class RecordedRows {
   RecordedRows(std::string_view message, bool is_run_metadata, int64_t offset_ns, uint32_t choice);
 
   // A RunMetadata of them.
-  std::string Written() const;
+  std::string to_message() const;
 
   // Whether both have the same rows, in whatever order.
   bool operator==(const RecordedRows& other) const;

@@ -466,12 +466,15 @@ def cpp(kinds: Kinds) -> str:
         lines += [f"enum class {name} : {C_TYPES[enum['type']]} {{"]
         lines += [f"  k{entry} = {value}," for entry, value in enum["values"].items()]
         lines += ["};", ""]
+    lines += ["// NOLINTBEGIN(readability-identifier-naming): the members bear CUPTI's own names.", ""]
     for _, records in kinds.structs.values():
         record = records[0]
         named = ", ".join(f"{each.kind} ({each.number})" for each in records)
         sizes = ", ".join(f"{num_bytes} from {version}" for version, num_bytes in record.sizes.items())
         lines += [f"// {named}; bytes: {sizes}.", *struct_lines(record), ""]
     lines += [
+        "// NOLINTEND(readability-identifier-naming)",
+        "",
         "// From this CUDA version on (major * 1000 + minor * 10), records of this kind are `bytes` long.",
         "struct Layout {",
         "  ActivityKind kind;",

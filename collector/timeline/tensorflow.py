@@ -111,7 +111,7 @@ class _Step:
         data, whole = wire
         extension = convert_extension()
         try:
-            text: str | None = extension.compatible_text(
+            text: str | None = extension.tensorflow_timeline(
                 data,
                 is_run_metadata=whole,
                 show_dataflow=bool(options.show_dataflow),
@@ -134,7 +134,7 @@ class _Step:
         data, whole = wire
         extension = convert_extension()
         try:
-            maximums = extension.compatible_maximums(data, is_run_metadata=whole, op_time=options.op_time)
+            maximums = extension.allocator_maximums(data, is_run_metadata=whole, op_time=options.op_time)
         except (extension.WireError, UnicodeDecodeError) as error:
             raise _invalid(error, whole) from error
         return None if maximums is None else {name: AllocationMaximum(*rest) for name, *rest in maximums}

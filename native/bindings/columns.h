@@ -142,9 +142,9 @@ class TableBuilder {
     rows_ += rows;
   }
 
-  template <size_t kBytes>
+  template <size_t width>
   static void gather(const char* from, size_t count, char* to) {
-    for (size_t i = 0; i < count; ++i) std::memcpy(to + i * kBytes, from + i * sizeof(Row), kBytes);
+    for (size_t i = 0; i < count; ++i) std::memcpy(to + i * width, from + i * sizeof(Row), width);
   }
 
   std::vector<Maker> makers_;

@@ -19,9 +19,9 @@
 #include "bindings/profile_bindings.h"
 #include "bindings/python_output.h"
 #include "bindings/recording_bindings.h"
-#include "draw/step_teller.h"
+#include "draw/step_drawing.h"
 #include "stepstats/step_stats.h"
-#include "write/compatible_writer.h"
+#include "write/tensorflow_timeline_writer.h"
 #include "write/trace_writers.h"
 
 namespace py = pybind11;
@@ -50,9 +50,9 @@ class Bytes {
   py::buffer_info info_;
 };
 
-CompatibleOptions MakeOptions(bool show_dataflow, bool show_memory, const std::string& op_time, bool pretty,
-                              const std::unordered_map<int32_t, std::string>& data_type_names) {
-  CompatibleOptions options;
+TensorflowTimelineOptions make_options(bool show_dataflow, bool show_memory, const std::string& op_time, bool pretty,
+                                       const std::unordered_map<int32_t, std::string>& data_type_names) {
+  TensorflowTimelineOptions options;
   options.show_dataflow = show_dataflow;
   options.show_memory = show_memory;
   options.op_time = op_time == "schedule" ? OpTime::kSchedule : op_time == "gpu" ? OpTime::kGpu : OpTime::kAll;
@@ -61,28 +61,28 @@ CompatibleOptions MakeOptions(bool show_dataflow, bool show_memory, const std::s
   return options;
 }
 
-py::object CompatibleText(const py::buffer& message, bool is_run_metadata, bool show_dataflow, bool show_memory,
-                          const std::string& op_time, bool pretty,
-                          const std::unordered_map<int32_t, std::string>& data_type_names) {
+py::object tensorflow_timeline(const py::buffer& message, bool is_run_metadata, bool show_dataflow, bool show_memory,
+                               const std::string& op_time, bool pretty,
+                               const std::unordered_map<int32_t, std::string>& data_type_names) {
   const Bytes bytes(message);
-  const CompatibleOptions options = MakeOptions(show_dataflow, show_memory, op_time, pretty, data_type_names);
+  const TensorflowTimelineOptions options = make_options(show_dataflow, show_memory, op_time, pretty, data_type_names);
   StringOutput output(kTextPerWire * bytes.view().size());
   try {
     const GilRelease no_gil;
-    WriteCompatible(StepStats(bytes.view(), is_run_metadata), options, output);
+    write_tensorflow_timeline(StepStats(bytes.view(), is_run_metadata), options, output);
   } catch (const BeyondInt64&) {
     return py::none();
   }
-  return output.Take();
+  return output.take();
 }
 
-py::object CompatibleMaximums(const py::buffer& message, bool is_run_metadata, const std::string& op_time) {
+py::object maximums_of(const py::buffer& message, bool is_run_metadata, const std::string& op_time) {
   const Bytes bytes(message);
-  const CompatibleOptions options = MakeOptions(false, true, op_time, false, {});
+  const TensorflowTimelineOptions options = make_options(false, true, op_time, false, {});
   std::vector<AllocatorMaximum> maximums;
   try {
     const GilRelease no_gil;
-    maximums = AllocatorMaximums(StepStats(bytes.view(), is_run_metadata), options);
+    maximums = allocator_maximums(StepStats(bytes.view(), is_run_metadata), options);
   } catch (const BeyondInt64&) {
     return py::none();
   }
@@ -96,7 +96,7 @@ py::object CompatibleMaximums(const py::buffer& message, bool is_run_metadata, c
   return std::move(answer);
 }
 
-py::dict ToDict(const Summary& summary) {
+py::dict to_dict(const Summary& summary) {
   py::dict answer;
   answer["slices"] = summary.slices;
   answer["arrows"] = summary.flows;
@@ -112,7 +112,7 @@ py::dict ToDict(const Summary& summary) {
 }
 
 // A Python predicate on names, for use without the GIL. Names that are not UTF-8 are asked about as viewers show them.
-std::function<bool(std::string_view)> Predicate(const py::object& function) {
+std::function<bool(std::string_view)> predicate(const py::object& function) {
   if (function.is_none()) return nullptr;
   return [function](std::string_view name) {
     const GilAcquire gil;
@@ -126,17 +126,17 @@ std::function<bool(std::string_view)> Predicate(const py::object& function) {
   };
 }
 
-py::dict WriteTrace(const py::buffer& message, const py::function& write, bool is_run_metadata,
-                    const std::string& writer, const py::object& keep_device, const py::object& keep_name,
-                    int64_t min_duration_ns, std::optional<int64_t> window_start_ns,
-                    std::optional<int64_t> window_end_ns, std::optional<uint64_t> max_slices, bool arrows,
-                    bool counters, const std::string& label, std::optional<int64_t> base_ns,
-                    const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks,
-                    const py::function& describe) {
+py::dict write_trace(const py::buffer& message, const py::function& write, bool is_run_metadata,
+                     const std::string& writer, const py::object& keep_device, const py::object& keep_name,
+                     int64_t min_duration_ns, std::optional<int64_t> window_start_ns,
+                     std::optional<int64_t> window_end_ns, std::optional<uint64_t> max_slices, bool arrows,
+                     bool counters, const std::string& label, std::optional<int64_t> base_ns,
+                     const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks,
+                     const py::function& describe) {
   const Bytes bytes(message);
-  TellerOptions options;
-  options.keep_device = Predicate(keep_device);
-  options.keep_name = Predicate(keep_name);
+  DrawingOptions options;
+  options.keep_device = predicate(keep_device);
+  options.keep_name = predicate(keep_name);
   options.min_duration_ns = min_duration_ns;
   options.window_start_ns = window_start_ns.value_or(options.window_start_ns);
   options.window_end_ns = window_end_ns.value_or(options.window_end_ns);
@@ -148,19 +148,19 @@ py::dict WriteTrace(const py::buffer& message, const py::function& write, bool i
   for (const auto& [name, details, wall_ns] : remarks) options.remarks.push_back({name, details, wall_ns});
 
   CallableOutput output(write);
-  const std::unique_ptr<TraceWriter> visitor = MakeTraceWriter(writer, output);
+  const std::unique_ptr<TraceWriter> visitor = make_trace_writer(writer, output);
   if (!visitor) throw py::value_error("no writer has this name");
   Summary summary;
   {
     const GilRelease no_gil;
-    summary = Tell(StepStats(bytes.view(), is_run_metadata), options, *visitor);
+    summary = draw_step(StepStats(bytes.view(), is_run_metadata), options, *visitor);
   }
-  py::dict figures = ToDict(summary);
+  py::dict figures = to_dict(summary);
   const auto about = py::cast<std::string>(describe(figures));
   {
     const GilRelease no_gil;
-    visitor->Finish(about);
-    output.Flush();
+    visitor->finish(about);
+    output.flush();
   }
   return figures;
 }
@@ -183,17 +183,17 @@ PYBIND11_MODULE(_convert, module) {
   });
 
   module.def(
-      "compatible_text", &CompatibleText, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
+      "tensorflow_timeline", &tensorflow_timeline, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
       py::arg("show_dataflow"), py::arg("show_memory"), py::arg("op_time"), py::arg("pretty"),
       py::arg("data_type_names"),
       "TensorFlow's timeline of a message as JSON text; None where the exact answer needs numbers beyond 64 bits.\n\n"
       "Raises WireError(what, position) where the bytes are not the message they should be.");
   module.def(
-      "compatible_maximums", &CompatibleMaximums, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
+      "allocator_maximums", &maximums_of, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
       py::arg("op_time"),
       "For each allocator (name, time in us, bytes, set of tensor names) where it held the most; None as above.");
   module.def(
-      "write_trace", &WriteTrace, py::arg("message"), py::arg("write"), py::kw_only(), py::arg("is_run_metadata"),
+      "write_trace", &write_trace, py::arg("message"), py::arg("write"), py::kw_only(), py::arg("is_run_metadata"),
       py::arg("writer"), py::arg("keep_device"), py::arg("keep_name"), py::arg("min_duration_ns"),
       py::arg("window_start_ns"), py::arg("window_end_ns"), py::arg("max_slices"), py::arg("arrows"),
       py::arg("counters"), py::arg("label"), py::arg("base_ns"), py::arg("remarks"), py::arg("describe"),
@@ -203,9 +203,9 @@ PYBIND11_MODULE(_convert, module) {
       "`describe` once,\n"
       "with the figures that are returned, for the JSON object about the whole file. `base_ns` is the wall time of "
       "time 0,\nNone: the first start. Raises WireError(what, position).");
-  module.def("trace_writers", &TraceWriterNames, "The names of the writers of drawn files.");
-  BindMerge(module);
-  BindNodes(module);
-  BindRecording(module);
-  collector::profile::BindProfile(module);
+  module.def("trace_writers", &trace_writer_names, "The names of the writers of drawn files.");
+  bind_merge(module);
+  bind_nodes(module);
+  bind_recording(module);
+  collector::profile::bind_profile(module);
 }

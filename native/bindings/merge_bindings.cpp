@@ -13,7 +13,7 @@
 #include "bindings/gil.h"
 #include "bindings/python_output.h"
 #include "draw/merge_visitor.h"
-#include "draw/step_teller.h"
+#include "draw/step_drawing.h"
 #include "stepstats/step_stats.h"
 #include "write/trace_writers.h"
 
@@ -27,17 +27,17 @@ class MergedTrace {
  public:
   MergedTrace(py::function write, const std::string& writer,
               const std::vector<std::pair<std::string, std::string>>& owned_devices)
-      : output_(std::move(write)), writer_(MakeTraceWriter(writer, output_)) {
+      : output_(std::move(write)), writer_(make_trace_writer(writer, output_)) {
     if (!writer_) throw py::value_error("no writer has this name");
     merged_ = std::make_unique<MergeVisitor>(*writer_, TrackOrder(owned_devices));
   }
 
   // Nodes drawn and nodes without a possible time.
-  std::pair<uint64_t, uint64_t> Add(
+  std::pair<uint64_t, uint64_t> add(
       const py::bytes& message, bool is_run_metadata, const std::string& owner, int64_t base_ns, int64_t start_ns,
       int64_t shift_ns, const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks) {
     const std::string_view bytes(message);
-    TellerOptions options;
+    DrawingOptions options;
     options.base_ns = base_ns;
     options.shift_ns = shift_ns;
     for (const auto& [name, details, wall_ns] : remarks) options.remarks.push_back({name, details, wall_ns});
@@ -49,21 +49,21 @@ class MergedTrace {
     const GilRelease no_gil;
     const uint64_t slices = merged_->total().slices;
     const uint64_t untimed = merged_->total().untimed;
-    merged_->StartStep(start_ns + shift_ns - base_ns, owner);
-    Tell(StepStats(bytes, is_run_metadata), options, *merged_);
+    merged_->start_step(start_ns + shift_ns - base_ns, owner);
+    draw_step(StepStats(bytes, is_run_metadata), options, *merged_);
     return {merged_->total().slices - slices, merged_->total().untimed - untimed};
   }
 
-  void Mark(int64_t time_ns, const std::string& name, const std::string& details) {
+  void mark(int64_t time_ns, const std::string& name, const std::string& details) {
     const GilRelease no_gil;
-    merged_->OnInstant({time_ns, name, details});
+    merged_->on_instant({time_ns, name, details});
   }
 
-  void Finish(const std::string& metadata) {
+  void finish(const std::string& metadata) {
     const GilRelease no_gil;
-    merged_->Finish();
-    writer_->Finish(metadata);
-    output_.Flush();
+    merged_->finish();
+    writer_->finish(metadata);
+    output_.flush();
   }
 
  private:
@@ -74,13 +74,13 @@ class MergedTrace {
 };
 
 // First start and last end in wall ns; None where no node has a possible time.
-py::object SurveyStep(const py::bytes& message, bool is_run_metadata) {
+py::object survey_step(const py::bytes& message, bool is_run_metadata) {
   const std::string_view bytes(message);
   Summary summary;
   {
     const GilRelease no_gil;
     const StepStats step(bytes, is_run_metadata);
-    if (step.num_nodes() > 0) summary = Survey(step, TellerOptions());
+    if (step.num_nodes() > 0) summary = survey(step, DrawingOptions());
     if (summary.untimed >= step.num_nodes()) summary.base_ns = 0;
   }
   if (summary.base_ns == 0) return py::none();
@@ -88,7 +88,7 @@ py::object SurveyStep(const py::bytes& message, bool is_run_metadata) {
 }
 
 // The names of a message's devices as bytes, without a look at their nodes.
-py::list DeviceNames(const py::bytes& message, bool is_run_metadata) {
+py::list device_names(const py::bytes& message, bool is_run_metadata) {
   const StepStats step(std::string_view(message), is_run_metadata);
   py::list names;
   for (const Device& device : step.devices()) names.append(py::bytes(device.name));
@@ -97,25 +97,25 @@ py::list DeviceNames(const py::bytes& message, bool is_run_metadata) {
 
 }  // namespace
 
-void BindMerge(py::module_& module) {
-  module.def("survey", &SurveyStep, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
+void bind_merge(py::module_& module) {
+  module.def("survey", &survey_step, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
              "(first start, last end) of a message in ns since the epoch; None where no node has a possible time.");
-  module.def("devices", &DeviceNames, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
+  module.def("devices", &device_names, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
              "The names of a message's devices as bytes, in its order.");
   py::class_<MergedTrace>(module, "MergedTrace", "A trace file of several steps, drawn one after the other.")
       .def(py::init<py::function, const std::string&, const std::vector<std::pair<std::string, std::string>>&>(),
            py::arg("write"), py::kw_only(), py::arg("writer"), py::arg("owned_devices"),
            "`write` is called with the file's bytes, piece by piece, as memoryviews valid during the call.\n\n"
            "`owned_devices` are the owner (str) and the device (bytes) of all that will be added: they say the order.")
-      .def("add", &MergedTrace::Add, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"), py::arg("owner"),
+      .def("add", &MergedTrace::add, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"), py::arg("owner"),
            py::arg("base_ns"), py::arg("start_ns"), py::arg("shift_ns"), py::arg("remarks"),
            "Draw a step that begins at `start_ns`, moved by `shift_ns`, on an axis that begins at `base_ns`.\n\n"
            "Returns (nodes drawn, nodes without a possible time). `owner` is put before the names of its processes.\n"
            "`remarks` are marks of the step: (name, details, wall time or None for its end).\n"
            "Raises WireError(what, position).")
-      .def("mark", &MergedTrace::Mark, py::arg("time_ns"), py::arg("name"), py::arg("details") = "",
+      .def("mark", &MergedTrace::mark, py::arg("time_ns"), py::arg("name"), py::arg("details") = "",
            "An instant of the whole file, ns after its base.")
-      .def("finish", &MergedTrace::Finish, py::arg("metadata"),
+      .def("finish", &MergedTrace::finish, py::arg("metadata"),
            "Write what is left, with `metadata` (JSON text) about the file. Once, at the end.");
 }
 

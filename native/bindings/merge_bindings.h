@@ -5,6 +5,6 @@
 
 namespace collector::convert {
 
-void BindMerge(pybind11::module_& module);
+void bind_merge(pybind11::module_& module);
 
 }  // namespace collector::convert

@@ -24,49 +24,50 @@ using Int64s = py::array_t<int64_t, py::array::c_style>;
 // Field number, kind, place of its message; by message.
 using GivenSchema = std::vector<std::vector<std::tuple<uint32_t, uint8_t, uint32_t>>>;
 
-std::optional<std::vector<uint64_t>> CountWhole(const py::bytes& message, const GivenSchema& given, uint32_t root) {
+std::optional<std::vector<uint64_t>> count_whole(const py::bytes& message, const GivenSchema& given, uint32_t root) {
   std::vector<MessageSchema> schemas(given.size());
   for (size_t at = 0; at < given.size(); ++at) {
     for (const auto& [number, kind, place] : given[at]) {
       if (kind > static_cast<uint8_t>(FieldKind::kMessage) || place >= given.size())
         throw py::index_error("a kind or message that is not there");
-      schemas[at].Add(number, {static_cast<FieldKind>(kind), place});
+      schemas[at].add(number, {static_cast<FieldKind>(kind), place});
     }
   }
   if (root >= schemas.size()) throw py::index_error("a message that is not there");
   const std::string_view bytes(message);
   const GilRelease no_gil;
-  return CountIfWhole(bytes, schemas, root);
+  return count_if_whole(bytes, schemas, root);
 }
 
-py::str ShownText(std::string_view text) {
+py::str shown_text(std::string_view text) {
   PyObject* const shown = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
   if (shown == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::str>(shown);
 }
 
-py::dict LabelledColumns(const py::bytes& message, bool is_run_metadata) {
+py::dict labelled_columns(const py::bytes& message, bool is_run_metadata) {
   const std::string_view bytes(message);
   const LabelledActivities found = [&] {
     const GilRelease no_gil;
-    return ReadLabelledActivities(StepStats(bytes, is_run_metadata));
+    return read_labelled_activities(StepStats(bytes, is_run_metadata));
   }();
   py::dict answer;
-  const std::vector<std::string_view> names = LabelledColumnNames();
+  const std::vector<std::string_view> names = labelled_column_names();
   for (size_t at = 0; at < names.size(); ++at) {
     const std::vector<int64_t>& values = found.columns[at];
     answer[py::str(names[at].data(), names[at].size())] =
         Int64s(static_cast<py::ssize_t>(values.size()), values.data());
   }
   py::list texts;
-  for (uint32_t number = 0; number < found.texts.size(); ++number) texts.append(ShownText(found.texts[number]));
+  for (uint32_t number = 0; number < found.texts.size(); ++number) texts.append(shown_text(found.texts[number]));
   py::list devices;
   for (const auto& device : found.devices) {
-    devices.append(py::make_tuple(ShownText(device.name), ShownText(device.parts.unit), ShownText(device.parts.stream),
-                                  device.parts.on_gpu, device.parts.process_kind != ProcessKind::kOther));
+    devices.append(py::make_tuple(shown_text(device.name), shown_text(device.parts.unit),
+                                  shown_text(device.parts.stream), device.parts.on_gpu,
+                                  device.parts.process_kind != ProcessKind::kOther));
   }
   py::dict threads;
-  for (const ThreadName& thread : found.thread_names) threads[py::int_(thread.id)] = ShownText(thread.name);
+  for (const ThreadName& thread : found.thread_names) threads[py::int_(thread.id)] = shown_text(thread.name);
   answer["thread_names"] = threads;
   answer["texts"] = texts;
   answer["devices"] = devices;
@@ -76,13 +77,13 @@ py::dict LabelledColumns(const py::bytes& message, bool is_run_metadata) {
 
 }  // namespace
 
-void BindNodes(py::module_& module) {
+void bind_nodes(py::module_& module) {
   module.def(
-      "count_whole", &CountWhole, py::arg("message"), py::arg("schema"), py::arg("root"),
+      "count_whole", &count_whole, py::arg("message"), py::arg("schema"), py::arg("root"),
       "How often each message of `schema` occurs in a message that protobuf parses; None where protobuf may not.\n"
       "\nA message of the schema is a list of (field number, kind, place of its message); kinds are 1 varint, 2 and "
       "3 numbers\nof 32 and 64 bits, 4 text, 5 bytes, 6 a message.");
-  module.def("labelled_columns", &LabelledColumns, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
+  module.def("labelled_columns", &labelled_columns, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
              "What names and labels of nodes say, as int64 columns by name, with `texts`, `thread_names`, `devices` as "
              "(name, unit,\nstream, whether a GPU did it, whether it is a host's or a GPU's) and the number of "
              "`untimed` nodes.\n\n"

@@ -5,6 +5,6 @@
 
 namespace collector::convert {
 
-void BindNodes(pybind11::module_& module);
+void bind_nodes(pybind11::module_& module);
 
 }  // namespace collector::convert

@@ -21,7 +21,7 @@ namespace {
 
 using Int64s = py::array_t<int64_t, py::array::c_style>;
 
-std::string_view View(const py::buffer_info& info) {
+std::string_view view_of(const py::buffer_info& info) {
   if (info.itemsize != 1 || info.ndim != 1 || (info.size > 0 && info.strides[0] != 1)) {
     throw py::value_error("the message must be given as contiguous bytes");
   }
@@ -29,48 +29,48 @@ std::string_view View(const py::buffer_info& info) {
                         : std::string_view(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size));
 }
 
-Int64s Zeros(size_t count) {
+Int64s zeros(size_t count) {
   Int64s array(static_cast<py::ssize_t>(count));
   std::fill_n(array.mutable_data(), count, 0);
   return array;
 }
 
-void CheckField(uint32_t field) {
+void check_field(uint32_t field) {
   if (field >= kMaxField) throw py::value_error("a field whose number is too high to be asked for");
 }
 
-py::tuple ReadNodeColumns(const py::buffer& device, const std::vector<uint32_t>& numbers,
-                          const std::vector<uint32_t>& texts) {
+py::tuple read_node_columns(const py::buffer& device, const std::vector<uint32_t>& numbers,
+                            const std::vector<uint32_t>& texts) {
   const py::buffer_info info = device.request();
-  const std::string_view bytes = View(info);
+  const std::string_view bytes = view_of(info);
   const size_t num_nodes = [&] {
     const GilRelease no_gil;
-    return CountNodes(bytes);
+    return count_nodes(bytes);
   }();
   Columns columns;
   py::dict answer_numbers;
   for (const uint32_t field : numbers) {
-    CheckField(field);
-    Int64s values = Zeros(num_nodes);
+    check_field(field);
+    Int64s values = zeros(num_nodes);
     columns.numbers[field] = values.mutable_data();
     answer_numbers[py::int_(field)] = std::move(values);
   }
   py::dict answer_texts;
   for (const uint32_t field : texts) {
-    CheckField(field);
-    Int64s begins = Zeros(num_nodes);
-    Int64s ends = Zeros(num_nodes);
+    check_field(field);
+    Int64s begins = zeros(num_nodes);
+    Int64s ends = zeros(num_nodes);
     columns.texts[field] = {begins.mutable_data(), ends.mutable_data()};
     answer_texts[py::int_(field)] = py::make_tuple(std::move(begins), std::move(ends));
   }
   {
     const GilRelease no_gil;
-    ReadNodes(bytes, num_nodes, columns);
+    read_nodes(bytes, num_nodes, columns);
   }
   return py::make_tuple(num_nodes, std::move(answer_numbers), std::move(answer_texts));
 }
 
-void CheckSpans(std::string_view bytes, const Int64s& begins, const Int64s& ends) {
+void check_spans(std::string_view bytes, const Int64s& begins, const Int64s& ends) {
   if (begins.ndim() != 1 || ends.ndim() != 1 || begins.size() != ends.size()) {
     throw py::value_error("as many begins as ends are needed");
   }
@@ -82,10 +82,10 @@ void CheckSpans(std::string_view bytes, const Int64s& begins, const Int64s& ends
   }
 }
 
-py::tuple ReadDistinctTexts(const py::buffer& data, const Int64s& begins, const Int64s& ends) {
+py::tuple read_distinct_texts(const py::buffer& data, const Int64s& begins, const Int64s& ends) {
   const py::buffer_info info = data.request();
-  const std::string_view bytes = View(info);
-  CheckSpans(bytes, begins, ends);
+  const std::string_view bytes = view_of(info);
+  check_spans(bytes, begins, ends);
   const auto count = static_cast<size_t>(begins.size());
   Int64s numbers(begins.size());
   int64_t* const to = numbers.mutable_data();
@@ -93,7 +93,7 @@ py::tuple ReadDistinctTexts(const py::buffer& data, const Int64s& begins, const 
   const int64_t* const until = ends.data();
   const std::vector<std::string_view> texts = [&] {
     const GilRelease no_gil;
-    return DistinctTexts(bytes, from, until, count, to);
+    return distinct_texts(bytes, from, until, count, to);
   }();
   py::list decoded(texts.size());
   for (size_t number = 0; number < texts.size(); ++number) {
@@ -105,11 +105,11 @@ py::tuple ReadDistinctTexts(const py::buffer& data, const Int64s& begins, const 
   return py::make_tuple(std::move(decoded), std::move(numbers));
 }
 
-void CheckCount(const MessageTree& tree, size_t count) {
+void check_count(const MessageTree& tree, size_t count) {
   if (count != tree.num_rows) throw py::value_error("as many values as rows are needed");
 }
 
-std::vector<std::string_view> TextsOf(const py::list& texts) {
+std::vector<std::string_view> texts_of(const py::list& texts) {
   std::vector<std::string_view> views;
   views.reserve(texts.size());
   for (const py::handle text : texts) {
@@ -121,42 +121,42 @@ std::vector<std::string_view> TextsOf(const py::list& texts) {
   return views;
 }
 
-py::bytes WriteMessageTree(const Int64s& depths, const std::vector<std::pair<uint32_t, Int64s>>& numbers,
-                           const std::vector<std::pair<uint32_t, py::list>>& texts,
-                           const std::vector<py::bytes>& encoded, uint32_t children) {
+py::bytes write_message_tree(const Int64s& depths, const std::vector<std::pair<uint32_t, Int64s>>& numbers,
+                             const std::vector<std::pair<uint32_t, py::list>>& texts,
+                             const std::vector<py::bytes>& encoded, uint32_t children) {
   MessageTree tree;
   tree.num_rows = static_cast<size_t>(depths.size());
   tree.depths = depths.data();
   tree.children_field = children;
-  if (!IsTree(tree)) throw py::value_error("the depths are not those of a tree");
+  if (!is_tree(tree)) throw py::value_error("the depths are not those of a tree");
   for (const auto& [field, values] : numbers) {
-    CheckCount(tree, static_cast<size_t>(values.size()));
+    check_count(tree, static_cast<size_t>(values.size()));
     tree.numbers.push_back({field, values.data()});
   }
   for (const auto& [field, values] : texts) {
-    CheckCount(tree, values.size());
-    tree.texts.push_back({field, TextsOf(values)});
+    check_count(tree, values.size());
+    tree.texts.push_back({field, texts_of(values)});
   }
-  CheckCount(tree, encoded.size());
+  check_count(tree, encoded.size());
   for (const py::bytes& fields : encoded) tree.encoded.push_back(fields);
   const std::string bytes = [&] {
     const GilRelease no_gil;
-    return EncodeMessageTree(tree);
+    return encode_message_tree(tree);
   }();
   return bytes;
 }
 
 }  // namespace
 
-void BindProfile(py::module_& module) {
-  module.def("node_columns", &ReadNodeColumns, py::arg("device"), py::arg("numbers"), py::arg("texts"),
+void bind_profile(py::module_& module) {
+  module.def("node_columns", &read_node_columns, py::arg("device"), py::arg("numbers"), py::arg("texts"),
              "Fields of all nodes of a DeviceStepStats message: how many nodes, {field: int64 values} and\n"
              "{field: (begins, ends)} of texts, in bytes from the start of the message. What is not there is 0.\n\n"
              "Raises WireError(what, position), and ValueError for a field number above 31.");
-  module.def("distinct_texts", &ReadDistinctTexts, py::arg("data"), py::arg("begins"), py::arg("ends"),
+  module.def("distinct_texts", &read_distinct_texts, py::arg("data"), py::arg("begins"), py::arg("ends"),
              "The distinct texts of spans, in order of first use, and for each span the place of its text among them."
              "\n\nWhat is no UTF-8 is replaced. Raises IndexError for a span beyond the end.");
-  module.def("message_tree", &WriteMessageTree, py::arg("depths"), py::arg("numbers"), py::arg("texts"),
+  module.def("message_tree", &write_message_tree, py::arg("depths"), py::arg("numbers"), py::arg("texts"),
              py::arg("encoded"), py::arg("children"),
              "The bytes of messages in each other, one for each row in depth-first order: [(field, int64 values)],\n"
              "[(field, texts)], further fields as bytes, and the field that holds the messages below a message.\n\n"

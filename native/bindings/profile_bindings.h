@@ -5,6 +5,6 @@
 
 namespace collector::profile {
 
-void BindProfile(pybind11::module_& module);
+void bind_profile(pybind11::module_& module);
 
 }  // namespace collector::profile

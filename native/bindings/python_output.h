@@ -27,17 +27,17 @@ class StringOutput : public Output {
   }
 
   // The text so far, once. Needs the GIL.
-  pybind11::str Take() {
-    Resize(static_cast<Py_ssize_t>(next_ - begin_));
+  pybind11::str take() {
+    resize(static_cast<Py_ssize_t>(next_ - begin_));
     return pybind11::reinterpret_steal<pybind11::str>(std::exchange(text_, nullptr));
   }
 
  protected:
-  void MakeRoom(size_t num_bytes) override {
+  void make_room(size_t num_bytes) override {
     const auto used = static_cast<size_t>(next_ - begin_);
-    const size_t wanted = WholePages(std::max(used + num_bytes, std::max(used + used / 2, first_bytes_)));
+    const size_t wanted = whole_pages(std::max(used + num_bytes, std::max(used + used / 2, first_bytes_)));
     const GilAcquire gil;
-    Resize(static_cast<Py_ssize_t>(wanted));
+    resize(static_cast<Py_ssize_t>(wanted));
     next_ = begin_ + used;
     limit_ = begin_ + wanted;
   }
@@ -48,13 +48,13 @@ class StringOutput : public Output {
 
   // A large block of memory has pages of its own. Where they are a whole number of huge pages, Linux has them begin at
   // one, so that no small ones are needed at the ends. The rest of the block is what Python and malloc keep before it.
-  static size_t WholePages(size_t length) {
+  static size_t whole_pages(size_t length) {
     constexpr size_t kBeforeText = 1024;
     if (length < kHugePageBytes) return length;
     return (length + kBeforeText + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes - kBeforeText;
   }
 
-  void Resize(Py_ssize_t length) {
+  void resize(Py_ssize_t length) {
     constexpr Py_UCS4 kLargestAscii = 127;
     if (text_ == nullptr) {
       text_ = PyUnicode_New(length, kLargestAscii);
@@ -63,13 +63,13 @@ class StringOutput : public Output {
       throw pybind11::error_already_set();
     }
     begin_ = static_cast<char*>(PyUnicode_DATA(text_));
-    if (static_cast<size_t>(length) >= kHugePageBytes) AskForHugePages(static_cast<size_t>(length));
+    if (static_cast<size_t>(length) >= kHugePageBytes) ask_for_huge_pages(static_cast<size_t>(length));
   }
 
   // Large texts are written once from front to back: with small pages the faults would cost more than the writing. It
   // is a hint, so it does not matter whether the system follows it. It is given for all pages of the text, as large
   // blocks of memory have pages of their own, which can be moved without a copy only as long as they are alike.
-  void AskForHugePages(size_t length) const {
+  void ask_for_huge_pages(size_t length) const {
     const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     const auto address = reinterpret_cast<uintptr_t>(begin_);
     const uintptr_t first = address / page_bytes * page_bytes;
@@ -86,10 +86,10 @@ class StringOutput : public Output {
 // the GIL.
 class CallableOutput : public Output {
  public:
-  explicit CallableOutput(pybind11::function write) : write_(std::move(write)) { Allocate(kPieceBytes); }
+  explicit CallableOutput(pybind11::function write) : write_(std::move(write)) { allocate(kPieceBytes); }
 
   // Hands over what is left.
-  void Flush() {
+  void flush() {
     if (next_ == piece_.get()) return;
     const GilAcquire gil;
     auto view = pybind11::memoryview::from_memory(piece_.get(), next_ - piece_.get());
@@ -101,15 +101,15 @@ class CallableOutput : public Output {
   }
 
  protected:
-  void MakeRoom(size_t num_bytes) override {
-    Flush();
-    if (num_bytes > piece_bytes_) Allocate(num_bytes);
+  void make_room(size_t num_bytes) override {
+    flush();
+    if (num_bytes > piece_bytes_) allocate(num_bytes);
   }
 
  private:
   static constexpr size_t kPieceBytes = size_t{1} << 20;
 
-  void Allocate(size_t num_bytes) {
+  void allocate(size_t num_bytes) {
     piece_ = std::make_unique<char[]>(num_bytes);
     piece_bytes_ = num_bytes;
     next_ = piece_.get();

@@ -37,7 +37,7 @@ using GivenTexts = std::map<std::string, std::vector<std::string>>;
 // Keeps alive what the views of a step look at.
 class Views {
  public:
-  ColumnView Column(const py::array& given) {
+  ColumnView column(const py::array& given) {
     const char kind = given.dtype().kind();
     if (given.ndim() != 1 || (kind != 'i' && kind != 'u')) throw py::value_error("a column is no array of integers");
     py::array values = py::array::ensure(given, py::array::c_style);
@@ -48,7 +48,7 @@ class Views {
     return view;
   }
 
-  const uint32_t* Index(const Indices& given, size_t num_rows) {
+  const uint32_t* index(const Indices& given, size_t num_rows) {
     if (given.ndim() != 1 || static_cast<size_t>(given.size()) != num_rows) {
       throw py::value_error("the columns differ in length");
     }
@@ -56,7 +56,7 @@ class Views {
     return given.data();
   }
 
-  RecordedTable Table(const GivenTable& given) {
+  RecordedTable table(const GivenTable& given) {
     const auto& [kind, columns, fields] = given;
     RecordedTable table;
     table.kind = kind;
@@ -64,7 +64,7 @@ class Views {
     if (table.num_rows > UINT32_MAX) throw py::value_error("a table of too many rows");
     for (const auto& [name, values] : columns) {
       if (static_cast<size_t>(values.size()) != table.num_rows) throw py::value_error("the columns differ in length");
-      table.columns.emplace_back(name, Column(values));
+      table.columns.emplace_back(name, column(values));
     }
     for (const auto& [number, name] : fields) table.fields.push_back({number, table[name]});
     return table;
@@ -74,14 +74,14 @@ class Views {
   std::vector<py::array> kept_;
 };
 
-const std::vector<std::string>& At(const GivenTexts& texts, const char* name) {
+const std::vector<std::string>& texts_at(const GivenTexts& texts, const char* name) {
   const auto found = texts.find(name);
   if (found == texts.end()) throw py::key_error(name);
   return found->second;
 }
 
 // Large bytes are written once from front to back: with small pages the faults would cost more than the writing.
-void AskForHugePages(char* begin, size_t num_bytes) {
+void ask_for_huge_pages(char* begin, size_t num_bytes) {
   constexpr size_t kHugePageBytes = size_t{2} << 20;
   if (num_bytes < kHugePageBytes) return;
   const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -97,27 +97,27 @@ constexpr uint32_t kCapture = 100002;
 
 // What stands around the devices of a RunMetadata: all of it, or of a StepStats nothing.
 template <typename Sink>
-void PutHead(Sink& sink, size_t num_bytes) {
+void put_head(Sink& sink, size_t num_bytes) {
   if (num_bytes == 0) return;
-  sink.Varint(Tag(kStepStats, kBytes));
-  sink.Varint(num_bytes);
+  sink.put_varint(make_tag(kStepStats, kBytes));
+  sink.put_varint(num_bytes);
 }
 template <typename Sink>
-void PutCaptureHead(Sink& sink, const std::string& provenance, const std::string& capture, size_t activity_bytes) {
-  sink.Varint(Tag(kProvenance, kBytes));
-  sink.Varint(provenance.size());
-  sink.Raw(provenance);
-  sink.Varint(Tag(kCapture, kBytes));
-  sink.Varint(capture.size() + activity_bytes);
-  sink.Raw(capture);
+void put_capture_head(Sink& sink, const std::string& provenance, const std::string& capture, size_t activity_bytes) {
+  sink.put_varint(make_tag(kProvenance, kBytes));
+  sink.put_varint(provenance.size());
+  sink.put_raw(provenance);
+  sink.put_varint(make_tag(kCapture, kBytes));
+  sink.put_varint(capture.size() + activity_bytes);
+  sink.put_raw(capture);
 }
 
-py::bytes EncodeStep(const std::map<std::string, GivenTable>& tables, const std::vector<GivenTable>& without_node,
-                     const GivenTexts& texts, const Indices& annotation_label,
-                     const std::optional<GivenMessages>& outputs, const std::optional<GivenMessages>& memory,
-                     const py::bytes& thread_names, const py::array& known_external_id, const py::array& known_name_id,
-                     int64_t annotation_external_kind, const std::string& device_prefix, int64_t offset_ns,
-                     const std::optional<std::pair<py::bytes, py::bytes>>& around) {
+py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std::vector<GivenTable>& without_node,
+                      const GivenTexts& texts, const Indices& annotation_label,
+                      const std::optional<GivenMessages>& outputs, const std::optional<GivenMessages>& memory,
+                      const py::bytes& thread_names, const py::array& known_external_id, const py::array& known_name_id,
+                      int64_t annotation_external_kind, const std::string& device_prefix, int64_t offset_ns,
+                      const std::optional<std::pair<py::bytes, py::bytes>>& around) {
   Views views;
   RecordedStep step;
   const std::pair<const char*, RecordedTable*> own_tables[] = {
@@ -134,28 +134,28 @@ py::bytes EncodeStep(const std::map<std::string, GivenTable>& tables, const std:
   for (const auto& [name, table] : own_tables) {
     const auto found = tables.find(name);
     if (found == tables.end()) throw py::key_error(name);
-    *table = views.Table(found->second);
+    *table = views.table(found->second);
   }
-  for (const GivenTable& given : without_node) step.without_node.push_back(views.Table(given));
-  step.short_names = At(texts, "short_names");
-  step.whole_names = At(texts, "whole_names");
-  step.api_names = At(texts, "api_names");
-  step.paths = At(texts, "paths");
-  step.ops = At(texts, "ops");
-  step.annotation_labels = At(texts, "annotation_labels");
-  step.annotation_label = views.Index(annotation_label, step.annotations.num_rows);
+  for (const GivenTable& given : without_node) step.without_node.push_back(views.table(given));
+  step.short_names = texts_at(texts, "short_names");
+  step.whole_names = texts_at(texts, "whole_names");
+  step.api_names = texts_at(texts, "api_names");
+  step.paths = texts_at(texts, "paths");
+  step.ops = texts_at(texts, "ops");
+  step.annotation_labels = texts_at(texts, "annotation_labels");
+  step.annotation_label = views.index(annotation_label, step.annotations.num_rows);
   const auto take_messages = [&views](const std::optional<GivenMessages>& given, size_t num_rows, RowMessages& to) {
     if (!given) return;
     to.messages = std::get<0>(*given);
-    to.index = views.Index(std::get<1>(*given), num_rows);
+    to.index = views.index(std::get<1>(*given), num_rows);
   };
   take_messages(outputs, step.annotations.num_rows, step.outputs);
   take_messages(memory, step.api_calls.num_rows, step.memory);
   step.thread_names = std::string(thread_names);
   if (known_external_id.size() != known_name_id.size()) throw py::value_error("the columns differ in length");
   step.num_known_annotations = static_cast<size_t>(known_external_id.size());
-  step.known_external_id = views.Column(known_external_id);
-  step.known_name_id = views.Column(known_name_id);
+  step.known_external_id = views.column(known_external_id);
+  step.known_name_id = views.column(known_name_id);
   step.annotation_external_kind = annotation_external_kind;
   step.device_prefix = device_prefix;
   step.offset_ns = offset_ns;
@@ -168,8 +168,8 @@ py::bytes EncodeStep(const std::map<std::string, GivenTable>& tables, const std:
     const GilRelease no_gil;
     encoder.emplace(step);
     if (surrounding) {
-      PutHead(measure, encoder->step_bytes());
-      PutCaptureHead(measure, surrounding->first, surrounding->second, encoder->capture_bytes());
+      put_head(measure, encoder->step_bytes());
+      put_capture_head(measure, surrounding->first, surrounding->second, encoder->capture_bytes());
     }
   }
   const size_t num_bytes = measure.num_bytes() + encoder->step_bytes() + (surrounding ? encoder->capture_bytes() : 0);
@@ -178,20 +178,20 @@ py::bytes EncodeStep(const std::map<std::string, GivenTable>& tables, const std:
   char* const begin = PyBytes_AS_STRING(bytes);
   {
     const GilRelease no_gil;
-    AskForHugePages(begin, num_bytes);
+    ask_for_huge_pages(begin, num_bytes);
     WireWriter head(begin);
-    if (surrounding) PutHead(head, encoder->step_bytes());
-    WireWriter behind(encoder->WriteStep(head.to()));
+    if (surrounding) put_head(head, encoder->step_bytes());
+    WireWriter behind(encoder->write_step(head.to()));
     if (surrounding) {
-      PutCaptureHead(behind, surrounding->first, surrounding->second, encoder->capture_bytes());
-      encoder->WriteCapture(behind.to());
+      put_capture_head(behind, surrounding->first, surrounding->second, encoder->capture_bytes());
+      encoder->write_capture(behind.to());
     }
     encoder.reset();
   }
   return py::reinterpret_steal<py::bytes>(bytes);
 }
 
-std::string_view View(const py::buffer_info& info) {
+std::string_view view_of(const py::buffer_info& info) {
   if (info.itemsize != 1 || info.ndim != 1 || (info.size > 0 && info.strides[0] != 1)) {
     throw py::value_error("the message must be given as contiguous bytes");
   }
@@ -200,7 +200,7 @@ std::string_view View(const py::buffer_info& info) {
 }
 
 // The values as bytes, which are moved, not copied.
-py::array_t<uint8_t> ToArray(std::vector<char> values) {
+py::array_t<uint8_t> to_array(std::vector<char> values) {
   auto owned = std::make_unique<std::vector<char>>(std::move(values));
   const std::vector<char>& kept = *owned;
   const py::capsule owner(owned.get(), [](void* held) { delete static_cast<std::vector<char>*>(held); });
@@ -212,10 +212,10 @@ py::array_t<uint8_t> ToArray(std::vector<char> values) {
 // (Activity.Kind, [(field of Activity, bytes of a value)])
 using WantedTable = std::tuple<uint32_t, std::vector<std::pair<uint32_t, uint8_t>>>;
 
-py::tuple ReadActivities(const py::buffer& message, bool is_run_metadata, int64_t offset_ns,
-                         const std::vector<WantedTable>& wanted) {
+py::tuple read_activities(const py::buffer& message, bool is_run_metadata, int64_t offset_ns,
+                          const std::vector<WantedTable>& wanted) {
   const py::buffer_info info = message.request();
-  const std::string_view bytes = View(info);
+  const std::string_view bytes = view_of(info);
   TypedRows rows;
   for (const auto& [kind, columns] : wanted) {
     TypedTable& table = rows.tables.emplace_back();
@@ -227,12 +227,12 @@ py::tuple ReadActivities(const py::buffer& message, bool is_run_metadata, int64_
   }
   {
     const GilRelease no_gil;
-    ReadTypedRows(bytes, is_run_metadata, offset_ns, rows);
+    read_typed_rows(bytes, is_run_metadata, offset_ns, rows);
   }
   py::list tables;
   for (TypedTable& table : rows.tables) {
     py::list columns;
-    for (TypedTable::Column& column : table.columns) columns.append(ToArray(std::move(column.values)));
+    for (TypedTable::Column& column : table.columns) columns.append(to_array(std::move(column.values)));
     tables.append(std::move(columns));
   }
   return py::make_tuple(tables, py::bytes(rows.capture), rows.without_columns);
@@ -240,15 +240,15 @@ py::tuple ReadActivities(const py::buffer& message, bool is_run_metadata, int64_
 
 }  // namespace
 
-void BindRecording(py::module_& module) {
-  module.def("encode_step", &EncodeStep, py::kw_only(), py::arg("tables"), py::arg("without_node"), py::arg("texts"),
+void bind_recording(py::module_& module) {
+  module.def("encode_step", &encode_step, py::kw_only(), py::arg("tables"), py::arg("without_node"), py::arg("texts"),
              py::arg("annotation_label"), py::arg("outputs"), py::arg("memory"), py::arg("thread_names"),
              py::arg("known_external_id"), py::arg("known_name_id"), py::arg("annotation_external_kind"),
              py::arg("device_prefix"), py::arg("offset_ns"), py::arg("around"),
              "The wire bytes of a recording as StepStats, or as RunMetadata where `around` has its provenance and "
              "capture.\n\nTables are (Activity.Kind, columns, [(field of Activity, column)]). Raises ValueError for "
              "columns that do not fit together.");
-  module.def("read_activities", &ReadActivities, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
+  module.def("read_activities", &read_activities, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
              py::arg("offset_ns"), py::arg("tables"),
              "The columns of all activities in a message: for each of `tables`, (Activity.Kind, [(field, bytes of a "
              "value)]), the\nvalues of each field as bytes; RunMetadata.capture without its activities; and how many "

@@ -5,6 +5,6 @@
 
 namespace collector::convert {
 
-void BindRecording(pybind11::module_& module);
+void bind_recording(pybind11::module_& module);
 
 }  // namespace collector::convert

@@ -14,7 +14,7 @@ void AnnotationLog::begin(bool follow) {
   rows_.clear();
   paths_.clear();
   follow_ = follow;
-  told_ = 0;
+  num_reported_ = 0;
   changes_ = {};
 }
 
@@ -39,7 +39,7 @@ void AnnotationLog::close(uint64_t external_id, int64_t end_ns) {
   const uint64_t row = (external_id & kRowMask) - 1;
   if (external_id >> kRowBits != session_ || row >= rows_.size()) return;
   rows_[row].end_ns = end_ns;
-  if (follow_ && row < told_) changes_.closed.emplace_back(row, end_ns);
+  if (follow_ && row < num_reported_) changes_.closed.emplace_back(row, end_ns);
 }
 
 void AnnotationLog::note_details(std::string_view details) {
@@ -50,10 +50,10 @@ void AnnotationLog::note_details(std::string_view details) {
 AnnotationChanges AnnotationLog::changes() {
   const std::lock_guard<std::mutex> lock(mutex_);
   AnnotationChanges changes = std::exchange(changes_, {});
-  const auto first = static_cast<std::ptrdiff_t>(told_);
+  const auto first = static_cast<std::ptrdiff_t>(num_reported_);
   changes.opened.assign(rows_.begin() + first, rows_.end());
   changes.paths.assign(paths_.begin() + first, paths_.end());
-  told_ = rows_.size();
+  num_reported_ = rows_.size();
   return changes;
 }
 

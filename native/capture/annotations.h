@@ -17,7 +17,7 @@ namespace collector::capture {
 struct AnnotationChanges {
   std::vector<store::AnnotationRow> opened;
   std::vector<std::string> paths;                    // of those
-  std::vector<std::pair<uint64_t, int64_t>> closed;  // those told before: the row's number, and its end_ns
+  std::vector<std::pair<uint64_t, int64_t>> closed;  // those reported before: the row's number, and its end_ns
   std::vector<std::string> details;
 };
 
@@ -48,7 +48,7 @@ class AnnotationLog {
   std::vector<store::AnnotationRow> rows_;
   std::vector<std::string> paths_;
   bool follow_ = false;
-  size_t told_ = 0;            // rows that changes() has told of
+  size_t num_reported_ = 0;    // rows that changes() has returned
   AnnotationChanges changes_;  // closed and details alone; what was opened is in rows_
 };
 

@@ -26,7 +26,7 @@
 
 namespace collector::capture {
 
-// Whatever goes wrong ends the journal and nothing else: `trouble` tells what it was. Not thread-safe.
+// Whatever goes wrong ends the journal and nothing else: `trouble` says what it was. Not thread-safe.
 class Journal {
  public:
   static constexpr std::string_view kMagic{"GPUJRNL\1", 8};  // the last byte is the version

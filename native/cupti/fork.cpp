@@ -11,7 +11,7 @@ std::atomic<bool> used{false};
 std::atomic<bool> forked{false};
 
 // Registered when this library is loaded, before anything can be in use: the handler takes no lock and makes nothing.
-[[maybe_unused]] const int registered = ::pthread_atfork(nullptr, nullptr, [] {
+[[maybe_unused]] const int kRegistered = ::pthread_atfork(nullptr, nullptr, [] {
   if (used.load(std::memory_order_relaxed)) forked.store(true, std::memory_order_relaxed);
 });
 

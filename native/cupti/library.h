@@ -32,6 +32,8 @@ struct SubscriberParams {
   uint8_t reserved[7];
 };
 
+// NOLINTBEGIN(readability-identifier-naming): the members bear NVIDIA's own names.
+
 // Functions of libcupti; null where the library has none. Signatures are those of 12.0, which never changed.
 struct CuptiFunctions {
   Result (*GetVersion)(uint32_t*) = nullptr;
@@ -72,6 +74,8 @@ struct DriverFunctions {
   int (*CtxPopCurrent)(void**) = nullptr;
   int (*CtxSynchronize)() = nullptr;
 };
+
+// NOLINTEND(readability-identifier-naming)
 
 // Which files to open. Empty: COLLECTOR_LIBCUPTI / COLLECTOR_LIBCUDA, else search.
 struct LibraryPaths {

@@ -1,23 +1,24 @@
-// The picture before it is a file: what a step looks like, told to whoever writes it down.
+// The picture before it is a file: the events that a drawing consists of, and the interface of their writers.
 //
-// A Teller (see step_teller.h) reads StepStats wire bytes and tells a TraceVisitor what to draw. Every file format is
+// The drawing of a step (step_drawing.h) reads StepStats wire bytes and calls a TraceVisitor. Every file format is
 // one visitor: chrome_writer.h writes Chrome JSON; a Perfetto writer does the same with track events. A visitor needs
 // no knowledge of StepStats, lanes or filters.
 //
 // Order of the calls, on which a visitor may rely:
-//   1. Begin, once.
-//   2. Process, before anything that belongs to it.
-//   3. Track and CounterTrack, before their first slice or value.
-//   4. Slice: on one track in the order of their starts. Two slices of one track never overlap in part: the next starts
+//   1. on_begin, once.
+//   2. on_process, before anything that belongs to it.
+//   3. on_track and on_counter_track, before their first slice or value.
+//   4. on_slice: on one track in the order of their starts. Two slices of one track never overlap in part: the next
+//   starts
 //      where the last ended or later, or, on tracks with `nests`, lies wholly inside an open one (which then comes
 //      first, also where both start together). So a stack per track is enough, and each slice can be written as begin
 //      and end at once.
-//   5. Value: on one counter track in the order of time, one value for each time.
-//   6. Instant: anywhere after Begin.
-//   7. End, once.
+//   5. on_value: on one counter track in the order of time, one value for each time.
+//   6. on_instant: anywhere after on_begin.
+//   7. on_end, once.
 //
 // Views (std::string_view, spans of Argument) live only as long as the call. Times are ns since the base given to
-// Begin, never negative, at most 2^53, and so is every start + duration.
+// on_begin, never negative, at most 2^53, and so is every start + duration.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +31,7 @@ enum class Category : uint8_t { kKernel, kMemcpy, kMemset, kOp, kApi, kSync, kOv
 inline constexpr size_t kCategories = 8;
 
 // As in the file: "kernel", "memcpy", ...
-std::string_view CategoryName(Category category);
+std::string_view category_name(Category category);
 
 struct Process {
   uint32_t pid;            // unique in the file; viewers should show processes in the order of these
@@ -104,7 +105,7 @@ struct Instant {
 };
 
 struct Summary {
-  uint64_t slices = 0;  // told
+  uint64_t slices = 0;  // drawn
   uint64_t flows = 0;
   uint64_t values = 0;      // of counters
   uint64_t left_out = 0;    // slices left out for max_events; the shortest
@@ -122,16 +123,16 @@ class TraceVisitor {
  public:
   virtual ~TraceVisitor() = default;
 
-  // All that is counted before anything is drawn: everything in Summary but what only drawing tells (slices, flows,
+  // All that is counted before anything is drawn: everything in Summary but what only drawing counts (slices, flows,
   // values, next_*).
-  virtual void Begin(const Summary& summary) = 0;
-  virtual void OnProcess(const Process& process) = 0;
-  virtual void OnTrack(const Track& track) = 0;
-  virtual void OnSlice(const Slice& slice) = 0;
-  virtual void OnCounterTrack(const CounterTrack& counter) = 0;
-  virtual void OnValue(const Value& value) = 0;
-  virtual void OnInstant(const Instant& instant) = 0;
-  virtual void End(const Summary& summary) = 0;
+  virtual void on_begin(const Summary& summary) = 0;
+  virtual void on_process(const Process& process) = 0;
+  virtual void on_track(const Track& track) = 0;
+  virtual void on_slice(const Slice& slice) = 0;
+  virtual void on_counter_track(const CounterTrack& counter) = 0;
+  virtual void on_value(const Value& value) = 0;
+  virtual void on_instant(const Instant& instant) = 0;
+  virtual void on_end(const Summary& summary) = 0;
 };
 
 }  // namespace collector::convert

@@ -9,7 +9,7 @@ namespace collector::convert {
 namespace {
 
 // Whether a text is numbers with commas between as JSON has them, without leading zeros.
-bool IsNumberList(std::string_view text) {
+bool is_number_list(std::string_view text) {
   size_t digits = 0;
   bool leading_zero = false;
   for (const char letter : text) {
@@ -27,7 +27,7 @@ bool IsNumberList(std::string_view text) {
 }
 
 // The words that viewers show beside a slice. Keys of a label that are not listed keep their own name.
-std::string_view ReadableKey(std::string_view key) {
+std::string_view readable_key(std::string_view key) {
   constexpr std::pair<std::string_view, std::string_view> kKeys[] = {
       {"regs", "registers"},
       {"shm", "shared_bytes"},
@@ -43,7 +43,7 @@ std::string_view ReadableKey(std::string_view key) {
 
 }  // namespace
 
-void AddLabelArguments(const Activity& activity, std::vector<Argument>& arguments) {
+void add_label_arguments(const Activity& activity, std::vector<Argument>& arguments) {
   const auto add_number = [&arguments](std::string_view key, int64_t number) {
     arguments.push_back({key, Argument::Kind::kNumber, number, {}});
   };
@@ -58,14 +58,14 @@ void AddLabelArguments(const Activity& activity, std::vector<Argument>& argument
   add_text("to", activity.to);
   for (size_t i = 0; i < activity.num_details; ++i) {
     const Detail& detail = activity.details[i];
-    const auto has_key = [&](const Argument& argument) { return argument.key == ReadableKey(detail.key); };
+    const auto has_key = [&](const Argument& argument) { return argument.key == readable_key(detail.key); };
     if (std::any_of(arguments.begin(), arguments.end(), has_key)) continue;
-    Argument argument{ReadableKey(detail.key), Argument::Kind::kText, 0, detail.value};
+    Argument argument{readable_key(detail.key), Argument::Kind::kText, 0, detail.value};
     const char* const end = detail.value.data() + detail.value.size();
     const auto [stop, error] = std::from_chars(detail.value.data(), end, argument.number);
     if (error == std::errc() && stop == end)
       argument.kind = Argument::Kind::kNumber;
-    else if (IsNumberList(detail.value))
+    else if (is_number_list(detail.value))
       argument.kind = Argument::Kind::kNumbers;
     arguments.push_back(argument);
   }

@@ -9,6 +9,6 @@
 namespace collector::convert {
 
 // Adds the arguments of a slice that all nodes with its name and label have. They view what the activity views.
-void AddLabelArguments(const Activity& activity, std::vector<Argument>& arguments);
+void add_label_arguments(const Activity& activity, std::vector<Argument>& arguments);
 
 }  // namespace collector::convert

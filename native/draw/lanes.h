@@ -16,35 +16,35 @@ class Lanes {
   using Lane = uint32_t;
 
   // Puts an activity that lasts until `end` into the first lane whose end is below `before`, or into a new one.
-  Lane Place(Time before, Time end) {
+  Lane place(Time before, Time end) {
     Lane lane = size_;
     if (tree_[1] < before) {
       size_t at = 1;
       while (at < capacity_) at = 2 * at + (tree_[2 * at] < before ? 0 : 1);
       lane = static_cast<Lane>(at - capacity_);
     } else {
-      if (size_ == capacity_) Double();
+      if (size_ == capacity_) grow();
       ++size_;
     }
-    Set(lane, end);
+    set(lane, end);
     return lane;
   }
 
   // The number of lanes in use.
   Lane size() const { return size_; }
 
-  void Clear() { *this = Lanes(); }
+  void clear() { *this = Lanes(); }
 
  private:
   static constexpr Time kNoLane = std::numeric_limits<Time>::max();  // never below any time
 
-  void Set(Lane lane, Time end) {
+  void set(Lane lane, Time end) {
     size_t at = capacity_ + lane;
     tree_[at] = end;
     for (at /= 2; at > 0; at /= 2) tree_[at] = tree_[2 * at] < tree_[2 * at + 1] ? tree_[2 * at] : tree_[2 * at + 1];
   }
 
-  void Double() {
+  void grow() {
     std::vector<Time> ends(tree_.begin() + static_cast<std::ptrdiff_t>(capacity_), tree_.end());
     capacity_ *= 2;
     tree_.assign(2 * capacity_, kNoLane);

@@ -20,8 +20,8 @@ struct AllocatorChanges {
 // From the allocation records where a step has any; otherwise each output counts from its op's start to the end of the
 // last op that names it as an input. Only what starts at a time that `is_plausible` counts.
 // `may_have_records`: whether some node has an AllocatorMemoryUsed at all.
-std::vector<AllocatorChanges> ReadMemoryChanges(const StepStats& step, const std::vector<const Device*>& devices,
-                                                bool may_have_records,
-                                                const std::function<bool(int64_t)>& is_plausible);
+std::vector<AllocatorChanges> read_memory_changes(const StepStats& step, const std::vector<const Device*>& devices,
+                                                  bool may_have_records,
+                                                  const std::function<bool(int64_t)>& is_plausible);
 
 }  // namespace collector::convert

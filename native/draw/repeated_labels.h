@@ -27,13 +27,13 @@ class RepeatedLabels {
  public:
   // The description of a node: a remembered one, or one that describe(description) has filled in.
   template <typename Describe>
-  Description& Find(const Node& node, bool on_gpu, Describe describe) {
+  Description& find(const Node& node, bool on_gpu, Describe describe) {
     const auto fill = [&describe](Description& description) {
       description.arguments.clear();
       describe(description);
       description.num_label_arguments = description.arguments.size();
     };
-    Description* const again = repeated_.Find(node, on_gpu, [&](Description& description) {
+    Description* const again = repeated_.find(node, on_gpu, [&](Description& description) {
       fill(description);
       description.alike = ++last_alike_;
     });

@@ -11,15 +11,15 @@ constexpr size_t kSamples = 1001;
 
 }  // namespace
 
-Selection::Selection(const StepStats& step, const TellerOptions& options, Launches* launches)
-    : step_(step), options_(options), groups_(MakeGroups(step, options.keep_device)) {
-  FindMiddle();
-  SurveyNodes(options.arrows && !Selects() ? launches : nullptr);
-  if (Selects()) SelectNodes();
+Selection::Selection(const StepStats& step, const DrawingOptions& options, Launches* launches)
+    : step_(step), options_(options), groups_(make_groups(step, options.keep_device)) {
+  find_middle();
+  survey_nodes(options.arrows && !selects() ? launches : nullptr);
+  if (selects()) select_nodes();
 }
 
 // The middle of a sample of all starts: robust against nodes without a time and times that wrapped around.
-void Selection::FindMiddle() {
+void Selection::find_middle() {
   uint64_t num_nodes = 0;
   for (const Group& group : groups_) {
     for (const Device* device : group.parts) num_nodes += device->num_nodes;
@@ -30,10 +30,10 @@ void Selection::FindMiddle() {
   Node node;
   for (const Group& group : groups_) {
     for (const Device* device : group.parts) {
-      step_.ForEachMessage(*device, [&](std::string_view message) {
+      step_.for_each_message(*device, [&](std::string_view message) {
         if (number++ % stride != 0) return;
-        step_.ReadNode(message, node);
-        const Span span = SpanOf(node);
+        step_.read_node(message, node);
+        const Span span = span_of(node);
         if (span.valid()) starts.push_back(span.start_ns);
       });
     }
@@ -44,7 +44,7 @@ void Selection::FindMiddle() {
   middle_ns_ = std::clamp(*middle, INT64_MIN + 4 * kFarNs, INT64_MAX - 4 * kFarNs);
 }
 
-void Selection::SurveyNodes(Launches* launches) {
+void Selection::survey_nodes(Launches* launches) {
   if (options_.base_ns) base_floor_ns_ = *options_.base_ns;
   int64_t first_ns = INT64_MAX;
   int64_t last_ns = INT64_MIN;
@@ -53,7 +53,7 @@ void Selection::SurveyNodes(Launches* launches) {
     uint64_t num_drawable = 0;
     uint64_t num_nodes = 0;
     for (const Device* device : group.parts) num_nodes += device->num_nodes;
-    ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
+    for_each_drawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
       ++num_drawable;
       first_ns = std::min(first_ns, span.start_ns);
       last_ns = std::max(last_ns, span.end_ns());
@@ -64,7 +64,7 @@ void Selection::SurveyNodes(Launches* launches) {
       last = {span.start_ns, span.end_ns()};
       has_memory_ |= !node.outputs.empty() || !node.memory.empty();
       has_allocator_memory_ |= !node.memory.empty();
-      if (launches != nullptr) NoteLaunch(group, node, span, ordinal, *launches);
+      if (launches != nullptr) note_launch(group, node, span, ordinal, *launches);
     });
     summary_.untimed += num_nodes - num_drawable;
     summary_.slices += num_drawable;
@@ -75,28 +75,28 @@ void Selection::SurveyNodes(Launches* launches) {
     }
   }
   summary_.base_ns = options_.base_ns.value_or(first_ns == INT64_MAX ? 0 : first_ns);
-  summary_.end_ns = last_ns == INT64_MIN ? 0 : Relative(last_ns);
+  summary_.end_ns = last_ns == INT64_MIN ? 0 : relative(last_ns);
 }
 
-bool Selection::IsKept(std::string_view name) {
-  const auto [number, is_new] = asked_names_.Insert(name);
+bool Selection::is_kept(std::string_view name) {
+  const auto [number, is_new] = asked_names_.insert(name);
   if (is_new) keep_name_.push_back(options_.keep_name(name));
   return keep_name_[number];
 }
 
-bool Selection::PassesFilters(const Group& group, const Node& node, const Span& span) {
-  const int64_t start_ns = Relative(span.start_ns);
+bool Selection::passes_filters(const Group& group, const Node& node, const Span& span) {
+  const int64_t start_ns = relative(span.start_ns);
   if (span.duration_ns < options_.min_duration_ns || start_ns > options_.window_end_ns ||
       start_ns + span.duration_ns < options_.window_start_ns) {
     return false;
   }
   if (!options_.keep_name) return true;
-  group.name.on_gpu ? ReadGpuActivity(node, activity_) : ReadHostActivity(node, activity_);
-  return IsKept(activity_.name) || (!activity_.full_name.empty() && IsKept(activity_.full_name));
+  group.name.on_gpu ? read_gpu_activity(node, activity_) : read_host_activity(node, activity_);
+  return is_kept(activity_.name) || (!activity_.full_name.empty() && is_kept(activity_.full_name));
 }
 
 // Counts what the filters keep and finds how long a slice must be to be among the longest.
-void Selection::SelectNodes() {
+void Selection::select_nodes() {
   struct Candidate {
     int64_t duration_ns;
     uint64_t ordinal;
@@ -105,8 +105,8 @@ void Selection::SelectNodes() {
   std::vector<Candidate> candidates;
   uint64_t num_kept = 0;
   for (const Group& group : groups_) {
-    ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
-      if (!PassesFilters(group, node, span)) return;
+    for_each_drawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
+      if (!passes_filters(group, node, span)) return;
       ++num_kept;
       if (has_limit) candidates.push_back({span.duration_ns, ordinal});
     });
@@ -132,38 +132,39 @@ void Selection::SelectNodes() {
 }
 
 // Activities before calls, so that only calls that caused something are remembered.
-void Selection::NoteLaunch(const Group& group, const Node& node, const Span& span, uint64_t ordinal,
-                           Launches& launches) {
+void Selection::note_launch(const Group& group, const Node& node, const Span& span, uint64_t ordinal,
+                            Launches& launches) {
   if (!group.name.on_gpu) {
-    if (!launches.empty() && !IsBesideCalls(KindOf(node.activity))) launches.AddCall(node, span, ordinal, group.rank);
+    if (!launches.empty() && !is_beside_calls(kind_of(node.activity)))
+      launches.add_call(node, span, ordinal, group.rank);
   } else if (group.takes_arrows) {
-    if (node.correlation_id == 0) ReadGpuActivity(node, activity_);
-    launches.AddActivity(node, activity_, group.rank);
+    if (node.correlation_id == 0) read_gpu_activity(node, activity_);
+    launches.add_activity(node, activity_, group.rank);
   }
 }
 
-void Selection::LinkLaunches(Launches& launches) {
-  if (Selects()) {  // otherwise the survey has noted all
+void Selection::link_launches(Launches& launches) {
+  if (selects()) {  // otherwise the survey has noted all
     for (const bool on_gpu : {true, false}) {
       for (const Group& group : groups_) {
         if (group.name.on_gpu != on_gpu) continue;
-        ForEachSelected(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
-          NoteLaunch(group, node, span, ordinal, launches);
+        for_each_selected(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
+          note_launch(group, node, span, ordinal, launches);
         });
       }
     }
   }
-  launches.Join();
+  launches.join();
   if (!launches.has_named()) return;
   for (const Group& group : groups_) {
     if (!group.takes_arrows) continue;
-    ForEachSelected(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
+    for_each_selected(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
       if (node.correlation_id != 0) return;
-      ReadGpuActivity(node, activity_);
-      launches.CountNamed(node, activity_, span, ordinal, group.rank);
+      read_gpu_activity(node, activity_);
+      launches.count_named(node, activity_, span, ordinal, group.rank);
     });
   }
-  launches.ForgetNames();
+  launches.forget_names();
 }
 
 }  // namespace collector::convert

@@ -7,7 +7,7 @@
 
 #include "draw/events.h"
 #include "draw/launches.h"
-#include "draw/step_teller.h"
+#include "draw/step_drawing.h"
 #include "stepstats/activity.h"
 #include "stepstats/groups.h"
 #include "stepstats/name_table.h"
@@ -23,10 +23,10 @@ constexpr int64_t kFarNs = kLargestTimeNs / 4;
 class Selection {
  public:
   // Reads the step. Who launched what is noted in `launches` where that costs no further reading. All must outlive it.
-  Selection(const StepStats& step, const TellerOptions& options, Launches* launches);
+  Selection(const StepStats& step, const DrawingOptions& options, Launches* launches);
 
   // Joins those launches of which both ends are drawn.
-  void LinkLaunches(Launches& launches);
+  void link_launches(Launches& launches);
 
   const Summary& summary() const { return summary_; }
   const std::vector<Group>& groups() const { return groups_; }
@@ -35,69 +35,69 @@ class Selection {
   bool has_allocator_memory() const { return has_allocator_memory_; }
 
   // On the time axis of the picture.
-  int64_t Relative(int64_t wall_ns) const { return wall_ns - summary_.base_ns; }
-  int64_t Shifted(int64_t wall_ns) const {
+  int64_t relative(int64_t wall_ns) const { return wall_ns - summary_.base_ns; }
+  int64_t shifted(int64_t wall_ns) const {
     int64_t shifted_ns;
     if (!__builtin_add_overflow(wall_ns, options_.shift_ns, &shifted_ns)) return shifted_ns;
     return options_.shift_ns < 0 ? INT64_MIN + kFarNs : INT64_MAX - kFarNs;
   }
-  bool CanDrawAt(int64_t wall_ns) const { return IsPlausible(wall_ns) && Shifted(wall_ns) >= base_floor_ns_; }
+  bool can_draw_at(int64_t wall_ns) const { return is_plausible(wall_ns) && shifted(wall_ns) >= base_floor_ns_; }
 
   // Whether it can be drawn at all. Shifts the span.
-  bool CanDraw(Span& span) const {
-    if (!span.valid() || span.duration_ns > kFarNs || !IsPlausible(span.start_ns)) return false;
-    span.start_ns = Shifted(span.start_ns);
+  bool can_draw(Span& span) const {
+    if (!span.valid() || span.duration_ns > kFarNs || !is_plausible(span.start_ns)) return false;
+    span.start_ns = shifted(span.start_ns);
     return span.start_ns >= base_floor_ns_ &&
            (!options_.base_ns || span.end_ns() - *options_.base_ns <= kLargestTimeNs);
   }
   // Gives a node the activity that another device has of it.
-  static void FindActivity(const Group& group, uint64_t ordinal, Node& node) {
+  static void find_activity(const Group& group, uint64_t ordinal, Node& node) {
     if (!group.activities.empty()) node.activity = group.activities[ordinal - group.first_ordinal];
   }
   // Whether what can be drawn is asked for.
-  bool IsSelected(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
-    if (!Selects()) return true;
-    if (!PassesFilters(group, node, span)) return false;
+  bool is_selected(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
+    if (!selects()) return true;
+    if (!passes_filters(group, node, span)) return false;
     return span.duration_ns > limit_ns_ || (span.duration_ns == limit_ns_ && ordinal < limit_ordinal_);
   }
   // Calls visit(node, span, ordinal) for each node of a group that is drawn, in the order of the message.
   template <typename Visit>
-  void ForEachSelected(const Group& group, Visit visit) {
-    ForEachDrawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
-      if (IsSelected(group, node, span, ordinal)) visit(node, span, ordinal);
+  void for_each_selected(const Group& group, Visit visit) {
+    for_each_drawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
+      if (is_selected(group, node, span, ordinal)) visit(node, span, ordinal);
     });
   }
 
  private:
-  void FindMiddle();
-  void SurveyNodes(Launches* launches);
-  void SelectNodes();
-  void NoteLaunch(const Group& group, const Node& node, const Span& span, uint64_t ordinal, Launches& launches);
-  bool PassesFilters(const Group& group, const Node& node, const Span& span);
-  bool IsKept(std::string_view name);
+  void find_middle();
+  void survey_nodes(Launches* launches);
+  void select_nodes();
+  void note_launch(const Group& group, const Node& node, const Span& span, uint64_t ordinal, Launches& launches);
+  bool passes_filters(const Group& group, const Node& node, const Span& span);
+  bool is_kept(std::string_view name);
 
-  bool Selects() const {
+  bool selects() const {
     return options_.keep_name != nullptr || options_.min_duration_ns > 0 || options_.max_slices != UINT64_MAX ||
            options_.window_start_ns != INT64_MIN || options_.window_end_ns != INT64_MAX;
   }
-  bool IsPlausible(int64_t wall_ns) const { return wall_ns >= middle_ns_ - kFarNs && wall_ns <= middle_ns_ + kFarNs; }
+  bool is_plausible(int64_t wall_ns) const { return wall_ns >= middle_ns_ - kFarNs && wall_ns <= middle_ns_ + kFarNs; }
 
   template <typename Visit>
-  void ForEachDrawable(const Group& group, Visit visit) {
+  void for_each_drawable(const Group& group, Visit visit) {
     uint64_t ordinal = group.first_ordinal;
     for (const Device* device : group.parts) {
-      step_.ForEachNode(*device, [&](Node& node) {
+      step_.for_each_node(*device, [&](Node& node) {
         const uint64_t this_ordinal = ordinal++;
-        Span span = SpanOf(node);
-        if (!CanDraw(span)) return;
-        FindActivity(group, this_ordinal, node);
+        Span span = span_of(node);
+        if (!can_draw(span)) return;
+        find_activity(group, this_ordinal, node);
         visit(node, span, this_ordinal);
       });
     }
   }
 
   const StepStats& step_;
-  const TellerOptions& options_;
+  const DrawingOptions& options_;
   Summary summary_;
   std::vector<Group> groups_;
   int64_t middle_ns_ = 0;

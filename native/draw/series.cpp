@@ -9,7 +9,7 @@ namespace collector::convert {
 namespace {
 
 // Sets the value from a time on, where it is another than before.
-void SetValue(std::vector<Point>& points, int64_t time_ns, int64_t value) {
+void set_value(std::vector<Point>& points, int64_t time_ns, int64_t value) {
   if (!points.empty() && points.back().time_ns == time_ns) points.pop_back();
   const int64_t before = points.empty() ? 0 : points.back().value;
   if (value != before) points.push_back({time_ns, value});
@@ -17,7 +17,7 @@ void SetValue(std::vector<Point>& points, int64_t time_ns, int64_t value) {
 
 }  // namespace
 
-std::vector<Point> CountBusy(const std::vector<std::vector<Interval>>& streams) {
+std::vector<Point> count_busy(const std::vector<std::vector<Interval>>& streams) {
   // The next change of each stream: (time, stream). Even changes begin an interval, odd ones end it.
   std::priority_queue<std::pair<int64_t, size_t>, std::vector<std::pair<int64_t, size_t>>, std::greater<>> next;
   std::vector<size_t> changes_done(streams.size(), 0);
@@ -34,13 +34,13 @@ std::vector<Point> CountBusy(const std::vector<std::vector<Interval>>& streams) 
     const auto [time_ns, stream] = next.top();
     next.pop();
     busy += changes_done[stream]++ % 2 == 0 ? 1 : -1;
-    SetValue(points, time_ns, busy);
+    set_value(points, time_ns, busy);
     push(stream);
   }
   return points;
 }
 
-std::vector<Point> RunningTotal(std::vector<Delta>& deltas) {
+std::vector<Point> running_total(std::vector<Delta>& deltas) {
   std::sort(deltas.begin(), deltas.end(), [](const Delta& a, const Delta& b) {
     return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.amount < b.amount;
   });
@@ -49,7 +49,7 @@ std::vector<Point> RunningTotal(std::vector<Delta>& deltas) {
   for (const Delta& delta : deltas) {
     if (__builtin_add_overflow(total, delta.amount, &total))
       break;  // no machine holds as much: the rest is not to be trusted
-    SetValue(points, delta.time_ns, total);
+    set_value(points, delta.time_ns, total);
   }
   return points;
 }

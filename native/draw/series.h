@@ -18,7 +18,7 @@ struct Point {
 };
 
 // How many of the streams are busy; each stream's intervals in order and apart. Points only where the number changes.
-std::vector<Point> CountBusy(const std::vector<std::vector<Interval>>& streams);
+std::vector<Point> count_busy(const std::vector<std::vector<Interval>>& streams);
 
 // A change of an amount.
 struct Delta {
@@ -27,6 +27,6 @@ struct Delta {
 };
 
 // The running total of the changes, one point for each time at which it changes. Sorts the changes.
-std::vector<Point> RunningTotal(std::vector<Delta>& deltas);
+std::vector<Point> running_total(std::vector<Delta>& deltas);
 
 }  // namespace collector::convert

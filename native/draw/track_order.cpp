@@ -10,11 +10,11 @@ namespace {
 constexpr uint32_t kFirstTid = 1'000'000;
 constexpr uint32_t kRowsOfADevice = 1000;
 
-bool IsDigit(char letter) { return letter >= '0' && letter <= '9'; }
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
 // The digits that a text begins with, which are taken off it, without leading zeros.
-std::string_view TakeNumber(std::string_view& text) {
-  const auto* const end = std::find_if_not(text.begin(), text.end(), IsDigit);
+std::string_view take_number(std::string_view& text) {
+  const auto* const end = std::find_if_not(text.begin(), text.end(), is_digit);
   std::string_view digits = text.substr(0, static_cast<size_t>(end - text.begin()));
   text.remove_prefix(digits.size());
   digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
@@ -29,16 +29,16 @@ struct OwnedDevice {
 
 }  // namespace
 
-int CompareNaturally(std::string_view a, std::string_view b) {
+int compare_naturally(std::string_view a, std::string_view b) {
   while (!a.empty() && !b.empty()) {
-    const bool number_in_both = IsDigit(a.front()) && IsDigit(b.front());
+    const bool number_in_both = is_digit(a.front()) && is_digit(b.front());
     if (number_in_both) {
-      const std::string_view left = TakeNumber(a);
-      const std::string_view right = TakeNumber(b);
+      const std::string_view left = take_number(a);
+      const std::string_view right = take_number(b);
       if (left.size() != right.size()) return left.size() < right.size() ? -1 : 1;
       if (const int order = left.compare(right); order != 0) return order;
     } else {
-      if (IsDigit(a.front()) != IsDigit(b.front())) return IsDigit(a.front()) ? -1 : 1;
+      if (is_digit(a.front()) != is_digit(b.front())) return is_digit(a.front()) ? -1 : 1;
       if (a.front() != b.front())
         return static_cast<unsigned char>(a.front()) < static_cast<unsigned char>(b.front()) ? -1 : 1;
       a.remove_prefix(1);
@@ -48,12 +48,12 @@ int CompareNaturally(std::string_view a, std::string_view b) {
   return a.empty() == b.empty() ? 0 : a.empty() ? -1 : 1;
 }
 
-bool ComesBefore(const DeviceName& a, std::string_view device_a, const DeviceName& b, std::string_view device_b) {
+bool comes_before(const DeviceName& a, std::string_view device_a, const DeviceName& b, std::string_view device_b) {
   if (a.process_kind != b.process_kind) return a.process_kind < b.process_kind;
-  if (const int order = CompareNaturally(a.process, b.process); order != 0) return order < 0;
+  if (const int order = compare_naturally(a.process, b.process); order != 0) return order < 0;
   if (a.process != b.process) return a.process < b.process;
   if (a.kind != b.kind) return a.kind < b.kind;
-  if (const int order = CompareNaturally(a.track, b.track); order != 0) return order < 0;
+  if (const int order = compare_naturally(a.track, b.track); order != 0) return order < 0;
   return device_a < device_b;
 }
 
@@ -61,13 +61,13 @@ TrackOrder::TrackOrder(const std::vector<std::pair<std::string, std::string>>& o
   NameTable owners;
   std::vector<OwnedDevice> ordered;
   for (const auto& [owner, device] : owned_devices) {
-    const auto [number, is_new] = owners.Insert(owner);
-    if (is_new) ordered.push_back({number, kMemory, ParseDeviceName(kMemory)});
-    ordered.push_back({number, device, ParseDeviceName(device)});
+    const auto [number, is_new] = owners.insert(owner);
+    if (is_new) ordered.push_back({number, kMemory, parse_device_name(kMemory)});
+    ordered.push_back({number, device, parse_device_name(device)});
   }
   std::sort(ordered.begin(), ordered.end(), [](const OwnedDevice& a, const OwnedDevice& b) {
     if (a.name.process_kind != b.name.process_kind) return a.name.process_kind < b.name.process_kind;
-    return a.owner != b.owner ? a.owner < b.owner : ComesBefore(a.name, a.device, b.name, b.device);
+    return a.owner != b.owner ? a.owner < b.owner : comes_before(a.name, a.device, b.name, b.device);
   });
   uint32_t next_pid = 1;
   for (const OwnedDevice& each : ordered) {
@@ -81,11 +81,11 @@ TrackOrder::TrackOrder(const std::vector<std::pair<std::string, std::string>>& o
   }
 }
 
-uint32_t TrackOrder::Pid(std::string_view owner, std::string_view process) const {
+uint32_t TrackOrder::pid_of(std::string_view owner, std::string_view process) const {
   return pids_.at(Key(owner, process));
 }
 
-uint32_t TrackOrder::TakeTid(std::string_view owner, std::string_view device) {
+uint32_t TrackOrder::take_tid(std::string_view owner, std::string_view device) {
   Rows& rows = rows_.at(Key(owner, device));
   return rows.next < rows.end ? rows.next++ : next_tid_++;
 }

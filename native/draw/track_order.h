@@ -17,25 +17,25 @@
 namespace collector::convert {
 
 // Less than 0, 0 or more than 0, as `a` comes before or after `b` for people: numbers by size, other text by bytes.
-int CompareNaturally(std::string_view a, std::string_view b);
+int compare_naturally(std::string_view a, std::string_view b);
 
 // Whether a device is shown before another of the same owner; no two are equal.
-bool ComesBefore(const DeviceName& a, std::string_view device_a, const DeviceName& b, std::string_view device_b);
+bool comes_before(const DeviceName& a, std::string_view device_a, const DeviceName& b, std::string_view device_b);
 
 class TrackOrder {
  public:
   // The process that holds what belongs to no device: the allocators' memory.
   static constexpr std::string_view kMemory = "memory";
 
-  // Pairs of an owner (see MergeVisitor::StartStep) and a device's name, in any order and as often as they come. The
+  // Pairs of an owner (see MergeVisitor::start_step) and a device's name, in any order and as often as they come. The
   // processes of one kind are ordered by their owners, which come in the order of the list.
   explicit TrackOrder(const std::vector<std::pair<std::string, std::string>>& owned_devices);
 
   // Of an owner's process by its name as DeviceName has it. Throws std::out_of_range for one that the list lacks, as
-  // TakeTid does.
-  uint32_t Pid(std::string_view owner, std::string_view process) const;
+  // take_tid does.
+  uint32_t pid_of(std::string_view owner, std::string_view process) const;
   // The number of a device's next row.
-  uint32_t TakeTid(std::string_view owner, std::string_view device);
+  uint32_t take_tid(std::string_view owner, std::string_view device);
 
  private:
   using Key = std::pair<std::string, std::string>;

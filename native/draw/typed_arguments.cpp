@@ -13,93 +13,93 @@ class Writer {
   Writer(const TypedActivity& activity, std::vector<Argument>& arguments, std::list<std::string>& texts)
       : activity_(activity), arguments_(arguments), texts_(texts) {}
 
-  void Number(std::string_view key, int64_t number) {
+  void add_number(std::string_view key, int64_t number) {
     arguments_.push_back({key, Argument::Kind::kNumber, number, {}});
   }
-  void Number(std::string_view key, Field field) { Number(key, activity_[field]); }
+  void add_number(std::string_view key, Field field) { add_number(key, activity_[field]); }
   // Left out where it is 0, which says nothing.
-  void NumberIfAny(std::string_view key, Field field) {
-    if (activity_[field] != 0) Number(key, field);
+  void add_number_if_any(std::string_view key, Field field) {
+    if (activity_[field] != 0) add_number(key, field);
   }
-  void Text(std::string_view key, std::string_view text) {
+  void add_text(std::string_view key, std::string_view text) {
     arguments_.push_back({key, Argument::Kind::kText, 0, text});
   }
-  void OwnText(std::string_view key, std::string text) { Text(key, texts_.emplace_back(std::move(text))); }
-  void Triple(std::string_view key, Field first) {
+  void own_text(std::string_view key, std::string text) { add_text(key, texts_.emplace_back(std::move(text))); }
+  void add_triple(std::string_view key, Field first) {
     std::string text;
     for (uint32_t place = 0; place < 3; ++place) {
       if (place > 0) text.push_back(',');
-      text.append(std::to_string(activity_.At(first, place)));
+      text.append(std::to_string(activity_.at(first, place)));
     }
     arguments_.push_back({key, Argument::Kind::kNumbers, 0, texts_.emplace_back(std::move(text))});
   }
 
-  void Kernel() {
-    Number("registers", Field::kRegistersPerThread);
-    Number("shared_bytes", activity_[Field::kStaticSharedBytes] + activity_[Field::kDynamicSharedBytes]);
-    Triple("grid", Field::kGridX);
-    Triple("block", Field::kBlockX);
-    NumberIfAny("static_shared_bytes", Field::kStaticSharedBytes);
-    NumberIfAny("dynamic_shared_bytes", Field::kDynamicSharedBytes);
-    NumberIfAny("local_bytes_per_thread", Field::kLocalBytesPerThread);
+  void add_kernel() {
+    add_number("registers", Field::kRegistersPerThread);
+    add_number("shared_bytes", activity_[Field::kStaticSharedBytes] + activity_[Field::kDynamicSharedBytes]);
+    add_triple("grid", Field::kGridX);
+    add_triple("block", Field::kBlockX);
+    add_number_if_any("static_shared_bytes", Field::kStaticSharedBytes);
+    add_number_if_any("dynamic_shared_bytes", Field::kDynamicSharedBytes);
+    add_number_if_any("local_bytes_per_thread", Field::kLocalBytesPerThread);
     // One block is a cluster of its own, which says nothing.
-    if (activity_.At(Field::kClusterX, 0) * activity_.At(Field::kClusterX, 1) * activity_.At(Field::kClusterX, 2) > 1) {
-      Triple("cluster", Field::kClusterX);
+    if (activity_.at(Field::kClusterX, 0) * activity_.at(Field::kClusterX, 1) * activity_.at(Field::kClusterX, 2) > 1) {
+      add_triple("cluster", Field::kClusterX);
     }
     if (activity_[Field::kLaunchType] != 0) {
-      Text("launch_type", launch_type_text(activity_[Field::kLaunchType]));
+      add_text("launch_type", launch_type_text(activity_[Field::kLaunchType]));
     }
-    NumberIfAny("priority", Field::kPriority);
-    Graph();
+    add_number_if_any("priority", Field::kPriority);
+    add_graph();
   }
-  void Copy() {
-    Number("is_async", Field::kIsAsync);
-    Graph();
+  void add_copy() {
+    add_number("is_async", Field::kIsAsync);
+    add_graph();
   }
-  void Memset() {
-    Number("value", Field::kValue);
-    Number("is_async", Field::kIsAsync);
-    Graph();
+  void add_memset() {
+    add_number("value", Field::kValue);
+    add_number("is_async", Field::kIsAsync);
+    add_graph();
   }
   // What was waited for, and where to find it.
-  void Wait() {
+  void add_wait() {
     enum Type { kEvent = 1, kStreamWaitsForEvent = 2, kStream = 3, kContext = 4 };
     const int64_t type = activity_[Field::kSyncType];
-    if (type == kEvent || type == kStreamWaitsForEvent) OwnText("waited_for", NumberedBy("event ", Field::kEventId));
-    if (type == kStream) OwnText("waited_for", NumberedBy("stream ", Field::kStreamId));
-    if (type == kContext) OwnText("waited_for", NumberedBy("context ", Field::kContextId));
+    if (type == kEvent || type == kStreamWaitsForEvent) own_text("waited_for", numbered_by("event ", Field::kEventId));
+    if (type == kStream) own_text("waited_for", numbered_by("stream ", Field::kStreamId));
+    if (type == kContext) own_text("waited_for", numbered_by("context ", Field::kContextId));
     constexpr int64_t kNone = UINT32_MAX;  // as CUPTI states that there is no event or stream
-    if (activity_[Field::kEventId] != kNone) NumberIfAny("event", Field::kEventId);
-    if (activity_[Field::kStreamId] != kNone) Number("stream", Field::kStreamId);
-    Number("context", Field::kContextId);
-    NumberIfAny("return_value", Field::kReturnValue);
+    if (activity_[Field::kEventId] != kNone) add_number_if_any("event", Field::kEventId);
+    if (activity_[Field::kStreamId] != kNone) add_number("stream", Field::kStreamId);
+    add_number("context", Field::kContextId);
+    add_number_if_any("return_value", Field::kReturnValue);
   }
-  void Overhead() {
+  void add_overhead() {
     enum Object { kProcess = 1, kThread = 2, kDevice = 3, kContext = 4, kStream = 5 };
     const int64_t object = activity_[Field::kObjectKind];
-    if (object == kProcess || object == kThread) Number("process", Field::kProcessId);
-    if (object == kThread) Number("thread", Field::kThreadId);
-    if (object >= kDevice) Number("device", Field::kDeviceId);
-    if (object >= kContext) Number("context", Field::kContextId);
-    if (object >= kStream) Number("stream", Field::kStreamId);
+    if (object == kProcess || object == kThread) add_number("process", Field::kProcessId);
+    if (object == kThread) add_number("thread", Field::kThreadId);
+    if (object >= kDevice) add_number("device", Field::kDeviceId);
+    if (object >= kContext) add_number("context", Field::kContextId);
+    if (object >= kStream) add_number("stream", Field::kStreamId);
   }
-  void MemoryOperation() {
-    NumberIfAny("bytes", Field::kNumBytes);
-    Text("memory", memory_kind_text(activity_[Field::kMemoryKind]));
-    Number("device", Field::kDeviceId);
-    OwnText("address", Hexadecimal(static_cast<uint64_t>(activity_[Field::kAddress])));
+  void add_memory_operation() {
+    add_number_if_any("bytes", Field::kNumBytes);
+    add_text("memory", memory_kind_text(activity_[Field::kMemoryKind]));
+    add_number("device", Field::kDeviceId);
+    own_text("address", hexadecimal(static_cast<uint64_t>(activity_[Field::kAddress])));
   }
-  void Call() { NumberIfAny("return_value", Field::kReturnValue); }
+  void add_call() { add_number_if_any("return_value", Field::kReturnValue); }
 
  private:
-  void Graph() {
-    NumberIfAny("graph", Field::kGraphId);
-    NumberIfAny("graph_node", Field::kGraphNodeId);
+  void add_graph() {
+    add_number_if_any("graph", Field::kGraphId);
+    add_number_if_any("graph_node", Field::kGraphNodeId);
   }
-  std::string NumberedBy(std::string_view what, Field field) const {
+  std::string numbered_by(std::string_view what, Field field) const {
     return std::string(what) + std::to_string(activity_[field]);
   }
-  static std::string Hexadecimal(uint64_t number) {
+  static std::string hexadecimal(uint64_t number) {
     std::string text;
     do {
       text.insert(text.begin(), "0123456789abcdef"[number % 16]);
@@ -115,23 +115,24 @@ class Writer {
 
 }  // namespace
 
-void AddTypedArguments(const TypedActivity& activity, std::vector<Argument>& arguments, std::list<std::string>& texts) {
+void add_typed_arguments(const TypedActivity& activity, std::vector<Argument>& arguments,
+                         std::list<std::string>& texts) {
   Writer writer(activity, arguments, texts);
   switch (activity.kind()) {
     case TableKind::kKernel:
-      return writer.Kernel();
+      return writer.add_kernel();
     case TableKind::kMemcpy:
-      return writer.Copy();
+      return writer.add_copy();
     case TableKind::kMemset:
-      return writer.Memset();
+      return writer.add_memset();
     case TableKind::kSynchronization:
-      return writer.Wait();
+      return writer.add_wait();
     case TableKind::kOverhead:
-      return writer.Overhead();
+      return writer.add_overhead();
     case TableKind::kMemoryOperation:
-      return writer.MemoryOperation();
+      return writer.add_memory_operation();
     case TableKind::kApiCall:
-      return writer.Call();
+      return writer.add_call();
     default:
       return;
   }

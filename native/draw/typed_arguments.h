@@ -11,6 +11,7 @@
 namespace collector::convert {
 
 // `texts` holds what the arguments view, and outlives them.
-void AddTypedArguments(const TypedActivity& activity, std::vector<Argument>& arguments, std::list<std::string>& texts);
+void add_typed_arguments(const TypedActivity& activity, std::vector<Argument>& arguments,
+                         std::list<std::string>& texts);
 
 }  // namespace collector::convert

@@ -8,16 +8,16 @@
 namespace collector::convert {
 namespace {
 
-constexpr auto npos = std::string_view::npos;
+constexpr auto kNpos = std::string_view::npos;
 
-bool StartsWith(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
+bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
-bool IsDigit(char letter) { return letter >= '0' && letter <= '9'; }
-bool IsLower(char letter) { return letter >= 'a' && letter <= 'z'; }
-bool IsUpper(char letter) { return letter >= 'A' && letter <= 'Z'; }
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+bool is_lower(char letter) { return letter >= 'a' && letter <= 'z'; }
+bool is_upper(char letter) { return letter >= 'A' && letter <= 'Z'; }
 
 // "MEMCPYHtoD" says its kind; "MemcpyH2D", as TensorFlow's later tracers have it, says the same.
-std::string_view CopyKind(std::string_view name) {
+std::string_view copy_kind(std::string_view name) {
   constexpr std::array<std::array<std::string_view, 2>, 5> kShort = {
       {{"H2D", "HtoD"}, {"D2H", "DtoH"}, {"D2D", "DtoD"}, {"P2P", "PtoP"}, {"H2H", "HtoH"}}};
   const std::string_view kind = name.substr(6);
@@ -29,14 +29,14 @@ std::string_view CopyKind(std::string_view name) {
 
 // "4096 bytes (Pageable to Device)" or "4096 bytes (Device)" behind the name of a copy or memset; "4096 bytes" or
 // "(Pageable to Device)" alone.
-void ReadBytesLabel(std::string_view name, std::string_view label, Activity& activity) {
+void read_bytes_label(std::string_view name, std::string_view label, Activity& activity) {
   size_t end = label.find(" bytes");
-  if (end == npos) {  // of unknown size
-    if (!StartsWith(label, name) || label.substr(name.size(), 2) != " (") return;
+  if (end == kNpos) {  // of unknown size
+    if (!starts_with(label, name) || label.substr(name.size(), 2) != " (") return;
     end = name.size();
   } else {
     size_t start = end;
-    while (start > 0 && IsDigit(label[start - 1])) --start;
+    while (start > 0 && is_digit(label[start - 1])) --start;
     int64_t num_bytes = 0;
     const auto [stop, error] = std::from_chars(label.data() + start, label.data() + end, num_bytes);
     if (error != std::errc() || stop == label.data() + start) return;
@@ -44,10 +44,10 @@ void ReadBytesLabel(std::string_view name, std::string_view label, Activity& act
   }
   const size_t open = label.find('(', end);
   const size_t close = label.find(')', end);
-  if (open == npos || close == npos || close < open) return;
+  if (open == kNpos || close == kNpos || close < open) return;
   const std::string_view kinds = label.substr(open + 1, close - open - 1);
   const size_t to = kinds.find(" to ");
-  if (to == npos) {
+  if (to == kNpos) {
     activity.to = kinds;
   } else {
     activity.from = kinds.substr(0, to);
@@ -57,41 +57,41 @@ void ReadBytesLabel(std::string_view name, std::string_view label, Activity& act
 
 // Whether a word is `key:value` as tracers write behind a kernel's name. What a C++ name may hold, such as `std::pair`,
 // is not.
-bool ReadDetail(std::string_view word, Detail& detail) {
+bool read_detail(std::string_view word, Detail& detail) {
   const size_t colon = word.find(':');
-  if (colon == 0 || colon == npos || colon + 1 == word.size()) return false;
+  if (colon == 0 || colon == kNpos || colon + 1 == word.size()) return false;
   detail = {word.substr(0, colon), word.substr(colon + 1)};
-  const auto in_key = [](char c) { return IsLower(c) || c == '_'; };
+  const auto in_key = [](char c) { return is_lower(c) || c == '_'; };
   const auto in_value = [](char c) {
-    return IsDigit(c) || IsLower(c) || IsUpper(c) || c == '_' || c == ',' || c == '.' || c == '-';
+    return is_digit(c) || is_lower(c) || is_upper(c) || c == '_' || c == ',' || c == '.' || c == '-';
   };
   return std::all_of(detail.key.begin(), detail.key.end(), in_key) &&
          std::all_of(detail.value.begin(), detail.value.end(), in_value);
 }
 
 // Takes the details off the end of a label; what is left is the whole name.
-std::string_view TakeDetails(std::string_view label, Activity& activity) {
+std::string_view take_details(std::string_view label, Activity& activity) {
   while (activity.num_details < Activity::kMaxDetails) {
     const size_t space = label.rfind(' ');
     Detail detail;
-    if (!ReadDetail(label.substr(space == npos ? 0 : space + 1), detail)) break;
+    if (!read_detail(label.substr(space == kNpos ? 0 : space + 1), detail)) break;
     activity.details[activity.num_details++] = detail;
-    label = label.substr(0, space == npos ? 0 : space);
+    label = label.substr(0, space == kNpos ? 0 : space);
   }
   std::reverse(activity.details.begin(), activity.details.begin() + static_cast<std::ptrdiff_t>(activity.num_details));
   return label;
 }
 
-// Where the op of `op:kernel` ends; npos in the name of a kernel alone. A C++ name that was not shortened has scopes
+// Where the op of `op:kernel` ends; kNpos in the name of a kernel alone. A C++ name that was not shortened has scopes
 // among its arguments, whose colons separate nothing.
-size_t OpEnd(std::string_view name) {
+size_t op_end(std::string_view name) {
   const size_t colon = name.rfind(':');
-  if (colon == npos || colon + 1 == name.size()) return npos;
+  if (colon == kNpos || colon + 1 == name.size()) return kNpos;
   const bool is_only = name.find(':') == colon;
-  return is_only || name.find_first_of("<>()", colon) == npos ? colon : npos;
+  return is_only || name.find_first_of("<>()", colon) == kNpos ? colon : kNpos;
 }
 
-void Clear(Activity& activity) {
+void clear(Activity& activity) {
   for (std::string_view Activity::* text :
        {&Activity::full_name, &Activity::op, &Activity::inputs, &Activity::copy_kind, &Activity::from, &Activity::to}) {
     activity.*text = {};
@@ -102,7 +102,7 @@ void Clear(Activity& activity) {
 }
 
 // What the columns say of work of a GPU, but for what becomes an argument alone.
-void ReadGpuColumns(const Node& node, Activity& activity) {
+void read_gpu_columns(const Node& node, Activity& activity) {
   using Field = ActivityField;
   const TypedActivity& columns = activity.columns;
   if (columns.kind() == TableKind::kKernel) {
@@ -124,31 +124,31 @@ void ReadGpuColumns(const Node& node, Activity& activity) {
 }
 
 // Whether the node has columns, which are read.
-bool ReadColumns(const Node& node, Activity& activity) {
+bool read_columns(const Node& node, Activity& activity) {
   if (node.activity.empty()) return false;
-  activity.columns.Read(node.activity);
+  activity.columns.read(node.activity);
   return activity.is_typed = true;
 }
 
-bool IsGpuWork(TableKind kind) {
+bool is_gpu_work(TableKind kind) {
   return kind == TableKind::kKernel || kind == TableKind::kMemcpy || kind == TableKind::kMemset;
 }
 
 // "cudaStreamSynchronize", "cuStreamWaitEvent", and "Stream Sync", "Stream Wait Event" as PyTorch's profiler calls what
 // they make of the GPU.
-bool IsWaiting(std::string_view name) {
-  return Contains(name, "Synchronize") || Contains(name, "WaitEvent") || Contains(name, " Sync") ||
-         Contains(name, "Wait Event");
+bool is_waiting(std::string_view name) {
+  return contains(name, "Synchronize") || contains(name, "WaitEvent") || contains(name, " Sync") ||
+         contains(name, "Wait Event");
 }
 
-bool IsApiName(std::string_view name) {
-  return StartsWith(name, "cu") &&
-         ((name.size() > 2 && IsUpper(name[2])) || (StartsWith(name, "cuda") && name.size() > 4 && IsUpper(name[4])));
+bool is_api_name(std::string_view name) {
+  return starts_with(name, "cu") && ((name.size() > 2 && is_upper(name[2])) ||
+                                     (starts_with(name, "cuda") && name.size() > 4 && is_upper(name[4])));
 }
 
 }  // namespace
 
-Span SpanOf(const Node& node) {
+Span span_of(const Node& node) {
   if (node.start_ns != 0) return {node.start_ns, node.end_rel_ns};
   Span span;
   if (__builtin_mul_overflow(node.start_us, int64_t{1000}, &span.start_ns) ||
@@ -158,55 +158,55 @@ Span SpanOf(const Node& node) {
   return span;
 }
 
-int64_t ScheduledNs(const Node& node) {
+int64_t scheduled_ns_of(const Node& node) {
   if (node.scheduled_ns != 0) return node.scheduled_ns;
   int64_t scheduled_ns;
   return __builtin_mul_overflow(node.scheduled_us, int64_t{1000}, &scheduled_ns) ? 0 : scheduled_ns;
 }
 
-void ReadGpuActivity(const Node& node, Activity& activity) {
-  Clear(activity);
+void read_gpu_activity(const Node& node, Activity& activity) {
+  clear(activity);
   std::string_view label = node.label;
   std::string_view name = node.name;
-  if (const size_t at = label.find("@@"); at != npos) {  // TensorFlow: the kernel, @@, the annotation
+  if (const size_t at = label.find("@@"); at != kNpos) {  // TensorFlow: the kernel, @@, the annotation
     name = label.substr(at + 2);
     name = name.substr(0, name.find('#'));
     label = label.substr(0, at);
     if (name.empty()) name = node.name;
   }
   activity.name = name;
-  if (const size_t colon = OpEnd(name); colon != npos) {
+  if (const size_t colon = op_end(name); colon != kNpos) {
     activity.name = name.substr(colon + 1);
     activity.op = name.substr(0, colon > 0 && name[colon - 1] == ':' ? colon - 1 : colon);
     if (activity.op == activity.name) activity.op = {};
   }
-  if (IsGpuWork(KindOf(node.activity)) && ReadColumns(node, activity)) return ReadGpuColumns(node, activity);
+  if (is_gpu_work(kind_of(node.activity)) && read_columns(node, activity)) return read_gpu_columns(node, activity);
   const std::string_view kind = activity.name;
-  if (StartsWith(kind, "MEMCPY") || StartsWith(kind, "Memcpy")) {
+  if (starts_with(kind, "MEMCPY") || starts_with(kind, "Memcpy")) {
     activity.category = Category::kMemcpy;
-    activity.copy_kind = CopyKind(kind);
-    ReadBytesLabel(kind, label, activity);
-    TakeDetails(label, activity);
-  } else if (StartsWith(kind, "MEMSET") || StartsWith(kind, "Memset")) {
+    activity.copy_kind = copy_kind(kind);
+    read_bytes_label(kind, label, activity);
+    take_details(label, activity);
+  } else if (starts_with(kind, "MEMSET") || starts_with(kind, "Memset")) {
     activity.category = Category::kMemset;
-    ReadBytesLabel(kind, label, activity);
-    TakeDetails(label, activity);
-  } else if (IsWaiting(kind)) {
+    read_bytes_label(kind, label, activity);
+    take_details(label, activity);
+  } else if (is_waiting(kind)) {
     activity.category = Category::kSync;
   } else {
     activity.category = Category::kKernel;
-    activity.full_name = TakeDetails(label, activity);
+    activity.full_name = take_details(label, activity);
     if (activity.full_name == activity.name) activity.full_name = {};
   }
 }
 
-void ReadHostActivity(const Node& node, Activity& activity) {
-  Clear(activity);
+void read_host_activity(const Node& node, Activity& activity) {
+  clear(activity);
   activity.name = node.name;
-  if (ReadColumns(node, activity)) {
+  if (read_columns(node, activity)) {
     switch (activity.columns.kind()) {
       case TableKind::kApiCall:
-        activity.category = IsWaiting(node.name) ? Category::kSync : Category::kApi;
+        activity.category = is_waiting(node.name) ? Category::kSync : Category::kApi;
         return;
       case TableKind::kSynchronization:
         activity.category = Category::kSync;
@@ -221,12 +221,12 @@ void ReadHostActivity(const Node& node, Activity& activity) {
         break;
     }
   }
-  if (!activity.is_typed && IsApiName(node.name)) {
-    activity.category = IsWaiting(node.name) ? Category::kSync : Category::kApi;
+  if (!activity.is_typed && is_api_name(node.name)) {
+    activity.category = is_waiting(node.name) ? Category::kSync : Category::kApi;
     return;
   }
   activity.category = Category::kOp;
-  const OpLabel label = ParseOpLabel(node.label);
+  const OpLabel label = parse_op_label(node.label);
   if (label.op != "unknown" && label.op != node.name) activity.op = label.op;
   activity.inputs = label.inputs;
 }

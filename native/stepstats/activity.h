@@ -25,10 +25,10 @@ struct Span {
 };
 
 // ns where the node has them, else µs. Not valid: the end is before the start, or a number beyond what 64 bits hold.
-Span SpanOf(const Node& node);
+Span span_of(const Node& node);
 
 // When the host asked for it, in wall ns; 0: not known.
-int64_t ScheduledNs(const Node& node);
+int64_t scheduled_ns_of(const Node& node);
 
 // A key and its value in a label, such as `grid:8,1,1`.
 struct Detail {
@@ -61,9 +61,9 @@ struct Activity {
 
 // Of a node on a device that holds what a GPU did. Where it has columns, these are read, and the label is only for the
 // whole name of a kernel.
-void ReadGpuActivity(const Node& node, Activity& activity);
+void read_gpu_activity(const Node& node, Activity& activity);
 
 // Of a node on a host's device.
-void ReadHostActivity(const Node& node, Activity& activity);
+void read_host_activity(const Node& node, Activity& activity);
 
 }  // namespace collector::convert

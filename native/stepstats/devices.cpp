@@ -8,31 +8,31 @@
 namespace collector::convert {
 namespace {
 
-constexpr auto npos = std::string_view::npos;
+constexpr auto kNpos = std::string_view::npos;
 
 // `part` is in small letters.
-size_t FindIgnoringCase(std::string_view text, std::string_view part) {
+size_t find_ignoring_case(std::string_view text, std::string_view part) {
   const auto lower = [](char letter) {
     return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter | 0x20) : letter;
   };
   const auto found =
       std::search(text.begin(), text.end(), part.begin(), part.end(), [&](char a, char b) { return lower(a) == b; });
-  return found == text.end() ? npos : static_cast<size_t>(found - text.begin());
+  return found == text.end() ? kNpos : static_cast<size_t>(found - text.begin());
 }
 
 // What follows `key` up to the next slash.
-std::string_view Value(std::string_view text, std::string_view key) {
+std::string_view value_of(std::string_view text, std::string_view key) {
   const size_t at = text.find(key);
-  if (at == npos) return {};
+  if (at == kNpos) return {};
   const std::string_view rest = text.substr(at + key.size());
   return rest.substr(0, rest.find('/'));
 }
 
 // "worker 3" of "/job:worker/replica:0/task:3"; empty for the one local task that every single-machine name has.
-std::string Rank(std::string_view prefix) {
-  const std::string_view job = Value(prefix, "/job:");
-  const std::string_view replica = Value(prefix, "/replica:");
-  const std::string_view task = Value(prefix, "/task:");
+std::string rank_of(std::string_view prefix) {
+  const std::string_view job = value_of(prefix, "/job:");
+  const std::string_view replica = value_of(prefix, "/replica:");
+  const std::string_view task = value_of(prefix, "/task:");
   const bool alone = replica.empty() || replica == "0";
   if (job.empty() || (job == "localhost" && alone && (task.empty() || task == "0"))) return {};
   std::string rank(job);
@@ -42,8 +42,8 @@ std::string Rank(std::string_view prefix) {
 }
 
 // "worker 3 GPU 0"; a number below 0 is not said.
-std::string ProcessName(std::string_view prefix, std::string_view processor, int64_t number) {
-  std::string name = Rank(prefix);
+std::string process_name(std::string_view prefix, std::string_view processor, int64_t number) {
+  std::string name = rank_of(prefix);
   if (!name.empty()) name.push_back(' ');
   name.append(processor);
   if (number >= 0) name.append(" ").append(std::to_string(number));
@@ -51,14 +51,14 @@ std::string ProcessName(std::string_view prefix, std::string_view processor, int
 }
 
 // A device that names no processor: threads of a host, a process of the machine, or what else there was to draw.
-DeviceName OfNoProcessor(std::string_view device) {
+DeviceName of_no_processor(std::string_view device) {
   DeviceName name;
   name.unit = device;
   name.track = "ops";
-  if (const size_t host = device.find("/host:"); host != npos) {
+  if (const size_t host = device.find("/host:"); host != kNpos) {
     name.process_kind = ProcessKind::kHost;
     name.prefix = device.substr(0, host);
-    name.process = ProcessName(name.prefix, "host", -1);
+    name.process = process_name(name.prefix, "host", -1);
     name.track = "host threads";
     return name;
   }
@@ -71,23 +71,23 @@ DeviceName OfNoProcessor(std::string_view device) {
   } else {
     const size_t slash = device.find('/');
     name.process = device.substr(0, slash);
-    if (slash != npos) name.track = device.substr(slash + 1);
+    if (slash != kNpos) name.track = device.substr(slash + 1);
   }
   if (name.process.empty()) name.process = "(no name)";
   return name;
 }
 
-void ReadDeviceKind(std::string_view rest, DeviceName& name) {
-  if (const size_t at = rest.find("/stream:"); at != npos) {
+void read_device_kind(std::string_view rest, DeviceName& name) {
+  if (const size_t at = rest.find("/stream:"); at != kNpos) {
     name.stream = rest.substr(at + 8);
     name.kind = name.stream == "all" ? DeviceKind::kAllStreams : DeviceKind::kStream;
-  } else if (const size_t numbered = rest.find("/stream#"); numbered != npos) {
+  } else if (const size_t numbered = rest.find("/stream#"); numbered != kNpos) {
     name.stream = rest.substr(numbered + 8);
     name.kind = DeviceKind::kStream;
-  } else if (Contains(rest, "/memcpy")) {
+  } else if (contains(rest, "/memcpy")) {
     name.kind = DeviceKind::kCopies;
   }
-  name.on_gpu = name.kind != DeviceKind::kOther || Contains(rest, "/sync") || Contains(rest, "stream");
+  name.on_gpu = name.kind != DeviceKind::kOther || contains(rest, "/sync") || contains(rest, "stream");
   switch (name.kind) {
     case DeviceKind::kStream:
       name.track = "stream " + std::string(name.stream.empty() ? "(no number)" : name.stream);
@@ -106,23 +106,23 @@ void ReadDeviceKind(std::string_view rest, DeviceName& name) {
 
 }  // namespace
 
-DeviceName ParseDeviceName(std::string_view device) {
-  size_t unit_start = npos;
-  size_t number_start = npos;
+DeviceName parse_device_name(std::string_view device) {
+  size_t unit_start = kNpos;
+  size_t number_start = kNpos;
   bool is_gpu = true;
   for (const std::string_view key : {"/device:gpu:", "/gpu:", "/device:cpu:", "/cpu:"}) {
-    unit_start = FindIgnoringCase(device, key);
-    if (unit_start != npos) {
+    unit_start = find_ignoring_case(device, key);
+    if (unit_start != kNpos) {
       number_start = unit_start + key.size();
-      is_gpu = key.find("gpu") != npos;
+      is_gpu = key.find("gpu") != kNpos;
       break;
     }
   }
-  if (unit_start == npos && !IsTracerDevice(device)) return OfNoProcessor(device);
+  if (unit_start == kNpos && !is_tracer_device(device)) return of_no_processor(device);
   DeviceName name;
   int64_t number = -1;
   size_t end;
-  if (unit_start == npos) {  // a GPU, but which is not said
+  if (unit_start == kNpos) {  // a GPU, but which is not said
     unit_start = end = std::min(device.find("/stream:"), device.find("/memcpy"));
   } else {
     end = number_start;
@@ -132,8 +132,8 @@ DeviceName ParseDeviceName(std::string_view device) {
   name.prefix = device.substr(0, unit_start);
   name.unit = device.substr(0, end);
   name.process_kind = is_gpu ? ProcessKind::kGpu : ProcessKind::kHost;
-  name.process = ProcessName(name.prefix, is_gpu ? "GPU" : "CPU", number);
-  ReadDeviceKind(device.substr(end), name);
+  name.process = process_name(name.prefix, is_gpu ? "GPU" : "CPU", number);
+  read_device_kind(device.substr(end), name);
   return name;
 }
 

@@ -25,6 +25,6 @@ struct DeviceName {
 };
 
 // Understands this project's names and those of TensorFlow's tracers of all times.
-DeviceName ParseDeviceName(std::string_view device);
+DeviceName parse_device_name(std::string_view device);
 
 }  // namespace collector::convert

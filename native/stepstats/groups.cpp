@@ -11,19 +11,19 @@ namespace collector::convert {
 namespace {
 
 // Gives the nodes of streams and copies the activities that those of `stream:all` have.
-void FindActivities(const StepStats& step, std::vector<Group>& groups) {
+void find_activities(const StepStats& step, std::vector<Group>& groups) {
   RepeatedActivities repeated;
   std::vector<DeviceName> names;
   names.reserve(step.devices().size());
   for (const Device& device : step.devices()) {
-    names.push_back(ParseDeviceName(device.name));
-    if (names.back().kind == DeviceKind::kAllStreams) repeated.AddAllStreams(step, device, names.back().unit);
+    names.push_back(parse_device_name(device.name));
+    if (names.back().kind == DeviceKind::kAllStreams) repeated.add_all_streams(step, device, names.back().unit);
   }
   for (Group& group : groups) {
     if (group.name.kind == DeviceKind::kStream) {
-      group.activities = repeated.TakeStream(group.name.unit, group.name.stream);
+      group.activities = repeated.take_stream(group.name.unit, group.name.stream);
     } else if (group.name.kind == DeviceKind::kCopies) {
-      group.activities = repeated.TakeCopies(group.name.unit);
+      group.activities = repeated.take_copies(group.name.unit);
     }
     size_t num_nodes = 0;
     for (const Device* device : group.parts) num_nodes += device->num_nodes;
@@ -33,11 +33,11 @@ void FindActivities(const StepStats& step, std::vector<Group>& groups) {
 
 }  // namespace
 
-std::vector<Group> MakeGroups(const StepStats& step, const std::function<bool(std::string_view)>& keep_device) {
+std::vector<Group> make_groups(const StepStats& step, const std::function<bool(std::string_view)>& keep_device) {
   std::vector<Group> groups;
   NameTable names;
   for (const Device& device : step.devices()) {
-    const auto [number, is_new] = names.Insert(device.name);
+    const auto [number, is_new] = names.insert(device.name);
     if (is_new) groups.emplace_back().device = device.name;
     groups[number].parts.push_back(&device);
   }
@@ -45,16 +45,16 @@ std::vector<Group> MakeGroups(const StepStats& step, const std::function<bool(st
   NameTable units_with_streams;
   NameTable units_with_copies;
   for (Group& group : groups) {
-    group.name = ParseDeviceName(group.device);
-    group.rank = prefixes.Insert(group.name.prefix).number;
+    group.name = parse_device_name(group.device);
+    group.rank = prefixes.insert(group.name.prefix).number;
     size_t num_nodes = 0;
     for (const Device* device : group.parts) num_nodes += device->num_nodes;
     if (num_nodes == 0) continue;
-    if (group.name.kind == DeviceKind::kStream) units_with_streams.Insert(group.name.unit);
-    if (group.name.kind == DeviceKind::kCopies) units_with_copies.Insert(group.name.unit);
+    if (group.name.kind == DeviceKind::kStream) units_with_streams.insert(group.name.unit);
+    if (group.name.kind == DeviceKind::kCopies) units_with_copies.insert(group.name.unit);
   }
   const auto has = [](const NameTable& units, const Group& group) {
-    return units.Find(group.name.unit) != NameTable::kNone;
+    return units.find(group.name.unit) != NameTable::kNone;
   };
   groups.erase(std::remove_if(groups.begin(), groups.end(),
                               [&](const Group& group) {
@@ -65,9 +65,9 @@ std::vector<Group> MakeGroups(const StepStats& step, const std::function<bool(st
                groups.end());
   // Calls before what they launched; within a process in the order of its rows.
   std::sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
-    return a.name.on_gpu != b.name.on_gpu ? b.name.on_gpu : ComesBefore(a.name, a.device, b.name, b.device);
+    return a.name.on_gpu != b.name.on_gpu ? b.name.on_gpu : comes_before(a.name, a.device, b.name, b.device);
   });
-  FindActivities(step, groups);
+  find_activities(step, groups);
   uint64_t ordinal = 0;
   for (Group& group : groups) {
     group.first_ordinal = ordinal;

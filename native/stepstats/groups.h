@@ -28,6 +28,6 @@ struct Group {
 
 // What hosts did first, then what each GPU did. Left out are devices that repeat what others hold, and those for which
 // keep_device, if there is one, says no.
-std::vector<Group> MakeGroups(const StepStats& step, const std::function<bool(std::string_view device)>& keep_device);
+std::vector<Group> make_groups(const StepStats& step, const std::function<bool(std::string_view device)>& keep_device);
 
 }  // namespace collector::convert

@@ -10,15 +10,15 @@ namespace collector::convert {
 
 // "cudaLaunchKernel = cudaLaunchKernel()"
 template <typename Sink>
-void PutCallLabel(Sink& sink, std::string_view name) {
+void put_call_label(Sink& sink, std::string_view name) {
   const size_t end = name.find_last_not_of('/');
   const std::string_view stripped = end == std::string_view::npos ? std::string_view() : name.substr(0, end + 1);
   const size_t slash = stripped.rfind('/');
   const std::string_view last = slash == std::string_view::npos ? stripped : stripped.substr(slash + 1);
-  sink.Raw(name);
-  sink.Raw(" = ");
-  sink.Raw(last.empty() ? name : last);
-  sink.Raw("()");
+  sink.put_raw(name);
+  sink.put_raw(" = ");
+  sink.put_raw(last.empty() ? name : last);
+  sink.put_raw("()");
 }
 
 // "void add<float>(float*) regs:64 shm:0 grid:8,1,1 block:256,1,1"
@@ -29,36 +29,36 @@ struct KernelLabel {
   std::array<int64_t, 6> shape;  // grid and block
 
   template <typename Sink>
-  void Put(Sink& sink) const {
-    sink.Raw(whole_name);
-    sink.Raw(" regs:");
-    sink.Decimal(registers);
-    sink.Raw(" shm:");
-    sink.Decimal(shared_bytes);
-    sink.Raw(" grid:");
-    PutTriple(sink, 0);
-    sink.Raw(" block:");
-    PutTriple(sink, 3);
+  void put(Sink& sink) const {
+    sink.put_raw(whole_name);
+    sink.put_raw(" regs:");
+    sink.put_decimal(registers);
+    sink.put_raw(" shm:");
+    sink.put_decimal(shared_bytes);
+    sink.put_raw(" grid:");
+    put_triple(sink, 0);
+    sink.put_raw(" block:");
+    put_triple(sink, 3);
   }
 
  private:
   template <typename Sink>
-  void PutTriple(Sink& sink, size_t first) const {
-    sink.Decimal(shape[first]);
-    sink.Char(',');
-    sink.Decimal(shape[first + 1]);
-    sink.Char(',');
-    sink.Decimal(shape[first + 2]);
+  void put_triple(Sink& sink, size_t first) const {
+    sink.put_decimal(shape[first]);
+    sink.put_char(',');
+    sink.put_decimal(shape[first + 1]);
+    sink.put_char(',');
+    sink.put_decimal(shape[first + 2]);
   }
 };
 
 // " 4096 bytes"; nothing for an unknown size, which CUPTI gives as 0.
 template <typename Sink>
-void PutSize(Sink& sink, int64_t num_bytes) {
+void put_size(Sink& sink, int64_t num_bytes) {
   if (num_bytes == 0) return;
-  sink.Char(' ');
-  sink.Unsigned(static_cast<uint64_t>(num_bytes));
-  sink.Raw(" bytes");
+  sink.put_char(' ');
+  sink.put_unsigned(static_cast<uint64_t>(num_bytes));
+  sink.put_raw(" bytes");
 }
 
 // "MEMCPYPtoP 4096 bytes (Device to Device) gpu:0 to gpu:1"
@@ -71,20 +71,20 @@ struct CopyLabel {
   int64_t dst_device;
 
   template <typename Sink>
-  void Put(Sink& sink) const {
-    sink.Raw("MEMCPY");
-    sink.Raw(kind);
-    PutSize(sink, num_bytes);
-    sink.Raw(" (");
-    sink.Raw(from);
-    sink.Raw(" to ");
-    sink.Raw(to);
-    sink.Char(')');
+  void put(Sink& sink) const {
+    sink.put_raw("MEMCPY");
+    sink.put_raw(kind);
+    put_size(sink, num_bytes);
+    sink.put_raw(" (");
+    sink.put_raw(from);
+    sink.put_raw(" to ");
+    sink.put_raw(to);
+    sink.put_char(')');
     if (kind != "PtoP") return;
-    sink.Raw(" gpu:");
-    sink.Decimal(src_device);
-    sink.Raw(" to gpu:");
-    sink.Decimal(dst_device);
+    sink.put_raw(" gpu:");
+    sink.put_decimal(src_device);
+    sink.put_raw(" to gpu:");
+    sink.put_decimal(dst_device);
   }
 };
 
@@ -94,12 +94,12 @@ struct MemsetLabel {
   std::string_view kind;
 
   template <typename Sink>
-  void Put(Sink& sink) const {
-    sink.Raw("MEMSET");
-    PutSize(sink, num_bytes);
-    sink.Raw(" (");
-    sink.Raw(kind);
-    sink.Char(')');
+  void put(Sink& sink) const {
+    sink.put_raw("MEMSET");
+    put_size(sink, num_bytes);
+    sink.put_raw(" (");
+    sink.put_raw(kind);
+    sink.put_char(')');
   }
 };
 

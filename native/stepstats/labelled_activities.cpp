@@ -51,7 +51,7 @@ constexpr std::array kWords = {
 };
 
 // The numbers between the commas of "8,1,1"; what is no number stays absent.
-void ReadNumbers(std::string_view text, size_t count, int64_t* to) {
+void read_numbers(std::string_view text, size_t count, int64_t* to) {
   for (size_t at = 0; at < count && !text.empty(); ++at) {
     const size_t comma = std::min(text.find(','), text.size());
     int64_t number = 0;
@@ -65,40 +65,40 @@ class Reader {
  public:
   explicit Reader(LabelledActivities& found) : found_(found) {}
 
-  void Read(const Node& node, const Span& span, bool on_gpu);
+  void read(const Node& node, const Span& span, bool on_gpu);
 
  private:
   using Row = std::array<int64_t, LabelledActivities::kColumns>;
 
-  int64_t Text(std::string_view text) {
-    return text.empty() ? LabelledActivities::kAbsent : int64_t{found_.texts.Insert(text).number};
+  int64_t text_number(std::string_view text) {
+    return text.empty() ? LabelledActivities::kAbsent : int64_t{found_.texts.insert(text).number};
   }
 
   LabelledActivities& found_;
   Activity activity_;
 };
 
-void Reader::Read(const Node& node, const Span& span, bool on_gpu) {
-  on_gpu ? ReadGpuActivity(node, activity_) : ReadHostActivity(node, activity_);
+void Reader::read(const Node& node, const Span& span, bool on_gpu) {
+  on_gpu ? read_gpu_activity(node, activity_) : read_host_activity(node, activity_);
   Row row;
   row.fill(LabelledActivities::kAbsent);
   row[LabelledActivities::kDevice] = static_cast<int64_t>(found_.devices.size()) - 1;
   row[LabelledActivities::kCategory] = static_cast<int64_t>(activity_.category);
   row[LabelledActivities::kStartNs] = span.start_ns;
   row[LabelledActivities::kDurationNs] = span.duration_ns;
-  row[LabelledActivities::kScheduledNs] = ScheduledNs(node);
+  row[LabelledActivities::kScheduledNs] = scheduled_ns_of(node);
   row[LabelledActivities::kThreadId] = node.thread_id;
   row[LabelledActivities::kCorrelationId] = node.correlation_id;
-  row[LabelledActivities::kName] = Text(activity_.full_name.empty() ? activity_.name : activity_.full_name);
-  row[LabelledActivities::kOp] = Text(activity_.op);
+  row[LabelledActivities::kName] = text_number(activity_.full_name.empty() ? activity_.name : activity_.full_name);
+  row[LabelledActivities::kOp] = text_number(activity_.op);
   row[LabelledActivities::kNumBytes] = activity_.num_bytes;
-  row[LabelledActivities::kCopyKind] = Text(activity_.copy_kind);
-  row[LabelledActivities::kFrom] = Text(activity_.from);
-  row[LabelledActivities::kTo] = Text(activity_.to);
+  row[LabelledActivities::kCopyKind] = text_number(activity_.copy_kind);
+  row[LabelledActivities::kFrom] = text_number(activity_.from);
+  row[LabelledActivities::kTo] = text_number(activity_.to);
   for (size_t at = 0; at < activity_.num_details; ++at) {
     const Detail& detail = activity_.details[at];
     for (const Word& word : kWords) {
-      if (detail.key == word.key) ReadNumbers(detail.value, word.numbers, &row[word.first]);
+      if (detail.key == word.key) read_numbers(detail.value, word.numbers, &row[word.first]);
     }
   }
   for (size_t column = 0; column < row.size(); ++column) found_.columns[column].push_back(row[column]);
@@ -106,29 +106,29 @@ void Reader::Read(const Node& node, const Span& span, bool on_gpu) {
 
 }  // namespace
 
-LabelledActivities ReadLabelledActivities(const StepStats& step) {
+LabelledActivities read_labelled_activities(const StepStats& step) {
   LabelledActivities found;
   Reader reader(found);
-  for (const Group& group : MakeGroups(step, nullptr)) {
+  for (const Group& group : make_groups(step, nullptr)) {
     if (group.name.on_gpu && !group.takes_arrows) continue;  // copies that the streams show
     found.devices.push_back({group.device, group.name});
     for (const Device* const device : group.parts) {
       found.thread_names.insert(found.thread_names.end(), device->thread_names.begin(), device->thread_names.end());
-      step.ForEachNode(*device, [&](Node& node) {
-        const Span span = SpanOf(node);
-        const bool is_labelled = !IsBesideCalls(KindOf(node.activity));
+      step.for_each_node(*device, [&](Node& node) {
+        const Span span = span_of(node);
+        const bool is_labelled = !is_beside_calls(kind_of(node.activity));
         node.activity = {};  // here labels are read
         if (!span.valid() || !is_labelled) {
           ++found.num_untimed;
           return;
         }
-        reader.Read(node, span, group.name.on_gpu);
+        reader.read(node, span, group.name.on_gpu);
       });
     }
   }
   return found;
 }
 
-std::vector<std::string_view> LabelledColumnNames() { return {kNames.begin(), kNames.end()}; }
+std::vector<std::string_view> labelled_column_names() { return {kNames.begin(), kNames.end()}; }
 
 }  // namespace collector::convert

@@ -57,9 +57,9 @@ struct LabelledActivities {
 };
 
 // Each activity of a GPU once, and the nodes of all other devices. Throws WireError. The views are into the step.
-LabelledActivities ReadLabelledActivities(const StepStats& step);
+LabelledActivities read_labelled_activities(const StepStats& step);
 
 // Their names, in the order of `Column`.
-std::vector<std::string_view> LabelledColumnNames();
+std::vector<std::string_view> labelled_column_names();
 
 }  // namespace collector::convert

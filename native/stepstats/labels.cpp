@@ -5,45 +5,45 @@
 namespace collector::convert {
 namespace {
 
-constexpr auto npos = std::string_view::npos;
+constexpr auto kNpos = std::string_view::npos;
 
 // Where `letter` comes last in the first `size` bytes: std::string_view looks for it byte by byte.
-size_t FindLast(std::string_view text, size_t size, char letter) {
-  if (size == 0) return npos;  // an empty text may have no address
+size_t find_last(std::string_view text, size_t size, char letter) {
+  if (size == 0) return kNpos;  // an empty text may have no address
   const void* const at = memrchr(text.data(), letter, size);
-  return at == nullptr ? npos : static_cast<size_t>(static_cast<const char*>(at) - text.data());
+  return at == nullptr ? kNpos : static_cast<size_t>(static_cast<const char*>(at) - text.data());
 }
 
 }  // namespace
 
-OpLabel ParseOpLabel(std::string_view label) {
+OpLabel parse_op_label(std::string_view label) {
   // The pattern is `(.*) = (.*)\((.*)\)`, greedy, from the start, within the first line: each part reaches as far right
   // as the ones after it allow.
   const std::string_view line = label.substr(0, label.find('\n'));
-  const size_t close = FindLast(line, line.size(), ')');
-  if (close == npos) return {};
-  const size_t open = FindLast(line, close, '(');
-  if (open == npos) return {};
+  const size_t close = find_last(line, line.size(), ')');
+  if (close == kNpos) return {};
+  const size_t open = find_last(line, close, '(');
+  if (open == kNpos) return {};
   size_t equals = open;
   do {
-    equals = FindLast(line, equals, '=');
-    if (equals == npos || equals == 0) return {};
+    equals = find_last(line, equals, '=');
+    if (equals == kNpos || equals == 0) return {};
   } while (line[equals - 1] != ' ' || line[equals + 1] != ' ');
   return {line.substr(equals + 2, open - equals - 2), line.substr(open + 1, close - open - 1)};
 }
 
-KernelName ParseKernelName(std::string_view label, std::string_view node_name) {
+KernelName parse_kernel_name(std::string_view label, std::string_view node_name) {
   const size_t start = label.find("@@");
-  if (start != npos) {
+  if (start != kNpos) {
     const size_t end = label.find('#');
-    if (end != npos && end > start + 2) node_name = label.substr(start + 2, end - start - 2);
+    if (end != kNpos && end > start + 2) node_name = label.substr(start + 2, end - start - 2);
   }
   const size_t colon = node_name.find(':');
-  if (colon == npos) return {node_name, "unknown"};
+  if (colon == kNpos) return {node_name, "unknown"};
   const std::string_view rest = node_name.substr(colon + 1);
   return {node_name.substr(0, colon), rest.substr(0, rest.find(':'))};
 }
 
-bool IsTracerDevice(std::string_view device) { return Contains(device, "/stream:") || Contains(device, "/memcpy"); }
+bool is_tracer_device(std::string_view device) { return contains(device, "/stream:") || contains(device, "/memcpy"); }
 
 }  // namespace collector::convert

@@ -10,11 +10,11 @@ struct OpLabel {
   std::string_view op = "unknown";
   std::string_view inputs;  // as written: names with ", " between; empty: none
 };
-OpLabel ParseOpLabel(std::string_view label);
+OpLabel parse_op_label(std::string_view label);
 
 // Calls visit(input) for each of OpLabel::inputs.
 template <typename Visit>
-void ForEachInput(std::string_view inputs, Visit visit) {
+void for_each_input(std::string_view inputs, Visit visit) {
   if (inputs.empty()) return;
   for (;;) {
     const size_t comma = inputs.find(", ");
@@ -29,11 +29,11 @@ struct KernelName {
   std::string_view name;
   std::string_view op;
 };
-KernelName ParseKernelName(std::string_view label, std::string_view node_name);
+KernelName parse_kernel_name(std::string_view label, std::string_view node_name);
 
 // Whether a device holds what a GPU did rather than ops of the host.
-bool IsTracerDevice(std::string_view device);
+bool is_tracer_device(std::string_view device);
 
-inline bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 }  // namespace collector::convert

@@ -6,32 +6,32 @@ namespace collector::profile {
 namespace {
 
 template <typename Sink>
-void PutFields(Sink& sink, const MessageTree& tree, size_t row) {
-  for (const MessageTree::Numbers& column : tree.numbers) convert::PutNumber(sink, column.field, column.values[row]);
-  for (const MessageTree::Texts& column : tree.texts) convert::PutText(sink, column.field, column.values[row]);
-  sink.Raw(tree.encoded[row]);
+void put_fields(Sink& sink, const MessageTree& tree, size_t row) {
+  for (const MessageTree::Numbers& column : tree.numbers) convert::put_number(sink, column.field, column.values[row]);
+  for (const MessageTree::Texts& column : tree.texts) convert::put_text(sink, column.field, column.values[row]);
+  sink.put_raw(tree.encoded[row]);
 }
 
 // The bytes of each message with all that is in it.
-std::vector<size_t> MessageSizes(const MessageTree& tree) {
-  const size_t tag_bytes = convert::VarintBytes(convert::Tag(tree.children_field, convert::kBytes));
+std::vector<size_t> message_sizes(const MessageTree& tree) {
+  const size_t tag_bytes = convert::varint_bytes(convert::make_tag(tree.children_field, convert::kBytes));
   std::vector<size_t> sizes(tree.num_rows);
   std::vector<size_t> below;  // by depth: the bytes of the messages that await the one they are in
   for (size_t row = tree.num_rows; row-- > 0;) {
     const auto depth = static_cast<size_t>(tree.depths[row]);
     if (below.size() < depth + 2) below.resize(depth + 2);
     convert::Measure own;
-    PutFields(own, tree, row);
+    put_fields(own, tree, row);
     sizes[row] = own.num_bytes() + below[depth + 1];
     below[depth + 1] = 0;
-    below[depth] += tag_bytes + convert::VarintBytes(sizes[row]) + sizes[row];
+    below[depth] += tag_bytes + convert::varint_bytes(sizes[row]) + sizes[row];
   }
   return sizes;
 }
 
 }  // namespace
 
-bool IsTree(const MessageTree& tree) {
+bool is_tree(const MessageTree& tree) {
   for (size_t row = 0; row < tree.num_rows; ++row) {
     const int64_t highest = row == 0 ? 0 : tree.depths[row - 1] + 1;
     if (tree.depths[row] < (row == 0 ? 0 : 1) || tree.depths[row] > highest) return false;
@@ -39,16 +39,16 @@ bool IsTree(const MessageTree& tree) {
   return tree.num_rows > 0;
 }
 
-std::string EncodeMessageTree(const MessageTree& tree) {
-  const std::vector<size_t> sizes = MessageSizes(tree);
+std::string encode_message_tree(const MessageTree& tree) {
+  const std::vector<size_t> sizes = message_sizes(tree);
   std::string bytes(sizes[0], '\0');
   convert::WireWriter writer(bytes.data());
   for (size_t row = 0; row < tree.num_rows; ++row) {
     if (row > 0) {
-      writer.Varint(convert::Tag(tree.children_field, convert::kBytes));
-      writer.Varint(sizes[row]);
+      writer.put_varint(convert::make_tag(tree.children_field, convert::kBytes));
+      writer.put_varint(sizes[row]);
     }
-    PutFields(writer, tree, row);
+    put_fields(writer, tree, row);
   }
   return bytes;
 }

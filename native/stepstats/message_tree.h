@@ -29,9 +29,9 @@ struct MessageTree {
 };
 
 // Whether the depths are those of a tree.
-bool IsTree(const MessageTree& tree);
+bool is_tree(const MessageTree& tree);
 
 // The bytes of the first message, in which all others are; for a tree.
-std::string EncodeMessageTree(const MessageTree& tree);
+std::string encode_message_tree(const MessageTree& tree);
 
 }  // namespace collector::profile

@@ -12,12 +12,12 @@ namespace collector::convert {
 // Open addressing over hashes; the names themselves stay where they are and must outlive the table.
 //
 // A large table is slow for one reason: every look-up waits for memory. Who has many names to look up can ask for what
-// the look-ups will need while it is busy with something else: hash a name, Prefetch, and Insert or Find it later.
+// the look-ups will need while it is busy with something else: hash a name, prefetch, and insert or find it later.
 class NameTable {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  static uint32_t Hash(std::string_view name) {
+  static uint32_t hash_of(std::string_view name) {
     constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15u;
     const char* at = name.data();
     size_t left = name.size();
@@ -36,27 +36,27 @@ class NameTable {
   }
 
   // Room for as many names, of which only what is used costs memory.
-  void Reserve(size_t num_names) { names_.reserve(num_names); }
+  void reserve(size_t num_names) { names_.reserve(num_names); }
 
   // No names, in the memory that those so far have taken.
-  void Clear() {
+  void clear() {
     std::fill(slots_.begin(), slots_.end(), Slot{0, kNone});
     names_.clear();
   }
 
   // Three steps, each of which reads what the one before has asked for: to be taken for many names one after the other.
-  void PrefetchSlot(uint32_t hash) const {
+  void prefetch_slot(uint32_t hash) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
   }
-  void PrefetchName(uint32_t hash) const {
-    if (const uint32_t number = Guess(hash); number != kNone) __builtin_prefetch(&names_[number]);
+  void prefetch_name(uint32_t hash) const {
+    if (const uint32_t number = guess(hash); number != kNone) __builtin_prefetch(&names_[number]);
   }
-  void PrefetchText(uint32_t hash) const {
-    if (const uint32_t number = Guess(hash); number != kNone) __builtin_prefetch(names_[number].data());
+  void prefetch_text(uint32_t hash) const {
+    if (const uint32_t number = guess(hash); number != kNone) __builtin_prefetch(names_[number].data());
   }
 
   // What the first slot says, which is mostly the right one.
-  uint32_t Guess(uint32_t hash) const {
+  uint32_t guess(uint32_t hash) const {
     if (slots_.empty()) return kNone;
     const Slot& slot = slots_[hash & (slots_.size() - 1)];
     return slot.hash == hash ? slot.number : kNone;
@@ -67,10 +67,10 @@ class NameTable {
     uint32_t number;
     bool is_new;
   };
-  Entry Insert(std::string_view name) { return Insert(name, Hash(name)); }
-  Entry Insert(std::string_view name, uint32_t hash) {
-    if (4 * (names_.size() + 1) > 3 * slots_.size()) Grow();
-    const size_t at = SlotOf(name, hash);
+  Entry insert(std::string_view name) { return insert(name, hash_of(name)); }
+  Entry insert(std::string_view name, uint32_t hash) {
+    if (4 * (names_.size() + 1) > 3 * slots_.size()) grow();
+    const size_t at = slot_of(name, hash);
     if (slots_[at].number != kNone) return {slots_[at].number, false};
     const auto number = static_cast<uint32_t>(names_.size());
     slots_[at] = {hash, number};
@@ -78,9 +78,9 @@ class NameTable {
     return {number, true};
   }
 
-  uint32_t Find(std::string_view name) const { return Find(name, Hash(name)); }
-  uint32_t Find(std::string_view name, uint32_t hash) const {
-    return slots_.empty() ? kNone : slots_[SlotOf(name, hash)].number;
+  uint32_t find(std::string_view name) const { return find(name, hash_of(name)); }
+  uint32_t find(std::string_view name, uint32_t hash) const {
+    return slots_.empty() ? kNone : slots_[slot_of(name, hash)].number;
   }
 
   std::string_view operator[](uint32_t number) const { return names_[number]; }
@@ -92,7 +92,7 @@ class NameTable {
     uint32_t number;
   };
 
-  size_t SlotOf(std::string_view name, uint32_t hash) const {
+  size_t slot_of(std::string_view name, uint32_t hash) const {
     const size_t mask = slots_.size() - 1;
     size_t at = hash & mask;
     while (slots_[at].number != kNone && (slots_[at].hash != hash || names_[slots_[at].number] != name)) {
@@ -101,7 +101,7 @@ class NameTable {
     return at;
   }
 
-  void Grow() {
+  void grow() {
     std::vector<Slot> old(slots_.empty() ? 64 : 2 * slots_.size(), Slot{0, kNone});
     old.swap(slots_);
     const size_t mask = slots_.size() - 1;

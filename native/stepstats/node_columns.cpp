@@ -5,74 +5,74 @@
 namespace collector::profile {
 namespace {
 
-using convert::Tag;
+using convert::make_tag;
 using convert::WireError;
 using convert::WireReader;
 
-constexpr uint32_t kNodeTag = Tag(2, convert::kBytes);
+constexpr uint32_t kNodeTag = make_tag(2, convert::kBytes);
 
 // No step has groups, which proto3 does not know: bytes that seem to hold one are something else, or damaged.
-void Skip(WireReader& reader, uint32_t tag) {
+void skip(WireReader& reader, uint32_t tag) {
   if ((tag & 7) == convert::kGroupStart) throw WireError("a group, which no step has", 0);
-  reader.Skip(tag);
+  reader.skip(tag);
 }
 
 template <typename Visit>
-void ForEachNode(std::string_view device, Visit visit) {
+void for_each_node(std::string_view device, Visit visit) {
   WireReader reader(device, device);
-  while (!reader.AtEnd()) {
-    const uint32_t tag = reader.ReadTag();
+  while (!reader.at_end()) {
+    const uint32_t tag = reader.read_tag();
     if (tag == kNodeTag) {
-      visit(reader.ReadBytes());
+      visit(reader.read_bytes());
     } else {
-      Skip(reader, tag);
+      skip(reader, tag);
     }
   }
 }
 
-void ReadNode(std::string_view node, std::string_view device, size_t row, const Columns& columns) {
+void read_node(std::string_view node, std::string_view device, size_t row, const Columns& columns) {
   WireReader reader(node, device);
-  while (!reader.AtEnd()) {
-    const uint32_t tag = reader.ReadTag();
+  while (!reader.at_end()) {
+    const uint32_t tag = reader.read_tag();
     const uint32_t field = tag >> 3;
     const uint32_t type = tag & 7;
     if (type == convert::kVarint) {
-      const int64_t value = reader.ReadInt64();
+      const int64_t value = reader.read_int64();
       if (field < kMaxField && columns.numbers[field] != nullptr) columns.numbers[field][row] = value;
     } else if (type == convert::kBytes) {
-      const std::string_view text = reader.ReadBytes();
+      const std::string_view text = reader.read_bytes();
       if (field < kMaxField && columns.texts[field].begins != nullptr) {
         columns.texts[field].begins[row] = text.data() - device.data();
         columns.texts[field].ends[row] = text.data() + text.size() - device.data();
       }
     } else {
-      Skip(reader, tag);
+      skip(reader, tag);
     }
   }
 }
 
 }  // namespace
 
-size_t CountNodes(std::string_view device) {
+size_t count_nodes(std::string_view device) {
   size_t count = 0;
-  ForEachNode(device, [&](std::string_view) { ++count; });
+  for_each_node(device, [&](std::string_view) { ++count; });
   return count;
 }
 
-void ReadNodes(std::string_view device, size_t num_nodes, const Columns& columns) {
+void read_nodes(std::string_view device, size_t num_nodes, const Columns& columns) {
   size_t row = 0;
-  ForEachNode(device, [&](std::string_view node) {
+  for_each_node(device, [&](std::string_view node) {
     if (row == num_nodes) throw WireError("bytes that change while they are read", 0);
-    ReadNode(node, device, row++, columns);
+    read_node(node, device, row++, columns);
   });
 }
 
-std::vector<std::string_view> DistinctTexts(std::string_view data, const int64_t* begins, const int64_t* ends,
-                                            size_t count, int64_t* numbers) {
+std::vector<std::string_view> distinct_texts(std::string_view data, const int64_t* begins, const int64_t* ends,
+                                             size_t count, int64_t* numbers) {
   convert::NameTable table;
   for (size_t row = 0; row < count; ++row) {
     const auto begin = static_cast<size_t>(begins[row]);
-    numbers[row] = table.Insert(data.substr(begin, static_cast<size_t>(ends[row]) - begin)).number;
+    numbers[row] = table.insert(data.substr(begin, static_cast<size_t>(ends[row]) - begin)).number;
   }
   std::vector<std::string_view> texts;
   texts.reserve(table.size());

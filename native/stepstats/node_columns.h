@@ -27,14 +27,14 @@ struct Columns {
 };
 
 // How many nodes there are in a DeviceStepStats message. Throws WireError.
-size_t CountNodes(std::string_view device);
+size_t count_nodes(std::string_view device);
 
-// Reads all nodes into `columns`; of a field that comes twice the last counts. `num_nodes` is what CountNodes said:
+// Reads all nodes into `columns`; of a field that comes twice the last counts. `num_nodes` is what count_nodes said:
 // should the bytes have changed since, then this throws rather than write beyond the columns. Throws WireError.
-void ReadNodes(std::string_view device, size_t num_nodes, const Columns& columns);
+void read_nodes(std::string_view device, size_t num_nodes, const Columns& columns);
 
 // Distinct texts in order of first use, and for each span the number of its text. The spans lie within `data`.
-std::vector<std::string_view> DistinctTexts(std::string_view data, const int64_t* begins, const int64_t* ends,
-                                            size_t count, int64_t* numbers);
+std::vector<std::string_view> distinct_texts(std::string_view data, const int64_t* begins, const int64_t* ends,
+                                             size_t count, int64_t* numbers);
 
 }  // namespace collector::profile

@@ -45,21 +45,21 @@ constexpr uint32_t kRowsColumns = 2;
 constexpr uint32_t kColumnField = 1;  // of Column
 constexpr uint32_t kColumnValues = 2;
 
-int64_t FloorMicros(int64_t ns) {
+int64_t floor_micros(int64_t ns) {
   const int64_t micros = ns / 1000;
   return ns % 1000 < 0 ? micros - 1 : micros;
 }
 
 // Times beyond 64 bits wrap around, so that they come back as they were.
-int64_t Sum(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
-int64_t Difference(int64_t a, int64_t b) {
+int64_t sum(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
+int64_t difference(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
 }
 
 // The stable order of `size` rows. Rows come in few runs that are in order already, one for each stream, so runs are
 // found and merged.
 template <typename Less>
-std::vector<uint32_t> StableOrder(size_t size, Less less) {
+std::vector<uint32_t> stable_order(size_t size, Less less) {
   std::vector<uint32_t> order(size);
   for (size_t i = 0; i < size; ++i) order[i] = static_cast<uint32_t>(i);
   std::vector<size_t> runs{0};
@@ -103,7 +103,7 @@ class NumberByKey {
     if (is_dense_) dense_.assign(largest - smallest_ + 1, kNone);
   }
 
-  void Set(uint64_t key, uint32_t number) {
+  void set(uint64_t key, uint32_t number) {
     if (key == 0) return;
     if (is_dense_)
       dense_[key - smallest_] = number;
@@ -111,7 +111,7 @@ class NumberByKey {
       sparse_[key] = number;
   }
 
-  uint32_t Find(uint64_t key) const {
+  uint32_t find(uint64_t key) const {
     if (key == 0) return kNone;
     if (is_dense_) return key - smallest_ < dense_.size() ? dense_[key - smallest_] : kNone;
     const auto found = sparse_.find(key);
@@ -125,32 +125,32 @@ class NumberByKey {
   std::unordered_map<uint64_t, uint32_t> sparse_;
 };
 
-std::string_view TextAt(const std::vector<std::string>& texts, int64_t index) {
+std::string_view text_at(const std::vector<std::string>& texts, int64_t index) {
   if (index < 0 || static_cast<uint64_t>(index) >= texts.size())
     throw std::invalid_argument("a name that is not there");
   return texts[static_cast<size_t>(index)];
 }
 
 template <typename Sink>
-void PutActivityContent(Sink& sink, const RecordedTable& table, size_t row) {
-  PutNumber(sink, static_cast<uint32_t>(ActivityField::kKind), table.kind);
-  for (const RecordedTable::Field& field : table.fields) PutNumber(sink, field.number, field.column[row]);
+void put_activity_content(Sink& sink, const RecordedTable& table, size_t row) {
+  put_number(sink, static_cast<uint32_t>(ActivityField::kKind), table.kind);
+  for (const RecordedTable::Field& field : table.fields) put_number(sink, field.number, field.column[row]);
 }
 
-size_t ActivityBytes(const RecordedTable& table, size_t row) {
+size_t activity_bytes(const RecordedTable& table, size_t row) {
   Measure content;
-  PutActivityContent(content, table, row);
+  put_activity_content(content, table, row);
   return content.num_bytes();
 }
 
 template <typename Sink>
-void PutActivity(Sink& sink, uint32_t number, const RecordedTable& table, size_t row, size_t content_bytes) {
-  sink.Varint(Tag(number, kBytes));
-  sink.Varint(content_bytes);
-  PutActivityContent(sink, table, row);
+void put_activity(Sink& sink, uint32_t number, const RecordedTable& table, size_t row, size_t content_bytes) {
+  sink.put_varint(make_tag(number, kBytes));
+  sink.put_varint(content_bytes);
+  put_activity_content(sink, table, row);
 }
 
-bool HasValues(const RecordedTable::Field& field, size_t num_rows) {
+bool has_values(const RecordedTable::Field& field, size_t num_rows) {
   for (size_t row = 0; row < num_rows; ++row) {
     if (field.column[row] != 0) return true;
   }
@@ -159,11 +159,11 @@ bool HasValues(const RecordedTable::Field& field, size_t num_rows) {
 
 // A column of rows without a node.
 template <typename Sink>
-void PutColumn(Sink& sink, const RecordedTable::Field& field, size_t num_rows) {
-  PutMessage(sink, kRowsColumns, [&](auto& column) {
-    PutNumber(column, kColumnField, field.number);
-    PutMessage(column, kColumnValues, [&](auto& values) {
-      for (size_t each = 0; each < num_rows; ++each) values.Varint(static_cast<uint64_t>(field.column[each]));
+void put_column(Sink& sink, const RecordedTable::Field& field, size_t num_rows) {
+  put_message(sink, kRowsColumns, [&](auto& column) {
+    put_number(column, kColumnField, field.number);
+    put_message(column, kColumnValues, [&](auto& values) {
+      for (size_t each = 0; each < num_rows; ++each) values.put_varint(static_cast<uint64_t>(field.column[each]));
     });
   });
 }
@@ -174,17 +174,17 @@ struct NodeTimes {
   int64_t duration_ns;
 
   template <typename Sink>
-  void PutMicros(Sink& sink) const {
-    const int64_t micros = std::max<int64_t>(FloorMicros(duration_ns), 1);
-    PutNumber(sink, kStartMicros, FloorMicros(wall_ns));
-    PutNumber(sink, kOpEndMicros, micros);
-    PutNumber(sink, kEndMicros, micros);
+  void put_micros(Sink& sink) const {
+    const int64_t micros = std::max<int64_t>(floor_micros(duration_ns), 1);
+    put_number(sink, kStartMicros, floor_micros(wall_ns));
+    put_number(sink, kOpEndMicros, micros);
+    put_number(sink, kEndMicros, micros);
   }
   template <typename Sink>
-  void PutNanos(Sink& sink) const {
-    PutNumber(sink, kStartNanos, wall_ns);
-    PutNumber(sink, kOpEndNanos, duration_ns);
-    PutNumber(sink, kEndNanos, duration_ns);
+  void put_nanos(Sink& sink) const {
+    put_number(sink, kStartNanos, wall_ns);
+    put_number(sink, kOpEndNanos, duration_ns);
+    put_number(sink, kEndNanos, duration_ns);
   }
 };
 
@@ -193,11 +193,13 @@ struct NodeBytes {
   uint32_t plain;
   uint32_t activity;
 
-  size_t typed() const { return plain + VarintBytes(Tag(kActivity, kBytes)) + VarintBytes(activity) + activity; }
-  static size_t Element(size_t node) { return VarintBytes(Tag(kNodes, kBytes)) + VarintBytes(node) + node; }
+  size_t typed() const { return plain + varint_bytes(make_tag(kActivity, kBytes)) + varint_bytes(activity) + activity; }
+  static size_t element_bytes(size_t node) {
+    return varint_bytes(make_tag(kNodes, kBytes)) + varint_bytes(node) + node;
+  }
 };
 
-uint32_t Checked(size_t num_bytes) {
+uint32_t checked(size_t num_bytes) {
   if (num_bytes > std::numeric_limits<int32_t>::max()) throw std::length_error("a node of more than 2 GiB");
   return static_cast<uint32_t>(num_bytes);
 }
@@ -210,25 +212,25 @@ struct DeviceHead {
 
   size_t content() const {
     Measure name_field;
-    PutText(name_field, kDeviceName, name);
+    put_text(name_field, kDeviceName, name);
     return name_field.num_bytes() + node_bytes + thread_names.size();
   }
-  size_t element() const { return VarintBytes(Tag(kDevices, kBytes)) + VarintBytes(content()) + content(); }
-  char* WriteHead(char* to) const {
+  size_t element() const { return varint_bytes(make_tag(kDevices, kBytes)) + varint_bytes(content()) + content(); }
+  char* write_head(char* to) const {
     WireWriter writer(to);
-    writer.Varint(Tag(kDevices, kBytes));
-    writer.Varint(content());
-    PutText(writer, kDeviceName, name);
+    writer.put_varint(make_tag(kDevices, kBytes));
+    writer.put_varint(content());
+    put_text(writer, kDeviceName, name);
     return writer.to();
   }
-  char* WriteTail(char* to) const { return std::copy(thread_names.begin(), thread_names.end(), to); }
+  char* write_tail(char* to) const { return std::copy(thread_names.begin(), thread_names.end(), to); }
 };
 
 // Start and end of some rows, one table after another.
 struct RowTimes {
   std::vector<int64_t> start_ns, end_ns;
 
-  void Add(const RecordedTable& table, bool has_end) {
+  void add(const RecordedTable& table, bool has_end) {
     const ColumnView start = table["start_ns"];
     const ColumnView end = has_end ? table["end_ns"] : start;
     start_ns.reserve(start_ns.size() + table.num_rows);
@@ -239,13 +241,13 @@ struct RowTimes {
     }
   }
   // What encloses comes before what it encloses.
-  std::vector<uint32_t> HostOrder() const {
-    return StableOrder(start_ns.size(), [this](uint32_t a, uint32_t b) {
+  std::vector<uint32_t> host_order() const {
+    return stable_order(start_ns.size(), [this](uint32_t a, uint32_t b) {
       return start_ns[a] != start_ns[b] ? start_ns[a] < start_ns[b] : end_ns[a] > end_ns[b];
     });
   }
-  NodeTimes Of(size_t row, int64_t offset_ns) const {
-    return {Sum(start_ns[row], offset_ns), Difference(end_ns[row], start_ns[row])};
+  NodeTimes of(size_t row, int64_t offset_ns) const {
+    return {sum(start_ns[row], offset_ns), difference(end_ns[row], start_ns[row])};
   }
 };
 
@@ -260,68 +262,68 @@ class HostDevice {
         call_name_id_(step.api_calls["name_id"]),
         call_thread_(step.api_calls["thread_id"]),
         call_correlation_(step.api_calls["correlation_id"]) {
-    times_.Add(step.annotations, true);
-    times_.Add(step.api_calls, true);
-    order_ = times_.HostOrder();
+    times_.add(step.annotations, true);
+    times_.add(step.api_calls, true);
+    order_ = times_.host_order();
     bytes_.reserve(order_.size());
     head_.name = step.device_prefix + "/cpu:0";
     head_.thread_names = step.thread_names;
     for (const uint32_t index : order_) {
       Measure plain;
-      Put(plain, index);
-      bytes_.push_back({Checked(plain.num_bytes()), Checked(ActivityBytes(TableOf(index), RowOf(index)))});
-      head_.node_bytes += NodeBytes::Element(bytes_.back().typed());
+      put(plain, index);
+      bytes_.push_back({checked(plain.num_bytes()), checked(activity_bytes(table_of(index), row_of(index)))});
+      head_.node_bytes += NodeBytes::element_bytes(bytes_.back().typed());
     }
   }
 
   size_t num_bytes() const { return order_.empty() ? 0 : head_.element(); }
 
-  char* Write(char* to) const {
+  char* write(char* to) const {
     if (order_.empty()) return to;
-    WireWriter writer(head_.WriteHead(to));
+    WireWriter writer(head_.write_head(to));
     for (size_t place = 0; place < order_.size(); ++place) {
       const uint32_t index = order_[place];
-      writer.Varint(Tag(kNodes, kBytes));
-      writer.Varint(bytes_[place].typed());
-      Put(writer, index);
-      PutActivity(writer, kActivity, TableOf(index), RowOf(index), bytes_[place].activity);
+      writer.put_varint(make_tag(kNodes, kBytes));
+      writer.put_varint(bytes_[place].typed());
+      put(writer, index);
+      put_activity(writer, kActivity, table_of(index), row_of(index), bytes_[place].activity);
     }
-    return head_.WriteTail(writer.to());
+    return head_.write_tail(writer.to());
   }
 
  private:
-  bool IsAnnotation(uint32_t index) const { return index < num_annotations_; }
-  size_t RowOf(uint32_t index) const { return IsAnnotation(index) ? index : index - num_annotations_; }
-  const RecordedTable& TableOf(uint32_t index) const {
-    return IsAnnotation(index) ? step_.annotations : step_.api_calls;
+  bool is_annotation(uint32_t index) const { return index < num_annotations_; }
+  size_t row_of(uint32_t index) const { return is_annotation(index) ? index : index - num_annotations_; }
+  const RecordedTable& table_of(uint32_t index) const {
+    return is_annotation(index) ? step_.annotations : step_.api_calls;
   }
 
   template <typename Sink>
-  void Put(Sink& sink, uint32_t index) const {
-    const NodeTimes times = times_.Of(index, step_.offset_ns);
-    const size_t row = RowOf(index);
-    if (IsAnnotation(index)) {
-      PutText(sink, kNodeName, TextAt(step_.paths, path_id_[row]));
-      times.PutMicros(sink);
-      PutMessageOf(sink, kOutput, step_.outputs, row);
-      PutText(sink, kLabel, TextAt(step_.annotation_labels, step_.annotation_label[row]));
-      PutNumber(sink, kThreadId, annotation_thread_[row]);
-      times.PutNanos(sink);
+  void put(Sink& sink, uint32_t index) const {
+    const NodeTimes times = times_.of(index, step_.offset_ns);
+    const size_t row = row_of(index);
+    if (is_annotation(index)) {
+      put_text(sink, kNodeName, text_at(step_.paths, path_id_[row]));
+      times.put_micros(sink);
+      put_message_of(sink, kOutput, step_.outputs, row);
+      put_text(sink, kLabel, text_at(step_.annotation_labels, step_.annotation_label[row]));
+      put_number(sink, kThreadId, annotation_thread_[row]);
+      times.put_nanos(sink);
     } else {
-      const std::string_view name = TextAt(step_.api_names, call_name_id_[row]);
-      PutText(sink, kNodeName, name);
-      times.PutMicros(sink);
-      PutMessageOf(sink, kMemory, step_.memory, row);
-      PutMessage(sink, kLabel, [name](auto& text) { PutCallLabel(text, name); });
-      PutNumber(sink, kThreadId, call_thread_[row]);
-      times.PutNanos(sink);
-      PutNumber(sink, kCorrelationId, call_correlation_[row]);
+      const std::string_view name = text_at(step_.api_names, call_name_id_[row]);
+      put_text(sink, kNodeName, name);
+      times.put_micros(sink);
+      put_message_of(sink, kMemory, step_.memory, row);
+      put_message(sink, kLabel, [name](auto& text) { put_call_label(text, name); });
+      put_number(sink, kThreadId, call_thread_[row]);
+      times.put_nanos(sink);
+      put_number(sink, kCorrelationId, call_correlation_[row]);
     }
   }
 
   template <typename Sink>
-  static void PutMessageOf(Sink& sink, uint32_t field, const RowMessages& messages, size_t row) {
-    if (messages.index != nullptr) PutText(sink, field, TextAt(messages.messages, messages.index[row]));
+  static void put_message_of(Sink& sink, uint32_t field, const RowMessages& messages, size_t row) {
+    if (messages.index != nullptr) put_text(sink, field, text_at(messages.messages, messages.index[row]));
   }
 
   const RecordedStep& step_;
@@ -343,42 +345,42 @@ class SideDevice {
         kind_(table[kind_column]),
         correlation_(table["correlation_id"]),
         text_of_(text_of) {
-    times_.Add(table, has_end);
-    order_ = times_.HostOrder();
+    times_.add(table, has_end);
+    order_ = times_.host_order();
     bytes_.reserve(order_.size());
     head_.name = step.device_prefix + device;
     for (const uint32_t row : order_) {
       Measure plain;
-      Put(plain, row);
-      bytes_.push_back({Checked(plain.num_bytes()), Checked(ActivityBytes(table, row))});
-      head_.node_bytes += NodeBytes::Element(bytes_.back().typed());
+      put(plain, row);
+      bytes_.push_back({checked(plain.num_bytes()), checked(activity_bytes(table, row))});
+      head_.node_bytes += NodeBytes::element_bytes(bytes_.back().typed());
     }
   }
 
   size_t num_bytes() const { return order_.empty() ? 0 : head_.element(); }
 
-  char* Write(char* to) const {
+  char* write(char* to) const {
     if (order_.empty()) return to;
-    WireWriter writer(head_.WriteHead(to));
+    WireWriter writer(head_.write_head(to));
     for (size_t place = 0; place < order_.size(); ++place) {
-      writer.Varint(Tag(kNodes, kBytes));
-      writer.Varint(bytes_[place].typed());
-      Put(writer, order_[place]);
-      PutActivity(writer, kActivity, table_, order_[place], bytes_[place].activity);
+      writer.put_varint(make_tag(kNodes, kBytes));
+      writer.put_varint(bytes_[place].typed());
+      put(writer, order_[place]);
+      put_activity(writer, kActivity, table_, order_[place], bytes_[place].activity);
     }
-    return head_.WriteTail(writer.to());
+    return head_.write_tail(writer.to());
   }
 
  private:
   template <typename Sink>
-  void Put(Sink& sink, uint32_t row) const {
-    const NodeTimes times = times_.Of(row, offset_ns_);
+  void put(Sink& sink, uint32_t row) const {
+    const NodeTimes times = times_.of(row, offset_ns_);
     const std::string_view name = text_of_(kind_[row]);
-    PutText(sink, kNodeName, name);
-    times.PutMicros(sink);
-    PutMessage(sink, kLabel, [name](auto& text) { PutCallLabel(text, name); });
-    times.PutNanos(sink);
-    PutNumber(sink, kCorrelationId, correlation_[row]);
+    put_text(sink, kNodeName, name);
+    times.put_micros(sink);
+    put_message(sink, kLabel, [name](auto& text) { put_call_label(text, name); });
+    times.put_nanos(sink);
+    put_number(sink, kCorrelationId, correlation_[row]);
   }
 
   const RecordedTable& table_;
@@ -403,19 +405,19 @@ class GpuDevices {
         call_thread_(step.api_calls["thread_id"]) {
     for (const Work* work : {static_cast<const Work*>(&kernels_), static_cast<const Work*>(&copies_),
                              static_cast<const Work*>(&memsets_)}) {
-      times_.Add(work->table, true);
+      times_.add(work->table, true);
       for (size_t row = 0; row < work->table.num_rows; ++row) {
         device_id_.push_back(static_cast<uint32_t>(work->device_id[row]));
       }
     }
-    order_ = StableOrder(device_id_.size(), [this](uint32_t a, uint32_t b) {
+    order_ = stable_order(device_id_.size(), [this](uint32_t a, uint32_t b) {
       if (device_id_[a] != device_id_[b]) return device_id_[a] < device_id_[b];
       if (times_.start_ns[a] != times_.start_ns[b]) return times_.start_ns[a] < times_.start_ns[b];
       return times_.end_ns[a] < times_.end_ns[b];
     });
-    LinkCalls();
-    MeasureNodes();
-    NameDevices();
+    link_calls();
+    measure_nodes();
+    name_devices();
   }
 
   size_t num_bytes() const {
@@ -424,28 +426,28 @@ class GpuDevices {
     return num_bytes;
   }
 
-  char* Write(char* to) const {
+  char* write(char* to) const {
     std::vector<char*> nodes(heads_.size());
     for (size_t device = 0; device < heads_.size(); ++device) {
-      nodes[device] = heads_[device].WriteHead(to);
-      to = heads_[device].WriteTail(nodes[device] + heads_[device].node_bytes);
+      nodes[device] = heads_[device].write_head(to);
+      to = heads_[device].write_tail(nodes[device] + heads_[device].node_bytes);
     }
     for (size_t place = 0; place < order_.size(); ++place) {
-      const Activity activity = At(order_[place]);
+      const Activity activity = at(order_[place]);
       const NodeBytes& bytes = bytes_[place];
       const Places& places = places_[groups_[place]];
       WireWriter writer(nodes[places.all]);
-      writer.Varint(Tag(kNodes, kBytes));
-      writer.Varint(bytes.typed());
+      writer.put_varint(make_tag(kNodes, kBytes));
+      writer.put_varint(bytes.typed());
       const char* const body = writer.to();
-      Put(writer, activity, launches_[place]);
-      PutActivity(writer, kActivity, activity.work->table, activity.row, bytes.activity);
+      put(writer, activity, launches_[place]);
+      put_activity(writer, kActivity, activity.work->table, activity.row, bytes.activity);
       nodes[places.all] = writer.to();
       const auto repeat = [&](size_t device) {
         WireWriter again(nodes[device]);
-        again.Varint(Tag(kNodes, kBytes));
-        again.Varint(bytes.plain);
-        again.Raw({body, bytes.plain});
+        again.put_varint(make_tag(kNodes, kBytes));
+        again.put_varint(bytes.plain);
+        again.put_raw({body, bytes.plain});
         nodes[device] = again.to();
       };
       repeat(places.stream);
@@ -520,7 +522,7 @@ class GpuDevices {
     std::string_view rest;
   };
 
-  Activity At(uint32_t index) const {
+  Activity at(uint32_t index) const {
     size_t row = index;
     if (row < kernels_.table.num_rows) return {&kernels_, row, index};
     row -= kernels_.table.num_rows;
@@ -528,18 +530,18 @@ class GpuDevices {
     return {&memsets_, row - copies_.table.num_rows, index};
   }
 
-  void LinkCalls() {
+  void link_calls() {
     const ColumnView call_correlation = step_.api_calls["correlation_id"];
     const auto correlation_of_call = [&](size_t row) { return static_cast<uint64_t>(call_correlation[row]); };
     NumberByKey calls(step_.api_calls.num_rows, correlation_of_call);
     // Backwards, so that the first counts: of the calls of one id the outer one, which starts first.
     for (size_t row = step_.api_calls.num_rows; row-- > 0;) {
-      calls.Set(correlation_of_call(row), static_cast<uint32_t>(row));
+      calls.set(correlation_of_call(row), static_cast<uint32_t>(row));
     }
     const auto known_id = [&](size_t row) { return static_cast<uint64_t>(step_.known_external_id[row]); };
     NumberByKey annotations(step_.num_known_annotations, known_id);
     for (size_t row = step_.num_known_annotations; row-- > 0;) {
-      annotations.Set(known_id(row), static_cast<uint32_t>(step_.known_name_id[row]));
+      annotations.set(known_id(row), static_cast<uint32_t>(step_.known_name_id[row]));
     }
     const RecordedTable& external = step_.external_correlations;
     const ColumnView external_kind = external["external_kind"];
@@ -549,27 +551,27 @@ class GpuDevices {
     NumberByKey ops(external.num_rows, correlation_of);
     for (size_t row = external.num_rows; row-- > 0;) {
       if (external_kind[row] != step_.annotation_external_kind) continue;
-      const uint32_t name_id = annotations.Find(static_cast<uint64_t>(external_id[row]));
-      if (name_id != kNone) ops.Set(correlation_of(row), name_id);
+      const uint32_t name_id = annotations.find(static_cast<uint64_t>(external_id[row]));
+      if (name_id != kNone) ops.set(correlation_of(row), name_id);
     }
     launches_.reserve(order_.size());
     for (const uint32_t index : order_) {
-      const Activity activity = At(index);
+      const Activity activity = at(index);
       const auto correlation = static_cast<uint64_t>(activity.work->correlation_id[activity.row]);
-      launches_.push_back({calls.Find(correlation), ops.Find(correlation)});
+      launches_.push_back({calls.find(correlation), ops.find(correlation)});
     }
   }
 
-  void MeasureNodes() {
+  void measure_nodes() {
     bytes_.reserve(order_.size());
     groups_.reserve(order_.size());
     uint32_t group = 0;
     Group last{};
     for (size_t place = 0; place < order_.size(); ++place) {
-      const Activity activity = At(order_[place]);
+      const Activity activity = at(order_[place]);
       Measure plain;
-      Put(plain, activity, launches_[place]);
-      bytes_.push_back({Checked(plain.num_bytes()), Checked(ActivityBytes(activity.work->table, activity.row))});
+      put(plain, activity, launches_[place]);
+      bytes_.push_back({checked(plain.num_bytes()), checked(activity_bytes(activity.work->table, activity.row))});
       const Group own{device_id_[activity.index], static_cast<uint32_t>(activity.work->stream_id[activity.row]),
                       static_cast<uint32_t>(activity.work->context_id[activity.row])};
       if (group_numbers_.empty() || own < last || last < own) {
@@ -580,12 +582,12 @@ class GpuDevices {
     }
   }
 
-  void NameDevices() {
+  void name_devices() {
     places_.resize(group_numbers_.size());
     std::map<uint32_t, uint32_t> all_of;  // by device id: its place among the heads
     std::vector<bool> has_copies(group_numbers_.size());
     for (size_t place = 0; place < order_.size(); ++place) {
-      if (At(order_[place]).work != &kernels_) has_copies[groups_[place]] = true;
+      if (at(order_[place]).work != &kernels_) has_copies[groups_[place]] = true;
     }
     auto next = group_numbers_.begin();
     while (next != group_numbers_.end()) {  // in order of device, stream and context
@@ -613,56 +615,56 @@ class GpuDevices {
     }
     for (size_t place = 0; place < order_.size(); ++place) {
       const Places& places = places_[groups_[place]];
-      heads_[places.all].node_bytes += NodeBytes::Element(bytes_[place].typed());
-      heads_[places.stream].node_bytes += NodeBytes::Element(bytes_[place].plain);
-      if (At(order_[place]).work != &kernels_) {
-        heads_[places.copies].node_bytes += NodeBytes::Element(bytes_[place].plain);
+      heads_[places.all].node_bytes += NodeBytes::element_bytes(bytes_[place].typed());
+      heads_[places.stream].node_bytes += NodeBytes::element_bytes(bytes_[place].plain);
+      if (at(order_[place]).work != &kernels_) {
+        heads_[places.copies].node_bytes += NodeBytes::element_bytes(bytes_[place].plain);
       }
     }
   }
 
   template <typename Sink>
-  void Put(Sink& sink, const Activity& activity, const Launch& launch) const {
-    const NodeTimes times = times_.Of(activity.index, step_.offset_ns);
+  void put(Sink& sink, const Activity& activity, const Launch& launch) const {
+    const NodeTimes times = times_.of(activity.index, step_.offset_ns);
     if (activity.work == &kernels_) {
-      const std::string_view name = TextAt(step_.short_names, kernels_.name_id[activity.row]);
-      PutNode(sink, activity, launch, times, {{}, name}, KernelLabelOf(activity.row));
+      const std::string_view name = text_at(step_.short_names, kernels_.name_id[activity.row]);
+      put_node(sink, activity, launch, times, {{}, name}, kernel_label_of(activity.row));
     } else if (activity.work == &copies_) {
-      const CopyLabel label = CopyLabelOf(activity.row);
-      PutNode(sink, activity, launch, times, {"MEMCPY", label.kind}, label);
+      const CopyLabel label = copy_label_of(activity.row);
+      put_node(sink, activity, launch, times, {"MEMCPY", label.kind}, label);
     } else {
       const MemsetLabel label{memsets_.num_bytes[activity.row], memory_kind_text(memsets_.memory_kind[activity.row])};
-      PutNode(sink, activity, launch, times, {{}, "MEMSET"}, label);
+      put_node(sink, activity, launch, times, {{}, "MEMSET"}, label);
     }
   }
 
   template <typename Sink, typename Label>
-  void PutNode(Sink& sink, const Activity& activity, const Launch& launch, const NodeTimes& times,
-               const NameParts& name, const Label& label) const {
+  void put_node(Sink& sink, const Activity& activity, const Launch& launch, const NodeTimes& times,
+                const NameParts& name, const Label& label) const {
     const size_t name_bytes = name.kind.size() + name.rest.size();
-    const std::string_view op = launch.op == kNone ? std::string_view() : TextAt(step_.ops, launch.op);
-    sink.Varint(Tag(kNodeName, kBytes));
-    sink.Varint((launch.op == kNone ? name_bytes : op.size()) + 1 + name_bytes);
+    const std::string_view op = launch.op == kNone ? std::string_view() : text_at(step_.ops, launch.op);
+    sink.put_varint(make_tag(kNodeName, kBytes));
+    sink.put_varint((launch.op == kNone ? name_bytes : op.size()) + 1 + name_bytes);
     if (launch.op == kNone) {
-      sink.Raw(name.kind);
-      sink.Raw(name.rest);
+      sink.put_raw(name.kind);
+      sink.put_raw(name.rest);
     }
-    sink.Raw(op);
-    sink.Char(':');
-    sink.Raw(name.kind);
-    sink.Raw(name.rest);
-    times.PutMicros(sink);
-    PutMessage(sink, kLabel, [&label](auto& text) { label.Put(text); });
-    const int64_t scheduled_ns = launch.call == kNone ? 0 : Sum(call_start_[launch.call], step_.offset_ns);
-    PutNumber(sink, kScheduledMicros, FloorMicros(scheduled_ns));
-    if (launch.call != kNone) PutNumber(sink, kThreadId, call_thread_[launch.call]);
-    times.PutNanos(sink);
-    PutNumber(sink, kScheduledNanos, scheduled_ns);
-    PutNumber(sink, kCorrelationId, activity.work->correlation_id[activity.row]);
+    sink.put_raw(op);
+    sink.put_char(':');
+    sink.put_raw(name.kind);
+    sink.put_raw(name.rest);
+    times.put_micros(sink);
+    put_message(sink, kLabel, [&label](auto& text) { label.put(text); });
+    const int64_t scheduled_ns = launch.call == kNone ? 0 : sum(call_start_[launch.call], step_.offset_ns);
+    put_number(sink, kScheduledMicros, floor_micros(scheduled_ns));
+    if (launch.call != kNone) put_number(sink, kThreadId, call_thread_[launch.call]);
+    times.put_nanos(sink);
+    put_number(sink, kScheduledNanos, scheduled_ns);
+    put_number(sink, kCorrelationId, activity.work->correlation_id[activity.row]);
   }
 
-  KernelLabel KernelLabelOf(size_t row) const {
-    KernelLabel label{TextAt(step_.whole_names, kernels_.name_id[row]),
+  KernelLabel kernel_label_of(size_t row) const {
+    KernelLabel label{text_at(step_.whole_names, kernels_.name_id[row]),
                       kernels_.registers[row],
                       kernels_.static_shared[row] + kernels_.dynamic_shared[row],
                       {}};
@@ -670,7 +672,7 @@ class GpuDevices {
     return label;
   }
 
-  CopyLabel CopyLabelOf(size_t row) const {
+  CopyLabel copy_label_of(size_t row) const {
     return {copy_kind_text(copies_.copy_kind[row]),  copies_.num_bytes[row],  memory_kind_text(copies_.src_kind[row]),
             memory_kind_text(copies_.dst_kind[row]), copies_.src_device[row], copies_.dst_device[row]};
   }
@@ -721,18 +723,18 @@ struct RecordedStepEncoder::Parts {
         waits(of, of.synchronizations, "/cpu:0/waits", "sync_type", sync_type_text, true),
         gpus(of) {
     Measure measure;
-    PutRows(measure);
+    put_rows(measure);
     capture_bytes = measure.num_bytes();
   }
 
   template <typename Sink>
-  void PutRows(Sink& sink) const {
+  void put_rows(Sink& sink) const {
     for (const RecordedTable& table : step.without_node) {
-      PutMessage(sink, kCaptureRows, [&table](auto& rows) {
-        PutNumber(rows, kRowsKind, table.kind);
+      put_message(sink, kCaptureRows, [&table](auto& rows) {
+        put_number(rows, kRowsKind, table.kind);
         for (const RecordedTable::Field& field : table.fields) {
           const bool is_first = &field == &table.fields.front();  // from which the number of rows is known
-          if (is_first || HasValues(field, table.num_rows)) PutColumn(rows, field, table.num_rows);
+          if (is_first || has_values(field, table.num_rows)) put_column(rows, field, table.num_rows);
         }
       });
     }
@@ -753,19 +755,19 @@ size_t RecordedStepEncoder::step_bytes() const {
          parts_->waits.num_bytes() + parts_->gpus.num_bytes();
 }
 
-char* RecordedStepEncoder::WriteStep(char* to) const {
-  to = parts_->host.Write(to);
-  to = parts_->memory_operations.Write(to);
-  to = parts_->overheads.Write(to);
-  to = parts_->waits.Write(to);
-  return parts_->gpus.Write(to);
+char* RecordedStepEncoder::write_step(char* to) const {
+  to = parts_->host.write(to);
+  to = parts_->memory_operations.write(to);
+  to = parts_->overheads.write(to);
+  to = parts_->waits.write(to);
+  return parts_->gpus.write(to);
 }
 
 size_t RecordedStepEncoder::capture_bytes() const { return parts_->capture_bytes; }
 
-char* RecordedStepEncoder::WriteCapture(char* to) const {
+char* RecordedStepEncoder::write_capture(char* to) const {
   WireWriter writer(to);
-  parts_->PutRows(writer);
+  parts_->put_rows(writer);
   return writer.to();
 }
 

@@ -21,19 +21,19 @@ struct ColumnView {
   int64_t operator[](size_t row) const {
     switch (num_bytes) {
       case 1:
-        return is_signed ? Read<int8_t>(row) : Read<uint8_t>(row);
+        return is_signed ? read<int8_t>(row) : read<uint8_t>(row);
       case 2:
-        return is_signed ? Read<int16_t>(row) : Read<uint16_t>(row);
+        return is_signed ? read<int16_t>(row) : read<uint16_t>(row);
       case 4:
-        return is_signed ? Read<int32_t>(row) : Read<uint32_t>(row);
+        return is_signed ? read<int32_t>(row) : read<uint32_t>(row);
       default:
-        return Read<int64_t>(row);
+        return read<int64_t>(row);
     }
   }
 
  private:
   template <typename Value>
-  int64_t Read(size_t row) const {
+  int64_t read(size_t row) const {
     Value value;
     std::memcpy(&value, data + row * sizeof(Value), sizeof value);
     return static_cast<int64_t>(value);
@@ -101,11 +101,11 @@ class RecordedStepEncoder {
 
   // StepStats.
   size_t step_bytes() const;
-  char* WriteStep(char* to) const;
+  char* write_step(char* to) const;
 
   // Capture.rows: those without a node.
   size_t capture_bytes() const;
-  char* WriteCapture(char* to) const;
+  char* write_capture(char* to) const;
 
  private:
   struct Parts;

@@ -21,8 +21,8 @@ class RepeatedNodes {
  public:
   // The value of a node that says what another has said, made by make(value) from whatever was there before; else null.
   template <typename Make>
-  Value* Find(const Node& node, bool on_gpu, Make make) {
-    const uint32_t hash = SampledHash(node.name, node.activity.empty() ? node.label : node.activity);
+  Value* find(const Node& node, bool on_gpu, Make make) {
+    const uint32_t hash = sampled_hash(node.name, node.activity.empty() ? node.label : node.activity);
     uint32_t& last_hash = last_hashes_[hash % kPlaces];
     if (last_hash != hash) {
       last_hash = hash;

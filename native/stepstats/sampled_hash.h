@@ -8,7 +8,7 @@
 namespace collector::convert {
 
 // Of the lengths, the ends and a few places between. Texts that differ elsewhere share a place, which costs time alone.
-inline uint32_t SampledHash(std::string_view name, std::string_view label) {
+inline uint32_t sampled_hash(std::string_view name, std::string_view label) {
   constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15u;
   uint64_t hash = (name.size() << 16 ^ label.size()) * kMultiplier;
   const auto mix = [&hash](std::string_view text, size_t at) {

@@ -86,46 +86,46 @@ class StepStats {
 
   // Calls visit(message) for each NodeExecStats message of a device, in their order. Throws WireError.
   template <typename Visit>
-  void ForEachMessage(const Device& device, Visit visit) const {
+  void for_each_message(const Device& device, Visit visit) const {
     WireReader reader(device.message, bytes_);
-    while (!reader.AtEnd()) {
-      const uint32_t tag = reader.ReadTag();
+    while (!reader.at_end()) {
+      const uint32_t tag = reader.read_tag();
       if (tag == kNodeTag) {
-        const std::string_view message = reader.ReadBytes();
+        const std::string_view message = reader.read_bytes();
         __builtin_prefetch(message.data() + message.size() + kReadAhead);
         visit(message);
       } else {
-        reader.Skip(tag);
+        reader.skip(tag);
       }
     }
   }
 
   // Calls visit(node) for each node of a device, in the message's order. Throws WireError.
   template <typename Visit>
-  void ForEachNode(const Device& device, Visit visit) const {
+  void for_each_node(const Device& device, Visit visit) const {
     Node node;
-    ForEachMessage(device, [&](std::string_view message) {
-      ReadNode(message, node);
+    for_each_message(device, [&](std::string_view message) {
+      read_node(message, node);
       visit(node);
     });
   }
 
   // Reads one NodeExecStats message into `node`, whatever it held.
-  void ReadNode(std::string_view message, Node& node) const;
+  void read_node(std::string_view message, Node& node) const;
   // Reads one NodeOutput message: its tensor's description.
-  void ReadOutput(std::string_view message, TensorDescription& description) const;
+  void read_output(std::string_view message, TensorDescription& description) const;
   // Reads one AllocatorMemoryUsed message.
-  void ReadMemory(std::string_view message, AllocatorMemory& memory) const;
+  void read_memory(std::string_view message, AllocatorMemory& memory) const;
 
  private:
-  static constexpr uint32_t kNodeTag = Tag(2, kBytes);
+  static constexpr uint32_t kNodeTag = make_tag(2, kBytes);
   static constexpr size_t kReadAhead = 512;  // bytes; a processor does not see by itself where the next nodes are
 
-  void ReadStep(std::string_view message);
-  void ReadDevice(std::string_view message);
-  void ReadDescription(std::string_view message, TensorDescription& description) const;
-  void ReadShape(std::string_view message, TensorDescription& description) const;
-  void ReadAllocation(std::string_view message, Allocation& allocation) const;
+  void read_step(std::string_view message);
+  void read_device(std::string_view message);
+  void read_description(std::string_view message, TensorDescription& description) const;
+  void read_shape(std::string_view message, TensorDescription& description) const;
+  void read_allocation(std::string_view message, Allocation& allocation) const;
 
   std::string_view bytes_;
   std::vector<Device> devices_;

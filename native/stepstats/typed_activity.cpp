@@ -6,43 +6,43 @@
 
 namespace collector::convert {
 
-void TypedActivity::Read(std::string_view message) {
+void TypedActivity::read(std::string_view message) {
   values_.fill(0);
   WireReader reader(message, message);
-  while (!reader.AtEnd()) {
-    const uint32_t tag = reader.ReadTag();
+  while (!reader.at_end()) {
+    const uint32_t tag = reader.read_tag();
     if ((tag & 7) == kVarint && tag >> 3 < kFields) {
-      values_[tag >> 3] = reader.ReadInt64();
+      values_[tag >> 3] = reader.read_int64();
     } else {
-      reader.Skip(tag);
+      reader.skip(tag);
     }
   }
 }
 
-TableKind KindOf(std::string_view activity) {
-  const bool has_kind = activity.size() >= 2 && activity[0] == static_cast<char>(Tag(1, kVarint));
+TableKind kind_of(std::string_view activity) {
+  const bool has_kind = activity.size() >= 2 && activity[0] == static_cast<char>(make_tag(1, kVarint));
   return has_kind ? static_cast<TableKind>(activity[1]) : TableKind::kUnknown;
 }
 
-void RepeatedActivities::AddAllStreams(const StepStats& step, const Device& device, std::string_view unit) {
+void RepeatedActivities::add_all_streams(const StepStats& step, const Device& device, std::string_view unit) {
   TypedActivity activity;
   Part* part = nullptr;
-  step.ForEachNode(device, [&](const Node& node) {
+  step.for_each_node(device, [&](const Node& node) {
     if (node.activity.empty()) return;
-    activity.Read(node.activity);
+    activity.read(node.activity);
     const auto stream_id = static_cast<uint32_t>(activity[ActivityField::kStreamId]);
     const auto context_id = static_cast<uint32_t>(activity[ActivityField::kContextId]);
     const bool same = part != nullptr && part->stream_id == stream_id && part->context_id == context_id;
-    if (!same) part = &PartOf(unit, stream_id, context_id, false);
+    if (!same) part = &part_of(unit, stream_id, context_id, false);
     part->activities.push_back(node.activity);
     if (activity.kind() == TableKind::kKernel) return;
-    PartOf(unit, 0, 0, true).activities.push_back(node.activity);
+    part_of(unit, 0, 0, true).activities.push_back(node.activity);
     part = nullptr;
   });
 }
 
-RepeatedActivities::Part& RepeatedActivities::PartOf(std::string_view unit, uint32_t stream_id, uint32_t context_id,
-                                                     bool is_copies) {
+RepeatedActivities::Part& RepeatedActivities::part_of(std::string_view unit, uint32_t stream_id, uint32_t context_id,
+                                                      bool is_copies) {
   const auto found = std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) {
     return part.stream_id == stream_id && part.context_id == context_id && part.is_copies == is_copies &&
            part.unit == unit;
@@ -51,7 +51,7 @@ RepeatedActivities::Part& RepeatedActivities::PartOf(std::string_view unit, uint
   return parts_.emplace_back(Part{unit, stream_id, context_id, is_copies, {}});
 }
 
-std::vector<std::string_view> RepeatedActivities::TakeStream(std::string_view unit, std::string_view stream) {
+std::vector<std::string_view> RepeatedActivities::take_stream(std::string_view unit, std::string_view stream) {
   // The number alone names the stream of the lowest context; that of another one has its number behind a point.
   Part* of_number = nullptr;
   for (Part& part : parts_) {
@@ -63,7 +63,7 @@ std::vector<std::string_view> RepeatedActivities::TakeStream(std::string_view un
   return of_number == nullptr ? std::vector<std::string_view>() : std::move(of_number->activities);
 }
 
-std::vector<std::string_view> RepeatedActivities::TakeCopies(std::string_view unit) {
+std::vector<std::string_view> RepeatedActivities::take_copies(std::string_view unit) {
   for (Part& part : parts_) {
     if (part.is_copies && part.unit == unit) return std::move(part.activities);
   }

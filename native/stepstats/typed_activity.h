@@ -15,12 +15,12 @@ namespace collector::convert {
 class TypedActivity {
  public:
   // Reads an Activity message. Throws WireError.
-  void Read(std::string_view message);
+  void read(std::string_view message);
 
   TableKind kind() const { return static_cast<TableKind>((*this)[ActivityField::kKind]); }
   int64_t operator[](ActivityField field) const { return values_[static_cast<uint32_t>(field)]; }
   // Of columns that follow each other, such as grid_x, grid_y and grid_z.
-  int64_t At(ActivityField first, uint32_t place) const { return values_[static_cast<uint32_t>(first) + place]; }
+  int64_t at(ActivityField first, uint32_t place) const { return values_[static_cast<uint32_t>(first) + place]; }
 
  private:
   static constexpr uint32_t kFields = 64;  // what is beyond is of later versions
@@ -28,12 +28,12 @@ class TypedActivity {
 };
 
 // Whether it is neither a call or annotation of a host nor work of a GPU.
-constexpr bool IsBesideCalls(TableKind kind) {
+constexpr bool is_beside_calls(TableKind kind) {
   return kind == TableKind::kSynchronization || kind == TableKind::kOverhead || kind == TableKind::kMemoryOperation;
 }
 
 // The kind of an Activity message, which is its first field; unknown for one without.
-TableKind KindOf(std::string_view activity);
+TableKind kind_of(std::string_view activity);
 
 // Of what a GPU did there is one node under `stream:all`, which has the activity, and one under each device that holds
 // a part of it, which has not. The activities of the nodes of such a device, in their order; empty where they cannot
@@ -41,11 +41,11 @@ TableKind KindOf(std::string_view activity);
 class RepeatedActivities {
  public:
   // Reads the nodes of a device that holds all streams of the GPU `unit`. Throws WireError.
-  void AddAllStreams(const StepStats& step, const Device& device, std::string_view unit);
+  void add_all_streams(const StepStats& step, const Device& device, std::string_view unit);
 
   // Of the device `unit`/stream:`stream`, or of the copies of `unit`; once.
-  std::vector<std::string_view> TakeStream(std::string_view unit, std::string_view stream);
-  std::vector<std::string_view> TakeCopies(std::string_view unit);
+  std::vector<std::string_view> take_stream(std::string_view unit, std::string_view stream);
+  std::vector<std::string_view> take_copies(std::string_view unit);
 
  private:
   struct Part {
@@ -55,7 +55,7 @@ class RepeatedActivities {
     bool is_copies;
     std::vector<std::string_view> activities;
   };
-  Part& PartOf(std::string_view unit, uint32_t stream_id, uint32_t context_id, bool is_copies);
+  Part& part_of(std::string_view unit, uint32_t stream_id, uint32_t context_id, bool is_copies);
 
   std::vector<Part> parts_;
 };

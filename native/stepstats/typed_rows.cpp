@@ -27,56 +27,56 @@ class Reader {
   }
 
   // The activity of a node.
-  void Read(std::string_view activity, const Node& node, int64_t offset_ns) {
-    Target* const target = TargetOf(static_cast<uint32_t>(KindOf(activity)));
+  void read(std::string_view activity, const Node& node, int64_t offset_ns) {
+    Target* const target = target_of(static_cast<uint32_t>(kind_of(activity)));
     if (target == nullptr) {
       ++rows_.without_columns;
       return;
     }
     std::fill(target->row.begin(), target->row.end(), 0);
     const auto start = static_cast<uint64_t>(node.start_ns) - static_cast<uint64_t>(offset_ns);
-    target->Set(ActivityField::kStartNs, static_cast<int64_t>(start));
-    target->Set(ActivityField::kEndNs, static_cast<int64_t>(start + static_cast<uint64_t>(node.end_rel_ns)));
-    target->Set(ActivityField::kCorrelationId, node.correlation_id);
-    target->Set(ActivityField::kThreadId, node.thread_id);
+    target->set(ActivityField::kStartNs, static_cast<int64_t>(start));
+    target->set(ActivityField::kEndNs, static_cast<int64_t>(start + static_cast<uint64_t>(node.end_rel_ns)));
+    target->set(ActivityField::kCorrelationId, node.correlation_id);
+    target->set(ActivityField::kThreadId, node.thread_id);
     WireReader reader(activity, whole_);
-    while (!reader.AtEnd()) {
-      const uint32_t tag = reader.ReadTag();
+    while (!reader.at_end()) {
+      const uint32_t tag = reader.read_tag();
       if ((tag & 7) == kVarint) {
-        target->Set(tag >> 3, reader.ReadInt64());
+        target->set(tag >> 3, reader.read_int64());
       } else {
-        reader.Skip(tag);
+        reader.skip(tag);
       }
     }
-    target->Append();
+    target->append();
   }
 
   // Rows without nodes, as many as the longest column has values.
-  void ReadRows(std::string_view message) {
+  void read_rows(std::string_view message) {
     std::vector<std::pair<uint32_t, std::string_view>> columns;
     uint32_t kind = 0;
     WireReader reader(message, whole_);
-    while (!reader.AtEnd()) {
-      const uint32_t tag = reader.ReadTag();
-      if (tag == Tag(1, kVarint)) {
-        kind = static_cast<uint32_t>(reader.ReadVarint());
-      } else if (tag == Tag(2, kBytes)) {
-        columns.push_back(ReadColumn(reader.ReadBytes()));
+    while (!reader.at_end()) {
+      const uint32_t tag = reader.read_tag();
+      if (tag == make_tag(1, kVarint)) {
+        kind = static_cast<uint32_t>(reader.read_varint());
+      } else if (tag == make_tag(2, kBytes)) {
+        columns.push_back(read_column(reader.read_bytes()));
       } else {
-        reader.Skip(tag);
+        reader.skip(tag);
       }
     }
-    Target* const target = TargetOf(kind);
+    Target* const target = target_of(kind);
     if (target == nullptr) return;  // a table of later versions
     std::vector<WireReader> values;
     values.reserve(columns.size());
     for (const auto& [field, packed] : columns) values.emplace_back(packed, whole_);
-    while (std::any_of(values.begin(), values.end(), [](const WireReader& each) { return !each.AtEnd(); })) {
+    while (std::any_of(values.begin(), values.end(), [](const WireReader& each) { return !each.at_end(); })) {
       std::fill(target->row.begin(), target->row.end(), 0);
       for (size_t column = 0; column < values.size(); ++column) {
-        if (!values[column].AtEnd()) target->Set(columns[column].first, values[column].ReadInt64());
+        if (!values[column].at_end()) target->set(columns[column].first, values[column].read_int64());
       }
-      target->Append();
+      target->append();
     }
   }
 
@@ -87,11 +87,11 @@ class Reader {
     std::vector<uint32_t> place_of_field;
     std::vector<int64_t> row;
 
-    void Set(uint32_t field, int64_t value) {
+    void set(uint32_t field, int64_t value) {
       if (field < place_of_field.size() && place_of_field[field] != kNowhere) row[place_of_field[field]] = value;
     }
-    void Set(ActivityField field, int64_t value) { Set(static_cast<uint32_t>(field), value); }
-    void Append() {
+    void set(ActivityField field, int64_t value) { set(static_cast<uint32_t>(field), value); }
+    void append() {
       for (size_t place = 0; place < row.size(); ++place) {
         TypedTable::Column& column = table->columns[place];
         const char* const bytes = reinterpret_cast<const char*>(&row[place]);  // the lowest bytes come first
@@ -102,23 +102,23 @@ class Reader {
   };
 
   // The number of a column's field, and its packed values.
-  std::pair<uint32_t, std::string_view> ReadColumn(std::string_view message) const {
+  std::pair<uint32_t, std::string_view> read_column(std::string_view message) const {
     std::pair<uint32_t, std::string_view> column{0, {}};
     WireReader reader(message, whole_);
-    while (!reader.AtEnd()) {
-      const uint32_t tag = reader.ReadTag();
-      if (tag == Tag(1, kVarint)) {
-        column.first = static_cast<uint32_t>(reader.ReadVarint());
-      } else if (tag == Tag(2, kBytes)) {
-        column.second = reader.ReadBytes();
+    while (!reader.at_end()) {
+      const uint32_t tag = reader.read_tag();
+      if (tag == make_tag(1, kVarint)) {
+        column.first = static_cast<uint32_t>(reader.read_varint());
+      } else if (tag == make_tag(2, kBytes)) {
+        column.second = reader.read_bytes();
       } else {
-        reader.Skip(tag);
+        reader.skip(tag);
       }
     }
     return column;
   }
 
-  Target* TargetOf(uint32_t kind) {
+  Target* target_of(uint32_t kind) {
     for (Target& target : targets_) {
       if (target.table->kind == kind) return &target;
     }
@@ -130,15 +130,15 @@ class Reader {
   std::vector<Target> targets_;
 };
 
-void ReadCapture(std::string_view message, std::string_view whole, Reader& activities, TypedRows& rows) {
+void read_capture(std::string_view message, std::string_view whole, Reader& activities, TypedRows& rows) {
   WireReader reader(message, whole);
   const char* field = message.data();
-  while (!reader.AtEnd()) {
-    const uint32_t tag = reader.ReadTag();
-    if (tag == Tag(kCaptureRows, kBytes)) {
-      activities.ReadRows(reader.ReadBytes());
+  while (!reader.at_end()) {
+    const uint32_t tag = reader.read_tag();
+    if (tag == make_tag(kCaptureRows, kBytes)) {
+      activities.read_rows(reader.read_bytes());
     } else {
-      reader.Skip(tag);
+      reader.skip(tag);
       rows.capture.append(field, static_cast<size_t>(reader.position() - field));
     }
     field = reader.position();
@@ -147,33 +147,33 @@ void ReadCapture(std::string_view message, std::string_view whole, Reader& activ
 
 }  // namespace
 
-void ReadTypedRows(std::string_view bytes, bool is_run_metadata, int64_t offset_ns, TypedRows& rows) {
+void read_typed_rows(std::string_view bytes, bool is_run_metadata, int64_t offset_ns, TypedRows& rows) {
   Reader activities(rows, bytes);
   const StepStats step(bytes, is_run_metadata);
   NameTable whole_units;  // GPUs with a device that holds all their streams
   for (const Device& device : step.devices()) {
-    const DeviceName name = ParseDeviceName(device.name);
-    if (name.kind == DeviceKind::kAllStreams) whole_units.Insert(name.unit);
+    const DeviceName name = parse_device_name(device.name);
+    if (name.kind == DeviceKind::kAllStreams) whole_units.insert(name.unit);
   }
   for (const Device& device : step.devices()) {
-    const DeviceName name = ParseDeviceName(device.name);
+    const DeviceName name = parse_device_name(device.name);
     const bool is_part = name.kind == DeviceKind::kStream || name.kind == DeviceKind::kCopies;
-    if (is_part && whole_units.Find(name.unit) != NameTable::kNone) continue;
-    step.ForEachNode(device, [&](const Node& node) {
+    if (is_part && whole_units.find(name.unit) != NameTable::kNone) continue;
+    step.for_each_node(device, [&](const Node& node) {
       if (node.activity.empty())
         ++rows.without_columns;
       else
-        activities.Read(node.activity, node, offset_ns);
+        activities.read(node.activity, node, offset_ns);
     });
   }
   if (!is_run_metadata) return;
   WireReader reader(bytes, bytes);
-  while (!reader.AtEnd()) {
-    const uint32_t tag = reader.ReadTag();
-    if (tag == Tag(kCapture, kBytes))
-      ReadCapture(reader.ReadBytes(), bytes, activities, rows);
+  while (!reader.at_end()) {
+    const uint32_t tag = reader.read_tag();
+    if (tag == make_tag(kCapture, kBytes))
+      read_capture(reader.read_bytes(), bytes, activities, rows);
     else
-      reader.Skip(tag);
+      reader.skip(tag);
   }
 }
 

@@ -31,6 +31,6 @@ struct TypedRows {
 
 // Appends all activities to the tables of their kinds. `offset_ns` is wall time less the time of the tables. Throws
 // WireError.
-void ReadTypedRows(std::string_view bytes, bool is_run_metadata, int64_t offset_ns, TypedRows& rows);
+void read_typed_rows(std::string_view bytes, bool is_run_metadata, int64_t offset_ns, TypedRows& rows);
 
 }  // namespace collector::convert

@@ -10,7 +10,7 @@
 namespace collector::convert {
 
 // Length of the UTF-8 sequence of two or more bytes at `from` and its code point; 0 if there is none.
-inline size_t DecodeUtf8(const unsigned char* from, size_t available, uint32_t& code_point) {
+inline size_t decode_utf8(const unsigned char* from, size_t available, uint32_t& code_point) {
   const uint32_t first = from[0];
   const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
   if (first < 0xC2 || first > 0xF4 || available < length) return 0;
@@ -25,7 +25,7 @@ inline size_t DecodeUtf8(const unsigned char* from, size_t available, uint32_t& 
 }
 
 // Whether all of a text is UTF-8.
-inline bool IsUtf8(std::string_view text) {
+inline bool is_utf8(std::string_view text) {
   const auto* next = reinterpret_cast<const unsigned char*>(text.data());
   size_t left = text.size();
   uint64_t words[4];
@@ -43,7 +43,7 @@ inline bool IsUtf8(std::string_view text) {
       continue;
     }
     uint32_t code_point;
-    const size_t length = *next < 0x80 ? 1 : DecodeUtf8(next, left, code_point);
+    const size_t length = *next < 0x80 ? 1 : decode_utf8(next, left, code_point);
     if (length == 0) return false;
     next += length;
     left -= length;
@@ -51,9 +51,9 @@ inline bool IsUtf8(std::string_view text) {
   return true;
 }
 
-// How many bytes at `from`, where DecodeUtf8 finds no sequence, are shown as one U+FFFD: as far as they could have
+// How many bytes at `from`, where decode_utf8 finds no sequence, are shown as one U+FFFD: as far as they could have
 // begun one, as Unicode recommends and Python does.
-inline size_t BrokenUtf8Length(const unsigned char* from, size_t available) {
+inline size_t broken_utf8_length(const unsigned char* from, size_t available) {
   const uint32_t first = from[0];
   if (first < 0xC2 || first > 0xF4) return 1;
   const uint32_t low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;

@@ -23,18 +23,18 @@ class WaitingNames {
   explicit WaitingNames(const NameTable& names) : names_(names) {}
 
   // Returns whether there is no room for another.
-  bool Push(std::string_view name, const Payload& payload) {
-    const uint32_t hash = NameTable::Hash(name);
-    names_.PrefetchSlot(hash);
+  bool push(std::string_view name, const Payload& payload) {
+    const uint32_t hash = NameTable::hash_of(name);
+    names_.prefetch_slot(hash);
     items_[count_++] = {name, hash, payload};
     return count_ == kMost;
   }
 
   // Calls visit(item) for each and forgets them.
   template <typename Visit>
-  void Drain(Visit visit) {
-    for (size_t i = 0; i < count_; ++i) names_.PrefetchName(items_[i].hash);
-    for (size_t i = 0; i < count_; ++i) names_.PrefetchText(items_[i].hash);
+  void drain(Visit visit) {
+    for (size_t i = 0; i < count_; ++i) names_.prefetch_name(items_[i].hash);
+    for (size_t i = 0; i < count_; ++i) names_.prefetch_text(items_[i].hash);
     for (size_t i = 0; i < count_; ++i) visit(items_[i]);
     count_ = 0;
   }

@@ -16,21 +16,21 @@ class Check {
  public:
   explicit Check(const std::vector<MessageSchema>& schemas) : schemas_(schemas), counts_(schemas.size(), 0) {}
 
-  bool IsWhole(std::string_view message, uint32_t schema, int depth);
-  std::vector<uint64_t> TakeCounts() { return std::move(counts_); }
+  bool is_whole(std::string_view message, uint32_t schema, int depth);
+  std::vector<uint64_t> take_counts() { return std::move(counts_); }
 
  private:
   // A tag or a length.
-  static bool ReadShort(const char*& next, const char* end, uint32_t& value);
-  static bool SkipVarint(const char*& next, const char* end);
-  static bool IsPacked(std::string_view numbers, FieldKind kind);
-  bool IsValue(std::string_view value, const FieldSchema& field, int depth);
+  static bool read_short(const char*& next, const char* end, uint32_t& value);
+  static bool skip_varint(const char*& next, const char* end);
+  static bool is_packed(std::string_view numbers, FieldKind kind);
+  bool is_value(std::string_view value, const FieldSchema& field, int depth);
 
   const std::vector<MessageSchema>& schemas_;
   std::vector<uint64_t> counts_;
 };
 
-bool Check::ReadShort(const char*& next, const char* end, uint32_t& value) {
+bool Check::read_short(const char*& next, const char* end, uint32_t& value) {
   if (next != end && static_cast<unsigned char>(*next) < 0x80) {
     value = static_cast<unsigned char>(*next++);
     return true;
@@ -48,7 +48,7 @@ bool Check::ReadShort(const char*& next, const char* end, uint32_t& value) {
   return false;
 }
 
-bool Check::SkipVarint(const char*& next, const char* end) {
+bool Check::skip_varint(const char*& next, const char* end) {
   if (end - next >= 8) {  // most end within eight bytes, which are looked at together
     uint64_t eight;
     std::memcpy(&eight, next, 8);
@@ -65,45 +65,45 @@ bool Check::SkipVarint(const char*& next, const char* end) {
   return false;
 }
 
-bool Check::IsPacked(std::string_view numbers, FieldKind kind) {
+bool Check::is_packed(std::string_view numbers, FieldKind kind) {
   if (kind == FieldKind::kFixed32) return numbers.size() % 4 == 0;
   if (kind == FieldKind::kFixed64) return numbers.size() % 8 == 0;
   const char* next = numbers.data();
   const char* const end = next + numbers.size();
   while (next != end) {
-    if (!SkipVarint(next, end)) return false;
+    if (!skip_varint(next, end)) return false;
   }
   return true;
 }
 
 // What has a length.
-bool Check::IsValue(std::string_view value, const FieldSchema& field, int depth) {
+bool Check::is_value(std::string_view value, const FieldSchema& field, int depth) {
   switch (field.kind) {
     case FieldKind::kText:
-      return IsUtf8(value);
+      return is_utf8(value);
     case FieldKind::kMessage:
-      return depth < kMaxDepth && IsWhole(value, field.message, depth + 1);
+      return depth < kMaxDepth && is_whole(value, field.message, depth + 1);
     case FieldKind::kUnknown:
     case FieldKind::kBytes:
       return true;
     default:
-      return IsPacked(value, field.kind);  // of a field that is not repeated protobuf keeps them as unknown bytes
+      return is_packed(value, field.kind);  // of a field that is not repeated protobuf keeps them as unknown bytes
   }
 }
 
-bool Check::IsWhole(std::string_view message, uint32_t schema, int depth) {
+bool Check::is_whole(std::string_view message, uint32_t schema, int depth) {
   ++counts_[schema];
   const MessageSchema& fields = schemas_[schema];
   const char* next = message.data();
   const char* const end = next + message.size();
   while (next != end) {
     uint32_t tag = 0;
-    if (!ReadShort(next, end, tag) || tag >> 3 == 0) return false;
-    const FieldSchema field = fields.Find(tag >> 3);
+    if (!read_short(next, end, tag) || tag >> 3 == 0) return false;
+    const FieldSchema field = fields.find(tag >> 3);
     const auto is = [&](FieldKind kind) { return field.kind == kind || field.kind == FieldKind::kUnknown; };
     switch (tag & 7) {
       case kVarint:
-        if (!is(FieldKind::kVarint) || !SkipVarint(next, end)) return false;
+        if (!is(FieldKind::kVarint) || !skip_varint(next, end)) return false;
         break;
       case kFixed64:
         if (!is(FieldKind::kFixed64) || end - next < 8) return false;
@@ -115,8 +115,8 @@ bool Check::IsWhole(std::string_view message, uint32_t schema, int depth) {
         break;
       case kBytes: {
         uint32_t length = 0;
-        if (!ReadShort(next, end, length) || length > static_cast<uint64_t>(end - next)) return false;
-        if (!IsValue({next, length}, field, depth)) return false;
+        if (!read_short(next, end, length) || length > static_cast<uint64_t>(end - next)) return false;
+        if (!is_value({next, length}, field, depth)) return false;
         next += length;
         break;
       }
@@ -129,7 +129,7 @@ bool Check::IsWhole(std::string_view message, uint32_t schema, int depth) {
 
 }  // namespace
 
-void MessageSchema::Add(uint32_t number, const FieldSchema& field) {
+void MessageSchema::add(uint32_t number, const FieldSchema& field) {
   if (number >= kDirect) {
     others_.emplace_back(number, field);
     return;
@@ -138,18 +138,18 @@ void MessageSchema::Add(uint32_t number, const FieldSchema& field) {
   direct_[number] = field;
 }
 
-FieldSchema MessageSchema::FindOther(uint32_t number) const {
+FieldSchema MessageSchema::find_other(uint32_t number) const {
   for (const auto& [other, field] : others_) {
     if (other == number) return field;
   }
   return {};
 }
 
-std::optional<std::vector<uint64_t>> CountIfWhole(std::string_view bytes, const std::vector<MessageSchema>& schemas,
-                                                  uint32_t root) {
+std::optional<std::vector<uint64_t>> count_if_whole(std::string_view bytes, const std::vector<MessageSchema>& schemas,
+                                                    uint32_t root) {
   Check check(schemas);
-  if (bytes.size() > INT32_MAX || !check.IsWhole(bytes, root, 0)) return std::nullopt;
-  return check.TakeCounts();
+  if (bytes.size() > INT32_MAX || !check.is_whole(bytes, root, 0)) return std::nullopt;
+  return check.take_counts();
 }
 
 }  // namespace collector::convert

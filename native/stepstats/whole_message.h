@@ -21,11 +21,11 @@ struct FieldSchema {
 // The fields of one message, by number.
 class MessageSchema {
  public:
-  void Add(uint32_t number, const FieldSchema& field);
-  FieldSchema Find(uint32_t number) const { return number < direct_.size() ? direct_[number] : FindOther(number); }
+  void add(uint32_t number, const FieldSchema& field);
+  FieldSchema find(uint32_t number) const { return number < direct_.size() ? direct_[number] : find_other(number); }
 
  private:
-  FieldSchema FindOther(uint32_t number) const;
+  FieldSchema find_other(uint32_t number) const;
 
   static constexpr uint32_t kDirect = 128;  // below, a field's number is its place
 
@@ -35,7 +35,7 @@ class MessageSchema {
 
 // How often each message occurs, by its place among the schemas, in bytes that are whole as a message of `root`. None:
 // protobuf may refuse the bytes, or may read them in a way that only protobuf knows (groups, other wire types).
-std::optional<std::vector<uint64_t>> CountIfWhole(std::string_view bytes, const std::vector<MessageSchema>& schemas,
-                                                  uint32_t root);
+std::optional<std::vector<uint64_t>> count_if_whole(std::string_view bytes, const std::vector<MessageSchema>& schemas,
+                                                    uint32_t root);
 
 }  // namespace collector::convert

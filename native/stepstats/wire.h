@@ -24,18 +24,18 @@ class WireError : public std::runtime_error {
 
 // Field number and wire type in one: what precedes a field on the wire.
 enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kGroupStart = 3, kGroupEnd = 4, kFixed32 = 5 };
-constexpr uint32_t Tag(uint32_t field, WireType type) { return field << 3 | type; }
+constexpr uint32_t make_tag(uint32_t field, WireType type) { return field << 3 | type; }
 
 // A tag as it comes on the wire, unless somebody writes it longer than it has to be.
 template <uint32_t tag>
 struct TagBytes {
   static constexpr size_t kSize = tag < 1u << 7 ? 1 : tag < 1u << 14 ? 2 : tag < 1u << 21 ? 3 : tag < 1u << 28 ? 4 : 5;
-  static constexpr std::array<char, kSize> Make() {
+  static constexpr std::array<char, kSize> make() {
     std::array<char, kSize> bytes{};
     for (size_t i = 0; i < kSize; ++i) bytes[i] = static_cast<char>((tag >> 7 * i & 0x7F) | (i + 1 < kSize ? 0x80 : 0));
     return bytes;
   }
-  static constexpr std::array<char, kSize> kBytes = Make();
+  static constexpr std::array<char, kSize> kBytes = make();
 };
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "eight bytes are read as one number below");
@@ -52,11 +52,11 @@ class WireReader {
         origin_(whole.data()),
         limit_(whole.data() + whole.size()) {}
 
-  bool AtEnd() const { return next_ == end_; }
+  bool at_end() const { return next_ == end_; }
   // Of what is read next.
   const char* position() const { return next_; }
 
-  uint32_t ReadTag() {
+  uint32_t read_tag() {
     const char* const start = next_;
     uint64_t tag = 0;
     if (next_ != end_ && static_cast<unsigned char>(*next_) < 0x80) {  // fields 1 to 15
@@ -65,15 +65,15 @@ class WireReader {
       tag = static_cast<uint64_t>(start[0] & 0x7F) | static_cast<uint64_t>(start[1]) << 7;
       next_ += 2;
     } else {
-      tag = ReadVarint();
+      tag = read_varint();
     }
-    if (tag >> 3 == 0 || tag > UINT32_MAX) Fail("a field number that cannot be", start, origin_);
+    if (tag >> 3 == 0 || tag > UINT32_MAX) fail("a field number that cannot be", start, origin_);
     return static_cast<uint32_t>(tag);
   }
 
   // Passes over a tag if it comes next, as those of a message mostly do in the order of their numbers.
   template <uint32_t tag>
-  bool TakeTag() {
+  bool take_tag() {
     using Bytes = TagBytes<tag>;
     if (end_ - next_ < static_cast<ptrdiff_t>(Bytes::kSize)) return false;
     if (std::memcmp(next_, Bytes::kBytes.data(), Bytes::kSize) != 0) return false;
@@ -81,9 +81,9 @@ class WireReader {
     return true;
   }
 
-  uint64_t ReadVarint() {
+  uint64_t read_varint() {
     if (next_ != end_ && static_cast<unsigned char>(*next_) < 0x80) return static_cast<unsigned char>(*next_++);
-    if (limit_ - next_ < kLongestVarint) return ReadVarintAtEnd();
+    if (limit_ - next_ < kLongestVarint) return read_varint_at_end();
     // Its first eight bytes at once. Each brings seven bits, which three steps move together.
     uint64_t eight;
     std::memcpy(&eight, next_, 8);
@@ -102,21 +102,21 @@ class WireReader {
       num_bytes = ninth < 0x80 ? 9 : 10;
       if (num_bytes == 10) {
         value |= static_cast<uint64_t>(tenth) << 63;  // bits beyond 64 are dropped, as protobuf drops them
-        if (tenth >= 0x80) return ReadVarintAtEnd();
+        if (tenth >= 0x80) return read_varint_at_end();
       }
     }
-    if (num_bytes > end_ - next_) return ReadVarintAtEnd();
+    if (num_bytes > end_ - next_) return read_varint_at_end();
     next_ += num_bytes;
     return value;
   }
 
-  int64_t ReadInt64() { return static_cast<int64_t>(ReadVarint()); }
+  int64_t read_int64() { return static_cast<int64_t>(read_varint()); }
 
-  std::string_view ReadBytes() {
+  std::string_view read_bytes() {
     const char* const start = next_;
-    const uint64_t length = ReadVarint();
+    const uint64_t length = read_varint();
     if (length > static_cast<uint64_t>(end_ - next_)) {
-      Fail("a field that reaches beyond the end of its message", start, origin_);
+      fail("a field that reaches beyond the end of its message", start, origin_);
     }
     const std::string_view bytes(next_, static_cast<size_t>(length));
     next_ += length;
@@ -124,16 +124,16 @@ class WireReader {
   }
 
   // Passes over the value of a field that is not of interest.
-  void Skip(uint32_t tag) {
+  void skip(uint32_t tag) {
     switch (tag & 7) {
       case kVarint:
-        ReadVarint();
+        read_varint();
         break;
       case kBytes:
-        ReadBytes();
+        read_bytes();
         break;
       default:
-        *this = BehindValue(*this, tag, kMaxGroupDepth);
+        *this = behind_value(*this, tag, kMaxGroupDepth);
     }
   }
 
@@ -146,15 +146,15 @@ class WireReader {
     const char* end;
   };
   // A varint that ends where the file does or cannot be, byte by byte.
-  static Varint SlowVarint(const char* start, const char* end, const char* origin);
-  uint64_t ReadVarintAtEnd() {
-    const Varint varint = SlowVarint(next_, end_, origin_);
+  static Varint slow_varint(const char* start, const char* end, const char* origin);
+  uint64_t read_varint_at_end() {
+    const Varint varint = slow_varint(next_, end_, origin_);
     next_ = varint.end;
     return varint.value;
   }
   // The reader behind the value of a field.
-  static WireReader BehindValue(WireReader reader, uint32_t tag, int depth);
-  [[noreturn]] static void Fail(const char* what, const char* at, const char* origin);
+  static WireReader behind_value(WireReader reader, uint32_t tag, int depth);
+  [[noreturn]] static void fail(const char* what, const char* at, const char* origin);
 
   const char* next_;
   const char* end_;

@@ -10,18 +10,18 @@
 
 namespace collector::convert {
 
-constexpr size_t VarintBytes(uint64_t value) {
+constexpr size_t varint_bytes(uint64_t value) {
   const int bits = 64 - __builtin_clzll(value | 1);
   return static_cast<size_t>(bits * 9 + 64) / 64;  // a seventh of the bits, rounded up, without a division
 }
 
-inline char* WriteVarint(uint64_t value, char* to) {
+inline char* write_varint(uint64_t value, char* to) {
   for (; value > 0x7F; value >>= 7) *to++ = static_cast<char>(value | 0x80);
   *to++ = static_cast<char>(value);
   return to;
 }
 
-constexpr size_t DecimalDigits(uint64_t value) {
+constexpr size_t decimal_digits(uint64_t value) {
   size_t digits = 1;
   for (; value >= 10000; value /= 10000) digits += 4;
   return digits + (value >= 1000 ? 3 : value >= 100 ? 2 : value >= 10 ? 1 : 0);
@@ -30,14 +30,14 @@ constexpr size_t DecimalDigits(uint64_t value) {
 // Counts the bytes that a WireWriter would write.
 class Measure {
  public:
-  void Raw(std::string_view bytes) { num_bytes_ += bytes.size(); }
-  void Char(char) { ++num_bytes_; }
-  void Unsigned(uint64_t value) { num_bytes_ += DecimalDigits(value); }
-  void Decimal(int64_t value) {
-    num_bytes_ += value < 0 ? 1 + DecimalDigits(uint64_t{0} - static_cast<uint64_t>(value))
-                            : DecimalDigits(static_cast<uint64_t>(value));
+  void put_raw(std::string_view bytes) { num_bytes_ += bytes.size(); }
+  void put_char(char) { ++num_bytes_; }
+  void put_unsigned(uint64_t value) { num_bytes_ += decimal_digits(value); }
+  void put_decimal(int64_t value) {
+    num_bytes_ += value < 0 ? 1 + decimal_digits(uint64_t{0} - static_cast<uint64_t>(value))
+                            : decimal_digits(static_cast<uint64_t>(value));
   }
-  void Varint(uint64_t value) { num_bytes_ += VarintBytes(value); }
+  void put_varint(uint64_t value) { num_bytes_ += varint_bytes(value); }
 
   size_t num_bytes() const { return num_bytes_; }
 
@@ -50,24 +50,24 @@ class WireWriter {
  public:
   explicit WireWriter(char* to) : to_(to) {}
 
-  void Raw(std::string_view bytes) {
+  void put_raw(std::string_view bytes) {
     if (!bytes.empty()) std::memcpy(to_, bytes.data(), bytes.size());
     to_ += bytes.size();
   }
-  void Char(char letter) { *to_++ = letter; }
-  void Unsigned(uint64_t value) {
-    to_ += DecimalDigits(value);
+  void put_char(char letter) { *to_++ = letter; }
+  void put_unsigned(uint64_t value) {
+    to_ += decimal_digits(value);
     char* digit = to_;
     do {
       *--digit = static_cast<char>('0' + value % 10);
       value /= 10;
     } while (value != 0);
   }
-  void Decimal(int64_t value) {
+  void put_decimal(int64_t value) {
     if (value < 0) *to_++ = '-';
-    Unsigned(value < 0 ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
+    put_unsigned(value < 0 ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
   }
-  void Varint(uint64_t value) { to_ = WriteVarint(value, to_); }
+  void put_varint(uint64_t value) { to_ = write_varint(value, to_); }
 
   char* to() const { return to_; }
 
@@ -77,27 +77,27 @@ class WireWriter {
 
 // A number that is 0 and a text that is empty are left out, as proto3 does.
 template <typename Sink>
-void PutNumber(Sink& sink, uint32_t field, int64_t value) {
+void put_number(Sink& sink, uint32_t field, int64_t value) {
   if (value == 0) return;
-  sink.Varint(Tag(field, kVarint));
-  sink.Varint(static_cast<uint64_t>(value));
+  sink.put_varint(make_tag(field, kVarint));
+  sink.put_varint(static_cast<uint64_t>(value));
 }
 
 template <typename Sink>
-void PutText(Sink& sink, uint32_t field, std::string_view text) {
+void put_text(Sink& sink, uint32_t field, std::string_view text) {
   if (text.empty()) return;
-  sink.Varint(Tag(field, kBytes));
-  sink.Varint(text.size());
-  sink.Raw(text);
+  sink.put_varint(make_tag(field, kBytes));
+  sink.put_varint(text.size());
+  sink.put_raw(text);
 }
 
 // A field whose content `put(sink)` writes; it is there even if it is empty.
 template <typename Sink, typename Put>
-void PutMessage(Sink& sink, uint32_t field, const Put& put) {
+void put_message(Sink& sink, uint32_t field, const Put& put) {
   Measure content;
   put(content);
-  sink.Varint(Tag(field, kBytes));
-  sink.Varint(content.num_bytes());
+  sink.put_varint(make_tag(field, kBytes));
+  sink.put_varint(content.num_bytes());
   put(sink);
 }
 

@@ -33,17 +33,17 @@ std::atomic<uint64_t> allocations{0};
 std::atomic<uint64_t> allocated_bytes{0};
 std::atomic<uint64_t> releases{0};
 
-void Allocated(size_t bytes) {
+void allocated(size_t bytes) {
   if (window_depth == 0) return;
   allocations.fetch_add(1, std::memory_order_relaxed);
   allocated_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-void Released(const void* pointer) {
+void released(const void* pointer) {
   if (window_depth != 0 && pointer != nullptr) releases.fetch_add(1, std::memory_order_relaxed);
 }
 
-bool IsPowerOfTwo(size_t value) { return value != 0 && (value & (value - 1)) == 0; }
+bool is_power_of_two(size_t value) { return value != 0 && (value & (value - 1)) == 0; }
 
 }  // namespace
 
@@ -58,33 +58,33 @@ EXPORT uint64_t allocation_counter_bytes() { return allocated_bytes.load(); }
 EXPORT uint64_t allocation_counter_releases() { return releases.load(); }
 
 EXPORT void* malloc(size_t bytes) {
-  Allocated(bytes);
+  allocated(bytes);
   return __libc_malloc(bytes);
 }
 
 EXPORT void* calloc(size_t count, size_t bytes) {
-  Allocated(count * bytes);
+  allocated(count * bytes);
   return __libc_calloc(count, bytes);
 }
 
 EXPORT void* realloc(void* pointer, size_t bytes) {
-  Allocated(bytes);
+  allocated(bytes);
   return __libc_realloc(pointer, bytes);
 }
 
 EXPORT void* memalign(size_t alignment, size_t bytes) {
-  Allocated(bytes);
+  allocated(bytes);
   return __libc_memalign(alignment, bytes);
 }
 
 EXPORT void* aligned_alloc(size_t alignment, size_t bytes) {
-  Allocated(bytes);
+  allocated(bytes);
   return __libc_memalign(alignment, bytes);
 }
 
 EXPORT int posix_memalign(void** out, size_t alignment, size_t bytes) {
-  if (alignment % sizeof(void*) != 0 || !IsPowerOfTwo(alignment)) return EINVAL;
-  Allocated(bytes);
+  if (alignment % sizeof(void*) != 0 || !is_power_of_two(alignment)) return EINVAL;
+  allocated(bytes);
   void* pointer = __libc_memalign(alignment, bytes);
   if (pointer == nullptr) return ENOMEM;
   *out = pointer;
@@ -92,18 +92,18 @@ EXPORT int posix_memalign(void** out, size_t alignment, size_t bytes) {
 }
 
 EXPORT void free(void* pointer) {
-  Released(pointer);
+  released(pointer);
   __libc_free(pointer);
 }
 
 // A pool that grows by mapping memory allocates too. (The allocator's own mappings do not pass here.)
 EXPORT void* mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset) {
-  Allocated(bytes);
+  allocated(bytes);
   // The raw system call reports failure as -1 with errno set: exactly MAP_FAILED.
   return reinterpret_cast<void*>(syscall(SYS_mmap, address, bytes, protection, flags, file, offset));
 }
 
 EXPORT int munmap(void* address, size_t bytes) {
-  Released(address);
+  released(address);
   return static_cast<int>(syscall(SYS_munmap, address, bytes));
 }

@@ -26,13 +26,13 @@ std::atomic<uint64_t> failed{0};
 std::atomic<uintptr_t> simulator_begin{0};
 std::atomic<uintptr_t> simulator_end{0};
 
-bool IsDecodeThread() {
+bool is_decode_thread() {
   if (syscall(SYS_gettid) == getpid()) return false;
   char name[16] = "";
   return prctl(PR_GET_NAME, name) == 0 && std::strcmp(name, "collector") == 0;
 }
 
-int FindSimulator(dl_phdr_info* info, size_t, void*) {
+int find_simulator(dl_phdr_info* info, size_t, void*) {
   if (std::strstr(info->dlpi_name, "collector_simulator") == nullptr) return 0;
   uintptr_t begin = UINTPTR_MAX;
   uintptr_t end = 0;
@@ -47,21 +47,21 @@ int FindSimulator(dl_phdr_info* info, size_t, void*) {
   return 1;
 }
 
-_Unwind_Reason_Code LookAtFrame(_Unwind_Context* context, void* found) {
+_Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* found) {
   const uintptr_t address = _Unwind_GetIP(context);
   if (address < simulator_begin || address >= simulator_end) return _URC_NO_REASON;
   *static_cast<bool*>(found) = true;
   return _URC_END_OF_STACK;
 }
 
-bool IsInSimulator() {
+bool is_in_simulator() {
   bool found = false;
-  _Unwind_Backtrace(LookAtFrame, &found);
+  _Unwind_Backtrace(look_at_frame, &found);
   return found;
 }
 
-void* Allocate(size_t bytes) {
-  if (armed.load() && IsDecodeThread() && !IsInSimulator() && ++seen == failing.load()) {
+void* allocate(size_t bytes) {
+  if (armed.load() && is_decode_thread() && !is_in_simulator() && ++seen == failing.load()) {
     ++failed;
     throw std::bad_alloc();
   }
@@ -74,7 +74,7 @@ void* Allocate(size_t bytes) {
 
 // The `n`-th allocation fails; 0: none does, and all are counted.
 EXPORT void allocation_failer_arm(int64_t n) {
-  dl_iterate_phdr(FindSimulator, nullptr);
+  dl_iterate_phdr(find_simulator, nullptr);
   seen = 0;
   failed = 0;
   failing = n;
@@ -84,8 +84,8 @@ EXPORT void allocation_failer_disarm() { armed = false; }
 EXPORT int64_t allocation_failer_seen() { return seen.load(); }
 EXPORT uint64_t allocation_failer_failed() { return failed.load(); }
 
-__attribute__((visibility("default"))) void* operator new(size_t bytes) { return Allocate(bytes); }
-__attribute__((visibility("default"))) void* operator new[](size_t bytes) { return Allocate(bytes); }
+__attribute__((visibility("default"))) void* operator new(size_t bytes) { return allocate(bytes); }
+__attribute__((visibility("default"))) void* operator new[](size_t bytes) { return allocate(bytes); }
 __attribute__((visibility("default"))) void operator delete(void* memory) noexcept { std::free(memory); }
 __attribute__((visibility("default"))) void operator delete[](void* memory) noexcept { std::free(memory); }
 __attribute__((visibility("default"))) void operator delete(void* memory, size_t) noexcept { std::free(memory); }

@@ -20,29 +20,29 @@ class ChromeWriter : public TraceWriter {
   explicit ChromeWriter(Output& output) : output_(output) {}
 
   // The first begins the file; several steps may follow each other.
-  void Begin(const Summary& summary) override;
-  void OnProcess(const Process& process) override;
-  void OnTrack(const Track& track) override;
-  void OnSlice(const Slice& slice) override;
-  void OnCounterTrack(const CounterTrack&) override {}
-  void OnValue(const Value& value) override;
-  void OnInstant(const Instant& instant) override;
-  void End(const Summary&) override {}
+  void on_begin(const Summary& summary) override;
+  void on_process(const Process& process) override;
+  void on_track(const Track& track) override;
+  void on_slice(const Slice& slice) override;
+  void on_counter_track(const CounterTrack&) override {}
+  void on_value(const Value& value) override;
+  void on_instant(const Instant& instant) override;
+  void on_end(const Summary&) override {}
 
   // Ends the file. `other_data` is a JSON object about the whole of it.
-  void Finish(std::string_view other_data) override;
+  void finish(std::string_view other_data) override;
 
  private:
-  void NextEvent();
-  void AppendString(std::string_view text);
-  void AppendMicros(int64_t ns);
+  void next_event();
+  void append_string(std::string_view text);
+  void append_micros(int64_t ns);
   // A slice's arguments from the `first` on.
-  static void AppendArguments(Output& output, const Slice& slice, size_t first, size_t end);
-  static void AppendStart(Output& output, const Slice& slice);
-  void AppendFlow(std::string_view start, uint64_t id, int64_t time_ns, bool inside);
+  static void append_arguments(Output& output, const Slice& slice, size_t first, size_t end);
+  static void append_start(Output& output, const Slice& slice);
+  void append_flow(std::string_view start, uint64_t id, int64_t time_ns, bool inside);
   // `,"pid":1,"tid":2,"ts":`
-  const Fragment& Place(uint32_t pid, uint32_t tid);
-  void AppendMetadata(uint32_t pid, uint32_t tid, std::string_view event, std::string_view key);
+  const Fragment& place_of(uint32_t pid, uint32_t tid);
+  void append_metadata(uint32_t pid, uint32_t tid, std::string_view event, std::string_view key);
 
   Output& output_;
   bool begun_ = false;
@@ -63,7 +63,7 @@ class ChromeWriter : public TraceWriter {
     Fragment start;      // up to the category
     Fragment arguments;  // the first of them
   };
-  const RememberedSlice& Remembered(const Slice& slice);
+  const RememberedSlice& remember(const Slice& slice);
   static constexpr size_t kRememberedSlices = 1024;
   std::vector<RememberedSlice> alike_ = std::vector<RememberedSlice>(kRememberedSlices);  // by Slice::alike
 };

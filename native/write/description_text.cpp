@@ -4,8 +4,8 @@
 
 namespace collector::convert {
 
-std::string DescriptionText(const TensorDescription& description,
-                            const std::unordered_map<int32_t, std::string>& data_type_names) {
+std::string description_text(const TensorDescription& description,
+                             const std::unordered_map<int32_t, std::string>& data_type_names) {
   std::string text;
   const auto number = [&text](const char* indent, const char* key, auto value) {
     if (value != 0) text.append(indent).append(key).append(": ").append(std::to_string(value)).append("\n");

@@ -11,7 +11,7 @@ namespace collector::convert {
 
 // As protobuf prints it, but without the double quotes, which TensorFlow takes away. Types are shown by their name in
 // `data_type_names`, those that are not there by their number.
-std::string DescriptionText(const TensorDescription& description,
-                            const std::unordered_map<int32_t, std::string>& data_type_names);
+std::string description_text(const TensorDescription& description,
+                             const std::unordered_map<int32_t, std::string>& data_type_names);
 
 }  // namespace collector::convert

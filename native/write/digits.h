@@ -9,12 +9,12 @@ namespace collector::convert {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "eight digits are made as one number below");
 
-// Room that PutDecimal may write to, whatever the number.
+// Room that put_decimal may write to, whatever the number.
 inline constexpr int kDecimalRoom = 32;
 
 // The eight decimal digits of a number below 10^8, the highest in the lowest byte, as values from 0 to 9: four digits
 // in each half, two in each quarter, one in each byte. The divisions are multiplications that are exact in their range.
-inline uint64_t EightDigits(uint32_t number) {
+inline uint64_t eight_digits(uint32_t number) {
   const uint64_t fours = number / 10000 | static_cast<uint64_t>(number % 10000) << 32;
   const uint64_t hundreds = fours * 10486 >> 20 & 0x0000007F0000007Fu;
   const uint64_t twos = hundreds | (fours - hundreds * 100) << 16;
@@ -24,55 +24,55 @@ inline uint64_t EightDigits(uint32_t number) {
 
 inline constexpr uint64_t kEightZeros = 0x3030303030303030u;
 
-inline char* PutEightDigits(char* to, uint32_t number) {
-  const uint64_t text = EightDigits(number) | kEightZeros;
+inline char* put_eight_digits(char* to, uint32_t number) {
+  const uint64_t text = eight_digits(number) | kEightZeros;
   std::memcpy(to, &text, 8);
   return to + 8;
 }
 
 // Of a number below 10^8, without leading zeros. Returns the end of the text; bytes behind it may have been written to.
-inline char* PutFewDigits(char* to, uint32_t number) {
-  const uint64_t digits = EightDigits(number);
+inline char* put_few_digits(char* to, uint32_t number) {
+  const uint64_t digits = eight_digits(number);
   const int leading_zeros = __builtin_ctzll(digits | uint64_t{1} << 56) / 8;  // the last digit stays
   const uint64_t text = (digits | kEightZeros) >> 8 * leading_zeros;
   std::memcpy(to, &text, 8);
   return to + 8 - leading_zeros;
 }
 
-// As PutFewDigits, of any number.
-inline char* PutDecimal(char* to, uint64_t number) {
+// As put_few_digits, of any number.
+inline char* put_decimal(char* to, uint64_t number) {
   constexpr uint64_t kEightDigits = 100'000'000;
-  if (number < kEightDigits) return PutFewDigits(to, static_cast<uint32_t>(number));
+  if (number < kEightDigits) return put_few_digits(to, static_cast<uint32_t>(number));
   const uint64_t high = number / kEightDigits;
   if (high < kEightDigits) {
-    to = PutFewDigits(to, static_cast<uint32_t>(high));
+    to = put_few_digits(to, static_cast<uint32_t>(high));
   } else {
-    to = PutFewDigits(to, static_cast<uint32_t>(high / kEightDigits));
-    to = PutEightDigits(to, static_cast<uint32_t>(high % kEightDigits));
+    to = put_few_digits(to, static_cast<uint32_t>(high / kEightDigits));
+    to = put_eight_digits(to, static_cast<uint32_t>(high % kEightDigits));
   }
-  return PutEightDigits(to, static_cast<uint32_t>(number % kEightDigits));
+  return put_eight_digits(to, static_cast<uint32_t>(number % kEightDigits));
 }
 
-inline char* PutDecimal(char* to, int64_t number) {
-  if (number >= 0) return PutDecimal(to, static_cast<uint64_t>(number));
+inline char* put_decimal(char* to, int64_t number) {
+  if (number >= 0) return put_decimal(to, static_cast<uint64_t>(number));
   *to = '-';
-  return PutDecimal(to + 1, uint64_t{0} - static_cast<uint64_t>(number));
+  return put_decimal(to + 1, uint64_t{0} - static_cast<uint64_t>(number));
 }
 
 // Numbers that mostly have all but their last eight digits in common, as the times of a step have.
 class NearNumbers {
  public:
-  // As PutDecimal.
-  char* Put(char* to, int64_t number) {
+  // As put_decimal.
+  char* put(char* to, int64_t number) {
     constexpr uint64_t kEightDigits = 100'000'000;
     const uint64_t high = static_cast<uint64_t>(number) / kEightDigits;
-    if (high == 0 || high >= kEightDigits) return PutDecimal(to, number);  // other digits, or a sign
+    if (high == 0 || high >= kEightDigits) return put_decimal(to, number);  // other digits, or a sign
     if (high != high_) {
       high_ = high;
-      high_digits_ = PutFewDigits(text_, static_cast<uint32_t>(high)) - text_;
+      high_digits_ = put_few_digits(text_, static_cast<uint32_t>(high)) - text_;
     }
     std::memcpy(to, text_, 8);
-    return PutEightDigits(to + high_digits_, static_cast<uint32_t>(static_cast<uint64_t>(number) % kEightDigits));
+    return put_eight_digits(to + high_digits_, static_cast<uint32_t>(static_cast<uint64_t>(number) % kEightDigits));
   }
 
  private:

@@ -19,16 +19,16 @@ class Fragment {
 
   bool empty() const { return size_ == 0; }
 
-  // The bytes that Put may write to.
+  // The bytes that put may write to.
   size_t room() const { return padded_.size(); }
 
   // Writes the text and returns its end.
-  char* Put(char* to) const {
+  char* put(char* to) const {
     const char* const from = padded_.data();
     for (size_t at = 0; at < size_; at += kBlock) std::memcpy(to + at, from + at, kBlock);
     return to + size_;
   }
-  void AppendTo(Output& output) const { output.Commit(Put(output.Reserve(room()))); }
+  void append_to(Output& output) const { output.commit(put(output.reserve(room()))); }
 
  private:
   static constexpr size_t kBlock = 32;

@@ -12,7 +12,7 @@ namespace {
 constexpr char kHex[] = "0123456789abcdef";
 
 // The letter after the backslash; 'u' for \uXXXX; 0 for bytes that stand for themselves; 1 for those beyond ASCII.
-constexpr std::array<char, 256> MakeEscapes() {
+constexpr std::array<char, 256> make_escapes() {
   std::array<char, 256> escapes{};
   for (size_t i = 0; i < 0x20; ++i) escapes[i] = 'u';
   escapes[0x7F] = 'u';
@@ -26,14 +26,14 @@ constexpr std::array<char, 256> MakeEscapes() {
   escapes['\f'] = 'f';
   return escapes;
 }
-constexpr std::array<char, 256> kEscapes = MakeEscapes();
+constexpr std::array<char, 256> kEscapes = make_escapes();
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr uint64_t kOnes = 0x0101010101010101u;
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "eight bytes are read as one number below");
 
 // Whether one of eight bytes does not stand for itself. May also say yes when a byte above such a one does.
-bool AnyEscape(uint64_t eight) {
+bool any_escape(uint64_t eight) {
   constexpr uint64_t kHigh = 0x8080808080808080u;
   const auto below = [](uint64_t bytes, uint64_t limit) { return (bytes - kOnes * limit) & ~bytes; };
   return ((eight | below(eight, 0x20) | below(eight ^ (kOnes * '"'), 1) | below(eight ^ (kOnes * '\\'), 1) |
@@ -41,7 +41,7 @@ bool AnyEscape(uint64_t eight) {
           kHigh) != 0;
 }
 
-char* PutCodeUnit(char* to, uint32_t unit) {
+char* put_code_unit(char* to, uint32_t unit) {
   *to++ = '\\';
   *to++ = 'u';
   for (int shift = 12; shift >= 0; shift -= 4) *to++ = kHex[unit >> shift & 0xF];
@@ -50,14 +50,14 @@ char* PutCodeUnit(char* to, uint32_t unit) {
 
 }  // namespace
 
-char* PutEscapedText(char* to, std::string_view text, BadText bad_text) {
+char* put_escaped_text(char* to, std::string_view text, BadText bad_text) {
   const char* from = text.data();
   const char* const end = from + text.size();
   while (from != end) {
     while (end - from >= 8) {
       uint64_t eight;
       std::memcpy(&eight, from, 8);
-      if (AnyEscape(eight)) break;
+      if (any_escape(eight)) break;
       std::memcpy(to, from, 8);
       from += 8;
       to += 8;
@@ -71,23 +71,23 @@ char* PutEscapedText(char* to, std::string_view text, BadText bad_text) {
       } else if (escape == 1) {
         const auto* bytes = reinterpret_cast<const unsigned char*>(from);
         uint32_t code_point = 0;
-        const size_t length = DecodeUtf8(bytes, static_cast<size_t>(end - from), code_point);
+        const size_t length = decode_utf8(bytes, static_cast<size_t>(end - from), code_point);
         if (bad_text == BadText::kReplace) {
           const std::string_view shown = length == 0 ? kReplacement : std::string_view(from, length);
           std::memcpy(to, shown.data(), shown.size());
           to += shown.size();
-          from += length == 0 ? BrokenUtf8Length(bytes, static_cast<size_t>(end - from)) : length;
+          from += length == 0 ? broken_utf8_length(bytes, static_cast<size_t>(end - from)) : length;
           continue;
         }
         if (length == 0) return nullptr;
         if (code_point >= 0x10000) {
-          to = PutCodeUnit(to, 0xD800 + ((code_point - 0x10000) >> 10));
+          to = put_code_unit(to, 0xD800 + ((code_point - 0x10000) >> 10));
           code_point = 0xDC00 + ((code_point - 0x10000) & 0x3FF);
         }
-        to = PutCodeUnit(to, code_point);
+        to = put_code_unit(to, code_point);
         from += length;
       } else if (escape == 'u') {
-        to = PutCodeUnit(to, byte);
+        to = put_code_unit(to, byte);
         ++from;
       } else {
         *to++ = '\\';
@@ -99,26 +99,26 @@ char* PutEscapedText(char* to, std::string_view text, BadText bad_text) {
   return to;
 }
 
-const char* FindBadText(std::string_view text) {
+const char* find_bad_text(std::string_view text) {
   const char* from = text.data();
   const char* const end = from + text.size();
   while (from != end) {
     uint32_t code_point = 0;
     const auto* const bytes = reinterpret_cast<const unsigned char*>(from);
-    const size_t length = *bytes < 0x80 ? 1 : DecodeUtf8(bytes, static_cast<size_t>(end - from), code_point);
+    const size_t length = *bytes < 0x80 ? 1 : decode_utf8(bytes, static_cast<size_t>(end - from), code_point);
     if (length == 0) return from;
     from += length;
   }
   return nullptr;
 }
 
-const char* AppendJsonString(Output& output, std::string_view text, BadText bad_text) {
-  char* to = output.Reserve(JsonRoom(text) + 2);
+const char* append_json_string(Output& output, std::string_view text, BadText bad_text) {
+  char* to = output.reserve(json_room(text) + 2);
   *to++ = '"';
-  to = PutJsonText(to, text, bad_text);
-  if (to == nullptr) return FindBadText(text);
+  to = put_json_text(to, text, bad_text);
+  if (to == nullptr) return find_bad_text(text);
   *to++ = '"';
-  output.Commit(to);
+  output.commit(to);
   return nullptr;
 }
 

@@ -14,8 +14,8 @@ namespace collector::convert {
 // Perfetto (v52) shows \u00fc in a name letter by letter, and refuses a whole file for one surrogate pair.
 enum class BadText { kReplace, kRefuse };
 
-// The bytes that PutJsonText may write to.
-constexpr size_t JsonRoom(std::string_view text) {
+// The bytes that put_json_text may write to.
+constexpr size_t json_room(std::string_view text) {
   constexpr size_t kLongestEscape = 6;  // \uXXXX for one byte
   constexpr size_t kBeyond = 8;         // what is written eight bytes at a time may end beyond the text
   return kLongestEscape * text.size() + kBeyond;
@@ -24,10 +24,10 @@ constexpr size_t JsonRoom(std::string_view text) {
 // Writes `text` as a JSON string without its quotes and returns its end; control characters, DEL and, with kRefuse,
 // everything beyond ASCII as \uXXXX in small letters, as Python's json module does. Each byte that is not UTF-8 becomes
 // U+FFFD; with kRefuse, null is returned instead, and nothing is promised about the output.
-char* PutEscapedText(char* to, std::string_view text, BadText bad_text);
+char* put_escaped_text(char* to, std::string_view text, BadText bad_text);
 
 // The first byte of a text that is not UTF-8; null where there is none.
-const char* FindBadText(std::string_view text);
+const char* find_bad_text(std::string_view text);
 
 // Sixteen bytes of text that are looked at together.
 class TextBlock {
@@ -38,7 +38,7 @@ class TextBlock {
     std::memcpy(&bytes_, halves, sizeof(bytes_));
   }
 
-  void CopyTo(char* to) const { std::memcpy(to, &bytes_, sizeof(bytes_)); }
+  void copy_to(char* to) const { std::memcpy(to, &bytes_, sizeof(bytes_)); }
 
   // Which bytes do not stand for themselves in a JSON string.
   class Escapes {
@@ -57,7 +57,7 @@ class TextBlock {
     friend class TextBlock;
     signed char marks_ __attribute__((vector_size(16))) = {};
   };
-  Escapes FindEscapes() const {
+  Escapes find_escapes() const {
     Escapes escapes;  // bytes beyond ASCII are negative numbers, so they are below a space
     escapes.marks_ = (bytes_ < ' ') | (bytes_ == '"') | (bytes_ == '\\') | (bytes_ == 0x7F);
     return escapes;
@@ -67,9 +67,9 @@ class TextBlock {
   signed char bytes_ __attribute__((vector_size(16)));
 };
 
-// PutEscapedText for texts most of which have nothing to escape: those are copied while they are looked at. No block of
-// theirs reaches beyond the text; the last overlaps the one before.
-inline char* PutJsonText(char* to, std::string_view text, BadText bad_text) {
+// put_escaped_text for texts most of which have nothing to escape: those are copied while they are looked at. No block
+// of theirs reaches beyond the text; the last overlaps the one before.
+inline char* put_json_text(char* to, std::string_view text, BadText bad_text) {
   const char* const from = text.data();
   const size_t size = text.size();
   TextBlock::Escapes escapes;
@@ -77,18 +77,18 @@ inline char* PutJsonText(char* to, std::string_view text, BadText bad_text) {
     const size_t last = size - sizeof(TextBlock);
     for (size_t at = 0; at < last; at += sizeof(TextBlock)) {
       const TextBlock block(from + at);
-      escapes |= block.FindEscapes();
-      block.CopyTo(to + at);
+      escapes |= block.find_escapes();
+      block.copy_to(to + at);
     }
     const TextBlock block(from + last);
-    escapes |= block.FindEscapes();
-    block.CopyTo(to + last);
+    escapes |= block.find_escapes();
+    block.copy_to(to + last);
   } else if (size >= 8) {
     uint64_t first;
     uint64_t second;
     std::memcpy(&first, from, 8);
     std::memcpy(&second, from + size - 8, 8);
-    escapes = TextBlock(first, second).FindEscapes();
+    escapes = TextBlock(first, second).find_escapes();
     std::memcpy(to, &first, 8);
     std::memcpy(to + size - 8, &second, 8);
   } else if (size >= 4) {
@@ -97,18 +97,18 @@ inline char* PutJsonText(char* to, std::string_view text, BadText bad_text) {
     std::memcpy(&first, from, 4);
     std::memcpy(&second, from + size - 4, 4);
     const uint64_t both = first | uint64_t{second} << 32;
-    escapes = TextBlock(both, both).FindEscapes();
+    escapes = TextBlock(both, both).find_escapes();
     std::memcpy(to, &first, 4);
     std::memcpy(to + size - 4, &second, 4);
   } else {
-    return PutEscapedText(to, text, bad_text);
+    return put_escaped_text(to, text, bad_text);
   }
-  if (__builtin_expect(escapes.any(), 0)) return PutEscapedText(to, text, bad_text);
+  if (__builtin_expect(escapes.any(), 0)) return put_escaped_text(to, text, bad_text);
   return to + size;
 }
 
-// Appends `text` as PutEscapedText writes it, with its quotes. With kRefuse, returns the address of the first byte that
-// is not UTF-8, and then nothing is promised about the output; otherwise null.
-const char* AppendJsonString(Output& output, std::string_view text, BadText bad_text = BadText::kReplace);
+// Appends `text` as put_escaped_text writes it, with its quotes. With kRefuse, returns the address of the first byte
+// that is not UTF-8, and then nothing is promised about the output; otherwise null.
+const char* append_json_string(Output& output, std::string_view text, BadText bad_text = BadText::kReplace);
 
 }  // namespace collector::convert

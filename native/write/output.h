@@ -17,31 +17,31 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  // Room for at least `num_bytes` more; what is written there counts once Commit is called with the end of it.
-  char* Reserve(size_t num_bytes) {
-    if (static_cast<size_t>(limit_ - next_) < num_bytes) MakeRoom(num_bytes);
+  // Room for at least `num_bytes` more; what is written there counts once commit is called with the end of it.
+  char* reserve(size_t num_bytes) {
+    if (static_cast<size_t>(limit_ - next_) < num_bytes) make_room(num_bytes);
     return next_;
   }
-  void Commit(char* end) { next_ = end; }
+  void commit(char* end) { next_ = end; }
 
-  void Append(std::string_view text) {
-    char* const to = Reserve(text.size());
+  void append(std::string_view text) {
+    char* const to = reserve(text.size());
     if (!text.empty()) std::memcpy(to, text.data(), text.size());
-    Commit(to + text.size());
+    commit(to + text.size());
   }
-  void Append(char letter) {
-    char* const to = Reserve(1);
+  void append(char letter) {
+    char* const to = reserve(1);
     *to = letter;
-    Commit(to + 1);
+    commit(to + 1);
   }
-  void AppendNumber(int64_t number) { Commit(PutDecimal(Reserve(kDecimalRoom), number)); }
-  void AppendNumber(uint64_t number) { Commit(PutDecimal(Reserve(kDecimalRoom), number)); }
-  void AppendNumber(uint32_t number) { AppendNumber(uint64_t{number}); }
+  void append_number(int64_t number) { commit(put_decimal(reserve(kDecimalRoom), number)); }
+  void append_number(uint64_t number) { commit(put_decimal(reserve(kDecimalRoom), number)); }
+  void append_number(uint32_t number) { append_number(uint64_t{number}); }
 
  protected:
   Output() = default;
   // Makes at least `num_bytes` available between next_ and limit_.
-  virtual void MakeRoom(size_t num_bytes) = 0;
+  virtual void make_room(size_t num_bytes) = 0;
 
   char* next_ = nullptr;
   char* limit_ = nullptr;
@@ -50,7 +50,7 @@ class Output {
 // Collects a text in memory.
 class TextOutput : public Output {
  public:
-  void Clear() {
+  void clear() {
     if (next_ != nullptr) next_ = text_.data();
   }
   bool empty() const { return text().empty(); }
@@ -60,7 +60,7 @@ class TextOutput : public Output {
   }
 
  protected:
-  void MakeRoom(size_t num_bytes) override {
+  void make_room(size_t num_bytes) override {
     const size_t used = text().size();
     text_.resize(used + used / 2 + num_bytes);
     next_ = text_.data() + used;

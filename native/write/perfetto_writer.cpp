@@ -49,43 +49,43 @@ constexpr uint64_t kWallClock = 1, kTraceClock = 6;
 constexpr size_t kMaxInternedBytes = 8 << 20;
 
 // Every kind of track has numbers of its own.
-constexpr uint64_t ProcessUuid(uint32_t pid) { return 4 * uint64_t{pid} + 1; }
-constexpr uint64_t ThreadUuid(size_t index) { return 4 * uint64_t{index} + 2; }
-constexpr uint64_t CounterUuid(uint32_t id) { return 4 * uint64_t{id} + 3; }
-constexpr uint64_t CopiesUuid(uint32_t pid) { return 4 * uint64_t{pid} + 4; }  // 8 and more
+constexpr uint64_t process_uuid(uint32_t pid) { return 4 * uint64_t{pid} + 1; }
+constexpr uint64_t thread_uuid(size_t index) { return 4 * uint64_t{index} + 2; }
+constexpr uint64_t counter_uuid(uint32_t id) { return 4 * uint64_t{id} + 3; }
+constexpr uint64_t copies_uuid(uint32_t pid) { return 4 * uint64_t{pid} + 4; }  // 8 and more
 constexpr uint64_t kInstantsUuid = 4;
 constexpr uint64_t kRootUuid = 0;
 
 constexpr size_t kVarintRoom = 10;
 
-char* PutVarint(char* to, uint64_t value) {
+char* put_varint(char* to, uint64_t value) {
   for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
   *to++ = static_cast<char>(value);
   return to;
 }
 
-void PutNumber(Output& to, uint32_t number, uint64_t value) {
-  char* const at = to.Reserve(2 * kVarintRoom);
-  to.Commit(PutVarint(PutVarint(at, Tag(number, kVarint)), value));
+void put_number(Output& to, uint32_t number, uint64_t value) {
+  char* const at = to.reserve(2 * kVarintRoom);
+  to.commit(put_varint(put_varint(at, make_tag(number, kVarint)), value));
 }
 
-void PutSigned(Output& to, uint32_t number, int64_t value) { PutNumber(to, number, static_cast<uint64_t>(value)); }
+void put_signed(Output& to, uint32_t number, int64_t value) { put_number(to, number, static_cast<uint64_t>(value)); }
 
-void PutFixed64(Output& to, uint32_t number, uint64_t value) {
+void put_fixed64(Output& to, uint32_t number, uint64_t value) {
   static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the lowest byte comes first");
-  char* const at = PutVarint(to.Reserve(kVarintRoom + sizeof(value)), Tag(number, kFixed64));
+  char* const at = put_varint(to.reserve(kVarintRoom + sizeof(value)), make_tag(number, kFixed64));
   std::memcpy(at, &value, sizeof(value));
-  to.Commit(at + sizeof(value));
+  to.commit(at + sizeof(value));
 }
 
-void PutBytes(Output& to, uint32_t number, std::string_view bytes) {
-  char* at = to.Reserve(2 * kVarintRoom + bytes.size());
-  at = PutVarint(PutVarint(at, Tag(number, kBytes)), bytes.size());
+void put_bytes(Output& to, uint32_t number, std::string_view bytes) {
+  char* at = to.reserve(2 * kVarintRoom + bytes.size());
+  at = put_varint(put_varint(at, make_tag(number, kBytes)), bytes.size());
   if (!bytes.empty()) std::memcpy(at, bytes.data(), bytes.size());
-  to.Commit(at + bytes.size());
+  to.commit(at + bytes.size());
 }
 
-bool IsAscii(std::string_view text) {
+bool is_ascii(std::string_view text) {
   uint64_t all = 0;
   size_t at = 0;
   for (; at + 8 <= text.size(); at += 8) {
@@ -98,33 +98,33 @@ bool IsAscii(std::string_view text) {
 }
 
 // Text as protobuf wants it: what is not UTF-8 becomes U+FFFD.
-void PutText(Output& to, uint32_t number, std::string_view text) {
-  if (IsAscii(text)) {
-    PutBytes(to, number, text);
+void put_text(Output& to, uint32_t number, std::string_view text) {
+  if (is_ascii(text)) {
+    put_bytes(to, number, text);
     return;
   }
   std::string mended;
   const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
   for (size_t at = 0; at < text.size();) {
     uint32_t code_point = 0;
-    const size_t length = bytes[at] < 0x80 ? 1 : DecodeUtf8(bytes + at, text.size() - at, code_point);
+    const size_t length = bytes[at] < 0x80 ? 1 : decode_utf8(bytes + at, text.size() - at, code_point);
     mended.append(length == 0 ? "\xEF\xBF\xBD" : text.substr(at, length));
-    at += length == 0 ? BrokenUtf8Length(bytes + at, text.size() - at) : length;
+    at += length == 0 ? broken_utf8_length(bytes + at, text.size() - at) : length;
   }
-  PutBytes(to, number, mended);
+  put_bytes(to, number, mended);
 }
 
 // Integers with commas between, as the elements of an array.
-void PutNumbers(Output& to, std::string_view text) {
+void put_numbers(Output& to, std::string_view text) {
   TextOutput element;
   const char* at = text.data();
   const char* const end = at + text.size();
   while (at < end) {
     int64_t number = 0;
     at = std::from_chars(at, end, number).ptr;
-    element.Clear();
-    PutSigned(element, field::kIntValue, number);
-    PutBytes(to, field::kArrayValues, element.text());
+    element.clear();
+    put_signed(element, field::kIntValue, number);
+    put_bytes(to, field::kArrayValues, element.text());
     at = std::find(at, end, ',');
     if (at < end) ++at;
   }
@@ -132,27 +132,27 @@ void PutNumbers(Output& to, std::string_view text) {
 
 }  // namespace
 
-uint64_t PerfettoWriter::Interned::Number(std::string_view text, uint32_t field, Output& news) {
-  const uint32_t hash = NameTable::Hash(text);
-  const uint32_t known = numbers_.Find(text, hash);
+uint64_t PerfettoWriter::Interned::number_of(std::string_view text, uint32_t field, Output& news) {
+  const uint32_t hash = NameTable::hash_of(text);
+  const uint32_t known = numbers_.find(text, hash);
   if (known != NameTable::kNone) return uint64_t{known} + 1;
   num_bytes_ += text.size() + sizeof(std::string);
-  const uint64_t number = uint64_t{numbers_.Insert(Keep(text), hash).number} + 1;
-  entry_.Clear();
-  PutNumber(entry_, field::kIid, number);
-  PutText(entry_, field::kText, text);
-  PutBytes(news, field, entry_.text());
+  const uint64_t number = uint64_t{numbers_.insert(keep(text), hash).number} + 1;
+  entry_.clear();
+  put_number(entry_, field::kIid, number);
+  put_text(entry_, field::kText, text);
+  put_bytes(news, field, entry_.text());
   return number;
 }
 
-void PerfettoWriter::Interned::Clear() {
-  numbers_.Clear();
+void PerfettoWriter::Interned::clear() {
+  numbers_.clear();
   for (std::string& block : blocks_) block.clear();
   num_blocks_ = 0;
   num_bytes_ = 0;
 }
 
-std::string_view PerfettoWriter::Interned::Keep(std::string_view text) {
+std::string_view PerfettoWriter::Interned::keep(std::string_view text) {
   constexpr size_t kBlockBytes = 1 << 16;
   const auto has_room = [&](const std::string& block) { return block.capacity() - block.size() >= text.size(); };
   while (num_blocks_ == 0 || !has_room(blocks_[num_blocks_ - 1])) {
@@ -165,255 +165,257 @@ std::string_view PerfettoWriter::Interned::Keep(std::string_view text) {
   return std::string_view(block).substr(block.size() - text.size());
 }
 
-void PerfettoWriter::Begin(const Summary& summary) {
-  Forget();
+void PerfettoWriter::on_begin(const Summary& summary) {
+  forget();
   if (described_clock_) return;
   described_clock_ = true;
   TextOutput snapshot;
   for (const auto& [clock, time] : {std::pair<uint64_t, uint64_t>{kTraceClock, 0}, {kWallClock, summary.base_ns}}) {
-    scratch_.Clear();
-    PutNumber(scratch_, field::kClockId, clock);
-    PutNumber(scratch_, field::kClockTime, time);
-    PutBytes(snapshot, field::kClocks, scratch_.text());
+    scratch_.clear();
+    put_number(scratch_, field::kClockId, clock);
+    put_number(scratch_, field::kClockTime, time);
+    put_bytes(snapshot, field::kClocks, scratch_.text());
   }
-  scratch_.Clear();
-  PutBytes(scratch_, field::kClockSnapshot, snapshot.text());
-  WritePacket(scratch_.text(), kNone);
+  scratch_.clear();
+  put_bytes(scratch_, field::kClockSnapshot, snapshot.text());
+  write_packet(scratch_.text(), kNone);
   // Perfetto's pages made before the summer of 2026 do not know these two, and show first what has the most slices.
   TextOutput root;
-  PutNumber(root, field::kUuid, kRootUuid);
-  PutNumber(root, field::kProcessOrdering, kAllOrderedByRank);
-  PutNumber(root, field::kThreadOrdering, kAllOrderedByRank);
-  scratch_.Clear();
-  PutBytes(scratch_, field::kTrackDescriptor, root.text());
-  WritePacket(scratch_.text(), kNone);
+  put_number(root, field::kUuid, kRootUuid);
+  put_number(root, field::kProcessOrdering, kAllOrderedByRank);
+  put_number(root, field::kThreadOrdering, kAllOrderedByRank);
+  scratch_.clear();
+  put_bytes(scratch_, field::kTrackDescriptor, root.text());
+  write_packet(scratch_.text(), kNone);
 }
 
-void PerfettoWriter::OnProcess(const Process& process) {
+void PerfettoWriter::on_process(const Process& process) {
   TextOutput descriptor;
-  PutNumber(descriptor, field::kPid, process.pid);
-  PutText(descriptor, field::kProcessName, process.name);
-  if (!process.label.empty()) PutText(descriptor, field::kProcessLabels, process.label);
+  put_number(descriptor, field::kPid, process.pid);
+  put_text(descriptor, field::kProcessName, process.name);
+  if (!process.label.empty()) put_text(descriptor, field::kProcessLabels, process.label);
   TextOutput track;
-  PutNumber(track, field::kUuid, ProcessUuid(process.pid));
-  PutBytes(track, field::kProcess, descriptor.text());
-  PutNumber(track, field::kChildOrdering, kOrderedByRank);
-  PutSigned(track, field::kSiblingRank, process.pid);
-  scratch_.Clear();
-  PutBytes(scratch_, field::kTrackDescriptor, track.text());
-  WritePacket(scratch_.text(), kNone);
+  put_number(track, field::kUuid, process_uuid(process.pid));
+  put_bytes(track, field::kProcess, descriptor.text());
+  put_number(track, field::kChildOrdering, kOrderedByRank);
+  put_signed(track, field::kSiblingRank, process.pid);
+  scratch_.clear();
+  put_bytes(scratch_, field::kTrackDescriptor, track.text());
+  write_packet(scratch_.text(), kNone);
 }
 
-void PerfettoWriter::OnTrack(const Track& track) {
+void PerfettoWriter::on_track(const Track& track) {
   TextOutput descriptor;
-  PutNumber(descriptor, field::kUuid, OpenTrackOf(track.tid).uuid);
+  put_number(descriptor, field::kUuid, open_track_of(track.tid).uuid);
   if (track.is_copies) {
-    BeginCopies(track.pid);
-    PutNumber(descriptor, field::kParentUuid, CopiesUuid(track.pid));
-    PutText(descriptor, field::kName, track.name);
+    begin_copies(track.pid);
+    put_number(descriptor, field::kParentUuid, copies_uuid(track.pid));
+    put_text(descriptor, field::kName, track.name);
   } else {
     TextOutput thread;
-    PutNumber(thread, field::kPid, track.pid);
-    PutNumber(thread, field::kTid, track.tid);
-    PutText(thread, field::kThreadName, track.name);
-    PutNumber(descriptor, field::kParentUuid, ProcessUuid(track.pid));
-    PutBytes(descriptor, field::kThread, thread.text());
+    put_number(thread, field::kPid, track.pid);
+    put_number(thread, field::kTid, track.tid);
+    put_text(thread, field::kThreadName, track.name);
+    put_number(descriptor, field::kParentUuid, process_uuid(track.pid));
+    put_bytes(descriptor, field::kThread, thread.text());
   }
-  PutSigned(descriptor, field::kSiblingRank, track.tid);
-  scratch_.Clear();
-  PutBytes(scratch_, field::kTrackDescriptor, descriptor.text());
-  WritePacket(scratch_.text(), kNone);
+  put_signed(descriptor, field::kSiblingRank, track.tid);
+  scratch_.clear();
+  put_bytes(scratch_, field::kTrackDescriptor, descriptor.text());
+  write_packet(scratch_.text(), kNone);
 }
 
 // The track that holds a process's rows of copies, which a viewer shows closed. Not being a thread it comes after the
 // counters; of the pages before the summer of 2026, which order both by name, because of theirs.
-void PerfettoWriter::BeginCopies(uint32_t pid) {
+void PerfettoWriter::begin_copies(uint32_t pid) {
   if (!pids_with_copies_.insert(pid).second) return;
   TextOutput descriptor;
-  PutNumber(descriptor, field::kUuid, CopiesUuid(pid));
-  PutNumber(descriptor, field::kParentUuid, ProcessUuid(pid));
-  PutText(descriptor, field::kName, "copies");
-  PutNumber(descriptor, field::kChildOrdering, kOrderedByRank);
-  PutSigned(descriptor, field::kSiblingRank, kCopiesRank);
-  scratch_.Clear();
-  PutBytes(scratch_, field::kTrackDescriptor, descriptor.text());
-  WritePacket(scratch_.text(), kNone);
+  put_number(descriptor, field::kUuid, copies_uuid(pid));
+  put_number(descriptor, field::kParentUuid, process_uuid(pid));
+  put_text(descriptor, field::kName, "copies");
+  put_number(descriptor, field::kChildOrdering, kOrderedByRank);
+  put_signed(descriptor, field::kSiblingRank, kCopiesRank);
+  scratch_.clear();
+  put_bytes(scratch_, field::kTrackDescriptor, descriptor.text());
+  write_packet(scratch_.text(), kNone);
 }
 
-void PerfettoWriter::OnSlice(const Slice& slice) {
-  OpenTrack& track = OpenTrackOf(slice.tid);
-  EndSlices(track, slice.start_ns);
-  StartAnew();
-  const RememberedSlice* const alike = slice.alike != 0 ? &Remembered(slice) : nullptr;
-  event_.Clear();
-  PutNumber(event_, field::kType, kSliceBegin);
-  PutNumber(event_, field::kTrackUuid, track.uuid);
-  alike != nullptr ? alike->start.AppendTo(event_) : AppendStart(event_, slice);
-  for (uint64_t i = 0; i < slice.num_flows_out; ++i) PutFixed64(event_, field::kFlowIds, slice.first_flow_out + i);
-  if (slice.flow_in != 0) PutFixed64(event_, field::kTerminatingFlowIds, slice.flow_in);
-  if (alike != nullptr) alike->arguments.AppendTo(event_);
-  AppendArguments(event_, slice, alike != nullptr ? slice.num_alike_arguments : 0, slice.num_arguments);
-  WriteEvent(slice.start_ns, true);
+void PerfettoWriter::on_slice(const Slice& slice) {
+  OpenTrack& track = open_track_of(slice.tid);
+  end_slices(track, slice.start_ns);
+  start_anew();
+  const RememberedSlice* const alike = slice.alike != 0 ? &remember(slice) : nullptr;
+  event_.clear();
+  put_number(event_, field::kType, kSliceBegin);
+  put_number(event_, field::kTrackUuid, track.uuid);
+  alike != nullptr ? alike->start.append_to(event_) : append_start(event_, slice);
+  for (uint64_t i = 0; i < slice.num_flows_out; ++i) put_fixed64(event_, field::kFlowIds, slice.first_flow_out + i);
+  if (slice.flow_in != 0) put_fixed64(event_, field::kTerminatingFlowIds, slice.flow_in);
+  if (alike != nullptr) alike->arguments.append_to(event_);
+  append_arguments(event_, slice, alike != nullptr ? slice.num_alike_arguments : 0, slice.num_arguments);
+  write_event(slice.start_ns, true);
   track.ends.push_back(slice.start_ns + slice.duration_ns);
 }
 
 // What it consists of is interned by now, or is by the packet at hand.
-const PerfettoWriter::RememberedSlice& PerfettoWriter::Remembered(const Slice& slice) {
+const PerfettoWriter::RememberedSlice& PerfettoWriter::remember(const Slice& slice) {
   RememberedSlice& remembered = alike_[slice.alike % alike_.size()];
   if (remembered.alike != slice.alike) {
     TextOutput start;
-    AppendStart(start, slice);
+    append_start(start, slice);
     TextOutput arguments;
-    AppendArguments(arguments, slice, 0, slice.num_alike_arguments);
+    append_arguments(arguments, slice, 0, slice.num_alike_arguments);
     remembered = {slice.alike, Fragment(start.text()), Fragment(arguments.text())};
   }
   return remembered;
 }
 
-void PerfettoWriter::Forget() {
+void PerfettoWriter::forget() {
   for (RememberedSlice& slice : alike_) slice.alike = 0;
 }
 
-void PerfettoWriter::AppendStart(Output& to, const Slice& slice) {
-  PutNumber(to, field::kCategoryIids, categories_.Number(CategoryName(slice.category), field::kCategories, interned_));
-  PutNumber(to, field::kNameIid, names_.Number(slice.name, field::kEventNames, interned_));
+void PerfettoWriter::append_start(Output& to, const Slice& slice) {
+  put_number(to, field::kCategoryIids,
+             categories_.number_of(category_name(slice.category), field::kCategories, interned_));
+  put_number(to, field::kNameIid, names_.number_of(slice.name, field::kEventNames, interned_));
 }
 
-void PerfettoWriter::AppendArguments(Output& to, const Slice& slice, size_t first, size_t end) {
+void PerfettoWriter::append_arguments(Output& to, const Slice& slice, size_t first, size_t end) {
   for (size_t i = first; i < end; ++i) {
     const Argument& argument = slice.arguments[i];
-    scratch_.Clear();
-    PutNumber(scratch_, field::kKeyIid, keys_.Number(argument.key, field::kAnnotationKeys, interned_));
+    scratch_.clear();
+    put_number(scratch_, field::kKeyIid, keys_.number_of(argument.key, field::kAnnotationKeys, interned_));
     if (argument.kind == Argument::Kind::kNumber) {
-      PutSigned(scratch_, field::kIntValue, argument.number);
+      put_signed(scratch_, field::kIntValue, argument.number);
     } else if (argument.kind == Argument::Kind::kNumbers) {
-      PutNumbers(scratch_, argument.text);
+      put_numbers(scratch_, argument.text);
     } else {
-      PutNumber(scratch_, field::kTextIid, texts_.Number(argument.text, field::kAnnotationTexts, interned_));
+      put_number(scratch_, field::kTextIid, texts_.number_of(argument.text, field::kAnnotationTexts, interned_));
     }
-    PutBytes(to, field::kDebugAnnotations, scratch_.text());
+    put_bytes(to, field::kDebugAnnotations, scratch_.text());
   }
 }
 
-void PerfettoWriter::OnCounterTrack(const CounterTrack& counter) {
+void PerfettoWriter::on_counter_track(const CounterTrack& counter) {
   TextOutput unit;
-  PutText(unit, field::kUnitName, counter.unit);
+  put_text(unit, field::kUnitName, counter.unit);
   TextOutput track;
-  PutNumber(track, field::kUuid, CounterUuid(counter.id));
-  PutNumber(track, field::kParentUuid, ProcessUuid(counter.pid));
-  PutText(track, field::kName, counter.name);
-  PutBytes(track, field::kCounter, unit.text());
-  PutSigned(track, field::kSiblingRank, kCountersRank);
-  scratch_.Clear();
-  PutBytes(scratch_, field::kTrackDescriptor, track.text());
-  WritePacket(scratch_.text(), kNone);
+  put_number(track, field::kUuid, counter_uuid(counter.id));
+  put_number(track, field::kParentUuid, process_uuid(counter.pid));
+  put_text(track, field::kName, counter.name);
+  put_bytes(track, field::kCounter, unit.text());
+  put_signed(track, field::kSiblingRank, kCountersRank);
+  scratch_.clear();
+  put_bytes(scratch_, field::kTrackDescriptor, track.text());
+  write_packet(scratch_.text(), kNone);
 }
 
-void PerfettoWriter::OnValue(const Value& value) {
-  event_.Clear();
-  PutNumber(event_, field::kType, kCounterEvent);
-  PutNumber(event_, field::kTrackUuid, CounterUuid(value.counter_id));
-  PutSigned(event_, field::kCounterValue, value.value);
-  WriteEvent(value.time_ns, false);
+void PerfettoWriter::on_value(const Value& value) {
+  event_.clear();
+  put_number(event_, field::kType, kCounterEvent);
+  put_number(event_, field::kTrackUuid, counter_uuid(value.counter_id));
+  put_signed(event_, field::kCounterValue, value.value);
+  write_event(value.time_ns, false);
 }
 
-void PerfettoWriter::OnInstant(const Instant& instant) {
+void PerfettoWriter::on_instant(const Instant& instant) {
   if (!described_instants_) {
     described_instants_ = true;
     TextOutput track;
-    PutNumber(track, field::kUuid, kInstantsUuid);
-    PutText(track, field::kName, "Marks");
-    scratch_.Clear();
-    PutBytes(scratch_, field::kTrackDescriptor, track.text());
-    WritePacket(scratch_.text(), kNone);
+    put_number(track, field::kUuid, kInstantsUuid);
+    put_text(track, field::kName, "Marks");
+    scratch_.clear();
+    put_bytes(scratch_, field::kTrackDescriptor, track.text());
+    write_packet(scratch_.text(), kNone);
   }
-  StartAnew();
-  event_.Clear();
-  PutNumber(event_, field::kType, kInstant);
-  PutNumber(event_, field::kTrackUuid, kInstantsUuid);
-  PutNumber(event_, field::kCategoryIids, categories_.Number("collector", field::kCategories, interned_));
-  PutNumber(event_, field::kNameIid, names_.Number(instant.name, field::kEventNames, interned_));
+  start_anew();
+  event_.clear();
+  put_number(event_, field::kType, kInstant);
+  put_number(event_, field::kTrackUuid, kInstantsUuid);
+  put_number(event_, field::kCategoryIids, categories_.number_of("collector", field::kCategories, interned_));
+  put_number(event_, field::kNameIid, names_.number_of(instant.name, field::kEventNames, interned_));
   if (!instant.details.empty()) {
-    scratch_.Clear();
-    PutNumber(scratch_, field::kKeyIid, keys_.Number("details", field::kAnnotationKeys, interned_));
-    PutNumber(scratch_, field::kTextIid, texts_.Number(instant.details, field::kAnnotationTexts, interned_));
-    PutBytes(event_, field::kDebugAnnotations, scratch_.text());
+    scratch_.clear();
+    put_number(scratch_, field::kKeyIid, keys_.number_of("details", field::kAnnotationKeys, interned_));
+    put_number(scratch_, field::kTextIid, texts_.number_of(instant.details, field::kAnnotationTexts, interned_));
+    put_bytes(event_, field::kDebugAnnotations, scratch_.text());
   }
-  WriteEvent(instant.time_ns, true);
+  write_event(instant.time_ns, true);
 }
 
-void PerfettoWriter::End(const Summary&) {
-  for (OpenTrack& track : open_tracks_) EndSlices(track, std::numeric_limits<int64_t>::max());
+void PerfettoWriter::on_end(const Summary&) {
+  for (OpenTrack& track : open_tracks_) end_slices(track, std::numeric_limits<int64_t>::max());
 }
 
-void PerfettoWriter::AddMetadata(std::string_view name, std::string_view text) {
+void PerfettoWriter::add_metadata(std::string_view name, std::string_view text) {
   TextOutput entry;
-  PutText(entry, field::kMetadataName, name);
-  PutText(entry, field::kMetadataText, text);
+  put_text(entry, field::kMetadataName, name);
+  put_text(entry, field::kMetadataText, text);
   TextOutput bundle;
-  PutBytes(bundle, field::kMetadata, entry.text());
-  scratch_.Clear();
-  PutBytes(scratch_, field::kChromeEvents, bundle.text());
-  WritePacket(scratch_.text(), kNone);
+  put_bytes(bundle, field::kMetadata, entry.text());
+  scratch_.clear();
+  put_bytes(scratch_, field::kChromeEvents, bundle.text());
+  write_packet(scratch_.text(), kNone);
 }
 
-size_t PerfettoWriter::ThreadIndex(uint32_t tid) {
+size_t PerfettoWriter::thread_index(uint32_t tid) {
   if (tid == last_tid_ && !open_tracks_.empty()) return last_index_;
   const auto [found, is_new] = thread_index_.try_emplace(tid, open_tracks_.size());
-  if (is_new) open_tracks_.push_back({ThreadUuid(found->second), {}});
+  if (is_new) open_tracks_.push_back({thread_uuid(found->second), {}});
   last_tid_ = tid;
   last_index_ = found->second;
   return last_index_;
 }
 
-void PerfettoWriter::EndSlices(OpenTrack& track, int64_t time_ns) {
+void PerfettoWriter::end_slices(OpenTrack& track, int64_t time_ns) {
   while (!track.ends.empty() && track.ends.back() <= time_ns) {
-    event_.Clear();
-    PutNumber(event_, field::kType, kSliceEnd);
-    PutNumber(event_, field::kTrackUuid, track.uuid);
+    event_.clear();
+    put_number(event_, field::kType, kSliceEnd);
+    put_number(event_, field::kTrackUuid, track.uuid);
     const int64_t end_ns = track.ends.back();
     track.ends.pop_back();
-    WriteEvent(end_ns, false);
+    write_event(end_ns, false);
   }
 }
 
 // Interned text belongs to the packet that first needs it, so this comes before that packet's first lookup.
-void PerfettoWriter::StartAnew() {
+void PerfettoWriter::start_anew() {
   if (names_.num_bytes() + keys_.num_bytes() + texts_.num_bytes() <= kMaxInternedBytes) return;
-  for (Interned* table : {&names_, &categories_, &keys_, &texts_}) table->Clear();
-  Forget();
+  for (Interned* table : {&names_, &categories_, &keys_, &texts_}) table->clear();
+  forget();
   anew_ = true;
 }
 
-void PerfettoWriter::WriteEvent(int64_t time_ns, bool uses_interned) {
-  packet_.Clear();
-  PutSigned(packet_, field::kTimestamp, time_ns);
+void PerfettoWriter::write_event(int64_t time_ns, bool uses_interned) {
+  packet_.clear();
+  put_signed(packet_, field::kTimestamp, time_ns);
   if (!interned_.empty()) {
-    PutBytes(packet_, field::kInternedData, interned_.text());
-    interned_.Clear();
+    put_bytes(packet_, field::kInternedData, interned_.text());
+    interned_.clear();
   }
-  PutBytes(packet_, field::kTrackEvent, event_.text());
-  WritePacket(packet_.text(), uses_interned ? kNeedsState : kNone);
+  put_bytes(packet_, field::kTrackEvent, event_.text());
+  write_packet(packet_.text(), uses_interned ? kNeedsState : kNone);
 }
 
-void PerfettoWriter::WritePacket(std::string_view body, uint64_t sequence_flags) {
+void PerfettoWriter::write_packet(std::string_view body, uint64_t sequence_flags) {
   if (anew_) sequence_flags |= kCleared;
   anew_ = false;
   char frame[4 * kVarintRoom];
-  char* end = PutVarint(PutVarint(frame, Tag(field::kSequenceId, kVarint)), kSequence);
-  if (sequence_flags != kNone) end = PutVarint(PutVarint(end, Tag(field::kSequenceFlags, kVarint)), sequence_flags);
+  char* end = put_varint(put_varint(frame, make_tag(field::kSequenceId, kVarint)), kSequence);
+  if (sequence_flags != kNone)
+    end = put_varint(put_varint(end, make_tag(field::kSequenceFlags, kVarint)), sequence_flags);
   const auto frame_size = static_cast<size_t>(end - frame);
   // In one go, so that every piece that the output hands on is made of whole packets.
   char head[2 * kVarintRoom];
-  end = PutVarint(PutVarint(head, Tag(field::kTracePacket, kBytes)), body.size() + frame_size);
+  end = put_varint(put_varint(head, make_tag(field::kTracePacket, kBytes)), body.size() + frame_size);
   const auto head_size = static_cast<size_t>(end - head);
   // In one go, so that every piece that the output hands on is made of whole packets, and of as many as fit.
-  char* to = output_.Reserve(head_size + body.size() + frame_size);
+  char* to = output_.reserve(head_size + body.size() + frame_size);
   std::memcpy(to, head, head_size);
   to += head_size;
   std::memcpy(to, body.data(), body.size());
   std::memcpy(to + body.size(), frame, frame_size);
-  output_.Commit(to + body.size() + frame_size);
+  output_.commit(to + body.size() + frame_size);
 }
 
 }  // namespace collector::convert

@@ -4,7 +4,7 @@
 // texts are sent once and then meant by number (incremental state). When the tables have grown large they are dropped
 // and begun anew, so memory does not grow with the file. Tracks are described once for the whole file.
 //
-// Times in the file are ns since the base given to Begin; one clock snapshot says what wall time that is.
+// Times in the file are ns since the base given to on_begin; one clock snapshot says what wall time that is.
 #pragma once
 
 #include <cstdint>
@@ -26,32 +26,32 @@ class PerfettoWriter : public TraceWriter {
  public:
   explicit PerfettoWriter(Output& output) : output_(output) {}
 
-  void Begin(const Summary& summary) override;
-  void OnProcess(const Process& process) override;
-  void OnTrack(const Track& track) override;
-  void OnSlice(const Slice& slice) override;
-  void OnCounterTrack(const CounterTrack& counter) override;
-  void OnValue(const Value& value) override;
-  void OnInstant(const Instant& instant) override;
+  void on_begin(const Summary& summary) override;
+  void on_process(const Process& process) override;
+  void on_track(const Track& track) override;
+  void on_slice(const Slice& slice) override;
+  void on_counter_track(const CounterTrack& counter) override;
+  void on_value(const Value& value) override;
+  void on_instant(const Instant& instant) override;
   // Ends every slice that is still open; further steps may follow.
-  void End(const Summary& summary) override;
+  void on_end(const Summary& summary) override;
 
   // A named text about the whole file; Perfetto lists it in its table `metadata` as cr-NAME.
-  void AddMetadata(std::string_view name, std::string_view text);
-  void Finish(std::string_view about) override { AddMetadata("collector", about); }
+  void add_metadata(std::string_view name, std::string_view text);
+  void finish(std::string_view about) override { add_metadata("collector", about); }
 
  private:
   // Texts of one kind that this sequence of packets refers to by number, from 1 on.
   class Interned {
    public:
     // The number of `text`; its first use appends it to `news`, as field `field` of InternedData.
-    uint64_t Number(std::string_view text, uint32_t field, Output& news);
+    uint64_t number_of(std::string_view text, uint32_t field, Output& news);
     size_t num_bytes() const { return num_bytes_; }
-    void Clear();
+    void clear();
 
    private:
-    // A copy of `text` that stays where it is until Clear.
-    std::string_view Keep(std::string_view text);
+    // A copy of `text` that stays where it is until clear.
+    std::string_view keep(std::string_view text);
 
     NameTable numbers_;
     std::deque<std::string> blocks_;  // of the copies; their memory is used again
@@ -65,18 +65,18 @@ class PerfettoWriter : public TraceWriter {
     std::vector<int64_t> ends;  // of the slices begun and not yet ended, innermost last
   };
 
-  OpenTrack& OpenTrackOf(uint32_t tid) { return open_tracks_[ThreadIndex(tid)]; }
-  size_t ThreadIndex(uint32_t tid);
+  OpenTrack& open_track_of(uint32_t tid) { return open_tracks_[thread_index(tid)]; }
+  size_t thread_index(uint32_t tid);
   // Ends the slices of a track that are over at `time_ns`.
-  void EndSlices(OpenTrack& track, int64_t time_ns);
-  void BeginCopies(uint32_t pid);
+  void end_slices(OpenTrack& track, int64_t time_ns);
+  void begin_copies(uint32_t pid);
   // Category and name.
-  void AppendStart(Output& to, const Slice& slice);
+  void append_start(Output& to, const Slice& slice);
   // A slice's arguments from the `first` on.
-  void AppendArguments(Output& to, const Slice& slice, size_t first, size_t end);
-  void WriteEvent(int64_t time_ns, bool uses_interned);
-  void WritePacket(std::string_view body, uint64_t sequence_flags);
-  void StartAnew();
+  void append_arguments(Output& to, const Slice& slice, size_t first, size_t end);
+  void write_event(int64_t time_ns, bool uses_interned);
+  void write_packet(std::string_view body, uint64_t sequence_flags);
+  void start_anew();
 
   Output& output_;
   bool described_clock_ = false;
@@ -97,8 +97,8 @@ class PerfettoWriter : public TraceWriter {
     Fragment start;
     Fragment arguments;  // the first of them
   };
-  const RememberedSlice& Remembered(const Slice& slice);
-  void Forget();
+  const RememberedSlice& remember(const Slice& slice);
+  void forget();
   static constexpr size_t kRememberedSlices = 1024;
   std::vector<RememberedSlice> alike_ = std::vector<RememberedSlice>(kRememberedSlices);  // by Slice::alike
 };

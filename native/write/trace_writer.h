@@ -9,8 +9,8 @@ namespace collector::convert {
 
 class TraceWriter : public TraceVisitor {
  public:
-  // Writes what the file says of itself, a JSON object, and ends the file. Once, after the last End.
-  virtual void Finish(std::string_view about) = 0;
+  // Writes what the file says of itself, a JSON object, and ends the file. Once, after the last on_end.
+  virtual void finish(std::string_view about) = 0;
 };
 
 }  // namespace collector::convert

@@ -15,25 +15,25 @@ struct Kind {
 };
 
 template <typename Writer>
-std::unique_ptr<TraceWriter> Make(Output& output) {
+std::unique_ptr<TraceWriter> make(Output& output) {
   return std::make_unique<Writer>(output);
 }
 
 constexpr std::array kKinds = {
-    Kind{"chrome", &Make<ChromeWriter>},
-    Kind{"perfetto", &Make<PerfettoWriter>},
+    Kind{"chrome", &make<ChromeWriter>},
+    Kind{"perfetto", &make<PerfettoWriter>},
 };
 
 }  // namespace
 
-std::vector<std::string_view> TraceWriterNames() {
+std::vector<std::string_view> trace_writer_names() {
   std::vector<std::string_view> names;
   names.reserve(kKinds.size());
   for (const Kind& kind : kKinds) names.push_back(kind.name);
   return names;
 }
 
-std::unique_ptr<TraceWriter> MakeTraceWriter(std::string_view name, Output& output) {
+std::unique_ptr<TraceWriter> make_trace_writer(std::string_view name, Output& output) {
   const auto* const kind =
       std::find_if(kKinds.begin(), kKinds.end(), [name](const Kind& each) { return each.name == name; });
   return kind == kKinds.end() ? nullptr : kind->make(output);

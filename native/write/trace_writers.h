@@ -10,9 +10,9 @@
 
 namespace collector::convert {
 
-std::vector<std::string_view> TraceWriterNames();
+std::vector<std::string_view> trace_writer_names();
 
 // Null: there is no writer of that name. The output must outlive the writer.
-std::unique_ptr<TraceWriter> MakeTraceWriter(std::string_view name, Output& output);
+std::unique_ptr<TraceWriter> make_trace_writer(std::string_view name, Output& output);
 
 }  // namespace collector::convert

@@ -10,20 +10,20 @@ using collector::convert::Lanes;
 
 TEST_CASE("an activity takes the first lane that is free") {
   Lanes lanes;
-  CHECK(lanes.Place(0, 10) == 0);
-  CHECK(lanes.Place(5, 8) == 1);
-  CHECK(lanes.Place(9, 12) == 1);
-  CHECK(lanes.Place(11, 20) == 0);
+  CHECK(lanes.place(0, 10) == 0);
+  CHECK(lanes.place(5, 8) == 1);
+  CHECK(lanes.place(9, 12) == 1);
+  CHECK(lanes.place(11, 20) == 0);
   CHECK(lanes.size() == 2);
-  lanes.Clear();
+  lanes.clear();
   CHECK(lanes.size() == 0);
-  CHECK(lanes.Place(0, 1) == 0);
+  CHECK(lanes.place(0, 1) == 0);
 }
 
 TEST_CASE("a lane whose end is the given time is not free") {
   Lanes lanes;
-  CHECK(lanes.Place(0, 10) == 0);
-  CHECK(lanes.Place(10, 20) == 1);
+  CHECK(lanes.place(0, 10) == 0);
+  CHECK(lanes.place(10, 20) == 1);
 }
 
 TEST_CASE("lanes are those of a plain search") {
@@ -38,7 +38,7 @@ TEST_CASE("lanes are those of a plain search") {
     while (expected < ends.size() && ends[expected] >= now) ++expected;
     if (expected == ends.size()) ends.push_back(0);
     ends[expected] = end;
-    REQUIRE(lanes.Place(now, end) == expected);
+    REQUIRE(lanes.place(now, end) == expected);
     REQUIRE(lanes.size() == ends.size());
   }
 }

@@ -1,4 +1,4 @@
-"""The timeline of a step drawn in plain Python: the readable twin of native/draw/step_teller.cpp and chrome_writer.cpp.
+"""The timeline of a step drawn in plain Python: the readable twin of native/draw/step_drawing.cpp and chrome_writer.cpp.
 
 It gives the same bytes.
 """

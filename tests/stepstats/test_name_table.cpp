@@ -10,14 +10,14 @@ using collector::convert::NameTable;
 
 TEST_CASE("a name has one number") {
   NameTable table;
-  CHECK(table.Find("a") == NameTable::kNone);
-  CHECK(table.Insert("a").is_new);
-  const auto again = table.Insert("a");
+  CHECK(table.find("a") == NameTable::kNone);
+  CHECK(table.insert("a").is_new);
+  const auto again = table.insert("a");
   CHECK(again.number == 0);
   CHECK_FALSE(again.is_new);
-  CHECK(table.Insert("").number == 1);
-  CHECK(table.Insert(std::string_view()).number == 1);
-  CHECK(table.Find("a") == 0);
+  CHECK(table.insert("").number == 1);
+  CHECK(table.insert(std::string_view()).number == 1);
+  CHECK(table.find("a") == 0);
   CHECK(table.size() == 2);
 }
 
@@ -30,9 +30,9 @@ TEST_CASE("names that differ in one byte, at any length, are told apart") {
     }
   }
   NameTable table;
-  for (uint32_t i = 0; i < names.size(); ++i) REQUIRE(table.Insert(names[i]).number == i);
+  for (uint32_t i = 0; i < names.size(); ++i) REQUIRE(table.insert(names[i]).number == i);
   for (uint32_t i = 0; i < names.size(); ++i) {
-    REQUIRE(table.Find(names[i]) == i);
+    REQUIRE(table.find(names[i]) == i);
     REQUIRE(table[i] == names[i]);
   }
 }
@@ -40,8 +40,8 @@ TEST_CASE("names that differ in one byte, at any length, are told apart") {
 TEST_CASE("equal hashes are no equal names") {
   NameTable table;
   constexpr uint32_t kHash = 5;
-  CHECK(table.Insert("a", kHash).number == 0);
-  CHECK(table.Insert("b", kHash).number == 1);
-  CHECK(table.Find("b", kHash) == 1);
-  CHECK(table.Find("c", kHash) == NameTable::kNone);
+  CHECK(table.insert("a", kHash).number == 0);
+  CHECK(table.insert("b", kHash).number == 1);
+  CHECK(table.find("b", kHash) == 1);
+  CHECK(table.find("c", kHash) == NameTable::kNone);
 }

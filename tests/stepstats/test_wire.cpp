@@ -32,8 +32,8 @@ TEST_CASE("a varint of every length is read, with and without bytes behind it") 
     for (const size_t behind : {0, 1, 9, 20}) {
       const std::string bytes = varint(value) + std::string(behind, '\x7F');
       WireReader reader(std::string_view(bytes).substr(0, bytes.size() - behind), bytes);
-      REQUIRE(reader.ReadVarint() == value);
-      REQUIRE(reader.AtEnd());
+      REQUIRE(reader.read_varint() == value);
+      REQUIRE(reader.at_end());
     }
   }
 }
@@ -41,11 +41,11 @@ TEST_CASE("a varint of every length is read, with and without bytes behind it") 
 TEST_CASE("bits beyond 64 are dropped, and an eleventh byte is refused") {
   const std::string ten = std::string(9, '\xFF') + '\x7F';
   WireReader reader = reader_of(ten);
-  CHECK(reader.ReadVarint() == UINT64_MAX);
+  CHECK(reader.read_varint() == UINT64_MAX);
   for (const size_t behind : {0, 10}) {
     const std::string eleven = std::string(10, '\xFF') + '\x01' + std::string(behind, '\0');
     WireReader damaged = reader_of(eleven);
-    CHECK_THROWS_AS(damaged.ReadVarint(), WireError);
+    CHECK_THROWS_AS(damaged.read_varint(), WireError);
   }
 }
 
@@ -53,47 +53,48 @@ TEST_CASE("what reaches beyond the end of its message is refused, whatever follo
   const std::string bytes = "\xFF\xFF\x01" + std::string(20, '\0');
   for (const size_t length : {0, 1, 2}) {
     WireReader reader(std::string_view(bytes).substr(0, length), bytes);
-    CHECK_THROWS_AS(reader.ReadVarint(), WireError);
+    CHECK_THROWS_AS(reader.read_varint(), WireError);
   }
   const std::string text =
       "\x05"
       "abcde";
   WireReader whole = reader_of(text);
-  CHECK(whole.ReadBytes() == "abcde");
+  CHECK(whole.read_bytes() == "abcde");
   WireReader cut(std::string_view(text).substr(0, 5), text);
-  CHECK_THROWS_AS(cut.ReadBytes(), WireError);
+  CHECK_THROWS_AS(cut.read_bytes(), WireError);
 }
 
 TEST_CASE("tags are read and taken, and a field 0 is refused") {
-  constexpr uint32_t kActivity = Tag(100002, kBytes);
-  const std::string bytes = varint(Tag(3, kVarint)) + varint(kActivity);
+  constexpr uint32_t kActivity = make_tag(100002, kBytes);
+  const std::string bytes = varint(make_tag(3, kVarint)) + varint(kActivity);
   WireReader reader = reader_of(bytes);
-  CHECK_FALSE(reader.TakeTag<kActivity>());
-  CHECK(reader.TakeTag<Tag(3, kVarint)>());
+  CHECK_FALSE(reader.take_tag<kActivity>());
+  CHECK(reader.take_tag<make_tag(3, kVarint)>());
   WireReader copy = reader;
-  CHECK(reader.ReadTag() == kActivity);
-  CHECK(copy.TakeTag<kActivity>());
-  CHECK(copy.AtEnd());
+  CHECK(reader.read_tag() == kActivity);
+  CHECK(copy.take_tag<kActivity>());
+  CHECK(copy.at_end());
   const std::string zero("\0", 1);
   WireReader damaged = reader_of(zero);
-  CHECK_THROWS_AS(damaged.ReadTag(), WireError);
+  CHECK_THROWS_AS(damaged.read_tag(), WireError);
 }
 
 TEST_CASE("fields of every type are passed over, groups inside groups too") {
-  const std::string group = varint(Tag(1, kGroupStart)) + varint(Tag(2, kGroupStart)) + varint(Tag(3, kVarint)) +
-                            varint(300) + varint(Tag(2, kGroupEnd)) + varint(Tag(1, kGroupEnd));
-  const std::string bytes = varint(Tag(4, kFixed64)) + std::string(8, 'x') + varint(Tag(5, kFixed32)) +
-                            std::string(4, 'x') + varint(Tag(6, kBytes)) +
+  const std::string group = varint(make_tag(1, kGroupStart)) + varint(make_tag(2, kGroupStart)) +
+                            varint(make_tag(3, kVarint)) + varint(300) + varint(make_tag(2, kGroupEnd)) +
+                            varint(make_tag(1, kGroupEnd));
+  const std::string bytes = varint(make_tag(4, kFixed64)) + std::string(8, 'x') + varint(make_tag(5, kFixed32)) +
+                            std::string(4, 'x') + varint(make_tag(6, kBytes)) +
                             "\x02"
                             "xy" +
-                            group + varint(Tag(7, kVarint)) + varint(1);
+                            group + varint(make_tag(7, kVarint)) + varint(1);
   WireReader reader = reader_of(bytes);
   for (const uint32_t field : {4u, 5u, 6u, 1u}) {
-    const uint32_t tag = reader.ReadTag();
+    const uint32_t tag = reader.read_tag();
     CHECK((tag >> 3) == field);
-    reader.Skip(tag);
+    reader.skip(tag);
   }
-  CHECK(reader.ReadTag() == Tag(7, kVarint));
-  CHECK(reader.ReadVarint() == 1);
-  CHECK(reader.AtEnd());
+  CHECK(reader.read_tag() == make_tag(7, kVarint));
+  CHECK(reader.read_varint() == 1);
+  CHECK(reader.at_end());
 }

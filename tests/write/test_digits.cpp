@@ -16,7 +16,7 @@ namespace {
 template <typename Number>
 std::string decimal(Number number) {
   char text[kDecimalRoom];
-  return {text, static_cast<size_t>(PutDecimal(text, number) - text)};
+  return {text, static_cast<size_t>(put_decimal(text, number) - text)};
 }
 
 std::vector<uint64_t> numbers() {
@@ -43,7 +43,7 @@ TEST_CASE("numbers of every length are written as the standard library writes th
 TEST_CASE("eight digits keep their leading zeros") {
   for (const uint32_t number : {0u, 1u, 9'999u, 10'000u, 12'345'678u, 99'999'999u}) {
     char text[8];
-    CHECK(PutEightDigits(text, number) == text + 8);
+    CHECK(put_eight_digits(text, number) == text + 8);
     const std::string digits = std::to_string(number);
     CHECK(std::string(text, 8) == std::string(8 - digits.size(), '0') + digits);
   }
@@ -55,10 +55,10 @@ TEST_CASE("numbers that are near one another are written as any other") {
   int64_t time = 1'700'000'000'000'000'000;
   for (const int64_t step : {0, 1, 99'999'999, 100'000'000, 7, -300'000'000}) {
     time += step;
-    CHECK(std::string(text, static_cast<size_t>(near.Put(text, time) - text)) == std::to_string(time));
+    CHECK(std::string(text, static_cast<size_t>(near.put(text, time) - text)) == std::to_string(time));
   }
   for (const uint64_t number : numbers()) {
     const auto with_sign = static_cast<int64_t>(number);
-    REQUIRE(std::string(text, static_cast<size_t>(near.Put(text, with_sign) - text)) == std::to_string(with_sign));
+    REQUIRE(std::string(text, static_cast<size_t>(near.put(text, with_sign) - text)) == std::to_string(with_sign));
   }
 }

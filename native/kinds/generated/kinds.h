@@ -132,6 +132,8 @@ enum class StreamFlag : uint32_t {
   kNull = 3,
 };
 
+// NOLINTBEGIN(readability-identifier-naming): the members bear CUPTI's own names.
+
 // CONCURRENT_KERNEL (10); bytes: 208 from 12.0, 216 from 13.0, 224 from 13.1, 232 from 13.3, 248 from 13.4.
 struct Kernel {
   uint32_t kind;
@@ -447,6 +449,8 @@ struct CudaEvent {
   uint64_t sourceGraphNodeId;  // since 13.5
 };
 static_assert(sizeof(CudaEvent) == 80);
+
+// NOLINTEND(readability-identifier-naming)
 
 // From this CUDA version on (major * 1000 + minor * 10), records of this kind are `bytes` long.
 struct Layout {

@@ -20,7 +20,7 @@ enum class OpTime : uint8_t {
   kAll,       // ops start on the host and end with their last kernel
 };
 
-struct CompatibleOptions {
+struct TensorflowTimelineOptions {
   bool show_dataflow = true;
   bool show_memory = false;
   OpTime op_time = OpTime::kSchedule;
@@ -36,7 +36,7 @@ class BeyondInt64 : public std::runtime_error {
 
 // Writes the trace as TensorFlow's Timeline.generate_chrome_trace_format returns it, or compact.
 // Throws WireError, also where a text to be written is not UTF-8, and BeyondInt64; then the output is not to be used.
-void WriteCompatible(const StepStats& step, const CompatibleOptions& options, Output& output);
+void write_tensorflow_timeline(const StepStats& step, const TensorflowTimelineOptions& options, Output& output);
 
 struct AllocatorMaximum {
   std::string allocator;
@@ -46,6 +46,6 @@ struct AllocatorMaximum {
 };
 
 // The moments at which the allocators held the most, in the order in which the allocators first come.
-std::vector<AllocatorMaximum> AllocatorMaximums(const StepStats& step, const CompatibleOptions& options);
+std::vector<AllocatorMaximum> allocator_maximums(const StepStats& step, const TensorflowTimelineOptions& options);
 
 }  // namespace collector::convert

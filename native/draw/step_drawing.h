@@ -1,4 +1,4 @@
-// Tells a TraceVisitor what a step looks like: the own face of the timeline, whatever the file format.
+// Draws the timeline of a step: calls a TraceVisitor for all that there is to see, whatever the file format.
 //
 // Wire bytes are read several times rather than kept: once to see where the time axis begins and who launched what,
 // once to draw. What is remembered grows only with the number of launches (for the arrows), of gaps between activities
@@ -25,7 +25,7 @@ struct Remark {
   std::optional<int64_t> wall_ns;  // none: at the end
 };
 
-struct TellerOptions {
+struct DrawingOptions {
   // What to draw. Counters count what is drawn; without them where `max_slices` leaves something out.
   std::function<bool(std::string_view device)> keep_device;  // asked once for each device; none: all
   std::function<bool(std::string_view name)> keep_name;      // asked once for each short or whole name; either will do
@@ -46,9 +46,9 @@ struct TellerOptions {
 };
 
 // Throws WireError. The step's bytes must outlive the call; visitor and callables may throw anything.
-Summary Tell(const StepStats& step, const TellerOptions& options, TraceVisitor& visitor);
+Summary draw_step(const StepStats& step, const DrawingOptions& options, TraceVisitor& visitor);
 
-// What Begin would be given: where the step lies in time and how much of it would be drawn.
-Summary Survey(const StepStats& step, const TellerOptions& options);
+// What on_begin would be given: where the step lies in time and how much of it would be drawn.
+Summary survey(const StepStats& step, const DrawingOptions& options);
 
 }  // namespace collector::convert

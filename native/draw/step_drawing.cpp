@@ -1,4 +1,4 @@
-#include "draw/step_teller.h"
+#include "draw/step_drawing.h"
 
 #include <algorithm>
 #include <optional>
@@ -27,13 +27,13 @@ namespace {
 constexpr std::string_view kCorrelation = "correlation";
 constexpr std::string_view kWaited = "waited_ns";
 
-bool HasArgument(const Description& description, std::string_view key) {
+bool has_argument(const Description& description, std::string_view key) {
   return std::any_of(description.arguments.begin(), description.arguments.end(),
                      [key](const Argument& argument) { return argument.key == key; });
 }
 
 // An annotation as the `op` of an `op:kernel` has it: readers split node names at colons.
-std::string WithoutColons(std::string_view name) {
+std::string without_colons(std::string_view name) {
   std::string op;
   for (const char letter : name) {
     if (letter != ':')
@@ -50,18 +50,18 @@ struct Copy {
   int64_t num_bytes;
 };
 
-class Teller {
+class StepDrawing {
  public:
-  Teller(const StepStats& step, const TellerOptions& options, TraceVisitor& visitor)
+  StepDrawing(const StepStats& step, const DrawingOptions& options, TraceVisitor& visitor)
       : step_(step),
         options_(options),
         visitor_(visitor),
         selection_(step, options, &launches_),
         summary_(selection_.summary()),
-        order_(OrderOf(selection_.groups())) {}
+        order_(order_of(selection_.groups())) {}
 
   // Once.
-  Summary Tell();
+  Summary draw();
 
  private:
   // Rows that activities share when they do not overlap.
@@ -71,27 +71,27 @@ class Teller {
     bool nests = false;          // in the first row
     std::vector<int64_t> open;   // ends of what is open in the first row, if it nests
     Lanes lanes;                 // of the others, or all
-    std::vector<uint32_t> tids;  // of the rows; 0: not told yet
+    std::vector<uint32_t> tids;  // of the rows; 0: not announced yet
   };
 
-  static TrackOrder OrderOf(const std::vector<Group>& groups);
+  static TrackOrder order_of(const std::vector<Group>& groups);
 
-  // The process of this name, which is told before it is first used.
-  uint32_t Process(std::string_view name);
-  void DrawGroup(const Group& group);
-  void DrawNode(const Group& group, const Node& node, const Span& span, uint64_t ordinal);
-  Rows& ThreadOf(uint32_t thread_id);
-  uint32_t TidFor(const Group& group, Rows& rows, const Interval& interval);
-  Description& Describe(const Node& node, bool on_gpu);
-  std::string_view HostSpellingOf(std::string_view op);
-  void AddOwnArguments(const Node& node, const Span& span, Description& description) const;
-  void DrawSeries(uint32_t pid, std::string_view name, std::string_view unit, const std::vector<Point>& points);
-  void DrawMemory();
-  void DrawCounters(const Group& group);
-  int64_t TimeOf(const Remark& remark) const;
+  // The process of this name, which is announced before it is first used.
+  uint32_t process_pid(std::string_view name);
+  void draw_group(const Group& group);
+  void draw_node(const Group& group, const Node& node, const Span& span, uint64_t ordinal);
+  Rows& thread_of(uint32_t thread_id);
+  uint32_t tid_for(const Group& group, Rows& rows, const Interval& interval);
+  Description& describe(const Node& node, bool on_gpu);
+  std::string_view host_spelling_of(std::string_view op);
+  void add_own_arguments(const Node& node, const Span& span, Description& description) const;
+  void draw_series(uint32_t pid, std::string_view name, std::string_view unit, const std::vector<Point>& points);
+  void draw_memory();
+  void draw_counters(const Group& group);
+  int64_t time_of(const Remark& remark) const;
 
   const StepStats& step_;
-  const TellerOptions& options_;
+  const DrawingOptions& options_;
   TraceVisitor& visitor_;
   Launches launches_;
   Selection selection_;
@@ -115,43 +115,43 @@ class Teller {
   std::vector<Copy> copies_;                 // of the GPU at hand
 };
 
-Summary Teller::Tell() {
+Summary StepDrawing::draw() {
   const std::vector<Group>& groups = selection_.groups();
   next_counter_id_ = options_.first_counter_id;
   next_flow_id_ = options_.first_flow_id;
-  if (options_.arrows) selection_.LinkLaunches(launches_);
-  visitor_.Begin(summary_);
+  if (options_.arrows) selection_.link_launches(launches_);
+  visitor_.on_begin(summary_);
   summary_.slices = 0;
   const bool counts = options_.counters && summary_.left_out == 0;
   for (size_t i = 0; i < groups.size(); ++i) {
     const Group& group = groups[i];
     const bool first_on_gpu = group.name.on_gpu && (i == 0 || !groups[i - 1].name.on_gpu);
-    if (counts && selection_.has_memory() && first_on_gpu) DrawMemory();
-    DrawGroup(group);
+    if (counts && selection_.has_memory() && first_on_gpu) draw_memory();
+    draw_group(group);
     const bool last_of_process = i + 1 == groups.size() || groups[i + 1].name.process != group.name.process;
-    if (counts && group.name.on_gpu && last_of_process) DrawCounters(group);
+    if (counts && group.name.on_gpu && last_of_process) draw_counters(group);
   }
-  if (counts && selection_.has_memory() && (groups.empty() || !groups.back().name.on_gpu)) DrawMemory();
+  if (counts && selection_.has_memory() && (groups.empty() || !groups.back().name.on_gpu)) draw_memory();
   for (const Remark& remark : options_.remarks) {
-    visitor_.OnInstant({TimeOf(remark), remark.name, remark.details});
+    visitor_.on_instant({time_of(remark), remark.name, remark.details});
   }
   summary_.next_counter_id = next_counter_id_;
   summary_.next_flow_id = next_flow_id_;
-  visitor_.End(summary_);
+  visitor_.on_end(summary_);
   return summary_;
 }
 
 // A remark may state any time, unlike what is drawn.
-int64_t Teller::TimeOf(const Remark& remark) const {
+int64_t StepDrawing::time_of(const Remark& remark) const {
   if (!remark.wall_ns) return std::min(summary_.end_ns, kLargestTimeNs);
-  const int64_t wall_ns = selection_.Shifted(*remark.wall_ns);
+  const int64_t wall_ns = selection_.shifted(*remark.wall_ns);
   int64_t time_ns;
   if (__builtin_sub_overflow(wall_ns, summary_.base_ns, &time_ns))
     return wall_ns < summary_.base_ns ? 0 : kLargestTimeNs;
   return std::clamp<int64_t>(time_ns, 0, kLargestTimeNs);
 }
 
-TrackOrder Teller::OrderOf(const std::vector<Group>& groups) {
+TrackOrder StepDrawing::order_of(const std::vector<Group>& groups) {
   std::vector<std::pair<std::string, std::string>> devices;
   devices.reserve(groups.size() + 1);
   devices.emplace_back("", TrackOrder::kMemory);
@@ -159,13 +159,13 @@ TrackOrder Teller::OrderOf(const std::vector<Group>& groups) {
   return TrackOrder(devices);
 }
 
-uint32_t Teller::Process(std::string_view name) {
-  const uint32_t pid = order_.Pid("", name);
-  if (begun_pids_.insert(pid).second) visitor_.OnProcess({pid, name, options_.process_label});
+uint32_t StepDrawing::process_pid(std::string_view name) {
+  const uint32_t pid = order_.pid_of("", name);
+  if (begun_pids_.insert(pid).second) visitor_.on_process({pid, name, options_.process_label});
   return pid;
 }
 
-void Teller::DrawGroup(const Group& group) {
+void StepDrawing::draw_group(const Group& group) {
   pid_ = 0;
   rows_ = Rows();
   rows_.name = group.name.track;
@@ -179,8 +179,8 @@ void Teller::DrawGroup(const Group& group) {
   }
   if (group.name.kind == DeviceKind::kStream) busy_.emplace_back();
   if (group.in_order) {
-    selection_.ForEachSelected(
-        group, [&](const Node& node, const Span& span, uint64_t ordinal) { DrawNode(group, node, span, ordinal); });
+    selection_.for_each_selected(
+        group, [&](const Node& node, const Span& span, uint64_t ordinal) { draw_node(group, node, span, ordinal); });
     return;
   }
   struct Reference {
@@ -192,12 +192,12 @@ void Teller::DrawGroup(const Group& group) {
   uint64_t next_ordinal = group.first_ordinal;
   Node node;
   for (const Device* device : group.parts) {
-    step_.ForEachMessage(*device, [&](std::string_view message) {
+    step_.for_each_message(*device, [&](std::string_view message) {
       const uint64_t ordinal = next_ordinal++;
-      step_.ReadNode(message, node);
-      Selection::FindActivity(group, ordinal, node);
-      Span span = SpanOf(node);
-      if (selection_.CanDraw(span) && selection_.IsSelected(group, node, span, ordinal))
+      step_.read_node(message, node);
+      Selection::find_activity(group, ordinal, node);
+      Span span = span_of(node);
+      if (selection_.can_draw(span) && selection_.is_selected(group, node, span, ordinal))
         references.push_back({span, ordinal, message});
     });
   }
@@ -209,24 +209,24 @@ void Teller::DrawGroup(const Group& group) {
     return a.ordinal < b.ordinal;
   });
   for (const Reference& reference : references) {
-    step_.ReadNode(reference.message, node);
-    Selection::FindActivity(group, reference.ordinal, node);
-    DrawNode(group, node, reference.span, reference.ordinal);
+    step_.read_node(reference.message, node);
+    Selection::find_activity(group, reference.ordinal, node);
+    draw_node(group, node, reference.span, reference.ordinal);
   }
 }
 
-void Teller::DrawNode(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
-  if (pid_ == 0) pid_ = Process(group.name.process);
+void StepDrawing::draw_node(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
+  if (pid_ == 0) pid_ = process_pid(group.name.process);
   Slice slice{};
   slice.pid = pid_;
-  slice.start_ns = selection_.Relative(span.start_ns);
+  slice.start_ns = selection_.relative(span.start_ns);
   slice.duration_ns = span.duration_ns;
   const Interval interval{slice.start_ns, slice.start_ns + slice.duration_ns};
-  slice.tid = TidFor(group, group.has_threads ? ThreadOf(node.thread_id) : rows_, interval);
-  Description& description = Describe(node, group.name.on_gpu);
+  slice.tid = tid_for(group, group.has_threads ? thread_of(node.thread_id) : rows_, interval);
+  Description& description = describe(node, group.name.on_gpu);
   const Activity& activity = description.activity;
   if (group.name.on_gpu) {
-    if (group.takes_arrows && !launches_.empty()) slice.flow_in = launches_.FlowTo(node, ordinal, group.rank);
+    if (group.takes_arrows && !launches_.empty()) slice.flow_in = launches_.flow_to(node, ordinal, group.rank);
     if (group.name.kind == DeviceKind::kStream) {
       std::vector<Interval>& busy = busy_.back();
       if (busy.empty() || busy.back().end_ns < interval.start_ns) busy.push_back(interval);
@@ -237,7 +237,7 @@ void Teller::DrawNode(const Group& group, const Node& node, const Span& span, ui
     }
   } else {
     if (!launches_.empty()) {
-      const Launches::Flows flows = launches_.FlowsFrom(ordinal, next_flow_id_);
+      const Launches::Flows flows = launches_.flows_from(ordinal, next_flow_id_);
       slice.first_flow_out = flows.first;
       slice.num_flows_out = flows.number;
       summary_.flows += flows.number;
@@ -247,14 +247,14 @@ void Teller::DrawNode(const Group& group, const Node& node, const Span& span, ui
   slice.category = activity.category;
   slice.alike = description.alike;
   slice.num_alike_arguments = description.num_label_arguments;
-  AddOwnArguments(node, span, description);
+  add_own_arguments(node, span, description);
   slice.arguments = description.arguments.data();
   slice.num_arguments = description.arguments.size();
-  visitor_.OnSlice(slice);
+  visitor_.on_slice(slice);
   ++summary_.slices;
 }
 
-Teller::Rows& Teller::ThreadOf(uint32_t thread_id) {
+StepDrawing::Rows& StepDrawing::thread_of(uint32_t thread_id) {
   if (last_thread_ != nullptr && last_thread_id_ == thread_id) return *last_thread_;
   Rows& rows = threads_[thread_id];
   if (rows.name.empty()) {
@@ -266,7 +266,7 @@ Teller::Rows& Teller::ThreadOf(uint32_t thread_id) {
       rows.name = "thread " + number;
     } else {
       rows.name = named->second;
-      if (!Contains(named->second, number)) rows.name.append(" (thread ").append(number).append(")");
+      if (!contains(named->second, number)) rows.name.append(" (thread ").append(number).append(")");
     }
   }
   last_thread_ = &rows;
@@ -274,44 +274,44 @@ Teller::Rows& Teller::ThreadOf(uint32_t thread_id) {
   return rows;
 }
 
-uint32_t Teller::TidFor(const Group& group, Rows& rows, const Interval& interval) {
+uint32_t StepDrawing::tid_for(const Group& group, Rows& rows, const Interval& interval) {
   size_t row = 0;
   if (rows.nests) {
     while (!rows.open.empty() && rows.open.back() <= interval.start_ns) rows.open.pop_back();
     if (rows.open.empty() || interval.end_ns <= rows.open.back()) {
       rows.open.push_back(interval.end_ns);
     } else {
-      row = 1 + rows.lanes.Place(interval.start_ns + 1, interval.end_ns);
+      row = 1 + rows.lanes.place(interval.start_ns + 1, interval.end_ns);
     }
   } else {
-    row = rows.lanes.Place(interval.start_ns + 1, interval.end_ns);
+    row = rows.lanes.place(interval.start_ns + 1, interval.end_ns);
   }
   if (row >= rows.tids.size()) rows.tids.resize(row + 1, 0);
   if (rows.tids[row] == 0) {
-    rows.tids[row] = order_.TakeTid("", group.device);
+    rows.tids[row] = order_.take_tid("", group.device);
     std::string name = rows.name;
     if (row > 0) name.append(" lane ").append(std::to_string(row + 1));
-    visitor_.OnTrack({pid_, rows.tids[row], name, group.device, rows.os_thread_id, rows.nests && row == 0,
-                      group.name.kind == DeviceKind::kCopies});
+    visitor_.on_track({pid_, rows.tids[row], name, group.device, rows.os_thread_id, rows.nests && row == 0,
+                       group.name.kind == DeviceKind::kCopies});
   }
   return rows.tids[row];
 }
 
-Description& Teller::Describe(const Node& node, bool on_gpu) {
-  return labels_.Find(node, on_gpu, [&](Description& description) {
-    on_gpu ? ReadGpuActivity(node, description.activity) : ReadHostActivity(node, description.activity);
-    if (on_gpu) description.activity.op = HostSpellingOf(description.activity.op);
-    AddLabelArguments(description.activity, description.arguments);
+Description& StepDrawing::describe(const Node& node, bool on_gpu) {
+  return labels_.find(node, on_gpu, [&](Description& description) {
+    on_gpu ? read_gpu_activity(node, description.activity) : read_host_activity(node, description.activity);
+    if (on_gpu) description.activity.op = host_spelling_of(description.activity.op);
+    add_label_arguments(description.activity, description.arguments);
     description.texts.clear();
     if (description.activity.is_typed) {
-      AddTypedArguments(description.activity.columns, description.arguments, description.texts);
+      add_typed_arguments(description.activity.columns, description.arguments, description.texts);
     }
-    description.has_own_keys = HasArgument(description, kCorrelation) || HasArgument(description, kWaited);
+    description.has_own_keys = has_argument(description, kCorrelation) || has_argument(description, kWaited);
   });
 }
 
 // `aten::copy_`, as the slice on the host is called, for the `aten.copy_` of an activity.
-std::string_view Teller::HostSpellingOf(std::string_view op) {
+std::string_view StepDrawing::host_spelling_of(std::string_view op) {
   if (op.find('.') == std::string_view::npos) return op;
   if (!names_with_colons_) {
     names_with_colons_.emplace();
@@ -319,10 +319,10 @@ std::string_view Teller::HostSpellingOf(std::string_view op) {
     for (const Group& group : selection_.groups()) {
       if (group.name.on_gpu) continue;
       for (const Device* device : group.parts) {
-        step_.ForEachMessage(*device, [&](std::string_view message) {
-          step_.ReadNode(message, node);
+        step_.for_each_message(*device, [&](std::string_view message) {
+          step_.read_node(message, node);
           if (node.name.find(':') != std::string_view::npos)
-            names_with_colons_->emplace(WithoutColons(node.name), node.name);
+            names_with_colons_->emplace(without_colons(node.name), node.name);
         });
       }
     }
@@ -331,18 +331,18 @@ std::string_view Teller::HostSpellingOf(std::string_view op) {
   return spelled == names_with_colons_->end() ? op : spelled->second;
 }
 
-void Teller::AddOwnArguments(const Node& node, const Span& span, Description& description) const {
+void StepDrawing::add_own_arguments(const Node& node, const Span& span, Description& description) const {
   const auto add_number = [&description](std::string_view key, int64_t number) {
-    if (description.has_own_keys && HasArgument(description, key)) return;
+    if (description.has_own_keys && has_argument(description, key)) return;
     Argument& argument = description.arguments.emplace_back();  // in place: there is one or two of these for each slice
     argument.key = key;
     argument.number = number;
   };
   if (node.correlation_id != 0) add_number(kCorrelation, node.correlation_id);
   // A call is asked for when it starts, or never; an activity waits for the stream from its launch on.
-  const int64_t scheduled_ns = ScheduledNs(node);
+  const int64_t scheduled_ns = scheduled_ns_of(node);
   int64_t waited_ns;
-  if (scheduled_ns > 0 && !__builtin_sub_overflow(span.start_ns, selection_.Shifted(scheduled_ns), &waited_ns) &&
+  if (scheduled_ns > 0 && !__builtin_sub_overflow(span.start_ns, selection_.shifted(scheduled_ns), &waited_ns) &&
       waited_ns >= 0 && waited_ns <= kFarNs) {
     add_number(kWaited, waited_ns);
   }
@@ -350,12 +350,13 @@ void Teller::AddOwnArguments(const Node& node, const Span& span, Description& de
 
 // --- counters ---
 
-void Teller::DrawSeries(uint32_t pid, std::string_view name, std::string_view unit, const std::vector<Point>& points) {
+void StepDrawing::draw_series(uint32_t pid, std::string_view name, std::string_view unit,
+                              const std::vector<Point>& points) {
   if (points.empty()) return;
   const uint32_t id = next_counter_id_++;
-  visitor_.OnCounterTrack({pid, id, name, unit});
-  const auto tell = [&](int64_t time_ns, int64_t value) {
-    visitor_.OnValue({pid, id, name, unit, time_ns, value});
+  visitor_.on_counter_track({pid, id, name, unit});
+  const auto draw_value = [&](int64_t time_ns, int64_t value) {
+    visitor_.on_value({pid, id, name, unit, time_ns, value});
     ++summary_.values;
   };
   const Point* before = nullptr;  // the window, which begins with the value it had
@@ -365,64 +366,65 @@ void Teller::DrawSeries(uint32_t pid, std::string_view name, std::string_view un
       before = &point;
       continue;
     }
-    if (before != nullptr && point.time_ns > options_.window_start_ns) tell(options_.window_start_ns, before->value);
+    if (before != nullptr && point.time_ns > options_.window_start_ns)
+      draw_value(options_.window_start_ns, before->value);
     before = nullptr;
-    tell(point.time_ns, point.value);
+    draw_value(point.time_ns, point.value);
   }
 }
 
-void Teller::DrawMemory() {
+void StepDrawing::draw_memory() {
   std::vector<const Device*> devices;
   for (const Group& group : selection_.groups()) {
     if (!group.name.on_gpu) devices.insert(devices.end(), group.parts.begin(), group.parts.end());
   }
-  const auto is_drawable = [this](int64_t wall_ns) { return selection_.CanDrawAt(wall_ns); };
+  const auto is_drawable = [this](int64_t wall_ns) { return selection_.can_draw_at(wall_ns); };
   uint32_t pid = 0;
   for (AllocatorChanges& allocator :
-       ReadMemoryChanges(step_, devices, selection_.has_allocator_memory(), is_drawable)) {
+       read_memory_changes(step_, devices, selection_.has_allocator_memory(), is_drawable)) {
     for (Delta& change : allocator.changes)
-      change.time_ns = std::max<int64_t>(0, selection_.Relative(selection_.Shifted(change.time_ns)));
-    const std::vector<Point> points = RunningTotal(allocator.changes);
+      change.time_ns = std::max<int64_t>(0, selection_.relative(selection_.shifted(change.time_ns)));
+    const std::vector<Point> points = running_total(allocator.changes);
     if (points.empty()) continue;
-    if (pid == 0) pid = Process(TrackOrder::kMemory);
+    if (pid == 0) pid = process_pid(TrackOrder::kMemory);
     std::string name = "memory ";
     name.append(allocator.allocator.empty() ? std::string_view("(no name)") : allocator.allocator);
     if (allocator.estimated) name.append(" (estimated)");
-    DrawSeries(pid, name, "bytes", points);
+    draw_series(pid, name, "bytes", points);
   }
 }
 
 // Of the GPU that the group belongs to, whose last it is.
-void Teller::DrawCounters(const Group& group) {
-  const std::vector<Point> busy = busy_.size() > 1 ? CountBusy(busy_) : std::vector<Point>();
+void StepDrawing::draw_counters(const Group& group) {
+  const std::vector<Point> busy = busy_.size() > 1 ? count_busy(busy_) : std::vector<Point>();
   busy_.clear();
   std::vector<Copy> copies;
   copies.swap(copies_);
   if (busy.empty() && copies.empty()) return;
-  const uint32_t pid = Process(group.name.process);
-  DrawSeries(pid, "busy streams", "streams", busy);
+  const uint32_t pid = process_pid(group.name.process);
+  draw_series(pid, "busy streams", "streams", busy);
   NameTable kinds;  // in the order in which they first come
   std::vector<std::vector<Delta>> deltas;
   for (const Copy& copy : copies) {
-    const auto [kind, is_new] = kinds.Insert(copy.kind);
+    const auto [kind, is_new] = kinds.insert(copy.kind);
     if (is_new) deltas.emplace_back();
     deltas[kind].push_back({copy.interval.start_ns, copy.num_bytes});
     deltas[kind].push_back({copy.interval.end_ns, -copy.num_bytes});
   }
   copies = {};
   for (uint32_t kind = 0; kind < kinds.size(); ++kind) {
-    DrawSeries(pid, std::string(kinds[kind]) + " in flight", "bytes", RunningTotal(deltas[kind]));
+    draw_series(pid, std::string(kinds[kind]) + " in flight", "bytes", running_total(deltas[kind]));
     deltas[kind] = {};
   }
 }
 
 }  // namespace
 
-Summary Tell(const StepStats& step, const TellerOptions& options, TraceVisitor& visitor) {
-  return Teller(step, options, visitor).Tell();
+Summary draw_step(const StepStats& step, const DrawingOptions& options, TraceVisitor& visitor) {
+  return StepDrawing(step, options, visitor).draw();
 }
 
-Summary Survey(const StepStats& step, const TellerOptions& options) {
+Summary survey(const StepStats& step, const DrawingOptions& options) {
   return Selection(step, options, nullptr).summary();
 }
 
