@@ -80,6 +80,16 @@ void Contract::check_flows(const Slice& slice) {
     require(slice.first_flow_out != 0 && flows_out_.insert(slice.first_flow_out + i).second, "an arrow begun twice");
   }
   require(slice.flow_in == 0 || flows_in_.insert(slice.flow_in).second, "an arrow ended twice");
+  for (uint64_t i = 0; i < slice.num_waits_out; ++i) {
+    require(slice.first_wait_out != 0 && flows_out_.insert(slice.first_wait_out + i).second, "an arrow begun twice");
+    held_up_[slice.first_wait_out + i] += slice.start_ns + slice.duration_ns;
+  }
+  if (slice.wait_in != 0) {
+    require(flows_in_.insert(slice.wait_in).second, "an arrow ended twice");
+    held_up_[slice.wait_in] -= slice.start_ns + slice.duration_ns;
+  }
+  require(slice.num_waits_out == 0 || slice.duration_ns > 1, "a wait's arrow that starts nowhere");
+  require(slice.wait_in == 0 || slice.duration_ns > 0, "a wait's arrow that ends nowhere");
 }
 
 void Contract::on_counter_track(const convert::CounterTrack& counter) {
@@ -111,6 +121,7 @@ void Contract::on_end(const convert::Summary& summary) {
   ended_ = true;
   for (const auto& [tid, track] : tracks_) require(pids_.count(tid) == 0, "a tid that is also a pid");
   require(flows_in_ == flows_out_, "an arrow with one end");
+  for (const auto& [arrow, advance_ns] : held_up_) require(advance_ns <= 0, "an activity that held up no wait");
   require(summary.slices == slices_ && summary.values == values_ && summary.flows == flows_out_.size(),
           "figures that are not what was drawn");
   require(several_ || announced_.slices == slices_, "another number of slices than announced");

@@ -62,6 +62,7 @@ class Contract : public convert::TraceVisitor {
   std::unordered_map<uint32_t, CounterState> counters_;
   std::unordered_map<uint32_t, std::string> alike_;
   std::set<uint64_t> flows_out_, flows_in_;
+  std::unordered_map<uint64_t, int64_t> held_up_;  // arrow of a wait -> the activity's end less the wait's
 };
 
 }  // namespace collector::fuzz

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from collector.files.unpacking import MAX_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
     from typing import BinaryIO
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collector.formats.step import Step
     from collector.protos import RunMetadata, StepStats
     from collector.recording.recording import Recording
+    from collector.stepstats.object_tables import ObjectRow
     from collector.timeline.drawn_files import DrawnFile
 
 
@@ -46,7 +48,16 @@ class Writable(Protocol):
 class StepsWriter(Protocol):
     """Writes several steps into one file, one after the other."""
 
-    def add(self, step: StepStats, *, number: int, shift_ns: int, owner: str, together: bool) -> tuple[int, int]:
+    def add(
+        self,
+        step: StepStats,
+        *,
+        number: int,
+        shift_ns: int,
+        owner: str,
+        together: bool,
+        objects: Mapping[str, Sequence[ObjectRow]] | None,
+    ) -> tuple[int, int]:
         """Add a step; see `collector.formats.xspace.XSpaceWriter.add`."""
         ...
 

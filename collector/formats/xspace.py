@@ -27,6 +27,7 @@ from collector.recording.cupti_enums import COPY_KINDS
 from collector.recording.possible_times import is_near
 from collector.stepstats.activity_arguments import arguments_of, name_in
 from collector.stepstats.node_times import node_times, step_bounds
+from collector.stepstats.object_tables import object_rows_of_capture
 from collector.stepstats.shared_activities import activities_of_parts
 from collector.text.wording import counted
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from collector.protos.run_metadata_pb2 import RunMetadata
     from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+    from collector.stepstats.object_tables import ObjectRow
 
 _GPU_DEVICE = re.compile(r"(?P<prefix>.*?)/(?:device:)?gpu:(?P<ordinal>\d+)(?:/(?P<row>.+))?", re.IGNORECASE)
 _DETAIL = re.compile(r" ([a-z_]+):([\w,.]+)(?=$| )")
@@ -50,6 +52,16 @@ that of older traces."""
 _STEP_NAME = re.compile(r"step (\d{1,18})")
 _STEP_CONTEXT = 1
 """Kind of the numbers by which what a GPU did names its step."""
+
+_DEVICE_STATS = {
+    "clock_rate": "core_clock_khz",
+    "core_count": "num_multiprocessors",
+    "memory_size": "memory_bytes",
+    "compute_cap_major": "compute_major",
+    "compute_cap_minor": "compute_minor",
+}
+"""Stat of a GPU's plane, from which XProf computes what the GPU could reach, and the column of ``devices``."""
+_KILOBYTE = 1000
 
 _SIDE_DEVICE = re.compile(r"/cpu:\d+/(\w+)$", re.IGNORECASE)
 """What of a host's is neither an annotation nor a call: waits, overheads, memory operations."""
@@ -68,6 +80,8 @@ class _Part:
     """Rank, where there are several -> start of each step on its own clock, in order, and its number as a cause."""
     first_correlation: int
     """Added to correlation ids, which each process counts from 1."""
+    event_records: dict[int, ObjectRow]
+    """Correlation id of a call that recorded a CUDA event -> the row of the event."""
 
     def cause(self, rank: str, start_ns: int) -> int:
         """The step in which something began."""
@@ -105,7 +119,14 @@ class XSpaceWriter:
         self._spool.close()
 
     def add(
-        self, step: StepStats, *, number: int = 0, shift_ns: int = 0, owner: str = "", together: bool = True
+        self,
+        step: StepStats,
+        *,
+        number: int = 0,
+        shift_ns: int = 0,
+        owner: str = "",
+        together: bool = True,
+        objects: Mapping[str, Sequence[ObjectRow]] | None = None,
     ) -> tuple[int, int]:
         """Add a step, or what one rank did in a step: how many nodes are drawn, and how many have no possible time.
 
@@ -115,7 +136,9 @@ class XSpaceWriter:
             shift_ns: added to its times.
             owner: put after the names of its GPUs and before those of its threads; each has planes of its own.
             together: the step of this number is one for all owners.
+            objects: the rows of `collector.stepstats.object_tables`, where they were recorded.
         """
+        objects = objects or {}
         first_ns, last_ns = step_bounds(step) or (self.origin_ns, self.origin_ns)
         marked_steps = _marked_steps(step)
         marks = marked_steps or {"": [(first_ns, last_ns, number)]}
@@ -126,7 +149,7 @@ class XSpaceWriter:
             ]
             for rank, own in marks.items()
         }
-        part = _Part((first_ns + last_ns) // 2, shift_ns, causes, self._inputs << 32)
+        part = _Part((first_ns + last_ns) // 2, shift_ns, causes, self._inputs << 32, _event_records(objects))
         gpus = [_GPU_DEVICE.fullmatch(device.device) for device in step.dev_stats]
         with_streams = {(gpu["prefix"], gpu["ordinal"]) for gpu in gpus if gpu and _is_stream(gpu["row"] or "")}
         activities = {
@@ -150,6 +173,9 @@ class XSpaceWriter:
                 continue
             slices += drawn
             left_out += without
+        for row in objects.get("devices", ()):
+            if (owner, row["device_id"]) in self._gpus:
+                _describe_device(self._gpus[owner, row["device_id"]], row)
         self._inputs += 1
         self._left_out += left_out
         return slices, left_out
@@ -209,15 +235,37 @@ class XSpaceWriter:
             host.keep(host.line("", "steps", "Steps", len(host.lines) + 1), events)
 
 
-def xspace(run_metadata: RunMetadata, number: int = 0) -> XSpace:
-    """The step of that number as an XSpace. Nodes without a possible time are left out; ``warnings`` counts them."""
+def xspace(
+    run_metadata: RunMetadata, number: int = 0, objects: Mapping[str, Sequence[ObjectRow]] | None = None
+) -> XSpace:
+    """The step of that number as an XSpace. Nodes without a possible time are left out; ``warnings`` counts them.
+
+    ``objects`` are the rows of `collector.stepstats.object_tables`; None: those that the message has.
+    """
+    if objects is None:
+        objects = object_rows_of_capture(run_metadata.capture)
     step = run_metadata.step_stats
     bounds = step_bounds(step)
     file = BytesIO()
     with XSpaceWriter(bounds[0] if bounds else 0) as writer:
-        writer.add(step, number=number)
+        writer.add(step, number=number, objects=objects)
         writer.write(file)
     return XSpace.FromString(file.getvalue())
+
+
+def _event_records(objects: Mapping[str, Sequence[ObjectRow]]) -> dict[int, ObjectRow]:
+    return {row["correlation_id"]: row for row in objects.get("cuda_events", ())}
+
+
+def _describe_device(built: Plane, row: ObjectRow) -> None:
+    """Say what the GPU is, once for its plane."""
+    if "device_vendor" in built.stats:
+        return
+    built.plane.stats.append(built.text("device_vendor", "Nvidia"))
+    built.plane.stats.append(built.text("device_name", row["name"] or "unknown"))
+    built.plane.stats.append(built.number("memory_bandwidth", row["memory_kilobytes_per_s"] * _KILOBYTE))
+    for stat, column in _DEVICE_STATS.items():
+        built.plane.stats.append(built.number(stat, row[column]))
 
 
 def _is_stream(row: str) -> bool:
@@ -363,6 +411,9 @@ def _add_threads(host: Plane, owner: str, device: DeviceStepStats, part: _Part) 
     for node, times, columns in timed:
         stats = [host.text("timeline_label", node.timeline_label)] if node.timeline_label else []
         stats += _stats_of(host, dict(arguments_of(columns)))
+        event = part.event_records.get(node.correlation_id)
+        if event is not None and columns.kind == Activity.API_CALL:
+            stats += [host.number("event", event["event_id"]), host.number("stream", event["stream_id"])]
         if node.correlation_id:
             stats.append(_correlation(host, node, part))
         host.put(lines.setdefault(node.thread_id, XLine()), node.node_name or "unknown", times, stats)

@@ -11,8 +11,10 @@ from collector.files.atomic_files import packed
 from collector.formats.file_format import StepsWriter
 from collector.formats.registry import merged_format
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+from collector.stepstats.object_tables import object_rows_of
 from collector.stepstats.wire import step_stats_of
 from collector.timeline.drawing import remarks_of
+from collector.timeline.object_labels import object_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,6 +92,7 @@ class _DrawnFile:
     def add(
         self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None
     ) -> tuple[int, int]:
+        shown = object_labels(object_rows_of(message) if is_run_metadata else {}, provenance)
         slices, untimed = self._trace.add(
             message,
             is_run_metadata=is_run_metadata,
@@ -98,6 +101,8 @@ class _DrawnFile:
             start_ns=step.own_start_ns,
             shift_ns=step.shift_ns,
             remarks=remarks_of(provenance),
+            labels=shown.labels,
+            event_records=shown.event_records,
         )
         return slices, untimed
 
@@ -123,6 +128,8 @@ class _DrawnFile:
             start_ns=base_ns,
             shift_ns=0,
             remarks=[],
+            labels={},
+            event_records=[],
         )
         if self._layout == "sequence":
             first: dict[int, int] = {}
@@ -167,6 +174,7 @@ class _WrittenFile:
             shift_ns=step.shift_ns,
             owner=step.owner or step.rank,  # planes have no word for the rank that a device's name holds
             together=self._together,
+            objects=object_rows_of(message) if is_run_metadata else {},
         )
 
     def finish(self, about: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
@@ -15,13 +15,16 @@ from collector.errors import InvalidFileError, UnknownFormatError
 from collector.files.atomic_files import atomic_write, packed
 from collector.recording.possible_times import is_wall_time
 from collector.runtime.extension import convert_extension
+from collector.stepstats.object_tables import object_rows, object_rows_of
 from collector.stepstats.wire import is_run_metadata, provenance_of, serialized_step
 from collector.text.quantities import time_text
 from collector.text.wording import counted
 from collector.timeline.drawn_files import CHROME, DRAWN_FILES, DrawnFile, Write, drawn_file
+from collector.timeline.object_labels import EventRecord, object_labels
 
 if TYPE_CHECKING:
     from collector.protos.run_metadata_pb2 import Provenance
+    from collector.stepstats.object_tables import ObjectRow
     from collector.timeline.recording_part import RecordingPart
 
 _WINDOW_START, _WINDOW_END = "start", "end"
@@ -45,7 +48,7 @@ class View:
     """At most this many slices, the longest; the file says what was left out. If anything was, there are no counters:
     of what is kept alone they would be wrong, and of all they would be as many as the slices left out."""
     arrows: bool = True
-    """Draw an arrow from each call to each activity it caused."""
+    """Draw an arrow from each call to each activity it caused, and from what a wait was for to the wait."""
     counters: bool = True
     """Draw memory per allocator, bytes in flight per kind of copy, busy streams."""
     label: str = ""
@@ -72,6 +75,9 @@ class DrawingOptions:
     label: str
     remarks: Sequence[tuple[str, str, int | None]]
     """(name, details, wall time or None for the end) of what was lost."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    event_records: Sequence[EventRecord] = ()
+    """As `collector.timeline.object_labels.ObjectLabels` has them."""
 
 
 @dataclass(frozen=True)
@@ -162,12 +168,15 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
     if part is None:
         data, whole = wire_of(step)
         provenance = provenance_of(data) if whole else None
+        objects = object_rows_of(data) if whole else {}
     else:
         from collector.stepstats.from_recording import provenance as provenance_of_recording
         from collector.stepstats.from_recording import serialized
 
+        recording = _recording_of(step)
         data, whole = serialized(part.recording, getattr(step, "device_prefix", "")), True
-        provenance = provenance_of_recording(_recording_of(step))
+        provenance, objects = provenance_of_recording(recording), object_rows(recording)
+    shown = object_labels(objects, provenance)
     options = DrawingOptions(
         keep_device=_predicate(view.devices),
         keep_name=_predicate(view.names),
@@ -179,13 +188,15 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
         counters=view.counters and (part is None or not part.left_out),
         label=view.label,
         remarks=remarks_of(provenance, None if part is None else part.base_ns + part.end_ns),
+        labels=shown.labels,
+        event_records=shown.event_records,
     )
 
     def whole_figures(figures: dict[str, int]) -> dict[str, int]:
         return figures if part is None else part.figures(figures)
 
     def describe(figures: dict[str, int]) -> str:
-        return json.dumps(_other_data(Drawn(**whole_figures(figures)), provenance), ensure_ascii=False)
+        return json.dumps(_other_data(Drawn(**whole_figures(figures)), provenance, shown.tables), ensure_ascii=False)
 
     if drawn.wrap is not None:
         write = drawn.wrap(write)
@@ -317,15 +328,16 @@ def remarks_of(provenance: Provenance | None, end_ns: int | None = None) -> list
     return remarks
 
 
-def _other_data(drawn: Drawn, provenance: Provenance | None) -> dict[str, Any]:
+def _other_data(drawn: Drawn, provenance: Provenance | None, tables: Mapping[str, list[ObjectRow]]) -> dict[str, Any]:
     """The file's own metadata. Times beyond 53 bits are text: JSON readers keep numbers in doubles."""
     whole_seconds, rest = divmod(drawn.base_ns, 1_000_000_000)
-    figures = {field.name: getattr(drawn, field.name) for field in fields(Drawn) if field.name != "base_ns"}
+    figures = {each.name: getattr(drawn, each.name) for each in fields(Drawn) if each.name != "base_ns"}
     data: dict[str, Any] = {
         "base_time_ns": str(drawn.base_ns),
         "base_time": _iso_time(whole_seconds, rest) if is_wall_time(drawn.base_ns) else "",
         "drawn": figures,
         "not_drawn": drawn.sentences(),
+        **tables,
     }
     if provenance is not None:
         from collector.recording.ledger import Ledger

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/drawing_arguments.h"
 #include "bindings/gil.h"
 #include "bindings/merge_bindings.h"
 #include "bindings/node_bindings.h"
@@ -132,7 +133,8 @@ py::dict write_trace(const py::buffer& message, const py::function& write, bool 
                      std::optional<int64_t> window_end_ns, std::optional<uint64_t> max_slices, bool arrows,
                      bool counters, const std::string& label, std::optional<int64_t> base_ns,
                      const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks,
-                     const py::function& describe) {
+                     const std::unordered_map<std::string, std::string>& labels,
+                     const EventRecordArguments& event_records, const py::function& describe) {
   const Bytes bytes(message);
   DrawingOptions options;
   options.keep_device = predicate(keep_device);
@@ -146,6 +148,8 @@ py::dict write_trace(const py::buffer& message, const py::function& write, bool 
   options.process_label = label;
   options.base_ns = base_ns;
   for (const auto& [name, details, wall_ns] : remarks) options.remarks.push_back({name, details, wall_ns});
+  options.labels = labels;
+  options.event_records = to_event_records(event_records);
 
   CallableOutput output(write);
   const std::unique_ptr<TraceWriter> visitor = make_trace_writer(writer, output);
@@ -196,13 +200,15 @@ PYBIND11_MODULE(_convert, module) {
       "write_trace", &write_trace, py::arg("message"), py::arg("write"), py::kw_only(), py::arg("is_run_metadata"),
       py::arg("writer"), py::arg("keep_device"), py::arg("keep_name"), py::arg("min_duration_ns"),
       py::arg("window_start_ns"), py::arg("window_end_ns"), py::arg("max_slices"), py::arg("arrows"),
-      py::arg("counters"), py::arg("label"), py::arg("base_ns"), py::arg("remarks"), py::arg("describe"),
+      py::arg("counters"), py::arg("label"), py::arg("base_ns"), py::arg("remarks"), py::arg("labels"),
+      py::arg("event_records"), py::arg("describe"),
       "Draw a message by the writer of a name (see `trace_writers`); returns what was drawn and left out, by "
       "name.\n\n"
       "`write` is called with the file's bytes, piece by piece, as memoryviews valid during the call; "
       "`describe` once,\n"
       "with the figures that are returned, for the JSON object about the whole file. `base_ns` is the wall time of "
-      "time 0,\nNone: the first start. Raises WireError(what, position).");
+      "time 0,\nNone: the first start. `labels` are those of devices, and `event_records` those of\n"
+      "`collector.timeline.object_labels`. Raises WireError(what, position).");
   module.def("trace_writers", &trace_writer_names, "The names of the writers of drawn files.");
   bind_merge(module);
   bind_nodes(module);

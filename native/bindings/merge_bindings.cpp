@@ -7,9 +7,11 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "bindings/drawing_arguments.h"
 #include "bindings/gil.h"
 #include "bindings/python_output.h"
 #include "draw/merge_visitor.h"
@@ -35,12 +37,15 @@ class MergedTrace {
   // Nodes drawn and nodes without a possible time.
   std::pair<uint64_t, uint64_t> add(
       const py::bytes& message, bool is_run_metadata, const std::string& owner, int64_t base_ns, int64_t start_ns,
-      int64_t shift_ns, const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks) {
+      int64_t shift_ns, const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks,
+      const std::unordered_map<std::string, std::string>& labels, const EventRecordArguments& event_records) {
     const std::string_view bytes(message);
     DrawingOptions options;
     options.base_ns = base_ns;
     options.shift_ns = shift_ns;
     for (const auto& [name, details, wall_ns] : remarks) options.remarks.push_back({name, details, wall_ns});
+    options.labels = labels;
+    options.event_records = to_event_records(event_records);
     if (added_) {
       options.first_counter_id = merged_->total().next_counter_id;
       options.first_flow_id = merged_->total().next_flow_id;
@@ -108,10 +113,12 @@ void bind_merge(py::module_& module) {
            "`write` is called with the file's bytes, piece by piece, as memoryviews valid during the call.\n\n"
            "`owned_devices` are the owner (str) and the device (bytes) of all that will be added: they say the order.")
       .def("add", &MergedTrace::add, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"), py::arg("owner"),
-           py::arg("base_ns"), py::arg("start_ns"), py::arg("shift_ns"), py::arg("remarks"),
+           py::arg("base_ns"), py::arg("start_ns"), py::arg("shift_ns"), py::arg("remarks"), py::arg("labels"),
+           py::arg("event_records"),
            "Draw a step that begins at `start_ns`, moved by `shift_ns`, on an axis that begins at `base_ns`.\n\n"
            "Returns (nodes drawn, nodes without a possible time). `owner` is put before the names of its processes.\n"
            "`remarks` are marks of the step: (name, details, wall time or None for its end).\n"
+           "`labels` and `event_records` are those of `collector.timeline.object_labels`.\n"
            "Raises WireError(what, position).")
       .def("mark", &MergedTrace::mark, py::arg("time_ns"), py::arg("name"), py::arg("details") = "",
            "An instant of the whole file, ns after its base.")

@@ -79,6 +79,11 @@ struct Slice {
   uint64_t first_flow_out;
   uint64_t num_flows_out;
   uint64_t flow_in;
+  // The same of arrows from the end of an activity to the end of a wait that it held up, which ends no earlier. The
+  // activity lasts at least 2 ns, and the wait 1 ns.
+  uint64_t first_wait_out;
+  uint64_t num_waits_out;
+  uint64_t wait_in;
 };
 
 struct CounterTrack {

@@ -11,10 +11,10 @@ constexpr size_t kSamples = 1001;
 
 }  // namespace
 
-Selection::Selection(const StepStats& step, const DrawingOptions& options, Launches* launches)
+Selection::Selection(const StepStats& step, const DrawingOptions& options, Links* links)
     : step_(step), options_(options), groups_(make_groups(step, options.keep_device)) {
   find_middle();
-  survey_nodes(options.arrows && !selects() ? launches : nullptr);
+  survey_nodes(options.arrows && !selects() ? links : nullptr);
   if (selects()) select_nodes();
 }
 
@@ -44,7 +44,19 @@ void Selection::find_middle() {
   middle_ns_ = std::clamp(*middle, INT64_MIN + 4 * kFarNs, INT64_MAX - 4 * kFarNs);
 }
 
-void Selection::survey_nodes(Launches* launches) {
+// Waits before activities before calls: of activities those that were waited for are remembered, and of calls those
+// that caused one.
+template <typename Visit>
+void Selection::for_each_group_to_link(Visit visit) {
+  const auto turn_of = [](const Group& group) { return holds_waits(group) ? 0 : group.name.on_gpu ? 1 : 2; };
+  for (const int turn : {0, 1, 2}) {
+    for (Group& group : groups_) {
+      if (turn_of(group) == turn) visit(group);
+    }
+  }
+}
+
+void Selection::survey_nodes(Links* links) {
   if (options_.base_ns) base_floor_ns_ = *options_.base_ns;
   int64_t first_ns = INT64_MAX;
   int64_t last_ns = INT64_MIN;
@@ -53,6 +65,7 @@ void Selection::survey_nodes(Launches* launches) {
     uint64_t num_drawable = 0;
     uint64_t num_nodes = 0;
     for (const Device* device : group.parts) num_nodes += device->num_nodes;
+    if (links != nullptr) links->waits.begin_stream(group);
     for_each_drawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
       ++num_drawable;
       first_ns = std::min(first_ns, span.start_ns);
@@ -64,16 +77,12 @@ void Selection::survey_nodes(Launches* launches) {
       last = {span.start_ns, span.end_ns()};
       has_memory_ |= !node.outputs.empty() || !node.memory.empty();
       has_allocator_memory_ |= !node.memory.empty();
-      if (launches != nullptr) note_launch(group, node, span, ordinal, *launches);
+      if (links != nullptr) note(group, node, span, ordinal, *links);
     });
     summary_.untimed += num_nodes - num_drawable;
     summary_.slices += num_drawable;
   };
-  for (const bool on_gpu : {true, false}) {
-    for (Group& group : groups_) {
-      if (group.name.on_gpu == on_gpu) survey(group);
-    }
-  }
+  for_each_group_to_link(survey);
   summary_.base_ns = options_.base_ns.value_or(first_ns == INT64_MAX ? 0 : first_ns);
   summary_.end_ns = last_ns == INT64_MIN ? 0 : relative(last_ns);
 }
@@ -131,29 +140,32 @@ void Selection::select_nodes() {
   limit_ordinal_ = first_out->ordinal;
 }
 
-// Activities before calls, so that only calls that caused something are remembered.
-void Selection::note_launch(const Group& group, const Node& node, const Span& span, uint64_t ordinal,
-                            Launches& launches) {
+void Selection::note(const Group& group, const Node& node, const Span& span, uint64_t ordinal, Links& links) {
+  if (holds_waits(group)) links.waits.add_wait(node, span, ordinal, group.rank);
   if (!group.name.on_gpu) {
-    if (!launches.empty() && !is_beside_calls(kind_of(node.activity)))
-      launches.add_call(node, span, ordinal, group.rank);
+    if (!links.launches.empty() && !is_beside_calls(kind_of(node.activity))) {
+      links.launches.add_call(node, span, ordinal, group.rank);
+    }
   } else if (group.takes_arrows) {
     if (node.correlation_id == 0) read_gpu_activity(node, activity_);
-    launches.add_activity(node, activity_, group.rank);
+    links.launches.add_activity(node, activity_, group.rank);
+    links.waits.add_activity(node, span, ordinal);
   }
 }
 
-void Selection::link_launches(Launches& launches) {
+void Selection::link(Links& links) {
   if (selects()) {  // otherwise the survey has noted all
-    for (const bool on_gpu : {true, false}) {
-      for (const Group& group : groups_) {
-        if (group.name.on_gpu != on_gpu) continue;
-        for_each_selected(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
-          note_launch(group, node, span, ordinal, launches);
-        });
-      }
-    }
+    for_each_group_to_link([&](const Group& group) {
+      links.waits.begin_stream(group);
+      for_each_selected(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
+        note(group, node, span, ordinal, links);
+      });
+    });
   }
+  link_launches(links.launches);
+}
+
+void Selection::link_launches(Launches& launches) {
   launches.join();
   if (!launches.has_named()) return;
   for (const Group& group : groups_) {

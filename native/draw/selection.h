@@ -8,6 +8,7 @@
 #include "draw/events.h"
 #include "draw/launches.h"
 #include "draw/step_drawing.h"
+#include "draw/waits.h"
 #include "stepstats/activity.h"
 #include "stepstats/groups.h"
 #include "stepstats/name_table.h"
@@ -22,11 +23,17 @@ constexpr int64_t kFarNs = kLargestTimeNs / 4;
 
 class Selection {
  public:
-  // Reads the step. Who launched what is noted in `launches` where that costs no further reading. All must outlive it.
-  Selection(const StepStats& step, const DrawingOptions& options, Launches* launches);
+  // What the arrows join.
+  struct Links {
+    Launches& launches;
+    Waits& waits;
+  };
 
-  // Joins those launches of which both ends are drawn.
-  void link_launches(Launches& launches);
+  // Reads the step. Launches and waits are noted in `links` where that costs no further reading. All must outlive it.
+  Selection(const StepStats& step, const DrawingOptions& options, Links* links);
+
+  // Joins those launches and waits of which both ends are drawn.
+  void link(Links& links);
 
   const Summary& summary() const { return summary_; }
   const std::vector<Group>& groups() const { return groups_; }
@@ -70,9 +77,13 @@ class Selection {
 
  private:
   void find_middle();
-  void survey_nodes(Launches* launches);
+  void survey_nodes(Links* links);
+  // Calls visit(group) for all groups, in the order in which launches and waits are noted.
+  template <typename Visit>
+  void for_each_group_to_link(Visit visit);
   void select_nodes();
-  void note_launch(const Group& group, const Node& node, const Span& span, uint64_t ordinal, Launches& launches);
+  void note(const Group& group, const Node& node, const Span& span, uint64_t ordinal, Links& links);
+  void link_launches(Launches& launches);
   bool passes_filters(const Group& group, const Node& node, const Span& span);
   bool is_kept(std::string_view name);
 

@@ -15,6 +15,7 @@
 #include "draw/series.h"
 #include "draw/track_order.h"
 #include "draw/typed_arguments.h"
+#include "draw/waits.h"
 #include "stepstats/activity.h"
 #include "stepstats/groups.h"
 #include "stepstats/labels.h"
@@ -26,6 +27,9 @@ namespace {
 // Arguments that nodes have beside their labels.
 constexpr std::string_view kCorrelation = "correlation";
 constexpr std::string_view kWaited = "waited_ns";
+// Of calls that record a CUDA event.
+constexpr std::string_view kEventKey = "event";
+constexpr std::string_view kStreamKey = "stream";
 
 bool has_argument(const Description& description, std::string_view key) {
   return std::any_of(description.arguments.begin(), description.arguments.end(),
@@ -56,7 +60,8 @@ class StepDrawing {
       : step_(step),
         options_(options),
         visitor_(visitor),
-        selection_(step, options, &launches_),
+        waits_(options.event_records),
+        selection_(step, options, &links_),
         summary_(selection_.summary()),
         order_(order_of(selection_.groups())) {}
 
@@ -75,9 +80,11 @@ class StepDrawing {
   };
 
   static TrackOrder order_of(const std::vector<Group>& groups);
+  // Of a device or, where it is a whole GPU's, of its process; empty: none.
+  std::string_view label_of(const Group& group, std::string_view device) const;
 
   // The process of this name, which is announced before it is first used.
-  uint32_t process_pid(std::string_view name);
+  uint32_t process_pid(std::string_view name, std::string_view label = {});
   void draw_group(const Group& group);
   void draw_node(const Group& group, const Node& node, const Span& span, uint64_t ordinal);
   Rows& thread_of(uint32_t thread_id);
@@ -94,6 +101,8 @@ class StepDrawing {
   const DrawingOptions& options_;
   TraceVisitor& visitor_;
   Launches launches_;
+  Waits waits_;
+  Selection::Links links_{launches_, waits_};
   Selection selection_;
   Summary summary_;
 
@@ -119,7 +128,11 @@ Summary StepDrawing::draw() {
   const std::vector<Group>& groups = selection_.groups();
   next_counter_id_ = options_.first_counter_id;
   next_flow_id_ = options_.first_flow_id;
-  if (options_.arrows) selection_.link_launches(launches_);
+  if (options_.arrows) {
+    selection_.link(links_);
+    waits_.link(next_flow_id_);
+    summary_.flows += next_flow_id_ - options_.first_flow_id;
+  }
   visitor_.on_begin(summary_);
   summary_.slices = 0;
   const bool counts = options_.counters && summary_.left_out == 0;
@@ -159,9 +172,19 @@ TrackOrder StepDrawing::order_of(const std::vector<Group>& groups) {
   return TrackOrder(devices);
 }
 
-uint32_t StepDrawing::process_pid(std::string_view name) {
+std::string_view StepDrawing::label_of(const Group& group, std::string_view device) const {
+  if (options_.labels.empty() || !group.name.on_gpu) return {};
+  const auto found = options_.labels.find(std::string(device.substr(group.name.prefix.size())));
+  return found == options_.labels.end() ? std::string_view() : found->second;
+}
+
+uint32_t StepDrawing::process_pid(std::string_view name, std::string_view label) {
   const uint32_t pid = order_.pid_of("", name);
-  if (begun_pids_.insert(pid).second) visitor_.on_process({pid, name, options_.process_label});
+  if (!begun_pids_.insert(pid).second) return pid;
+  std::string labels = options_.process_label;
+  if (!labels.empty() && !label.empty()) labels.append(", ");
+  labels.append(label);
+  visitor_.on_process({pid, name, labels});
   return pid;
 }
 
@@ -169,6 +192,8 @@ void StepDrawing::draw_group(const Group& group) {
   pid_ = 0;
   rows_ = Rows();
   rows_.name = group.name.track;
+  const std::string_view label = label_of(group, group.device);
+  if (!label.empty()) rows_.name.append(" (").append(label).append(")");
   threads_.clear();
   last_thread_ = nullptr;
   thread_names_.clear();
@@ -216,7 +241,7 @@ void StepDrawing::draw_group(const Group& group) {
 }
 
 void StepDrawing::draw_node(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
-  if (pid_ == 0) pid_ = process_pid(group.name.process);
+  if (pid_ == 0) pid_ = process_pid(group.name.process, label_of(group, group.name.unit));
   Slice slice{};
   slice.pid = pid_;
   slice.start_ns = selection_.relative(span.start_ns);
@@ -227,6 +252,11 @@ void StepDrawing::draw_node(const Group& group, const Node& node, const Span& sp
   const Activity& activity = description.activity;
   if (group.name.on_gpu) {
     if (group.takes_arrows && !launches_.empty()) slice.flow_in = launches_.flow_to(node, ordinal, group.rank);
+    if (!waits_.empty()) {
+      const Waits::Arrows arrows = waits_.arrows_from(ordinal);
+      slice.first_wait_out = arrows.first;
+      slice.num_waits_out = arrows.number;
+    }
     if (group.name.kind == DeviceKind::kStream) {
       std::vector<Interval>& busy = busy_.back();
       if (busy.empty() || busy.back().end_ns < interval.start_ns) busy.push_back(interval);
@@ -242,6 +272,7 @@ void StepDrawing::draw_node(const Group& group, const Node& node, const Span& sp
       slice.num_flows_out = flows.number;
       summary_.flows += flows.number;
     }
+    if (!waits_.empty()) slice.wait_in = waits_.arrow_to(ordinal);
   }
   slice.name = activity.name.empty() ? std::string_view("(no name)") : activity.name;
   slice.category = activity.category;
@@ -339,6 +370,13 @@ void StepDrawing::add_own_arguments(const Node& node, const Span& span, Descript
     argument.number = number;
   };
   if (node.correlation_id != 0) add_number(kCorrelation, node.correlation_id);
+  if (description.activity.is_typed && description.activity.columns.kind() == TableKind::kApiCall) {
+    const EventRecord* const record = waits_.records().of_call(node.correlation_id);
+    if (record != nullptr) {
+      add_number(kEventKey, record->event_id);
+      add_number(kStreamKey, record->stream_id);
+    }
+  }
   // A call is asked for when it starts, or never; an activity waits for the stream from its launch on.
   const int64_t scheduled_ns = scheduled_ns_of(node);
   int64_t waited_ns;

@@ -11,8 +11,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "draw/event_records.h"
 #include "draw/events.h"
 #include "stepstats/step_stats.h"
 
@@ -36,6 +38,9 @@ struct DrawingOptions {
   bool arrows = true;
   bool counters = true;
   std::vector<Remark> remarks;
+  // Of what a device without its prefix is: of "/gpu:0" for its process, of "/gpu:0/stream:9" for its track.
+  std::unordered_map<std::string, std::string> labels;
+  std::vector<EventRecord> event_records;
 
   // Where to draw it.
   std::optional<int64_t> base_ns;  // wall time of time 0; none: the earliest start

@@ -15,10 +15,15 @@ constexpr std::array<std::string_view, kCategories> kCategoryText = {
     R"(,"cat":"memset","cname":"olive")",
     R"(,"cat":"op")",
     R"(,"cat":"api","cname":"grey")",
-    R"(,"cat":"sync","cname":"thread_state_sleeping")",
+    R"(,"cat":"sync","cname":"thread_state_uninterruptible")",
     R"(,"cat":"overhead","cname":"terrible")",
     R"(,"cat":"other")",
 };
+
+constexpr std::string_view kFlowStart = R"({"ph":"s","id":)";
+constexpr std::string_view kFlowEnd = R"({"ph":"f","bp":"e","id":)";
+constexpr std::string_view kLaunchFlow = R"(,"name":"launch","cat":"launch")";
+constexpr std::string_view kWaitFlow = R"(,"name":"wait","cat":"wait")";
 
 }  // namespace
 
@@ -136,9 +141,15 @@ void ChromeWriter::on_slice(const Slice& slice) {
   const bool has_inside = slice.duration_ns > 0;
   const bool starts_inside = has_inside && slice.category != Category::kSync;
   for (uint64_t i = 0; i < slice.num_flows_out; ++i) {
-    append_flow("{\"ph\":\"s\",\"id\":", slice.first_flow_out + i, slice.start_ns, starts_inside);
+    append_flow(kFlowStart, slice.first_flow_out + i, kLaunchFlow, slice.start_ns, starts_inside);
   }
-  if (slice.flow_in != 0) append_flow("{\"ph\":\"f\",\"bp\":\"e\",\"id\":", slice.flow_in, slice.start_ns, has_inside);
+  if (slice.flow_in != 0) append_flow(kFlowEnd, slice.flow_in, kLaunchFlow, slice.start_ns, has_inside);
+  // The arrow of a wait ends in the last ns of the wait and starts in one before, as Perfetto wants the order of time.
+  const int64_t end_ns = slice.start_ns + slice.duration_ns;
+  for (uint64_t i = 0; i < slice.num_waits_out; ++i) {
+    append_flow(kFlowStart, slice.first_wait_out + i, kWaitFlow, end_ns - 2, true);
+  }
+  if (slice.wait_in != 0) append_flow(kFlowEnd, slice.wait_in, kWaitFlow, end_ns - 1, true);
 }
 
 const ChromeWriter::RememberedSlice& ChromeWriter::remember(const Slice& slice) {
@@ -181,11 +192,12 @@ void ChromeWriter::append_arguments(Output& output, const Slice& slice, size_t f
   }
 }
 
-void ChromeWriter::append_flow(std::string_view start, uint64_t id, int64_t time_ns, bool inside) {
+void ChromeWriter::append_flow(std::string_view start, uint64_t id, std::string_view name, int64_t time_ns,
+                               bool inside) {
   next_event();
   output_.append(start);
   output_.append_number(id);
-  output_.append(",\"name\":\"launch\",\"cat\":\"launch\"");
+  output_.append(name);
   place_->append_to(output_);  // that of the slice just written
   append_micros(time_ns);
   output_.append(inside ? "1}" : "}");

@@ -39,7 +39,7 @@ class ChromeWriter : public TraceWriter {
   // A slice's arguments from the `first` on.
   static void append_arguments(Output& output, const Slice& slice, size_t first, size_t end);
   static void append_start(Output& output, const Slice& slice);
-  void append_flow(std::string_view start, uint64_t id, int64_t time_ns, bool inside);
+  void append_flow(std::string_view start, uint64_t id, std::string_view name, int64_t time_ns, bool inside);
   // `,"pid":1,"tid":2,"ts":`
   const Fragment& place_of(uint32_t pid, uint32_t tid);
   void append_metadata(uint32_t pid, uint32_t tid, std::string_view event, std::string_view key);

@@ -250,11 +250,13 @@ void PerfettoWriter::on_slice(const Slice& slice) {
   put_number(event_, field::kTrackUuid, track.uuid);
   alike != nullptr ? alike->start.append_to(event_) : append_start(event_, slice);
   for (uint64_t i = 0; i < slice.num_flows_out; ++i) put_fixed64(event_, field::kFlowIds, slice.first_flow_out + i);
+  // The page draws arrows from the end of one slice to the start of the other; here they only need the order of time.
+  for (uint64_t i = 0; i < slice.num_waits_out; ++i) put_fixed64(event_, field::kFlowIds, slice.first_wait_out + i);
   if (slice.flow_in != 0) put_fixed64(event_, field::kTerminatingFlowIds, slice.flow_in);
   if (alike != nullptr) alike->arguments.append_to(event_);
   append_arguments(event_, slice, alike != nullptr ? slice.num_alike_arguments : 0, slice.num_arguments);
   write_event(slice.start_ns, true);
-  track.ends.push_back(slice.start_ns + slice.duration_ns);
+  track.ends.push_back({slice.start_ns + slice.duration_ns, slice.wait_in});
 }
 
 // What it consists of is interned by now, or is by the packet at hand.
@@ -368,13 +370,14 @@ size_t PerfettoWriter::thread_index(uint32_t tid) {
 }
 
 void PerfettoWriter::end_slices(OpenTrack& track, int64_t time_ns) {
-  while (!track.ends.empty() && track.ends.back() <= time_ns) {
+  while (!track.ends.empty() && track.ends.back().time_ns <= time_ns) {
     event_.clear();
     put_number(event_, field::kType, kSliceEnd);
     put_number(event_, field::kTrackUuid, track.uuid);
-    const int64_t end_ns = track.ends.back();
+    const SliceEnd end = track.ends.back();
     track.ends.pop_back();
-    write_event(end_ns, false);
+    if (end.wait_in != 0) put_fixed64(event_, field::kTerminatingFlowIds, end.wait_in);
+    write_event(end.time_ns, false);
   }
 }
 

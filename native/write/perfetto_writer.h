@@ -60,9 +60,13 @@ class PerfettoWriter : public TraceWriter {
     TextOutput entry_;
   };
 
+  struct SliceEnd {
+    int64_t time_ns;
+    uint64_t wait_in;  // as Slice has it
+  };
   struct OpenTrack {
     uint64_t uuid;
-    std::vector<int64_t> ends;  // of the slices begun and not yet ended, innermost last
+    std::vector<SliceEnd> ends;  // of the slices begun and not yet ended, innermost last
   };
 
   OpenTrack& open_track_of(uint32_t tid) { return open_tracks_[thread_index(tid)]; }

@@ -1,4 +1,4 @@
-"""The timeline of a step drawn in plain Python: the readable twin of native/draw/step_drawing.cpp and chrome_writer.cpp.
+"""The timeline of a step drawn in plain Python: the readable twin of step_drawing.cpp and chrome_writer.cpp.
 
 It gives the same bytes.
 """
@@ -34,13 +34,14 @@ from reference.plain_activities import (
 from reference.plain_launches import Launches
 from reference.plain_series import count_busy, estimated_memory, recorded_memory, running_total
 from reference.plain_track_order import MEMORY, TrackOrder, shown_key
+from reference.plain_waits import EventRecord, Timed, sources_of
 
 _SAMPLES = 1001
 _COLOURS = {
     "memcpy": "rail_response",
     "memset": "olive",
     "api": "grey",
-    "sync": "thread_state_sleeping",
+    "sync": "thread_state_uninterruptible",
     "overhead": "terrible",
 }
 _READABLE_KEYS = {
@@ -143,6 +144,11 @@ class _Drawing:
         self.next_flow = 1
         self.place = (0, 0)
         self.launches = Launches()
+        self.wait_arrows: dict[int, int] = {}
+        """Ordinal of a wait -> id of the arrow that ends at it."""
+        self.arrows_of_source: dict[int, list[int]] = {}
+        """Ordinal of an activity -> ids of the arrows to the waits that it held up."""
+        self.event_records = [EventRecord(*record) for record in options.event_records]
         self.busy: list[list[list[int]]] = []
         self.copies: list[tuple[str, int, int, int]] = []
         self.names_with_colons: dict[str, str] = {}
@@ -275,12 +281,31 @@ class _Drawing:
         for group, item in caused:
             self.launches.count_activity(item.node, gpu_activity(item.node), item.start, group.rank)
 
+    def _link_waits(self) -> None:
+        waits, activities = [], []
+        for group in self.groups:
+            columns = min(group.nodes, key=lambda item: item.ordinal).node.activity if group.nodes else None
+            for item in group.nodes:
+                place = item.node.correlation_id, group.rank, item.ordinal, item.start, item.end
+                if not group.name.on_gpu and group.name.kind == Kind.OTHER and group.name.track == "waits":
+                    waits.append(Timed(item.node.activity, *place))
+                elif group.name.kind == Kind.STREAM:
+                    activities.append(Timed(columns, *place))
+        waits = [wait for wait in waits if wait.start < wait.end]
+        sources = sources_of(waits, activities, self.event_records)
+        for wait, source in sorted(sources.items(), key=lambda pair: (pair[1], pair[0])):
+            self.wait_arrows[wait] = self.next_flow
+            self.arrows_of_source.setdefault(source, []).append(self.next_flow)
+            self.next_flow += 1
+        self.figures["arrows"] += len(sources)
+
     # --- events ---
 
     def events(self) -> Iterator[str]:
         """The events, one JSON object each; the figures are complete after the last."""
         if self.options.arrows:
             self._link()
+            self._link_waits()
         self.figures["slices"] = 0
         counts = self.options.counters and not self.figures["left_out"]
         memory_drawn = not (counts and self.has_memory)
@@ -304,14 +329,19 @@ class _Drawing:
                 f'"ts":{_micros(time)}{args}}}'
             )
 
-    def _process(self, name: str) -> Iterator[str]:
+    def _label(self, group: Group, device: str) -> str:
+        """Of a device or, where it is a whole GPU's, of its process."""
+        return self.options.labels.get(device.removeprefix(group.name.prefix), "") if group.name.on_gpu else ""
+
+    def _process(self, name: str, label: str = "") -> Iterator[str]:
         pid = self.order.pid(name)
         if pid in self.begun_pids:
             return
         self.begun_pids.add(pid)
         yield _metadata("process_name", pid, None, name=name)
-        if self.options.label:
-            yield _metadata("process_labels", pid, None, labels=self.options.label)
+        labels = ", ".join(each for each in (self.options.label, label) if each)
+        if labels:
+            yield _metadata("process_labels", pid, None, labels=labels)
         yield _metadata("process_sort_index", pid, None, sort_index=pid)
 
     def _group(self, group: Group) -> Iterator[str]:
@@ -320,8 +350,9 @@ class _Drawing:
         if not group.nodes:
             return
         pid = self.order.pid(group.name.process)
-        yield from self._process(group.name.process)
-        rows = Rows(group.name.track)
+        yield from self._process(group.name.process, self._label(group, group.name.unit))
+        label = self._label(group, group.device)
+        rows = Rows(f"{group.name.track} ({label})" if label else group.name.track)
         threads: dict[int, Rows] = {}
         for item in group.nodes:
             start, end = item.start - self.base, item.end - self.base
@@ -352,7 +383,7 @@ class _Drawing:
         look = f'"cat":"{activity.category}"' + (f',"cname":"{colour}"' if colour else "")
         # `aten::copy_`, as the slice on the host is called, for the `aten.copy_` of an activity.
         op = self.names_with_colons.get(activity.op, activity.op) if group.name.on_gpu else activity.op
-        args = _arguments(replace(activity, op=op), item)
+        args = _arguments(replace(activity, op=op), item, self.event_records)
         yield (
             f'{{"ph":"X","name":{_json(activity.name or "(no name)")},{look},{place},'
             f'"ts":{_micros(start)},"dur":{_micros(item.duration)}{args}}}'
@@ -371,6 +402,11 @@ class _Drawing:
                 yield f'{{"ph":"s","id":{arrow},{flow}{inside}}}'
             self.next_flow += number
             self.figures["arrows"] += number
+        flow = f'"name":"wait","cat":"wait",{place},"ts":'
+        for arrow in self.arrows_of_source.get(item.ordinal, []):
+            yield f'{{"ph":"s","id":{arrow},{flow}{_micros(end - 2)}1}}'
+        if item.ordinal in self.wait_arrows:
+            yield f'{{"ph":"f","bp":"e","id":{self.wait_arrows[item.ordinal]},{flow}{_micros(end - 1)}1}}'
 
     # --- counters ---
 
@@ -461,7 +497,7 @@ def _thread_name(group: Group, thread: int) -> str:
     return named[-1] if str(thread) in named[-1] else f"{named[-1]} (thread {thread})"
 
 
-def _arguments(activity: Activity, item: Drawable) -> str:
+def _arguments(activity: Activity, item: Drawable, event_records: Iterable[EventRecord]) -> str:
     values: dict[str, str] = {}
     for key, text in (("kernel", activity.full_name), ("op", activity.op), ("inputs", activity.inputs)):
         if text:
@@ -478,6 +514,10 @@ def _arguments(activity: Activity, item: Drawable) -> str:
         values.setdefault(_READABLE_KEYS.get(key, key), value)
     if item.node.correlation_id:
         values.setdefault("correlation", str(item.node.correlation_id))
+    if item.node.activity.kind == RecordedActivity.API_CALL:
+        records = [record for record in event_records if record.correlation_id == item.node.correlation_id]
+        if records:
+            values |= {"event": str(records[0].event_id), "stream": str(records[0].stream_id)}
     scheduled = scheduled_ns(item.node)
     if scheduled > 0 and 0 <= item.start - scheduled <= FAR_NS:
         values.setdefault("waited_ns", str(item.start - scheduled))

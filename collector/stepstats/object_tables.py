@@ -1,0 +1,78 @@
+"""The tables whose rows are objects rather than activities (devices, contexts, streams, CUDA events), row by row.
+
+They are read of a recording, or of the wire bytes of a step that was saved with them, without the recording's columns.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from collector.errors import InvalidFileError
+from collector.protos import Capture, RunMetadata
+from collector.recording.schema import ACTIVITY_KINDS, SCHEMA
+from collector.stepstats.wire import fields_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from collector.recording.recording import Recording
+
+ObjectRow: TypeAlias = "dict[str, Any]"
+"""Column -> value; ``name`` stands for ``name_id``."""
+
+_OBJECT_TABLES = tuple(table for table in SCHEMA if table not in ACTIVITY_KINDS)
+
+
+def object_rows(recording: Recording) -> dict[str, list[ObjectRow]]:
+    """Table -> rows, of the tables that have any."""
+    tables = {name: getattr(recording, name) for name in _OBJECT_TABLES}
+    columns = {
+        name: {column: values.tolist() for column, values in table.columns.items()}
+        for name, table in tables.items()
+        if len(table)
+    }
+    return _rows(columns, recording.strings)
+
+
+def object_rows_of_capture(capture: Capture) -> dict[str, list[ObjectRow]]:
+    """See `object_rows_of`, of a message that is parsed."""
+    return _parsed(capture.other_tables.encode(), capture.strings)
+
+
+def object_rows_of(data: bytes | bytearray | memoryview) -> dict[str, list[ObjectRow]]:
+    """Table -> rows, of the wire bytes of a ``RunMetadata``; {} where it was saved without such tables.
+
+    Raises:
+        InvalidFileError: the tables are damaged.
+    """
+    text, strings = b"", []
+    for number, capture in fields_of(memoryview(data)):
+        if number != RunMetadata.CAPTURE_FIELD_NUMBER or capture is None:
+            continue
+        for member, content in fields_of(capture):
+            if member == Capture.OTHER_TABLES_FIELD_NUMBER and content is not None:
+                text = bytes(content)
+            elif member == Capture.STRINGS_FIELD_NUMBER and content is not None:
+                strings.append(str(content, "utf-8", "replace"))
+    return _parsed(text, strings)
+
+
+def _parsed(text: bytes, strings: Sequence[str]) -> dict[str, list[ObjectRow]]:
+    if not text:
+        return {}
+    try:
+        tables = json.loads(text)
+        return _rows({name: tables[name] for name in _OBJECT_TABLES if name in tables}, strings)
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise InvalidFileError(f"the tables of devices, contexts, streams and events are damaged ({error})") from error
+
+
+def _rows(tables: Mapping[str, Mapping[str, list[Any]]], strings: Sequence[str]) -> dict[str, list[ObjectRow]]:
+    found = {}
+    for name, columns in tables.items():
+        named = dict(columns)
+        if "name_id" in named:
+            named["name"] = [strings[name_id] for name_id in named.pop("name_id")]
+        found[name] = [dict(zip(named, row, strict=True)) for row in zip(*named.values(), strict=True)]
+    return found

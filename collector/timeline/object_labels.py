@@ -1,0 +1,85 @@
+"""What a timeline shows of devices, streams and CUDA events: labels of processes and tracks, and metadata."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from collector.text.quantities import size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from collector.protos.run_metadata_pb2 import Provenance
+    from collector.stepstats.object_tables import ObjectRow
+
+EventRecord = tuple[int, int, int, int, int]
+"""Correlation id of the call that recorded a CUDA event, and the event's id, ``event_sync_id``, context and stream."""
+
+_DEFAULT_STREAM = 3
+"""``CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NULL``."""
+
+
+@dataclass(frozen=True)
+class ObjectLabels:
+    """What a drawing shows of the objects of a step beside their activities."""
+
+    labels: dict[str, str] = field(default_factory=dict)
+    """Device without its prefix -> label: of ``/gpu:0`` beside the process, of ``/gpu:0/stream:9`` beside the track."""
+    event_records: list[EventRecord] = field(default_factory=list)
+    """Calls that recorded a CUDA event."""
+    tables: dict[str, list[ObjectRow]] = field(default_factory=dict)
+    """For the file's metadata: devices, contexts and streams with all their columns."""
+
+
+def object_labels(tables: Mapping[str, list[ObjectRow]], provenance: Provenance | None) -> ObjectLabels:
+    """Labels of what a step recorded of its objects; without a table of devices, the names that are known of them."""
+    labels = {f"/gpu:{device}": name for device, name in _device_names(provenance).items()}
+    labels |= {f"/gpu:{row['device_id']}": _device_label(row) for row in tables.get("devices", [])}
+    device_of = {row["context_id"]: row["device_id"] for row in tables.get("contexts", [])}
+    streams = tables.get("streams", [])
+    lowest_context: dict[tuple[int, int], int] = {}
+    for row in streams:
+        key = device_of.get(row["context_id"], 0), row["stream_id"]
+        lowest_context[key] = min(lowest_context.get(key, row["context_id"]), row["context_id"])
+    for row in streams:
+        label = _stream_label(row)
+        if label:
+            device = device_of.get(row["context_id"], 0)
+            is_lowest = lowest_context[device, row["stream_id"]] == row["context_id"]
+            name = str(row["stream_id"]) if is_lowest else f"{row['stream_id']}.{row['context_id']}"
+            labels[f"/gpu:{device}/stream:{name}"] = label
+    records = [
+        (row["correlation_id"], row["event_id"], row["event_sync_id"], row["context_id"], row["stream_id"])
+        for row in tables.get("cuda_events", [])
+    ]
+    shown = {name: tables[name] for name in ("devices", "contexts", "streams") if name in tables}
+    return ObjectLabels(labels, records, shown)
+
+
+def _device_names(provenance: Provenance | None) -> dict[str, str]:
+    if provenance is None or "devices" not in provenance.environment:
+        return {}
+    try:
+        names: Any = json.loads(provenance.environment["devices"])
+    except ValueError:
+        return {}
+    return {key: name for key, name in names.items() if isinstance(name, str)} if isinstance(names, dict) else {}
+
+
+def _device_label(row: ObjectRow) -> str:
+    parts = [
+        row["name"],
+        f"{row['num_multiprocessors']} SMs",
+        f"compute capability {row['compute_major']}.{row['compute_minor']}",
+        f"{size_text(row['memory_bytes'])} at {size_text(1000 * row['memory_kilobytes_per_s'])}/s",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _stream_label(row: ObjectRow) -> str:
+    parts = ["default"] if row["stream_flag"] == _DEFAULT_STREAM else []
+    if row["priority"]:
+        parts.append(f"priority {row['priority']}")
+    return ", ".join(parts)

@@ -1,0 +1,24 @@
+// Arguments that Python gives for a drawing, as the drawing takes them.
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+#include "draw/event_records.h"
+
+namespace collector::convert {
+
+// Call, event, synchronisation, context and stream.
+using EventRecordArguments = std::vector<std::tuple<uint32_t, uint32_t, uint64_t, uint32_t, uint32_t>>;
+
+inline std::vector<EventRecord> to_event_records(const EventRecordArguments& arguments) {
+  std::vector<EventRecord> records;
+  records.reserve(arguments.size());
+  for (const auto& [call, event, sync, context, stream] : arguments) {
+    records.push_back({call, event, sync, context, stream});
+  }
+  return records;
+}
+
+}  // namespace collector::convert

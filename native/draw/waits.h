@@ -1,0 +1,80 @@
+// What the host's waits were for: the arrows from the end of an activity to the end of the wait that it held up.
+//
+// A wait for a stream or a context was held up by the last activity of that stream, or of any stream of that context,
+// that ended while the host waited. A wait for a CUDA event was held up by the last one that was launched into the
+// event's stream before the event was recorded there, if it ended while the host waited. A wait during which nothing of
+// that kind ended has no arrow: what it was for was over before.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "draw/event_records.h"
+#include "stepstats/activity.h"
+#include "stepstats/groups.h"
+#include "stepstats/step_stats.h"
+
+namespace collector::convert {
+
+// Whether a group holds the waits of a host.
+bool holds_waits(const Group& group);
+
+// To be filled in this order: add_wait for all, then for each stream begin_stream and add_activity for all of its
+// activities; then link. "All" are those to be drawn. Ordinals are numbers of nodes.
+class Waits {
+ public:
+  explicit Waits(std::vector<EventRecord> records) : records_(std::move(records)) {}
+
+  bool empty() const { return waits_.empty(); }
+  const EventRecords& records() const { return records_; }
+
+  void add_wait(const Node& node, const Span& span, uint64_t ordinal, uint32_t rank);
+  void begin_stream(const Group& group);
+  void add_activity(const Node& node, const Span& span, uint64_t ordinal) {
+    if (is_stream_ && (!is_known_ || !candidates_.empty())) match(node, span, ordinal);
+  }
+  // Takes the ids of the arrows from next_flow_id on.
+  void link(uint64_t& next_flow_id);
+
+  struct Arrows {
+    uint64_t first = 0;
+    uint64_t number = 0;
+  };
+  // The arrows that start at the end of an activity.
+  Arrows arrows_from(uint64_t ordinal) const;
+  // The arrow that ends at the end of a wait; 0: none.
+  uint64_t arrow_to(uint64_t ordinal) const;
+
+ private:
+  static constexpr uint32_t kAnyStream = UINT32_MAX;
+
+  struct Wait {
+    Span span;
+    uint64_t ordinal;
+    uint32_t rank;
+    uint32_t context_id;
+    uint32_t stream_id;           // or kAnyStream
+    uint32_t before_correlation;  // of the call that recorded the event; 0: no event
+    uint64_t source = 0;          // ordinal of the activity + 1; 0: none yet
+    int64_t source_end_ns = 0;
+    uint64_t arrow = 0;
+  };
+
+  // Of the stream that a node is of.
+  void find_candidates(const Node& node);
+  void match(const Node& node, const Span& span, uint64_t ordinal);
+
+  EventRecords records_;
+  std::vector<Wait> waits_;
+  uint32_t rank_ = 0;       // of the stream at hand
+  bool is_stream_ = false;  // and something waits
+  bool is_known_ = false;   // of what stream and context it is
+  // Of the stream at hand: places of waits by start, and up to each the latest end.
+  std::vector<size_t> candidates_;
+  std::vector<int64_t> latest_end_ns_;
+  std::vector<size_t> by_source_, by_ordinal_;  // after link; those with an arrow
+};
+
+}  // namespace collector::convert

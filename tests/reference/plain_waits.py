@@ -1,0 +1,81 @@
+"""What the host's waits were for: the readable twin of native/draw/waits.cpp and event_records.cpp."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from collector.protos import Activity
+
+_EVENT, _STREAM, _CONTEXT = 1, 3, 4
+"""``CUpti_ActivitySynchronizationType``. A stream that waits for an event (2) holds up no host."""
+_SHORTEST_SOURCE_NS = 2
+
+
+@dataclass(frozen=True)
+class EventRecord:
+    """A call that recorded a CUDA event into a stream."""
+
+    correlation_id: int
+    event_id: int
+    event_sync_id: int
+    context_id: int
+    stream_id: int
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A wait or an activity, and which rank and node it is."""
+
+    columns: Any
+    """Of the wait, or of any activity of the stream."""
+    correlation_id: int
+    rank: int
+    ordinal: int
+    start: int
+    end: int
+
+
+def waited_for(records: Iterable[EventRecord], wait: Timed) -> EventRecord | None:
+    """The recording of the event: of that id or, without one, the last before the wait's own call."""
+    ordered = sorted(records, key=lambda record: record.correlation_id)
+    columns = wait.columns
+    same = [record for record in ordered if columns.event_sync_id and record.event_sync_id == columns.event_sync_id]
+    if same:
+        return same[0]
+    earlier = [
+        record
+        for record in ordered
+        if record.event_id == columns.event_id and record.correlation_id < wait.correlation_id
+    ]
+    return earlier[-1] if earlier else None
+
+
+def sources_of(waits: Iterable[Timed], activities: Iterable[Timed], records: Iterable[EventRecord]) -> dict[int, int]:
+    """Ordinal of a wait -> ordinal of the activity that held it up."""
+    records, activities = list(records), list(activities)
+    found = {}
+    for wait in waits:
+        columns = wait.columns
+        if columns.kind != Activity.SYNCHRONIZATION or columns.sync_type not in (_EVENT, _STREAM, _CONTEXT):
+            continue
+        context, stream, before = columns.context_id, columns.stream_id, 0
+        if columns.sync_type == _EVENT:
+            record = waited_for(records, wait)
+            if record is None:
+                continue
+            context, stream, before = record.context_id, record.stream_id, record.correlation_id
+        candidates = [
+            (activity.end, activity.ordinal)
+            for activity in activities
+            if activity.rank == wait.rank
+            and activity.columns.context_id == context
+            and (columns.sync_type == _CONTEXT or activity.columns.stream_id == stream)
+            and (not before or activity.correlation_id < before)
+            and wait.start <= activity.end <= wait.end
+            and activity.end - activity.start >= _SHORTEST_SOURCE_NS
+        ]
+        if candidates:
+            found[wait.ordinal] = max(candidates)[1]
+    return found
