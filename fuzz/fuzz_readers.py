@@ -235,6 +235,7 @@ def seeds() -> dict[str, list[bytes]]:
     """Small whole files for the fuzzer to start from, by reader; at least one for each."""
     from google.protobuf import text_format
 
+    from collector.formats.xspace import xspace
     from collector.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
     from collector.timeline import chrome_trace
 
@@ -262,6 +263,7 @@ def seeds() -> dict[str, list[bytes]]:
         "profiler_timeline": [kineto],
         GZIP: [b"\0\0" + step.SerializeToString(), b"\x80\2" + kineto, b"\x80\5" + kineto, b"\xff\7" + kineto],
         "journal": [b"", b"\1\0\0\2", b"\1\x12\x60\2", b"\0" + struct.pack("<IIQI", 5, 1, 5, 1) + b"k"],
+        "xspace": [xspace(metadata).SerializeToString()],
         "nsys": [b"", b"\x01\x00\2\xff", b"\x04\x00\1"],
         "gpurec": [b"", b"\0\0\1\2", b"\1\0\x40\2", b"\3\0\0\1", b"\7\0\0\2PK"],
     }

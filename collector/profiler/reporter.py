@@ -27,9 +27,6 @@ from collector.text import terminal
 if TYPE_CHECKING:
     from collector.profiler.values import Variables
 
-VIEWS = ("scope", "graph", "op", "code")
-"""What a profile can be looked at by."""
-
 MAX_LEVELS = 10_000
 """How deep a tree can be shown: an indent for every level and every scope's whole name take gigabytes beyond it."""
 
@@ -41,6 +38,9 @@ _VIEW_CLASSES: dict[str, Callable[[Model], View]] = {
     "op": OpView,
     "code": CodeView,
 }
+
+VIEWS = tuple(_VIEW_CLASSES)
+"""The names of the views of a profile."""
 
 Message = GraphNodeProto | MultiGraphNodeProto
 
