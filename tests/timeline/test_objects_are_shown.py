@@ -13,6 +13,8 @@ from collector.stepstats.from_recording import run_metadata, serialized
 from collector.stepstats.object_tables import object_rows, object_rows_of
 from collector.testing import SimulatedGpu
 
+pytestmark = pytest.mark.simulator
+
 DEVICE_LABEL = "Simulated GPU, 132 SMs, compute capability 9.0, 85.9 GB at 3.35 TB/s"
 
 
@@ -64,6 +66,7 @@ def test_without_a_table_of_devices_the_label_is_their_name():
     assert labels == {"Simulated GPU"}
 
 
+@pytest.mark.viewer
 def test_perfetto_shows_labels(perfetto, step, tmp_path):
     collector.chrome_trace(step, tmp_path / "step.pftrace")
     view = perfetto(

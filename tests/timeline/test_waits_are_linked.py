@@ -98,6 +98,7 @@ def test_the_call_that_records_an_event_names_it(recording):
     assert call["args"] == {"correlation": 2, "event": 5, "stream": 7}
 
 
+@pytest.mark.simulator
 def test_a_simulated_program_waits_for_its_last_kernel():
     with (
         SimulatedGpu() as gpu,
