@@ -7,17 +7,17 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "kinds/generated/activities.h"
+#include "stepstats/activity_encoder.h"
+#include "stepstats/distinct_rows.h"
 #include "stepstats/label_writer.h"
+#include "stepstats/row_order.h"
 #include "stepstats/wire_sink.h"
 
 namespace collector::convert {
 namespace {
-
-constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
 // Fields of NodeExecStats.
 constexpr uint32_t kNodeName = 1;
@@ -56,117 +56,133 @@ int64_t difference(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
 }
 
-// The stable order of `size` rows. Rows come in few runs that are in order already, one for each stream, so runs are
-// found and merged.
-template <typename Less>
-std::vector<uint32_t> stable_order(size_t size, Less less) {
-  std::vector<uint32_t> order(size);
-  for (size_t i = 0; i < size; ++i) order[i] = static_cast<uint32_t>(i);
-  std::vector<size_t> runs{0};
-  for (size_t i = 1; i < size; ++i) {
-    if (less(static_cast<uint32_t>(i), static_cast<uint32_t>(i - 1))) runs.push_back(i);
-  }
-  runs.push_back(size);
-  std::vector<uint32_t> merged(runs.size() > 2 ? size : 0);
-  while (runs.size() > 2) {
-    std::vector<size_t> fewer{0};
-    for (size_t run = 0; run + 1 < runs.size(); run += 2) {
-      const size_t middle = runs[run + 1];
-      const size_t end = run + 2 < runs.size() ? runs[run + 2] : middle;
-      const auto at = [&order](size_t place) { return order.begin() + static_cast<std::ptrdiff_t>(place); };
-      std::merge(at(runs[run]), at(middle), at(middle), at(end),
-                 merged.begin() + static_cast<std::ptrdiff_t>(runs[run]), less);
-      fewer.push_back(end);
-    }
-    order.swap(merged);
-    runs.swap(fewer);
-  }
-  return order;
-}
-
-// For each key a number, the one that was given last. Key 0 stands for none. Ids mostly come one after the other, so
-// that an array with a place for each serves; others are sorted.
-class NumberByKey {
- public:
-  template <typename KeyOf>
-  NumberByKey(size_t size, KeyOf key_of) {
-    uint64_t largest = 0;
-    smallest_ = std::numeric_limits<uint64_t>::max();
-    for (size_t row = 0; row < size; ++row) {
-      const uint64_t key = key_of(row);
-      if (key == 0) continue;
-      smallest_ = std::min(smallest_, key);
-      largest = std::max(largest, key);
-    }
-    if (largest == 0) return;
-    is_dense_ = largest - smallest_ < 4 * size + 4096;
-    if (is_dense_) dense_.assign(largest - smallest_ + 1, kNone);
-  }
-
-  void set(uint64_t key, uint32_t number) {
-    if (key == 0) return;
-    if (is_dense_)
-      dense_[key - smallest_] = number;
-    else
-      sparse_[key] = number;
-  }
-
-  uint32_t find(uint64_t key) const {
-    if (key == 0) return kNone;
-    if (is_dense_) return key - smallest_ < dense_.size() ? dense_[key - smallest_] : kNone;
-    const auto found = sparse_.find(key);
-    return found == sparse_.end() ? kNone : found->second;
-  }
-
- private:
-  uint64_t smallest_ = 0;
-  bool is_dense_ = false;
-  std::vector<uint32_t> dense_;
-  std::unordered_map<uint64_t, uint32_t> sparse_;
-};
-
 std::string_view text_at(const std::vector<std::string>& texts, int64_t index) {
   if (index < 0 || static_cast<uint64_t>(index) >= texts.size())
     throw std::invalid_argument("a name that is not there");
   return texts[static_cast<size_t>(index)];
 }
 
-template <typename Sink>
-void put_activity_content(Sink& sink, const RecordedTable& table, size_t row) {
-  put_number(sink, static_cast<uint32_t>(ActivityField::kKind), table.kind);
-  for (const RecordedTable::Field& field : table.fields) put_number(sink, field.number, field.column[row]);
-}
+// Texts and messages as they stand in nodes, with tag and length.
+class EncodedFields {
+ public:
+  size_t size() const { return ends_.size() - 1; }
 
-size_t activity_bytes(const RecordedTable& table, size_t row) {
-  Measure content;
-  put_activity_content(content, table, row);
-  return content.num_bytes();
-}
-
-template <typename Sink>
-void put_activity(Sink& sink, uint32_t number, const RecordedTable& table, size_t row, size_t content_bytes) {
-  sink.put_varint(make_tag(number, kBytes));
-  sink.put_varint(content_bytes);
-  put_activity_content(sink, table, row);
-}
-
-bool has_values(const RecordedTable::Field& field, size_t num_rows) {
-  for (size_t row = 0; row < num_rows; ++row) {
-    if (field.column[row] != 0) return true;
+  // A text that is empty is left out.
+  void add_text(uint32_t field, std::string_view text) {
+    add([&](auto& sink) { put_text(sink, field, text); });
   }
-  return false;
+  // A label, of which `put(sink)` writes the text.
+  template <typename Put>
+  void add_label(const Put& put) {
+    add([&](auto& sink) { put_message(sink, kLabel, put); });
+  }
+  // Writes as many fields as `put(sink)` does.
+  template <typename Put>
+  void add(const Put& put) {
+    Measure measure;
+    put(measure);
+    bytes_.resize(bytes_.size() + measure.num_bytes());
+    WireWriter writer(bytes_.data() + ends_.back());
+    put(writer);
+    ends_.push_back(bytes_.size());
+  }
+
+  std::string_view operator[](size_t place) const {
+    return {bytes_.data() + ends_[place], ends_[place + 1] - ends_[place]};
+  }
+
+  // Throws std::invalid_argument: a place beyond the end is among the first `num_rows` values.
+  void check_places(const ColumnView& places, size_t num_rows) const {
+    places.for_each(0, num_rows, [this](int64_t place) {
+      if (place < 0 || static_cast<uint64_t>(place) >= size()) throw std::invalid_argument("a name that is not there");
+    });
+  }
+
+ private:
+  std::string bytes_;
+  std::vector<size_t> ends_{0};
+};
+
+EncodedFields encoded_texts(uint32_t field, const std::vector<std::string>& texts) {
+  EncodedFields fields;
+  for (const std::string& text : texts) fields.add_text(field, text);
+  return fields;
 }
 
-// A column of rows without a node.
-template <typename Sink>
-void put_column(Sink& sink, const RecordedTable::Field& field, size_t num_rows) {
-  put_message(sink, kRowsColumns, [&](auto& column) {
-    put_number(column, kColumnField, field.number);
-    put_message(column, kColumnValues, [&](auto& values) {
-      for (size_t each = 0; each < num_rows; ++each) values.put_varint(static_cast<uint64_t>(field.column[each]));
-    });
-  });
+EncodedFields encoded_call_labels(const std::vector<std::string>& names) {
+  EncodedFields labels;
+  for (const std::string& name : names) {
+    labels.add_label([&name](auto& text) { put_call_label(text, name); });
+  }
+  return labels;
 }
+
+// Rows without a node, column by column.
+class RowsEncoder {
+ public:
+  explicit RowsEncoder(const RecordedTable& table) : table_(table) {
+    put_number(content_, kRowsKind, table.kind);
+    for (const RecordedTable::Field& field : table.fields) {
+      const bool is_first = &field == &table.fields.front();  // from which the number of rows is known
+      const bool has_values =
+          table.num_rows != 0 && (!field.column.is_constant(table.num_rows) || field.column[0] != 0);
+      if (!is_first && !has_values) continue;
+      Measure values;
+      put_values(values, field);
+      Measure column;
+      put_number(column, kColumnField, field.number);
+      put_head(column, kColumnValues, values.num_bytes());
+      columns_.push_back({&field, values.num_bytes(), column.num_bytes() + values.num_bytes()});
+      put_head(content_, kRowsColumns, columns_.back().num_bytes);
+      content_bytes_ += columns_.back().num_bytes;
+    }
+    content_bytes_ += content_.num_bytes();
+  }
+
+  size_t num_bytes() const {
+    Measure head;
+    put_head(head, kCaptureRows, content_bytes_);
+    return head.num_bytes() + content_bytes_;
+  }
+
+  char* write(char* to) const {
+    WireWriter writer(to);
+    put_head(writer, kCaptureRows, content_bytes_);
+    put_number(writer, kRowsKind, table_.kind);
+    for (const Column& column : columns_) {
+      put_head(writer, kRowsColumns, column.num_bytes);
+      put_number(writer, kColumnField, column.field->number);
+      put_head(writer, kColumnValues, column.value_bytes);
+      put_values(writer, *column.field);
+    }
+    return writer.to();
+  }
+
+ private:
+  struct Column {
+    const RecordedTable::Field* field;
+    size_t value_bytes;
+    size_t num_bytes;
+  };
+
+  template <typename Sink>
+  static void put_head(Sink& sink, uint32_t field, size_t num_bytes) {
+    sink.put_varint(make_tag(field, kBytes));
+    sink.put_varint(num_bytes);
+  }
+
+  template <typename Sink>
+  void put_values(Sink& sink, const RecordedTable::Field& field) const {
+    Sink own = sink;  // which the compiler keeps in registers
+    field.column.for_each(0, table_.num_rows, [&own](int64_t value) { own.put_varint(static_cast<uint64_t>(value)); });
+    sink = own;
+  }
+
+  const RecordedTable& table_;
+  Measure content_;
+  std::vector<Column> columns_;
+  size_t content_bytes_ = 0;
+};
 
 // The fields of a node that every device has, up to its label, from it to its thread, and behind.
 struct NodeTimes {
@@ -235,10 +251,8 @@ struct RowTimes {
     const ColumnView end = has_end ? table["end_ns"] : start;
     start_ns.reserve(start_ns.size() + table.num_rows);
     end_ns.reserve(end_ns.size() + table.num_rows);
-    for (size_t row = 0; row < table.num_rows; ++row) {
-      start_ns.push_back(start[row]);
-      end_ns.push_back(end[row]);
-    }
+    start.for_each(0, table.num_rows, [this](int64_t time) { start_ns.push_back(time); });
+    end.for_each(0, table.num_rows, [this](int64_t time) { end_ns.push_back(time); });
   }
   // What encloses comes before what it encloses.
   std::vector<uint32_t> host_order() const {
@@ -251,6 +265,13 @@ struct RowTimes {
   }
 };
 
+// The activity of a node, behind its other fields.
+char* write_activity(WireWriter writer, const ActivityEncoder& activities, size_t row) {
+  writer.put_varint(make_tag(kActivity, kBytes));
+  writer.put_varint(activities.num_bytes(row));
+  return activities.write(row, writer.to());
+}
+
 // /cpu:0: annotations and API calls.
 class HostDevice {
  public:
@@ -261,7 +282,17 @@ class HostDevice {
         annotation_thread_(step.annotations["thread_id"]),
         call_name_id_(step.api_calls["name_id"]),
         call_thread_(step.api_calls["thread_id"]),
-        call_correlation_(step.api_calls["correlation_id"]) {
+        call_correlation_(step.api_calls["correlation_id"]),
+        paths_(encoded_texts(kNodeName, step.paths)),
+        annotation_labels_(encoded_texts(kLabel, step.annotation_labels)),
+        call_names_(encoded_texts(kNodeName, step.api_names)),
+        call_labels_(encoded_call_labels(step.api_names)),
+        annotation_activities_(step.annotations),
+        call_activities_(step.api_calls) {
+    paths_.check_places(path_id_, num_annotations_);
+    annotation_labels_.check_places({reinterpret_cast<const char*>(step.annotation_label), sizeof(uint32_t), false},
+                                    num_annotations_);
+    call_names_.check_places(call_name_id_, step.api_calls.num_rows);
     times_.add(step.annotations, true);
     times_.add(step.api_calls, true);
     order_ = times_.host_order();
@@ -271,7 +302,7 @@ class HostDevice {
     for (const uint32_t index : order_) {
       Measure plain;
       put(plain, index);
-      bytes_.push_back({checked(plain.num_bytes()), checked(activity_bytes(table_of(index), row_of(index)))});
+      bytes_.push_back({checked(plain.num_bytes()), activities_of(index).num_bytes(row_of(index))});
       head_.node_bytes += NodeBytes::element_bytes(bytes_.back().typed());
     }
   }
@@ -286,7 +317,7 @@ class HostDevice {
       writer.put_varint(make_tag(kNodes, kBytes));
       writer.put_varint(bytes_[place].typed());
       put(writer, index);
-      put_activity(writer, kActivity, table_of(index), row_of(index), bytes_[place].activity);
+      writer = WireWriter(write_activity(writer, activities_of(index), row_of(index)));
     }
     return head_.write_tail(writer.to());
   }
@@ -294,8 +325,8 @@ class HostDevice {
  private:
   bool is_annotation(uint32_t index) const { return index < num_annotations_; }
   size_t row_of(uint32_t index) const { return is_annotation(index) ? index : index - num_annotations_; }
-  const RecordedTable& table_of(uint32_t index) const {
-    return is_annotation(index) ? step_.annotations : step_.api_calls;
+  const ActivityEncoder& activities_of(uint32_t index) const {
+    return is_annotation(index) ? annotation_activities_ : call_activities_;
   }
 
   template <typename Sink>
@@ -303,18 +334,18 @@ class HostDevice {
     const NodeTimes times = times_.of(index, step_.offset_ns);
     const size_t row = row_of(index);
     if (is_annotation(index)) {
-      put_text(sink, kNodeName, text_at(step_.paths, path_id_[row]));
+      sink.put_raw(paths_[static_cast<size_t>(path_id_[row])]);
       times.put_micros(sink);
       put_message_of(sink, kOutput, step_.outputs, row);
-      put_text(sink, kLabel, text_at(step_.annotation_labels, step_.annotation_label[row]));
+      sink.put_raw(annotation_labels_[step_.annotation_label[row]]);
       put_number(sink, kThreadId, annotation_thread_[row]);
       times.put_nanos(sink);
     } else {
-      const std::string_view name = text_at(step_.api_names, call_name_id_[row]);
-      put_text(sink, kNodeName, name);
+      const auto name_id = static_cast<size_t>(call_name_id_[row]);
+      sink.put_raw(call_names_[name_id]);
       times.put_micros(sink);
       put_message_of(sink, kMemory, step_.memory, row);
-      put_message(sink, kLabel, [name](auto& text) { put_call_label(text, name); });
+      sink.put_raw(call_labels_[name_id]);
       put_number(sink, kThreadId, call_thread_[row]);
       times.put_nanos(sink);
       put_number(sink, kCorrelationId, call_correlation_[row]);
@@ -329,6 +360,8 @@ class HostDevice {
   const RecordedStep& step_;
   size_t num_annotations_;
   ColumnView path_id_, annotation_thread_, call_name_id_, call_thread_, call_correlation_;
+  EncodedFields paths_, annotation_labels_, call_names_, call_labels_;  // by name id
+  ActivityEncoder annotation_activities_, call_activities_;
   RowTimes times_;
   std::vector<uint32_t> order_;
   std::vector<NodeBytes> bytes_;
@@ -340,7 +373,7 @@ class SideDevice {
  public:
   SideDevice(const RecordedStep& step, const RecordedTable& table, const char* device, const char* kind_column,
              std::string_view (*text_of)(int64_t), bool has_end)
-      : table_(table),
+      : activities_(table),
         offset_ns_(step.offset_ns),
         kind_(table[kind_column]),
         correlation_(table["correlation_id"]),
@@ -352,7 +385,7 @@ class SideDevice {
     for (const uint32_t row : order_) {
       Measure plain;
       put(plain, row);
-      bytes_.push_back({checked(plain.num_bytes()), checked(activity_bytes(table, row))});
+      bytes_.push_back({checked(plain.num_bytes()), activities_.num_bytes(row)});
       head_.node_bytes += NodeBytes::element_bytes(bytes_.back().typed());
     }
   }
@@ -366,7 +399,7 @@ class SideDevice {
       writer.put_varint(make_tag(kNodes, kBytes));
       writer.put_varint(bytes_[place].typed());
       put(writer, order_[place]);
-      put_activity(writer, kActivity, table_, order_[place], bytes_[place].activity);
+      writer = WireWriter(write_activity(writer, activities_, order_[place]));
     }
     return head_.write_tail(writer.to());
   }
@@ -383,7 +416,7 @@ class SideDevice {
     put_number(sink, kCorrelationId, correlation_[row]);
   }
 
-  const RecordedTable& table_;
+  ActivityEncoder activities_;
   int64_t offset_ns_;
   ColumnView kind_, correlation_;
   std::string_view (*text_of_)(int64_t);
@@ -403,12 +436,15 @@ class GpuDevices {
         memsets_(step.memsets),
         call_start_(step.api_calls["start_ns"]),
         call_thread_(step.api_calls["thread_id"]) {
-    for (const Work* work : {static_cast<const Work*>(&kernels_), static_cast<const Work*>(&copies_),
-                             static_cast<const Work*>(&memsets_)}) {
+    size_t num_rows = 0;
+    for (const Work* work : works()) num_rows += work->table.num_rows;
+    for (std::vector<uint32_t>* of_rows : {&device_id_, &calls_, &ops_, &names_of_, &labels_of_}) {
+      of_rows->reserve(num_rows);
+    }
+    for (const Work* work : works()) {
       times_.add(work->table, true);
-      for (size_t row = 0; row < work->table.num_rows; ++row) {
-        device_id_.push_back(static_cast<uint32_t>(work->device_id[row]));
-      }
+      work->device_id.for_each(0, work->table.num_rows,
+                               [this](int64_t id) { device_id_.push_back(static_cast<uint32_t>(id)); });
     }
     order_ = stable_order(device_id_.size(), [this](uint32_t a, uint32_t b) {
       if (device_id_[a] != device_id_[b]) return device_id_[a] < device_id_[b];
@@ -416,6 +452,9 @@ class GpuDevices {
       return times_.end_ns[a] < times_.end_ns[b];
     });
     link_calls();
+    name_kernels();
+    name_copies();
+    name_memsets();
     measure_nodes();
     name_devices();
   }
@@ -440,9 +479,8 @@ class GpuDevices {
       writer.put_varint(make_tag(kNodes, kBytes));
       writer.put_varint(bytes.typed());
       const char* const body = writer.to();
-      put(writer, activity, launches_[place]);
-      put_activity(writer, kActivity, activity.work->table, activity.row, bytes.activity);
-      nodes[places.all] = writer.to();
+      put(writer, activity);
+      nodes[places.all] = write_activity(writer, activity.work->activities, activity.row);
       const auto repeat = [&](size_t device) {
         WireWriter again(nodes[device]);
         again.put_varint(make_tag(kNodes, kBytes));
@@ -464,10 +502,12 @@ class GpuDevices {
           device_id(of["device_id"]),
           context_id(of["context_id"]),
           stream_id(of["stream_id"]),
-          correlation_id(of["correlation_id"]) {}
+          correlation_id(of["correlation_id"]),
+          activities(of) {}
 
     const RecordedTable& table;
     ColumnView device_id, context_id, stream_id, correlation_id;
+    ActivityEncoder activities;
   };
   struct Kernels : Work {
     explicit Kernels(const RecordedTable& of)
@@ -503,11 +543,6 @@ class GpuDevices {
     const Work* work;
     size_t row;
     uint32_t index;  // over all tables
-  };
-  // The call that launched an activity, and the annotation around it.
-  struct Launch {
-    uint32_t call;
-    uint32_t op;
   };
   // Of a group's nodes: where they go among `heads_`.
   struct Places {
@@ -552,13 +587,13 @@ class GpuDevices {
     for (size_t row = external.num_rows; row-- > 0;) {
       if (external_kind[row] != step_.annotation_external_kind) continue;
       const uint32_t name_id = annotations.find(static_cast<uint64_t>(external_id[row]));
-      if (name_id != kNone) ops.set(correlation_of(row), name_id);
+      if (name_id != kNoNumber) ops.set(correlation_of(row), name_id);
     }
-    launches_.reserve(order_.size());
-    for (const uint32_t index : order_) {
-      const Activity activity = at(index);
-      const auto correlation = static_cast<uint64_t>(activity.work->correlation_id[activity.row]);
-      launches_.push_back({calls.find(correlation), ops.find(correlation)});
+    for (const Work* work : works()) {
+      work->correlation_id.for_each(0, work->table.num_rows, [&](int64_t correlation) {
+        calls_.push_back(calls.find(static_cast<uint64_t>(correlation)));
+        ops_.push_back(ops.find(static_cast<uint64_t>(correlation)));
+      });
     }
   }
 
@@ -570,8 +605,8 @@ class GpuDevices {
     for (size_t place = 0; place < order_.size(); ++place) {
       const Activity activity = at(order_[place]);
       Measure plain;
-      put(plain, activity, launches_[place]);
-      bytes_.push_back({checked(plain.num_bytes()), checked(activity_bytes(activity.work->table, activity.row))});
+      put(plain, activity);
+      bytes_.push_back({checked(plain.num_bytes()), activity.work->activities.num_bytes(activity.row)});
       const Group own{device_id_[activity.index], static_cast<uint32_t>(activity.work->stream_id[activity.row]),
                       static_cast<uint32_t>(activity.work->context_id[activity.row])};
       if (group_numbers_.empty() || own < last || last < own) {
@@ -603,7 +638,7 @@ class GpuDevices {
         std::string name = unit + "/stream:" + std::to_string(group.stream_id);
         if (next != first && group.stream_id == last_stream) name += "." + std::to_string(group.context_id);
         last_stream = group.stream_id;
-        places_[number] = {all, static_cast<uint32_t>(heads_.size()), kNone};
+        places_[number] = {all, static_cast<uint32_t>(heads_.size()), kNoNumber};
         heads_.emplace_back().name = std::move(name);
         any_copies = any_copies || has_copies[number];
       }
@@ -623,41 +658,87 @@ class GpuDevices {
     }
   }
 
-  template <typename Sink>
-  void put(Sink& sink, const Activity& activity, const Launch& launch) const {
-    const NodeTimes times = times_.of(activity.index, step_.offset_ns);
-    if (activity.work == &kernels_) {
-      const std::string_view name = text_at(step_.short_names, kernels_.name_id[activity.row]);
-      put_node(sink, activity, launch, times, {{}, name}, kernel_label_of(activity.row));
-    } else if (activity.work == &copies_) {
-      const CopyLabel label = copy_label_of(activity.row);
-      put_node(sink, activity, launch, times, {"MEMCPY", label.kind}, label);
-    } else {
-      const MemsetLabel label{memsets_.num_bytes[activity.row], memory_kind_text(memsets_.memory_kind[activity.row])};
-      put_node(sink, activity, launch, times, {{}, "MEMSET"}, label);
-    }
+  std::array<const Work*, 3> works() const { return {&kernels_, &copies_, &memsets_}; }
+
+  // The annotations that the rows of a table were launched under; `first` is the index of its first row.
+  ColumnView ops_from(size_t first) const {
+    return {reinterpret_cast<const char*>(ops_.data() + first), sizeof(uint32_t), false};
   }
 
-  template <typename Sink, typename Label>
-  void put_node(Sink& sink, const Activity& activity, const Launch& launch, const NodeTimes& times,
-                const NameParts& name, const Label& label) const {
-    const size_t name_bytes = name.kind.size() + name.rest.size();
-    const std::string_view op = launch.op == kNone ? std::string_view() : text_at(step_.ops, launch.op);
-    sink.put_varint(make_tag(kNodeName, kBytes));
-    sink.put_varint((launch.op == kNone ? name_bytes : op.size()) + 1 + name_bytes);
-    if (launch.op == kNone) {
-      sink.put_raw(name.kind);
-      sink.put_raw(name.rest);
+  void name_kernels() {
+    const size_t num_rows = kernels_.table.num_rows;
+    const ColumnView ops = ops_from(0);
+    add_names(find_distinct_rows({kernels_.name_id, ops}, num_rows), ops,
+              [this](size_t row) { return NameParts{{}, text_at(step_.short_names, kernels_.name_id[row])}; });
+    std::vector<ColumnView> columns{kernels_.name_id, kernels_.registers, kernels_.static_shared,
+                                    kernels_.dynamic_shared};
+    columns.insert(columns.end(), kernels_.shape.begin(), kernels_.shape.end());
+    add_labels(find_distinct_rows(columns, num_rows), [this](size_t row) { return kernel_label_of(row); });
+  }
+
+  void name_copies() {
+    const size_t num_rows = copies_.table.num_rows;
+    const ColumnView ops = ops_from(kernels_.table.num_rows);
+    add_names(find_distinct_rows({copies_.copy_kind, ops}, num_rows), ops,
+              [this](size_t row) { return NameParts{"MEMCPY", copy_kind_text(copies_.copy_kind[row])}; });
+    add_labels(find_distinct_rows({copies_.copy_kind, copies_.num_bytes, copies_.src_kind, copies_.dst_kind,
+                                   copies_.src_device, copies_.dst_device},
+                                  num_rows),
+               [this](size_t row) { return copy_label_of(row); });
+  }
+
+  void name_memsets() {
+    const size_t num_rows = memsets_.table.num_rows;
+    const ColumnView ops = ops_from(kernels_.table.num_rows + copies_.table.num_rows);
+    add_names(find_distinct_rows({ops}, num_rows), ops, [](size_t) { return NameParts{{}, "MEMSET"}; });
+    add_labels(find_distinct_rows({memsets_.num_bytes, memsets_.memory_kind}, num_rows), [this](size_t row) {
+      return MemsetLabel{memsets_.num_bytes[row], memory_kind_text(memsets_.memory_kind[row])};
+    });
+  }
+
+  // Adds the names of a table's nodes: of each row that is different, `part_of(row)` behind its annotation.
+  template <typename PartOf>
+  void add_names(const DistinctRows& rows, const ColumnView& ops, const PartOf& part_of) {
+    const auto before = static_cast<uint32_t>(names_.size());
+    for (const uint32_t row : rows.firsts) {
+      const NameParts part = part_of(row);
+      const auto op = static_cast<uint32_t>(ops[row]);
+      names_.add([&](auto& sink) {
+        put_message(sink, kNodeName, [&](auto& name) {
+          if (op == kNoNumber) {
+            name.put_raw(part.kind);
+            name.put_raw(part.rest);
+          } else {
+            name.put_raw(text_at(step_.ops, op));
+          }
+          name.put_char(':');
+          name.put_raw(part.kind);
+          name.put_raw(part.rest);
+        });
+      });
     }
-    sink.put_raw(op);
-    sink.put_char(':');
-    sink.put_raw(name.kind);
-    sink.put_raw(name.rest);
+    for (const uint32_t place : rows.places) names_of_.push_back(before + place);
+  }
+
+  template <typename LabelOf>
+  void add_labels(const DistinctRows& rows, const LabelOf& label_of) {
+    const auto before = static_cast<uint32_t>(labels_.size());
+    for (const uint32_t row : rows.firsts) {
+      labels_.add_label([label = label_of(row)](auto& text) { label.put(text); });
+    }
+    for (const uint32_t place : rows.places) labels_of_.push_back(before + place);
+  }
+
+  template <typename Sink>
+  void put(Sink& sink, const Activity& activity) const {
+    const NodeTimes times = times_.of(activity.index, step_.offset_ns);
+    const uint32_t call = calls_[activity.index];
+    sink.put_raw(names_[names_of_[activity.index]]);
     times.put_micros(sink);
-    put_message(sink, kLabel, [&label](auto& text) { label.put(text); });
-    const int64_t scheduled_ns = launch.call == kNone ? 0 : sum(call_start_[launch.call], step_.offset_ns);
+    sink.put_raw(labels_[labels_of_[activity.index]]);
+    const int64_t scheduled_ns = call == kNoNumber ? 0 : sum(call_start_[call], step_.offset_ns);
     put_number(sink, kScheduledMicros, floor_micros(scheduled_ns));
-    if (launch.call != kNone) put_number(sink, kThreadId, call_thread_[launch.call]);
+    if (call != kNoNumber) put_number(sink, kThreadId, call_thread_[call]);
     times.put_nanos(sink);
     put_number(sink, kScheduledNanos, scheduled_ns);
     put_number(sink, kCorrelationId, activity.work->correlation_id[activity.row]);
@@ -694,9 +775,12 @@ class GpuDevices {
   ColumnView call_start_, call_thread_;
   RowTimes times_;
   std::vector<uint32_t> device_id_;
+  std::vector<uint32_t> calls_;  // that launched the activities
+  std::vector<uint32_t> ops_;    // annotations around these
+  EncodedFields names_, labels_;
+  std::vector<uint32_t> names_of_, labels_of_;
   // In the order of the nodes.
   std::vector<uint32_t> order_;
-  std::vector<Launch> launches_;
   std::vector<NodeBytes> bytes_;
   std::vector<uint32_t> groups_;
 
@@ -707,44 +791,20 @@ class GpuDevices {
 
 }  // namespace
 
-ColumnView RecordedTable::operator[](std::string_view name) const {
-  for (const auto& [own, column] : columns) {
-    if (own == name) return column;
-  }
-  throw std::invalid_argument("a table has no column " + std::string(name));
-}
-
 struct RecordedStepEncoder::Parts {
   explicit Parts(const RecordedStep& of)
-      : step(of),
-        host(of),
+      : host(of),
         memory_operations(of, of.memory_operations, "/cpu:0/memory", "operation", memory_operation_text, false),
         overheads(of, of.overheads, "/cpu:0/overheads", "overhead_kind", overhead_kind_text, true),
         waits(of, of.synchronizations, "/cpu:0/waits", "sync_type", sync_type_text, true),
         gpus(of) {
-    Measure measure;
-    put_rows(measure);
-    capture_bytes = measure.num_bytes();
+    for (const RecordedTable& table : of.without_node) rows.emplace_back(table);
   }
 
-  template <typename Sink>
-  void put_rows(Sink& sink) const {
-    for (const RecordedTable& table : step.without_node) {
-      put_message(sink, kCaptureRows, [&table](auto& rows) {
-        put_number(rows, kRowsKind, table.kind);
-        for (const RecordedTable::Field& field : table.fields) {
-          const bool is_first = &field == &table.fields.front();  // from which the number of rows is known
-          if (is_first || has_values(field, table.num_rows)) put_column(rows, field, table.num_rows);
-        }
-      });
-    }
-  }
-
-  const RecordedStep& step;
   HostDevice host;
   SideDevice memory_operations, overheads, waits;
   GpuDevices gpus;
-  size_t capture_bytes = 0;
+  std::vector<RowsEncoder> rows;  // without a node
 };
 
 RecordedStepEncoder::RecordedStepEncoder(const RecordedStep& step) : parts_(std::make_unique<Parts>(step)) {}
@@ -763,12 +823,15 @@ char* RecordedStepEncoder::write_step(char* to) const {
   return parts_->gpus.write(to);
 }
 
-size_t RecordedStepEncoder::capture_bytes() const { return parts_->capture_bytes; }
+size_t RecordedStepEncoder::capture_bytes() const {
+  size_t num_bytes = 0;
+  for (const RowsEncoder& rows : parts_->rows) num_bytes += rows.num_bytes();
+  return num_bytes;
+}
 
 char* RecordedStepEncoder::write_capture(char* to) const {
-  WireWriter writer(to);
-  parts_->put_rows(writer);
-  return writer.to();
+  for (const RowsEncoder& rows : parts_->rows) to = rows.write(to);
+  return to;
 }
 
 }  // namespace collector::convert

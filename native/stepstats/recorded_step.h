@@ -3,58 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
+#include "stepstats/recorded_table.h"
+
 namespace collector::convert {
-
-// One column of a table, of integers of any width.
-struct ColumnView {
-  const char* data = nullptr;
-  uint8_t num_bytes = 0;  // of one value
-  bool is_signed = false;
-
-  int64_t operator[](size_t row) const {
-    switch (num_bytes) {
-      case 1:
-        return is_signed ? read<int8_t>(row) : read<uint8_t>(row);
-      case 2:
-        return is_signed ? read<int16_t>(row) : read<uint16_t>(row);
-      case 4:
-        return is_signed ? read<int32_t>(row) : read<uint32_t>(row);
-      default:
-        return read<int64_t>(row);
-    }
-  }
-
- private:
-  template <typename Value>
-  int64_t read(size_t row) const {
-    Value value;
-    std::memcpy(&value, data + row * sizeof(Value), sizeof value);
-    return static_cast<int64_t>(value);
-  }
-};
-
-// One table of a recording.
-struct RecordedTable {
-  struct Field {
-    uint32_t number;  // of Activity
-    ColumnView column;
-  };
-
-  uint32_t kind = 0;  // Activity.Kind
-  size_t num_rows = 0;
-  std::vector<std::pair<std::string, ColumnView>> columns;
-  std::vector<Field> fields;  // what the activity says beside its node, in the order of the numbers
-
-  // Throws std::invalid_argument: the table has no such column.
-  ColumnView operator[](std::string_view name) const;
-};
 
 // Messages of some rows in wire format: row r has messages[index[r]], which is empty for none.
 struct RowMessages {
