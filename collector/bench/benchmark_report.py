@@ -64,6 +64,7 @@ from collector.statistics.verdicts import (
     spread,
     verdicts,
 )
+from collector.text.wording import counted
 
 if TYPE_CHECKING:
     import os
@@ -434,7 +435,7 @@ def _comparison(content: Mapping[str, Any]) -> Comparison:
         raise ValueError(f"the reference {content['reference']!r} is none of its arms")
     for name, arm in arms.items():
         if len(arm.times_ns) != len(arms[content["reference"]].times_ns) or not arm.times_ns:
-            raise ValueError(f"arm {name!r} has {len(arm.times_ns)} samples")
+            raise ValueError(f"arm {name!r} has {counted('{} sample[|s]', len(arm.times_ns))}")
         if not all(map(report_fields.is_positive, arm.times_ns)):
             raise ValueError(f"arm {name!r} has a sample that is no positive number")
     found = Comparison(arms=arms, **report_fields.checked(content, report_fields.COMPARISON, "a comparison"))
@@ -443,7 +444,8 @@ def _comparison(content: Mapping[str, Any]) -> Comparison:
     if missing:
         raise ValueError(f"its design has no {', '.join(sorted(missing))}")
     if found.run_rounds and sum(found.run_rounds) != len(arms[found.reference].times_ns):
-        raise ValueError(f"runs of {list(found.run_rounds)} rounds, and {len(arms[found.reference].times_ns)} samples")
+        samples = counted("{} sample[|s]", len(arms[found.reference].times_ns))
+        raise ValueError(f"runs of {list(found.run_rounds)} rounds, and {samples}")
     return found
 
 

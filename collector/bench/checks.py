@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from collector.text.wording import counted
+
 Check = Callable[[Any, Any], str | None]
 """Takes the reference arm's result and another arm's; returns what differs, or None.
 
@@ -38,7 +40,7 @@ class _AllClose:
         expected, found = as_arrays(reference), as_arrays(result)
         if expected.keys() != found.keys():
             if not _named(expected) and not _named(found):
-                return f"{len(found)} results instead of {len(expected)}"
+                return f"{counted('{} result[|s]', len(found))} instead of {len(expected)}"
             return f"results {', '.join(sorted(found))} instead of {', '.join(sorted(expected))}"
         for name, wanted in expected.items():
             got = found[name]

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from collector.bench.benchmark_errors import BenchmarkError
+from collector.text.wording import counted
 
 Axes = tuple[tuple[str, tuple[Any, ...]], ...]
 _AXES = "__collector_bench_axes__"
@@ -140,7 +141,7 @@ def discover(paths: Sequence[Path], pattern: str = "") -> list[Instance]:
     if not found:
         raise BenchmarkError(f"no benchmarks in {', '.join(map(str, paths))}", "Mark functions with @bench.benchmark")
     if not chosen:
-        raise BenchmarkError(f"none of {len(found)} benchmarks matches {pattern!r}")
+        raise BenchmarkError(f"none of {counted('{} benchmark[|s]', len(found))} matches {pattern!r}")
     return chosen
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from collector.bench.report_tables import PAGE_WIDTH, amount_text, as_text, notes, verdict_text
 from collector.files.atomic_files import atomic_write
 from collector.text.quantities import time_text
+from collector.text.wording import counted
 
 if TYPE_CHECKING:
     import os
@@ -84,7 +85,9 @@ def _distributions(comparison: Comparison) -> str:
         )
         interval = comparison.interval(name)
         left, right, at = x_of(max(interval.low, low)), x_of(min(interval.high, high)), x_of(interval.estimate)
-        tooltip = html.escape(f"{name}: {amount_text(interval.estimate, comparison.unit)}, {len(times)} samples")
+        tooltip = html.escape(
+            f"{name}: {amount_text(interval.estimate, comparison.unit)}, {counted('{} sample[|s]', len(times))}"
+        )
         marks.append(
             f"<g><title>{tooltip}</title>"
             f'<text x="{_LEFT - 10}" y="{middle + 4}" text-anchor="end">{html.escape(name[:24])}</text>'

@@ -23,6 +23,7 @@ from collector.profiler import slices, snappy
 from collector.profiler.crc32c import crc32c, unmask
 from collector.protos import BundleEntryProto, BundleHeaderProto, DataType
 from collector.stepstats import varint
+from collector.text.wording import counted
 
 Order = Literal["<", ">"]
 """Byte order of numbers."""
@@ -172,7 +173,9 @@ def _numbers(data: bytes, kind: int, order: Order, shape: tuple[int, ...], name:
         raise InvalidFileError(f"{name} is of type {kind}, which is not known here")
     dtype = np.dtype(DTYPES.get(kind, "u2")).newbyteorder(order)
     if len(data) != math.prod(shape) * dtype.itemsize or min(shape, default=0) < 0:
-        raise InvalidFileError(f"{name} has {len(data)} bytes, which do not make the shape {shape}")
+        raise InvalidFileError(
+            f"{name} has {counted('{} byte[|s], which [does|do] not make the shape', len(data))} {shape}"
+        )
     flat: NDArray[np.generic] = np.frombuffer(data, dtype)
     if kind == _BFLOAT16:
         flat = (flat.astype(np.uint32) << 16).view(np.float32)

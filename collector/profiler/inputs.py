@@ -15,6 +15,7 @@ from collector.protos import GraphDef, OpLogProto, ProfileProto, RunMetadata
 from collector.stepstats.proto_text import parse_text
 from collector.stepstats.salvage import WireError, fields
 from collector.stepstats.wire import MAX_MESSAGE_BYTES, fields_of
+from collector.text.wording import counted
 
 M = TypeVar("M", bound=Message)
 
@@ -65,7 +66,7 @@ def parse(data: bytes, kind: type[M], name: str) -> M:
         unpacked = unpack_gzip(data, name)
         if unpacked.damage or unpacked.is_cut:
             why = unpacked.damage or "its end is missing"
-            raise InvalidFileError(f"{name} is a broken gzip file of {len(data)} bytes: {why}")
+            raise InvalidFileError(f"{name} is a broken gzip file of {counted('{} byte[|s]', len(data))}: {why}")
         data = unpacked.content
     message = kind()
     if kind is ProfileProto and not _has_map_entries(data):

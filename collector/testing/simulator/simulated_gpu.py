@@ -53,6 +53,7 @@ from collector.testing.simulator.simulator_library import (
     load,
 )
 from collector.testing.simulator.simulator_reports import Call, CallbackLatency, Fault, Misuse, Statistics
+from collector.text.wording import counted
 
 LIBRARY_VARIABLES = ("COLLECTOR_LIBCUPTI", "COLLECTOR_LIBCUDA")
 
@@ -482,7 +483,7 @@ class SimulatedGpu:
             self._library.sim_allocate(device, num_bytes, number, where, number_of(LAUNCHES, launch, "way to launch"))
         )
         if address == 0:
-            raise CollectorError(f"device {device} has no {num_bytes} bytes of memory left")
+            raise CollectorError(f"device {device} has no {counted('{} byte[|s]', num_bytes)} of memory left")
         return address
 
     def free(self, address: int, *, stream: int | None = None, launch: Launch = "both") -> None:
