@@ -147,7 +147,8 @@ build/protobuf: $(VENV)/.test
 
 # What can only be seen beside the frameworks themselves; elsewhere these tests skip. TensorFlow and PyTorch want a venv each.
 FRAMEWORK_TESTS := $(patsubst %,tests/%.py,tracing/test_torch testing/plugin/test_plugin_torch bench/test_bench_torch \
-  profiler/test_profiler_in_keras profiler/test_profiler_page profiler/test_tensorflow_users)
+  profiler/test_profiler_in_keras profiler/test_profiler_page profiler/test_tensorflow_reads_recorded \
+  profiler/test_tensorflow_users)
 TORCH ?= torch
 TENSORFLOW ?= tensorflow-cpu
 

@@ -6,12 +6,15 @@ Devices that nobody asks for are skipped, not read; of the others only the field
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from collector.profiler.node_fields import Fields, Ints, distinct_texts, read_fields, submessages
+from collector.profiler.node_fields import Fields, Ints, distinct_texts, message_numbers, read_fields, submessages
+from collector.protos import NodeExecStats
+from collector.stepstats.typed_columns import field_of
 from collector.stepstats.wire import is_run_metadata
 
 log = logging.getLogger("collector.profiler")
@@ -19,6 +22,7 @@ log = logging.getLogger("collector.profiler")
 _NAME, _LABEL = 1, 8
 _START_MICROS, _DURATION_MICROS = 2, 4
 _SCHEDULED_MICROS, _THREAD_ID = 9, 10
+_ACTIVITY = NodeExecStats.ACTIVITY_FIELD_NUMBER
 _START_NANOS, _DURATION_NANOS, _SCHEDULED_NANOS = 13, 15, 17
 _LATEST_MICROS, _LONGEST_MICROS = 9 * 10**15, 10**12
 """The year 287,396, and 11 days: so that no sum of a step's times leaves 64 bits."""
@@ -37,7 +41,7 @@ class DeviceColumns:
     def __init__(self, device: str, body: memoryview) -> None:
         self.device = device
         self._data = body
-        self._front = read_fields(body, (_START_MICROS, _DURATION_MICROS), (_NAME,))
+        self._front = read_fields(body, (_START_MICROS, _DURATION_MICROS), (_NAME, _ACTIVITY))
         self._drop_impossible(self._front, {_START_MICROS: _LATEST_MICROS, _DURATION_MICROS: _LONGEST_MICROS})
 
     def __len__(self) -> int:
@@ -93,16 +97,29 @@ class DeviceColumns:
         """Distinct node names, and each record's index into them."""
         return distinct_texts(self._data, *self._front.texts[_NAME])
 
-    @cached_property
-    def labels(self) -> tuple[list[str], Ints]:
-        """Distinct timeline labels, and each record's index into them."""
-        return distinct_texts(self._data, *self._rest.texts[_LABEL])
-
-    def labels_at(self, rows: Ints) -> list[str]:
-        """The timeline labels of a few records."""
+    def labels_at(self, rows: Ints) -> tuple[list[str], Ints]:
+        """Distinct timeline labels of some records, and the index into them of each of these."""
         begins, ends = self._rest.texts[_LABEL]
-        texts, index = distinct_texts(self._data, begins[rows], ends[rows])
-        return [texts[place] for place in index.tolist()]
+        return distinct_texts(self._data, begins[rows], ends[rows])
+
+    @cached_property
+    def is_typed(self) -> NDArray[np.bool_]:
+        """Whether each record has columns of an activity; of others there are only labels."""
+        begins, ends = self._front.texts[_ACTIVITY]
+        return ends > begins
+
+    def activity_columns(self, columns: Sequence[str], rows: Ints) -> dict[str, Ints]:
+        """Columns of the activities of some records, as a recording has them; 0 for records that have none.
+
+        ``kind`` is their ``Activity.Kind``.
+
+        Raises:
+            InvalidFileError: an activity is damaged.
+        """
+        begins, ends = self._front.texts[_ACTIVITY]
+        fields = {column: field_of(column) for column in columns}
+        numbers = message_numbers(self._data, begins[rows], ends[rows], list(fields.values()))
+        return {column: numbers[field] for column, field in fields.items()}
 
     def _drop_impossible(self, fields: Fields, limits: Mapping[int, int]) -> None:
         """Makes 0 of times that no clock shows: a damaged step has such."""

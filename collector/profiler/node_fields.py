@@ -54,6 +54,21 @@ def read_fields(device: memoryview, numbers: Sequence[int], texts: Sequence[int]
         raise InvalidFileError(f"not a whole step: {error.args[0]}") from error
 
 
+def message_numbers(data: memoryview, begins: Ints, ends: Ints, numbers: Sequence[int]) -> dict[int, Ints]:
+    """Fields that are integers of the messages in spans of ``data``, by number; 0 where a message does not have them.
+
+    Raises:
+        IndexError: a span is not within the data.
+        InvalidFileError: a span is no message.
+    """
+    extension = convert_extension()
+    try:
+        columns: dict[int, Ints] = extension.message_numbers(data, begins, ends, list(numbers))
+    except extension.WireError as error:
+        raise InvalidFileError(f"not a whole step: {error.args[0]}") from error
+    return columns
+
+
 def distinct_texts(data: memoryview, begins: Ints, ends: Ints) -> tuple[list[str], Ints]:
     """The distinct texts of spans of ``data`` in order of first use, and for each span the place of its text in them.
 

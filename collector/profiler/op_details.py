@@ -14,7 +14,7 @@ import numpy as np
 from collector.profiler.device_columns import DeviceColumns
 from collector.profiler.model import Frame
 from collector.protos import AnnotationDetails, Provenance
-from collector.timeline.tensorflow_rules import parse_op_label
+from collector.stepstats.labels import parse_op_label
 
 
 def in_provenance(provenance: Provenance | None) -> dict[str, AnnotationDetails]:
@@ -31,11 +31,16 @@ def in_provenance(provenance: Provenance | None) -> dict[str, AnnotationDetails]
 
 
 def in_labels(device: DeviceColumns) -> Iterator[AnnotationDetails]:
-    """Types and inputs from ``name = Op(input, …)``, for ops whose label says more than their name."""
+    """Types and inputs from ``name = Op(input, …)``, for ops whose label says more than their name.
+
+    Those that have columns have their details in the step's provenance.
+    """
     names, index = device.names
-    name_ids, rows = np.unique(index, return_index=True)
-    for name_id, label in zip(name_ids.tolist(), device.labels_at(rows), strict=True):
-        name = names[name_id]
+    untyped = np.flatnonzero(~device.is_typed)
+    name_ids, firsts = np.unique(index[untyped], return_index=True)
+    labels, label_index = device.labels_at(untyped[firsts])
+    for name_id, place in zip(name_ids.tolist(), label_index.tolist(), strict=True):
+        name, label = names[name_id], labels[place]
         op, inputs = parse_op_label(label) if f"{name} = " in label else ("", [])
         op = "" if op == name.rstrip("/").rpartition("/")[2] else op
         if op or inputs:

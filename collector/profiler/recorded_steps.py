@@ -10,7 +10,6 @@ of the ops inside it that no other op consumes.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,19 +19,21 @@ from numpy.typing import NDArray
 
 from collector.profiler.device_columns import DeviceColumns, read_devices, step_stats_of
 from collector.profiler.execution import Execution, Memory, Runs, grouped, is_accelerator_stream, runs_by
+from collector.profiler.gpu_work import gpu_work
 from collector.profiler.model import Frame, Model, Node
 from collector.profiler.node_fields import Ints
 from collector.profiler.op_details import in_labels, in_provenance, node_path, stack_of
-from collector.protos import AnnotationDetails, Provenance
+from collector.protos import Activity, AnnotationDetails, Provenance
+from collector.recording.cupti_enums import RUNTIME_DOMAIN
 from collector.recording.intervals import Union
 from collector.recording.ledger import Ledger
 from collector.runtime.garbage import no_garbage_collection
+from collector.stepstats.labels import is_api_name, is_runtime_api_name, op_and_kernel, unit_of
 
-_COPY_BYTES = re.compile(r"\b(\d{1,18}) bytes\b")
-_API_NAME = re.compile(r"(cu|cuda)[A-Z]\w*$")
+Mask = NDArray[np.bool_]
+
 _FRAME = re.compile(r"(.+)\((\d{1,9})\): (.+)", re.DOTALL)
 """How PyTorch's profiler calls a Python function: ``model.py(12): forward``, the line being that of its beginning."""
-_RUNTIME_NAME = re.compile(r"cuda[A-Z]")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 
 
@@ -240,13 +241,15 @@ def _site(model: Model, node: Node, stack: tuple[Frame, ...]) -> Node:
 def _add_accelerator(model: Model, step: int, device: DeviceColumns, recorded: RecordedStep, places: _Places) -> None:
     """Kernels, copies and memsets of one device. What has no duration counts as 1 us, as in tfprof."""
     stream = device.device.lower()
-    placed_on = stream.partition("/stream:")[0]
+    placed_on = unit_of(stream)
     names, index = device.names
     micros = _whole_micros(index, np.where(device.duration_ns > 0, device.duration_ns, 1000))
     of_name: dict[int, Node] = {}
-    for name_id, rows, runs in runs_by(index, device.start_micros, micros):
-        op, _, kernel = names[name_id].partition(":")
-        if not kernel or kernel == op:
+    all_runs = runs_by(index, device.start_micros, micros)
+    moved = _moved_bytes(device, [(name_id, rows) for name_id, rows, _ in all_runs])
+    for name_id, _, runs in all_runs:
+        op, kernel = op_and_kernel(names[name_id])
+        if kernel == op:
             node = _node(model, op, op, placed_on)
         else:
             type_ = recorded.op_details[op].op if op in recorded.op_details else ""
@@ -254,11 +257,10 @@ def _add_accelerator(model: Model, step: int, device: DeviceColumns, recorded: R
             node.op_types.add(kernel)
             _belongs(model, node, op, recorded)
         of_name[name_id] = node
-        kernel = kernel or op
         execution = _execution(node, step)
         execution.add_accelerator_runs(stream, runs)
-        if kernel.startswith(("MEMCPY", "MEMSET")):
-            execution.memory.append(Memory(at_micros=runs.last_end, output=_moved_bytes(device, rows)))
+        if name_id in moved:
+            execution.memory.append(Memory(at_micros=runs.last_end, output=moved[name_id]))
     launched_at = places.at(device.thread_id, device.scheduled_ns) if places.stacks else index[:0]
     for name_id, stack, runs in _runs_at_places(index, launched_at, device.start_micros, micros):
         _execution(_site(model, of_name[name_id], places.stacks[stack]), step).add_accelerator_runs(stream, runs)
@@ -272,13 +274,16 @@ def _runs_at_places(key: Ints, stacks: Ints, starts: Ints, durations: Ints) -> I
         yield *divmod(pair, count), runs
 
 
-def _moved_bytes(device: DeviceColumns, rows: Ints) -> int:
-    return sum(count * _label_bytes(label) for label, count in Counter(device.labels_at(rows)).items())
-
-
-def _label_bytes(label: str) -> int:
-    found = _COPY_BYTES.search(label)
-    return int(found[1]) if found else 0
+def _moved_bytes(device: DeviceColumns, groups: list[tuple[int, Ints]]) -> dict[int, int]:
+    """Name -> bytes, for each name of copies or memsets; all that have one name are of one kind."""
+    firsts = np.array([rows[0] for _, rows in groups], np.int64)
+    is_moving = gpu_work(device, firsts).is_copy_or_memset.tolist()
+    moving = [group for group, moves in zip(groups, is_moving, strict=True) if moves]
+    if not moving:
+        return {}
+    num_bytes = np.maximum(gpu_work(device, np.concatenate([rows for _, rows in moving])).num_bytes, 0)
+    begins = np.cumsum([0, *(len(rows) for _, rows in moving[:-1])])
+    return dict(zip((name_id for name_id, _ in moving), np.add.reduceat(num_bytes, begins).tolist(), strict=True))
 
 
 def _add_host(model: Model, step: int, device: DeviceColumns, recorded: RecordedStep, places: _Places) -> set[str]:
@@ -289,8 +294,7 @@ def _add_host(model: Model, step: int, device: DeviceColumns, recorded: Recorded
     """
     placed_on = device.device.lower()
     names, index = _merged_names(*device.names)
-    is_call = np.array([_API_NAME.match(name) is not None for name in names], bool)[index] if names else index == 1
-    is_runtime = np.array([_RUNTIME_NAME.match(name) is not None for name in names], bool)[index] & is_call
+    is_call, is_runtime = _calls(device, names, index)
     own, scopes, folded = (np.zeros(len(device), np.int64), np.full(len(device), -1, np.int64), is_call & False)
     frames = {
         name_id: Frame(found[1], int(found[2]), found[3], first_line=int(found[2]))
@@ -329,6 +333,18 @@ def _add_host(model: Model, step: int, device: DeviceColumns, recorded: Recorded
     return ops
 
 
+def _calls(device: DeviceColumns, names: list[str], index: Ints) -> tuple[Mask, Mask]:
+    """Whether each record is a call of CUDA's API, and whether of that of its runtime."""
+    is_call = np.array([*map(is_api_name, names), False], bool)[index]
+    is_runtime = np.array([*map(is_runtime_api_name, names), False], bool)[index]
+    typed = np.flatnonzero(device.is_typed)
+    if len(typed):
+        columns = device.activity_columns(("kind", "domain"), typed)
+        is_call[typed] = columns["kind"] == Activity.API_CALL
+        is_runtime[typed] = columns["domain"] == RUNTIME_DOMAIN
+    return is_call, is_runtime & is_call
+
+
 def _merged_names(names: list[str], index: Ints) -> tuple[list[str], Ints]:
     """Names without the addresses of objects, which differ from run to run, and each record's index into them."""
     merged: dict[str, int] = {}
@@ -353,13 +369,13 @@ def _whole_micros(key: Ints, nanos: Ints) -> Ints:
 
 def _nest(
     rows: Ints,
-    is_call: NDArray[np.bool_],
-    is_runtime: NDArray[np.bool_],
+    is_call: Mask,
+    is_runtime: Mask,
     starts: Ints,
     ends: Ints,
     own: Ints,
     scopes: Ints,
-    folded: NDArray[np.bool_],
+    folded: Mask,
 ) -> None:
     """For the rows of one thread: fills in ``own`` times, the annotation around each call, and which calls are folded.
 

@@ -13,7 +13,7 @@ from collector.formats.step import TracedStep
 from collector.profiler.recorded_steps import RecordedStep, read
 from collector.protos import RunMetadata, StepStats
 from collector.recording.recording import Recording
-from collector.stepstats.from_recording import run_metadata
+from collector.stepstats.from_recording import serialized
 from collector.stepstats.wire import provenance_of
 from collector.text.terminal import printable
 
@@ -33,7 +33,7 @@ def read_step(source: Any) -> RecordedStep:
     if isinstance(source, RunMetadata | StepStats):
         return _from_bytes(memoryview(source.SerializeToString()))
     if isinstance(source, Recording):
-        return _from_bytes(memoryview(run_metadata(source).SerializeToString()))
+        return _from_bytes(memoryview(serialized(source)))
     if isinstance(source, TracedStep):
         return _from_bytes(memoryview(source.wire()[0]))
     return _from_file(Path(os.fspath(source)))

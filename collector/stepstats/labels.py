@@ -1,24 +1,42 @@
-"""The grammar of ``node_name`` and ``timeline_label``, as this project writes them.
+"""The grammar of ``node_name``, ``timeline_label`` and device names, as this project writes and reads them.
 
-Labels are for people and for TensorFlow's tools. native/stepstats/label_writer.h writes the same for many nodes at
-once.
+Labels are for people and for TensorFlow's tools; they are read only of nodes that have no columns.
+native/stepstats/label_writer.h writes the same for many nodes at once, and labels are read by
+native/stepstats/activity.h.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
+from collector.runtime.extension import convert_extension
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NOT_IN_LABELS = (", ", "(", ")")
 """Readers of labels take inputs apart at these: an input that has one in its name is left out of the label."""
+_OP_LABEL = re.compile(r"(.*) = (.*)\((.*)\)")
+_API_NAME = re.compile(r"(cu|cuda)[A-Z]\w*$")
+_RUNTIME_API_NAME = re.compile(r"cuda[A-Z]")
+_STREAM = re.compile(r"/stream:(\d{1,9})(?:\.(\d{1,9}))?$")
+_NUMBERS = {
+    **{text: number for number, text in enumerate(COPY_KINDS)},
+    **{text: number for number, text in enumerate(MEMORY_KINDS)},
+}
 
 
 def node_name(activity: str, path: str | None) -> str:
     """``op:kernel`` of what was launched under the annotation ``path``; None: under none."""
     return f"{activity if path is None else op_of(path)}:{activity}"
+
+
+def op_and_kernel(name: str) -> tuple[str, str]:
+    """The parts of ``op:kernel``; a name that has but one is both."""
+    op, _, kernel = name.partition(":")
+    return op, kernel or op
 
 
 def op_of(path: str) -> str:
@@ -57,3 +75,79 @@ def memset_label(num_bytes: int, memory: str) -> str:
 def _size(num_bytes: int) -> str:
     """Nothing that was recorded moves no bytes: CUPTI gives 0 where it does not know."""
     return f" {num_bytes} bytes" if num_bytes else ""
+
+
+# --- what nodes without columns say
+
+
+class LabelledWork(NamedTuple):
+    """Work of a GPU by its name and label; numbers are those of an activity's columns."""
+
+    kind: int
+    """``Activity.Kind``: a kernel, copy or memset."""
+    num_bytes: int
+    """-1: not known."""
+    copy_kind: int
+    src_kind: int
+    dst_kind: int
+    src_device_id: int
+    """-1: not known."""
+    dst_device_id: int
+    num_blocks: int
+    """Of the grid; 0: not known."""
+
+
+def gpu_work(names: Sequence[str], labels: Sequence[str]) -> list[LabelledWork]:
+    """What nodes of a GPU say in their names and labels."""
+    work = []
+    for kind, num_bytes, copied, source, target, *rest in convert_extension().gpu_labels(list(names), list(labels)):
+        kinds = (_NUMBERS.get(text, 0) for text in (copied, source, target))
+        work.append(LabelledWork._make((kind, num_bytes, *kinds, *rest)))
+    return work
+
+
+def parse_op_label(label: str) -> tuple[str, list[str]]:
+    """Op and inputs of ``[memory] name = Op(in1, in2)``; ``("unknown", [])`` of anything else."""
+    match = _OP_LABEL.match(label)
+    if match is None:
+        return "unknown", []
+    op, inputs = match.group(2), match.group(3)
+    return op, inputs.split(", ") if inputs else []
+
+
+def parse_kernel_name(label: str, node_name: str) -> tuple[str, str]:
+    """Name and op of a kernel or copy: ``name:op``, taken from ``@@name:op#`` in the label where there is one."""
+    start, end = label.find("@@"), label.find("#")
+    if start >= 0 and end > start + 2:
+        node_name = label[start + 2 : end]
+    name, op = [*node_name.split(":"), "unknown"][:2]
+    return name, op
+
+
+def is_api_name(name: str) -> bool:
+    """Whether a host's node is called like a function of CUDA's driver or runtime."""
+    return _API_NAME.match(name) is not None
+
+
+def is_runtime_api_name(name: str) -> bool:
+    """Whether a function is called like one of CUDA's runtime."""
+    return _RUNTIME_API_NAME.match(name) is not None
+
+
+# --- devices
+
+
+def unit_of(device: str) -> str:
+    """The GPU that a device of streams is of: ``/gpu:0`` of ``/gpu:0/stream:all``."""
+    return device.partition("/stream:")[0]
+
+
+def stream_device(unit: str, stream_id: int, context_id: int | None = None) -> str:
+    """The device of a stream's work; the context is part of its name where one of a lower number has such a stream."""
+    return f"{unit}/stream:{stream_id}" + ("" if context_id is None else f".{context_id}")
+
+
+def stream_of(device: str) -> int | None:
+    """The stream whose work a device has; None for one of no stream, or of a stream of a second context."""
+    match = _STREAM.search(device)
+    return int(match[1]) if match and match[2] is None else None

@@ -14,17 +14,16 @@ tests hold the two against each other. What looks odd here is TensorFlow's doing
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from collector.stepstats.labels import parse_kernel_name, parse_op_label
 from collector.timeline.lanes import Lanes
 from collector.timeline.tensor_description import tensor_description_text
 
 Event = dict[str, Any]
 
-_OP_LABEL = re.compile(r"(.*) = (.*)\((.*)\)")
 _LARGEST_INT64 = 2**63 - 1
 _SMALLEST_INT64 = -(2**63)
 
@@ -229,24 +228,6 @@ def assign_lanes(ops: Iterable[Op]) -> None:
     lanes = Lanes([0])
     for op in ops:
         op.lane = lanes.place(op.start, op.end)
-
-
-def parse_op_label(label: str) -> tuple[str, list[str]]:
-    """Op and inputs of ``[memory] name = Op(in1, in2)``; ``("unknown", [])`` of anything else."""
-    match = _OP_LABEL.match(label)
-    if match is None:
-        return "unknown", []
-    op, inputs = match.group(2), match.group(3)
-    return op, inputs.split(", ") if inputs else []
-
-
-def parse_kernel_name(label: str, node_name: str) -> tuple[str, str]:
-    """Name and op of a kernel or copy: ``name:op``, taken from ``@@name:op#`` in the label where there is one."""
-    start, end = label.find("@@"), label.find("#")
-    if start >= 0 and end > start + 2:
-        node_name = label[start + 2 : end]
-    name, op = [*node_name.split(":"), "unknown"][:2]
-    return name, op
 
 
 def _name_op_inputs(node: Any, from_tracer: bool) -> tuple[str, str, list[str]]:

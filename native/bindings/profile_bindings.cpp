@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bindings/gil.h"
+#include "stepstats/labelled_activities.h"
 #include "stepstats/message_tree.h"
 #include "stepstats/node_columns.h"
 
@@ -36,7 +37,7 @@ Int64s zeros(size_t count) {
 }
 
 void check_field(uint32_t field) {
-  if (field >= kMaxField) throw py::value_error("a field whose number is too high to be asked for");
+  if (place_of(field) == kMaxFields) throw py::value_error("a field that cannot be asked for");
 }
 
 py::tuple read_node_columns(const py::buffer& device, const std::vector<uint32_t>& numbers,
@@ -52,7 +53,7 @@ py::tuple read_node_columns(const py::buffer& device, const std::vector<uint32_t
   for (const uint32_t field : numbers) {
     check_field(field);
     Int64s values = zeros(num_nodes);
-    columns.numbers[field] = values.mutable_data();
+    columns.numbers[place_of(field)] = values.mutable_data();
     answer_numbers[py::int_(field)] = std::move(values);
   }
   py::dict answer_texts;
@@ -60,7 +61,7 @@ py::tuple read_node_columns(const py::buffer& device, const std::vector<uint32_t
     check_field(field);
     Int64s begins = zeros(num_nodes);
     Int64s ends = zeros(num_nodes);
-    columns.texts[field] = {begins.mutable_data(), ends.mutable_data()};
+    columns.texts[place_of(field)] = {begins.mutable_data(), ends.mutable_data()};
     answer_texts[py::int_(field)] = py::make_tuple(std::move(begins), std::move(ends));
   }
   {
@@ -80,6 +81,28 @@ void check_spans(std::string_view bytes, const Int64s& begins, const Int64s& end
     const int64_t end = ends.data()[row];
     if (begin < 0 || end < begin || end > limit) throw py::index_error("a text beyond the end of the bytes");
   }
+}
+
+py::dict read_message_numbers(const py::buffer& data, const Int64s& begins, const Int64s& ends,
+                              const std::vector<uint32_t>& fields) {
+  const py::buffer_info info = data.request();
+  const std::string_view bytes = view_of(info);
+  check_spans(bytes, begins, ends);
+  const auto count = static_cast<size_t>(begins.size());
+  std::vector<MessageColumn> columns;
+  py::dict answer;
+  for (const uint32_t field : fields) {
+    Int64s values = zeros(count);
+    columns.push_back({field, values.mutable_data()});
+    answer[py::int_(field)] = std::move(values);
+  }
+  const int64_t* const from = begins.data();
+  const int64_t* const until = ends.data();
+  {
+    const GilRelease no_gil;
+    read_messages(bytes, from, until, count, columns);
+  }
+  return answer;
 }
 
 py::tuple read_distinct_texts(const py::buffer& data, const Int64s& begins, const Int64s& ends) {
@@ -121,6 +144,19 @@ std::vector<std::string_view> texts_of(const py::list& texts) {
   return views;
 }
 
+py::list read_gpu_labels(const py::list& names, const py::list& labels) {
+  const std::vector<std::string_view> name_texts = texts_of(names);
+  const std::vector<std::string_view> label_texts = texts_of(labels);
+  if (name_texts.size() != label_texts.size()) throw py::value_error("as many labels as names are needed");
+  py::list answer;
+  for (size_t row = 0; row < name_texts.size(); ++row) {
+    const convert::LabelledGpuWork work = convert::read_gpu_label(name_texts[row], label_texts[row]);
+    answer.append(py::make_tuple(static_cast<uint32_t>(work.kind), work.num_bytes, work.copy_kind, work.from, work.to,
+                                 work.src_device, work.dst_device, work.num_blocks));
+  }
+  return answer;
+}
+
 py::bytes write_message_tree(const Int64s& depths, const std::vector<std::pair<uint32_t, Int64s>>& numbers,
                              const std::vector<std::pair<uint32_t, py::list>>& texts,
                              const std::vector<py::bytes>& encoded, uint32_t children) {
@@ -152,7 +188,15 @@ void bind_profile(py::module_& module) {
   module.def("node_columns", &read_node_columns, py::arg("device"), py::arg("numbers"), py::arg("texts"),
              "Fields of all nodes of a DeviceStepStats message: how many nodes, {field: int64 values} and\n"
              "{field: (begins, ends)} of texts, in bytes from the start of the message. What is not there is 0.\n\n"
-             "Raises WireError(what, position), and ValueError for a field number above 31.");
+             "Raises WireError(what, position), and ValueError for fields other than those below 32 and ours.");
+  module.def("message_numbers", &read_message_numbers, py::arg("data"), py::arg("begins"), py::arg("ends"),
+             py::arg("fields"),
+             "{field: int64 values} of the messages in spans: fields that are numbers, 0 where they are not there.\n\n"
+             "Raises WireError(what, position), and IndexError for a span beyond the end.");
+  module.def("gpu_labels", &read_gpu_labels, py::arg("names"), py::arg("labels"),
+             "What the nodes of a GPU say in their names and labels: for each a tuple of the kind of Activity, bytes\n"
+             "(-1: not known), kind of copy, kinds of memory from and to, devices from and to (-1: not known), and\n"
+             "blocks of the grid (0: not known).\n\nRaises ValueError where there are not as many labels as names.");
   module.def("distinct_texts", &read_distinct_texts, py::arg("data"), py::arg("begins"), py::arg("ends"),
              "The distinct texts of spans, in order of first use, and for each span the place of its text among them."
              "\n\nWhat is no UTF-8 is replaced. Raises IndexError for a span beyond the end.");

@@ -100,7 +100,7 @@ bool Selection::passes_filters(const Group& group, const Node& node, const Span&
     return false;
   }
   if (!options_.keep_name) return true;
-  group.name.on_gpu ? read_gpu_activity(node, activity_) : read_host_activity(node, activity_);
+  group.name.on_gpu ? read_gpu_activity(node, step_.kernel_names(), activity_) : read_host_activity(node, activity_);
   return is_kept(activity_.name) || (!activity_.full_name.empty() && is_kept(activity_.full_name));
 }
 
@@ -147,7 +147,7 @@ void Selection::note(const Group& group, const Node& node, const Span& span, uin
       links.launches.add_call(node, span, ordinal, group.rank);
     }
   } else if (group.takes_arrows) {
-    if (node.correlation_id == 0) read_gpu_activity(node, activity_);
+    if (node.correlation_id == 0) read_gpu_activity(node, step_.kernel_names(), activity_);
     links.launches.add_activity(node, activity_, group.rank);
     links.waits.add_activity(node, span, ordinal);
   }
@@ -172,7 +172,7 @@ void Selection::link_launches(Launches& launches) {
     if (!group.takes_arrows) continue;
     for_each_selected(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
       if (node.correlation_id != 0) return;
-      read_gpu_activity(node, activity_);
+      read_gpu_activity(node, step_.kernel_names(), activity_);
       launches.count_named(node, activity_, span, ordinal, group.rank);
     });
   }

@@ -330,7 +330,11 @@ uint32_t StepDrawing::tid_for(const Group& group, Rows& rows, const Interval& in
 
 Description& StepDrawing::describe(const Node& node, bool on_gpu) {
   return labels_.find(node, on_gpu, [&](Description& description) {
-    on_gpu ? read_gpu_activity(node, description.activity) : read_host_activity(node, description.activity);
+    if (on_gpu) {
+      read_gpu_activity(node, step_.kernel_names(), description.activity);
+    } else {
+      read_host_activity(node, description.activity);
+    }
     if (on_gpu) description.activity.op = host_spelling_of(description.activity.op);
     add_label_arguments(description.activity, description.arguments);
     description.texts.clear();

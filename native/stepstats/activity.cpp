@@ -102,12 +102,13 @@ void clear(Activity& activity) {
 }
 
 // What the columns say of work of a GPU, but for what becomes an argument alone.
-void read_gpu_columns(const Node& node, Activity& activity) {
+void read_gpu_columns(const Node& node, KernelNames& names, Activity& activity) {
   using Field = ActivityField;
   const TypedActivity& columns = activity.columns;
   if (columns.kind() == TableKind::kKernel) {
     activity.category = Category::kKernel;
-    activity.full_name = node.label.substr(0, node.label.rfind(" regs:"));
+    activity.full_name = names.whole_name(columns[Field::kNameId]);
+    if (activity.full_name.empty()) activity.full_name = node.label.substr(0, node.label.rfind(" regs:"));
     if (activity.full_name == activity.name) activity.full_name = {};
     return;
   }
@@ -164,11 +165,12 @@ int64_t scheduled_ns_of(const Node& node) {
   return __builtin_mul_overflow(node.scheduled_us, int64_t{1000}, &scheduled_ns) ? 0 : scheduled_ns;
 }
 
-void read_gpu_activity(const Node& node, Activity& activity) {
+void read_gpu_activity(const Node& node, KernelNames& names, Activity& activity) {
   clear(activity);
+  const bool has_columns = is_gpu_work(kind_of(node.activity));
   std::string_view label = node.label;
   std::string_view name = node.name;
-  if (const size_t at = label.find("@@"); at != kNpos) {  // TensorFlow: the kernel, @@, the annotation
+  if (const size_t at = label.find("@@"); at != kNpos && !has_columns) {  // TensorFlow: the kernel, @@, the annotation
     name = label.substr(at + 2);
     name = name.substr(0, name.find('#'));
     label = label.substr(0, at);
@@ -180,7 +182,7 @@ void read_gpu_activity(const Node& node, Activity& activity) {
     activity.op = name.substr(0, colon > 0 && name[colon - 1] == ':' ? colon - 1 : colon);
     if (activity.op == activity.name) activity.op = {};
   }
-  if (is_gpu_work(kind_of(node.activity)) && read_columns(node, activity)) return read_gpu_columns(node, activity);
+  if (has_columns && read_columns(node, activity)) return read_gpu_columns(node, names, activity);
   const std::string_view kind = activity.name;
   if (starts_with(kind, "MEMCPY") || starts_with(kind, "Memcpy")) {
     activity.category = Category::kMemcpy;

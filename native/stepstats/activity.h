@@ -60,8 +60,8 @@ struct Activity {
 };
 
 // Of a node on a device that holds what a GPU did. Where it has columns, these are read, and the label is only for the
-// whole name of a kernel.
-void read_gpu_activity(const Node& node, Activity& activity);
+// whole name of a kernel of which `names` has none.
+void read_gpu_activity(const Node& node, KernelNames& names, Activity& activity);
 
 // Of a node on a host's device.
 void read_host_activity(const Node& node, Activity& activity);

@@ -75,11 +75,12 @@ class Reader {
   }
 
   LabelledActivities& found_;
+  KernelNames no_names_;  // what has columns is not read here
   Activity activity_;
 };
 
 void Reader::read(const Node& node, const Span& span, bool on_gpu) {
-  on_gpu ? read_gpu_activity(node, activity_) : read_host_activity(node, activity_);
+  on_gpu ? read_gpu_activity(node, no_names_, activity_) : read_host_activity(node, activity_);
   Row row;
   row.fill(LabelledActivities::kAbsent);
   row[LabelledActivities::kDevice] = static_cast<int64_t>(found_.devices.size()) - 1;
@@ -104,7 +105,47 @@ void Reader::read(const Node& node, const Span& span, bool on_gpu) {
   for (size_t column = 0; column < row.size(); ++column) found_.columns[column].push_back(row[column]);
 }
 
+// "gpu:0 to gpu:1", behind the kinds of memory in the label of a copy between devices.
+void read_devices(std::string_view label, LabelledGpuWork& work) {
+  constexpr std::string_view kSource = "gpu:";
+  constexpr std::string_view kDestination = " to gpu:";
+  const size_t destination = label.rfind(kDestination);
+  if (destination == std::string_view::npos) return;
+  const std::string_view before = label.substr(0, destination);
+  const size_t source = before.rfind(kSource);
+  if (source == std::string_view::npos) return;
+  read_numbers(before.substr(source + kSource.size()), 1, &work.src_device);
+  read_numbers(label.substr(destination + kDestination.size()), 1, &work.dst_device);
+}
+
 }  // namespace
+
+LabelledGpuWork read_gpu_label(std::string_view name, std::string_view label) {
+  Node node;
+  node.name = name;
+  node.label = label;
+  Activity activity;
+  KernelNames no_names;
+  read_gpu_activity(node, no_names, activity);
+  LabelledGpuWork work;
+  work.num_bytes = activity.num_bytes;
+  work.copy_kind = activity.copy_kind;
+  work.from = activity.from;
+  work.to = activity.to;
+  if (activity.category == Category::kMemset) work.kind = TableKind::kMemset;
+  if (activity.category == Category::kMemcpy) {
+    work.kind = TableKind::kMemcpy;
+    if (work.copy_kind == "PtoP") read_devices(label, work);
+  }
+  for (size_t at = 0; at < activity.num_details; ++at) {
+    if (activity.details[at].key != "grid") continue;
+    std::array<int64_t, 3> grid{};
+    read_numbers(activity.details[at].value, grid.size(), grid.data());
+    const bool fits = std::all_of(grid.begin(), grid.end(), [](int64_t blocks) { return blocks <= INT32_MAX; });
+    if (!fits || __builtin_mul_overflow(grid[0] * grid[1], grid[2], &work.num_blocks)) work.num_blocks = 0;
+  }
+  return work;
+}
 
 LabelledActivities read_labelled_activities(const StepStats& step) {
   LabelledActivities found;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kinds/generated/activities.h"
 #include "stepstats/devices.h"
 #include "stepstats/name_table.h"
 #include "stepstats/step_stats.h"
@@ -55,6 +56,20 @@ struct LabelledActivities {
   std::vector<ThreadName> thread_names;  // of all devices
   uint64_t num_untimed = 0;
 };
+
+// What a node of a GPU says in its name and label.
+struct LabelledGpuWork {
+  TableKind kind = TableKind::kKernel;  // a kernel, copy or memset
+  int64_t num_bytes = -1;               // -1: not known
+  std::string_view copy_kind;           // "HtoD"; empty: not known
+  std::string_view from;                // "Pageable"
+  std::string_view to;
+  int64_t src_device = -1;  // -1: not known
+  int64_t dst_device = -1;
+  int64_t num_blocks = 0;  // of the grid; 0: not known
+};
+
+LabelledGpuWork read_gpu_label(std::string_view name, std::string_view label);
 
 // Each activity of a GPU once, and the nodes of all other devices. Throws WireError. The views are into the step.
 LabelledActivities read_labelled_activities(const StepStats& step);

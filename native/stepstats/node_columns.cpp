@@ -34,16 +34,16 @@ void read_node(std::string_view node, std::string_view device, size_t row, const
   WireReader reader(node, device);
   while (!reader.at_end()) {
     const uint32_t tag = reader.read_tag();
-    const uint32_t field = tag >> 3;
+    const uint32_t place = place_of(tag >> 3);
     const uint32_t type = tag & 7;
     if (type == convert::kVarint) {
       const int64_t value = reader.read_int64();
-      if (field < kMaxField && columns.numbers[field] != nullptr) columns.numbers[field][row] = value;
+      if (place < kMaxFields && columns.numbers[place] != nullptr) columns.numbers[place][row] = value;
     } else if (type == convert::kBytes) {
       const std::string_view text = reader.read_bytes();
-      if (field < kMaxField && columns.texts[field].begins != nullptr) {
-        columns.texts[field].begins[row] = text.data() - device.data();
-        columns.texts[field].ends[row] = text.data() + text.size() - device.data();
+      if (place < kMaxFields && columns.texts[place].begins != nullptr) {
+        columns.texts[place].begins[row] = text.data() - device.data();
+        columns.texts[place].ends[row] = text.data() + text.size() - device.data();
       }
     } else {
       skip(reader, tag);
@@ -65,6 +65,25 @@ void read_nodes(std::string_view device, size_t num_nodes, const Columns& column
     if (row == num_nodes) throw WireError("bytes that change while they are read", 0);
     read_node(node, device, row++, columns);
   });
+}
+
+void read_messages(std::string_view data, const int64_t* begins, const int64_t* ends, size_t count,
+                   const std::vector<MessageColumn>& columns) {
+  for (size_t row = 0; row < count; ++row) {
+    const auto begin = static_cast<size_t>(begins[row]);
+    WireReader reader(data.substr(begin, static_cast<size_t>(ends[row]) - begin), data);
+    while (!reader.at_end()) {
+      const uint32_t tag = reader.read_tag();
+      if ((tag & 7) != convert::kVarint) {
+        skip(reader, tag);
+        continue;
+      }
+      const int64_t value = reader.read_int64();
+      for (const MessageColumn& column : columns) {
+        if (column.field == tag >> 3) column.values[row] = value;
+      }
+    }
+  }
 }
 
 std::vector<std::string_view> distinct_texts(std::string_view data, const int64_t* begins, const int64_t* ends,

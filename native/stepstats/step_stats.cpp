@@ -4,6 +4,11 @@
 #include <utility>
 
 namespace collector::convert {
+namespace {
+
+constexpr uint32_t kCapture = 100002;  // of RunMetadata
+
+}  // namespace
 
 StepStats::StepStats(std::string_view bytes, bool is_run_metadata) : bytes_(bytes) {
   if (!is_run_metadata) {
@@ -16,6 +21,8 @@ StepStats::StepStats(std::string_view bytes, bool is_run_metadata) : bytes_(byte
     // Where a message holds the field twice, protobuf merges them: the devices follow each other.
     if (tag == make_tag(1, kBytes)) {
       read_step(reader.read_bytes());
+    } else if (tag == make_tag(kCapture, kBytes)) {
+      kernel_names_.add_capture(reader.read_bytes(), bytes_);
     } else {
       reader.skip(tag);
     }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stepstats/kernel_names.h"
 #include "stepstats/wire.h"
 
 namespace collector::convert {
@@ -83,6 +84,8 @@ class StepStats {
   const std::vector<Device>& devices() const { return devices_; }
   std::string_view bytes() const { return bytes_; }
   size_t num_nodes() const { return num_nodes_; }
+  // Names are demangled when they are first asked for.
+  KernelNames& kernel_names() const { return kernel_names_; }
 
   // Calls visit(message) for each NodeExecStats message of a device, in their order. Throws WireError.
   template <typename Visit>
@@ -130,6 +133,7 @@ class StepStats {
   std::string_view bytes_;
   std::vector<Device> devices_;
   size_t num_nodes_ = 0;
+  mutable KernelNames kernel_names_;
 };
 
 }  // namespace collector::convert

@@ -16,6 +16,7 @@ from reference import plain_node_fields
 
 from collector.errors import InvalidFileError
 from collector.profiler import node_fields
+from collector.protos import Activity, DeviceStepStats, NodeExecStats
 from collector.runtime.extension import convert_extension
 
 native = convert_extension()
@@ -71,8 +72,9 @@ def test_all_fields_of_a_node_cut_anywhere():
 
 
 def test_what_cannot_be_asked_for():
-    with pytest.raises(ValueError, match="too high"):
-        native.node_columns(b"", [32], [])
+    for field in (32, 100000, 100003):
+        with pytest.raises(ValueError, match="cannot be asked for"):
+            native.node_columns(b"", [field], [])
     with pytest.raises(ValueError, match="contiguous bytes"):
         native.node_columns(memoryview(b"abcd")[::2], [2], [])
     for begin, end in ((-1, 0), (2, 1), (0, 4), (2**62, 2**62)):
@@ -80,6 +82,30 @@ def test_what_cannot_be_asked_for():
             native.distinct_texts(b"abc", np.array([begin]), np.array([end]))
     with pytest.raises(ValueError, match="as many begins as ends"):
         native.distinct_texts(b"abc", np.array([0]), np.array([0, 1]))
+
+
+def test_columns_of_activities_are_what_protobuf_reads():
+    activities = [
+        Activity(kind=Activity.KERNEL, grid_x=-1, stream_id=2**32 - 1),
+        None,
+        Activity(kind=Activity.MEMCPY, num_bytes=2**63),
+    ]
+    device = DeviceStepStats(node_stats=[NodeExecStats(activity=each) for each in activities])
+    data = memoryview(device.SerializeToString())
+    begins, ends = node_fields.read_fields(data, [], [NodeExecStats.ACTIVITY_FIELD_NUMBER]).texts[100002]
+    assert (ends > begins).tolist() == [True, False, True]
+    for column, expected in {
+        "kind": [Activity.KERNEL, 0, Activity.MEMCPY],
+        "grid_x": [-1, 0, 0],
+        "stream_id": [2**32 - 1, 0, 0],
+        "num_bytes": [0, 0, -(2**63)],
+    }.items():
+        field = Activity.DESCRIPTOR.fields_by_name[column].number
+        assert node_fields.message_numbers(data, begins, ends, [field])[field].tolist() == expected
+    with pytest.raises(InvalidFileError, match="not a whole step"):
+        node_fields.message_numbers(data, begins, ends - (ends > begins), [1])
+    with pytest.raises(IndexError):
+        node_fields.message_numbers(data, begins, ends + len(data), [1])
 
 
 def test_texts_that_are_no_utf8_are_told_apart():

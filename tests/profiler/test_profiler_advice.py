@@ -11,7 +11,9 @@ from collector.profiler import Profiler
 from collector.profiler.advice import step_advice
 from collector.profiler.advice.checker_registry import CHECKERS, Advice, Severity
 from collector.profiler.advice.step_activity import Activity
+from collector.profiler.profile_options import Options
 from collector.profiler.step_reader import read_step
+from collector.protos import NodeExecStats, RunMetadata
 from collector.recording.summary import busy_ns
 from collector.testing import SimulatedGpu
 
@@ -202,6 +204,52 @@ def test_losses_come_first():
     assert (found[0].checker, found[0].severity) == ("tracer_losses", Severity.WRONG)
     assert "CUPTI dropped 3 records" in found[0].line
     assert [one.severity for one in found] == sorted(one.severity for one in found)
+
+
+def _texts(step: RunMetadata) -> dict[str, str]:
+    """The advice with its evidence, and the answer of each view."""
+    profiler = Profiler()
+    profiler.add_recorded_step(0, step)
+    shown = Options(select=frozenset(("micros", "output_bytes", "occurrence", "op_types", "device")))
+    views = {view: profiler.reporter.ask(view, shown).text for view in ("scope", "graph", "op")}
+    return {**views, "advice": profiler.advice_text({"explain": "true"})}
+
+
+def _with_nodes(step: RunMetadata, change: Callable[[NodeExecStats], object]) -> RunMetadata:
+    changed = RunMetadata.FromString(step.SerializeToString())
+    for device in changed.step_stats.dev_stats:
+        for node in device.node_stats:
+            change(node)
+    return changed
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_labels_are_not_read_where_there_are_columns(name):
+    step = _traced(CASES[name][0]).run_metadata
+    expected = _texts(step)
+    assert _texts(_with_nodes(step, lambda node: node.ClearField("timeline_label"))) == expected
+    wrong = "x = Other(y) 1 bytes (Pageable to Pageable) gpu:7 to gpu:8 regs:1 shm:1 grid:1,1,1 block:1,1,1"
+    assert _texts(_with_nodes(step, lambda node: setattr(node, "timeline_label", wrong))) == expected
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_files_without_columns_get_the_same_advice_from_their_labels(name):
+    step = _traced(CASES[name][0]).run_metadata
+    assert _texts(_with_nodes(step, lambda node: node.ClearField("activity"))) == _texts(step)
+
+
+def test_only_what_was_called_is_a_call():
+    """An annotation may be named like a function, and a kernel like a copy."""
+
+    def program(gpu: SimulatedGpu) -> None:
+        with collector.annotate("cudaStreamSynchronize"):
+            gpu.launch("MEMCPY4096", stream=13, duration_ns=20_000, grid=GRID)
+
+    (device,) = Activity(read_step(_traced(program).recording)).devices
+    assert device.is_kernel.tolist() == [True]
+    assert Activity(read_step(_traced(program).recording)).synchronizations == []
+    text = _texts(_traced(program).run_metadata)["scope"]
+    assert "cudaStreamSynchronize/cudaLaunchKernel" in text
 
 
 def test_evidence_names_kernels_times_and_ops():

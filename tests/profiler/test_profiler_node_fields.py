@@ -137,4 +137,5 @@ def test_columns_of_a_device_as_numpy_reads_them(monkeypatch):
     assert device.end_ns.tolist() == [7004, 10000, 8000]
     assert device.thread_id.tolist() == [0, 7, 0]
     assert device.names[0] == ["", "a", "b"]
-    assert device.labels_at(np.array([1, 0])) == ["a = b()", ""]
+    labels, index = device.labels_at(np.array([1, 0]))
+    assert (labels, index.tolist()) == (["a = b()", ""], [0, 1])

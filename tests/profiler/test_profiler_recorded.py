@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 
+import numpy as np
 import pytest
 
 pytest.importorskip("hypothesis")
@@ -214,7 +215,7 @@ def test_columns_are_what_protobuf_reads():
     )
     names, index = columns.names
     assert [names[each] for each in index.tolist()] == [node.node_name for node in found]
-    labels, index = columns.labels
+    labels, index = columns.labels_at(np.arange(len(columns)))
     assert [labels[each] for each in index.tolist()] == [node.timeline_label for node in found]
     found[7].all_start_micros = 0  # what cannot be
     assert columns.start_micros.tolist() == [node.all_start_micros for node in found]

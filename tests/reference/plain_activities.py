@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
 from collector.protos import Activity as RecordedActivity
 from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
+from collector.recording.kernel_names import demangle
 from collector.stepstats.activity_arguments import arguments_of, name_in
-from collector.timeline.tensorflow_rules import is_tracer_device, parse_op_label
+from collector.stepstats.labels import parse_op_label
+from collector.timeline.tensorflow_rules import is_tracer_device
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
@@ -155,11 +158,12 @@ def scheduled_ns(node: Any) -> int:
     return time if INT64_MIN <= time <= INT64_MAX else 0
 
 
-def gpu_activity(node: Any) -> Activity:
-    """A node on a device that holds what a GPU did."""
+def gpu_activity(node: Any, kernel_names: Sequence[str] = ()) -> Activity:
+    """A node on a device that holds what a GPU did; ``kernel_names`` is what the columns of kernels index."""
     label, name = node.timeline_label, node.node_name
+    has_columns = node.activity.kind in (RecordedActivity.KERNEL, RecordedActivity.MEMCPY, RecordedActivity.MEMSET)
     kernel, separator, annotation = label.partition("@@")
-    if separator:
+    if separator and not has_columns:
         label, name = kernel, annotation.partition("#")[0] or name
     short, op = name, ""
     before, colon, after = name.rpartition(":")
@@ -167,8 +171,8 @@ def gpu_activity(node: Any) -> Activity:
     if colon and after and (":" not in before or not set(after) & set("<>()")):
         short, op = after, before.removesuffix(":")
         op = "" if op == short else op
-    if node.activity.kind in (RecordedActivity.KERNEL, RecordedActivity.MEMCPY, RecordedActivity.MEMSET):
-        return _gpu_columns(node, short, op)
+    if has_columns:
+        return _gpu_columns(node, short, op, kernel_names)
     if short.startswith(("MEMCPY", "Memcpy")):
         kind = short[6:]
         activity = Activity(short, "memcpy", op=op, copy_kind=_COPY_KINDS.get(kind, kind))
@@ -210,12 +214,13 @@ _HOST_CATEGORIES = {
 }
 
 
-def _gpu_columns(node: Any, name: str, op: str) -> Activity:
+def _gpu_columns(node: Any, name: str, op: str, kernel_names: Sequence[str]) -> Activity:
     """Work of a GPU that says in columns what it was."""
     columns = node.activity
     details = _details(columns)
     if columns.kind == RecordedActivity.KERNEL:
-        whole = node.timeline_label.rpartition(" regs:")[0] or node.timeline_label
+        whole = demangle(kernel_names[columns.name_id]) if columns.name_id < len(kernel_names) else ""
+        whole = whole or node.timeline_label.rpartition(" regs:")[0] or node.timeline_label
         return Activity(name, "kernel", "" if whole == name else whole, op, details=details)
     num_bytes = columns.num_bytes if columns.num_bytes else -1
     if columns.kind == RecordedActivity.MEMSET:

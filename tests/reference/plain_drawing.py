@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -109,7 +109,8 @@ def draw(
     assert writer == "chrome"
     assert base_ns is None
     message = _readable(data, is_run_metadata)
-    drawing = _Drawing(message.step_stats if is_run_metadata else message, options)
+    kernel_names = message.capture.strings if is_run_metadata else ()
+    drawing = _Drawing(message.step_stats if is_run_metadata else message, kernel_names, options)
     first = True
     for event in drawing.events():
         head = '{"displayTimeUnit":"ns","traceEvents":[\n' if first else ",\n"
@@ -132,8 +133,9 @@ def _readable(data: bytes | bytearray | memoryview, whole: bool) -> Any:
 
 
 class _Drawing:
-    def __init__(self, step_stats: Any, options: DrawingOptions) -> None:
+    def __init__(self, step_stats: Any, kernel_names: Sequence[str], options: DrawingOptions) -> None:
         self.options = options
+        self.kernel_names = kernel_names
         self.step_stats = step_stats
         self.groups = self._grouped()
         self.middle = self._middle()
@@ -260,7 +262,7 @@ class _Drawing:
             return False
         if options.keep_name is None:
             return True
-        activity = _activity(group, item.node)
+        activity = self._activity(group, item.node)
         return options.keep_name(activity.name) or bool(activity.full_name and options.keep_name(activity.full_name))
 
     def _link(self) -> None:
@@ -268,7 +270,7 @@ class _Drawing:
         callers.sort(key=lambda caller: caller[1].ordinal)  # the first in the message is the outer call
         caused = [(group, item) for group in self.groups if group.takes_arrows for item in group.nodes]
         for group, item in caused:
-            self.launches.add_activity(item.node, gpu_activity(item.node), group.rank)
+            self.launches.add_activity(item.node, gpu_activity(item.node, self.kernel_names), group.rank)
         no_calls = (
             RecordedActivity.SYNCHRONIZATION,
             RecordedActivity.OVERHEAD,
@@ -279,7 +281,10 @@ class _Drawing:
             self.launches.add_call(item.node, item.start, item.ordinal, group.rank)
         self.launches.join()
         for group, item in caused:
-            self.launches.count_activity(item.node, gpu_activity(item.node), item.start, group.rank)
+            self.launches.count_activity(item.node, gpu_activity(item.node, self.kernel_names), item.start, group.rank)
+
+    def _activity(self, group: Group, node: Any) -> Activity:
+        return gpu_activity(node, self.kernel_names) if group.name.on_gpu else host_activity(node)
 
     def _link_waits(self) -> None:
         waits, activities = [], []
@@ -369,7 +374,7 @@ class _Drawing:
             yield from self._slice(group, item, start, end)
 
     def _slice(self, group: Group, item: Drawable, start: int, end: int) -> Iterator[str]:
-        activity = _activity(group, item.node)
+        activity = self._activity(group, item.node)
         if group.name.kind == Kind.STREAM:
             busy = self.busy[-1]
             if not busy or busy[-1][1] < start:
@@ -467,10 +472,6 @@ def _share_activities(step_stats: Any) -> None:
             if len(activities) == len(device.node_stats):
                 for node, activity in zip(device.node_stats, activities, strict=True):
                     node.activity.CopyFrom(activity)
-
-
-def _activity(group: Group, node: Any) -> Activity:
-    return gpu_activity(node) if group.name.on_gpu else host_activity(node)
 
 
 def _without_colons(name: str) -> str:

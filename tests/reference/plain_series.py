@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from collector.timeline.tensorflow_rules import parse_op_label
+from collector.stepstats.labels import parse_op_label
 from reference.plain_activities import INT64_MAX, span_ns
 
 

@@ -25,11 +25,12 @@ from collector.protos import (
 )
 from collector.recording.ledger import Ledger
 from collector.stepstats import wire
+from collector.stepstats.labels import parse_kernel_name, parse_op_label
 from collector.stepstats.wire import is_run_metadata, parse_step, provenance_of, serialized_step
 from collector.timeline import Timeline, View, chrome_trace
 from collector.timeline.lanes import Lanes
 from collector.timeline.tensor_description import tensor_description_text
-from collector.timeline.tensorflow_rules import assign_lanes, parse_kernel_name, parse_op_label
+from collector.timeline.tensorflow_rules import assign_lanes
 
 BASE_NS = 1_700_000_000_000_000_123
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -10,15 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collector.profiler.device_columns import DeviceColumns
+from collector.profiler.gpu_work import gpu_work
 from collector.profiler.node_fields import Ints
 from collector.profiler.recorded_steps import RecordedStep
+from collector.protos import Activity as RecordedActivity
 from collector.recording.api_functions import ApiRole, role_of
+from collector.recording.cupti_enums import COPY_KINDS
 from collector.recording.intervals import Union
+from collector.stepstats.labels import op_and_kernel, stream_device, unit_of
 
 Mask = NDArray[np.bool_]
 
-_BYTES = re.compile(r"\b(\d{1,18}) bytes\b")
-_GRID = re.compile(r"\bgrid:(\d+),(\d+),(\d+)")
+_PEER_COPY = COPY_KINDS.index("PtoP")
 _COMMUNICATION = re.compile(r"nccl|rccl", re.IGNORECASE)
 
 
@@ -60,20 +64,19 @@ class Device:
 
     def __init__(self, columns: DeviceColumns, window: tuple[int, int] | None, waits: Union) -> None:
         order = np.lexsort((columns.end_ns, columns.start_ns))
-        self.name = columns.device.partition("/stream:")[0]
+        self.name = unit_of(columns.device)
         self.start = columns.start_ns[order]
         self.end = columns.end_ns[order]
         self.scheduled = columns.scheduled_ns[order]
         self.names, index = columns.names
         self.name_id = index[order]
-        self.labels, index = columns.labels
-        self.label_id = index[order]
-        kinds = [name.partition(":")[2] or name for name in self.names]
-        self.is_copy: Mask = np.array([kind.startswith("MEMCPY") for kind in kinds], bool)[self.name_id]
-        self.is_peer_copy: Mask = np.array([kind == "MEMCPYPtoP" for kind in kinds], bool)[self.name_id]
-        not_kernel = np.array([kind.startswith(("MEMCPY", "MEMSET")) for kind in kinds], bool)
-        self.is_kernel: Mask = ~not_kernel[self.name_id]
-        communicates = np.array([bool(_COMMUNICATION.search(kind)) for kind in kinds], bool)
+        self.kernel_names = [op_and_kernel(name)[1] for name in self.names]
+        """Of each of `names`: the kernel, or what is copied."""
+        self.work = gpu_work(columns, order)
+        self.is_copy: Mask = self.work.kind == RecordedActivity.MEMCPY
+        self.is_peer_copy: Mask = self.is_copy & (self.work.copy_kind == _PEER_COPY)
+        self.is_kernel: Mask = ~self.work.is_copy_or_memset
+        communicates = np.array([bool(_COMMUNICATION.search(kernel)) for kernel in self.kernel_names], bool)
         self.is_communication: Mask = self.is_kernel & communicates[self.name_id]
         self.is_compute: Mask = self.is_kernel & ~self.is_communication
         span = (int(self.start.min()), int(self.end.max())) if len(self) else (0, 0)
@@ -128,20 +131,15 @@ class Device:
             tail=where(is_tail, ends - begins),
         )
 
-    @cached_property
+    @property
     def copied_bytes(self) -> Ints:
         """Bytes of each copy or memset; -1 where not known, and for kernels."""
-        of_label = [int(found[1]) if (found := _BYTES.search(label)) else -1 for label in self.labels]
-        return np.array([*of_label, 0], np.int64)[self.label_id]
+        return self.work.num_bytes
 
-    @cached_property
+    @property
     def grid_blocks(self) -> Ints:
         """Thread blocks of each kernel, 0 where not known."""
-        of_label = [
-            int(found[1]) * int(found[2]) * int(found[3]) if (found := _GRID.search(label)) else 0
-            for label in self.labels
-        ]
-        return np.array([*of_label, 0], np.int64)[self.label_id]
+        return self.work.num_blocks
 
     @cached_property
     def duration(self) -> Ints:
@@ -153,9 +151,8 @@ class Device:
         time = np.bincount(self.name_id[rows], self.duration[rows], len(self.names))
         count = np.bincount(self.name_id[rows], minlength=len(self.names))
         totals: dict[str, tuple[int, int]] = {}
-        for name, spent, times in zip(self.names, time.tolist(), count.tolist(), strict=True):
+        for kind, spent, times in zip(self.kernel_names, time.tolist(), count.tolist(), strict=True):
             if times:
-                kind = name.partition(":")[2] or name
                 before = totals.get(kind, (0, 0))
                 totals[kind] = (before[0] + times, before[1] + int(spent))
         return sorted(((kind, *total) for kind, total in totals.items()), key=lambda row: (-row[2], row[0]))
@@ -163,11 +160,9 @@ class Device:
     def busiest_op(self, rows: Mask, kind: str) -> tuple[str, float]:
         """The op that launched most of ``kind`` among ``rows``, and its share of that time."""
         time = np.bincount(self.name_id[rows], self.duration[rows], len(self.names)).tolist()
-        spent = [
-            (-time[each], name) for each, name in enumerate(self.names) if (name.partition(":")[2] or name) == kind
-        ]
+        spent = [(-time[each], name) for each, name in enumerate(self.names) if self.kernel_names[each] == kind]
         most, name = min(spent)
-        return name.partition(":")[0], most / (sum(each for each, _ in spent) or -1)
+        return op_and_kernel(name)[0], most / (sum(each for each, _ in spent) or -1)
 
     def op_of(self, row: int) -> str:
         """The activity's op and kernel, as ``op:kernel``."""
@@ -201,6 +196,8 @@ class Activity:
             waits = np.array([role_of(name) is ApiRole.WAIT for name in names], bool)
             if waits.any():
                 rows = np.flatnonzero(waits[index])
+                kinds = columns.activity_columns(("kind",), rows)["kind"]
+                rows = rows[~columns.is_typed[rows] | (kinds == RecordedActivity.API_CALL)]
                 texts = [names[each] for each in index[rows].tolist()]
                 calls += zip(columns.start_ns[rows].tolist(), columns.end_ns[rows].tolist(), texts, strict=True)
         return sorted(calls)
@@ -208,4 +205,27 @@ class Activity:
     @cached_property
     def stream_loads(self) -> dict[str, tuple[int, int]]:
         """Stream device -> (activities, nanoseconds)."""
-        return {columns.device: (len(columns), int(columns.duration_ns.sum())) for columns in self.step.streams}
+        loads: dict[str, tuple[int, int]] = {}
+        for columns in self.step.accelerators:
+            if columns.is_typed.all():
+                loads.update(_stream_loads(columns))
+            else:
+                unit = f"{unit_of(columns.device)}/"
+                streams = (stream for stream in self.step.streams if stream.device.startswith(unit))
+                loads.update({each.device: (len(each), int(each.duration_ns.sum())) for each in streams})
+        return loads
+
+
+def _stream_loads(columns: DeviceColumns) -> Iterator[tuple[str, tuple[int, int]]]:
+    """See `Activity.stream_loads`, by the streams and contexts of a device's activities."""
+    of = columns.activity_columns(("stream_id", "context_id"), np.arange(len(columns)))
+    streams, index = np.unique(np.stack([of["stream_id"], of["context_id"]]), axis=1, return_inverse=True)
+    index = index.reshape(-1)
+    counts = np.bincount(index, minlength=streams.shape[1])
+    spent = np.zeros(streams.shape[1], np.int64)
+    np.add.at(spent, index, columns.duration_ns)
+    before = -1
+    for stream, context, count, nanos in zip(*streams.tolist(), counts.tolist(), spent.tolist(), strict=True):
+        device = stream_device(unit_of(columns.device), stream, context if stream == before else None)
+        before = stream
+        yield device, (count, nanos)

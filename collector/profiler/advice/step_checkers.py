@@ -10,6 +10,8 @@ import numpy as np
 from collector.profiler.advice.checker_registry import Advice, Severity, checker
 from collector.profiler.advice.step_activity import Activity, Device, Idle, Mask
 from collector.profiler.node_fields import Ints
+from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
+from collector.stepstats.labels import op_and_kernel, stream_of
 from collector.text.quantities import size_text, time_text
 from collector.text.wording import counted
 
@@ -25,9 +27,10 @@ _PLAIN_MATMUL = re.compile(
 cores have digits before ``gemm``, as in ``s1688gemm``. Most names do not say: ``matmul_kernel`` of Triton may be
 either, and a file without kernel names has the op's, ``MatMul``. Kernels for devices older than Volta, the first with
 tensor cores, are left out: ``maxwell_sgemm``."""
-_DEFAULT_STREAM = re.compile(r"/stream:(0|7)$")
+_DEFAULT_STREAMS = (0, 7)
 """CUPTI numbers a context's default stream 7, some writers 0."""
-_PEERS = re.compile(r"gpu:\d+ to gpu:\d+")
+_TO_DEVICE, _TO_HOST = COPY_KINDS.index("HtoD"), COPY_KINDS.index("DtoH")
+_PAGEABLE = MEMORY_KINDS.index("Pageable")
 
 
 def _moved(device: Device, rows: Mask) -> str:
@@ -163,7 +166,7 @@ def dominating_kernel(activity: Activity, limits: Limits) -> Iterator[Advice]:
 def pageable_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Copies from or to pageable memory are staged and hold the host up."""
     for device in activity.devices:
-        pageable = np.array(["Pageable" in label for label in device.labels], bool)[device.label_id] & device.is_copy
+        pageable = device.is_copy & ((device.work.src_kind == _PAGEABLE) | (device.work.dst_kind == _PAGEABLE))
         spent = int(device.duration[pageable].sum())
         if pageable.any() and spent >= limits["micros"] * 1000:
             line = (
@@ -210,15 +213,20 @@ def peer_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
                 f"({alone / device.window_ns:.0%} of {device.window_name}, {moved}); send pieces while others are "
                 "computed"
             )
-            ways = sorted({found[0] for label in device.labels if (found := _PEERS.search(label))})
-            yield Advice(Severity.MEDIUM, line, (*_longest(device, peers), *ways))
+            yield Advice(Severity.MEDIUM, line, (*_longest(device, peers), *_ways(device, peers)))
+
+
+def _ways(device: Device, peers: Mask) -> list[str]:
+    """From which device to which other one ``peers`` copy, as far as that is known."""
+    ends = zip(device.work.src_device_id[peers].tolist(), device.work.dst_device_id[peers].tolist(), strict=True)
+    return sorted(f"gpu:{source} to gpu:{target}" for source, target in set(ends) if source >= 0 and target >= 0)
 
 
 @checker("copies_through_host", count=3, from_bytes=4096)
 def copies_through_host(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """What one device hands to the host, the host hands to another."""
-    downs = [each for device in activity.devices for each in _copies(device, "MEMCPYDtoH", limits["from_bytes"])]
-    ups = [each for device in activity.devices for each in _copies(device, "MEMCPYHtoD", limits["from_bytes"])]
+    downs = [each for device in activity.devices for each in _copies(device, _TO_HOST, limits["from_bytes"])]
+    ups = [each for device in activity.devices for each in _copies(device, _TO_DEVICE, limits["from_bytes"])]
     waiting: dict[int, list[tuple[str, str]]] = {}
     pairs: list[tuple[str, str, int, str]] = []
     timed = [(end, 0, num_bytes, device, op) for _, end, num_bytes, device, op in downs]
@@ -242,9 +250,9 @@ def copies_through_host(activity: Activity, limits: Limits) -> Iterator[Advice]:
         yield Advice(Severity.MEDIUM, line, tuple(evidence))
 
 
-def _copies(device: Device, kind: str, from_bytes: float) -> list[tuple[int, int, int, str, str]]:
+def _copies(device: Device, kind: int, from_bytes: float) -> list[tuple[int, int, int, str, str]]:
     """(start, end, bytes, device, op) of the device's copies of a kind and size."""
-    of_kind = np.array([(name.partition(":")[2] or name) == kind for name in device.names], bool)[device.name_id]
+    of_kind = device.is_copy & (device.work.copy_kind == kind)
     rows = np.flatnonzero(of_kind & (device.copied_bytes >= from_bytes)).tolist()
     return [
         (int(device.start[row]), int(device.end[row]), int(device.copied_bytes[row]), device.name, device.op_of(row))
@@ -270,12 +278,12 @@ def small_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
 def repeated_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """The same op uploads the same amount again and again."""
     for device in activity.devices:
-        uploads = np.array(["MEMCPYHtoD" in name for name in device.names], bool)[device.name_id]
+        uploads = device.is_copy & (device.work.copy_kind == _TO_DEVICE)
         uploads &= device.copied_bytes >= limits["from_bytes"]
         keys = np.stack([device.name_id[uploads], device.copied_bytes[uploads]], axis=1)
         kinds, counts = np.unique(keys, axis=0, return_counts=True)
         again = [
-            (int(times), device.names[name_id].partition(":")[0], num_bytes)
+            (int(times), op_and_kernel(device.names[name_id])[0], num_bytes)
             for (name_id, num_bytes), times in zip(kinds.tolist(), counts.tolist(), strict=True)
             if times >= max(limits["count"], 2)
         ]
@@ -310,8 +318,7 @@ def small_grids(activity: Activity, limits: Limits) -> Iterator[Advice]:
 def tensor_core_free_matmuls(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """Matrix products whose kernels do not use tensor cores, by their names."""
     for device in activity.devices:
-        kinds = [name.partition(":")[2] or name for name in device.names]
-        plain = np.array([bool(_PLAIN_MATMUL.search(kind)) for kind in kinds], bool)[device.name_id]
+        plain = np.array([bool(_PLAIN_MATMUL.search(kernel)) for kernel in device.kernel_names], bool)[device.name_id]
         yield from _share_of_kernel_time(
             device,
             plain & device.is_kernel,
@@ -336,6 +343,6 @@ def default_stream(activity: Activity, limits: Limits) -> Iterator[Advice]:
         mine = {name: load for name, load in activity.stream_loads.items() if name.startswith(f"{device.name}/")}
         busy = [name for name, (count, _) in mine.items() if count]
         mixed = device.is_kernel.any() and device.is_copy.any()
-        if len(busy) == 1 and _DEFAULT_STREAM.search(busy[0]) and mixed and len(device) >= limits["activities"]:
+        if len(busy) == 1 and stream_of(busy[0]) in _DEFAULT_STREAMS and mixed and len(device) >= limits["activities"]:
             line = f"all {len(device)} activities of {device.name} are in the default stream; copies could run beside"
             yield Advice(Severity.NOTE, line, (f"{busy[0]}: {time_text(mine[busy[0]][1])}",))

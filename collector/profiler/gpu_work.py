@@ -1,0 +1,66 @@
+"""What the activities of a GPU are: by their columns, and where a node has none by its name and label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collector.profiler.device_columns import DeviceColumns
+from collector.profiler.node_fields import Ints
+from collector.protos import Activity
+from collector.stepstats import labels
+
+_COLUMNS = ("kind", "num_bytes", "copy_kind", "src_kind", "dst_kind", "src_device_id", "dst_device_id")
+_GRID = ("grid_x", "grid_y", "grid_z")
+
+
+@dataclass(frozen=True)
+class GpuWork:
+    """Some activities of a GPU, a number for each."""
+
+    kind: Ints
+    """``Activity.Kind``."""
+    num_bytes: Ints
+    """Of copies and memsets; -1: not known."""
+    copy_kind: Ints
+    src_kind: Ints
+    dst_kind: Ints
+    src_device_id: Ints
+    """Of copies between devices; -1: not known."""
+    dst_device_id: Ints
+    num_blocks: Ints
+    """Thread blocks of kernels; 0: not known."""
+
+    @property
+    def is_copy_or_memset(self) -> NDArray[np.bool_]:
+        """Whether each is no kernel."""
+        return np.isin(self.kind, (Activity.MEMCPY, Activity.MEMSET))
+
+
+def gpu_work(device: DeviceColumns, rows: Ints) -> GpuWork:
+    """What some activities of a device are."""
+    typed = device.is_typed[rows]
+    if typed.all():
+        return GpuWork(*_of_columns(device, rows))
+    found = np.empty((len(_COLUMNS) + 1, len(rows)), np.int64)
+    found[:, typed] = _of_columns(device, rows[typed])
+    found[:, ~typed] = _of_labels(device, rows[~typed])
+    return GpuWork(*found)
+
+
+def _of_columns(device: DeviceColumns, rows: Ints) -> list[Ints]:
+    columns = device.activity_columns((*_COLUMNS, *_GRID), rows)
+    columns["num_bytes"] = np.where(columns["num_bytes"] > 0, columns["num_bytes"], -1)
+    blocks = columns["grid_x"] * columns["grid_y"] * columns["grid_z"]
+    return [*(columns[name] for name in _COLUMNS), blocks]
+
+
+def _of_labels(device: DeviceColumns, rows: Ints) -> Ints:
+    names, index = device.names
+    texts, label_index = device.labels_at(rows)
+    pairs, places = np.unique(index[rows] * len(texts) + label_index, return_inverse=True)
+    name_ids, label_ids = np.divmod(pairs, max(len(texts), 1))
+    work = labels.gpu_work([names[each] for each in name_ids.tolist()], [texts[each] for each in label_ids.tolist()])
+    return np.array(work, np.int64).reshape(-1, len(_COLUMNS) + 1).T[:, places.reshape(-1)]

@@ -1,0 +1,38 @@
+#include "stepstats/kernel_names.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "stepstats/wire.h"
+
+namespace collector::convert {
+
+void KernelNames::add_capture(std::string_view capture, std::string_view whole) {
+  constexpr uint32_t kStrings = 4;
+  WireReader reader(capture, whole);
+  while (!reader.at_end()) {
+    const uint32_t tag = reader.read_tag();
+    if (tag == make_tag(kStrings, kBytes)) {
+      names_.push_back({reader.read_bytes()});
+    } else {
+      reader.skip(tag);
+    }
+  }
+}
+
+std::string_view KernelNames::whole_name(int64_t name_id) {
+  if (name_id < 0 || static_cast<uint64_t>(name_id) >= names_.size()) return {};
+  Name& name = names_[static_cast<size_t>(name_id)];
+  if (!name.is_demangled && name.text.substr(0, 2) == "_Z") {
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> text(
+        abi::__cxa_demangle(std::string(name.text).c_str(), nullptr, nullptr, &status), std::free);
+    if (status == 0 && text) name.text = demangled_.emplace_back(text.get());
+  }
+  name.is_demangled = true;
+  return name.text;
+}
+
+}  // namespace collector::convert
