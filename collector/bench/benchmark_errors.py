@@ -1,4 +1,4 @@
-"""What can go wrong while benchmarking."""
+"""Errors of benchmarking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison found: plain data that saves and loads itself.
+"""The result of a comparison: plain data that saves and loads itself.
 
 The file is JSON, version 1 of the schema ``collector-bench``:
 
@@ -91,7 +91,7 @@ class Arm:
     memsets: int = 0
     synchronizations: int = 0
     calls_per_sample: int = 1
-    """How many calls a clock of the host took the time of at once, because it does not resolve a single one."""
+    """Calls in one sample: a clock of the host that does not resolve one call times several together."""
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @functools.cached_property
@@ -123,13 +123,13 @@ class Comparison:
     probe_cold_ns: Sequence[float] = ()
     probe_hot_ns: Sequence[float] = ()
     event_overhead_ns: float = 0.0
-    """What CUDA events say of next to nothing."""
+    """Overhead: time between two CUDA events with no work between them."""
     clock_step_ns: float = 0.0
-    """What the clock resolves; 0: not known."""
+    """Resolution of the clock; 0: not known."""
     unit: str = "ns"
-    """What the samples are counted in."""
+    """Unit of the samples."""
     run_rounds: Sequence[int] = ()
-    """How many of the rounds belong to each run, in order; empty: all to one."""
+    """Number of rounds in each run, in order; empty: all are of one run."""
 
     @property
     def title(self) -> str:
@@ -143,7 +143,7 @@ class Comparison:
         return self.design.get("clock") == "reported"
 
     def interval(self, arm: str) -> Interval:
-        """What is typical of ``arm``, with its interval: the median of rounds, the mean of what processes reported."""
+        """The typical value of ``arm`` with its interval: the median of rounds, or the mean of reported figures."""
         return mean_interval(self.arms[arm].times_ns) if self.is_reported else self.arms[arm].median_ns
 
     def runs(self, arm: str) -> list[Sequence[float]]:
@@ -192,7 +192,7 @@ class Comparison:
         return None if self.bytes is None else self.bytes / self.arms[arm].median_ns.estimate * 1e9
 
     def share_of_roof(self, arm: str) -> float | None:
-        """What ``arm`` achieved of what the measured ceilings allow at its intensity (roofline); None if unknown.
+        """The share that ``arm`` achieved of the measured ceilings at its intensity (roofline); None if unknown.
 
         Source: Williams, Waterman, Patterson, *Roofline*, CACM 52(4), 2009. The attainable rate is the lesser of the
         two limits, so the share of it is the greater of the two shares.
@@ -218,7 +218,7 @@ class Report:
 
     @functools.cached_property
     def verdicts(self) -> list[dict[str, Verdict]]:
-        """Of each comparison, the verdict on each arm against the reference; one is wrong in 5 % of reports."""
+        """For each comparison, the verdict on each arm against the reference; 5 % of reports have a wrong one."""
         keys = [(index, arm) for index, each in enumerate(self.comparisons) for arm in each.ratios]
         within = [float(self.comparisons[index].design.get("same_within", Design.same_within)) for index, _ in keys]
         found: list[dict[str, Verdict]] = [{} for _ in self.comparisons]

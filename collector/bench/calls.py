@@ -1,4 +1,4 @@
-"""What one call of an arm did on the GPU, taken from a recording: exactly the activities launched inside that call.
+"""The GPU work of one call of an arm, taken from a recording: exactly the activities launched inside that call.
 
 Each call is made under an annotation of its own, so that its kernels, copies and memsets are found by CUPTI's external
 correlation and never by having run "in between".
@@ -49,7 +49,7 @@ class CallActivity:
 
 
 NOTHING = CallActivity(0, 0, (), {}, 0, 0, 0, 0)
-"""What a call that left no activity did."""
+"""The work of a call without any activity."""
 
 
 def activities_of_calls(recording: Recording, count: int) -> list[CallActivity]:

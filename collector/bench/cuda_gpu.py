@@ -216,7 +216,7 @@ class _Nvml:
             return None
 
     def state(self) -> CardState | None:
-        """What the sensors say, now or just before; None when whether the card is throttled is not known."""
+        """The sensors' values, read now or just before; None if it is not known whether the card is throttled."""
         now = time.monotonic()
         if now - self._asked >= _THROTTLING_EVERY_S:
             self._asked, self._answer = now, self._ask(now)
@@ -258,7 +258,7 @@ class _Nvml:
 
 
 def _answer(ask: Callable[..., Any], *arguments: Any) -> Any:
-    """What a sensor says; None where it does not."""
+    """The value of a sensor; None where it has none."""
     try:
         return ask(*arguments)
     except Exception:  # NVML's errors are classes that it makes at run time

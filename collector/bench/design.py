@@ -1,4 +1,4 @@
-"""How a run is laid out."""
+"""The design of a run: rounds, order, cache, clock, precision."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Cache = Literal["cold", "hot"]
 
 @dataclass(frozen=True)
 class Design:
-    """How the run is laid out; checked, and written into the report."""
+    """The design of a run; checked, and written into the report."""
 
     clock: Clock = "cupti"
     cache: Cache = "cold"

@@ -28,7 +28,7 @@ _AXES = "__collector_bench_axes__"
 
 @dataclass(frozen=True)
 class Case:
-    """What one benchmark compares: arms, and options of `collector.bench.compare`."""
+    """The arms that one benchmark compares, and options of `collector.bench.compare`."""
 
     arms: Mapping[str, Callable[[], Any]]
     options: Mapping[str, Any]

@@ -128,7 +128,7 @@ def _csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """What a spreadsheet shows as it is: a name that begins like a formula would be computed."""
+    """The text as a spreadsheet shows it unchanged: it would compute a name that begins like a formula."""
     if value is None or isinstance(value, (int, float)):
         return value
     text = printable(str(value))

@@ -1,4 +1,4 @@
-"""Where a report was made: card, driver, libcupti, libraries, revision of the source.
+"""The environment of a report: card, driver, libcupti, libraries, revision of the source.
 
 Reports are handed to others, so they name no folder, host, user, command line or variable of the machine.
 """

@@ -57,7 +57,7 @@ _SHOWN_CALLS = 8
 
 @dataclass
 class ArmRun:
-    """What was measured of one arm. Lists are parallel, one entry per kept round; times are ns per call."""
+    """The measurements of one arm. Lists are parallel, one entry per kept round; times are ns per call."""
 
     times_ns: list[float] = field(default_factory=list)
     span_ns: list[float] = field(default_factory=list)
@@ -69,9 +69,9 @@ class ArmRun:
     event_ns: list[float] = field(default_factory=list)
     """The same call timed by CUDA events, in rounds of their own after the run."""
     calls_per_sample: int = 1
-    """How often the call is made between two readings of the host's clock."""
+    """Calls between two readings of the host's clock."""
     activity: CallActivity = NOTHING
-    """What its first kept call did (all the calls of a graph, in graph mode)."""
+    """The work of its first kept call (of all the calls of a graph, in graph mode)."""
 
 
 @dataclass
@@ -91,13 +91,13 @@ class Run:
     probe_hot_ns: list[float]
     """Times of `Gpu.touch` straight after itself."""
     event_overhead_ns: float = 0.0
-    """What CUDA events say of next to nothing."""
+    """Overhead: time between two CUDA events with no work between them."""
     clock_step_ns: float = 0.0
-    """What the clock resolves; 0: not known."""
+    """Resolution of the clock; 0: not known."""
     throttled_throughout: bool = False
     """Too few rounds were free of throttling, so that the throttled ones had to serve."""
     notes: list[str] = field(default_factory=list)
-    """What went wrong and could be lived with."""
+    """Problems that did not end the experiment."""
     recorded: dict[str, Any] = field(default_factory=dict)
     """The environment as the recordings tell it: driver, libcupti."""
 
@@ -239,7 +239,7 @@ class _Experiment:
         return done
 
     def rounds_to_go(self, width: float) -> int:
-        """How many rounds to make before looking again: opening a trace costs as much as some of them.
+        """The number of rounds until the next check: opening a trace costs as much as several rounds.
 
         An interval is half as wide after four times the rounds, but the first ones say little of how wide it is.
         """
@@ -329,7 +329,7 @@ class _Experiment:
         self.states += answers
 
     def calls_per_sample(self, call: Call, now: Callable[[], int]) -> int:
-        """How often to make ``call`` between two readings of a clock that resolves some tens of nanoseconds at best."""
+        """The number of calls between two readings of a clock that resolves some tens of nanoseconds at best."""
         count = 1
         while True:
             taken, wall = math.inf, math.inf
@@ -348,7 +348,7 @@ class _Experiment:
             count *= more
 
     def elapsed_ns(self, call: Call, count: int, now: Callable[[], int]) -> int:
-        """What ``count`` calls take by a clock of the host, each until the GPU is idle."""
+        """The time of ``count`` calls by a clock of the host, each until the GPU is idle."""
         repeated = itertools.repeat(None, count)
         if isinstance(self.gpu, Host):  # even a function that does nothing takes as long as a short call
             began = now()
@@ -471,7 +471,7 @@ class _Experiment:
 
 
 def _step_ns(now: Callable[[], int]) -> float:
-    """What a clock resolves: its step, or the time that reading it takes where that is longer; 1 if it stands still."""
+    """The resolution of a clock: its tick, or the time of reading it where that is longer; 1 if it stands still."""
     steps = []
     for _ in range(_CLOCK_STEPS):
         began = now()

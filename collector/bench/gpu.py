@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CardState:
-    """How the card was doing at one moment. None: this sensor does not answer, as some do not on a part of a card."""
+    """The card's state at one moment. None: the sensor does not answer, as some do not on a part of a card."""
 
     sm_clock_mhz: int | None
     memory_clock_mhz: int | None
@@ -49,7 +49,7 @@ class Gpu(Protocol):
         """Time of ``call`` between two CUDA events on the default stream, after ``before``; ns."""
 
     def event_overhead_ns(self) -> float:
-        """What lies between two events around next to nothing: the part of `event_ns` that is not the call's; ns."""
+        """The time between two events with no work between them, in ns: the part of `event_ns` that is overhead."""
 
     def graph(self, call: Callable[[], Any], calls: int) -> Callable[[], Any]:
         """Return a function that replays a CUDA graph of ``calls`` calls of ``call``."""

@@ -186,7 +186,7 @@ def _comparison(
 
 
 def _run(arm: str, program: Process, timeout: float) -> dict[str, Any]:
-    """What one start of ``program`` reports.
+    """The figures that one start of ``program`` reports.
 
     Raises:
         ArmError: it fails, takes too long, or reports nothing that can be read.

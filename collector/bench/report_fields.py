@@ -1,4 +1,4 @@
-"""What the fields of a stored report may hold, so that a damaged file is refused where it is read."""
+"""The values that the fields of a stored report may have, so that a damaged file is refused when it is read."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Table:
     left: frozenset[str]
     """Columns that are words, and stand on the left."""
     names: int = 1
-    """How many of the first columns name a row, and are repeated where a table is folded."""
+    """The number of first columns that name a row; they are repeated where a table is folded."""
 
 
 def as_text(report: Report, *, color: bool | None = None, width: int | None = None) -> str:
@@ -95,7 +95,7 @@ def _lines(text: io.StringIO) -> str:
 
 
 def simulation_note(report: Report) -> str:
-    """What follows the card's name where it is simulated."""
+    """The words behind the name of a simulated card."""
     if not report.environment.get("simulated"):
         return ""
     on_gpu = any(each.design.get("clock") == "cupti" for each in report.comparisons)
@@ -216,7 +216,7 @@ def how(comparison: Comparison) -> str:
 
 
 def figures(comparison: Comparison, results: Mapping[str, Result]) -> Table:
-    """What each arm takes, how that is spread, and how it compares with the reference."""
+    """The time of each arm, its spread, and its ratio to the reference."""
     names = list(comparison.arms)
     reported = comparison.is_reported
     roofs = {name: comparison.share_of_roof(name) for name in names}
@@ -254,7 +254,7 @@ def figures(comparison: Comparison, results: Mapping[str, Result]) -> Table:
 
 
 def kernels(comparison: Comparison) -> Table:
-    """Where the time of each arm goes, for arms of several kernels."""
+    """The time of each kernel, for arms of several kernels."""
     per_sample = comparison.design.get("graph_calls") or 1
     rows = []
     for name, arm in comparison.arms.items():

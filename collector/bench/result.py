@@ -1,4 +1,4 @@
-"""What the samples of one arm say: computed once, and the same in every table, page and file."""
+"""The statistics of one arm's samples: computed once, and the same in every table, page and file."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """What the samples of one arm say. Figures are in ``unit``, ratios are to the reference arm."""
+    """The statistics of one arm's samples. Figures are in ``unit``, ratios are to the reference arm."""
 
     unit: str
     statistic: Literal["median", "geometric mean"]
-    """Which of them ``typical`` is: the latter where each sample is what a process reported of itself."""
+    """Which of them ``typical`` is: the mean where each sample is a figure that a process reported."""
     typical: Interval
     spread: Spread
     samples: int
     outliers: int
-    """How many samples are far out; see `collector.statistics.verdicts.outliers`."""
+    """Number of outliers; see `collector.statistics.verdicts.outliers`."""
     modes: tuple[Mode, Mode] | None
     """None where the samples have one mode."""
     ratio: Ratio | None

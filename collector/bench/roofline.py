@@ -1,4 +1,4 @@
-"""What this card can do at most, measured on it once: the roof that achieved rates are held against."""
+"""The highest rates of this card, measured once: the roof that achieved rates are compared with."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What samples say: intervals, ratios, verdicts."""
+"""Statistics of samples: intervals, ratios, verdicts."""

@@ -21,7 +21,7 @@ GPU_TICK_NS = 32.0
 """Step of a GPU's timestamps: durations recorded on V100 and A100 are multiples of it, give or take 2 ns."""
 FEWEST_SAMPLES = 30
 _CRITICAL = 0.72
-"""Of sqrt(n) times the dip: exceeded by about one in a thousand uniform samples of 30 and more (simulated)."""
+"""Threshold of sqrt(n) times the dip, which one in a thousand uniform samples of 30 and more exceeds (simulated)."""
 _SMALLEST_SHARE = 0.05  # what fewer samples do is counted as outliers
 _GOLDEN = (5**0.5 - 1) / 2
 
@@ -31,9 +31,9 @@ class Mode:
     """One of the values that samples gather around."""
 
     share: float
-    """Of the samples, between 0 and 1."""
+    """Share of the samples, between 0 and 1."""
     median: float
-    """Of its samples, in their unit."""
+    """Median of the mode's samples, in their unit."""
 
 
 def two_modes(samples: npt.ArrayLike, *, resolution: float = 0.0, apart: float = 0.01) -> tuple[Mode, Mode] | None:
@@ -108,7 +108,7 @@ def _hull(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray
 
 
 def _split(ordered: npt.NDArray[np.float64]) -> int:
-    """How many of the values belong to the lower of two groups: those that lie closest to their two medians."""
+    """The number of values in the lower of two groups, which are those with the least distance to their medians."""
     count = len(ordered)
     sums = np.concatenate([[0.0], np.cumsum(ordered)])
     fewest = max(1, round(_SMALLEST_SHARE * count))

@@ -1,4 +1,4 @@
-"""What samples say: medians and ratios with intervals, and verdicts that keep their error under control.
+"""Statistics of samples: medians and ratios with intervals, and verdicts with a controlled error rate.
 
 Rounds are blocks: in each, every arm runs once, next to each other in time. What slows a whole round (a drifting clock,
 a warm card) slows all its arms alike and leaves their ratio alone, so arms are compared by the ratios within rounds.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Verdict = Literal["faster", "slower", "faster on average", "slower on average", "same", "not enough data"]
-"""What a comparison says of an arm against the reference arm. ``on average``: the means differ, and the medians do
+"""The verdict on an arm against the reference arm. ``on average``: the means differ, and the medians do
 not, or in the other direction."""
 
 CONFIDENCE = 0.95
@@ -83,7 +83,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Spread:
-    """How samples are spread, in their unit."""
+    """The spread of samples, in their unit."""
 
     mean: float
     p5: float
@@ -264,7 +264,7 @@ def _of_runs(
     of_run: Callable[[npt.ArrayLike, npt.ArrayLike], float],
     confidence: float,
 ) -> Ratio:
-    """What ``of_rounds`` says of all rounds together, or the logarithms that ``of_run`` gives, if these vary more."""
+    """The interval of ``of_rounds`` over all rounds or, if it is wider, that of the logarithms of ``of_run``."""
     pooled = of_rounds(np.concatenate(list(arms)), np.concatenate(list(references)), confidence)
     if len(arms) < 2:
         return pooled
@@ -451,7 +451,7 @@ def _finite(samples: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 @functools.cache
 def _ranks(count: int, confidence: float) -> tuple[int, int] | None:
-    """Which of ``count`` samples in order are the ends of the median's interval; None where there are too few."""
+    """The places of the median's interval among ``count`` ordered samples; None where there are too few."""
     from scipy.stats import quantile_test
 
     result: Any = quantile_test(np.arange(count), q=0, p=0.5)
