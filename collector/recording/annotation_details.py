@@ -1,4 +1,4 @@
-"""What a program says of its annotations besides their names."""
+"""Metadata of annotations: op type, flops, bytes, inputs and Python stack."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _LARGEST = 2**63 - 1
-"""What TensorFlow's messages can hold."""
+"""The largest number that TensorFlow's messages can hold."""
 
 
 class Frame(NamedTuple):
@@ -23,7 +23,7 @@ class Frame(NamedTuple):
     line: int
     function: str
     first_line: int
-    """Of the function."""
+    """Line of the function's definition."""
 
 
 class Details(NamedTuple):
@@ -38,11 +38,11 @@ class Details(NamedTuple):
     inputs: tuple[str, ...] = ()
     """Names of the annotations whose results it takes, as the program gave them; see `resolve`."""
     stack: tuple[Frame, ...] = ()
-    """Where it was entered, outermost frame first; empty if nobody asked for it."""
+    """The stack where it was entered, outermost frame first; empty if it was not asked for."""
 
     @classmethod
     def of(cls, flops: Any = None, num_bytes: Any = None, op: Any = None, inputs: Any = None) -> Details:
-        """What ``annotate`` was given, checked; None: not given.
+        """The checked arguments of ``annotate``; None: not given.
 
         Raises:
             TypeError: an argument is not of its kind.

@@ -22,7 +22,7 @@ _VERSION = re.compile(r"(?:_ptsz|_ptds|_v\d+)+$")
 
 
 class ApiRole(enum.Enum):
-    """What an API function does; most do nothing of the kind."""
+    """The role of an API function for the tracer; most functions have none."""
 
     NONE = enum.auto()
     LAUNCH = enum.auto()
@@ -64,7 +64,7 @@ def plain_api_name(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def role_of(name: str) -> ApiRole:
-    """What the API function of this name does; versions do not matter."""
+    """The roles of the API function of this name, of any version."""
     plain = plain_api_name(name)
     return next((role for role, pattern in _PATTERNS.items() if pattern.fullmatch(plain)), ApiRole.NONE)
 

@@ -1,4 +1,4 @@
-"""What a source hands over when a step ends: plain columns, and the facts that only the source knows.
+"""A capture, which a source returns at the end of a step: plain columns, and the facts that only the source knows.
 
 `collector.recording.recording` makes a Recording of it, the same way for every source: which rows belong to the step,
 what was lost.
@@ -28,7 +28,7 @@ class Capture(_Details):
     tables: dict[str, dict[str, npt.NDArray[np.generic]]]
     """Table -> column -> values, as `collector.recording.schema.SCHEMA` says; those on request may be missing."""
     strings: list[str]
-    """What every ``name_id`` indexes: kernel names as recorded (mangled), API names, annotation paths."""
+    """The texts that every ``name_id`` indexes: kernel names as recorded (mangled), API names, annotation paths."""
     counters: dict[str, int]
     """Facts about the capture itself: buffers, bytes, dropped records; see `collector.recording.ledger.Ledger`."""
     clock: dict[str, int]

@@ -49,10 +49,10 @@ _DAMAGE = (
     SyntaxError,
     tokenize.TokenError,
 )
-"""What zip, npy and json raise, each in its own way, for bytes that make no sense."""
+"""The exceptions that zip, npy and json raise for damaged bytes."""
 _MEMBER = b"PK\x03\x04"
 _MEMBER_HEAD = struct.Struct("<8xH4xIIIHH")
-"""Of a member of a zip archive: method, checksum, packed and whole size, size of its name and of what follows that."""
+"""The head of a member of a zip archive: method, checksum, packed and whole size, sizes of name and extra field."""
 _META_KEYS = ("strings", "counters", "clock", "environment", "details")
 
 

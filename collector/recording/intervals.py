@@ -34,7 +34,7 @@ class Union(NamedTuple):
         return int((self.ends - self.starts).sum())
 
     def covered(self, starts: Times, ends: Times) -> Times:
-        """How much of each interval ``[start, end)`` the union covers."""
+        """The length of each interval ``[start, end)`` that the union covers."""
         return self._until(ends) - self._until(starts)
 
     def overlap(self, other: Union) -> int:
@@ -47,7 +47,7 @@ class Union(NamedTuple):
         return Union(begins[ends > begins], ends[ends > begins])
 
     def _until(self, times: Times) -> Times:
-        """How much the union covers before each time."""
+        """The length that the union covers before each time."""
         lengths = np.concatenate([[0], np.cumsum(self.ends - self.starts)])
         begun = np.searchsorted(self.starts, times, side="right")
         ends = np.concatenate([[np.iinfo(np.int64).min], self.ends])[begun]

@@ -94,7 +94,7 @@ def holds_records(path: Path) -> bool:
 
 
 class _Journal:
-    """What the frames of a journal add up to."""
+    """The capture that the frames of a journal make together."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -175,7 +175,7 @@ class _Journal:
         return lambda: self._rows[table].append((key, rows))
 
     def capture(self, bytes_cut: int) -> Capture:
-        """What a source would have handed over, had the step ended with the last thing that is here."""
+        """The capture of a step that ended with the last frame."""
         tables = {table: self._columns(table) for table in SCHEMA if table in self._layouts}
         strings = [*self._strings]
         self._name_calls(tables["api_calls"], strings)
@@ -242,7 +242,7 @@ class _Journal:
         calls["name_id"] = (first + where).astype("u4")
 
     def _end_annotations(self, annotations: dict[str, npt.NDArray[Any]], strings: list[str]) -> None:
-        """Put ends to the annotations that were told before they ended; name them."""
+        """Set the ends and names of annotations that reached the journal while they were open."""
         if self._annotation_ends:
             rows, ends = zip(*self._annotation_ends, strict=True)
             annotations["end_ns"][np.array(rows, "i8")] = ends

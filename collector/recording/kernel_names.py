@@ -99,7 +99,7 @@ _OPEN = {")": "(", ">": "<", "]": "[", "}": "{"}
 def _function(name: str) -> tuple[str, str]:
     """The unqualified name in a demangled declaration, and the template arguments, without their brackets.
 
-    As much of it as can be told when brackets do not match.
+    If brackets do not match, as much of it as is certain.
     """
     hidden = _ANONYMOUS.sub(lambda match: _HIDDEN * len(match[0]), name.rstrip())
     hidden = _OPERATOR.sub(lambda match: "operator" + _HIDDEN * (len(match[0]) - 8), hidden)
@@ -169,7 +169,7 @@ def _without_outer_parameters(text: str) -> str:
 
 
 def _opening(text: str, closing: int) -> int:
-    """Where the bracket opens that closes at ``closing``; -1 if nowhere."""
+    """The place of the bracket that the one at ``closing`` closes; -1 if there is none."""
     expected: list[str] = []
     for at in range(closing, -1, -1):
         letter = text[at]
@@ -183,7 +183,7 @@ def _opening(text: str, closing: int) -> int:
 
 
 def _beginning(text: str, end: int) -> int:
-    """Where the name that ends at ``end`` begins: after the last scope or return type outside brackets."""
+    """The start of the name that ends at ``end``: behind the last scope or return type outside brackets."""
     conversion = re.search(r"\boperator [^<>():]*$", text[:end])
     if conversion:
         return conversion.start()

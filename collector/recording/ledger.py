@@ -1,4 +1,4 @@
-"""What was seen, kept and lost in one recording, and why."""
+"""The ledger: launches and records that one recording saw, kept and lost, with the reasons."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Ledger(TableCounts):
     correlations_unmatched: int = 0
     """External correlation records of ours that name no known annotation."""
     annotations_mixed: int = 0
-    """How often an annotation was entered or left while another task's was the innermost of its thread."""
+    """Number of annotations entered or left while another task's annotation was the innermost of the thread."""
     invalid_timestamps: int = 0
     """Rows set apart in ``Recording.invalid``: start or end 0, or end before start."""
     early: int = 0
@@ -62,7 +62,7 @@ class Ledger(TableCounts):
     bytes_unparsed: int = 0
     """Bytes at the end of buffers that could not be read as records."""
     bytes_discarded: int = 0
-    """Bytes thrown away because no buffer was left and the CUPTI version may not be told so (before 12.9)."""
+    """Bytes discarded because no buffer was left: a CUPTI before 12.9 crashes if it gets none."""
     decode_cpu_ns: int = 0
     """Processor time spent reading records."""
     callback_calls: int = 0
@@ -77,9 +77,9 @@ class Ledger(TableCounts):
     tables_cut_off: int = 0
     """Tables that are missing because the recording's file is cut off."""
     source_counters: Mapping[str, int] = field(default_factory=dict)
-    """What the source counted beyond these."""
+    """Further counts of the source."""
     unread: Mapping[str, int] = field(default_factory=dict)
-    """What is missing or mended of the file that the step was read from -> how many; empty: all of it was read."""
+    """Missing or mended part of the file that the step was read from -> number; empty: all of it was read."""
 
     @property
     def out_of_window(self) -> int:
@@ -167,10 +167,10 @@ _UNREAD = "{} in the file that the step was read from: {}"
 
 
 class LaunchFates(NamedTuple):
-    """What became of each launch of a step: one row for each correlation id."""
+    """The launches of a step with their kernels: one row for each correlation id."""
 
     launched_at: npt.NDArray[np.int64]
-    """When it was called, CUPTI's ns."""
+    """Start of the call, CUPTI's ns."""
     matched: npt.NDArray[np.bool_]
     failed: npt.NDArray[np.bool_]
     captured: npt.NDArray[np.bool_]
@@ -218,7 +218,7 @@ def reconcile(
 
 
 def _inside_capture(times_ns: npt.NDArray[Any], api_calls: Columns, strings: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Which times lie where some stream was being captured; threads do not matter, as captures may span them."""
+    """Whether each time lies in a capture of some stream, of any thread, as captures may span threads."""
     ids = api_calls["name_id"]
     begins = np.sort(api_calls["end_ns"][np.isin(ids, ids_with_role(strings, ApiRole.CAPTURE_BEGIN))])
     ends = np.sort(api_calls["start_ns"][np.isin(ids, ids_with_role(strings, ApiRole.CAPTURE_END))])

@@ -1,4 +1,4 @@
-"""When in a step something was lost, as far as that can be told."""
+"""Times of losses within a step, as far as they are known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
 
 PLACES = 100
-"""Equal parts of the step; of the losses of one kind in one part the first one's time is told."""
+"""The step is cut into this many equal intervals; per kind of loss, only the first time in each is reported."""
 
 
 def times_of_losses(recording: Recording) -> dict[str, list[int]]:
@@ -51,7 +51,7 @@ def times_of_losses(recording: Recording) -> dict[str, list[int]]:
 
 
 def _called_at(recording: Recording, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """When the calls with these ids began, of those that were seen."""
+    """The starts of the calls with these ids, as far as they were recorded."""
     rows = recording.launch_rows(correlation_ids)
     return np.asarray(recording.api_calls.start_ns[rows[rows >= 0]])
 

@@ -27,7 +27,7 @@ class NestedRanges:
         self.parents: Numbers = np.full(len(starts), -1, np.int64)
         """The row of the range that each lies in; -1: it lies in none."""
         self.depths: Numbers = np.zeros(len(starts), np.int64)
-        """How many ranges each lies in."""
+        """The number of ranges around each."""
         open_rows: list[int] = []
         thread = None
         for row, own_thread, end in zip(

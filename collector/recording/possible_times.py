@@ -1,4 +1,4 @@
-"""Which times are possible: for an activity, for a step as a whole, for a wall clock."""
+"""The limits of possible times: of an activity, of a whole step, of a wall clock."""
 
 from __future__ import annotations
 

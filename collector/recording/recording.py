@@ -40,7 +40,7 @@ __all__ = ["SCHEMA", "Clock", "Recording", "Tables"]
 
 @dataclass(frozen=True)
 class Clock:
-    """How CUPTI's time relates to the wall clock, and the window of the step. All in ns."""
+    """The relation of CUPTI's time to the wall clock, and the window of the step. All in ns."""
 
     cupti_start_ns: int
     """CUPTI's time when the step began; what is recorded before it does not belong to the step."""
@@ -51,7 +51,7 @@ class Clock:
     wall_stop_ns: int
     """Wall clock at ``cupti_stop_ns``."""
     uncertainty_ns: int
-    """How far apart the two clocks may have been read."""
+    """Bound of the time between the readings of the two clocks."""
 
     @property
     def offset_ns(self) -> int:
@@ -69,7 +69,7 @@ class Clock:
 
 
 class Recording(TablesOfRecording):
-    """What one session saw. Immutable; made by `from_capture`, `load` or a session.
+    """The result of one session: columns, ledger and clock. Immutable; made by `from_capture`, `load` or a session.
 
     The tables of `Tables` are attributes (``recording.kernels``) and hold what lies within the step, in the order of
     `collector.recording.schema.ORDER`. Rows that do not are kept, in the same tables, under `invalid`, `early`
@@ -91,15 +91,15 @@ class Recording(TablesOfRecording):
         for item in fields(Tables):
             setattr(self, item.name, getattr(self._tables, item.name))
         self.strings = strings
-        """What every ``name_id`` indexes."""
+        """The texts that every ``name_id`` indexes."""
         self.clock = clock
         self.ledger = ledger
         self.counters = MappingProxyType(dict(counters))
-        """What the source counted, as it said it."""
+        """The counts of the source."""
         self.environment = MappingProxyType(dict(environment))
         """Driver, libcupti, devices, simulated, source."""
         self.details = tuple(details)
-        """What was said of annotations: ``annotations.details_id`` less 1 indexes this, 0 stands for nothing."""
+        """Metadata of annotations: ``annotations.details_id`` less 1 is the index, 0 stands for none."""
         self._frozen = True
 
     def __setattr__(self, name: str, value: object) -> None:

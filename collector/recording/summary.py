@@ -31,7 +31,7 @@ def summarize(recording: Recording, *, unavailable: str | None = None, color: bo
 
     Args:
         recording: what to tell of.
-        unavailable: why nothing was traced; said instead of an empty table.
+        unavailable: why nothing was traced; printed instead of an empty table.
         color: with terminal colours; None: if standard output is a terminal.
     """
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""What a class offers although a later module does it: functions looked up by name when they are asked for.
+"""Methods whose work a later module does: functions that are looked up by name when they are called.
 
 Modules import only from the rooms before their own. This table is the one way in the other direction.
 """

@@ -1,4 +1,4 @@
-"""Where activity comes from.
+"""The sources of activity records.
 
 A source records what the GPU does between ``start`` and ``stop`` and hands over a
 `collector.recording.capture.Capture`. To add a source: one module in this package with a class that fits `Source`, and
@@ -20,7 +20,7 @@ _SOURCES = {
 }
 
 SOURCE_NAMES = ("auto", *_SOURCES)
-"""What ``trace(source=...)`` takes besides a `Source` of one's own."""
+"""The names that ``trace(source=...)`` takes besides a `Source` object."""
 
 
 def open_source(name: str) -> Source:

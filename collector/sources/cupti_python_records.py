@@ -110,7 +110,7 @@ class Rows:
 
 
 def _reader_of(example: Any, record: Record) -> Callable[[Any], tuple[Any, ...]]:
-    """What reads the fields out of such records: 0 where the installed package is older than a field."""
+    """A function that reads the fields of a record: 0 where the installed package is older than a field."""
     missing = {column for column in record.later if not hasattr(example, record.attributes[column])}
     if not missing:
         return attrgetter(*record.attributes.values())

@@ -48,9 +48,9 @@ def device_names() -> dict[int, str]:
 
 
 def library_versions() -> dict[str, Any]:
-    """What there is of driver_version, cupti_path and cupti_api_version, as the native ``probe`` gives them.
+    """driver_version, cupti_path and cupti_api_version, as far as they are known, as the native ``probe`` gives them.
 
-    libcupti is asked only where it is mapped already: whoever mapped it has seen to it that there is a driver.
+    libcupti is called only where the process has mapped it already: the code that did needs a driver too.
     """
     found: dict[str, Any] = {}
     version = ctypes.c_int(0)

@@ -88,12 +88,12 @@ class NativeSource:
         self._keeps_journal = options.journal is not None
 
     def note_details(self, details: Details) -> None:
-        """The details of annotations, in the order of the numbers it has; the journal needs to be told at once."""
+        """The details of annotations, in the order of their numbers; a journal gets them at once."""
         if self._keeps_journal:
             self._native.note_details(json.dumps(details))
 
     def journal_trouble(self) -> str:
-        """What went wrong with the journal of the session, which may be open; ``""``: nothing did."""
+        """The error of the journal of the session, which may be open; ``""``: none."""
         return str(self._native.journal_trouble())
 
     def remove_journal(self) -> None:

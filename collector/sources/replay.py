@@ -26,14 +26,14 @@ class ReplaySource:
         self._recording = recording
 
     def probe(self) -> dict[str, Any]:
-        """What was found where the recording was made."""
+        """The properties of the machine where the recording was made."""
         return {"available": True, "error": "", "cause": "", "remedy": "", **self._recording.environment}
 
     def start(self, options: TraceOptions) -> None:
         """Nothing to start."""
 
     def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
-        """The recording's capture, said to be replayed."""
+        """The recording's capture, marked as replayed."""
         capture = self._recording.to_capture()
         capture["environment"] = {**capture["environment"], "source": self.name}
         return capture

@@ -1,4 +1,4 @@
-"""What the columns of an activity say beside name and times, by the keys that viewers show.
+"""The arguments of a slice from the columns of its activity, by the keys that viewers show.
 
 native/draw/typed_arguments.cpp says the same where traces are drawn.
 """

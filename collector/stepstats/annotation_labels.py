@@ -1,4 +1,4 @@
-"""What a program said of a recording's annotations, by path: for labels, and for what travels in RunMetadata."""
+"""Annotation metadata (op type, flops, inputs) per path: for labels, and for RunMetadata's provenance."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class AnnotationLabels:
         return [self._label(name_id, 0) if used else "" for name_id, used in enumerate(is_used)], self._table.name_id
 
     def _keys(self) -> npt.NDArray[np.uint64]:
-        """One number for what was said of each annotation: name and details."""
+        """One number for the name and details of each annotation."""
         keys: npt.NDArray[np.uint64] = self._table.name_id.astype(np.uint64) << np.uint64(32) | self._table.details_id
         return keys
 
@@ -66,21 +66,21 @@ class AnnotationLabels:
         return op_label(path, details.op, resolve(path, details.inputs, self._by_path))
 
     def fields(self) -> dict[str, Any]:
-        """The fields of ``Provenance`` that tell what was said, all runs of an annotation together; {} for nothing."""
+        """The fields of ``Provenance`` with the metadata of all runs of an annotation together; {} for none."""
         if not self._details:
             return {}
-        said: dict[str, AnnotationDetails] = {}
+        messages: dict[str, AnnotationDetails] = {}
         frames: dict[Frame, int] = {}
         runs: dict[str, int] = {}
         for name_id, details_id, count in self._pairs:
             path = self._strings[name_id]
             runs[path] = runs.get(path, 0) + count
             if details_id:
-                self._add(said.setdefault(path, AnnotationDetails(path=path)), self._of(details_id), count, frames)
-        for path, message in said.items():
+                self._add(messages.setdefault(path, AnnotationDetails(path=path)), self._of(details_id), count, frames)
+        for path, message in messages.items():
             message.runs = runs[path]
         return {
-            "annotations": [said[path] for path in sorted(said)],
+            "annotations": [messages[path] for path in sorted(messages)],
             "frames": [StackFrame(**frame._asdict()) for frame in frames],
         }
 

@@ -2,7 +2,7 @@
 
 | device | nodes | node_name | timeline_label |
 | --- | --- | --- | --- |
-| ``/cpu:0`` | annotations | ``layer1/conv`` | ``layer1/conv = Conv2D(layer1/input)``, without more said ``= conv()`` |
+| ``/cpu:0`` | annotations | ``layer1/conv`` | ``layer1/conv = Conv2D(layer1/input)``, without metadata ``= conv()`` |
 | ``/cpu:0`` | API calls | ``cudaLaunchKernel`` | ``cudaLaunchKernel = cudaLaunchKernel()`` |
 | ``/cpu:0/memory`` | allocations and releases | ``Allocation`` | ``Allocation = Allocation()`` |
 | ``/cpu:0/overheads`` | CUPTI's own work | ``Buffer Flush`` | ``Buffer Flush = Buffer Flush()`` |
@@ -165,7 +165,7 @@ def _outputs(labels: AnnotationLabels, recording: Recording) -> tuple[list[bytes
 
 
 _AN_OUTPUT = NodeOutput(tensor_description=TensorDescription()).SerializeToString()
-"""Of nothing that is known."""
+"""An output of which nothing is known."""
 
 
 def _memory(recording: Recording) -> tuple[list[bytes], npt.NDArray[Any]] | None:
@@ -197,7 +197,7 @@ def _memory(recording: Recording) -> tuple[list[bytes], npt.NDArray[Any]] | None
 
 
 def _capture(recording: Recording) -> Capture:
-    """What `collector.stepstats.to_recording` needs beside the activities."""
+    """The parts of a recording that `collector.stepstats.to_recording` needs beside the activities."""
     details: Sequence[Any] = recording.details
     tables = recording.to_capture()["tables"]
     others = {
@@ -222,7 +222,7 @@ def _capture(recording: Recording) -> Capture:
 
 
 def provenance(recording: Recording) -> Provenance:
-    """Where a recording comes from, and what was lost of it."""
+    """The provenance of a recording: its source, its environment and its losses."""
     clock, environment = recording.clock, recording.environment
     return Provenance(
         collector_version=version(),

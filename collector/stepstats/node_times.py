@@ -1,4 +1,4 @@
-"""When the nodes of a step ran, whoever wrote them."""
+"""The times of a step's nodes, of any writer."""
 
 from __future__ import annotations
 

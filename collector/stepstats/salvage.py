@@ -1,4 +1,4 @@
-"""What can be read of StepStats bytes that protobuf refuses: cut off in the middle, or with text that is not UTF-8.
+"""The readable part of StepStats bytes that protobuf refuses: cut off, or with text that is not UTF-8.
 
 A node is the unit: it is kept whole or left out and counted.
 """
@@ -51,7 +51,7 @@ class Field(NamedTuple):
     number: int
     wire_type: int
     start: int
-    """Where its payload starts, from the start of the file."""
+    """Start of its payload, from the start of the file."""
     payload: memoryview
     whole: bool
     """False: the file ends inside the payload."""
@@ -128,7 +128,7 @@ def foreign(data: bytes, is_run_metadata: bool) -> WireError | None:
 
 
 def fields_of_first(data: bytes) -> list[Field]:
-    """The first fields of the message in field 1 that bytes begin with, by which containers of others are told."""
+    """The first fields of the message in field 1 that bytes begin with, which tell other containers apart."""
     try:
         first = next(fields(memoryview(data)), None)
         return list(islice(fields(first.payload), NODES_CHECKED)) if first and first.number == 1 else []
@@ -138,7 +138,7 @@ def fields_of_first(data: bytes) -> list[Field]:
 
 @dataclass
 class Salvaged:
-    """What was saved of a broken file."""
+    """The readable part of a broken file."""
 
     run_metadata: RunMetadata = field(default_factory=RunMetadata)
     skipped: Counter[str] = field(default_factory=Counter)

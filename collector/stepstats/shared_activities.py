@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def activities_of_parts(all_streams: DeviceStepStats) -> dict[str, list[Activity]]:
-    """What the nodes of each other device of the same GPU did, in their order, by the end of the device's name.
+    """The activities of the nodes of each other device of the GPU, in their order, by the end of the device's name.
 
     The ends are ``stream:S``, that of a further context ``stream:S.C``, and ``memcpy``.
     """

@@ -25,7 +25,7 @@ _TABLES = [table for table in SCHEMA if table in ACTIVITY_KINDS]
 
 @dataclass(frozen=True)
 class ReadRecording:
-    """What was read of a step."""
+    """A recording that was read of a step, and the number of nodes without columns."""
 
     recording: Recording
     without_columns: int

@@ -21,7 +21,7 @@ NODE_COLUMNS = {
     "memory_operations": ("start_ns", "correlation_id"),
     "annotations": ("start_ns", "end_ns", "thread_id"),
 }
-"""Of each table whose rows are nodes, the columns that the node itself carries exactly."""
+"""Table whose rows are nodes -> the columns that the node itself carries exactly."""
 
 NativeTable = tuple[int, dict[str, "npt.NDArray[Any]"], list[tuple[int, str]]]
 """Kind, columns, and (field of Activity, column) in the order of the fields: a table as the extension takes it."""

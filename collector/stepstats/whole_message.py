@@ -26,14 +26,14 @@ _KINDS = {
 
 
 class MessageSize(NamedTuple):
-    """How much a message holds."""
+    """The number of devices and nodes in a message."""
 
     num_devices: int
     num_nodes: int
 
 
 def size_if_whole(data: bytes, is_run_metadata: bool) -> MessageSize | None:
-    """How much bytes hold that protobuf parses; None where it may refuse them."""
+    """The numbers for bytes that protobuf parses; None where it may refuse them."""
     places, schema = _schema()
     root = places[(RunMetadata if is_run_metadata else StepStats).DESCRIPTOR]
     counts = convert_extension().count_whole(data, schema, root)

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 _WINDOW_START, _WINDOW_END = "start", "end"
 _WHERE_LOST = {"early": _WINDOW_START}
-"""Where in time a loss happened of which no single times are told."""
+"""Figure of a loss without single times -> the end of the step at which it is drawn."""
 
 
 @dataclass(frozen=True)
 class View:
-    """What of a step to draw. Copies in flight and busy streams are counted among what is drawn."""
+    """The selection of a step's slices to draw. Counters of copies and busy streams count what is drawn."""
 
     devices: str | None = None
     """Only devices in whose StepStats name (``/gpu:0/stream:7``) this regular expression is found."""
@@ -82,7 +82,7 @@ class DrawingOptions:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a trace holds and what it does not. Times are ns."""
+    """The figures of a drawn trace: what it holds, and what was left out. Times are ns."""
 
     slices: int
     arrows: int
@@ -101,7 +101,7 @@ class Drawn:
     """Last end, after the base."""
 
     def sentences(self) -> list[str]:
-        """What is not in the timeline, one line each; empty if all is."""
+        """One line for each reason why slices are not in the timeline; empty if all are."""
         lines = []
         if self.left_out:
             lines.append(

@@ -25,7 +25,7 @@ class DrawnFile:
     """In lower case; the same with ``.gz`` is packed."""
     name: str
     family: str
-    """What several are."""
+    """The name of several such files."""
     wrap: Callable[[Write], Write] | None = None
     """Packs each piece, which is then a whole number of packets."""
     recognise: Callable[[bytes], bool] | None = None

@@ -1,4 +1,4 @@
-"""What a timeline shows of devices, streams and CUDA events: labels of processes and tracks, and metadata."""
+"""Devices, streams and CUDA events in a timeline: labels of processes and tracks, and metadata."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEFAULT_STREAM = 3
 
 @dataclass(frozen=True)
 class ObjectLabels:
-    """What a drawing shows of the objects of a step beside their activities."""
+    """The objects of a step as a drawing shows them."""
 
     labels: dict[str, str] = field(default_factory=dict)
     """Device without its prefix -> label: of ``/gpu:0`` beside the process, of ``/gpu:0/stream:9`` beside the track."""

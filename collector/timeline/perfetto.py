@@ -1,4 +1,4 @@
-"""Perfetto's trace files: on their way to disk, and told from others."""
+"""Perfetto's trace files: their compression, and their recognition by the first bytes."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ _HOST_ORDER = {"memory_operations": 0, "annotations": 1, "api_calls": 1, "overhe
 
 @dataclass(frozen=True)
 class RecordingPart:
-    """What of a recording is drawn, and the figures of the whole."""
+    """The part of a recording that is drawn, and the figures of the whole."""
 
     recording: Recording
     base_ns: int

@@ -22,7 +22,7 @@ class ChromeTrace(Protocol):
 
 
 class StepStatsAnalysis(NamedTuple):
-    """What ``Timeline.analyze_step_stats`` returns."""
+    """The result of ``Timeline.analyze_step_stats``."""
 
     chrome_trace: ChromeTrace
     allocator_maximums: dict[str, AllocationMaximum]

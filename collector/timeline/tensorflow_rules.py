@@ -67,7 +67,7 @@ class Tensor:
 
 
 class Producer(NamedTuple):
-    """Where the arrows of a tensor start."""
+    """The slice at which the arrows of a tensor start."""
 
     time: int
     pid: int
