@@ -1,4 +1,4 @@
-"""What can go wrong, each with its cause and its remedy."""
+"""The errors of this package, each with its cause and its remedy."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ class CollectorError(Exception):
 
     def __init__(self, cause: str, remedy: str = "") -> None:
         self.cause = cause.rstrip(". \n")
-        """What is wrong, without a full stop."""
+        """The cause, without a full stop."""
         self.remedy = remedy
-        """What to do about it, or ``""``."""
+        """The remedy, or ``""``."""
         super().__init__(f"{self.cause}. {remedy}" if remedy else self.cause)
 
 

@@ -32,7 +32,7 @@ class Source(Protocol):
     """One way to record GPU activity. At most one is recording at a time; the session sees to that."""
 
     name: str
-    """What ``Provenance.source`` says: native, cupti-python, replay."""
+    """The value of ``Provenance.source``: native, cupti-python, replay."""
 
     def probe(self) -> dict[str, Any]:
         """Say what is there, without starting: keys as ``collector._native.probe`` has them. Never raises."""
@@ -61,7 +61,7 @@ class TraceOptions:
     """The options of `collector.trace`, checked; they travel with the session and never change."""
 
     path: Path | None = None
-    """Where the trace is written when the step ends; the suffix decides the format. None: only in memory."""
+    """The file of the trace, written when the step ends; the suffix decides the format. None: only in memory."""
     strict: bool = False
     """Raise instead of warning when nothing can be traced or written."""
     source: str | Source = "auto"
@@ -69,15 +69,15 @@ class TraceOptions:
     synchronize: bool = True
     """Wait for the devices' unfinished work at the end of the step, so that it is part of the trace."""
     kinds: tuple[str, ...] = KINDS
-    """Which activity to record, out of `KINDS` and `KINDS_ON_REQUEST`.
+    """The kinds of activity to record, out of `KINDS` and `KINDS_ON_REQUEST`.
 
     Annotations need external_correlations and an API kind."""
     buffer_bytes: int = 4 << 20
     """Bytes of one activity buffer, a multiple of 8."""
     max_buffers: int = 256
-    """How many buffers may exist at once; when all are full, records are dropped and counted."""
+    """Limit of buffers at one time; when all are full, records are dropped and counted."""
     timeout_ms: int = 5000
-    """How long the end of a step waits for outstanding buffers."""
+    """Time that the end of a step waits for outstanding buffers."""
     rank: int | None = None
     """This process's rank among many; the devices are then called ``/job:JOB/replica:0/task:RANK/gpu:0/...``."""
     job: str = "worker"
@@ -85,7 +85,7 @@ class TraceOptions:
     stacks: bool = False
     """Remember the Python stack at every annotation, for the profiler's code view."""
     journal: Path | None = None
-    """Where what is recorded is also kept while the step is open, for the case that the program ends before it."""
+    """A file to which records are appended while the step is open, in case the program ends before the step."""
     share_subscription: bool = field(default=False, kw_only=True)
     """Collect even where another client in this process holds CUPTI's one subscription (set when torch's is idle)."""
 
@@ -130,5 +130,5 @@ class TraceOptions:
 
     @property
     def device_prefix(self) -> str:
-        """What precedes ``/gpu:0`` in device names: ``""`` or ``/job:worker/replica:0/task:3``."""
+        """The prefix of ``/gpu:0`` in device names: ``""`` or ``/job:worker/replica:0/task:3``."""
         return "" if self.rank is None else f"/job:{self.job}/replica:0/task:{self.rank}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _GZIP_LEVEL = 6
-"""That of gzip's own command: at 9 a trace takes 3 to 5 times as long and is 8 % smaller."""
+"""The default of the gzip command: at level 9 a trace takes 3 to 5 times as long and is 8 % smaller."""
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
@@ -75,7 +75,7 @@ def check_writable(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]
     target = expanded(path)
     with _told(target):
         for given in inputs:
-            with contextlib.suppress(OSError):  # one of them is not there: whoever reads it says so
+            with contextlib.suppress(OSError):  # one of them is missing, which is reported where it is read
                 if target.samefile(given):
                     raise OutputError(f"cannot write {target}: it is what is read", "Give the output another name")
         if _is_stream(target):
@@ -135,7 +135,7 @@ def _open_stream(target: Path) -> BinaryIO:
 def _behind_links(target: Path) -> Path:
     try:
         return target.resolve() if target.is_symlink() else target
-    except OSError:  # no file can have that name: whoever opens it says so
+    except OSError:  # no file can have that name, which is reported where it is opened
         return target
     except RuntimeError as error:  # a link to itself, before Python 3.13
         raise OutputError(f"cannot write {target}: its links lead in a circle") from error

@@ -29,7 +29,7 @@ class Unpacked(NamedTuple):
 
     content: bytes
     damage: str
-    """What is wrong with a stream that cannot be read to its end; ``""``: nothing is."""
+    """The error of a stream that cannot be read to its end; ``""``: none."""
     is_cut: bool
     """Whether the file ends inside a stream."""
 

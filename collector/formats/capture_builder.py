@@ -57,7 +57,7 @@ class CaptureBuilder:
         self._ops: list[tuple[Numbers, Sequence[str], Numbers]] = []
         self._links: list[tuple[Numbers, Numbers]] = []
         self.without_columns = 0
-        """How many nodes or events of the file no table holds."""
+        """The number of nodes or events of the file that no table holds."""
 
     def name_ids(self, names: Sequence[str]) -> Numbers:
         """The places of names among the recording's strings."""

@@ -1,4 +1,4 @@
-"""By what the Chrome traces of different programs are told apart."""
+"""Recognition of the program that wrote a Chrome trace."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collector.formats.chrome_events import ChromeEvents
 
 COMPUTE = " Compute"
-"""What the names of processes that hold a device's ops end with in TensorFlow's timelines."""
+"""Ends of the names of processes that hold a device's ops in TensorFlow's timelines."""
 XPROF_GPU = re.compile(r"/device:GPU:([0-9]{1,9})\b")
 """The name of a GPU's process in traces of XProf."""
 _CATEGORIES = frozenset(("kernel", "memcpy", "memset", "op", "api", "sync", "overhead", "other"))
-"""Of all slices that our traces have."""
+"""Categories of the slices in our traces."""
 
 
 def stated_base(found: ChromeEvents) -> int | None:

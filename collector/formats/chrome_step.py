@@ -1,4 +1,4 @@
-"""What every Chrome trace that was read has to hold, whoever wrote it."""
+"""The step in a Chrome trace of any program, with the checks that all of them share."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def base_time_ns(found: ChromeEvents) -> int:
 
 
 def provenance(found: ChromeEvents) -> Provenance:
-    """What one of our own traces says of where it comes from and of what was lost."""
+    """The provenance in the metadata of one of our own traces."""
     about = found.metadata.get("otherData", {})
     return Provenance(
         collector_version=text(about.get("collector_version", "")),
@@ -102,13 +102,13 @@ class _Slice(NamedTuple):
 
     @property
     def thread_id(self) -> int | None:
-        """Of a host's row; None of any other."""
+        """The thread of a host's row; None for any other row."""
         number = _THREAD.match(self.row)
         return int(number[1]) if number is not None and int(number[1]) < 1 << 32 else None
 
 
 class CollectorTrace(StepSource):
-    """What one of our own traces shows; what cannot be read is counted in ``found.skipped``."""
+    """The step in one of our own traces; what cannot be read is counted in ``found.skipped``."""
 
     def __init__(self, found: ChromeEvents) -> None:
         """Read places and times of all slices; columns and messages are made of them when they are asked for."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _HEAD_BYTES = 1 << 16
 """Read of a file before the rest, to see what it is."""
 _SPACES = re.compile(rb"[\xef\xbb\xbf \t\r\n]*")
-"""What may stand before the first letter of a text."""
+"""Bytes that may stand before the first letter of a text."""
 
 CheckHead = Callable[[bytes, Path, int], None]
 """Refuses a file by its first bytes, its name and the number of its bytes, before all of it is read."""
@@ -31,7 +31,7 @@ CheckHead = Callable[[bytes, Path, int], None]
 
 @dataclass
 class FileContent:
-    """What a file holds."""
+    """The content of a file, unpacked and parsed when it is asked for."""
 
     name: Path
     data: bytes
@@ -41,7 +41,7 @@ class FileContent:
     skipped: Counter[str] = field(default_factory=Counter)
     """Reason -> how many pieces were left out or mended on the way."""
     readable: str = ""
-    """What can be read, for errors."""
+    """The formats that can be read, for errors."""
 
     @cached_property
     def is_json(self) -> bool:
@@ -89,7 +89,7 @@ class FileContent:
         return found
 
     def error(self, why: str) -> InvalidFileError:
-        """That the file cannot be read, with what can be."""
+        """The error that the file cannot be read, with the formats that can be."""
         return InvalidFileError(f"{self.name}: {why}", self.readable)
 
 

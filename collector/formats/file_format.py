@@ -1,4 +1,4 @@
-"""What a format of files is to the registry; see `collector.formats.registry`."""
+"""The description of a file format for the registry; see `collector.formats.registry`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Writable(Protocol):
-    """What a format may ask of a step that it writes."""
+    """The properties of a step that a format may use to write it."""
 
     @property
     def is_recording(self) -> bool:
@@ -75,15 +75,15 @@ class Format:
     """A format of files."""
 
     name: str
-    """What one file is: "a recording" without its article. `Step.kind`, unless the reader is more precise."""
+    """The noun for one file, such as "recording". `Step.kind`, unless the reader is more precise."""
     family: str
-    """What several are, together with formats that people take for the same: Chrome traces."""
+    """The plural for this and similar formats, such as "Chrome traces"."""
     suffixes: tuple[str, ...] = ()
     """In lower case; those that it is written under."""
     origin: str = ""
     """Whose files are read: TensorFlow."""
     use: str = ""
-    """What a written file is for: XProf and TensorBoard."""
+    """The programs that open a written file: XProf and TensorBoard."""
     begins: Callable[[bytes], bool] | None = None
     """Whether these first bytes, unpacked, may be those of such a file; None for the one format that has no signature,
     which takes every file that no other does."""
@@ -102,7 +102,7 @@ class Format:
     write: Callable[[Writable, Path], None] | None = None
     """Writes a step, whole or not at all."""
     drawn: DrawnFile | None = None
-    """How it is drawn, slice by slice."""
+    """The native writer of a format that is drawn slice by slice."""
     steps_writer: Callable[[int], AbstractContextManager[StepsWriter]] | None = None
     """Opens what writes several steps to one file; the argument is the wall time of the first start, ns."""
 

@@ -1,4 +1,4 @@
-"""Files that are often handed over by mistake, told by their first bytes or, where these say nothing, by their name."""
+"""Files of other programs that are often given by mistake, recognised by their first bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOREIGN = {
 
 
 def foreign_kind(head: bytes) -> str:
-    """What a file with these first bytes is, if it is none of ours; ``""`` if that is not known."""
+    """The kind of a foreign file with these first bytes; ``""`` if it is not known."""
     return next((what for magic, what in FOREIGN.items() if head.startswith(magic)), "")
 
 
@@ -28,5 +28,5 @@ _REPORTS = {
 
 
 def report_kind(name: str) -> tuple[str, str]:
-    """What a file whose content no format knows is by its name, and the remedy; ``""`` twice if that is not known."""
+    """The kind of an unreadable file by its name, and the remedy; ``""`` twice if it is not known."""
     return next((about for suffix, about in _REPORTS.items() if name.lower().endswith(suffix)), ("", ""))

@@ -42,7 +42,7 @@ def load(path: str | os.PathLike[str]) -> Step:
 
 
 def _empty(content: FileContent) -> Step:
-    """Of a message without any field no byte is written, which TensorFlow may have done."""
+    """A message without fields has no byte; TensorFlow may have written such a file."""
     if content.data or not any(each.empty_is_a_step and content.suffix in each.suffixes for each in readable()):
         reasons = "".join(f" ({reason}: {count})" for reason, count in content.skipped.items())
         raise InvalidFileError(f"{content.name}: the file is empty{reasons}")

@@ -43,10 +43,10 @@ _COLLECTIVE = {
     "In msg nelems": "elements",
     "dtype": "dtype",
 }
-"""What PyTorch says of a collective's kernel -> the word for it in a label."""
+"""PyTorch's argument of a collective's kernel -> its key in a label."""
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _WORD = re.compile(r"[\w,.]{1,100}", re.ASCII)
-"""What a detail of a label may hold."""
+"""Values that a detail of a label may have."""
 _OPS = frozenset({"cpu_op", "operator", "user_annotation"})
 """Categories (in lower case) of host rows that name an op. Functions of Python are none: their rows are its stack."""
 
@@ -113,7 +113,7 @@ class _Builder:
 
 
 class ProfilerTrace(StepSource):
-    """What a profiler's trace shows; what cannot be read is counted in ``found.skipped``."""
+    """The step in a profiler's trace; what cannot be read is counted in ``found.skipped``."""
 
     def __init__(self, found: ChromeEvents) -> None:
         """Read the times of all events; columns and messages are made of them when they are asked for."""

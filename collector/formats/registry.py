@@ -1,4 +1,4 @@
-"""The formats of trace files, one module each: what begins them, what reads and writes them, what people call them.
+"""The registry of trace file formats, one module each: recognition, reader, writer and names.
 
 To add a format that is read, or written from columns or StepStats: one module in this package with a
 `collector.formats.file_format.Format` called ``FORMAT``, and its name in `_MODULES`. A format that is drawn slice by
@@ -139,7 +139,7 @@ def _refuse_written(content: FileContent) -> None:
 
 
 def readable_sentence() -> str:
-    """What can be read, for an error's remedy."""
+    """The formats that can be read, for an error's remedy."""
     return f"Readable are {readable_list()}, also gzipped"
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class TracedStep:
-    """What a step offers, be it a `Step` that was loaded or a `collector.Session` that has ended."""
+    """The interface of a step, be it a `Step` that was loaded or a `collector.Session` that has ended."""
 
     device_prefix = ""
     """Put before the names of devices: ``/job:worker/replica:0/task:3``."""
@@ -42,12 +42,12 @@ class TracedStep:
         return f"<{type(self).__name__} {place}: {self._state()}>"
 
     def _state(self) -> str:
-        """What `__repr__` says of the step."""
+        """The words of `__repr__` about the step."""
         return f"recording, {rows_of(self.recording)}"
 
     @property
     def recording(self) -> Recording:
-        """What was recorded, as columns."""
+        """The recording: the step as columns."""
         raise NotImplementedError
 
     @property
@@ -62,7 +62,7 @@ class TracedStep:
 
     @property
     def ledger(self) -> Ledger:
-        """What was seen, kept, lost, and why."""
+        """The launches and records that were seen, kept and lost, and why."""
         return self.recording.ledger
 
     @property
@@ -121,7 +121,7 @@ class TracedStep:
 
 
 class StepSource:
-    """What a step is made of, as it was read: it makes columns and messages when they are asked for."""
+    """The source of a step, as it was read: it makes columns and messages when they are asked for."""
 
     is_recording = False
     """Whether columns are the truth, of which StepStats are made."""
@@ -139,7 +139,7 @@ class StepSource:
         return None
 
     def size(self) -> str:
-        """How much it is, where that is known without making a message; else ``""``."""
+        """The size of the step, where it is known without making a message; else ``""``."""
         return ""
 
 
@@ -290,7 +290,7 @@ class Step(TracedStep):
 
     @property
     def ledger(self) -> Ledger:
-        """What was seen, kept, lost, and why, as the file says; and what of the file could not be read."""
+        """The ledger in the file, with the parts of the file that could not be read."""
         if self._source.is_recording:
             return self.recording.ledger
         from collector.recording.ledger import Ledger
@@ -299,7 +299,7 @@ class Step(TracedStep):
 
     @property
     def provenance(self) -> Provenance:
-        """Where the step comes from, and what of its file could not be read."""
+        """The provenance of the step, with the parts of its file that could not be read."""
         from collector.protos import Provenance
         from collector.stepstats.wire import provenance_of
 
@@ -335,7 +335,7 @@ class Step(TracedStep):
 
 
 def rows_of(recording: Recording) -> str:
-    """How many rows each table of a recording has, the empty ones left out."""
+    """The number of rows in each table of a recording, without empty tables."""
     from collector.recording.schema import SCHEMA
 
     rows = {name: len(getattr(recording, name)) for name in SCHEMA}

@@ -41,7 +41,7 @@ def recording_of_message(data: bytes, *, is_run_metadata: bool) -> Recording:
 
 
 class _Labelled:
-    """What labels say, on its way into tables."""
+    """The figures in labels, as columns of tables."""
 
     def __init__(self, found: dict[str, Any]) -> None:
         self._texts: list[str] = found["texts"]

@@ -148,7 +148,7 @@ def _process(event: dict[str, Any], names: dict[Any, str]) -> str:
 
 
 def _place(lane: Any, time: Any) -> str:
-    """Where on a device something is; lanes and times may be anything that JSON has."""
+    """The place of an event on a device; lanes and times may be any JSON value."""
     return f"{lane!r} {time!r}"
 
 

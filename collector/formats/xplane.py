@@ -24,13 +24,13 @@ class Line:
     number: int
     name: str
     contents: dict[str, None] = field(default_factory=dict)
-    """What a stream did, in order of appearance."""
+    """The kinds of work on a stream, in order of appearance."""
     pieces: list[tuple[int, int]] = field(default_factory=list)
     """Position in the spool and length in bytes."""
 
     @property
     def num_bytes(self) -> int:
-        """Of all its events."""
+        """Size of all its events."""
         return sum(size for _, size in self.pieces)
 
     def title(self) -> str:

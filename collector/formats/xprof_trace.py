@@ -23,7 +23,7 @@ _COPY = re.compile(r"Memcpy([HDAP])2([HDAP])")
 _DETAIL = re.compile(r"(\w+):(\S+)")
 _INTEGERS = re.compile(r"[0-9]{1,19}(?:,[0-9]{1,19}){0,2}")
 _PYTHON_FUNCTION = "$"
-"""What the names of functions that the tracer of Python saw begin with."""
+"""Prefix of the names of functions that the Python tracer recorded."""
 _OTHER_ROWS = ("Steps", "waits", "overheads", "memory")
 """Threads of the host, in our own profiles, that hold neither calls nor annotations."""
 _OPS = ("tf_op", "level 0", "hlo_op")
@@ -58,7 +58,7 @@ def as_categorised(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _host_row(name: str, arguments: dict[str, Any], thread: str) -> dict[str, Any]:
-    """What to add to an event of the host: whether it is a call, or names what the program did."""
+    """Members to add to an event of the host: the category of an API call or op, and its arguments."""
     if "correlation_id" in arguments or is_api_name(name):
         return {"cat": "runtime", "args": {"correlation": arguments.get("correlation_id")}}
     if name.startswith(_PYTHON_FUNCTION) or thread in _OTHER_ROWS:

@@ -64,7 +64,7 @@ _DEVICE_STATS = {
 _KILOBYTE = 1000
 
 _SIDE_DEVICE = re.compile(r"/cpu:\d+/(\w+)$", re.IGNORECASE)
-"""What of a host's is neither an annotation nor a call: waits, overheads, memory operations."""
+"""Devices of the host without annotations and calls: waits, overheads, memory operations."""
 
 _TimedNode = tuple["NodeExecStats", tuple[int, int], "Activity"]
 """A node, its start and its duration in ns, and its columns, which have no kind where the node has none."""
@@ -72,7 +72,7 @@ _TimedNode = tuple["NodeExecStats", tuple[int, int], "Activity"]
 
 @dataclass(frozen=True)
 class _Part:
-    """What an event needs to know of its step."""
+    """The properties of a step that its events need."""
 
     middle_ns: int
     shift_ns: int
@@ -181,11 +181,11 @@ class XSpaceWriter:
         return slices, left_out
 
     def warn(self, warning: str) -> None:
-        """Something that who opens the file should be told."""
+        """Add a warning that viewers show when the file is opened."""
         self._warnings.append(warning)
 
     def write(self, file: BinaryIO, about: str = "") -> None:
-        """Write all of it; `about` is what the file says of itself, as text."""
+        """Write all of it; `about` is the file's metadata, as text."""
         self._mark_steps()
         environment = self._plane("Task Environment")
         for name, value in (("profile_start_time", self.origin_ns), ("profile_stop_time", self.end_ns)):
@@ -258,7 +258,7 @@ def _event_records(objects: Mapping[str, Sequence[ObjectRow]]) -> dict[int, Obje
 
 
 def _describe_device(built: Plane, row: ObjectRow) -> None:
-    """Say what the GPU is, once for its plane."""
+    """Add the GPU's properties to its plane, once."""
     if "device_vendor" in built.stats:
         return
     built.plane.stats.append(built.text("device_vendor", "Nvidia"))
@@ -273,7 +273,7 @@ def _is_stream(row: str) -> bool:
 
 
 def _marked_steps(step: StepStats) -> dict[str, list[tuple[int, int, int]]]:
-    """Of a merged trace: rank -> start, end and number of its steps, in order; empty where they lie on each other."""
+    """Rank of a merged trace -> start, end and number of its steps, in order; empty where steps overlap."""
     marked: dict[str, list[tuple[int, int, int]]] = {}
     for device in step.dev_stats:
         rank = _STEPS_DEVICE.fullmatch(device.device)
@@ -308,7 +308,7 @@ def _timed(device: DeviceStepStats, part: _Part, known: Sequence[Activity] = ())
 def _add_stream(
     built: Plane, row: str, device: DeviceStepStats, known: Sequence[Activity], part: _Part
 ) -> tuple[int, int]:
-    """What one line of a GPU did in a step: how many nodes are drawn, and how many cannot be."""
+    """Add the events of one line of a GPU; return the numbers of nodes drawn and of nodes without a possible time."""
     number = re.fullmatch(r"stream:(\d{1,9})", row)
     task = _TASK.search(device.device)
     rank = f"rank {task[1]}" if task else ""
@@ -351,7 +351,7 @@ def _add_stream(
 def _add_columns(
     built: Plane, node: NodeExecStats, columns: Activity, activity: str, stats: list[XStat]
 ) -> tuple[str, str]:
-    """Add what the columns say, in the words that XProf parses; the name of the event, and what the stream did."""
+    """Add the columns as the stats that XProf parses; return the name of the event and the kind of work."""
     arguments = dict(arguments_of(columns))
     if columns.kind == Activity.KERNEL:
         shown: tuple[str, ...] = (
@@ -404,7 +404,7 @@ def _kernel_details(details: dict[str, str]) -> str:
 
 
 def _add_threads(host: Plane, owner: str, device: DeviceStepStats, part: _Part) -> tuple[int, int]:
-    """A line for each thread: how many nodes are drawn, and how many cannot be."""
+    """Add a line for each thread; return the numbers of nodes drawn and of nodes without a possible time."""
     lines: dict[int, XLine] = {}
     timed, left_out = _timed(device, part)
     side = _SIDE_DEVICE.search(device.device)

@@ -1,4 +1,4 @@
-"""How far ranks' clocks are apart, told from what they did together.
+"""Offsets between the clocks of ranks, estimated from the ends of collectives.
 
 A collective ends on all its ranks at nearly the same moment: none can leave before the last has arrived. So the ends of
 the same collective on two ranks are one moment read from two clocks, and their difference is the clocks' offset.
@@ -32,7 +32,7 @@ Markers = dict[tuple[int, str], "NDArray[np.int64]"]
 order of their ends."""
 
 _Shared = list[tuple["NDArray[np.int64]", "NDArray[np.int64]"]]
-"""Of each name the moments of two ranks."""
+"""Name of a collective -> its ends on two ranks."""
 
 COLLECTIVE = re.compile(r"nccl|rccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all", re.IGNORECASE)
 """What the name or label of a node holds that several ranks run together. Sends and receives are among them: it is how
@@ -40,7 +40,7 @@ NCCL does an all-to-all."""
 _RESOLUTION_NS = 1000
 """Differences nearer than this are as good as equal: GPUs leave a collective no closer together."""
 _MOST_DIFFERENCES = 1_000_000
-"""Of more than so many a sample is looked at: it finds the crowd; all moments are paired then."""
+"""Above this many differences only a sample is clustered; the offset found is then applied to all."""
 _CHANCE = 0.001
 """A crowd that would come about more often than this by chance is none."""
 _DETAIL = re.compile(r" ([a-z_]+):([\w,.]+)(?=$| )")
@@ -53,14 +53,14 @@ _ONE_WAY = frozenset({"send", "recv"})
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """How one rank's clock was moved to fit the others'."""
+    """The offset of one rank's clock, and how certain it is."""
 
     offset_ns: int
-    """What was subtracted from the rank's times."""
+    """Subtracted from the rank's times."""
     error_ns: int | None
     """Half of the markers agree within this; None where the offset was given, or stands on one moment or none."""
     markers: int
-    """How many common moments the estimate stands on."""
+    """Number of common moments that the estimate uses."""
     source: str
     """given, estimated, reference, or none."""
     disagreeing: int = 0
@@ -75,12 +75,12 @@ class ClockOffset:
 
 
 class _Fit(NamedTuple):
-    """What two ranks' moments say."""
+    """The estimate from the moments of two ranks."""
 
     differences: NDArray[np.int64]
-    """Of the pairs that agree."""
+    """Differences of the pairs that agree."""
     possible: int
-    """How many pairs there could be at most."""
+    """Largest possible number of pairs."""
     out_of_order: int
 
     def offset(self, base: ClockOffset, through: int | None) -> ClockOffset:
@@ -133,7 +133,7 @@ def _in_order(rows: list[tuple[int, int]] | NDArray[np.int64]) -> NDArray[np.int
 
 
 def _shared_name(node: NodeExecStats) -> str:
-    """What all ranks of a collective call it: without what each rank has of its own, as registers."""
+    """The name of a collective on all ranks, without details that differ between ranks, such as registers."""
     details = dict(_DETAIL.findall(node.timeline_label))
     collective = details.get("collective", "")
     if collective in _ONE_WAY:
@@ -183,12 +183,12 @@ def _shared(reference: Markers, own: Markers) -> _Shared:
 
 
 def _possible(shared: _Shared) -> int:
-    """How many moments the two can have in common at most."""
+    """The largest possible number of moments that the two have in common."""
     return sum(min(len(theirs), len(ours)) for theirs, ours in shared)
 
 
 def _fit(reference: Markers, own: Markers) -> _Fit | None:
-    """What two ranks' moments say of their clocks; None where that is nothing."""
+    """The estimated offset of two ranks' clocks; None where their moments give none."""
     shared = _shared(reference, own)
     if not shared:
         return None
@@ -199,7 +199,7 @@ def _fit(reference: Markers, own: Markers) -> _Fit | None:
 
 
 def _crowd(shared: _Shared) -> tuple[float, float] | None:
-    """Where differences between ends lie so near each other as they hardly would by chance: first and last, in ns.
+    """The densest cluster of differences between ends, if it is denser than chance: first and last, in ns.
 
     A scan statistic (Kulldorff 1997): by chance a stretch holds as many differences as its share of the whole range
     says, in the middle of the range twice that (as of the sums of two dice); the stretch whose count exceeds that by
@@ -233,7 +233,7 @@ def _crowd(shared: _Shared) -> tuple[float, float] | None:
 
 
 def _counts(most: int) -> list[int]:
-    """How many differences to look for together: from all to two, each time a sixteenth fewer."""
+    """The sizes of clusters to look for: from all differences down to two, each time a sixteenth fewer."""
     counts = []
     while most >= 2:
         counts.append(most)

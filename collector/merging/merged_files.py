@@ -35,7 +35,7 @@ class Placed:
     rank: str
     """``rank 3``; empty where there are not several."""
     owner: str
-    """What is put before the names of its processes to tell them from others'."""
+    """Prefix of the names of its processes, which tells them from those of others."""
     base_ns: int
     """Wall time of the axis' 0."""
     shift_ns: int

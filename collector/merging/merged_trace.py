@@ -43,7 +43,7 @@ _STEP_IN_NAME = re.compile(r"(?:^|[^a-z])step[_-]?(\d{1,12})", re.IGNORECASE)
 _RANK_IN_DEVICE = re.compile(r"^/job:([^/]+)/replica:\d+/task:(\d+)")
 _UNTIMED = "inputs without a timed node"
 _LONGEST_NS = 1 << 53
-"""What a viewer's number can hold exactly: 104 days."""
+"""The largest time that a viewer's number holds exactly: 104 days."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class MergedInput:
     """First start, in ns of the rank's own clock."""
     end_ns: int
     shift_ns: int = 0
-    """What was added to its times."""
+    """Added to its times."""
     slices: int = 0
-    """How many of its nodes were drawn."""
+    """Number of its nodes that were drawn."""
     skipped: Mapping[str, int] = field(default_factory=dict)
     """Reason -> pieces that could not be read or drawn."""
     warning: str = ""
@@ -71,7 +71,7 @@ class MergedInput:
 
 @dataclass(frozen=True)
 class MergeReport:
-    """What a merge made."""
+    """The result of a merge."""
 
     output: Path
     layout: str
@@ -83,7 +83,7 @@ class MergeReport:
     """Wall time of the trace's time 0."""
 
     def metadata(self) -> dict[str, Any]:
-        """What the trace file says about itself: layout, inputs, clocks. Times are ns; names without their folders."""
+        """The metadata of the trace file: layout, inputs, clocks. Times are ns; names are without folders."""
         inputs = [{**asdict(each), "name": Path(each.name).name} for each in self.inputs]
         for each in inputs:
             del each["warning"]  # names the folder
@@ -223,7 +223,7 @@ def _name(given: Any, at: int) -> str:
 
 
 def _mode(name: str | os.PathLike[str]) -> int:
-    """What kind of file it is; 0 where there is none, as reading will tell."""
+    """The kind of file; 0 where there is none, which is reported when it is read."""
     try:
         return Path(name).stat().st_mode
     except OSError:
@@ -233,7 +233,7 @@ def _mode(name: str | os.PathLike[str]) -> int:
 def _survey(
     sources: Sequence[_Source], pattern: re.Pattern[str] | None, converter: ModuleType, tell: Progress
 ) -> tuple[list[_Found], dict[int, Markers]]:
-    """When each input ran, and the common moments of its rank."""
+    """The time of each input, and the common moments of its rank."""
     found: list[_Found] = []
     markers: dict[int, Markers] = defaultdict(dict)
     for at, source in enumerate(sources):
@@ -294,7 +294,7 @@ def _offsets(
 
 
 def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: str) -> list[_Placed]:
-    """Where each step comes to lie on the common axis, in the order of drawing: by rank and time."""
+    """The place of each step on the common axis, in the order of drawing: by rank and time."""
     timed = [each for each in found if each.start_ns]
     corrected = {id(each): each.start_ns - _offset(each, offsets) for each in timed}
     base_ns = min(corrected.values())
