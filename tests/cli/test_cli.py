@@ -126,7 +126,7 @@ def test_a_broken_file_is_one_line_naming_it_and_nothing_is_written(name, tmp_pa
     assert files_of(tmp_path) == before
 
 
-@pytest.mark.parametrize("output", ["out.txt", "absent/out.json", "folder.json", "again.gpurec"])
+@pytest.mark.parametrize("output", ["out.txt", "absent/out.json", "folder.json", "absent/again.gpurec"])
 def test_an_output_that_cannot_be_written_is_one_line_naming_it(output, step_file, capsys):
     (step_file.parent / "folder.json").mkdir()
     before = files_of(step_file.parent)
