@@ -1,4 +1,4 @@
-"""Files of other programs that are often given by mistake, recognised by their first bytes."""
+"""Files of other programs that are often given by mistake, recognised by their first bytes or by their name."""
 
 from __future__ import annotations
 

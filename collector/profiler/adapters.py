@@ -28,7 +28,7 @@ def steps(batches: Iterable[T], context: ProfileContext, kind: str = "") -> Iter
 
 
 def after_each(batches: Iterable[T], hook: ProfilerHook, first_step: int = 1) -> Iterator[T]:
-    """A plain loop: the hook is told before and after every round, and closed at the end.
+    """A plain loop: the hook is called before and after every round, and closed at the end.
 
     The loading of a batch is no part of its step. A round that ``break`` leaves is no step.
 
@@ -71,10 +71,10 @@ def on_optimizer(optimizer: Optimizer, hook: ProfilerHook, first_step: int = 1) 
 
 
 class _Callback:
-    """What Keras, 2 or 3, and what resembles it asks of a callback: events that are not said otherwise do nothing."""
+    """The interface of a callback for Keras 2 and 3: events that a subclass does not override do nothing."""
 
     _thread: int | None = None
-    """Which one trains."""
+    """The model that is trained."""
     _has_warned = False
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -88,7 +88,7 @@ class _Callback:
         self._thread = threading.get_ident()
 
     def _is_late(self) -> bool:
-        """Whether the batch's end is told beside the next batch: where no list is given Keras does so on some backends.
+        """Whether a batch ends with the start of the next, as in Keras on some backends without a callback list.
 
         When the batch ended cannot be known then.
         """
@@ -160,7 +160,7 @@ class KerasSteps(_Callback):
         self._open.enter_context(self._context.step(kind))
 
     def _abandon(self, *_: Any, **__: Any) -> None:
-        """End a batch that failed, of which no end was said: it is no step to keep."""
+        """End a batch that failed without an end event: it is no step to keep."""
         with contextlib.suppress(_BatchFailedError), self._open:
             raise _BatchFailedError
 

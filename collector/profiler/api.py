@@ -185,7 +185,7 @@ class Profiler:
         return self._profile("code", options)  # type: ignore[return-value]
 
     def advise(self, options: Mapping[str, Mapping[str, str]] | None = None) -> AdviceProto:
-        """What tfprof's checkers have to say, printed too.
+        """The findings of tfprof's checkers, printed too.
 
         Args:
             options: checker name -> its options; None: all.
@@ -254,7 +254,7 @@ def advise(
     options: Mapping[str, Mapping[str, str]] | None = None,
     op_log: OpLogProto | Source | None = None,
 ) -> AdviceProto:
-    """What tfprof's checkers have to say of one step, printed too."""
+    """The findings of tfprof's checkers in one step, printed too."""
     return _one_step(graph, run_meta, op_log).advise(options)
 
 

@@ -1,4 +1,4 @@
-"""What can be counted, shown, sorted by and filtered by: one table each, in the order tfprof prints them."""
+"""Attributes that are counted, shown, sorted by and filtered by: one table each, in the order tfprof prints them."""
 
 from __future__ import annotations
 

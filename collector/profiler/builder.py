@@ -140,7 +140,7 @@ class ProfileOptionBuilder:
         hide_name_regexes: Sequence[str] | None = None,
         trim_name_regexes: Sequence[str] | None = None,
     ) -> ProfileOptionBuilder:
-        """Where to start, what to show and hide, where to stop; None leaves as it was."""
+        """Names at which display starts and stops, and those shown and hidden; None leaves a setting as it was."""
         given = {
             "start_name_regexes": start_name_regexes,
             "show_name_regexes": show_name_regexes,

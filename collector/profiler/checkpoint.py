@@ -146,7 +146,7 @@ class Checkpoint:
         return value
 
     def _part(self, name: str, entry: BundleEntryProto) -> NDArray[np.generic]:
-        """What lies in one place: a variable or a slice of one."""
+        """One entry of the index: a variable or a slice of one."""
         path = Path(f"{self._prefix}.data-{entry.shard_id:05d}-of-{self._shards:05d}")
         shape = tuple(dim.size for dim in entry.shape.dim)
         try:

@@ -68,7 +68,7 @@ class Command:
     options: Options
     """Those set before, with the line's own."""
     words: tuple[str, ...] = ()
-    """What ``help`` is asked about."""
+    """The topic of ``help``."""
     advice: dict[str, str] = field(default_factory=dict)
     """Options of ``advise``."""
 

@@ -5,8 +5,8 @@
 ...         with pctx.step():
 ...             train(batch)
 
-A step is one ``with pctx.step():`` block, counted from 0, whatever runs in it. What cannot be traced or written is said
-in the log ``collector.profiler``, and the program goes on.
+A step is one ``with pctx.step():`` block, counted from 0, whatever runs in it. What cannot be traced or written is
+reported in the log ``collector.profiler``, and the program goes on.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SEED = 111
 
 
 class TracedStep(Protocol):
-    """What `collector.trace` returns, as far as it matters here."""
+    """The part of `collector.trace`'s result that is used here."""
 
     @property
     def unavailable(self) -> str | None:
@@ -51,7 +51,7 @@ class TracedStep(Protocol):
 
     @property
     def run_metadata(self) -> RunMetadata:
-        """What was recorded."""
+        """The recorded step."""
 
     def __enter__(self) -> Any: ...
     def __exit__(
@@ -102,7 +102,7 @@ class ProfileContext:
         self._debug = debug
         self._open_trace = open_trace
         self.profiler = Profiler() if enabled else None
-        """What was traced so far; None if not enabled."""
+        """The profile of the steps traced so far; None if not enabled."""
         self._next_step = 0
         self._seen: set[str] = set()
         self._traced: set[int] = set()

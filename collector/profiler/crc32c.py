@@ -42,7 +42,7 @@ def unmask(masked: int) -> int:
 
 
 def _of_piece(piece: memoryview, power: int) -> Checksums:
-    """Of 2**power bytes, begun with 0."""
+    """The checksums of 2**power zero bytes, begun with 0."""
     lane_power = power - _LANES_POWER
     columns = np.frombuffer(piece, np.uint8).reshape(1 << _LANES_POWER, 1 << lane_power).T.astype(np.uint32)
     table = _table()

@@ -89,7 +89,7 @@ class DeviceColumns:
 
     @cached_property
     def scheduled_ns(self) -> Ints:
-        """When the launching call began, in nanoseconds since the epoch; 0 where not known."""
+        """Start of the launching call, in nanoseconds since the epoch; 0 where it is not known."""
         return _nanos(self._rest.numbers[_SCHEDULED_NANOS], self._rest.numbers[_SCHEDULED_MICROS])
 
     @cached_property

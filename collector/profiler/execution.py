@@ -1,4 +1,4 @@
-"""What one node did in one step: times per device, memory, runs."""
+"""The execution of one node in one step: times per device, memory, runs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Runs(NamedTuple):
     first_start: int
     last_end: int
     total: int
-    """Of the durations."""
+    """Sum of the durations."""
 
 
 def runs_by(
@@ -89,7 +89,7 @@ class Memory:
     """Memory of one run of a node, in bytes."""
 
     at_micros: int = 0
-    """When the run ended."""
+    """End of the run."""
     host_temp: int = 0
     host_persistent: int = 0
     accelerator_temp: int = 0
@@ -99,7 +99,7 @@ class Memory:
     residual: int = 0
     output: int = 0
     in_use: int = 0
-    """What the accelerator's allocator held in all."""
+    """Bytes that the accelerator's allocator held in all."""
     outputs: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Output slot -> (bytes, address)."""
 

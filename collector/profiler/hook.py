@@ -87,7 +87,7 @@ class ProfilerHook:
         """To be called after each step with its number; gives the file, if one was written.
 
         Where `before_step` is not called, a step that is to be traced is traced from here to the next call.
-        What cannot be traced or written is said in the log ``collector.profiler``.
+        What cannot be traced or written is reported in the log ``collector.profiler``.
         """
         session = self._session
         self.close()

@@ -81,7 +81,7 @@ def parse(data: bytes, kind: type[M], name: str) -> M:
 
 
 def _has_map_entries(data: bytes) -> bool:
-    """Whether what a profile has its nodes in is made of keys and values; protobuf 4.21 crashes where it is not."""
+    """Whether a profile's map of nodes consists of keys and values; protobuf 4.21 crashes where it does not."""
     entries = (
         content
         for number, content in fields_of(memoryview(data))
@@ -143,7 +143,7 @@ def _parse_text(data: bytes, kind: type[M], name: str) -> M:
 
 
 def _binary_place(data: bytes) -> str:
-    """Where bytes stop to be a message."""
+    """The place at which bytes stop being a message."""
     try:
         for field in fields(memoryview(data)):
             if not field.whole:
@@ -154,7 +154,7 @@ def _binary_place(data: bytes) -> str:
 
 
 def _text_place(error: UnicodeDecodeError | text_format.ParseError | RecursionError) -> str:
-    """Where text stops to be a message."""
+    """The place at which text stops being a message."""
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start}: no UTF-8"
     if isinstance(error, RecursionError):

@@ -25,7 +25,7 @@ class LiveGraph(Protocol):
         """Its operations, each with a name and a traceback."""
 
     def get_collection(self, name: str) -> Iterable[Any]:
-        """What was put there under that name."""
+        """The value that was added under that name."""
 
 
 def is_live(graph: object) -> TypeGuard[LiveGraph]:
@@ -75,7 +75,7 @@ def op_log_of(
 
 
 def _code_of(op: Any, ids: Mapping[str, int]) -> CodeDef:
-    """Where ``op`` was made; ``ids`` numbers what is new to it."""
+    """The stack where ``op`` was made; ``ids`` numbers texts that are new to it."""
     code = CodeDef()
     for file, line_number, function, line in op.traceback or ():
         code.traces.add(

@@ -1,4 +1,4 @@
-"""What is profiled: the nodes of a graph, what the op log says of them, what they did in each step."""
+"""The model of a profile: the nodes of a graph, their entries in the op log, their executions in each step."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Frame:
     function: str
     source: str = ""
     first_line: int = -1
-    """Of the function; -1: not known."""
+    """Line of the function; -1: not known."""
 
 
 class Node:
@@ -49,7 +49,7 @@ class Node:
         self.id = id_
         self.attrs: dict[str, Any] = {}
         self.shape: list[int] = []
-        """Of the variable it holds; -1 for an unknown dimension. Empty: no shape known. A scalar is ``[1]``."""
+        """Shape of the variable it holds; -1 for an unknown dimension. Empty: no shape known. A scalar is ``[1]``."""
         self.output_shapes: dict[int, list[int]] = {}
         self.inputs: dict[int, str] = {}
         """Input index -> producer's name."""
@@ -58,7 +58,7 @@ class Node:
         """The device that runs it, lower case; ``""`` before it ran."""
         self.host_device = ""
         self.static_float_ops = 0
-        """Of one run."""
+        """Float operations of one run."""
         self.stack: list[Frame] = []
         """Outermost frame first."""
         self.executions: dict[int, Execution] = {}
@@ -151,9 +151,9 @@ class Model:
         self.nodes: dict[str, Node] = {}
         self.steps: set[int] = set()
         self.has_graph = False
-        """Whether a graph said what there is; otherwise it is what ran."""
+        """Whether the nodes come from a graph; otherwise they are those that ran."""
         self.has_traces = False
-        """Whether the op log told where nodes were created."""
+        """Whether the op log has the places where nodes were created."""
         self.call_sites: dict[tuple[str, tuple[Frame, ...]], Node] = {}
         """What ran at each place of the program, where a recorded step has whole Python stacks: nodes for the code view
         alone. One op has as many as places call it; they are no part of a saved profile."""
@@ -248,7 +248,7 @@ class Model:
 
     @property
     def notice(self) -> str:
-        """What every report must be preceded by, or ``""``."""
+        """A warning to print before every report, or ``""``."""
         return MISSING_STREAM_NOTICE if self.misses_stream else ""
 
     def figures(self, node: Node, step: int) -> Figures:

@@ -22,18 +22,18 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 WIDTHS = {FIXED64: 8, FIXED32: 4}
 """Bytes of the values of fixed width, by wire type."""
 HIGHEST_TAG = 0xFFFFFFFF
-"""Of the largest field number that protobuf has."""
+"""The largest field number that protobuf has."""
 
 
 @dataclass(frozen=True)
 class Fields:
-    """What was asked for, by field number; 0 and empty where a node does not have it."""
+    """The fields that were asked for, by number; 0 and empty where a node does not have them."""
 
     count: int
     """Nodes."""
     numbers: dict[int, Ints]
     texts: dict[int, tuple[Ints, Ints]]
-    """Where each node's text begins and ends."""
+    """Start and end of each node's text."""
 
 
 def read_fields(device: memoryview, numbers: Sequence[int], texts: Sequence[int]) -> Fields:

@@ -54,7 +54,7 @@ def node_path(path: str) -> str:
 
 
 def stack_of(details: AnnotationDetails, provenance: Provenance) -> list[Frame]:
-    """Where the op is in the program, outermost frame first."""
+    """Stack of the op in the program, outermost frame first."""
     known = len(provenance.frames)
     frames = (provenance.frames[index] for index in details.stack if 0 <= index < known)
     return [Frame(frame.file, frame.line, frame.function, first_line=frame.first_line) for frame in frames]

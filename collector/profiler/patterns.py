@@ -47,5 +47,5 @@ class Patterns:
         return known
 
     def count(self, names: Iterable[str]) -> int:
-        """How many of the expressions match all of one of ``names``."""
+        """The number of expressions that match all of one of ``names``."""
         return sum(1 for pattern in self._compiled if any(map(pattern.fullmatch, names)))

@@ -1,4 +1,4 @@
-"""How to look at a profile: which nodes count, which are shown, in what order, and where the answer goes."""
+"""Options of a view: which nodes count, which are shown, in what order, and the output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OUTPUTS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Output:
-    """Where an answer goes."""
+    """The output of an answer."""
 
     kind: str = "stdout"
     """A key of ``OUTPUTS``."""
@@ -138,7 +138,7 @@ def _shown(value: Any) -> str:
 
 
 class Filters:
-    """What the options let through, with their regular expressions compiled."""
+    """The filters of the options, with their regular expressions compiled."""
 
     def __init__(self, options: Options) -> None:
         self._options = options

@@ -1,4 +1,4 @@
-"""What a profile can be asked for in vain."""
+"""Errors of questions that a profile cannot answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class MissingStepError(ProfilerError):
 
 
 class MissingTracesError(ProfilerError):
-    """The code view was asked for and nobody told where nodes were created."""
+    """The code view was asked for, and the places where nodes were created are not known."""
 
 
 class ViewError(ProfilerError):

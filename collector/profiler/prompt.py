@@ -120,7 +120,7 @@ def _edited_lines() -> Iterator[str]:
 
 
 def history_path() -> Path:
-    """Where lines typed are remembered."""
+    """File of the lines that were typed."""
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(state) / "collector" / "prof_history"
 
@@ -148,7 +148,7 @@ def completer() -> Completer:
 
 
 def completions(text: str) -> tuple[str, list[str]]:
-    """What has been begun at the end of ``text``, and what it can become."""
+    """The word begun at the end of ``text``, and its completions."""
     words = text.split()
     begun = "" if not text or text[-1].isspace() else words.pop()
     if not words:

@@ -33,7 +33,7 @@ from collector.stepstats.labels import is_api_name, is_runtime_api_name, op_and_
 Mask = NDArray[np.bool_]
 
 _FRAME = re.compile(r"(.+)\((\d{1,9})\): (.+)", re.DOTALL)
-"""How PyTorch's profiler calls a Python function: ``model.py(12): forward``, the line being that of its beginning."""
+"""The name of a Python function in PyTorch's profiler, with its first line: ``model.py(12): forward``."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 
 
@@ -45,15 +45,15 @@ class RecordedStep:
     accelerators: list[DeviceColumns]
     """The ``stream:all`` devices: each activity once."""
     device_names: tuple[str, ...]
-    """Of all devices in the step, also of those that are not read."""
+    """Names of all devices in the step, also of those that are not read."""
     ledger: Ledger
-    """What the tracer counted, and what of the step's file could not be read; all 0 for whole steps of others."""
+    """The tracer's counts, and the unreadable parts of the step's file; all 0 for whole steps of other programs."""
     op_details: dict[str, AnnotationDetails]
     """The details of ops, by their paths."""
     stacks: dict[str, list[Frame]]
-    """Where ops are in the program, as far as it was remembered, by their paths; outermost frame first."""
+    """Path of an op -> its stack in the program, where it was recorded; outermost frame first."""
     window: tuple[int, int] | None
-    """When the step began and ended, in nanoseconds since the epoch; None where the file does not say."""
+    """Start and end of the step, in nanoseconds since the epoch; None where the file does not have them."""
     data: memoryview = field(repr=False)
     """The serialized step."""
 
@@ -183,7 +183,7 @@ def _groups(index: Ints) -> list[tuple[int, Ints]]:
 
 
 class _Places:
-    """Where in the program each thread was at each time, from the slices of its Python functions."""
+    """The place of each thread in the program at each time, from the slices of its Python functions."""
 
     def __init__(self) -> None:
         self.stacks: list[tuple[Frame, ...]] = []

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collector.profiler.values import Variables
 
 MAX_LEVELS = 10_000
-"""How deep a tree can be shown: an indent for every level and every scope's whole name take gigabytes beyond it."""
+"""Limit of the depth of a tree: beyond it the indents and the scopes' whole names take gigabytes."""
 
 View = ScopeView | GraphView | OpView | CodeView
 
@@ -59,7 +59,7 @@ class Report:
     files: tuple[tuple[str, bytes], ...] = ()
     """(path, content) of what is to be written."""
     note: str = ""
-    """What is to be said once they are."""
+    """A message to print after they are written."""
 
     @cached_property
     def message(self) -> Message:

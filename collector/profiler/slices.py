@@ -1,4 +1,4 @@
-"""Where a checkpoint keeps the parts of a variable saved in slices: under keys that name the variable and the part.
+"""Keys of variables saved in slices: a checkpoint keeps each part under a key that names the variable and the part.
 
 A key is made so that keys sort as what they stand for: a zero; the name, ended by 0 1, with 0 written as 0 255 and 255
 as 255 0; the number of dimensions; and of each the start and the length, -1 for all of it. Counts have their length in

@@ -21,7 +21,7 @@ FIGURES = (
     "run_count",
     "definition_count",
 )
-"""What is counted of a node."""
+"""The figures of a node."""
 
 Figures = tuple[int, ...]
 """A number for each of `FIGURES`."""

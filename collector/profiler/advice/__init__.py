@@ -1,1 +1,1 @@
-"""What to look at first: tfprof's own checkers, and those that a recorded step makes possible."""
+"""Advice: tfprof's own checkers, and those of recorded steps."""

@@ -17,10 +17,10 @@ from collector.profiler.advice.step_activity import Activity
 
 
 class Severity(enum.IntEnum):
-    """How much there is to gain, most first."""
+    """The possible gain, largest first."""
 
     WRONG = 0
-    """What was recorded is not the whole truth."""
+    """The recording is incomplete."""
     HIGH = 1
     MEDIUM = 2
     NOTE = 3
@@ -32,9 +32,9 @@ class Advice:
 
     severity: Severity
     line: str
-    """What is the matter and what to do, in one line."""
+    """The cause and the remedy, in one line."""
     evidence: tuple[str, ...] = ()
-    """Which kernels, how long, where."""
+    """The kernels, their times and places."""
     checker: str = ""
 
 

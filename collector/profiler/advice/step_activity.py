@@ -1,4 +1,4 @@
-"""What checkers look at: each device's activities as columns, with the answers most of them need."""
+"""The input of checkers: each device's activities as columns, with the answers that most checkers need."""
 
 from __future__ import annotations
 
@@ -95,17 +95,17 @@ class Device:
         return self.window[1] - self.window[0]
 
     def union(self, rows: Mask) -> Union:
-        """When at least one of ``rows`` runs."""
+        """The times in which at least one of ``rows`` runs."""
         return Union.of(self.start[rows], self.end[rows])
 
     @cached_property
     def busy(self) -> Union:
-        """When anything runs."""
+        """The times in which anything runs."""
         return Union.of(self.start, self.end)
 
     @cached_property
     def idle(self) -> Idle:
-        """When nothing runs in the window, and why."""
+        """The times in the window in which nothing runs, with their causes."""
         begins, ends = self.busy.gaps(*self.window)
         row = np.searchsorted(self.start, ends)
         row[row == len(self.start)] = -1
@@ -143,7 +143,7 @@ class Device:
 
     @cached_property
     def duration(self) -> Ints:
-        """Of each activity, in nanoseconds."""
+        """Duration of each activity, in nanoseconds."""
         return self.end - self.start
 
     def by_name(self, rows: Mask) -> list[tuple[str, int, int]]:

@@ -20,7 +20,7 @@ def thresholds() -> dict[str, str]:
 
 
 def advise(step: RecordedStep, options: Mapping[str, str] | None = None) -> list[Advice]:
-    """What all checkers find, most to gain first.
+    """The findings of all checkers, largest gain first.
 
     Args:
         step: what was recorded.

@@ -34,14 +34,14 @@ _PAGEABLE = MEMORY_KINDS.index("Pageable")
 
 
 def _moved(device: Device, rows: Mask) -> str:
-    """How much ``rows`` copy, as far as their sizes are known."""
+    """The amount of data that ``rows`` copy, as far as their sizes are known."""
     known = rows & (device.copied_bytes >= 0)
     total = size_text(int(device.copied_bytes[known].sum())) if known.any() else "data of unknown size"
     return f"{total} and more" if known.any() and (rows & ~known).any() else total
 
 
 def _longest(device: Device, rows: Mask) -> tuple[str, ...]:
-    """Which kernels or copies, how often, how long, where."""
+    """Evidence: kernels or copies with their number, time and op."""
     return tuple(
         f"{kind}: {counted('{} time[|s]', times)}, {time_text(spent)} on {device.name}{_mostly_in(device, rows, kind)}"
         for kind, times, spent in device.by_name(rows)[:_EVIDENCE]
@@ -87,7 +87,7 @@ def launch_bound(activity: Activity, limits: Limits) -> Iterator[Advice]:
 
 
 def _causes(idle: Idle, prompt: Ints) -> str:
-    """What the idle time is made of; the parts add up to it. ``prompt`` is what of ``queued`` was in no queue."""
+    """The parts of the idle time, which add up to it. ``prompt`` is the part of ``queued`` that was in no queue."""
     parts = {
         "the host has not launched": idle.unlaunched,
         "the launch takes effect": idle.latency + prompt,
@@ -193,7 +193,7 @@ def copies_could_overlap(activity: Activity, limits: Limits) -> Iterator[Advice]
 
 
 def _time_alone(device: Device, rows: Mask) -> int:
-    """How long at least one of ``rows`` runs and no kernel does."""
+    """The time in which at least one of ``rows`` runs and no kernel does."""
     union = device.union(rows)
     return union.length - union.overlap(device.union(device.is_kernel))
 
@@ -224,7 +224,7 @@ def _ways(device: Device, peers: Mask) -> list[str]:
 
 @checker("copies_through_host", count=3, from_bytes=4096)
 def copies_through_host(activity: Activity, limits: Limits) -> Iterator[Advice]:
-    """What one device hands to the host, the host hands to another."""
+    """Data is copied from one device to the host and from there to another device."""
     downs = [each for device in activity.devices for each in _copies(device, _TO_HOST, limits["from_bytes"])]
     ups = [each for device in activity.devices for each in _copies(device, _TO_DEVICE, limits["from_bytes"])]
     waiting: dict[int, list[tuple[str, str]]] = {}

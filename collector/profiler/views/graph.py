@@ -48,5 +48,5 @@ def _build(model: Model) -> NodeTree:
 
 
 def _kept(shape: Preorder, accounted: Mask) -> Mask:
-    """What is accounted; the inputs of what is not move up."""
+    """The accounted nodes; the inputs of other nodes move up."""
     return accounted.copy()

@@ -1,4 +1,4 @@
-"""What the op and the code view share: a displayed group of graph nodes, its filters, its message."""
+"""Groups of graph nodes in the op and the code view: display, filters, message."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Group:
         """The nodes that count, in name order."""
         self.op_types: list[str] = []
         self.devices: list[str] = []
-        """Of the members; ``""`` for those that never ran."""
+        """Devices of the members; ``""`` for those that never ran."""
         self.shown: list[Group] = []
         self.text = ""
         self._leaves: list[Member] | None = None
@@ -98,7 +98,7 @@ class GroupQuestion:
         group.devices = sorted({member.node.device for member in picked})
 
     def _weight(self, node: Node) -> int:
-        """How often the node's figures count: as in tfprof, once per expression that matches one of its types."""
+        """How often the figures count: as in tfprof, once per expression that matches one of the types."""
         patterns = self.filters.account
         return 1 if patterns.everything else patterns.count(node.op_types)
 
@@ -127,7 +127,7 @@ class GroupQuestion:
 
 
 class GroupAnswer:
-    """What is displayed of the groups of a view; until the next question the groups themselves."""
+    """The displayed groups of a view, valid until the next question."""
 
     def __init__(self, root: Group, text: str) -> None:
         self._root = root

@@ -59,7 +59,7 @@ class Preorder:
 
     @cached_property
     def depths(self) -> Ints:
-        """How many ancestors each row has."""
+        """The number of ancestors of each row."""
         return self.above(np.ones(len(self), np.int64))
 
     @cached_property
@@ -73,7 +73,7 @@ class Preorder:
 
     @cached_property
     def ranks(self) -> Ints:
-        """How many siblings each row has before it."""
+        """The number of siblings before each row."""
         order = np.argsort(self.parents, kind="stable")
         firsts = np.flatnonzero(np.diff(self.parents[order], prepend=-2))
         ranks = np.empty(len(self), np.int64)

@@ -45,5 +45,5 @@ def _build(model: Model) -> NodeTree:
 
 
 def _kept(shape: Preorder, accounted: Mask) -> Mask:
-    """What is accounted or has something accounted below."""
+    """The nodes that are accounted or have an accounted node below."""
     return shape.below(accounted.astype(int)) > 0

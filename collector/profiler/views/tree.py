@@ -1,4 +1,4 @@
-"""What the scope and the graph view share: the nodes of a tree as columns, and the answer to a question about them."""
+"""Trees of the scope and the graph view: the nodes as columns, and the answer to a question about them."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Shown:
 
 
 class Answer:
-    """What is displayed of a tree, and how.
+    """The displayed part of a tree.
 
     Args:
         view: the name of the view that is asked.
@@ -133,7 +133,7 @@ class Answer:
         self._own = tree.own(options.step)
         self._variables = variables if "tensor_value" in options.select else None
         self.accounted = tree.accounted(filters)
-        """Of each node of the tree, whether its own figures count."""
+        """Whether the own figures of each node count."""
         self._kept = kept(tree.shape, self.accounted)
         self._kept[0] = True
         own = np.where(self._kept, self._own, 0)
@@ -148,7 +148,7 @@ class Answer:
         self._order()
 
     def _walk(self, filters: Filters, ends_at_depth: bool) -> None:
-        """Where display comes: from the starts down, to what is trimmed."""
+        """The nodes that display reaches: from the starts down to the trimmed nodes."""
         tree, options, kept = self._tree, self._options, self._kept
         is_node = kept.copy()
         is_node[0] = False

@@ -12,7 +12,7 @@ from collector.protos import GraphNodeProto
 from collector.runtime.extension import convert_extension
 
 _LEVELS = 90
-"""How many messages deep is parsed at once: protobuf takes 100 levels, and a node's shapes are some of them."""
+"""Levels of messages that are parsed at once: protobuf takes 100, and a node's shapes are some of them."""
 _FIELDS = GraphNodeProto.DESCRIPTOR.fields_by_name
 
 
