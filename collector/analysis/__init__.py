@@ -1,0 +1,31 @@
+"""Questions about steps, each answered by one function with an `Answer`.
+
+>>> import collector
+>>> from collector import analysis
+>>> step = collector.load("step.pb")  # doctest: +SKIP
+>>> print(analysis.idle(step))  # doctest: +SKIP
+
+One module per question; each takes a recording, a loaded step or an ended session, or a list of them.
+"""
+
+from collector.analysis.answer import Answer, Column, Window
+from collector.analysis.api_calls import calls
+from collector.analysis.busy_time import devices
+from collector.analysis.copies import copies
+from collector.analysis.idle import idle, idle_gaps
+from collector.analysis.kernels import kernels
+from collector.analysis.launches import launch_delays, launches
+
+__all__ = [
+    "Answer",
+    "Column",
+    "Window",
+    "calls",
+    "copies",
+    "devices",
+    "idle",
+    "idle_gaps",
+    "kernels",
+    "launch_delays",
+    "launches",
+]

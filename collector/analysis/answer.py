@@ -1,0 +1,314 @@
+"""What every question about a step is answered with: typed columns that say what they mean, and what they lack."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from collector.errors import MissingDependencyError
+from collector.text.quantities import size_text, time_text
+from collector.text.terminal import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    from rich.table import Table as RichTable
+
+    Values = npt.NDArray[Any] | Sequence[str]
+
+JSON_SCHEMA = "collector.answer/1"
+"""What `Answer.to_json` says that it is; docs/analysis.md describes it."""
+_SHOWN_ROWS = 20
+_ROWS_SIDE_BY_SIDE = 8
+"""How many rows of a table that is too wide are shown as columns."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_SHORTEST_TEXT = 12
+"""Characters that a column of texts has at least; figures are never broken."""
+_WIDTH = 100
+
+
+class Column(NamedTuple):
+    """One column of an answer."""
+
+    name: str
+    unit: str
+    """ns, bytes, bytes/s, count, share (1 is all), ratio, number (of a device, a stream, …) or text."""
+    meaning: str
+    """One sentence."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """The part of a step that an answer is about, on the clock of its recording."""
+
+    name: str
+    """``step``: all of what was recorded; ``span``: from the first to the last activity of each device."""
+    start_ns: int
+    end_ns: int
+
+    @property
+    def length_ns(self) -> int:
+        """How long it is."""
+        return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to one question: rows of typed columns, with all that is needed to trust them."""
+
+    question: str
+    """Its name, as commands and JSON have it: ``idle``."""
+    definition: str
+    """One sentence: what the figures are."""
+    columns: tuple[Column, ...]
+    values: Mapping[str, npt.NDArray[Any]]
+    """Name of a column -> its values: int64, float64 or text, one for each row."""
+    totals: Mapping[str, int | float] = field(default_factory=dict)
+    """Figures of all rows together, by the name of the column that they sum up, or by a name of their own."""
+    windows: tuple[Window, ...] = ()
+    """Of each recording that was asked."""
+    losses: tuple[str, ...] = ()
+    """What was lost of what the answer is made of, as the ledgers say. Empty: nothing."""
+    evidence: tuple[Mapping[str, npt.NDArray[np.int64]], ...] = ()
+    """Of each row: table -> the rows of the recording that it is made of. Empty where several recordings were asked."""
+
+    def __post_init__(self) -> None:
+        lengths = {name: len(values) for name, values in self.values.items()}
+        if list(lengths) != [column.name for column in self.columns] or len(set(lengths.values())) > 1:
+            raise ValueError(f"columns {lengths} do not fit {[column.name for column in self.columns]}")
+
+    def __len__(self) -> int:
+        return len(next(iter(self.values.values()), ()))
+
+    def __getitem__(self, column: str) -> npt.NDArray[Any]:
+        """The values of a column."""
+        return self.values[column]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows, each as column -> value."""
+        lists = [self.values[column.name].tolist() for column in self.columns]
+        names = [column.name for column in self.columns]
+        return (dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True))
+
+    def __repr__(self) -> str:
+        return f"<Answer {self.question}: {len(self)} rows of {', '.join(column.name for column in self.columns)}>"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(
+        self, *, rows: int | None = _SHOWN_ROWS, width: int = _WIDTH, color: bool = False, losses: bool = True
+    ) -> str:
+        """The answer as a table for a terminal; where it is too wide, one column for each row.
+
+        Args:
+            rows: how many at most; None: all.
+            width: characters of a line.
+            color: with terminal colours.
+            losses: say below it what was lost.
+        """
+        from rich.console import Console
+        from rich.text import Text
+
+        shown = len(self) if rows is None else min(rows, len(self))
+        out = io.StringIO()
+        lines = [[_plain(column.name) for column in self.columns]]
+        lines += [[_shown(row[column.name], column.unit) for column in self.columns] for row in islice(self, shown)]
+        is_wide = sum(max(map(len, cells)) + 3 for cells in zip(*lines, strict=True)) > width
+        is_text = [column.unit == "text" for column in self.columns]
+        if is_wide and 1 < len(lines) <= _ROWS_SIDE_BY_SIDE + 1 and not any(is_text):
+            lines = [list(cells) for cells in zip(*lines, strict=True)]
+            is_text = [True] + [False] * shown
+        least = sum(_least_widths(lines, is_text)) + 3 * len(is_text)  # where this is more, lines are longer than asked
+        console = Console(file=out, force_terminal=color, no_color=not color, width=width, highlight=False)
+        console.print(self.definition, style="bold")
+        console.print(_table(lines, is_text), width=max(width, least), no_wrap=True, crop=False)
+        if shown < len(self):
+            console.print(f"{len(self) - shown:,} more of {len(self):,} rows", style="dim")
+        for loss in self.losses if losses else ():
+            console.print(Text(f"incomplete: {printable(loss)}", style="bold red"))
+        return "\n".join(line.rstrip() for line in out.getvalue().split("\n")).rstrip("\n")
+
+    def to_csv(self) -> str:
+        """The rows as comma-separated values with a line of names; times in ns, sizes in bytes.
+
+        A text that a spreadsheet would take for a formula gets an apostrophe before it.
+        """
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([column.name for column in self.columns])
+        writer.writerows([_cell(row[column.name]) for column in self.columns] for row in self)
+        return out.getvalue()
+
+    def to_markdown(self) -> str:
+        """The rows as a table of Markdown, with values as people read them."""
+        lines = [
+            [column.name for column in self.columns],
+            ["---" if each.unit == "text" else "---:" for each in self.columns],
+        ]
+        lines += [[_shown(row[column.name], column.unit) for column in self.columns] for row in self]
+        return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer as values that ``json.dumps`` takes; every integer is exact.
+
+        Keys: ``schema``, ``question``, ``definition``, ``windows``, ``columns`` (name, unit, meaning), ``rows`` (lists
+        in the order of the columns, null for what is not known), ``totals``, ``losses``.
+        """
+        lists = [_known(self.values[column.name]) for column in self.columns]
+        return {
+            "schema": JSON_SCHEMA,
+            "question": self.question,
+            "definition": self.definition,
+            "windows": [{"name": each.name, "start_ns": each.start_ns, "end_ns": each.end_ns} for each in self.windows],
+            "columns": [column._asdict() for column in self.columns],
+            "rows": [list(row) for row in zip(*lists, strict=True)],
+            "totals": dict(self.totals),
+            "losses": list(self.losses),
+        }
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a pyarrow table; fields have ``unit`` and ``meaning`` as metadata.
+
+        Raises:
+            collector.MissingDependencyError: pyarrow is not installed.
+        """
+        try:
+            import pyarrow as pa
+        except ImportError as error:
+            raise MissingDependencyError(
+                "to_arrow() needs pyarrow, which is not installed", "Run: pip install 'cupti-collector[arrow]'"
+            ) from error
+        arrays = [pa.array(self.values[column.name].tolist(), _arrow_type(pa, column)) for column in self.columns]
+        schema = [
+            pa.field(column.name, array.type, metadata={"unit": column.unit, "meaning": column.meaning})
+            for column, array in zip(self.columns, arrays, strict=True)
+        ]
+        about = {"question": self.question, "definition": self.definition}
+        return pa.Table.from_arrays(arrays, schema=pa.schema(schema, metadata=about))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows for whatever takes Arrow's C stream: polars, DuckDB, pandas."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a pandas data frame.
+
+        Raises:
+            collector.MissingDependencyError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingDependencyError(
+                "to_pandas() needs pandas, which is not installed", "Run: pip install pandas"
+            ) from error
+        return pd.DataFrame({column.name: self.values[column.name] for column in self.columns})
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows as a polars data frame.
+
+        Raises:
+            collector.MissingDependencyError: polars or pyarrow is not installed.
+        """
+        try:
+            import polars as pl
+        except ImportError as error:
+            raise MissingDependencyError(
+                "to_polars() needs polars, which is not installed", "Run: pip install polars"
+            ) from error
+        return pl.DataFrame(self.to_arrow())
+
+    def _repr_html_(self) -> str:
+        heads = "".join(
+            f'<th title="{html.escape(each.meaning)}">{html.escape(each.name)}</th>' for each in self.columns
+        )
+        rows = [
+            "".join(f"<td>{html.escape(_shown(row[column.name], column.unit))}</td>" for column in self.columns)
+            for row in islice(self, _SHOWN_ROWS)
+        ]
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        more = f"<p>{len(self) - len(rows):,} more of {len(self):,} rows</p>" if len(self) > len(rows) else ""
+        losses = "".join(f"<li>{html.escape(printable(loss))}</li>" for loss in self.losses)
+        return (
+            f"<p>{html.escape(self.definition)}</p>"
+            f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{more}"
+            + (f"<p>Incomplete:</p><ul>{losses}</ul>" if losses else "")
+        )
+
+
+def _table(lines: Sequence[Sequence[str]], is_text: Sequence[bool]) -> RichTable:
+    """A table of these lines, the first of which is its head; columns that are no text stand at the right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, left, least in zip(lines[0], is_text, _least_widths(lines, is_text), strict=True):
+        table.add_column(name, justify="left" if left else "right", overflow="fold", min_width=least)
+    for line in lines[1:]:
+        table.add_row(*map(Text, line))
+    return table
+
+
+def _least_widths(lines: Sequence[Sequence[str]], is_text: Sequence[bool]) -> list[int]:
+    """How wide each column has to be for figures and words of the head to stay whole."""
+    needed = [max(map(len, (*name.split(), *values))) for name, *values in zip(*lines, strict=True)]
+    return [min(width, _SHORTEST_TEXT) if left else width for width, left in zip(needed, is_text, strict=True)]
+
+
+def _plain(name: str) -> str:
+    """The name of a column whose values say their unit."""
+    return name.removesuffix("_ns").removeprefix("num_").replace("_", " ")
+
+
+def _cell(value: Any) -> Any:
+    """A value for a spreadsheet: nothing for NaN, and no formula."""
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(_FORMULA) else value
+    return "" if value != value else value
+
+
+def _known(values: npt.NDArray[Any]) -> list[Any]:
+    """Values as Python has them; None for NaN."""
+    return [None if value != value else value for value in values.tolist()]
+
+
+def values_of(rows: Sequence[Any], unit: str) -> npt.NDArray[Any]:
+    """A column of rows: text as objects, shares, ratios and rates as float64, all else as int64."""
+    return np.array(rows, dtype=_DTYPES.get(unit, np.int64))
+
+
+_FLOATS = ("share", "ratio", "bytes/s")
+_DTYPES: dict[str, Any] = {"text": object, **dict.fromkeys(_FLOATS, np.float64)}
+
+
+def _arrow_type(pa: Any, column: Column) -> Any:
+    return {"text": pa.string(), **dict.fromkeys(_FLOATS, pa.float64())}.get(column.unit, pa.int64())
+
+
+_SHOWN: dict[str, Callable[[Any], str]] = {
+    "ns": lambda value: f"-{time_text(-value)}" if value < 0 else time_text(value),
+    "bytes": size_text,
+    "bytes/s": lambda value: "" if value != value else f"{value / 1e9:.4g} GB/s",
+    "count": lambda value: f"{value:,}",
+    "share": lambda value: "" if value != value else f"{value:.1%}",
+    "ratio": lambda value: "" if value != value else f"{value:.3g}",
+    "text": printable,
+    "number": str,
+}
+
+
+def _shown(value: Any, unit: str) -> str:
+    """A value for people; what is not known, NaN, is empty."""
+    return _SHOWN[unit](value)

@@ -1,0 +1,94 @@
+"""What copies and memsets moved, and how fast: ``collector.analysis.copies(step)``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collector.analysis.answer import Column
+from collector.analysis.asked import Part, Question
+from collector.recording.copy_kind_names import copy_kind_name
+from collector.recording.cupti_enums import MEMORY_KINDS
+from collector.recording.intervals import Union
+
+if TYPE_CHECKING:
+    from collector.analysis.answer import Answer
+    from collector.analysis.asked import Asked
+    from collector.recording.recording import Recording
+
+QUESTION = Question(
+    "copies",
+    "Bandwidth is the bytes of all copies of a kind by the sum of their durations, and by the time in which at "
+    "least one of them ran; copies whose size was not recorded count for neither.",
+    (
+        Column("device_id", "number", "CUDA's number of the device."),
+        Column("kind", "text", "Direction, or memset."),
+        Column("source", "text", "Kind of memory that was read; of a memset nothing."),
+        Column("target", "text", "Kind of memory that was written."),
+        Column("count", "count", "Copies or memsets."),
+        Column("unknown_sizes", "count", "Those of them whose size was not recorded."),
+        Column("num_bytes", "bytes", "Bytes of all others."),
+        Column("total_ns", "ns", "Sum of their durations."),
+        Column("union_ns", "ns", "Time in which at least one ran."),
+        Column("bandwidth", "bytes/s", "Bytes by the sum of durations."),
+        Column("union_bandwidth", "bytes/s", "Bytes by the time in which at least one ran."),
+    ),
+    summed=("count", "unknown_sizes", "num_bytes", "total_ns"),
+)
+
+
+def copies(steps: Asked) -> Answer:
+    """Copies and memsets of each device by direction and kinds of memory, those that took longest first.
+
+    Args:
+        steps: a recording, a loaded step or an ended session, or several.
+    """
+    return QUESTION.ask(steps, _part)
+
+
+def _part(recording: Recording) -> Part:
+    rows, evidence = [], []
+    for table_name, columns in (("memcpys", ("copy_kind", "src_kind", "dst_kind")), ("memsets", ("memory_kind",))):
+        table = getattr(recording, table_name)
+        keys = np.stack([getattr(table, name).astype(np.int64) for name in ("device_id", *columns)], axis=1)
+        distinct, index = np.unique(keys, axis=0, return_inverse=True)
+        for place, (device, *kinds) in enumerate(distinct.tolist()):
+            own = np.flatnonzero(index.reshape(-1) == place)
+            starts, ends, sizes = (
+                column[own].astype(np.int64) for column in (table.start_ns, table.end_ns, table.num_bytes)
+            )
+            known = sizes > 0  # CUPTI gives 0 where it does not know
+            num_bytes = int(sizes.sum())
+            spent = int((ends - starts)[known].sum())
+            covered = Union.of(starts[known], ends[known]).length
+            names = (
+                (copy_kind_name(kinds[0]), _memory(kinds[1]), _memory(kinds[2]))
+                if table_name == "memcpys"
+                else ("memset", "", _memory(kinds[0]))
+            )
+            rows.append(
+                (
+                    device,
+                    *names,
+                    len(own),
+                    int((~known).sum()),
+                    num_bytes,
+                    int((ends - starts).sum()),
+                    Union.of(starts, ends).length,
+                    _rate(num_bytes, spent),
+                    _rate(num_bytes, covered),
+                )
+            )
+            evidence.append({table_name: own})
+    order = sorted(range(len(rows)), key=lambda place: (-rows[place][7], rows[place][:4]))
+    return Part([rows[place] for place in order], (), [evidence[place] for place in order])
+
+
+def _memory(kind: int) -> str:
+    return MEMORY_KINDS[kind] if kind < len(MEMORY_KINDS) else f"kind {kind}"
+
+
+def _rate(num_bytes: int, nanoseconds: int) -> float:
+    """Bytes a second; NaN where that is not known."""
+    return num_bytes * 1e9 / nanoseconds if nanoseconds and num_bytes else float("nan")

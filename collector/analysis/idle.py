@@ -1,0 +1,182 @@
+"""Why devices were idle: ``collector.analysis.idle(step)``.
+
+Each gap in which nothing ran on a device is put down to what kept the activity that ended it from starting earlier:
+the host had not called its launch yet, and waited for the device or did something else; the launch had been called and
+had not taken effect; or it had been called before the gap began and waited on the device. The parts of all gaps add up
+to the idle time to the nanosecond.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collector.analysis.activities import Activities, window_of
+from collector.analysis.answer import Column
+from collector.analysis.asked import Part, Question
+from collector.recording.api_functions import ApiRole, ids_with_role
+from collector.recording.intervals import Union
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from collector.analysis.answer import Answer, Window
+    from collector.analysis.asked import Asked
+    from collector.recording.recording import Recording
+
+    Numbers = npt.NDArray[np.int64]
+
+KERNEL_GAP_NS = 2_000
+"""A device needs about a microsecond from one kernel to the next; a gap up to this long is put down to that."""
+
+CAUSES = {
+    "synchronize": "The host waited in a synchronising call, and had not called the launch of what ended the gap.",
+    "host": "The host did something else, and had not called that launch.",
+    "launch_latency": "The launch had been called, after the gap began, and had not taken effect.",
+    "kernel_gap": "It had been called before, and the gap is as short as the way from one kernel to the next.",
+    "dependency": "It had been called before, and waited for longer: for another stream, an event, a rank.",
+    "no_launch": "The call that launched what ended the gap is not in the recording.",
+    "tail": "Nothing ran after the gap, in the window.",
+}
+"""Cause -> what it means."""
+
+_CAUSE_COLUMNS = tuple(Column(f"{cause}_ns", "ns", meaning) for cause, meaning in CAUSES.items())
+_DEFINITION = (
+    "A device is idle while no kernel, copy or memset runs on it; each gap is put down to what kept the activity that "
+    "ended it from starting earlier, and the causes add up to the idle time."
+)
+QUESTION = Question(
+    "idle",
+    _DEFINITION,
+    (
+        Column("device_id", "number", "CUDA's number of the device."),
+        Column("window_ns", "ns", "Length of the window."),
+        Column("idle_ns", "ns", "Time of the window in which nothing ran on the device."),
+        Column("gaps", "count", "Times without activity."),
+        *_CAUSE_COLUMNS,
+    ),
+    summed=("window_ns", "idle_ns", "gaps", *(column.name for column in _CAUSE_COLUMNS)),
+)
+GAPS = Question(
+    "idle_gaps",
+    _DEFINITION,
+    (
+        Column("device_id", "number", "CUDA's number of the device."),
+        Column("start_ns", "ns", "When the gap began, on the recording's clock."),
+        Column("end_ns", "ns", "When it ended."),
+        Column("idle_ns", "ns", "Its length."),
+        *_CAUSE_COLUMNS,
+    ),
+    summed=("idle_ns", *(column.name for column in _CAUSE_COLUMNS)),
+)
+
+
+def idle(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_NS) -> Answer:
+    """Idle time of each device by cause.
+
+    Args:
+        steps: a recording, a loaded step or an ended session, or several.
+        window: ``step``, all of what was recorded, or ``span``, from the first to the last activity of each device.
+        kernel_gap_ns: the longest gap that is put down to the way from one kernel to the next.
+
+    Raises:
+        ValueError: there is no such window.
+    """
+
+    def ask(recording: Recording) -> Part:
+        rows, windows, evidence = [], [], []
+        for device, work, own_window, gaps in _devices(recording, window, kernel_gap_ns):
+            windows.append(own_window)
+            evidence.append(work.rows_by_table())
+            length = int(gaps.ends.sum() - gaps.starts.sum())
+            rows.append((device, own_window.length_ns, length, len(gaps.starts), *gaps.by_cause.sum(axis=0).tolist()))
+        return Part(rows, windows, evidence)
+
+    return QUESTION.ask(steps, ask)
+
+
+def idle_gaps(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_NS) -> Answer:
+    """Each gap with the parts of it that each cause explains, the longest first; arguments are those of `idle`."""
+
+    def ask(recording: Recording) -> Part:
+        rows, windows, evidence = [], [], []
+        for device, work, own_window, gaps in _devices(recording, window, kernel_gap_ns):
+            windows.append(own_window)
+            for start, end, causes, ended_by in zip(
+                gaps.starts.tolist(), gaps.ends.tolist(), gaps.by_cause.tolist(), gaps.ended_by.tolist(), strict=True
+            ):
+                rows.append((device, start, end, end - start, *causes))
+                evidence.append({} if ended_by < 0 else work.where(np.arange(len(work)) == ended_by).rows_by_table())
+        order = sorted(range(len(rows)), key=lambda place: (-rows[place][3], rows[place][:2]))
+        return Part([rows[place] for place in order], windows, [evidence[place] for place in order])
+
+    return GAPS.ask(steps, ask)
+
+
+class _Gaps:
+    """The gaps of one device with what each is put down to."""
+
+    def __init__(
+        self, recording: Recording, work: Activities, window: Window, waits: Union, kernel_gap_ns: int
+    ) -> None:
+        free = work.union(window=window).gaps(window.start_ns, window.end_ns)
+        self.starts, self.ends = free.starts.astype(np.int64), free.ends.astype(np.int64)
+        self.ended_by = self._first_at(work.start_ns, self.ends)
+        """Place in the work of an activity that ended each gap; -1: nothing did."""
+        called = self._calls(recording, work)
+        length = self.ends - self.starts
+        is_tail = self.ended_by < 0
+        is_unknown = ~is_tail & (called < 0)
+        is_queued = ~is_tail & ~is_unknown & (called < self.starts)
+        is_host = ~is_tail & ~is_unknown & ~is_queued
+        until = np.where(is_host, np.minimum(called, self.ends), self.starts)
+        synchronized = waits.covered(self.starts, until)
+        none = np.zeros_like(length)
+        parts = {
+            "synchronize": synchronized,
+            "host": until - self.starts - synchronized,
+            "launch_latency": np.where(is_host, self.ends - until, none),
+            "kernel_gap": np.where(is_queued & (length <= kernel_gap_ns), length, none),
+            "dependency": np.where(is_queued & (length > kernel_gap_ns), length, none),
+            "no_launch": np.where(is_unknown, length, none),
+            "tail": np.where(is_tail, length, none),
+        }
+        self.by_cause: Numbers = np.stack([parts[cause] for cause in CAUSES], axis=1)
+
+    @staticmethod
+    def _first_at(starts: Numbers, times: Numbers) -> Numbers:
+        """Place of the first of the ordered starts that is at each time; -1 where none is."""
+        if not len(starts):
+            return np.full(len(times), -1, np.int64)
+        places = np.searchsorted(starts, times)
+        return np.where(starts[np.minimum(places, len(starts) - 1)] == times, places, -1)
+
+    def _calls(self, recording: Recording, work: Activities) -> Numbers:
+        """When the launch of what ended each gap was called; -1 where that is not known.
+
+        Of several activities that start at once any may have ended the gap: the earliest call counts, and it is not
+        known where that of one of them is not.
+        """
+        calls = recording.api_calls.start_ns.astype(np.int64)
+        launched = np.where(work.launch_row >= 0, np.append(calls, 0)[work.launch_row], -1)
+        if not len(launched):
+            return np.full(len(self.ends), -1, np.int64)
+        first = np.flatnonzero(np.concatenate([[True], work.start_ns[1:] != work.start_ns[:-1]]))
+        earliest = np.minimum.reduceat(launched, first)
+        group = np.searchsorted(first, np.maximum(self.ended_by, 0), side="right") - 1
+        return np.where(self.ended_by >= 0, earliest[group], -1)
+
+
+def _devices(recording: Recording, window: str, kernel_gap_ns: int) -> list[tuple[int, Activities, Window, _Gaps]]:
+    calls = recording.api_calls
+    is_wait = np.isin(calls.name_id, ids_with_role(recording.strings, ApiRole.WAIT))
+    waits = Union.of(calls.start_ns[is_wait], calls.end_ns[is_wait])
+    work = Activities.of(recording)
+    window_of(recording, work, window)
+    found = []
+    for device in work.devices:
+        own = work.on(device)
+        own_window = window_of(recording, own, window)
+        found.append((device, own, own_window, _Gaps(recording, own, own_window, waits, kernel_gap_ns)))
+    return found

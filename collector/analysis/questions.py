@@ -1,0 +1,61 @@
+"""All questions by name, for commands and pages: what each takes, and what other tools call it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from collector.analysis.api_calls import calls
+from collector.analysis.busy_time import devices
+from collector.analysis.copies import copies
+from collector.analysis.idle import idle, idle_gaps
+from collector.analysis.kernels import QUESTIONS as KERNELS_BY
+from collector.analysis.kernels import kernels
+from collector.analysis.launches import launch_delays, launches
+
+if TYPE_CHECKING:
+    from collector.analysis.answer import Answer
+
+
+@dataclass(frozen=True)
+class NamedQuestion:
+    """A question that can be asked by its name."""
+
+    ask: Callable[..., Answer]
+    """Takes steps, and ``by`` and ``window`` where it has them."""
+    by: tuple[str, ...] = ()
+    """What its rows can be counted by, the first unless something else is asked for."""
+    has_window: bool = False
+    """Whether it takes ``window``."""
+    in_overview: bool = True
+    """Whether it is part of what is answered where nothing is asked for."""
+
+    @property
+    def help(self) -> str:
+        """What it answers, in one line."""
+        return (self.ask.__doc__ or "").partition("\n")[0]
+
+
+QUESTIONS: Mapping[str, NamedQuestion] = {
+    "devices": NamedQuestion(devices, has_window=True),
+    "idle": NamedQuestion(idle, has_window=True),
+    "idle_gaps": NamedQuestion(idle_gaps, has_window=True, in_overview=False),
+    "kernels": NamedQuestion(kernels, by=tuple(KERNELS_BY)),
+    "copies": NamedQuestion(copies),
+    "launches": NamedQuestion(launches),
+    "launch_delays": NamedQuestion(launch_delays, in_overview=False),
+    "calls": NamedQuestion(calls),
+}
+"""Name -> question, in the order of an overview."""
+
+ALIASES: Mapping[str, tuple[str, str]] = {
+    "cuda_gpu_kern_sum": ("kernels", "name"),
+    "cuda_gpu_kern_gb_sum": ("kernels", "shape"),
+    "cuda_gpu_mem_time_sum": ("copies", ""),
+    "cuda_gpu_mem_size_sum": ("copies", ""),
+    "cuda_api_sum": ("calls", ""),
+    "cuda_kern_exec_sum": ("launches", ""),
+    "cuda_kern_exec_trace": ("launch_delays", ""),
+}
+"""Report of ``nsys stats`` -> the question that answers it, and what its rows are counted by."""

@@ -1,0 +1,113 @@
+"""What an answer looks like to a program, a terminal, a notebook and other libraries."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from collector.analysis import Answer, Column, devices, kernels
+
+COLUMNS = (
+    Column("name", "text", "Which."),
+    Column("total_ns", "ns", "How long."),
+    Column("size", "bytes", "How large."),
+    Column("share", "share", "How much of all."),
+    Column("rate", "bytes/s", "How fast."),
+)
+
+
+@pytest.fixture
+def answer():
+    return Answer(
+        question="made",
+        definition="Figures <made> up.",
+        columns=COLUMNS,
+        values={
+            "name": np.array(["a\x1b[31m", "<b>"], object),
+            "total_ns": np.array([(1 << 62) + 1, -1500]),
+            "size": np.array([4096, 1]),
+            "share": np.array([0.25, 0.75]),
+            "rate": np.array([40e9, float("nan")]),
+        },
+        totals={"total_ns": (1 << 62) - 1499},
+        losses=("3 records\x07 were dropped",),
+    )
+
+
+def test_rows_and_columns(answer):
+    assert len(answer) == 2
+    assert answer["size"].tolist() == [4096, 1]
+    assert [row["name"] for row in answer] == ["a\x1b[31m", "<b>"]
+    assert repr(answer) == "<Answer made: 2 rows of name, total_ns, size, share, rate>"
+
+
+def test_columns_and_values_fit(answer):
+    with pytest.raises(ValueError, match="do not fit"):
+        Answer("made", "", COLUMNS[:1], {"other": np.zeros(1)})
+    with pytest.raises(ValueError, match="do not fit"):
+        Answer("made", "", COLUMNS[1:3], {"total_ns": np.zeros(1), "size": np.zeros(2)})
+
+
+def test_a_terminal_shows_units_and_losses_and_obeys_no_name(answer):
+    text = str(answer)
+    assert "Figures <made> up." in text
+    for shown in ("-1.5 µs", "4.096 kB", "25.0%", "40 GB/s", "incomplete: 3 records\\x07 were dropped", "\\x1b[31m"):
+        assert shown in text
+    assert "\x1b" not in text
+    assert "\x07" not in text
+
+
+def test_a_terminal_says_how_much_it_does_not_show(answer):
+    assert "1 more of 2 rows" in answer.text(rows=1)
+    assert "more of" not in answer.text(rows=None)
+
+
+def test_json_is_exact_and_says_what_columns_mean(answer):
+    told = json.loads(json.dumps(answer.to_json(), allow_nan=False))
+    assert told["schema"] == "collector.answer/1"
+    assert told["columns"][1] == {"name": "total_ns", "unit": "ns", "meaning": "How long."}
+    assert told["rows"][0][1] == (1 << 62) + 1
+    assert told["losses"] == ["3 records\x07 were dropped"]
+
+
+def test_what_is_not_known_is_null_in_json(answer):
+    assert json.loads(json.dumps(answer.to_json(), allow_nan=False))["rows"][1][4] is None
+
+
+def test_a_notebook_shows_a_table_without_markup_of_strangers(answer):
+    shown = answer._repr_html_()
+    assert "&lt;b&gt;" in shown
+    assert "<b>" not in shown
+    assert "Figures &lt;made&gt; up." in shown
+
+
+def test_arrow_has_units(example):
+    pytest.importorskip("pyarrow")
+    table = devices(example).to_arrow()
+    assert table.schema.field("busy_ns").metadata[b"unit"] == b"ns"
+    assert table.to_pylist()[0]["busy_ns"] == 690
+    assert table.schema.metadata[b"question"] == b"devices"
+
+
+def test_an_empty_answer_has_the_same_types(build, example):
+    pytest.importorskip("pyarrow")
+    assert kernels(build.recording()).to_arrow().schema.types == kernels(example).to_arrow().schema.types
+
+
+def test_pandas(example):
+    pytest.importorskip("pandas")
+    assert kernels(example).to_pandas()["total_ns"].sum() == 710
+
+
+def test_polars_by_arrow_s_stream(example):
+    polars = pytest.importorskip("polars")
+    pytest.importorskip("pyarrow")
+    assert polars.DataFrame(kernels(example))["total_ns"].sum() == kernels(example).to_polars()["total_ns"].sum() == 710
+
+
+def test_losses_of_the_ledger_travel(build):
+    build.counters["records_dropped"] = 3
+    answer = devices(build.kernel("k", 100).recording())
+    assert any("3 records" in loss for loss in answer.losses)

@@ -1,0 +1,110 @@
+"""What idle time is put down to."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.analysis import idle, idle_gaps
+from collector.analysis.idle import CAUSES
+
+RECORDED = {
+    "hta/v100_rank1of2_profile_memory": (732_352_000, 599_837_000, 110_046_000, 22_469_000, 0, 0),
+    "torch_tutorial/h100_transformer_before": (2_181_000, 1_741_000, 425_000, 15_000, 0, 0),
+    "hta/a100_rank0of16_orphan_kernels": (793_037_000, 10_261_000, 3_321_000, 687_370_000, 293_000, 91_792_000),
+    "hta/v100_rank1of2_diff_test_graphs": (27_296_000, 387_000, 21_000, 26_349_000, 0, 539_000),
+    "hta/a100_rank0of2_nccl_metadata": (503_050_991, 471_861_630, 29_137_837, 2_000_134, 51_390, 0),
+}
+"""Recording -> idle ns in its span, then by cause: host, launch latency, queued, synchronise, no launch."""
+
+
+def by_cause(row):
+    return {cause: row[f"{cause}_ns"] for cause in CAUSES if row[f"{cause}_ns"]}
+
+
+def test_the_worked_example(example):
+    (row,) = idle(example)
+    assert (row["window_ns"], row["idle_ns"], row["gaps"]) == (1000, 310, 5)
+    assert by_cause(row) == {"synchronize": 10, "host": 50, "launch_latency": 150, "kernel_gap": 30, "tail": 70}
+
+
+def test_a_gap_longer_than_the_way_between_kernels_is_a_dependency(example):
+    (row,) = idle(example, kernel_gap_ns=10)
+    assert by_cause(row) == {
+        "synchronize": 10,
+        "host": 50,
+        "launch_latency": 150,
+        "kernel_gap": 10,
+        "dependency": 20,
+        "tail": 70,
+    }
+
+
+def test_each_gap_with_its_causes_the_longest_first(example):
+    answer = idle_gaps(example)
+    start_ns = example.clock.cupti_start_ns
+    gaps = [(row["start_ns"] - start_ns, row["end_ns"] - start_ns, by_cause(row)) for row in answer]
+    assert gaps == [
+        (690, 800, {"synchronize": 10, "host": 50, "launch_latency": 50}),
+        (0, 100, {"launch_latency": 100}),
+        (930, 1000, {"tail": 70}),
+        (400, 420, {"kernel_gap": 20}),
+        (850, 860, {"kernel_gap": 10}),
+    ]
+    names = example.kernels.names()
+    ended_by = [[names[row] for row in evidence.get("kernels", [])] for evidence in answer.evidence]
+    assert ended_by == [["F"], ["A"], [], ["D"], ["G1"]]
+
+
+def test_work_whose_call_was_not_recorded(build):
+    build.kernel("k", 1000, 500, correlation_id=9)
+    (row,) = idle(build.recording())
+    assert by_cause(row)["no_launch"] == 1000
+
+
+def test_of_activities_that_start_at_once_one_without_a_call_leaves_the_cause_open(build):
+    build.launch(5, 100).kernel("k", 1000, 500, correlation_id=5).kernel("l", 1000, 500, correlation_id=6, stream_id=8)
+    (row,) = idle(build.recording())
+    assert by_cause(row)["no_launch"] == 1000
+
+
+def test_devices_wait_each_for_itself(build):
+    build.kernel("k", 1000, 500, device_id=0).kernel("k", 2000, 500, device_id=1)
+    answer = idle(build.recording(), window="span")
+    assert answer["idle_ns"].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_traces(load_trace, name):
+    (row,) = idle(load_trace(f"{name}.json.gz"), window="span")
+    total, host, latency, queued, synchronize, no_launch = RECORDED[name]
+    assert row["idle_ns"] == total
+    assert (row["host_ns"], row["launch_latency_ns"]) == (host, latency)
+    assert row["kernel_gap_ns"] + row["dependency_ns"] == queued
+    assert (row["synchronize_ns"], row["no_launch_ns"], row["tail_ns"]) == (synchronize, no_launch, 0)
+
+
+def test_causes_add_up_to_the_idle_time_whatever_happened(build):
+    hypothesis = pytest.importorskip("hypothesis")
+    st = hypothesis.strategies
+    times = st.tuples(st.integers(0, 900_000), st.integers(1, 100_000))
+    kernels = st.lists(st.tuples(times, st.integers(1, 6), st.integers(7, 9)), max_size=20)
+    calls = st.lists(st.tuples(times, st.integers(1, 6)), max_size=20)
+
+    @hypothesis.given(kernels, calls, st.lists(times, max_size=5), st.sampled_from(["step", "span"]))
+    def check(kernels, calls, waits, window):
+        made = type(build)()
+        for (start, duration), correlation, stream in kernels:
+            made.kernel("k", start, duration, correlation_id=correlation, stream_id=stream)
+        for (start, duration), correlation in calls:
+            made.call("cudaLaunchKernel", start, duration, correlation_id=correlation)
+        for start, duration in waits:
+            made.call("cudaDeviceSynchronize", start, duration)
+        recording = made.recording()
+        for row in idle(recording, window=window):
+            assert sum(by_cause(row).values()) == row["idle_ns"]
+            assert all(part > 0 for part in by_cause(row).values())
+        gaps, whole = idle_gaps(recording, window=window), idle(recording, window=window)
+        assert gaps.totals["idle_ns"] == whole.totals["idle_ns"]
+        assert all(sum(by_cause(gap).values()) == gap["idle_ns"] == gap["end_ns"] - gap["start_ns"] for gap in gaps)
+
+    check()

@@ -1,0 +1,140 @@
+"""The command ``collector stats``: the figures of `collector.analysis`, for people, programs and spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from collector import analysis
+from collector.analysis.questions import ALIASES, QUESTIONS
+from collector.cli import main
+
+
+@pytest.fixture
+def step(build, tmp_path):
+    """A saved step of two kernels and a copy, and its recording."""
+    build.launch(5, 1000).kernel("_Z3addIfEvPT_i", 2000, 100, correlation_id=5).annotation("conv", 500, 4000, 3, 5)
+    build.kernel("=HYPERLINK", 9000, 300, grid_x=8).memcpy(12_000)
+    recording = build.recording()
+    recording.save(tmp_path / "step.pb")
+    return tmp_path / "step.pb", recording
+
+
+def stats(capsys, *arguments):
+    status = main(["stats", *map(str, arguments)])
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+def test_an_overview_answers_every_question_but_those_of_single_rows(step, capsys):
+    path, _ = step
+    status, out, err = stats(capsys, path)
+    assert (status, err) == (0, "")
+    overview = {name: question for name, question in QUESTIONS.items() if question.in_overview}
+    assert all(question.ask(step[1]).definition in " ".join(out.split()) for question in overview.values())
+    _, out, _ = stats(capsys, path, "--json")
+    assert [answer["question"] for answer in json.loads(out)] == list(overview)
+    assert QUESTIONS.keys() - overview.keys() == {"idle_gaps", "launch_delays"}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_json_has_the_figures_that_python_gives(step, capsys, name):
+    path, recording = step
+    status, out, _ = stats(capsys, path, "--question", name, "--json")
+    (answer,) = json.loads(out)
+    expected = QUESTIONS[name].ask(recording)
+    assert status == 0
+    assert answer == json.loads(json.dumps(expected.to_json()))
+    assert answer["question"] == name
+
+
+@pytest.mark.parametrize(("alias", "question"), ALIASES.items())
+def test_reports_of_nsys_are_answered_under_their_names(step, capsys, alias, question):
+    path, recording = step
+    name, by = question
+    _, out, _ = stats(capsys, path, "--question", alias, "--json")
+    expected = QUESTIONS[name].ask(recording, **({"by": by} if by else {}))
+    assert json.loads(out) == json.loads(json.dumps([expected.to_json()]))
+
+
+def test_csv_is_read_by_a_spreadsheet_and_holds_no_formula(step, capsys):
+    path, _ = step
+    _, out, _ = stats(capsys, path, "--question", "kernels", "--by", "shape", "--csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [(row["name"], row["grid"], row["total_ns"]) for row in rows] == [
+        ("'=HYPERLINK", "8,1,1", "300"),
+        ("add<float>", "1,1,1", "100"),
+    ]
+
+
+def test_markdown(step, capsys):
+    path, _ = step
+    _, out, _ = stats(capsys, path, "--question", "copies", "--markdown")
+    assert "| device_id | kind | source | target |" in out
+    assert "| 0 | HtoD | Pageable | Device | 1 | 0 | 4.096 kB | 1 µs |" in out
+
+
+def test_several_steps_are_numbered(step, capsys):
+    path, _ = step
+    _, out, _ = stats(capsys, path, path, "--question", "devices", "--json")
+    (answer,) = json.loads(out)
+    assert [row[0] for row in answer["rows"]] == [0, 1]
+
+
+def test_the_window_may_be_the_span(step, capsys):
+    path, recording = step
+    _, out, _ = stats(capsys, path, "--question", "devices", "--window", "span", "--json")
+    (answer,) = json.loads(out)
+    assert answer["rows"][0][1] == analysis.devices(recording, window="span")["window_ns"][0] == 11_000
+
+
+@pytest.mark.parametrize("columns", ["60", "100", "200"])
+def test_a_terminal_of_any_width_breaks_no_figure(step, capsys, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    path, _ = step
+    _, out, _ = stats(capsys, path, "--question", "devices")
+    assert "exposed communication" in " ".join(out.split())
+    assert "13 ms" not in out
+    assert "999 µs" in out or "1 ms" in out
+
+
+def test_what_was_lost_is_said_once(build, tmp_path, capsys):
+    build.counters["records_dropped"] = 3
+    build.kernel("k", 100).recording().save(tmp_path / "step.gpurec")
+    _, out, _ = stats(capsys, tmp_path / "step.gpurec")
+    assert out.count("3 records") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--csv"], "--csv holds one answer: say which with --question"),
+        (["--question", "copies", "--by", "op"], "--by op: the rows of copies are counted by one thing only"),
+        (["--question", "copies", "--window", "span"], "--window span: copies is asked of all that was recorded"),
+    ],
+)
+def test_what_does_not_go_together_is_one_line(step, capsys, arguments, says):
+    path, _ = step
+    status, out, err = stats(capsys, path, *arguments)
+    assert (status, out) == (2, "")
+    assert err == f"collector: {says}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--question", "weather"], ["--rows", "0"], ["--rows", "few"], ["--json", "--csv"]]
+)
+def test_arguments_that_mean_nothing_are_one_line(step, capsys, arguments):
+    path, _ = step
+    with pytest.raises(SystemExit) as left:
+        stats(capsys, path, *arguments)
+    assert left.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path, capsys):
+    (tmp_path / "a.pb").write_bytes(b"<html></html>")
+    status, out, err = stats(capsys, tmp_path / "a.pb")
+    assert (status, out, err.count("\n")) == (2, "", 1)
