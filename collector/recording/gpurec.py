@@ -16,8 +16,9 @@ import struct
 import tokenize
 import zipfile
 import zlib
+from functools import lru_cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,6 +54,9 @@ _DAMAGE = (
 _MEMBER = b"PK\x03\x04"
 _MEMBER_HEAD = struct.Struct("<8xH4xIIIHH")
 """The head of a member of a zip archive: method, checksum, packed and whole size, sizes of name and extra field."""
+_NPY = b"\x93NUMPY\1\0"
+_NPY_HEAD = struct.Struct("<8sH")
+"""The signature of an npy file of version 1, and the start of its head: that signature, and the size of the rest."""
 _META_KEYS = ("strings", "counters", "clock", "environment", "details")
 
 
@@ -96,7 +100,7 @@ def load_recording(path: str | os.PathLike[str], data: bytes | None = None) -> R
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 check_size(sum(member.file_size for member in archive.infolist()), len(data), name)
-                return _of_members(name, set(archive.namelist()), archive.open)
+                return _of_members(name, set(archive.namelist()), _Unpacker(archive, data).content)
         except zipfile.BadZipFile as error:
             return _of_cut_file(name, data, error)
     except _DAMAGE as error:
@@ -109,12 +113,34 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     archive.writestr(entry, content, compresslevel=_COMPRESSION_LEVEL)
 
 
-def _of_members(
-    name: Path, files: set[str], open_member: Callable[[str], IO[bytes]], tables_cut_off: int = 0
-) -> Recording:
+class _Unpacker:
+    """Unpacks members of an archive, and those that have the same bytes once: a table has many columns of zeros."""
+
+    def __init__(self, archive: zipfile.ZipFile, data: bytes) -> None:
+        self._archive = archive
+        self._data = data
+        self._unpacked: dict[tuple[bytes, int, int], bytes] = {}
+
+    def content(self, name: str) -> bytes:
+        """A member's content, the same object for members of the same bytes."""
+        member = self._archive.getinfo(name)
+        head = self._data[member.header_offset : member.header_offset + _MEMBER_HEAD.size]
+        if member.compress_type != zipfile.ZIP_DEFLATED or member.flag_bits & 1 or not head.startswith(_MEMBER):
+            return self._archive.read(member)
+        *_, name_size, extra_size = _MEMBER_HEAD.unpack(head)
+        start = member.header_offset + _MEMBER_HEAD.size + name_size + extra_size
+        packed = self._data[start : start + member.compress_size]
+        key = packed, member.file_size, member.CRC
+        if key not in self._unpacked:
+            content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, member.file_size + 1)
+            is_whole = len(content) == member.file_size and zlib.crc32(content) == member.CRC
+            self._unpacked[key] = content if is_whole else self._archive.read(member)  # which says what is wrong
+        return self._unpacked[key]
+
+
+def _of_members(name: Path, files: set[str], content: Callable[[str], bytes], tables_cut_off: int = 0) -> Recording:
     """The recording in an archive's members, with a count of the tables that were not whole and are empty here."""
-    with open_member("meta.json") as file:
-        meta = json.load(file)
+    meta = json.loads(content("meta.json"))
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise InvalidFileError(f"{name}: not a recording")
     if not (isinstance(meta.get("version"), int) and 1 <= meta["version"] <= VERSION):
@@ -125,7 +151,7 @@ def _of_members(
     written = _columns_written(meta, files)
     tables = {
         table: {
-            column: _read(open_member, f"{table}/{column}.npy")
+            column: _array(content(f"{table}/{column}.npy"))
             for column in columns
             if f"{table}/{column}.npy" in files or column in written.get(table, ())
         }
@@ -164,7 +190,7 @@ def _of_cut_file(name: Path, data: bytes, why: zipfile.BadZipFile) -> Recording:
             npy = io.BytesIO()
             np.save(npy, np.zeros(0, dtype))
             members[f"{table}/{column}.npy"] = npy.getvalue()
-    return _of_members(name, set(members), lambda member: io.BytesIO(members[member]), lost)
+    return _of_members(name, set(members), members.__getitem__, lost)
 
 
 def _whole_members(name: Path, data: bytes) -> dict[str, bytes]:
@@ -187,7 +213,21 @@ def _whole_members(name: Path, data: bytes) -> dict[str, bytes]:
     return members
 
 
-def _read(open_member: Callable[[str], IO[bytes]], name: str) -> np.ndarray[Any, np.dtype[Any]]:
-    with open_member(name) as file:
-        values: np.ndarray[Any, np.dtype[Any]] = np.lib.format.read_array(file, allow_pickle=False)
+def _array(npy: bytes) -> np.ndarray[Any, np.dtype[Any]]:
+    """The array in an npy file; one of numbers in a row is not copied."""
+    if npy.startswith(_NPY):
+        begin = _NPY_HEAD.size + _NPY_HEAD.unpack_from(npy)[1]
+        shape, dtype = _shape_and_type(npy[:begin])
+        if len(shape) == 1 and not dtype.hasobject and len(npy) - begin == shape[0] * dtype.itemsize:
+            return np.frombuffer(npy, dtype, offset=begin)
+    values: np.ndarray[Any, np.dtype[Any]] = np.lib.format.read_array(io.BytesIO(npy), allow_pickle=False)
     return values
+
+
+@lru_cache(maxsize=256)
+def _shape_and_type(head: bytes) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """What the head of an npy file says; columns have few different ones, and numpy parses each as Python code."""
+    file = io.BytesIO(head)
+    np.lib.format.read_magic(file)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    return shape, dtype

@@ -185,8 +185,10 @@ class LaunchFates(NamedTuple):
         """Hold launches against activities; for the arguments see `reconcile`."""
         launching = ids_with_role(strings, ApiRole.LAUNCH)
         is_launch = np.isin(api_calls["name_id"], launching)
-        launches, first = np.unique(api_calls["correlation_id"][is_launch], return_index=True)
-        launched_at = api_calls["start_ns"][is_launch][first]
+        launches, launched_at = api_calls["correlation_id"][is_launch], api_calls["start_ns"][is_launch]
+        if not (launches[1:] > launches[:-1]).all():
+            launches, first = np.unique(launches, return_index=True)
+            launched_at = launched_at[first]
         matched = np.isin(launches, np.concatenate([columns["correlation_id"] for columns in activities]))
         failed = ~matched & np.isin(launches, api_calls["correlation_id"][is_launch & (api_calls["return_value"] != 0)])
         captured = ~matched & ~failed & _inside_capture(launched_at, api_calls, strings)

@@ -153,8 +153,7 @@ def _thread_names(recording: Recording) -> bytes:
 def _distinct(values: npt.NDArray[Any]) -> list[int]:
     """The values of a column in which most are the same as the one before."""
     changes = np.flatnonzero(values[1:] != values[:-1])
-    distinct: list[int] = np.unique(np.append(values[:1], values[changes + 1])).tolist()
-    return distinct
+    return sorted({*values[:1].tolist(), *values[changes + 1].tolist()})
 
 
 def _outputs(labels: AnnotationLabels, recording: Recording) -> tuple[list[bytes], npt.NDArray[Any]] | None:
