@@ -74,7 +74,7 @@ def merged_file(
         return
     assert wanted.drawn is not None
     with packed(file, target) as stream:
-        write = stream.write if wanted.drawn.wrap is None else wanted.drawn.wrap(stream.write)
+        write = stream.write
         owned = [(step.owner, device) for step in steps for device in step.devices]
         owned += [("", _steps_device(step.rank).encode()) for step in steps]
         trace = converter.MergedTrace(write, writer=wanted.drawn.writer, owned_devices=owned)

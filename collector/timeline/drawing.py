@@ -198,8 +198,6 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
     def describe(figures: dict[str, int]) -> str:
         return json.dumps(_other_data(Drawn(**whole_figures(figures)), provenance, shown.tables), ensure_ascii=False)
 
-    if drawn.wrap is not None:
-        write = drawn.wrap(write)
     base_ns = None if part is None else part.base_ns
     figures = draw(data, write, options, describe, is_run_metadata=whole, writer=drawn.writer, base_ns=base_ns)
     return Drawn(**whole_figures(figures))

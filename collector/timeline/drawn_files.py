@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from collector.timeline.perfetto import deflated, is_perfetto_trace
+from collector.timeline.perfetto import is_perfetto_trace
 
 Write = Callable[[Any], object]
 """Takes the file's bytes, piece by piece: bytes, or a memoryview that is valid during the call."""
@@ -26,8 +26,6 @@ class DrawnFile:
     name: str
     family: str
     """The name of several such files."""
-    wrap: Callable[[Write], Write] | None = None
-    """Packs each piece, which is then a whole number of packets."""
     recognise: Callable[[bytes], bool] | None = None
     """Whether a file's first bytes are those of one, where one is not read back."""
 
@@ -40,7 +38,7 @@ class DrawnFile:
 CHROME = DrawnFile("chrome", ".json", "Chrome trace", "Chrome traces")
 DRAWN_FILES = (
     CHROME,
-    DrawnFile("perfetto", ".pftrace", "Perfetto trace", "Perfetto traces", deflated, is_perfetto_trace),
+    DrawnFile("perfetto", ".pftrace", "Perfetto trace", "Perfetto traces", is_perfetto_trace),
 )
 
 

@@ -69,12 +69,17 @@ class NameTable {
   };
   Entry insert(std::string_view name) { return insert(name, hash_of(name)); }
   Entry insert(std::string_view name, uint32_t hash) {
+    return insert_kept(name, hash, [](std::string_view lasting) { return lasting; });
+  }
+  // The same for a name that goes away: `keep(name)` gives a view of it that stays, and is asked where it is new.
+  template <typename Keep>
+  Entry insert_kept(std::string_view name, uint32_t hash, const Keep& keep) {
     if (4 * (names_.size() + 1) > 3 * slots_.size()) grow();
     const size_t at = slot_of(name, hash);
     if (slots_[at].number != kNone) return {slots_[at].number, false};
     const auto number = static_cast<uint32_t>(names_.size());
     slots_[at] = {hash, number};
-    names_.push_back(name);
+    names_.push_back(keep(name));
     return {number, true};
   }
 

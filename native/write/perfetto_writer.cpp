@@ -45,8 +45,9 @@ constexpr uint64_t kAllOrderedByRank = 1;  // TrackDescriptor.ProcessOrdering, .
 constexpr int64_t kCountersRank = 1 << 30, kCopiesRank = kCountersRank + 1;
 constexpr uint64_t kSequence = 1;  // all packets come from one writer
 constexpr uint64_t kWallClock = 1, kTraceClock = 6;
-// Texts held in memory before everything interned is dropped: some ten thousand long kernel names.
-constexpr size_t kMaxInternedBytes = 8 << 20;
+// Texts held in memory before everything interned is dropped: some thousand long kernel names, which a processor's own
+// memory holds. Where most texts come once, looking them up in a larger table would take longer than writing them.
+constexpr size_t kMaxInternedBytes = 1 << 20;
 
 // Every kind of track has numbers of its own.
 constexpr uint64_t process_uuid(uint32_t pid) { return 4 * uint64_t{pid} + 1; }
@@ -133,11 +134,11 @@ void put_numbers(Output& to, std::string_view text) {
 }  // namespace
 
 uint64_t PerfettoWriter::Interned::number_of(std::string_view text, uint32_t field, Output& news) {
-  const uint32_t hash = NameTable::hash_of(text);
-  const uint32_t known = numbers_.find(text, hash);
-  if (known != NameTable::kNone) return uint64_t{known} + 1;
+  const auto entry =
+      numbers_.insert_kept(text, NameTable::hash_of(text), [this](std::string_view own) { return keep(own); });
+  const uint64_t number = uint64_t{entry.number} + 1;
+  if (!entry.is_new) return number;
   num_bytes_ += text.size() + sizeof(std::string);
-  const uint64_t number = uint64_t{numbers_.insert(keep(text), hash).number} + 1;
   entry_.clear();
   put_number(entry_, field::kIid, number);
   put_text(entry_, field::kText, text);
