@@ -34,7 +34,7 @@ NEXT_ANSWERS = 5
 
 
 def answer(path: Path, view: str) -> None:
-    """In a process of its own: reads the step, answers, answers again; prints CPU seconds of the first, of the next."""
+    """In a process of its own: reads the step, answers, answers again, as text; prints CPU seconds of each."""
     from collector.profiler.api import Profiler
     from collector.profiler.profile_options import Options
 
@@ -46,7 +46,7 @@ def answer(path: Path, view: str) -> None:
     following = []
     for depth in range(2, 2 + NEXT_ANSWERS):
         begun = time.process_time()
-        profiler.reporter.ask(view, options.replace(max_depth=depth + 2))
+        profiler.reporter.ask(view, options.replace(max_depth=depth + 2)).text.count("\n")
         following.append(time.process_time() - begun)
     print(json.dumps({"first": first, "next": following[0], "later": statistics.median(following), "lines": nodes}))
 
