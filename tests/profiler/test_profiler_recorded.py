@@ -425,6 +425,16 @@ def test_a_gpu_that_waits_for_what_was_launched_ahead_is_not_launch_bound():
     assert "launch_bound" not in _advice(_step(device=unknown))
 
 
+def test_a_gpu_that_does_one_thing_and_then_nothing_gets_advice():
+    metadata = _step(device=[("op:k", 100, 10, "", 50)])
+    metadata.provenance.window_start_nanos, metadata.provenance.window_end_nanos = 1, 200_000
+    (found,) = step_advice.advise(read_step(metadata))
+    assert found.checker == "launch_bound"
+    assert found.evidence[0] == (
+        "idle: the host has not launched 50 µs, the launch takes effect 50 µs, nothing follows 90 µs"
+    )
+
+
 def test_losses_come_first_and_thresholds_count():
     metadata = RunMetadata.FromString(PROVOKED["small_grids"].SerializeToString())
     metadata.provenance.ledger["records_dropped"] = 3

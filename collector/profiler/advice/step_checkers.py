@@ -73,7 +73,8 @@ def launch_bound(activity: Activity, limits: Limits) -> Iterator[Advice]:
         # A launch takes effect after some microseconds: what starts so soon has not waited in a queue, unless it comes
         # from the same launch, of a graph, as the activity before it.
         is_soon = device.start[idle.row] - device.scheduled[idle.row] <= 1000 * limits["latency_micros"]
-        is_launched_alone = device.scheduled[idle.row] != device.scheduled[idle.row - 1]
+        before = np.maximum(idle.row - 1, 0)
+        is_launched_alone = (idle.row <= 0) | (device.scheduled[idle.row] != device.scheduled[before])
         prompt = np.where(is_soon & is_launched_alone, idle.queued, 0)
         late = idle.unlaunched + idle.latency + prompt
         waited = int(late.sum())
