@@ -1,4 +1,4 @@
-"""Which version of this package runs."""
+"""The version of this package."""
 
 from __future__ import annotations
 

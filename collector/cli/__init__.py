@@ -30,7 +30,7 @@ _EXIT_INTERRUPTED = 130
 
 
 class Subcommand(Protocol):
-    """What a module of this package is."""
+    """The interface of a module of this package."""
 
     __doc__: str | None
 
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, as every other trouble is said."""
+    """Reports errors in one line, as the other errors of the command are."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(EXIT_TROUBLE, f"collector: {message} (see: {self.prog} --help)\n")

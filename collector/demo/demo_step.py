@@ -19,10 +19,10 @@ LAYERS = ("layer1", "layer2", "layer3")
 
 
 class DemoGpu(Protocol):
-    """What the step asks of a GPU. ``buffer`` is a name in `BUFFERS`, ``stream`` one in `STREAMS`."""
+    """The GPU interface that the step uses. ``buffer`` is a name in `BUFFERS`, ``stream`` one in `STREAMS`."""
 
     description: str
-    """What runs the step, for people: the device's name, or that it is simulated."""
+    """The device that runs the step, for people: its name, or that it is simulated."""
 
     def launch(self, kernel: str, buffer: str, *, passes: int, stream: str) -> None:
         """Run a kernel that goes ``passes`` times over a buffer."""

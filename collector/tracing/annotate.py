@@ -214,7 +214,7 @@ class _Frame(NamedTuple):
     owner: object
     path: str
     number: int
-    """Of its details; 0: none."""
+    """Number of its details; 0: none."""
     outer: str
 
 
@@ -233,7 +233,7 @@ class _Recorder:
         self.details: dict[Details, int] = {}
         """The details of annotations, each once -> their number, from 1 on."""
         self.mixed = 0
-        """How many were entered or left while that of another task or generator was innermost on the thread."""
+        """Number of annotations entered or left while that of another task or generator was the thread's innermost."""
 
     def frames(self) -> list[_Frame]:
         """The open annotations of this thread, outermost first, for an annotation that is entered now."""
@@ -327,7 +327,7 @@ class _Recorder:
         _place.set((None, ""))
 
     def detach(self) -> None:
-        """Touch the source no more, whoever still leaves an annotation."""
+        """Touch the source no more, even if annotations are still left later."""
         self._push, self._pop, self._note = _push_nowhere, _pop_nowhere, _note_nowhere
 
 
@@ -361,7 +361,7 @@ class Ended(NamedTuple):
     details: Mapping[Details, int]
     """Their details -> the number that the source was given for them, from 1 on and in ascending order."""
     mixed: int
-    """How many were entered or left while that of another task or generator was innermost on the thread."""
+    """Number of annotations entered or left while that of another task or generator was the thread's innermost."""
 
 
 def send_annotations_to(

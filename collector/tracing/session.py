@@ -160,9 +160,9 @@ class Session(TracedStep):
     def __init__(self, options: TraceOptions) -> None:
         """Take the options; nothing happens before the block is entered."""
         self.options = options
-        """What was asked for."""
+        """The options of the session."""
         self.path: Path | None = None
-        """Where the last step's file is, or will be: the path asked for, or that of this rank or process."""
+        """The path of the last step's file: the path asked for, or that of this rank or process."""
         self.unavailable: str | None = None
         """Why the last step was not traced: cause and remedy in one line. None when it was."""
         self._use: session_slot.Use | None = None  # the one that traces
@@ -263,7 +263,7 @@ class Session(TracedStep):
 
     @property
     def recording(self) -> Recording:
-        """What was recorded; empty when nothing could be. `NotTracedError` before the step has ended."""
+        """The recording; empty when nothing could be traced. `NotTracedError` before the step has ended."""
         if self._recording is None:
             if self._use is not None:
                 raise NotTracedError("the step is still being traced: its results are there when the block has ended")
@@ -419,7 +419,7 @@ class Session(TracedStep):
         return True
 
     def _can_keep(self, journal: Path, source: Source) -> bool:
-        """Whether ``source`` can keep a journal at that path; if not, that is told."""
+        """Whether ``source`` can keep a journal at that path; warns if it cannot."""
         try:
             if not hasattr(source, "journal_trouble"):
                 raise OutputError(f"the source {source.name!r} keeps no journal", "Use source='native'")

@@ -32,7 +32,7 @@ class OpenSession(Protocol):
 
     @property
     def recording(self) -> Recording:
-        """What the last step recorded. Raises `collector.NotTracedError` where there is none."""
+        """The recording of the last step. Raises `collector.NotTracedError` where there is none."""
 
     def abandon(self, use: Use) -> None:
         """End ``use`` without results as far as it has not ended."""
@@ -107,7 +107,7 @@ _OPEN = "open"
 _ending: dict[Use, None] = {}
 """The uses whose results are being taken and saved, each on its thread."""
 _LONGEST_WAIT_S = 60.0
-"""How long the interpreter's end waits for them at most."""
+"""Limit of the time that the interpreter's end waits for them."""
 _is_exiting = False
 _background: Background | None = None
 

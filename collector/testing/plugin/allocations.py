@@ -45,18 +45,18 @@ class Allocation:
 
 @dataclass(frozen=True)
 class Unfreed:
-    """What was allocated and not freed."""
+    """Memory that was allocated and not freed."""
 
     allocations: tuple[Allocation, ...] = ()
     """Those known by address, in order of time."""
     calls: tuple[str, ...] = ()
     """``2 x cudaMalloc at test_step.py:17``: allocating calls without a record."""
     balance: int = 0
-    """How many such calls there are, less the freeing calls without a record; at least 0."""
+    """The number of these calls, less the freeing calls without a record; at least 0."""
 
     @property
     def count(self) -> int:
-        """How many allocations were not freed."""
+        """The number of allocations that were not freed."""
         return len(self.allocations) + self.balance
 
     @property

@@ -1,4 +1,4 @@
-"""The trace of the test that is running: one session after another, out of the way of whoever else traces.
+"""The trace of the running test: one session after another, which pauses while another tracer needs CUPTI.
 
 A process can trace one step at a time. The test runner traces everything, so its session ends whenever a test opens
 one of its own (`gpu_trace`, `collector.trace`) or runs PyTorch's profiler, and another begins afterwards; what the
@@ -107,7 +107,7 @@ class Tracing:
                 self._losses = losses
 
     def recorded(self) -> list[Recording]:
-        """What was recorded since `begin`, cut off here: what follows is in other recordings."""
+        """The recording since `begin`, cut off here: what follows is in other recordings."""
         if self._session is not None and not self._session.idle:
             self._close()
             self._open()
@@ -115,7 +115,7 @@ class Tracing:
 
     @contextlib.contextmanager
     def apart(self) -> Iterator[list[Recording]]:
-        """What the block does is not the test's: where the test is traced, it is in the list afterwards."""
+        """The block's work is not the test's: where the test is traced, its recording is in the list afterwards."""
         traced = self._wanted and self._away is None
         self._close()
         found: list[Recording] = []

@@ -1,4 +1,4 @@
-"""Which GPUs there are, and whether a test can run on them."""
+"""The GPUs of the machine, and whether a test can run on them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Device:
 
 
 SIMULATED = Device("Simulated GPU", 80 << 30, (9, 0))
-"""What the simulator's driver says of each of its devices."""
+"""The properties of each simulated device."""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class Driver:
             raise DriverError(f"{function} failed: {self._error_name(result)}")
 
     def device_count(self) -> int:
-        """How many devices this process may use; initialises the driver."""
+        """The number of devices that this process may use; initialises the driver."""
         count = ctypes.c_int()
         self.call("cuInit", ctypes.c_uint(0))
         self.call("cuDeviceGetCount", ctypes.byref(count))
@@ -93,7 +93,7 @@ class Driver:
         return total.value - free.value
 
     def _in_each_context(self, ask: Callable[[], int]) -> dict[int, int]:
-        """What ``ask`` answers in the primary context of each device, where the program made it."""
+        """The result of ``ask`` in the primary context of each device that the program made."""
         count = ctypes.c_int()
         if self._result("cuDeviceGetCount", ctypes.byref(count)) != 0:  # CUDA was never initialised here
             return {}

@@ -1,4 +1,4 @@
-"""What a part of a test did on the GPU, in figures."""
+"""Figures of the GPU work in a part of a test."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def device_memory_rows(recording: Recording, operation: int) -> npt.NDArray[np.i
 
 
 def _count(recording: Recording, role: ApiRole, operation: int) -> int:
-    """How many calls did it: those of functions that do, and those of which CUPTI recorded the memory operation."""
+    """The number of calls: those of allocating functions, and those of which CUPTI recorded the memory operation."""
     called = recording.api_calls.correlation_id[calls_of(recording, role)]
     recorded = recording.memory_operations.correlation_id[device_memory_rows(recording, operation)]
     return len(np.union1d(called, recorded))

@@ -31,7 +31,7 @@ class Memory:
     device: int = 0
     """On all devices that the program uses, by whatever process."""
     allocators: Mapping[str, int] = field(default_factory=dict)
-    """What frameworks have handed out, by framework."""
+    """Framework -> bytes that it has given to its users."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Leak:
     allocators: Mapping[str, int]
     """Bytes by which each framework's did, where it did."""
     unfreed: int
-    """How many recorded allocations were not freed."""
+    """The number of recorded allocations that were not freed."""
 
     def message(self, where: str, held: Sequence[str]) -> str:
         """The text of a failing test; ``held`` names what was not freed, a line each."""
@@ -182,11 +182,11 @@ class LeakCheck:
         if self._begin != known:
             self._begin = _measure(collected=True)
         self.known = self._begin
-        """What was in use when garbage was last collected."""
+        """The memory in use when garbage was last collected."""
         self._mark = self._begin
         self._own = Memory()
         self._others = self._live_before = _live()
-        """What frameworks had handed out that is not the test's; what they had at `leave`."""
+        """The memory that frameworks had given to others than the test; that at `leave`."""
 
     def leave(self) -> None:
         """A fixture of a wider scope begins: until `come_back`, changes are not the test's."""
@@ -234,7 +234,7 @@ def _live() -> set[int]:
 
 
 def _measure(*, settled: bool = False, collected: bool = False) -> Memory:
-    """What is in use; ``settled``: when devices are done and caches emptied, ``collected``: and garbage collected."""
+    """The memory in use; ``settled``: when devices are done and caches empty, ``collected``: and garbage collected."""
     loaded = allocators()
     driver = mapped_driver()
     if collected:
@@ -246,6 +246,6 @@ def _measure(*, settled: bool = False, collected: bool = False) -> Memory:
             allocator.settle()
     try:
         device = sum(driver.used_bytes().values()) if driver is not None else 0
-    except DriverError:  # a broken context says nothing; that it is broken is told elsewhere
+    except DriverError:  # a broken context has no answer; that it is broken is reported elsewhere
         device = 0
     return Memory(device, {allocator.name: allocator.used_bytes() for allocator in loaded})

@@ -1,4 +1,4 @@
-"""What a test may do on the GPU at most: limits as they are written, and how they are judged. Pure functions.
+"""Limits of a test's GPU work: their notation and their evaluation. Pure functions.
 
 To add a limit: one row in `LIMITS`, naming a figure of `collector.testing.plugin.figures.Figures`.
 """
@@ -76,7 +76,7 @@ class Limit:
 
     @property
     def kind(self) -> Kind:
-        """What is limited."""
+        """The limited figure."""
         return LIMITS[self.name]
 
     def shown(self, value: int) -> str:

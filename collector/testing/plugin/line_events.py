@@ -1,4 +1,4 @@
-"""Which lines run, from Python 3.12 on: by `sys.monitoring`, which a line that makes no call costs nothing.
+"""Lines that run, from Python 3.12 on: by `sys.monitoring`, which costs nothing for a line without a call.
 
 A line is switched off where it runs if it can call nothing (loads, stores, jumps, the next number of a ``range``), and
 after `MOST_RUNS` runs whatever it does, so that a loop of millions costs as much as one of thousands. Where a line that
@@ -39,7 +39,7 @@ class Function:
         self.runs: dict[int, int] = {}
         """Line -> how often it was noted."""
         self.ends = 0
-        """How often it returned or yielded."""
+        """The number of times that it returned or yielded."""
         self.off_since: dict[int, int] = {}
         """Line -> when it was switched off although it may make calls, in ns."""
         self.off = False
@@ -113,7 +113,7 @@ if sys.version_info >= (3, 12):
             note: Callable[[Function, int], None],
             now_ns: Callable[[], int],
         ) -> None:
-            """Follow the functions of which ``is_ours`` holds; ``note`` is told of a line where it runs."""
+            """Follow the functions for which ``is_ours`` holds; ``note`` is called with a line when it runs."""
             self._is_ours = is_ours
             self._note = note
             self._now_ns = now_ns

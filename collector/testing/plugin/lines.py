@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collector.recording.recording import Clock
 
 MAX_LINES = 400_000
-"""How many lines are noted at most; calls after these have no known line. About 24 MB."""
+"""Limit of noted lines; calls after these have no known line. About 24 MB."""
 
 _ELSEWHERE = ("site-packages", "dist-packages", "<")
 _HERE = str(Path(__file__).parent)

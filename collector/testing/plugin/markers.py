@@ -26,11 +26,11 @@ class MarkerError(ValueError):
 
 @dataclass(frozen=True)
 class Requirement:
-    """What a test needs to run, as ``@pytest.mark.gpu`` says it."""
+    """The requirements of a test, from ``@pytest.mark.gpu``."""
 
     count: int = 1
     memory: int | None = None
-    """Bytes the test may use on each of its devices; None: not said."""
+    """Bytes that the test may use on each of its devices; None: not declared."""
     compute_capability: tuple[int, int] | None = None
     simulate: bool = False
     """Whether the test can also run on the simulated GPU."""
@@ -79,7 +79,7 @@ def read_markers(item: pytest.Item) -> Markers:
 
 
 def requirement_of(node: pytest.Item | pytest.Collector, given: Mapping[str, object] | None = None) -> Requirement:
-    """What the ``gpu`` markers of a test, a class or a module ask for; ``given``: what holds where they do not say.
+    """The requirements in the ``gpu`` markers of a test, a class or a module; ``given``: those that hold without them.
 
     Raises:
         MarkerError: an argument is unknown or impossible.

@@ -1,4 +1,4 @@
-"""What a failing test says: the table of what ran, what was too much, and where it came from. Pure functions."""
+"""Messages of failing tests: exceeded limits, a table of the activities, and their origins. Pure functions."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def deeds_of(recording: Recording, lines: Lines | None = None) -> Iterator[Deed]
 
 @dataclass(frozen=True)
 class Origin:
-    """Where an activity or a call came from; each ``""`` where it is not known."""
+    """Origin of an activity or a call; each ``""`` where it is not known."""
 
     call: str
     """The API call that caused it: ``cudaMalloc``."""
@@ -92,7 +92,7 @@ class Origin:
 
 
 def origins_of(recording: Recording, table: Table, lines: Lines | None) -> Iterator[Origin]:
-    """Where each row of ``table`` came from."""
+    """The origin of each row of ``table``."""
     if lines is not None and not lines.knows(recording.clock):
         lines = None
     calls = recording.api_calls

@@ -1,4 +1,4 @@
-"""What the command line and the ini file ask of the plugin, checked."""
+"""The plugin's options on the command line and in the ini file, checked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True)
 class Keep:
-    """Which tests' traces are kept."""
+    """The tests whose traces are kept."""
 
     rule: Literal["failed", "always", "slow"]
     count: int = 0
@@ -30,7 +30,7 @@ class PluginOptions:
     trace: bool = False
     """Trace every test, not only those that ask for it."""
     folder: Path | None = None
-    """Where traces are kept."""
+    """Folder of the traces that are kept."""
     keep: Keep = Keep("failed")
     report: Path | None = None
     leaks: bool = False
@@ -39,7 +39,7 @@ class PluginOptions:
     """Note the lines of Python code also where that is slow."""
     require_gpu: bool = False
     simulate: int = 0
-    """How many devices to simulate; 0: use what is there."""
+    """Number of devices to simulate; 0: use the machine's."""
     update_snapshots: bool = False
 
     @property

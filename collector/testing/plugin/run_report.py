@@ -23,7 +23,7 @@ PHASES = ("setup", "call", "teardown")
 
 @dataclass
 class TestEntry:
-    """What is known of one test."""
+    """The record of one test."""
 
     __test__ = False
 
@@ -64,9 +64,9 @@ class RunReport:
 
     tests: dict[str, TestEntry] = field(default_factory=dict)
     problems: dict[str, int] = field(default_factory=dict)
-    """What the plugin could not do, and how often; any makes the run fail."""
+    """Failures of the plugin, with their number; any makes the run fail."""
     remarks: dict[str, int] = field(default_factory=dict)
-    """What a reader should know."""
+    """Notes for the reader."""
     broken: list[tuple[str, str]] = field(default_factory=list)
     """(test, error) for each test that left a process's CUDA context unusable."""
 

@@ -129,7 +129,7 @@ class RunReporting:
             shutil.rmtree(self._shared_folder, ignore_errors=True)
 
     def _keep_longest(self) -> None:
-        """Of the traces that each worker kept, keep the longest of all."""
+        """Keep the longest of the traces that the workers kept."""
         kept = {e.trace: e for e in self._run.tests.values() if e.trace is not None}
         stay = longest(((e.figure("device_time_ns"), path) for path, e in kept.items()), self._options.keep.count)
         for path in kept.keys() - stay:

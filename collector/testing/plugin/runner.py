@@ -520,7 +520,7 @@ class GpuRunner:
     # -- Fixtures
 
     def open_step(self, item: pytest.Item, limits: dict[str, object]) -> Step:
-        """What ``gpu_trace(**limits)`` gives."""
+        """The step of ``gpu_trace(**limits)``."""
         from collector.testing.plugin.traced_step import Step
 
         running = item.stash[_RUNNING]
@@ -554,12 +554,12 @@ class GpuRunner:
         return Step(on_exit, match, memory=memory)
 
     def devices_of(self, item: pytest.Item) -> tuple[int, ...]:
-        """What ``gpu_devices`` gives."""
+        """The value of ``gpu_devices``."""
         return tuple(range(item.stash[_RUNNING].markers.requirement.count))
 
     @contextlib.contextmanager
     def simulated_gpu(self, node: pytest.Item | pytest.Collector) -> Iterator[SimulatedGpu]:
-        """What ``simulated_gpu`` gives to a test, and its namesakes to a class, module, package or session."""
+        """The value of ``simulated_gpu`` for a test, and of the fixtures for a class, module, package or session."""
         gpu = SimulatedGpu.current()
         if gpu is not None:  # the run's, or that of a wider scope
             yield gpu

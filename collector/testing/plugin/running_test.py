@@ -24,7 +24,7 @@ _TOP_KERNELS = 5
 
 @dataclass
 class Phase:
-    """What one of setup, call and teardown did."""
+    """The GPU work of one of setup, call and teardown."""
 
     recordings: list[Recording]
     figures: Figures
@@ -54,15 +54,15 @@ class Running:
     steps: int = 0
     snapshots: int = 0
     parts: list[tuple[Recording, bool]] = field(default_factory=list)
-    """What is looked through for leaks, in order of time, each with whether what it allocates is the test's own."""
+    """Recordings to search for leaks, in order of time, each with whether its allocations are the test's own."""
     taken: int = 0
-    """How many recordings of the present phase are in ``parts``."""
+    """The number of recordings of the present phase in ``parts``."""
     in_wider_fixture: bool = False
     """Whether a fixture of a wider scope is being set up."""
     skip_reason: str | None = None
     """Why it cannot run, unless one of its fixtures brings a simulated GPU."""
     method: slice | None = None
-    """Of a `unittest.TestCase`: which recordings of the call are the method's, not those of ``setUp``, ``tearDown``."""
+    """The recordings of a `unittest.TestCase` that are the method's, not those of ``setUp`` and ``tearDown``."""
     limited: Phase | None = None
     """The phase, or the part of it, that is compared with the limits."""
     unjudged: list[str] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Running:
         self.taken = len(recordings)
 
     def unfreed(self) -> Unfreed:
-        """What the test allocated and nothing freed: not the test, nor its fixtures, nor the garbage collector."""
+        """The memory that the test allocated and that neither it, its fixtures nor the garbage collector freed."""
         from collector.testing.plugin.allocations import unfreed
 
         return unfreed(self.parts, self.lines)
@@ -123,7 +123,7 @@ class Running:
         return excess_message(f"the call of {self.item.nodeid}", excesses, phase.recordings, self.lines)
 
     def as_report(self, when: str) -> dict[str, Any] | None:
-        """What the report of a phase carries, as plain data; None: there is nothing to say."""
+        """The content of a phase's report as plain data; None: there is none."""
         entries, self.notes = self.notes, {}
         phase = self.phases.get(when)
         if when == "call" and self.untraced is not None and self.traced:

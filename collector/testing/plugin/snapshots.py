@@ -31,7 +31,7 @@ class SnapshotError(Exception):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a step ran on each stream."""
+    """The activities of a step on each stream."""
 
     devices: tuple[str, ...]
     """The models of the devices used, in the order of the streams' first use."""

@@ -1,4 +1,4 @@
-"""What stands at the end of the test run's output."""
+"""The summary at the end of the test run's output."""
 
 from __future__ import annotations
 

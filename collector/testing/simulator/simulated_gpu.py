@@ -642,7 +642,7 @@ class SimulatedGpu:
         return rows
 
     def misuse(self) -> dict[str, int]:
-        """What the CUPTI client did wrong, and how often; empty if nothing."""
+        """The misuses of CUPTI by the client, with their number; empty if there are none."""
         return {name: row.count for name, row in self.misuses().items() if row.count}
 
     def _functions(self) -> dict[str, int]:
@@ -661,7 +661,7 @@ class SimulatedGpu:
         return logged
 
     def statistics(self) -> Statistics:
-        """What was written, delivered and called so far."""
+        """The numbers of records, buffers and calls so far."""
         counts = Counts()
         self._library.sim_counts(counts)
         written = {kind: int(self._library.sim_records_of_kind(kind)) for kind in range(60)}

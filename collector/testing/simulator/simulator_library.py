@@ -16,7 +16,7 @@ _PACKAGE = "collector.testing"
 
 
 class Config(ctypes.Structure):
-    """How to open it."""
+    """The flags to open it with."""
 
     _fields_ = (
         ("cuda", ctypes.c_int32),
@@ -85,19 +85,19 @@ COUNTS = (
 
 
 class Latency(ctypes.Structure):
-    """How long a client callback took."""
+    """Durations of a client callback."""
 
     _fields_ = tuple((name, ctypes.c_uint64) for name in LATENCIES)
 
 
 class Counts(ctypes.Structure):
-    """What was done so far."""
+    """The simulator's counts so far."""
 
     _fields_ = tuple((name, ctypes.c_uint64) for name in COUNTS)
 
 
 def library_path() -> Path:
-    """Where the simulator's shared library is.
+    """The path of the simulator's shared library.
 
     Raises:
         CollectorError: it was not built.

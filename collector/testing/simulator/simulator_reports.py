@@ -1,4 +1,4 @@
-"""What the simulator tells: its fault table, the client's calls, counts, callback times."""
+"""The simulator's reports: its fault table, the client's calls, counts, callback times."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ class Fault:
     """A row of the fault table."""
 
     name: str
-    """What :meth:`SimulatedGpu.inject` takes."""
+    """A fault that :meth:`SimulatedGpu.inject` takes."""
     description: str
     value: str
-    """What ``value`` means for this fault, ``""`` if nothing."""
+    """The meaning of ``value`` for this fault, ``""`` if it has none."""
     default_value: int
     lasting: bool
     """Whether it stays armed unless a count is given."""
     struck: int
-    """How often it happened so far."""
+    """The number of times that it happened so far."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Misuse:
     fatal: bool
     """Whether the real library crashes or hangs."""
     count: int
-    """How often the client under test did it."""
+    """The number of times that the client under test did it."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Call:
 
 @dataclass(frozen=True)
 class CallbackLatency:
-    """How long one of the client's buffer callbacks took, in nanoseconds (percentiles to 3 %)."""
+    """Durations of one of the client's buffer callbacks, in nanoseconds (percentiles to 3 %)."""
 
     count: int
     total_ns: int
@@ -58,7 +58,7 @@ class CallbackLatency:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What the simulator did and what the client made of it."""
+    """The simulator's work, and the client's response to it."""
 
     buffers_requested: int
     buffers_completed: int
