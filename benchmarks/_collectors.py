@@ -105,7 +105,7 @@ class Collector:
         """Write what was recorded. Some do at `stop`, elsewhere; then it is moved there."""
 
     def read_back(self, path: Path) -> tuple[int, dict[str, Any]]:
-        """How many `KERNEL` the file holds that `write` wrote, and what is to be said of it."""
+        """The number of `KERNEL` slices in the file that `write` wrote, and facts about the file."""
         return _traces.facts(path, KERNEL)
 
     def losses(self) -> list[str]:

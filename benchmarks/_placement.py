@@ -2,8 +2,8 @@
 
 What a launch takes depends on the core it comes from: how far that is from the GPU, and what else runs there. So the
 launching thread has a core to itself, and every other thread of the process (a collector's own, CUPTI's, the driver's)
-the rest of the node. Threads take over the cores of whoever starts them, so those that are born while the launching
-thread is held to its core have to be moved away from it.
+the rest of the node. A thread inherits the cores of the thread that starts it, so threads that are started while the
+launching thread is held to its core have to be moved away from it.
 """
 
 from __future__ import annotations

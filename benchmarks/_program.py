@@ -223,7 +223,7 @@ def main(
 
 
 def without_facts(report: Report) -> Report:
-    """The report as it is printed: what processes told besides their figures is too much for columns."""
+    """The report as it is printed: further facts of the processes are too long for columns."""
     comparisons = [
         replace(each, arms={name: replace(arm, facts={}) for name, arm in each.arms.items()})
         for each in report.comparisons
@@ -232,7 +232,7 @@ def without_facts(report: Report) -> Report:
 
 
 def facts(report: Report) -> str:
-    """What the processes of the last round told besides each figure."""
+    """The facts that the processes of the last round reported beside each figure."""
     lines = ["\nBesides, in the last round:"]
     for each in report.comparisons:
         if any(arm.facts for arm in each.arms.values()):
@@ -267,7 +267,7 @@ def version_of(distribution: str) -> str:
 
 
 def gpu_bus_id() -> str:
-    """The first GPU's PCI address, such as ``0000:1B:00.0``, empty where it is not told; makes no context."""
+    """The first GPU's PCI address, such as ``0000:1B:00.0``, empty where it is not known; makes no context."""
     try:
         from cuda.bindings import driver
         from cuda_program import checked
@@ -294,7 +294,7 @@ def clock_of_card() -> str:
 
     try:
         state = bench.find_gpu().state()
-    except Exception as error:  # only told beside the figures, which are there
+    except Exception as error:  # only reported beside the figures, which are there
         return f"not known: {error}"
     if state is None:
         return "not known"

@@ -2,7 +2,7 @@
 
 Others stop when a budget of time is spent. To a precision they are brought by doubling it until the interval of the
 median is narrow enough. What records through CUPTI itself runs in a process of its own: a process has one subscription,
-and whoever finalizes CUPTI after each use takes it away from the others.
+and a client that finalizes CUPTI after each use takes it away from the others.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ class Elsewhere:
     def _ask(self, kind: str, call: Call) -> Precise:
         (name,) = (name for name, each in self._workloads.items() if each is call)
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # then there is no answer, which is told
+        with contextlib.suppress(BrokenPipeError):  # then there is no answer, which is reported
             self._process.stdin.write(json.dumps([kind, name]).encode() + b"\n")
         return Precise(**self._answer())
 

@@ -101,7 +101,7 @@ def late(slices: Iterable[tuple[int, int]]) -> int:
 
 
 def facts(path: Path, kernel: str) -> tuple[int, dict[str, Any]]:
-    """Return how many kernels of that name a Chrome trace holds, and what is to be said of the file."""
+    """Return the number of kernels of that name in a Chrome trace, and facts about the file."""
     try:
         found, trouble = documents(path.read_text(encoding="utf-8"))
     except ValueError as error:  # what is no UTF-8 is one, too

@@ -39,7 +39,7 @@ def measure(collector: Collector, program: Program, launches: int) -> dict[str, 
 
 
 def recorded(collector: Collector, program: Program, run: Callable[[], Any]) -> dict[str, Any]:
-    """How many kernels of a run the collector's result and its file have, and what is to be said of them."""
+    """The numbers of a run's kernels in the collector's result and in its file, and facts about both."""
     collector.start(program)
     run()
     program.cuda.synchronize()

@@ -202,7 +202,7 @@ def processor() -> str:
 
 
 def main() -> int:
-    """Measures and prints; a missed goal is said, not an error."""
+    """Measures and prints; a missed goal is printed and no error."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernels", type=int, default=1_000_000)
     parser.add_argument("--nodes", type=int, default=10_000, help="of the graph of TensorFlow's")

@@ -55,7 +55,7 @@ def sessions_text(counts: list[int | None]) -> str:
     """How many in which sessions, counted from 1."""
     known = [count for count in counts if count is not None]
     if not known:
-        return "not to be told of it"
+        return "not known"
     some = [f"session {number}: {count}" for number, count in enumerate(counts, 1) if count]
     more = f" and {len(some) - SHOWN} more sessions" if len(some) > SHOWN else ""
     return ", ".join(some[:SHOWN]) + more if some else "none"

@@ -469,7 +469,7 @@ def in_own_process(row: str, *arguments: object) -> dict[str, Any]:
 
 
 def memory_kib(what: str) -> int:
-    """A figure of this process's memory; getrusage's peak would be that of whoever started it."""
+    """A figure of this process's memory; getrusage's peak would be that of its parent."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith(what)).split()[1])
 

@@ -61,7 +61,7 @@ def unpacked(requirement: str) -> Path:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
         done = subprocess.run([*command, "-d", scratch, requirement], capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            last = done.stderr.strip().splitlines() or ["pip said nothing"]
+            last = done.stderr.strip().splitlines() or ["pip printed nothing"]
             raise WheelMissingError(f"{requirement} could not be downloaded: {last[-1]}")
         (wheel,) = Path(scratch).glob("*.whl")
         content = Path(scratch) / "content"

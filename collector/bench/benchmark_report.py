@@ -18,7 +18,7 @@ The file is JSON, version 1 of the schema ``collector-bench``:
     * ``run_rounds``: how many of the rounds, in order, belong to each run; empty: all to one
     * ``failures`` {arm: what is wrong}, ``warnings``
     * ``rounds``, ``warm_up_rounds``, ``throttled_rounds``, ``seconds``, ``stopped_by`` (precision, time, rounds)
-    * ``states``: what the card's sensors said after every round; fields of `collector.bench.gpu.CardState`
+    * ``states``: the readings of the card's sensors after every round; fields of `collector.bench.gpu.CardState`
     * ``probe_cold_ns``, ``probe_hot_ns``: a touch of memory with the cache emptied, and straight after itself
     * ``event_overhead_ns``: what CUDA events say of next to nothing
     * ``clock_step_ns``: what the clock resolves; 0: not known

@@ -151,7 +151,7 @@ class CudaGpu:
             for _ in range(calls):
                 launch(int(stream))
         except BaseException:
-            self._driver.cuStreamEndCapture(stream)  # may fail after what the call did; that is what is told
+            self._driver.cuStreamEndCapture(stream)  # may fail because of the call's error, which is the one reported
             raise
         captured = self._call("cuStreamEndCapture", stream)
         executable = self._call("cuGraphInstantiate", captured, 0)

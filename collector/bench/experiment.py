@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Call = Callable[[], Any]
 StoppedBy = Literal["precision", "time", "rounds"]
 Progress = Callable[[int, float], None]
-"""Told of the rounds kept so far and the widest half-width that is left, after every batch."""
+"""Called after every batch with the rounds kept so far and the widest half-width."""
 
 _KINDS = ("kernels", "memcpys", "memsets", "runtime_api", "driver_api", "external_correlations", "synchronizations")
 _BATCH = 30  # rounds in one trace at least; whether to stop is asked once in each
@@ -319,7 +319,7 @@ class _Experiment:
         return _Round(calls, before, self.state_before)
 
     def look_for_throttling(self, rounds: list[_Round]) -> None:
-        """Flag the rounds before and after which the card said that it was throttled, as soon as it was asked."""
+        """Flag the rounds before and after which a reading of the card showed throttling."""
         next_answer = self.gpu.state()  # closing the trace took longer than the card gives an answer again
         for one in reversed(rounds):
             if one.after is not one.before:

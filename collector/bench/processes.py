@@ -1,6 +1,6 @@
 """Arms that need a process of their own: programs that report their own figures, compared round by round.
 
-Collectors are the reason: a process has one CUPTI subscriber, what a collector leaves behind slows whoever comes next,
+Collectors are the reason: a process has one CUPTI subscriber, the remains of a collector slow the next one,
 and peak memory belongs to a process as a whole. In every round each program is started anew, in random order; the last
 line of its output is a JSON object of figures. Those that were asked for are compared, the others are shown as facts.
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _SHOWN_OUTPUT = 300
 
 RoundDone = Callable[[int, "_Report"], None]
-"""Told of the rounds that are done, and the report so far."""
+"""Called with the number of finished rounds and the report so far."""
 
 
 @dataclass(frozen=True)

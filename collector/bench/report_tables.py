@@ -188,7 +188,7 @@ _CLOCKS = {
     "cupti": "CUPTI: time in which the call's own activities ran",
     "wall": "wall clock",
     "cpu": "processor time of this process",
-    "returned": "what each call said it took",
+    "returned": "the time that each call returned",
     "reported": "what each process reported of itself",
 }
 

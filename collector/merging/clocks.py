@@ -3,9 +3,9 @@
 A collective ends on all its ranks at nearly the same moment: none can leave before the last has arrived. So the ends of
 the same collective on two ranks are one moment read from two clocks, and their difference is the clocks' offset.
 
-Which end belongs to which is not told by counting: traces begin and stop at different moments, miss some or hold a
-sample, and ranks belong to groups that run collectives of the same name without each other. So all differences between
-ends of one name are looked at. Those that belong together crowd at the offset; the others lie anywhere.
+The ends cannot be paired by their number: traces begin and stop at different moments, miss some ends or hold a sample,
+and ranks belong to groups that run collectives of the same name without each other. So the differences between all ends
+of one name are clustered: those of true pairs lie close to the offset, the others anywhere.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ def _counts(most: int) -> list[int]:
 
 
 def _paired(shared: _Shared, first_ns: float, last_ns: float) -> _Fit | None:
-    """Each moment with its nearest on the other rank, where that is so for both and their difference is as said."""
+    """Pairs of moments that are nearest to each other on both ranks and have the given difference."""
     middle_ns = round((first_ns + last_ns) / 2)
     reach_ns = max((last_ns - first_ns) * 0.75, _RESOLUTION_NS)
     theirs_kept, ours_kept = [], []

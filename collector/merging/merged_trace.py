@@ -188,7 +188,7 @@ def merge(
             is no regular expression, or steps lie too far apart for one axis.
     """
     target = Path(output)
-    merged_format(target)  # that it has none is said before anything is read
+    merged_format(target)  # an unknown format is reported before anything is read
     sources = [_Source(given, _name(given, at)) for at, given in enumerate(inputs)]
     check_writable(target, *(source.given for source in sources if source.is_file))
     if not sources:

@@ -106,7 +106,7 @@ def trace(
         strict: raise a `collector.CollectorError` instead of warning.
         source: ``auto``, ``native``, ``cupti-python``, or a `collector.sources.Source`.
         synchronize: wait at the end for what the devices have not finished, so that it is in the trace.
-        kinds: what to record, a name or several, out of `collector.options.KINDS` (all of them, unless said otherwise)
+        kinds: what to record, a name or several, out of `collector.options.KINDS` (all of them by default)
             and `collector.options.KINDS_ON_REQUEST`.
         buffer_bytes: bytes of one activity buffer.
         max_buffers: how many buffers there may be at once.
@@ -176,7 +176,7 @@ class Session(TracedStep):
         return self.unavailable or (super()._state() if self._recording is not None else "not used yet")
 
     # What begins and ends a step is kept from torch.compile as a whole; these two cannot be, for then a Ctrl-C between
-    # them and whoever calls them would go unnoticed.
+    # them and their callers would go unnoticed.
     def __enter__(self) -> Session:
         use = _new_use(self)
         try:

@@ -134,7 +134,7 @@ def claim(use: Use, session: OpenSession) -> None:
         background.step_aside(session)
     holder = _uses.setdefault(_OPEN, use)
     if holder is not use:
-        use.is_awaited = False  # whoever stepped aside did it for the session that is open
+        use.is_awaited = False  # the background tracer paused for the session that is open
         where = "this" if holder.last_session() is session else "another"
         raise SessionActiveError(
             f"{where} session is already tracing in this process ({holder.path or 'in memory'})",

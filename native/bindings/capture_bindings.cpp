@@ -285,11 +285,11 @@ PYBIND11_MODULE(_native, m) {
       "push_annotation",
       [](const std::string& path, uint32_t details) { Subscriber::instance().push_annotation(path, details); },
       py::arg("path"), py::arg("details") = 0,
-      "Puts the path on every launch of this thread until the matching pop. What else is said of it goes by a number.");
+      "Puts the path on every launch of this thread until the matching pop. Its metadata is given by a number.");
   m.def("pop_annotation", [] { Subscriber::instance().pop_annotation(); });
   m.def(
       "note_details", [](const std::string& details) { Subscriber::instance().note_details(details); },
-      py::arg("details"), "What was said of annotations, in order of the numbers; for the journal.");
+      py::arg("details"), "The metadata of annotations, in the order of their numbers; for the journal.");
   m.def("journal_trouble", [] { return Subscriber::instance().journal_trouble(); });
   m.def(
       "remove_journal", [] { Subscriber::instance().remove_journal(); }, py::call_guard<GilRelease>(),

@@ -34,7 +34,7 @@ class AnnotationLog {
   // Closes it; one of an earlier session is ignored.
   void close(uint64_t external_id, int64_t end_ns);
 
-  // Notes what the program said of an annotation, where changes are followed; details_id counts these from 1.
+  // Notes the metadata of an annotation, where changes are followed; details_id counts these from 1.
   void note_details(std::string_view details);
 
   AnnotationChanges changes();

@@ -88,7 +88,7 @@ void BufferPool::complete(uint8_t* data, size_t valid) noexcept {
   if (offset < pooled_bytes) {
     const uint32_t slot = slot_of(data);
     if (data != buffer(slot)) return;
-    // It counts as out until it is taken from the queue, so that whoever waits for it does not miss it in between.
+    // It counts as out until it is taken from the queue, so that a waiting thread does not miss it in between.
     uint32_t session = sessions_[slot].load(std::memory_order_acquire);
     const bool is_out = session != 0 && (session & kReturned) == 0;
     if (!is_out || !sessions_[slot].compare_exchange_strong(session, session | kReturned)) return;

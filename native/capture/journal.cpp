@@ -70,7 +70,7 @@ void Journal::append(const store::Store& store, AnnotationLog& annotations,
       stream.rows.each([this, &place = key](const auto& rows) { put_rows(place, rows); });
     }
     store.rows.each([this](const auto& rows) { put_rows(store::StreamKey{}, rows); });
-    put_annotations(annotations);  // whoever launched had opened them by then
+    put_annotations(annotations);  // they were open when the launches were made
     put_numbers(numbers);
   });
 }

@@ -1,7 +1,7 @@
 // What has been recorded so far, in a file that outlives the process: written while the session is open, for the case
 // that the program ends before it (killed, out of memory, a crash). collector/recording/journal.py reads it.
 //
-// The file: kMagic, then frames. A frame is whole or ends the file, as whoever is killed while writing leaves it.
+// The file: kMagic, then frames. A frame is whole or, if the process was killed while it wrote, the last one.
 //
 //   frame   u32 kFrame, u32 0, u64 bytes of what follows; then blocks
 //   block   u32 kind (Journal::Block), u32 count, u64 bytes of what follows; then `count` items of that kind
@@ -42,7 +42,7 @@ class Journal {
     kRows = 6,             // table name text, u32 device, u32 context, u32 stream; then `count` rows
     kAnnotationPaths = 7,  // text; an annotation's name_id counts them
     kAnnotationEnds = 8,   // u64 number of the annotation's row, i64 end_ns
-    kDetails = 9,          // text: JSON of what was said of an annotation; details_id counts them from 1
+    kDetails = 9,          // text: JSON of an annotation's metadata; details_id counts them from 1
   };
 
   // Makes the file, which must not be there yet.

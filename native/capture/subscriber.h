@@ -90,7 +90,7 @@ class Subscriber {
   void push_annotation(std::string_view path, uint32_t details_id = 0);
   void pop_annotation();
 
-  // What the program said of an annotation, in order of the details' numbers; kept for the journal alone.
+  // The metadata of annotations, in the order of their numbers; kept for the journal alone.
   void note_details(std::string_view details);
 
   // What went wrong with the journal of the last session; empty: nothing, or there is none. Not while one is open.

@@ -37,7 +37,7 @@ class Selection {
 
   const Summary& summary() const { return summary_; }
   const std::vector<Group>& groups() const { return groups_; }
-  // Whether there is something to be said about allocators, perhaps by themselves.
+  // Whether nodes have allocators' memory, recorded or estimated.
   bool has_memory() const { return has_memory_; }
   bool has_allocator_memory() const { return has_allocator_memory_; }
 

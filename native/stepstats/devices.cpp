@@ -41,7 +41,7 @@ std::string rank_of(std::string_view prefix) {
   return rank;
 }
 
-// "worker 3 GPU 0"; a number below 0 is not said.
+// "worker 3 GPU 0"; a number below 0 is left out.
 std::string process_name(std::string_view prefix, std::string_view processor, int64_t number) {
   std::string name = rank_of(prefix);
   if (!name.empty()) name.push_back(' ');
@@ -122,7 +122,7 @@ DeviceName parse_device_name(std::string_view device) {
   DeviceName name;
   int64_t number = -1;
   size_t end;
-  if (unit_start == kNpos) {  // a GPU, but which is not said
+  if (unit_start == kNpos) {  // a GPU without a number
     unit_start = end = std::min(device.find("/stream:"), device.find("/memcpy"));
   } else {
     end = number_start;

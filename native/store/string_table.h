@@ -10,7 +10,7 @@
 
 namespace collector::store {
 
-// Not thread-safe: it belongs to whoever decodes.
+// Not thread-safe: it belongs to the decoding thread.
 class StringTable {
  public:
   uint32_t intern(std::string_view text);

@@ -1,5 +1,5 @@
 // Counts heap calls made inside marked windows of a thread. Preloaded (LD_PRELOAD) into a test or benchmark:
-// whoever runs the code under watch brackets it with allocation_counter_enter() and allocation_counter_leave().
+// the caller of the watched code brackets it with allocation_counter_enter() and allocation_counter_leave().
 //
 // The simulator does so around every buffer callback, which is how "nothing we do in a callback allocates" is
 // counted instead of believed. Linux with glibc only: the real allocator is reached by glibc's own __libc_ names,

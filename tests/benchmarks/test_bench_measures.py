@@ -88,7 +88,7 @@ def test_sessions_in_which_all_is_well_say_so(script):
     trouble = ("missing", "without usable times", "before their launch")
     assert [found[f"{share}: {what}"] for what in trouble] == ["none"] * 3
     assert found[share] == kernels[share] == 1
-    assert kernels[f"{share}: before their launch"] == "not to be told of it"
+    assert kernels[f"{share}: before their launch"] == "not known"
 
 
 def test_many_sessions_with_trouble_are_counted(script):

@@ -36,7 +36,7 @@ class StepTable(Table):
             what: ``copy``, ``memset`` or ``kernel``.
 
         Raises:
-            ValueError: ``what`` is none of these, or the step has none of it: no share can be said.
+            ValueError: ``what`` is none of these, or the step has none of it, so that there is no share.
         """
         if what not in _TABLES:
             raise ValueError(f"overlap({what!r}): choose from {', '.join(_TABLES)}")
