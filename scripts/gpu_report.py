@@ -136,7 +136,7 @@ class Report:
         """Return the seconds that are left for all that is still to do."""
         return self.seconds - (time.monotonic() - self.started)
 
-    def tell(self, title: str, body: str) -> None:
+    def add_section(self, title: str, body: str) -> None:
         """Add a section, in the place of an earlier one of that title."""
         self.sections = [each for each in self.sections if each[0] != title] + [(title, body)]
 
@@ -230,7 +230,7 @@ def test(report: Report, seconds: float) -> None:
     last = next(
         (line for line in reversed(lines) if re.search(r"\d+ (passed|failed|error|skipped)", line)), "did not end"
     )
-    report.tell("Tests", "\n".join([last.strip("= "), "", *(f"- {line}" for line in not_passed)]))
+    report.add_section("Tests", "\n".join([last.strip("= "), "", *(f"- {line}" for line in not_passed)]))
 
 
 def compare_kernels(report: Report, seconds: float) -> None:
@@ -244,7 +244,7 @@ def compare_kernels(report: Report, seconds: float) -> None:
     call = f"{start}{install}from collector.cli import main; sys.exit(main(sys.argv[1:]))"
     runs = "1" if report.simulated else "3"  # what is installed in this process is not in those of several runs
     text = report.run("comparing kernels", [report.python, "-c", call, *options, "--runs", runs], seconds)
-    report.tell("Comparing kernels", f"```text\n{text.strip()}\n```")
+    report.add_section("Comparing kernels", f"```text\n{text.strip()}\n```")
 
 
 def benchmark(script: str, title: str, *simulated: str, takes_seconds: bool = True) -> Step:
@@ -258,7 +258,7 @@ def benchmark(script: str, title: str, *simulated: str, takes_seconds: bool = Tr
         elif takes_seconds:
             command += ["--seconds", str(int(seconds * 0.7))]  # the last round may be a long one
         text = report.run(script, command, seconds)
-        report.tell(title, f"```text\n{text.strip()}\n```" if takes_seconds and script != "harness" else text)
+        report.add_section(title, f"```text\n{text.strip()}\n```" if takes_seconds and script != "harness" else text)
 
     return run
 
@@ -269,13 +269,13 @@ def record(report: Report, seconds: float) -> None:
     text = report.run(
         "recording", [report.python, "-c", RECORD, folder, gpu_tests, "01"[report.simulated]], seconds
     )  # fmt: skip
-    report.tell("A recorded step", f"```\n{text.strip()}\n```")
+    report.add_section("A recorded step", f"```\n{text.strip()}\n```")
     demo = ["-c", "import sys; from collector.cli import main; sys.exit(main(sys.argv[1:]))", "demo", "-o"]
     report.run("demo", [report.python, *demo, str(report.folder / "demo.json")], seconds)
     if not report.simulated and importable("torch"):
         torch_step = [report.python, "-c", RECORD_TORCH, folder]
         text = report.run("PyTorch step", torch_step, seconds, required=False)
-        report.tell("Three steps of a small PyTorch model", f"```\n{text.strip()}\n```")
+        report.add_section("Three steps of a small PyTorch model", f"```\n{text.strip()}\n```")
 
 
 SMALL = ("--simulated", "--launches", "2000", "--rounds", "2")
@@ -419,7 +419,7 @@ def main() -> int:
     for name in steps:
         step, seconds = STEPS[name]
         if report.left() < WORTHWHILE:
-            report.tell(name, f"Not run: no time left. `scripts/gpu_report.py --steps {name}` does it.")
+            report.add_section(name, f"Not run: no time left. `scripts/gpu_report.py --steps {name}` does it.")
         else:
             step(report, seconds * more)
         built = name != "build" or not report.failed

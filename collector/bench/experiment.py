@@ -99,7 +99,7 @@ class Run:
     notes: list[str] = field(default_factory=list)
     """Problems that did not end the experiment."""
     recorded: dict[str, Any] = field(default_factory=dict)
-    """The environment as the recordings tell it: driver, libcupti."""
+    """The environment in the recordings: driver, libcupti."""
 
 
 def run(arms: Mapping[str, Call], design: Design, gpu: Gpu, progress: Progress | None = None) -> Run:

@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = _load(parsed.subcommand).run(parsed)
         sys.stdout.flush()
     except CollectorError as error:
-        terminal.tell(" ".join(str(error).split()))
+        terminal.report(" ".join(str(error).split()))
         return EXIT_TROUBLE
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED

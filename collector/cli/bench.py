@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         report, troubles = _measure_here(instances, arguments)
     for trouble in troubles:
-        terminal.tell(trouble)
+        terminal.report(trouble)
     if report is None:
         raise BenchmarkError("nothing could be measured")
     print(report)
@@ -185,10 +185,10 @@ def _measure_here(instances: Sequence[Instance], arguments: argparse.Namespace) 
     }
     reports: list[Report] = []
     troubles: list[str] = []
-    with _progress(shown=not arguments.quiet and sys.stderr.isatty(), of=len(instances)) as tell:
+    with _progress(shown=not arguments.quiet and sys.stderr.isatty(), of=len(instances)) as show_progress:
         for index, instance in enumerate(instances):
             try:
-                reports.append(_measure(instance, options, partial(tell, index, instance)))
+                reports.append(_measure(instance, options, partial(show_progress, index, instance)))
             except CollectorError as error:
                 troubles.append(f"{instance.title}: {error}")
             except Exception as error:  # an option that cannot be, a card that a kernel left unusable
@@ -259,8 +259,8 @@ def _progress(*, shown: bool, of: int) -> Iterator[Callable[[int, Instance, int,
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("benchmarks", total=of)
 
-        def tell(index: int, instance: Instance, rounds: int, width: float) -> None:
+        def show_progress(index: int, instance: Instance, rounds: int, width: float) -> None:
             title = escape(instance.title[-50:])  # else [n=256] would be taken for markup
             bar.update(task, completed=index, description=f"{title}: {counted('{} round[|s]', rounds)}, ±{width:.2%}")
 
-        yield tell
+        yield show_progress

@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     clocks.add_argument(
         "--align",
         action="store_true",
-        help="tell how far the ranks' clocks are apart from when collectives (all-reduce, ...) ended on each; the "
+        help="estimate the offsets of the ranks' clocks from when collectives (all-reduce, ...) ended on each; the "
         "result and its error are printed",
     )
     clocks.add_argument(
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
     if offsets and len(offsets) < len(arguments.clock_offset):
         raise CollectorError("--clock-offset is given twice for one rank")
     if arguments.marker and not arguments.align:
-        raise CollectorError("--marker says what --align goes by: give both")
+        raise CollectorError("--marker names the kernels by which --align works: give both")
     with _progress(shown=not arguments.quiet and sys.stderr.isatty()) as progress:
         report = merge(
             arguments.inputs,
@@ -114,10 +114,10 @@ def run(arguments: argparse.Namespace) -> int:
         )
     for each in report.inputs:
         if each.warning:
-            terminal.tell(each.warning)
+            terminal.report(each.warning)
         elif each.skipped:
             reasons = ", ".join(f"{reason}: {count}" for reason, count in each.skipped.items())
-            terminal.tell(f"{each.name}: {reasons}")
+            terminal.report(f"{each.name}: {reasons}")
     if not arguments.quiet:
         _print(report, aligned=arguments.align)
     return 0

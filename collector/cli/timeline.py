@@ -106,12 +106,12 @@ def run(arguments: argparse.Namespace) -> int:
     if step.is_empty:
         raise InvalidFileError(f"{arguments.input}: the file is empty", "Record the step again")
     if step.warning:
-        terminal.tell(step.warning)
+        terminal.report(step.warning)
     if arguments.tensorflow:
         _write_tensorflow(step.step_stats, arguments.output)
     elif wanted.drawn is not None:
         for sentence in chrome_trace(step, arguments.output, **vars(view)).sentences():
-            terminal.tell(f"{arguments.output}: {sentence}")
+            terminal.report(f"{arguments.output}: {sentence}")
     else:
         step.save(arguments.output)
     return 0

@@ -39,7 +39,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         collector.OutputError: the file cannot be made, written or named.
     """
     target = expanded(path)
-    with _told(target):
+    with _as_output_error(target):
         if _is_stream(target):
             with _open_stream(target) as stream:
                 yield stream
@@ -73,7 +73,7 @@ def packed(file: BinaryIO, path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 def check_writable(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -> None:
     """Raise `collector.OutputError` if it is plain already that ``path`` cannot be written, or is one of ``inputs``."""
     target = expanded(path)
-    with _told(target):
+    with _as_output_error(target):
         for given in inputs:
             with contextlib.suppress(OSError):  # one of them is missing, which is reported where it is read
                 if target.samefile(given):
@@ -98,8 +98,8 @@ def _check_place(target: Path) -> None:
 
 
 @contextlib.contextmanager
-def _told(target: Path) -> Iterator[None]:
-    """Raise what the system says of ``target`` as a `collector.OutputError`."""
+def _as_output_error(target: Path) -> Iterator[None]:
+    """Raise an error of the system about ``target`` as a `collector.OutputError`."""
     try:
         is_possible = b"\0" not in os.fsencode(target)
     except UnicodeEncodeError:

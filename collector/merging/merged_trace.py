@@ -194,13 +194,13 @@ def merge(
     if not sources:
         raise CollectorError("nothing to merge", "Name at least one file")
     converter = convert_extension()
-    tell = progress or (lambda _what, _done, _of: None)
+    report_progress = progress or (lambda _what, _done, _of: None)
     pattern = _pattern(marker) if clock_offsets == "estimate" else None
-    found, markers = _survey(sources, pattern, converter, tell)
+    found, markers = _survey(sources, pattern, converter, report_progress)
     offsets = _offsets(clock_offsets, markers, found)
     steps = _place(found, offsets, layout)
     with atomic_write(target) as file, merged_file(file, target, converter, steps, layout) as trace:
-        drawn = [_draw(trace, step, at, len(steps), tell) for at, step in enumerate(steps)]
+        drawn = [_draw(trace, step, at, len(steps), report_progress) for at, step in enumerate(steps)]
         empty = [
             MergedInput(each.source.name, each.rank, each.number or 0, 0, 0, skipped=each.skipped, warning=each.warning)
             for each in found
@@ -231,13 +231,13 @@ def _mode(name: str | os.PathLike[str]) -> int:
 
 
 def _survey(
-    sources: Sequence[_Source], pattern: re.Pattern[str] | None, converter: ModuleType, tell: Progress
+    sources: Sequence[_Source], pattern: re.Pattern[str] | None, converter: ModuleType, report_progress: Progress
 ) -> tuple[list[_Found], dict[int, Markers]]:
     """The time of each input, and the common moments of its rank."""
     found: list[_Found] = []
     markers: dict[int, Markers] = defaultdict(dict)
     for at, source in enumerate(sources):
-        tell(f"reading {source.name}", at, len(sources))
+        report_progress(f"reading {source.name}", at, len(sources))
         read = source.read()
         bounds = converter.survey(read.message, is_run_metadata=read.is_run_metadata)
         if bounds is None:
@@ -257,7 +257,7 @@ def _survey(
         raise InvalidFileError(
             f"{sources[0].name}: nothing in it has a time{reasons}" + (", nor in the others" * (len(sources) > 1))
         )
-    tell("reading", len(sources), len(sources))
+    report_progress("reading", len(sources), len(sources))
     return found, markers
 
 
@@ -343,16 +343,16 @@ def _offset(each: _Found, offsets: Mapping[int, ClockOffset]) -> int:
     return known.offset_ns if known else 0
 
 
-def _draw(trace: MergedFile, step: _Placed, at: int, of: int, tell: Progress) -> MergedInput:
+def _draw(trace: MergedFile, step: _Placed, at: int, of: int, report_progress: Progress) -> MergedInput:
     found = step.found
-    tell(f"drawing {found.source.name}", at, of)
+    report_progress(f"drawing {found.source.name}", at, of)
     read = found.source.read()
     provenance = provenance_of(read.message) if read.is_run_metadata else None
     slices, untimed = trace.add(read.message, step, is_run_metadata=read.is_run_metadata, provenance=provenance)
     skipped = dict(found.skipped)
     if untimed:
         skipped["nodes without a possible time"] = untimed
-    tell("drawing", at + 1, of)
+    report_progress("drawing", at + 1, of)
     return MergedInput(
         name=found.source.name,
         rank=found.rank,

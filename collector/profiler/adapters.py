@@ -34,7 +34,7 @@ def after_each(batches: Iterable[T], hook: ProfilerHook, first_step: int = 1) ->
 
     Args:
         batches: what the loop is over.
-        hook: whom to tell.
+        hook: the hook to call.
         first_step: the number of the first step. The next epoch goes on counting where the one before ended.
     """
     with hook:
@@ -95,7 +95,7 @@ class _Callback:
         is_late = self._thread is not None and self._thread != threading.get_ident()
         if is_late and not self._has_warned:
             self._has_warned = True
-            log.warning("no steps are traced: Keras tells of their ends too late; write callbacks=[...], a list")
+            log.warning("no steps are traced: Keras reports their ends too late; write callbacks=[...], a list")
         return is_late
 
 
@@ -108,7 +108,7 @@ class KerasCallback(_Callback):
     ...     model.fit(data, epochs=3, callbacks=[KerasCallback(hook)])
 
     Args:
-        hook: whom to tell.
+        hook: the hook to call.
         first_step: the number of the first batch.
     """
 

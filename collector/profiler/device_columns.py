@@ -127,7 +127,7 @@ class DeviceColumns:
             values = fields.numbers[number]
             impossible = (values < 0) | (values > latest)
             if impossible.any():
-                log.warning("%s: %d times that cannot be are taken for 0", self.device, np.count_nonzero(impossible))
+                log.warning("%s: %d impossible times are read as 0", self.device, np.count_nonzero(impossible))
                 values[impossible] = 0
 
 

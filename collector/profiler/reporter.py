@@ -123,7 +123,7 @@ class Reporter:
     def _answer(self, name: str, options: Options) -> Answer | GroupAnswer:
         view = self.view(name)
         if name == "graph" and self.model.nodes and not view.depth:
-            raise ViewError("every node of the graph is an input of another: it goes round in circles, without a start")
+            raise ViewError("every node of the graph is an input of another: the graph has cycles and no start")
         if options.max_depth > MAX_LEVELS and view.depth >= MAX_LEVELS:
             raise ViewError(f"the {name} view is more than {MAX_LEVELS} levels deep", f"Show -max_depth {MAX_LEVELS}")
         return view.answer(options, self.variables)

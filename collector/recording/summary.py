@@ -30,7 +30,7 @@ def summarize(recording: Recording, *, unavailable: str | None = None, color: bo
     """Return the kernels that took most time, the copies, each device's busy time and the ledger, as text.
 
     Args:
-        recording: what to tell of.
+        recording: what to summarise.
         unavailable: why nothing was traced; printed instead of an empty table.
         color: with terminal colours; None: if standard output is a terminal.
     """

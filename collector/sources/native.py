@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @functools.cache
 def _load() -> ModuleType | ImportError:
     if not is_main_interpreter():
-        return ImportError("it works in the main interpreter of a process alone")
+        return ImportError("it works only in the main interpreter of a process")
     try:
         return importlib.import_module("collector._native")
     except ImportError as error:

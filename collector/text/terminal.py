@@ -30,6 +30,6 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
-def tell(message: str) -> None:
+def report(message: str) -> None:
     """Write one line to standard error, behind the program's name."""
     print(f"collector: {printable(message)}", file=sys.stderr)

@@ -57,7 +57,7 @@ class View:
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
         if self.max_events is not None and self.max_events < 0:
-            raise ValueError(f"max_events is {self.max_events}: no trace has fewer slices than none")
+            raise ValueError(f"max_events is {self.max_events}: it must not be negative")
 
 
 @dataclass(frozen=True)

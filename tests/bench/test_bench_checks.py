@@ -32,7 +32,7 @@ ONES = np.ones(3)
         (ONES, ONES + 1j, "3 of 3 values differ, the worst by 1"),
     ],
 )
-def test_results_and_what_is_said_of_them(reference, result, message):
+def test_results_and_their_verdicts(reference, result, message):
     check = allclose()
     assert check(reference, result) == message
     assert check(check.kept(reference), result) == message  # the copy stands for the result

@@ -111,7 +111,7 @@ def test_stored_reports_are_compared_without_measuring(bench_file, capsys, tmp_p
         (["a.json", "b.json", "--csv=a.json"], "cannot"),
     ],
 )
-def test_what_cannot_be_compared_is_told_in_one_line(words, message, capsys):
+def test_what_cannot_be_compared_is_reported_in_one_line(words, message, capsys):
     assert main(["bench", "compare", *words]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""

@@ -126,7 +126,7 @@ def test_the_report_says_where_it_was_made_and_how(card):
     assert again.comparison.design["seed"] != seed  # drawn anew, and told
 
 
-def test_progress_is_told_and_drawn(card, monkeypatch):
+def test_progress_is_reported_and_drawn(card, monkeypatch):
     reports = []
     bench.compare(
         {"k": card.kernel("k", 10_000, noise=0.1)}, gpu=card, precision=0.0001, max_rounds=60,
@@ -145,7 +145,7 @@ def test_progress_is_told_and_drawn(card, monkeypatch):
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setenv("TERM", "xterm-256color")
     with _progress(shown=True, of=2) as tell:
-        tell(1, Instance(Benchmark(test_progress_is_told_and_drawn, (), {}), {"n": 5}), 40, 0.0123)
+        tell(1, Instance(Benchmark(test_progress_is_reported_and_drawn, (), {}), {"n": 5}), 40, 0.0123)
     assert "[n=5]: 40 rounds, ±1.23%" in terminal.getvalue()
     assert "1/2" in terminal.getvalue()
 

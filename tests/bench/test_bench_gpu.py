@@ -256,7 +256,7 @@ def test_a_call_that_takes_no_stream_cannot_go_into_a_graph(cuda):
     assert set(comparison.arms) == {"good"}
 
 
-def test_what_a_call_raises_while_it_is_captured_is_what_is_told(cuda):
+def test_what_a_call_raises_while_it_is_captured_is_what_is_reported(cuda):
     def bad(stream=0):
         if stream:
             raise KeyError("only while captured")
@@ -305,7 +305,7 @@ def test_a_torch_that_was_built_without_cuda_is_as_none(cuda, monkeypatch):
     assert roofline.matrix_product_rate(cuda.gpu) == (None, "no matrix library loaded")
 
 
-def test_memory_that_is_not_there_is_told_as_such(cuda):
+def test_memory_that_is_not_there_is_reported_as_such(cuda):
     pytest.importorskip("scipy")
     from collector import bench
 

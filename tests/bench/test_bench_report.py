@@ -167,7 +167,7 @@ def test_a_baseline_of_another_card_is_an_error_unless_allowed():
     assert len(bench.regressions(report(), report(gpu_uuid="GPU-2"), allow_other_machine=True)[0]) == 2
 
 
-def test_what_a_baseline_does_not_have_in_common_is_told():
+def test_what_a_baseline_does_not_have_in_common_is_reported():
     hot = comparison(parameters={"n": 512}, design={**DESIGN, "cache": "hot"})
     now = report(comparison(), comparison(parameters={"n": 512}), comparison(name="new"))
     found, notes = bench.regressions(now, report(comparison(), hot, driver_version=12000))
@@ -244,14 +244,14 @@ def test_benchmarks_are_found_with_every_point_of_their_axes(tmp_path):
     ],
     ids=["none", "broken", "unmatched", "pattern"],
 )
-def test_what_cannot_be_found_is_told(text, pattern, message, tmp_path):
+def test_what_cannot_be_found_is_reported(text, pattern, message, tmp_path):
     file = tmp_path / "bench_it.py"
     file.write_text(text)
     with pytest.raises(bench.BenchmarkError, match=message):
         discover([file], pattern)
 
 
-def test_a_missing_file_is_told(tmp_path):
+def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(bench.BenchmarkError, match="there is no file"):
         discover([tmp_path / "bench_missing.py"])
 

@@ -82,7 +82,7 @@ def test_runs_that_were_measured_differently_or_elsewhere_are_not_joined():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("now", "before"), [(3, 3), (1, 5)])
-def test_what_differs_from_run_to_run_is_called_a_change_no_more_often_than_said(now, before):
+def test_what_differs_from_run_to_run_is_called_a_change_no_more_often_than_stated(now, before):
     random = np.random.default_rng(5)
     wrong = held = 0
     for _ in range(200):

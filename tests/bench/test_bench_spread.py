@@ -158,7 +158,7 @@ def test_verdicts_are_corrected_over_medians_and_means_together():
 
 
 @pytest.mark.parametrize("share", [0.2, 0.3, 0.4])
-def test_a_kernel_slower_by_40_percent_in_some_calls_is_told(share):
+def test_a_kernel_slower_by_40_percent_in_some_calls_is_reported(share):
     made = report(plain=slower_in_some(0, seed=1), slow=slower_in_some(share))
     result = made.results[0]["slow"]
     assert result.ratio.interval.estimate < 1.02
@@ -172,7 +172,7 @@ def test_a_kernel_slower_by_40_percent_in_some_calls_is_told(share):
     assert f"{result.mean_ratio.interval.estimate:.4f}" in text
 
 
-def test_equal_arms_are_not_told_to_differ():
+def test_equal_arms_are_not_reported_to_differ():
     made = report(plain=slower_in_some(0, seed=1), same=slower_in_some(0, seed=2))
     result = made.results[0]["same"]
     assert (result.modes, result.verdict) == (None, "same")

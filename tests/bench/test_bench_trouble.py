@@ -79,7 +79,7 @@ def test_an_arm_that_raises_only_later_is_taken_out(card):
     assert comparison.rounds >= 30
 
 
-def test_a_varying_kernel_set_is_told_call_by_call(card):
+def test_a_varying_kernel_set_is_reported_call_by_call(card):
     kernel, extra, calls = card.kernel("main", 10_000), card.kernel("extra", 1_000), iter(range(10**6))
 
     def varying():
@@ -139,20 +139,20 @@ def test_processes_of_others_are_named(card, monkeypatch):
     assert "other processes compute on this card: 17, 4242" in comparison.warnings
 
 
-def test_a_rate_above_the_roof_is_told(card):
+def test_a_rate_above_the_roof_is_reported(card):
     comparison = bench.compare({"a": card.kernel("a", 10_000)}, gpu=card, bytes=1e9, max_rounds=40).comparison
     assert any(each.startswith("a: more than the measured ceilings allow") for each in comparison.warnings)
 
 
 @pytest.mark.parametrize("value", [None, -1.0, float("nan"), "5"])
-def test_a_call_that_returns_no_time_is_told(value):
+def test_a_call_that_returns_no_time_is_reported(value):
     arms = {"good": lambda: 5.0, "bad": lambda: value}
     comparison = bench.compare(arms, gpu=bench.Host(), clock="returned", max_rounds=40).comparison
     assert "returns its ns" in comparison.failures["bad"]
     assert comparison.arms["good"].median_ns.estimate == 5.0
 
 
-def test_traces_that_always_say_the_same_harmless_thing_are_used_and_it_is_told(card):
+def test_traces_that_always_say_the_same_harmless_thing_are_used_and_it_is_reported(card):
     card.gpu.inject("unknown_kind", count=-1)
     comparison = bench.compare({"a": card.kernel("a", 10_000)}, gpu=card, max_rounds=40).comparison
     assert comparison.arms["a"].median_ns.estimate == pytest.approx(10_000, rel=0.02)

@@ -136,7 +136,7 @@ def test_throttled_rounds_are_kept_apart_and_replaced():
     assert any("SwThermalSlowdown" in warning for warning in comparison.warnings)
 
 
-def test_a_card_that_is_throttled_throughout_is_measured_all_the_same_and_said_to_be():
+def test_a_card_that_is_throttled_throughout_is_measured_all_the_same_and_reported_so():
     with bench.SimulatedCard(seed=3, throttling=Throttling(first_call=0, calls=10**9)) as card:
         comparison = compare(card, 11_000, max_seconds=1.0, noise=0.005)
     assert comparison.stopped_by == "time"
@@ -160,7 +160,7 @@ def test_a_mix_up_of_cold_and_hot_is_detected(cache):
     assert any(f"the cache was not {cache} as asked" in warning for warning in comparison.warnings)
 
 
-def test_events_that_disagree_are_told_and_those_that_agree_are_not():
+def test_events_that_disagree_are_reported_and_those_that_agree_are_not():
     def warnings(error):
         with bench.SimulatedCard(seed=1, event_error=error) as card:
             return [each for each in compare(card).warnings if "CUDA events" in each]

@@ -129,7 +129,7 @@ def test_completeness_names_what_is_wrong_with_any_file(script):
     }  # fmt: skip
 
 
-def test_replays_are_told_with_the_cards_memory_and_unusable_times(script):
+def test_replays_are_reported_with_the_cards_memory_and_unusable_times(script):
     overhead = script("overhead")
     with SimulatedGpu() as gpu:
         faults = {2: lambda gpu: gpu.inject("zero_timestamps", count=3)}
@@ -176,7 +176,7 @@ def test_without_plain_launches_or_a_floor_it_says_so(script):
     assert text.endswith("| 8 | 18 | 18 | 18 | 18 | 18 | no floor that adds anything |")
 
 
-def test_a_file_is_told_with_its_compressed_bytes_and_the_memory_it_took(script):
+def test_a_file_is_reported_with_its_compressed_bytes_and_the_memory_it_took(script):
     stop_to_file = script("stop_to_file")
     with SimulatedGpu() as gpu:
         found = stop_to_file.measure(ours(file=".json"), Program(gpu), 4000)
@@ -241,7 +241,7 @@ def test_where_the_gpu_is_decides_the_cores_only_where_it_is_known(script, monke
     assert "is not known: 100" in capsys.readouterr().err
 
 
-def test_facts_are_told_below_the_tables(script):
+def test_facts_are_reported_below_the_tables(script):
     script("overhead")
     program = sys.modules["_program"]
     arms = {"a": Arm([1.0], facts={"lost": "nothing"}), "b": Arm([2.0])}

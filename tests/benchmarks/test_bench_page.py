@@ -57,7 +57,7 @@ def test_a_script_that_fails_or_takes_too_long_keeps_what_it_printed(make_bench,
     assert "no scipy here" in printed
 
 
-def test_what_there_is_no_time_for_is_said(make_bench, bench_report, monkeypatch):
+def test_what_there_is_no_time_for_is_reported(make_bench, bench_report, monkeypatch):
     monkeypatch.setattr(bench_report, "SECONDS", 0)
     status, page, _ = make_bench(first="print('one')")
     assert status == 1

@@ -60,7 +60,7 @@ def test_two_hyperthreads_of_one_core_are_shared_out(placement, machine):
     assert placement.choose("", system) == placement.Placement(7, frozenset({3}))
 
 
-def test_without_a_choice_it_is_said_why(placement, machine, monkeypatch):
+def test_without_a_choice_the_reason_is_printed(placement, machine, monkeypatch):
     system, allowed = machine
     allowed &= {3}
     assert placement.choose("", system) == "there is one core only"

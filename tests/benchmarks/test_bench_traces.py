@@ -23,7 +23,7 @@ def slice_at(ts, dur, name="k", tid=1, **more):
     return {"ph": "X", "name": name, "pid": 1, "tid": tid, "ts": ts, "dur": dur, "cat": "kernel", **more}
 
 
-def test_a_good_file_is_said_to_be_good(traces, tmp_path):
+def test_a_good_file_is_reported_to_be_good(traces, tmp_path):
     nested = [slice_at(0, 10), slice_at(1, 3), slice_at(4, 6), slice_at(10, 5)]
     path = written(tmp_path, {"ph": "M", "name": "process_name", "pid": 1}, *nested)
     assert traces.facts(path, "k") == (4, {"JSON": "yes", "overlap without nesting": "none", "out of order": "none"})
@@ -111,7 +111,7 @@ def test_files_of_others_are_read(traces, shared, tmp_path, file, kernels, overl
     ],
     ids=["cut", "NaN", "bytes", "newline", "empty"],
 )
-def test_what_is_no_json_is_said_to_be_none(traces, tmp_path, content, message):
+def test_what_is_no_json_is_reported_to_be_none(traces, tmp_path, content, message):
     path = tmp_path / "trace.json"
     path.write_bytes(content)
     count, facts = traces.facts(path, "k")

@@ -404,7 +404,7 @@ def test_what_cannot_be_read_back_says_what_it_is(output, called, what, write, t
     assert printed.count("\n") == 1
 
 
-def test_a_perfetto_trace_as_other_programs_begin_it_is_told(write):
+def test_a_perfetto_trace_as_other_programs_begin_it_is_reported(write):
     packet = b"\x32\x04\x0a\x02\x08\x06\x18\x05\x50\x01"  # clocks, user, sequence
     path = write("other", b"\x0a" + struct.pack("B", len(packet)) + packet)
     with pytest.raises(InvalidFileError, match="this is a Perfetto trace"):

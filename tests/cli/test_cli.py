@@ -70,7 +70,7 @@ def test_a_wrong_command_line_is_one_line_and_status_2(arguments, capsys):
     assert printed.err.count("\n") == 1
 
 
-def test_the_version_is_told(capsys):
+def test_the_version_is_reported(capsys):
     with pytest.raises(SystemExit) as end:
         main(["--version"])
     assert end.value.code == 0

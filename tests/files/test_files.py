@@ -93,7 +93,7 @@ def test_a_link_stays_and_what_it_points_to_is_written(tmp_path, exists):
     assert [path.name for path in real.parent.iterdir()] == ["real.json"]
 
 
-def test_a_link_to_nowhere_is_told_of(tmp_path):
+def test_a_link_to_nowhere_is_reported(tmp_path):
     (tmp_path / "lost.json").symlink_to(tmp_path / "absent" / "t.json")
     (tmp_path / "round.json").symlink_to(tmp_path / "round.json")
     with pytest.raises(collector.OutputError, match="absent does not exist"):
@@ -115,7 +115,7 @@ def test_a_pipe_is_written_into(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["t.json"]
 
 
-def test_a_pipe_that_nobody_reads_is_told_of_at_once(tmp_path):
+def test_a_pipe_that_nobody_reads_is_reported_at_once(tmp_path):
     path = tmp_path / "t.json"
     os.mkfifo(path)
     with pytest.raises(collector.OutputError, match="nobody reads this pipe"), atomic_write(path) as file:
@@ -147,13 +147,13 @@ def test_a_name_of_many_bytes_that_the_file_system_allows_can_be_written(tmp_pat
         ("\ud800", "no file can have this name"),
     ],
 )
-def test_a_name_that_no_file_can_have_is_told_of(tmp_path, name, reason):
+def test_a_name_that_no_file_can_have_is_reported(tmp_path, name, reason):
     with pytest.raises(collector.OutputError, match=reason):
         check_writable(tmp_path / name)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_without_permission_is_told_of(tmp_path):
+def test_a_folder_without_permission_is_reported(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(collector.OutputError, match="not writable"):
         check_writable(tmp_path / "t.json")

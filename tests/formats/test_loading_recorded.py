@@ -286,7 +286,7 @@ def cases(shared):
 
 
 @pytest.mark.slow
-def test_every_golden_input_is_told_for_what_it_is(shared):
+def test_every_golden_input_is_recognised(shared):
     for case in cases(shared):
         inputs = case["inputs"]
         trace = load(shared / "data/tf" / inputs["step_stats"])

@@ -424,7 +424,7 @@ def test_of_an_export_without_its_list_of_tables_nothing_is_read(recorded, tmp_p
     assert "\n" not in str(caught.value)
 
 
-def test_a_report_that_was_not_exported_is_told_how(tmp_path):
+def test_a_report_that_was_not_exported_is_refused_with_the_command_to_export_it(tmp_path):
     path = tmp_path / "report1.nsys-rep"
     path.write_bytes(b"\xf3\x01\x07 something binary")
     with pytest.raises(collector.InvalidFileError, match="nsys export --type sqlite"):

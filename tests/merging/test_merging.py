@@ -307,12 +307,12 @@ def test_the_command_refuses_nonsense(write, tmp_path, capsys, option):
     ("options", "says"),
     [
         (["--align", "--marker", "("], "'(' is no regular expression"),
-        (["--marker", "barrier"], "--marker says what --align goes by"),
+        (["--marker", "barrier"], "--marker names the kernels by which --align works"),
         (["--clock-offset", "5=700"], "rank 5, of which there is no input: there are 3"),
         (["--clock-offset", "3=700", "--clock-offset", "3=1"], "twice for one rank"),
     ],
 )
-def test_options_that_would_do_nothing_are_said(write, tmp_path, capsys, options, says):
+def test_options_that_would_do_nothing_are_reported(write, tmp_path, capsys, options, says):
     path = write("rank3.pb", step())
     assert main(["merge", str(path), "-o", str(tmp_path / "all.json"), *options]) == 2
     printed, complaint = capsys.readouterr()

@@ -122,7 +122,7 @@ def test_a_round_that_is_left_is_no_step(tmp_path, log):
     assert context._traced == {0, 2}
 
 
-def test_a_program_that_traces_itself_goes_on_and_it_is_said(tmp_path, caplog):
+def test_a_program_that_traces_itself_goes_on_and_it_is_reported(tmp_path, caplog):
     hook = profiler.ProfilerHook(save_steps=1, output_dir=tmp_path / "hook", open_trace=_refusing)
     for _ in adapters.after_each(range(3), hook):
         pass
@@ -158,7 +158,7 @@ def test_the_context_ends_a_step_that_has_no_end(tmp_path, log):
     assert context._traced == set()
 
 
-def test_ends_that_are_told_beside_the_training_are_refused_once(tmp_path, log, caplog):
+def test_ends_that_are_reported_beside_the_training_are_refused_once(tmp_path, log, caplog):
     """As Keras does on some backends with what is not in a list."""
     with profiler.ProfileContext(tmp_path, trace_steps=[], dump_steps=[], open_trace=lambda: Trace(log)) as context:
         for callback in (adapters.KerasCallback(_hook(tmp_path, log, every=1)), adapters.KerasSteps(context)):
@@ -186,6 +186,6 @@ def test_copies_have_no_part_in_a_trace_that_is_under_way(tmp_path, log):
     assert log == ["open", "close"]
 
 
-def test_what_a_callback_does_not_say_is_said_clearly(tmp_path, log):
+def test_what_a_callback_does_not_say_is_reported_clearly(tmp_path, log):
     with pytest.raises(AttributeError, match="'KerasCallback' object has no attribute 'model'"):
         adapters.KerasCallback(_hook(tmp_path, log)).model  # noqa: B018

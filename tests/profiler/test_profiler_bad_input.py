@@ -131,7 +131,7 @@ def test_a_step_of_another_graph(tmp_path, capsys):
     assert "does not belong to the graph" in _refused([graph, f"--run_meta_path={tmp_path / 'other'}", "op"], capsys)
 
 
-def test_run_metadata_without_a_step_is_said(tmp_path, capsys):
+def test_run_metadata_without_a_step_is_reported(tmp_path, capsys):
     empty = RunMetadata()
     empty.partition_graphs.add()
     (tmp_path / "run_meta").write_bytes(empty.SerializeToString())
@@ -176,7 +176,7 @@ HOPELESS = {
     "scope a million deep": (_deep_scope, "scope", "a name is 1000000 scopes deep"),
     "graph too deep to show": (_deep_graph, "graph -max_depth 1000000", "the graph view is more than 10000 levels"),
     "stack too deep to show": (_deep_stack, "code -max_depth 1000000", "the code view is more than 10000 levels"),
-    "graph of a circle": (_cycle, "graph", "goes round in circles"),
+    "graph of a circle": (_cycle, "graph", "has cycles and no start"),
     "code without traces": (_plain, "code", "No code trace"),
     "no such step": (_plain, "scope -step 7", "-step=7 not found.*Available steps: 0"),
     "no such command": (_plain, "scopes", "no command 'scopes'"),

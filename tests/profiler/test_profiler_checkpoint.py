@@ -316,7 +316,7 @@ def test_the_prompt_survives_a_corrupt_value(tmp_path):
     assert "# parameters" in written[1]
 
 
-def test_values_that_are_gone_are_said_at_the_question(tmp_path, capsys):
+def test_values_that_are_gone_are_reported_at_the_question(tmp_path, capsys):
     graph = GraphDef()
     graph.node.add(name="v", op="VariableV2")
     (tmp_path / "graph").write_bytes(graph.SerializeToString())

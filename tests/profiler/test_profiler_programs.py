@@ -234,7 +234,7 @@ def test_several_automatic_profiles_of_one_view(tmp_path, trace):
     assert trace.opened == 2
 
 
-def test_a_dump_holds_all_steps_so_far_and_one_that_never_came_is_said(tmp_path, trace, caplog):
+def test_a_dump_holds_all_steps_so_far_and_one_that_never_came_is_reported(tmp_path, trace, caplog):
     with profiler.ProfileContext(tmp_path, trace_steps=[0, 2, 4], dump_steps=[1, 3, 50], open_trace=trace) as context:
         _run(context, 6)
     steps = [list(ProfileProto.FromString((tmp_path / f"profile_{n}").read_bytes()).steps) for n in (1, 3)]

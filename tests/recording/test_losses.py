@@ -42,7 +42,7 @@ def test_a_launch_under_an_unknown_annotation_is_when_it_was_called(build, start
     assert times_of_losses(build.recording()) == {"correlations_unmatched": [start_ns + 1500]}
 
 
-def test_of_many_losses_the_first_of_each_part_of_the_step_is_told(build):
+def test_of_many_losses_the_first_of_each_part_of_the_step_is_reported(build):
     for number in range(1, 10 * PLACES):
         build.launch(number, 20 * number)
     found = times_of_losses(build.recording())["launches_without_kernel"]

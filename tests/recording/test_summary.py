@@ -25,7 +25,7 @@ def test_it_names_kernels_copies_devices_and_what_was_counted(build):
     assert "simulated" not in text
 
 
-def test_unknown_sizes_are_said_to_be_unknown(build):
+def test_unknown_sizes_are_reported_to_be_unknown(build):
     build.memcpy(10, 1000, num_bytes=0).memset(5000, 1000, num_bytes=0).memset(9000, 1000, num_bytes=500)
     text = summarize(build.recording(), color=False)
     assert re.search(r"HtoD +1 +unknown +1 µs *\n", text)

@@ -65,7 +65,7 @@ def test_every_step_runs_on_the_simulator(gpu_report, tmp_path, monkeypatch, cap
 
 def test_some_steps_join_the_report_of_an_earlier_call(gpu_report, tmp_path, monkeypatch):
     def step(title):
-        return lambda report, seconds: report.tell(title, f"{seconds:.0f} s")
+        return lambda report, seconds: report.add_section(title, f"{seconds:.0f} s")
 
     done = []
     steps = {"build": (lambda report, seconds: done.append("build"), 100), "one": (step("One"), 100)}

@@ -398,7 +398,7 @@ def test_the_garbage_collector_is_off_inside_a_callback_and_only_there(cupti):
     assert gc.isenabled()
 
 
-def test_cupti_zeroes_the_buffers_again_after_a_native_session_told_it_not_to(cupti):
+def test_cupti_zeroes_the_buffers_again_after_a_native_session_asked_it_not_to(cupti):
     capture_of(CuptiPythonSource())
     assert ("activity_set_attribute", 5, 1) in cupti.calls
     assert cupti.zeroing == 0

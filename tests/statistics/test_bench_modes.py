@@ -116,7 +116,7 @@ def test_a_kernel_that_is_slower_in_a_part_of_its_calls_has_two_modes(slow_share
     assert upper.median == pytest.approx(14_000, rel=0.01)
 
 
-def test_modes_that_are_closer_than_what_counts_as_the_same_are_not_told():
+def test_modes_that_are_closer_than_what_counts_as_the_same_are_not_reported():
     random = np.random.default_rng(1)
     values = 10_000 * random.lognormal(0, 0.0005, 300) * np.where(random.random(300) < 0.5, 1.008, 1.0)
     assert two_modes(values, apart=0.01) is None

@@ -21,7 +21,7 @@ def test_numbers_are_those_of_protobuf_both_ways(value: int, behind: bytes) -> N
 
 
 @given(st.integers(0, 2**64 - 1).map(varint.encode), st.data())
-def test_a_number_cut_off_is_told_with_the_place(encoded: bytes, data: st.DataObject) -> None:
+def test_a_number_cut_off_is_reported_with_the_place(encoded: bytes, data: st.DataObject) -> None:
     kept = data.draw(st.integers(0, len(encoded) - 1))
     with pytest.raises(varint.VarintError, match="cut off by the end") as caught:
         varint.decode(encoded[:kept], 0)

@@ -23,7 +23,7 @@ def test_a_sentence_goes_with_its_count(text, count, message):
 
 
 @pytest.mark.parametrize("figure", LOSSES)
-def test_one_loss_is_told_in_the_singular(figure):
+def test_one_loss_is_reported_in_the_singular(figure):
     one, many = (Ledger(**{figure: count}).losses()[0] for count in (1, 1234))
     assert "|" not in one + many
     assert ("1234" in many) == ("{}" in LOSSES[figure])

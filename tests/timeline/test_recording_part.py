@@ -94,7 +94,7 @@ def test_a_view_of_a_recording_is_that_of_its_step(step, view, is_cut, monkeypat
     assert (sizes[0] < len(step.kernels)) == is_cut
 
 
-def test_losses_of_the_whole_are_told_of_its_part(build):
+def test_losses_of_the_whole_are_those_of_its_part(build):
     build.counters["records_dropped"] = 3
     build.kernel("before", -500)
     recording = large(build)

@@ -401,7 +401,7 @@ def test_timeline_viewed_tells_the_step():
         ("ns::f<int>(x)", "ns::f<int>(x)", None),
     ],
 )
-def test_a_kernel_with_template_arguments_is_told_from_its_op(node_name, name, op):
+def test_a_kernel_with_template_arguments_is_told_apart_from_its_op(node_name, name, op):
     steps = StepStats()
     stream = steps.dev_stats.add(device="/gpu:0/stream:0")
     stream.node_stats.add(node_name=node_name, timeline_label="void f(int)", all_start_micros=10)
@@ -475,7 +475,7 @@ def test_filters():
     assert {e["name"] for e in events(chrome_trace(step, window_ns=(7100, None)), "X")} == {"MEMCPYHtoD", "layer1/conv"}
 
 
-def test_the_longest_are_kept_and_the_rest_is_told():
+def test_the_longest_are_kept_and_the_rest_is_reported():
     text = chrome_trace(launched_step(), max_events=3)
     assert sorted(e["name"] for e in events(text, "X")) == ["layer1/conv", "sgemm", "sgemm"]
     other = json.loads(text)["otherData"]

@@ -126,7 +126,7 @@ def test_compact_text_has_the_same_events(timeline_backend):
 
 
 @needs_goldens
-def test_message_type_is_told_from_the_bytes():
+def test_message_type_is_recognised_by_its_bytes():
     for case in CASES:
         expected = case["inputs"]["step_stats_type"] != "StepStats"
         assert is_run_metadata(read(case["inputs"]["step_stats"])) is expected, case["id"]

@@ -412,7 +412,7 @@ def _noted(source: DetailsLog, use, **options) -> list[tuple[str, Details | None
     return [(path, details[number - 1] if number else None) for path, number in source.pushed]
 
 
-def test_what_is_said_of_an_op_reaches_the_source_once_and_by_number():
+def test_metadata_of_an_op_reaches_the_source_once_and_by_number():
     def use() -> None:
         for _ in range(2):
             with annotate("a", flops=2e6, bytes=10, op="MatMul", inputs=["x", "y"]):

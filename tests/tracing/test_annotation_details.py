@@ -214,7 +214,7 @@ def test_the_same_without_the_extension(step, monkeypatch):
     assert step_stats(step[0].recording) == fast
 
 
-def test_nothing_said_leaves_the_message_as_it_was():
+def test_no_metadata_leaves_the_message_as_it_was():
     with SimulatedGpu(cuda="12.4") as gpu, collector.trace() as step, collector.annotate("a"):
         gpu.launch("relu", stream=7)
     assert not any(node.output for device in step.step_stats.dev_stats for node in device.node_stats)

@@ -238,7 +238,7 @@ def test_a_session_whose_thread_ended_in_the_middle_of_it_is_no_obstacle(gpu, mo
     assert later.kernels.names() == ["a"]
 
 
-def test_a_session_that_is_entered_and_forgotten_is_told_of_by_the_next(gpu, tmp_path):
+def test_a_session_that_is_entered_and_forgotten_is_reported_by_the_next(gpu, tmp_path):
     collector.trace(tmp_path / "lost.json").__enter__()
     gpu.launch("a")
     gpu.synchronize()

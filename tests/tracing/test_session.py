@@ -229,7 +229,7 @@ def test_a_warning_made_an_error_leaves_no_session_open(source):
     assert step.unavailable is None
 
 
-def test_a_trace_lost_at_the_end_is_told_of_and_strict_raises(source):
+def test_a_trace_lost_at_the_end_is_reported_and_strict_raises(source):
     source.fail["stop"] = collector.CuptiCallError("flush failed")
     with pytest.warns(collector.CollectorWarning, match="the trace is lost: flush failed"):
         step = traced(source)
@@ -649,7 +649,7 @@ def test_an_unknown_suffix_is_refused_before_anything_runs(name):
     assert isinstance(raised.value, ValueError)
 
 
-def test_a_path_that_cannot_be_written_is_told_of_before_the_body_and_costs_only_the_file(source, tmp_path):
+def test_a_path_that_cannot_be_written_is_reported_before_the_body_and_costs_only_the_file(source, tmp_path):
     warned = []
     session = collector.trace(tmp_path / "absent" / "t.json", source=source)
     with (
@@ -878,7 +878,7 @@ def test_a_broken_off_session_ends_without_results_and_says_so(source):
         (["kernels", "external_correlations"], "runtime_api or driver_api"),
     ],
 )
-def test_kinds_without_what_annotations_need_are_told_of_at_the_first_annotation(source, kinds, missing):
+def test_kinds_without_what_annotations_need_are_reported_at_the_first_annotation(source, kinds, missing):
     with collector.trace(source=source, kinds=kinds):
         with (
             pytest.warns(collector.CollectorWarning, match=f"name nothing in this trace: add {missing} to") as caught,

@@ -117,7 +117,7 @@ def test_without_synchronizing_what_has_not_run_is_kept_apart(gpu):
     assert not step.ledger.complete
 
 
-def test_a_step_waits_for_the_devices_unless_told_not_to(gpu):
+def test_a_step_waits_for_the_devices_unless_asked_not_to(gpu):
     with collector.trace() as step:
         gpu.launch(ADD, duration_ns=1_000_000, stream=7)
         gpu.launch(ADD, duration_ns=1_000_000, stream=8, device=1)
@@ -391,7 +391,7 @@ def test_a_session_that_is_open_when_the_interpreter_ends_is_saved(tmp_path, ope
     assert recording.ledger.losses() == ["the step was still open when the interpreter ended, and ends there"]
 
 
-def test_a_missing_driver_is_told_of_in_a_fresh_process(tmp_path):
+def test_a_missing_driver_is_reported_in_a_fresh_process(tmp_path):
     program = textwrap.dedent("""
         import collector
         with collector.trace() as step:

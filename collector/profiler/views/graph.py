@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class GraphView:
-    """Every node comes once, on the first path that leads to it. What only goes round in circles does not come."""
+    """Every node is displayed once, on the first path that leads to it. Cycles without an entry are not displayed."""
 
     def __init__(self, model: Model) -> None:
         self._model = model

@@ -50,7 +50,7 @@ def addresses(found):
     return [allocation.address for allocation in found.allocations]
 
 
-def test_what_is_freed_is_told_from_what_is_not_by_its_address(program):
+def test_what_is_freed_is_told_apart_from_what_is_not_by_its_address(program):
     for address in (512, 1024, 2048):
         program.malloc(address, address)
     program.free(1024)
