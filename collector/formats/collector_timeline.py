@@ -6,6 +6,7 @@ that a filter kept away, and ``stream:all`` is put together again from the singl
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -167,7 +168,19 @@ class CollectorTrace(StepSource):
                 columns.without_columns += 1
         about = self._provenance
         environment = {**about.environment, "source": about.source, "simulated": about.simulated}
-        return columns.recording(dict(about.ledger), environment)
+        names = _thread_names(environment.pop("thread_names", ""))
+        return columns.recording(dict(about.ledger), {**environment, **({"thread_names": names} if names else {})})
+
+
+def _thread_names(given: str) -> dict[str, str]:
+    """The names of threads by their numbers, which an environment has as JSON; empty where it is none."""
+    try:
+        names = json.loads(given)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(names, dict):
+        return {}
+    return {thread: text(name) for thread, name in names.items() if re.fullmatch(r"[0-9]{1,10}", thread)}
 
 
 def _slices(found: ChromeEvents, base_ns: int) -> Iterator[_Slice]:
