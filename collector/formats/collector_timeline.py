@@ -167,8 +167,8 @@ class CollectorTrace(StepSource):
             elif not each.device.endswith("/memcpy"):
                 columns.without_columns += 1
         about = self._provenance
-        environment = {**about.environment, "source": about.source, "simulated": about.simulated}
-        names = _thread_names(environment.pop("thread_names", ""))
+        environment: dict[str, Any] = {**about.environment, "source": about.source, "simulated": about.simulated}
+        names = _thread_names(str(environment.pop("thread_names", "")))
         return columns.recording(dict(about.ledger), {**environment, **({"thread_names": names} if names else {})})
 
 
