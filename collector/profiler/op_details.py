@@ -30,15 +30,15 @@ def in_provenance(provenance: Provenance | None) -> dict[str, AnnotationDetails]
     return found
 
 
-def in_labels(device: DeviceColumns) -> Iterator[AnnotationDetails]:
+def in_labels(device: DeviceColumns, *, has_provenance: bool) -> Iterator[AnnotationDetails]:
     """Types and inputs from ``name = Op(input, …)``, for ops whose label says more than their name.
 
-    Those that have columns have their details in the step's provenance.
+    Those that have columns have their details in the step's provenance, unless it was taken off.
     """
     names, index = device.names
-    untyped = np.flatnonzero(~device.is_typed)
-    name_ids, firsts = np.unique(index[untyped], return_index=True)
-    labels, label_index = device.labels_at(untyped[firsts])
+    labelled = np.flatnonzero(~device.is_typed) if has_provenance else np.arange(len(index))
+    name_ids, firsts = np.unique(index[labelled], return_index=True)
+    labels, label_index = device.labels_at(labelled[firsts])
     for name_id, place in zip(name_ids.tolist(), label_index.tolist(), strict=True):
         name, label = names[name_id], labels[place]
         op, inputs = parse_op_label(label) if f"{name} = " in label else ("", [])

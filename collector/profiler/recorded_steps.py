@@ -81,7 +81,7 @@ def read(data: bytes | memoryview, provenance: Provenance | None = None) -> Reco
     host = [device for device in devices if _is_host(device.device.lower())]
     details_by_path = in_provenance(provenance)
     for device in host:
-        for details in in_labels(device):
+        for details in in_labels(device, has_provenance=provenance is not None):
             details_by_path.setdefault(details.path, details)
     provenance = provenance or Provenance()
     stacks = {path: stack_of(details, provenance) for path, details in details_by_path.items() if details.stack}
