@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     steps = [load(path) for path in arguments.inputs]
     for step in steps:
         if step.warning:
-            terminal.tell(step.warning)
+            terminal.report(step.warning)
     answers = _answers(asked, steps[0] if len(steps) == 1 else steps, arguments.window)
     if arguments.json:
         json.dump([answer.to_json() for answer in answers], sys.stdout, indent=1, allow_nan=False)
