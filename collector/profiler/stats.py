@@ -8,19 +8,9 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-FIGURES = (
-    "exec_micros",
-    "accelerator_exec_micros",
-    "cpu_exec_micros",
-    "requested_bytes",
-    "peak_bytes",
-    "residual_bytes",
-    "output_bytes",
-    "parameters",
-    "float_ops",
-    "run_count",
-    "definition_count",
-)
+from collector.profiler.attributes import COUNTERS
+
+FIGURES = (*COUNTERS, "run_count", "definition_count")
 """The figures of a node."""
 
 Figures = tuple[int, ...]
