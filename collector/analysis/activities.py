@@ -5,8 +5,7 @@ from __future__ import annotations
 import enum
 import re
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,12 +37,11 @@ class WorkClass(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Activities:
-    """Activities in order of their starts; all arrays are equally long."""
+    """Kernels, copies and memsets in order of their devices, and of their starts on each; arrays are equally long."""
 
     start_ns: Numbers
     end_ns: Numbers
     device_id: Numbers
-    context_id: Numbers
     stream_id: Numbers
     correlation_id: Numbers
     work_class: Numbers
@@ -52,61 +50,67 @@ class Activities:
     """Place in `collector.recording.schema.ACTIVITY_TABLES` of the table that it stands in."""
     row: Numbers
     """Its row there."""
-    launch_row: Numbers
-    """The row in ``api_calls`` of the call that caused it; -1: none was recorded."""
 
     @classmethod
     def of(cls, recording: Recording) -> Activities:
         """All that was kept of a recording."""
         tables = [getattr(recording, name) for name in ACTIVITY_TABLES]
-        kernels = recording.kernels
-        is_communication = np.array([bool(_COMMUNICATION.search(text)) for text in recording.strings], bool)
-        classes = [
-            np.where(is_communication[kernels.name_id], WorkClass.COMMUNICATION, WorkClass.COMPUTE)
-            if len(recording.strings)
-            else np.zeros(0, np.int64),
-            np.full(len(recording.memcpys), WorkClass.COPY),
-            np.full(len(recording.memsets), WorkClass.MEMSET),
-        ]
+        is_communication = np.array([bool(_COMMUNICATION.search(text)) for text in recording.strings] or [False], bool)
+        kernel_class = np.where(is_communication, WorkClass.COMMUNICATION, WorkClass.COMPUTE).astype(np.int8)
+        places = np.arange(len(tables), dtype=np.int8)
         columns = {
-            name: np.concatenate([getattr(table, name) for table in tables]).astype(np.int64)
-            for name in ("start_ns", "end_ns", "device_id", "context_id", "stream_id", "correlation_id")
+            name: np.concatenate([getattr(table, name) for table in tables])
+            for name in ("start_ns", "end_ns", "device_id", "stream_id", "correlation_id")
+        } | {
+            "work_class": np.concatenate(
+                [
+                    kernel_class[recording.kernels.name_id],
+                    np.full(len(recording.memcpys), WorkClass.COPY, np.int8),
+                    np.full(len(recording.memsets), WorkClass.MEMSET, np.int8),
+                ]
+            ),
+            "table": np.repeat(places, [len(table) for table in tables]),
+            "row": np.concatenate([np.arange(len(table), dtype=np.int64) for table in tables]),
         }
-        order = np.lexsort((columns["stream_id"], columns["end_ns"], columns["start_ns"]))
-        return cls(
-            **{name: values[order] for name, values in columns.items()},
-            work_class=np.concatenate(classes).astype(np.int64)[order],
-            table=np.repeat(np.arange(len(tables)), [len(table) for table in tables])[order],
-            row=np.concatenate([np.arange(len(table)) for table in tables])[order],
-            launch_row=recording.launch_rows(columns["correlation_id"][order]).astype(np.int64),
-        )
+        order = np.lexsort((columns["start_ns"], columns["device_id"]))
+        return cls(**{name: values[order] for name, values in columns.items()})
 
     def __len__(self) -> int:
         return len(self.start_ns)
 
+    def _slice(self, rows: Any) -> Activities:
+        return Activities(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+
     def where(self, mask: npt.NDArray[np.bool_]) -> Activities:
         """Those for which ``mask`` is true."""
-        return Activities(*(getattr(self, name)[mask] for name in self.__dataclass_fields__))
+        return self._slice(mask)
 
-    @cached_property
-    def devices(self) -> list[int]:
-        """The devices that did something, in order."""
-        return [int(device) for device in np.unique(self.device_id)]
+    def by_device(self) -> dict[int, Activities]:
+        """Device -> what it did."""
+        devices, first = np.unique(self.device_id, return_index=True)
+        bounds = [*first.tolist(), len(self)]
+        return {
+            device: self._slice(slice(bounds[place], bounds[place + 1]))
+            for place, device in enumerate(devices.tolist())
+        }
 
-    def on(self, device: int) -> Activities:
-        """What one device did."""
-        return self.where(self.device_id == device)
+    def launch_rows(self, recording: Recording) -> Numbers:
+        """The row in ``api_calls`` of the call that caused each; -1 where none was recorded."""
+        return recording.launch_rows(self.correlation_id)
 
     def union(self, *classes: WorkClass, window: Window | None = None) -> Union:
         """When at least one activity ran, of these classes or of all, cut to a window."""
-        chosen = np.isin(self.work_class, classes) if classes else np.ones(len(self), bool)
-        starts, ends = self.start_ns[chosen], self.end_ns[chosen]
-        if window is not None:
+        starts, ends = self.start_ns, self.end_ns
+        if classes:
+            chosen = np.isin(np.arange(len(WorkClass)), classes)[self.work_class]
+            starts, ends = starts[chosen], ends[chosen]
+        if window is not None and len(starts) and (starts.min() < window.start_ns or ends.max() > window.end_ns):
             starts, ends = (
                 np.clip(starts, window.start_ns, window.end_ns),
                 np.clip(ends, window.start_ns, window.end_ns),
             )
-            starts, ends = starts[ends > starts], ends[ends > starts]
+            is_there = ends > starts
+            starts, ends = starts[is_there], ends[is_there]
         return Union.of(starts, ends)
 
     def rows_by_table(self) -> dict[str, Numbers]:

@@ -79,7 +79,7 @@ class Answer:
     """Of each recording that was asked."""
     losses: tuple[str, ...] = ()
     """What was lost of what the answer is made of, as the ledgers say. Empty: nothing."""
-    evidence: tuple[Mapping[str, npt.NDArray[np.int64]], ...] = ()
+    evidence: Sequence[Mapping[str, npt.NDArray[np.int64]]] = ()
     """Of each row: table -> the rows of the recording that it is made of. Empty where several recordings were asked."""
 
     def __post_init__(self) -> None:

@@ -47,13 +47,16 @@ def calls(steps: Asked) -> Answer:
 def _part(recording: Recording) -> Part:
     table = recording.api_calls
     is_runtime = table.domain == RUNTIME_DOMAIN
-    names = [plain_api_name(name) for name in table.recorded_names()]
-    keys = {key: place for place, key in enumerate(dict.fromkeys(zip(names, is_runtime.tolist(), strict=True)))}
-    index = np.array([keys[key] for key in zip(names, is_runtime.tolist(), strict=True)], np.int64)
+    ids, index = np.unique(table.name_id * np.int64(2) + is_runtime, return_inverse=True)
+    functions = [(plain_api_name(table.text(number // 2)), bool(number % 2)) for number in ids.tolist()]
+    distinct = list(dict.fromkeys(functions))
+    index = np.array([distinct.index(function) for function in functions], np.int64)[index]
+    grouped = np.argsort(index, kind="stable")
+    bounds = np.searchsorted(index[grouped], np.arange(len(distinct) + 1))
     durations = table.duration_ns
     rows, evidence = [], []
-    for (name, of_runtime), place in keys.items():
-        own = np.flatnonzero(index == place)
+    for place, (name, of_runtime) in enumerate(distinct):
+        own = grouped[bounds[place] : bounds[place + 1]]
         spent = durations[own]
         errors = int((table.return_value[own] != 0).sum())
         domain = "runtime" if of_runtime else "driver"

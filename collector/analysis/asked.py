@@ -78,7 +78,7 @@ class Question:
             totals={name: values[name].sum().item() for name in self.summed},
             windows=tuple(window for part in parts for window in part.windows),
             losses=tuple(losses),
-            evidence=tuple(parts[0].evidence) if is_one else (),
+            evidence=parts[0].evidence if is_one else (),
         )
 
     def _values(self, part: Part) -> dict[str, npt.NDArray[Any]]:

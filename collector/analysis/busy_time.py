@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,11 +10,11 @@ import numpy as np
 from collector.analysis.activities import Activities, WorkClass, window_of
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
+from collector.recording.intervals import Union
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer, Window
     from collector.analysis.asked import Asked
-    from collector.recording.intervals import Union
     from collector.recording.recording import Recording
 
 QUESTION = Question(
@@ -57,22 +58,30 @@ def devices(steps: Asked, *, window: str = "step") -> Answer:
 
 def _part(recording: Recording, window_name: str) -> Part:
     work = Activities.of(recording)
-    own = [work.on(device) for device in work.devices]
-    windows = [window_of(recording, each, window_name) for each in own]
-    rows = [(device, *_row(each, window)) for device, each, window in zip(work.devices, own, windows, strict=True)]
-    if not rows:
-        window_of(recording, work, window_name)
-    return Part(rows, windows, [each.rows_by_table() for each in own])
+    window_of(recording, work, window_name)
+    rows, windows, evidence = [], [], []
+    for device, own in work.by_device().items():
+        windows.append(window_of(recording, own, window_name))
+        rows.append((device, *_row(own, windows[-1])))
+        evidence.append(own.rows_by_table())
+    return Part(rows, windows, evidence)
 
 
 def _row(work: Activities, window: Window) -> tuple[float, ...]:
-    busy = work.union(window=window).length
-    compute, communication, copies, memsets = (
-        work.union(work_class, window=window)
-        for work_class in (WorkClass.COMPUTE, WorkClass.COMMUNICATION, WorkClass.COPY, WorkClass.MEMSET)
-    )
-    kernels = work.union(WorkClass.COMPUTE, WorkClass.COMMUNICATION, window=window)
-    moving = work.union(WorkClass.COMPUTE, WorkClass.COMMUNICATION, WorkClass.COPY, window=window)
+    present = frozenset(WorkClass(each) for each in np.flatnonzero(np.bincount(work.work_class)).tolist())
+
+    @cache
+    def union_of(classes: frozenset[WorkClass]) -> Union:
+        return work.union(*(classes if classes < present else ()), window=window)
+
+    def union(*classes: WorkClass) -> Union:
+        chosen = present.intersection(classes)
+        return union_of(chosen) if chosen else _NEVER
+
+    busy = union(*WorkClass).length
+    compute, communication, copies, memsets = map(union, WorkClass)
+    kernels = union(WorkClass.COMPUTE, WorkClass.COMMUNICATION)
+    moving = union(WorkClass.COMPUTE, WorkClass.COMMUNICATION, WorkClass.COPY)
     overlap = compute.overlap(communication)
     running, lengths = concurrency(work, window)
     return (
@@ -89,6 +98,9 @@ def _row(work: Activities, window: Window) -> tuple[float, ...]:
         int(running[lengths > 0].max(initial=0)),
         len(work),
     )
+
+
+_NEVER = Union.of(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def _not_in(union: Union, other: Union) -> int:

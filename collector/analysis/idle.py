@@ -8,7 +8,8 @@ to the idle time to the nanosecond.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.intervals import Union
+from collector.recording.schema import ACTIVITY_TABLES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -100,16 +102,19 @@ def idle_gaps(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL
     """Each gap with the parts of it that each cause explains, the longest first; arguments are those of `idle`."""
 
     def ask(recording: Recording) -> Part:
-        rows, windows, evidence = [], [], []
+        windows: list[Window] = []
+        columns: dict[str, list[Numbers]] = {column.name: [] for column in GAPS.columns}
+        ended_by: list[tuple[Activities, Numbers]] = []
         for device, work, own_window, gaps in _devices(recording, window, kernel_gap_ns):
             windows.append(own_window)
-            for start, end, causes, ended_by in zip(
-                gaps.starts.tolist(), gaps.ends.tolist(), gaps.by_cause.tolist(), gaps.ended_by.tolist(), strict=True
-            ):
-                rows.append((device, start, end, end - start, *causes))
-                evidence.append({} if ended_by < 0 else work.where(np.arange(len(work)) == ended_by).rows_by_table())
-        order = sorted(range(len(rows)), key=lambda place: (-rows[place][3], rows[place][:2]))
-        return Part([rows[place] for place in order], windows, [evidence[place] for place in order])
+            ended_by.append((work, gaps.ended_by))
+            own = (np.full(len(gaps.starts), device), gaps.starts, gaps.ends, gaps.ends - gaps.starts, *gaps.by_cause.T)
+            for name, values in zip(columns, own, strict=True):
+                columns[name].append(values)
+        joined = {name: np.concatenate(parts or [np.zeros(0, np.int64)]) for name, parts in columns.items()}
+        order = np.lexsort((joined["start_ns"], joined["device_id"], -joined["idle_ns"]))
+        rows = {name: values[order] for name, values in joined.items()}
+        return Part(rows, windows, _EndedBy(ended_by, order))
 
     return GAPS.ask(steps, ask)
 
@@ -158,14 +163,35 @@ class _Gaps:
         Of several activities that start at once any may have ended the gap: the earliest call counts, and it is not
         known where that of one of them is not.
         """
-        calls = recording.api_calls.start_ns.astype(np.int64)
-        launched = np.where(work.launch_row >= 0, np.append(calls, 0)[work.launch_row], -1)
-        if not len(launched):
+        if not len(work):
             return np.full(len(self.ends), -1, np.int64)
+        rows = work.launch_rows(recording)
+        launched = np.where(rows >= 0, np.append(recording.api_calls.start_ns, 0)[rows], -1)
         first = np.flatnonzero(np.concatenate([[True], work.start_ns[1:] != work.start_ns[:-1]]))
         earliest = np.minimum.reduceat(launched, first)
         group = np.searchsorted(first, np.maximum(self.ended_by, 0), side="right") - 1
         return np.where(self.ended_by >= 0, earliest[group], -1)
+
+
+class _EndedBy(Sequence[Mapping[str, "Numbers"]]):
+    """Of each gap the activity that ended it, as table -> row; looked up when asked for, as there are many gaps."""
+
+    def __init__(self, parts: list[tuple[Activities, Numbers]], order: Numbers) -> None:
+        places = [np.stack([work.table[ended_by], work.row[ended_by], ended_by]) for work, ended_by in parts]
+        self._places = np.concatenate(places or [np.zeros((3, 0), np.int64)], axis=1)[:, order]
+
+    def __len__(self) -> int:
+        return int(self._places.shape[1])
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, Numbers]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Numbers]]: ...
+    def __getitem__(self, index: int | slice) -> Mapping[str, Numbers] | Sequence[Mapping[str, Numbers]]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(len(self))[index]]
+        table, row, ended_by = self._places[:, index].tolist()
+        return {} if ended_by < 0 else {ACTIVITY_TABLES[table]: np.array([row])}
 
 
 def _devices(recording: Recording, window: str, kernel_gap_ns: int) -> list[tuple[int, Activities, Window, _Gaps]]:
@@ -175,8 +201,7 @@ def _devices(recording: Recording, window: str, kernel_gap_ns: int) -> list[tupl
     work = Activities.of(recording)
     window_of(recording, work, window)
     found = []
-    for device in work.devices:
-        own = work.on(device)
+    for device, own in work.by_device().items():
         own_window = window_of(recording, own, window)
         found.append((device, own, own_window, _Gaps(recording, own, own_window, waits, kernel_gap_ns)))
     return found

@@ -10,6 +10,7 @@ from collector.analysis.activities import Activities
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.recording.api_functions import plain_api_name
+from collector.recording.distinct import distinct_values
 from collector.recording.schema import ACTIVITY_TABLES
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from collector.analysis.answer import Answer
     from collector.analysis.asked import Asked
     from collector.recording.recording import Recording
+
+    Numbers = npt.NDArray[np.int64]
 
 _DEFINITION = (
     "The delay of an activity is its start minus the start of the call that launched it; its time in the queue begins "
@@ -66,61 +69,62 @@ def launches(steps: Asked) -> Answer:
 
 
 def launch_delays(steps: Asked) -> Answer:
-    """The delay of each activity whose call was recorded, in order of the activities' starts."""
+    """The delay of each activity whose call was recorded, in order of devices and of starts."""
     return DELAYS.ask(steps, lambda recording: Part(_delays(recording)))
 
 
 def _delays(recording: Recording) -> dict[str, npt.NDArray[Any]]:
-    work = Activities.of(recording)
-    work = work.where(work.launch_row >= 0)
-    starts, ends = (getattr(recording.api_calls, name)[work.launch_row] for name in ("start_ns", "end_ns"))
+    work, launch_rows = _launched(recording)
+    starts, ends = _call_times(recording, launch_rows)
     return {
         "table": np.array(ACTIVITY_TABLES, object)[work.table],
         "row": work.row,
-        "device_id": work.device_id,
-        "stream_id": work.stream_id,
-        "api_row": work.launch_row,
+        "device_id": work.device_id.astype(np.int64),
+        "stream_id": work.stream_id.astype(np.int64),
+        "api_row": launch_rows,
         "api_ns": ends - starts,
         "delay_ns": work.start_ns - starts,
         "queue_ns": np.maximum(work.start_ns - ends, 0),
     }
 
 
+def _launched(recording: Recording) -> tuple[Activities, Numbers]:
+    """The activities whose call was recorded, and the rows of these calls."""
+    work = Activities.of(recording)
+    rows = work.launch_rows(recording)
+    return work.where(rows >= 0), rows[rows >= 0]
+
+
+def _call_times(recording: Recording, rows: Numbers) -> tuple[Numbers, Numbers]:
+    return recording.api_calls.start_ns[rows], recording.api_calls.end_ns[rows]
+
+
 def _by_function(recording: Recording) -> Part:
-    delays = _delays(recording)
+    work, launch_rows = _launched(recording)
+    starts, ends = _call_times(recording, launch_rows)
     calls = recording.api_calls
-    names = [plain_api_name(name) for name in calls[delays["api_row"]].recorded_names()]
-    distinct, index = np.unique(np.array(names, str), return_inverse=True)
+    ids, index = np.unique(calls.name_id[launch_rows], return_inverse=True)
+    names = [plain_api_name(calls.text(number)) for number in ids.tolist()]
     rows, evidence = [], []
-    for place, name in enumerate(distinct.tolist()):
-        own = np.flatnonzero(index == place)
-        api_rows = np.unique(delays["api_row"][own])
-        spent = int((calls.end_ns[api_rows] - calls.start_ns[api_rows]).sum())
-        delay, queue = delays["delay_ns"][own], delays["queue_ns"][own]
-        rows.append(
-            (
-                name,
-                len(api_rows),
-                len(own),
-                spent,
-                int(delay.min()),
-                lower_median(delay),
-                int(delay.max()),
-                lower_median(queue),
-                int(queue.max()),
-            )
+    for name in dict.fromkeys(names):
+        own = np.isin(index, [place for place, each in enumerate(names) if each == name])
+        api_rows = distinct_values(launch_rows[own])
+        activities = work.where(own)
+        delay, queue = activities.start_ns - starts[own], np.maximum(activities.start_ns - ends[own], 0)
+        figures = (
+            len(api_rows),
+            len(activities),
+            int((calls.end_ns[api_rows] - calls.start_ns[api_rows]).sum()),
+            int(delay.min()),
+            lower_median(delay),
+            int(delay.max()),
+            lower_median(queue),
+            int(queue.max()),
         )
-        tables = delays["table"][own]
-        evidence.append(
-            {"api_calls": api_rows}
-            | {
-                table: np.sort(delays["row"][own][tables == table])
-                for table in ACTIVITY_TABLES
-                if (tables == table).any()
-            }
-        )
-    order = sorted(range(len(rows)), key=lambda place: (-rows[place][2], rows[place][0]))
-    return Part([rows[place] for place in order], (), [evidence[place] for place in order])
+        rows.append((name, *figures))
+        evidence.append({"api_calls": api_rows, **activities.rows_by_table()})
+    ranked = sorted(range(len(rows)), key=lambda place: (-rows[place][2], rows[place][0]))
+    return Part([rows[place] for place in ranked], (), [evidence[place] for place in ranked])
 
 
 def lower_median(values: npt.NDArray[Any]) -> int:

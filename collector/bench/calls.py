@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collector.recording.distinct import distinct_values
 from collector.recording.intervals import covered_by_group
 from collector.recording.kernel_names import short_name
 
@@ -72,7 +73,7 @@ def activities_of_calls(recording: Recording, count: int) -> list[CallActivity]:
     by_call = _by_call(kernel_calls, kernels.start_ns, count)
     copies = np.bincount(parts[1][0][parts[1][0] >= 0], minlength=count)
     sets = np.bincount(parts[2][0][parts[2][0] >= 0], minlength=count)
-    of_launches = calls_of(np.unique(kernels.correlation_id))
+    of_launches = calls_of(distinct_values(kernels.correlation_id))
     launches = np.bincount(of_launches[of_launches >= 0], minlength=count)
     waits = calls_of(recording.synchronizations.correlation_id)
     synchronizations = np.bincount(waits[waits >= 0], minlength=count)

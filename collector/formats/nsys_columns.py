@@ -15,6 +15,7 @@ import numpy as np
 from collector.formats.capture_builder import CaptureBuilder
 from collector.recording.api_functions import plain_api_name
 from collector.recording.cupti_enums import MEMORY_KINDS, OVERHEAD_KINDS
+from collector.recording.distinct import distinct_values
 from collector.recording.nesting import NestedRanges
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ class NsysColumns:
         innermost = nested.innermost_open(calls["globalTid"], self._times(calls)["start_ns"])
         launched, first = self._first_calls()
         for table in ("kernels", "memcpys", "memsets"):
-            ids = np.unique(self._correlation(self._work[table]))
+            ids = distinct_values(self._correlation(self._work[table]))
             places = np.searchsorted(launched, ids)
             is_called = np.zeros(len(ids), bool)
             if len(launched):
@@ -340,8 +341,8 @@ class _Renumbered:
     def __init__(self, parts: Iterable[tuple[Numbers, Numbers]]) -> None:
         """Take the processes and ids of all rows."""
         processes, ids = (np.concatenate(each) for each in zip(*parts, strict=True))
-        self._processes, self._ids = np.unique(processes), np.unique(ids)
-        self._keys = np.unique(self._key(processes, ids))
+        self._processes, self._ids = distinct_values(processes), distinct_values(ids)
+        self._keys = distinct_values(self._key(processes, ids))
         own = self._ids[self._keys // max(len(self._processes), 1)]
         is_taken = np.zeros(len(own), bool)
         is_taken[1:] = (own[1:] == own[:-1]) & (own[1:] != 0)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from collector.recording.distinct import distinct_values
 from collector.recording.intervals import Union
 from collector.recording.table import Table
 from collector.testing.plugin.background_tracing import new_session
@@ -114,7 +113,7 @@ class Step(Session):
 
 
 def _devices(table: Table) -> list[int]:
-    devices: list[int] = np.unique(table.device_id).tolist()
+    devices: list[int] = distinct_values(table.device_id).tolist()
     return devices
 
 
