@@ -8,7 +8,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
-int main(int count, char** arguments) {
+// What escapes is a find, and ends the program.
+int main(int count, char** arguments) {  // NOLINT(bugprone-exception-escape)
   for (int i = 1; i < count; ++i) {
     std::ifstream file(arguments[i], std::ios::binary);
     if (!file) {

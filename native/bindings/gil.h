@@ -10,6 +10,11 @@
 
 namespace collector {
 
+// Nobody cancels a thread of ours, so that pause does not throw.
+[[noreturn]] inline void wait_for_exit() noexcept {  // NOLINT(bugprone-exception-escape)
+  for (;;) ::pause();
+}
+
 // What `call` returns. Where the interpreter ends the thread in it, the thread waits for the end of the process.
 // `call` may take the lock or run Python code, throws nothing, and owns nothing in C++.
 template <typename Call>
@@ -18,7 +23,7 @@ auto or_wait_for_exit(Call call) {
     return call();
   } catch (...) {
     // Only pthread_exit unwinds through C. What it throws has a type, abi::__forced_unwind, but no object to name.
-    for (;;) ::pause();
+    wait_for_exit();
   }
 }
 
@@ -40,7 +45,9 @@ class GilRelease {
 class GilAcquire {
  public:
   GilAcquire() : state_(or_wait_for_exit([] { return PyGILState_Ensure(); })) {}
-  ~GilAcquire() { PyGILState_Release(state_); }
+  ~GilAcquire() {  // releasing it may end the thread's Python state, and with that run Python code
+    or_wait_for_exit([this] { PyGILState_Release(state_); });
+  }
   GilAcquire(const GilAcquire&) = delete;
   GilAcquire& operator=(const GilAcquire&) = delete;
 

@@ -160,7 +160,7 @@ int64_t BufferPool::outstanding(uint32_t session) const {
   return count;
 }
 
-bool BufferPool::is_in_use() const {
+bool BufferPool::is_in_use() const noexcept {
   const auto* const begin = sessions_.get();
   return shared_scratch_out_.load(std::memory_order_acquire) != 0 ||
          std::any_of(begin, begin + slots(), [](const auto& session) { return session.load() != 0; });

@@ -63,7 +63,7 @@ class BufferPool {
   // freed.
   int64_t outstanding(uint32_t session) const;
   // Whether any buffer is out, whichever session handed it out.
-  bool is_in_use() const;
+  bool is_in_use() const noexcept;
   uint64_t requested() const { return requested_.load(std::memory_order_relaxed); }
   uint64_t completed() const { return completed_.load(std::memory_order_acquire); }
   uint64_t declined() const { return declined_.load(std::memory_order_relaxed); }

@@ -5,7 +5,7 @@
 
 namespace collector::capture {
 
-BufferPool* BufferPools::of(const uint8_t* data) const {
+BufferPool* BufferPools::of(const uint8_t* data) const noexcept {
   for (const auto& pool : pools_) {
     BufferPool* const found = pool.load();
     if (found != nullptr && found->contains(data)) return found;

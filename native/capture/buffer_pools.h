@@ -25,7 +25,7 @@ class BufferPools {
 
     BufferPool& current() const { return *pools_.current_.load(); }
     // The pool that a buffer is of; null: it is another client's.
-    BufferPool* of(const uint8_t* data) const { return pools_.of(data); }
+    BufferPool* of(const uint8_t* data) const noexcept { return pools_.of(data); }
 
    private:
     BufferPools& pools_;
@@ -61,7 +61,7 @@ class BufferPools {
   // More than this only where the library holds buffers of as many different options.
   static constexpr size_t kMostPools = 64;
 
-  BufferPool* of(const uint8_t* data) const;
+  BufferPool* of(const uint8_t* data) const noexcept;
   BufferPool* find(size_t buffer_bytes, uint32_t max_buffers) const;
 
   // Sequentially consistent throughout: whoever sees no users after taking a pool out can delete it.

@@ -17,7 +17,7 @@ std::atomic<bool> forked{false};
 
 }  // namespace
 
-bool forked_after_use() { return forked.load(std::memory_order_relaxed); }
+bool forked_after_use() noexcept { return forked.load(std::memory_order_relaxed); }
 
 std::optional<Failure> begin_use() {
   if (forked_after_use()) {

@@ -8,7 +8,7 @@
 
 namespace collector::cupti {
 
-bool forked_after_use();
+bool forked_after_use() noexcept;
 
 // To be called before CUDA or CUPTI is used, and before any lock is taken that is held around such uses. The failure
 // says that this process may use neither.

@@ -25,7 +25,8 @@ void* Blocks::take() {
   return block;
 }
 
-void Blocks::give(void* block) noexcept {
+// `take` has made room for the block in the stock, so that push_back does not allocate.
+void Blocks::give(void* block) noexcept {  // NOLINT(bugprone-exception-escape)
   --out_;
   // Where the system has no room to split a mapping, the block is kept as well.
   if (stock_.size() < stock_blocks_ || ::munmap(block, kBlockBytes) != 0) stock_.push_back(block);
