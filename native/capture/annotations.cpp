@@ -9,7 +9,7 @@ constexpr int kRowBits = 40;
 constexpr uint64_t kRowMask = (uint64_t{1} << kRowBits) - 1;
 
 void AnnotationLog::begin(bool follow) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const threads::MutexLock lock(mutex_);
   ++session_;
   rows_.clear();
   paths_.clear();
@@ -20,7 +20,7 @@ void AnnotationLog::begin(bool follow) {
 
 uint64_t AnnotationLog::open(std::string_view path, int64_t start_ns, uint32_t thread_id, uint16_t depth,
                              uint32_t details_id) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const threads::MutexLock lock(mutex_);
   const uint64_t external_id = session_ << kRowBits | (rows_.size() + 1);
   store::AnnotationRow row{};  // its end stays 0 while it is open
   row.start_ns = start_ns;
@@ -35,7 +35,7 @@ uint64_t AnnotationLog::open(std::string_view path, int64_t start_ns, uint32_t t
 }
 
 void AnnotationLog::close(uint64_t external_id, int64_t end_ns) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const threads::MutexLock lock(mutex_);
   const uint64_t row = (external_id & kRowMask) - 1;
   if (external_id >> kRowBits != session_ || row >= rows_.size()) return;
   rows_[row].end_ns = end_ns;
@@ -43,12 +43,12 @@ void AnnotationLog::close(uint64_t external_id, int64_t end_ns) {
 }
 
 void AnnotationLog::note_details(std::string_view details) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const threads::MutexLock lock(mutex_);
   if (follow_) changes_.details.emplace_back(details);
 }
 
 AnnotationChanges AnnotationLog::changes() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const threads::MutexLock lock(mutex_);
   AnnotationChanges changes = std::exchange(changes_, {});
   const auto first = static_cast<std::ptrdiff_t>(num_reported_);
   changes.opened.assign(rows_.begin() + first, rows_.end());
@@ -58,7 +58,7 @@ AnnotationChanges AnnotationLog::changes() {
 }
 
 std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::vector<std::string>& paths) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const threads::MutexLock lock(mutex_);
   ++session_;  // what is closed from now on belongs to no session
   for (store::AnnotationRow& row : rows_) {
     if (row.end_ns == 0) row.end_ns = end_ns;

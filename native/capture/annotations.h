@@ -3,13 +3,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "kinds/generated/kinds.h"
+#include "threads/mutex.h"
 
 namespace collector::capture {
 
@@ -43,13 +43,13 @@ class AnnotationLog {
   std::vector<store::AnnotationRow> take(int64_t end_ns, std::vector<std::string>& paths);
 
  private:
-  std::mutex mutex_;
-  uint64_t session_ = 0;
-  std::vector<store::AnnotationRow> rows_;
-  std::vector<std::string> paths_;
-  bool follow_ = false;
-  size_t num_reported_ = 0;    // rows that changes() has returned
-  AnnotationChanges changes_;  // closed and details alone; what was opened is in rows_
+  threads::Mutex mutex_;
+  uint64_t session_ GUARDED_BY(mutex_) = 0;
+  std::vector<store::AnnotationRow> rows_ GUARDED_BY(mutex_);
+  std::vector<std::string> paths_ GUARDED_BY(mutex_);
+  bool follow_ GUARDED_BY(mutex_) = false;
+  size_t num_reported_ GUARDED_BY(mutex_) = 0;    // rows that changes() has returned
+  AnnotationChanges changes_ GUARDED_BY(mutex_);  // closed and details alone; what was opened is in rows_
 };
 
 }  // namespace collector::capture

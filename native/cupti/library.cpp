@@ -8,10 +8,10 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <optional>
 
 #include "cupti/fork.h"
+#include "threads/mutex.h"
 
 namespace collector::cupti {
 namespace {
@@ -328,15 +328,19 @@ std::string Library::portable_path() const {
 
 Library::Opened Library::open(const LibraryPaths& paths) {
   if (auto failure = begin_use()) return *failure;
+  struct OpenedLibraries {
+    threads::Mutex mutex;
+    std::map<std::string, std::shared_ptr<const Library>> by_key GUARDED_BY(mutex);
+  };
   // Never destroyed: a daemon thread may still be here while the process ends.
-  static auto& mutex = *new std::mutex;
-  static auto& opened = *new std::map<std::string, std::shared_ptr<const Library>>;
+  static auto& opened = *new OpenedLibraries;
   Finder finder(paths);
-  const std::lock_guard<std::mutex> lock(mutex);
+  const threads::MutexLock lock(opened.mutex);
   const std::string key = finder.key();
-  if (const auto found = opened.find(key); found != opened.end() && found->second->current()) return found->second;
+  const auto found = opened.by_key.find(key);
+  if (found != opened.by_key.end() && found->second->current()) return found->second;
   Opened result = finder.open();
-  if (const auto* library = std::get_if<std::shared_ptr<const Library>>(&result)) opened[key] = *library;
+  if (const auto* library = std::get_if<std::shared_ptr<const Library>>(&result)) opened.by_key[key] = *library;
   return result;
 }
 

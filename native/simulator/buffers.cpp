@@ -53,16 +53,13 @@ void Buffers::set_callbacks(RequestCallback on_request, CompleteCallback on_comp
 }
 
 bool Buffers::append(RecordBuffer& buffer, const void* record, size_t bytes) {
-  const std::lock_guard lock(buffer.mutex);
-  const auto fits = [&] {
-    return buffer.used + bytes <= buffer.size && (buffer.max_records == 0 || buffer.records < buffer.max_records);
-  };
-  if (buffer.data != nullptr && !fits()) close(buffer, Why::kFull);
+  const threads::MutexLock lock(buffer.mutex);
+  if (buffer.data != nullptr && !buffer.fits(bytes)) close(buffer, Why::kFull);
   if (buffer.data == nullptr && !request(buffer)) {
     drop();
     return false;
   }
-  if (!fits()) {
+  if (!buffer.fits(bytes)) {
     misuses_.count(Misuse::kBufferTooSmall);
     drop();
     return false;
@@ -82,7 +79,7 @@ bool Buffers::append(RecordBuffer& buffer, const void* record, size_t bytes) {
 
 void Buffers::append_late(const void* record, size_t bytes) {
   const auto* first = static_cast<const uint8_t*>(record);
-  const std::lock_guard lock(queue_);
+  const threads::MutexLock lock(queue_);
   late_.emplace_back(first, first + bytes);
 }
 
@@ -104,7 +101,7 @@ bool Buffers::request(RecordBuffer& buffer) {
   }
   if (reinterpret_cast<uintptr_t>(data) % 8 != 0) misuses_.count(Misuse::kBufferMisaligned);
   {
-    const std::lock_guard lock(queue_);
+    const threads::MutexLock lock(queue_);
     if (!held_.insert(data).second) misuses_.count(Misuse::kBufferInUse);
   }
   if (!client_zeroes.load(std::memory_order_relaxed)) std::memset(data, 0, size);
@@ -127,7 +124,7 @@ void Buffers::close(RecordBuffer& buffer, Why why) {
   buffer.size = buffer.used = buffer.records = 0;
   if (faults_.strikes(Fault::kWithheldBuffer)) return;
   if (faults_.strikes(Fault::kKeptBuffer)) {
-    const std::lock_guard lock(queue_);
+    const threads::MutexLock lock(queue_);
     kept_.push_back(closed);
     return;
   }
@@ -135,7 +132,7 @@ void Buffers::close(RecordBuffer& buffer, Why why) {
   const bool slow = why == Why::kFlushed && faults_.strikes(Fault::kSlowCompletion, &delay_ms);
   const bool overtaken = faults_.strikes(Fault::kOutOfOrderBuffers);
   {
-    const std::lock_guard lock(queue_);
+    const threads::MutexLock lock(queue_);
     if (slow) {
       slow_.push_back({closed, steady_ns() + delay_ms * 1'000'000});
       return;
@@ -155,11 +152,11 @@ void Buffers::close(RecordBuffer& buffer, Why why) {
 }
 
 void Buffers::deliver_closed() {
-  const std::lock_guard delivering(delivering_);
+  const threads::MutexLock delivering(delivering_);
   for (;;) {
     Closed closed{};
     {
-      const std::lock_guard lock(queue_);
+      const threads::MutexLock lock(queue_);
       if (closed_.empty()) return;
       closed = closed_.front();
       closed_.pop_front();
@@ -170,7 +167,7 @@ void Buffers::deliver_closed() {
 
 void Buffers::hand_back(const Closed& closed) {
   {
-    const std::lock_guard lock(queue_);
+    const threads::MutexLock lock(queue_);
     held_.erase(closed.data);
   }
   completed_.fetch_add(1, std::memory_order_relaxed);
@@ -183,22 +180,22 @@ void Buffers::hand_back(const Closed& closed) {
 
 void Buffers::flush(const std::vector<RecordBuffer*>& buffers, bool empty_too) {
   for (RecordBuffer* buffer : buffers) {
-    const std::lock_guard lock(buffer->mutex);
+    const threads::MutexLock lock(buffer->mutex);
     if (buffer->data != nullptr && (buffer->used > 0 || empty_too)) close(*buffer, Why::kFlushed);
   }
   std::vector<std::vector<uint8_t>> late;
   {
-    const std::lock_guard lock(queue_);
+    const threads::MutexLock lock(queue_);
     late.swap(late_);
   }
   if (!late.empty()) {
     RecordBuffer last;
     for (const auto& record : late) append(last, record.data(), record.size());
-    const std::lock_guard lock(last.mutex);
+    const threads::MutexLock lock(last.mutex);
     if (last.data != nullptr) close(last, Why::kFlushed);
   }
   {
-    const std::lock_guard lock(queue_);
+    const threads::MutexLock lock(queue_);
     for (; !overtaken_.empty(); overtaken_.pop_front()) closed_.push_back(overtaken_.front());
   }
   deliver_closed();
@@ -207,7 +204,7 @@ void Buffers::flush(const std::vector<RecordBuffer*>& buffers, bool empty_too) {
 void Buffers::deliver_slow() {
   const int64_t now = steady_ns();
   {
-    const std::lock_guard lock(queue_);
+    const threads::MutexLock lock(queue_);
     for (auto slow = slow_.begin(); slow != slow_.end();) {
       if (slow->due_ns > now) {
         ++slow;
@@ -222,20 +219,20 @@ void Buffers::deliver_slow() {
 
 void Buffers::return_kept() {
   {
-    const std::lock_guard lock(queue_);
+    const threads::MutexLock lock(queue_);
     for (; !kept_.empty(); kept_.pop_front()) closed_.push_back(kept_.front());
   }
   deliver_closed();
 }
 
 bool Buffers::idle() {
-  const std::lock_guard delivering(delivering_);
-  const std::lock_guard lock(queue_);
+  const threads::MutexLock delivering(delivering_);
+  const threads::MutexLock lock(queue_);
   return closed_.empty() && slow_.empty();
 }
 
 Buffers::Counts Buffers::counts() {
-  const std::lock_guard lock(queue_);
+  const threads::MutexLock lock(queue_);
   return {requested_.load(), completed_.load(), declined_.load(), held_.size(), bytes_.load(), records_.load()};
 }
 

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <unordered_set>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "simulator/faults.h"
 #include "simulator/latency.h"
 #include "simulator/misuse.h"
+#include "threads/mutex.h"
 
 namespace collector::simulator {
 
@@ -44,13 +44,17 @@ class ClientCallback {
 
 // The buffer one thread (or all together) is filling.
 struct RecordBuffer {
-  std::mutex mutex;
-  uint8_t* data = nullptr;
-  size_t size = 0;
-  size_t used = 0;
-  size_t records = 0;
-  size_t max_records = 0;
-  size_t last_record_bytes = 0;
+  threads::Mutex mutex;
+  uint8_t* data GUARDED_BY(mutex) = nullptr;
+  size_t size GUARDED_BY(mutex) = 0;
+  size_t used GUARDED_BY(mutex) = 0;
+  size_t records GUARDED_BY(mutex) = 0;
+  size_t max_records GUARDED_BY(mutex) = 0;
+  size_t last_record_bytes GUARDED_BY(mutex) = 0;
+
+  bool fits(size_t bytes) const REQUIRES(mutex) {
+    return used + bytes <= size && (max_records == 0 || records < max_records);
+  }
 };
 
 class Buffers {
@@ -102,10 +106,10 @@ class Buffers {
     int64_t due_ns;
   };
 
-  bool request(RecordBuffer& buffer);
+  bool request(RecordBuffer& buffer) REQUIRES(buffer.mutex);
   enum class Why { kFull, kFlushed };
-  void close(RecordBuffer& buffer, Why why);
-  void hand_back(const Closed& closed);
+  void close(RecordBuffer& buffer, Why why) REQUIRES(buffer.mutex);
+  void hand_back(const Closed& closed) REQUIRES(delivering_);
 
   Faults& faults_;
   MisuseCounters& misuses_;
@@ -114,14 +118,14 @@ class Buffers {
   std::atomic<RequestCallback> request_{nullptr};
   std::atomic<CompleteCallback> complete_{nullptr};
 
-  std::mutex delivering_;
-  std::mutex queue_;
-  std::deque<Closed> closed_;
-  std::deque<Closed> overtaken_;
-  std::vector<Slow> slow_;
-  std::deque<Closed> kept_;
-  std::vector<std::vector<uint8_t>> late_;
-  std::unordered_set<uint8_t*> held_;
+  threads::Mutex delivering_;
+  threads::Mutex queue_;
+  std::deque<Closed> closed_ GUARDED_BY(queue_);
+  std::deque<Closed> overtaken_ GUARDED_BY(queue_);
+  std::vector<Slow> slow_ GUARDED_BY(queue_);
+  std::deque<Closed> kept_ GUARDED_BY(queue_);
+  std::vector<std::vector<uint8_t>> late_ GUARDED_BY(queue_);
+  std::unordered_set<uint8_t*> held_ GUARDED_BY(queue_);
 
   std::atomic<uint64_t> dropped_{0};
   std::atomic<uint64_t> requested_{0};

@@ -34,7 +34,7 @@ Result Simulator::enable(uint32_t kind) {
 Result Simulator::disable(uint32_t kind) {
   if (kind == 0 || kind > kLastKind) return Result::kInvalidKind;
   if (static_cast<ActivityKind>(kind) == ActivityKind::kConcurrentKernel && release.api_version == 130000) {
-    const std::lock_guard lock(device_mutex_);
+    const threads::MutexLock lock(device_mutex_);
     if (!pending_.empty()) misuses.count(Misuse::kDisableDeadlock);
   }
   enabled_[kind].store(false);
@@ -62,7 +62,7 @@ Result Simulator::subscribe(void** handle, SubscriberCallback callback, void* us
     if (holder != nullptr) *holder = other;
     return Result::kMultipleSubscribersNotSupported;
   }
-  const std::lock_guard lock(subscriber_mutex_);
+  const threads::MutexLock lock(subscriber_mutex_);
   if (subscribed_) {
     if (holder != nullptr) *holder = subscriber_name_;
     return Result::kMultipleSubscribersNotSupported;
@@ -76,12 +76,12 @@ Result Simulator::subscribe(void** handle, SubscriberCallback callback, void* us
 }
 
 bool Simulator::subscribed() {
-  const std::lock_guard<std::mutex> lock(subscriber_mutex_);
+  const threads::MutexLock lock(subscriber_mutex_);
   return subscribed_;
 }
 
 Result Simulator::unsubscribe(void* handle) {
-  const std::lock_guard lock(subscriber_mutex_);
+  const threads::MutexLock lock(subscriber_mutex_);
   if (handle != &subscribed_ || !subscribed_) return Result::kInvalidParameter;
   subscribed_ = false;
   subscriber_.store(nullptr, std::memory_order_release);
@@ -134,12 +134,12 @@ Result Simulator::set_attribute(uint32_t attribute, uint64_t value) {
 
 void Simulator::log(size_t function, uint32_t argument, uint32_t result) {
   constexpr size_t kLogged = 4096;
-  const std::lock_guard lock(log_mutex_);
+  const threads::MutexLock lock(log_mutex_);
   if (log_.size() < kLogged) log_.push_back({kFunctions[function].name.data(), argument, result});
 }
 
 std::vector<Simulator::LoggedCall> Simulator::logged_calls() {
-  const std::lock_guard lock(log_mutex_);
+  const threads::MutexLock lock(log_mutex_);
   return log_;
 }
 

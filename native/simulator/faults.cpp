@@ -10,7 +10,7 @@ namespace collector::simulator {
 bool Faults::arm(std::string_view name, int64_t count, int64_t skip, int64_t value, std::string_view target) {
   for (size_t i = 0; i < kFaultCount; ++i) {
     if (name != kFaults[i].name) continue;
-    const std::lock_guard lock(mutex_);
+    const threads::MutexLock lock(mutex_);
     armed_.push_back({static_cast<Fault>(i), count, skip, value, std::string(target)});
     armed_counts_[i].fetch_add(1, std::memory_order_release);
     armed_total_.fetch_add(1, std::memory_order_release);
@@ -20,7 +20,7 @@ bool Faults::arm(std::string_view name, int64_t count, int64_t skip, int64_t val
 }
 
 void Faults::clear() {
-  const std::lock_guard lock(mutex_);
+  const threads::MutexLock lock(mutex_);
   armed_.clear();
   for (auto& count : armed_counts_) count.store(0, std::memory_order_release);
   armed_total_.store(0, std::memory_order_release);
@@ -28,7 +28,7 @@ void Faults::clear() {
 
 bool Faults::strike(Fault fault, int64_t* value, std::string_view target, std::string* armed_target) {
   const auto index = static_cast<size_t>(fault);
-  const std::lock_guard lock(mutex_);
+  const threads::MutexLock lock(mutex_);
   for (auto armed = armed_.begin(); armed != armed_.end(); ++armed) {
     if (armed->fault != fault || (!target.empty() && armed->target != target)) continue;
     if (armed->skip > 0) {

@@ -5,10 +5,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "threads/mutex.h"
 
 namespace collector::simulator {
 
@@ -109,9 +110,9 @@ class Faults {
 
   bool strike(Fault fault, int64_t* value, std::string_view target, std::string* armed_target);
 
-  std::mutex mutex_;
+  threads::Mutex mutex_;
   std::atomic<uint32_t> armed_total_{0};
-  std::vector<Armed> armed_;
+  std::vector<Armed> armed_ GUARDED_BY(mutex_);
   std::array<std::atomic<uint32_t>, kFaultCount> armed_counts_{};
   std::array<std::atomic<uint64_t>, kFaultCount> struck_{};
 };

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 
 #include "cupti/abi.h"
+#include "threads/mutex.h"
 
 namespace collector::simulator {
 
@@ -32,7 +32,7 @@ class AllocatedMemory {
  public:
   // New memory; none where the device has not so much left. Pinned memory is the host's, which has enough.
   std::optional<MemoryBlock> allocate(uint32_t device, uint64_t bytes, cupti::MemoryKind kind, bool is_pooled) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const threads::MutexLock lock(mutex_);
     if (bytes == 0) return std::nullopt;
     if (kind != cupti::MemoryKind::kPinned) {
       uint64_t& used = used_[device];
@@ -48,7 +48,7 @@ class AllocatedMemory {
 
   // The block that was there; none where nothing was allocated at the address.
   std::optional<MemoryBlock> free(uint64_t address) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const threads::MutexLock lock(mutex_);
     const auto found = blocks_.find(address);
     if (found == blocks_.end()) return std::nullopt;
     MemoryBlock block = found->second;
@@ -59,14 +59,14 @@ class AllocatedMemory {
   }
 
   uint64_t used(uint32_t device) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const threads::MutexLock lock(mutex_);
     const auto found = used_.find(device);
     return found == used_.end() ? 0 : found->second;
   }
 
   // Whether anything was ever allocated on the device.
   bool touched(uint32_t device) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const threads::MutexLock lock(mutex_);
     return used_.count(device) != 0;
   }
 
@@ -74,17 +74,17 @@ class AllocatedMemory {
   static constexpr uint64_t kAlignment = 512;
   static constexpr uint64_t kPoolStep = uint64_t{32} << 20;
 
-  MemoryPool resize_pool(uint32_t device, uint64_t used) {
+  MemoryPool resize_pool(uint32_t device, uint64_t used) REQUIRES(mutex_) {
     MemoryPool& pool = pools_[device];
     pool = {0x7E00'0000'0000 + (uint64_t{device} << 36), (used + kPoolStep - 1) / kPoolStep * kPoolStep, used};
     return pool;
   }
 
-  std::mutex mutex_;
-  uint64_t next_ = 0x7F00'0000'0000;
-  std::map<uint64_t, MemoryBlock> blocks_;
-  std::map<uint32_t, uint64_t> used_;
-  std::map<uint32_t, MemoryPool> pools_;
+  threads::Mutex mutex_;
+  uint64_t next_ GUARDED_BY(mutex_) = 0x7F00'0000'0000;
+  std::map<uint64_t, MemoryBlock> blocks_ GUARDED_BY(mutex_);
+  std::map<uint32_t, uint64_t> used_ GUARDED_BY(mutex_);
+  std::map<uint32_t, MemoryPool> pools_ GUARDED_BY(mutex_);
 };
 
 }  // namespace collector::simulator

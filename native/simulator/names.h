@@ -3,11 +3,12 @@
 
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include "threads/mutex.h"
 
 namespace collector::simulator {
 
@@ -15,7 +16,7 @@ class Names {
  public:
   // The address at which this name is handed out.
   const char* address(std::string_view name) {
-    const std::lock_guard lock(mutex_);
+    const threads::MutexLock lock(mutex_);
     const auto found = slots_.find(std::string(name));
     if (found != slots_.end()) return found->second;
     const size_t room = name.size() < kRoom ? kRoom : name.size() + 1;
@@ -28,7 +29,7 @@ class Names {
 
   // A module reload: `name` goes away, and `successor` takes its address. False if there is no such name, or no room.
   bool reload(std::string_view name, std::string_view successor) {
-    const std::lock_guard lock(mutex_);
+    const threads::MutexLock lock(mutex_);
     const auto found = slots_.find(std::string(name));
     if (found == slots_.end() || successor.size() >= kRoom) return false;
     char* slot = found->second;
@@ -42,9 +43,9 @@ class Names {
  private:
   static constexpr size_t kRoom = 256;
 
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<char[]>> storage_;
-  std::unordered_map<std::string, char*> slots_;
+  threads::Mutex mutex_;
+  std::vector<std::unique_ptr<char[]>> storage_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, char*> slots_ GUARDED_BY(mutex_);
 };
 
 }  // namespace collector::simulator

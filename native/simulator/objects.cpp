@@ -66,7 +66,7 @@ store::DeviceRow row_of_device(uint32_t device) {
 int32_t stream_priority(uint32_t stream_id) { return stream_id == kNullStream ? 0 : -1; }
 
 Context* Simulator::context(uint32_t id) {
-  const std::lock_guard lock(device_mutex_);
+  const threads::MutexLock lock(device_mutex_);
   return id >= 1 && id <= contexts_.size() ? contexts_[id - 1].get() : nullptr;
 }
 
@@ -76,7 +76,7 @@ Context* Simulator::primary_context(uint32_t device) {
 
 bool Simulator::used(uint32_t device) {
   if (memory.touched(device)) return true;
-  const std::lock_guard lock(device_mutex_);
+  const threads::MutexLock lock(device_mutex_);
   for (const auto& [context_id, stream_id] : streams_) {
     if (contexts_[context_id - 1]->device == device) return true;
   }
@@ -86,7 +86,7 @@ bool Simulator::used(uint32_t device) {
 uint32_t Simulator::create_context(uint32_t device) {
   const Context* made = nullptr;
   {
-    const std::lock_guard lock(device_mutex_);
+    const threads::MutexLock lock(device_mutex_);
     contexts_.push_back(std::make_unique<Context>(Context{static_cast<uint32_t>(contexts_.size() + 1), device}));
     made = contexts_.back().get();
   }
@@ -99,7 +99,7 @@ void Simulator::use_stream(uint32_t context_id, uint32_t stream_id) {
   bool makes_stream = false;
   bool makes_context = false;  // a device's first one is made when it is first used
   {
-    const std::lock_guard lock(device_mutex_);
+    const threads::MutexLock lock(device_mutex_);
     const auto first = streams_.lower_bound({context_id, 0});
     makes_context = context.id == context.device + 1 && (first == streams_.end() || first->first != context_id);
     makes_stream = streams_.emplace(context_id, stream_id).second;
@@ -116,7 +116,7 @@ void Simulator::dump(ActivityKind kind) {
   std::vector<const Context*> contexts;
   std::set<std::pair<uint32_t, uint32_t>> streams;
   {
-    const std::lock_guard lock(device_mutex_);
+    const threads::MutexLock lock(device_mutex_);
     streams = streams_;
     for (const auto& context : contexts_) {
       const auto first = streams_.lower_bound({context->id, 0});

@@ -197,7 +197,7 @@ uint32_t Simulator::execute(const SimActivity& asked, int64_t duration_ns, uint6
     launches.fetch_add(1, std::memory_order_relaxed);
     const bool write = recorded(activity);
     {
-      const std::lock_guard lock(device_mutex_);
+      const threads::MutexLock lock(device_mutex_);
       schedule(activity, call.end_ns + config.launch_latency_ns, duration_ns);
       // One by one a kernel takes its time; in bulk its record is written as soon as its call's is.
       if (write && count == 1) pending_.push({activity, &buffer, sequence_++});
@@ -271,7 +271,7 @@ uint32_t Simulator::launch_graph(const SimActivity* nodes, const int64_t* durati
     if (node.graph_node_id == 0) node.graph_node_id = (static_cast<uint64_t>(graph_id) << 32) + i + 1;
     node.correlation_id = call.correlation_id;
     if (faults.strikes(Fault::kWrongGraphCorrelation)) node.correlation_id -= 1;
-    const std::lock_guard lock(device_mutex_);
+    const threads::MutexLock lock(device_mutex_);
     schedule(node, call.end_ns + config.launch_latency_ns, durations_ns[i]);
     if (recorded(node)) pending_.push({node, &buffer, sequence_++});
   }
@@ -302,7 +302,7 @@ uint32_t Simulator::synchronize(uint32_t device, int64_t stream, uint32_t launch
   ApiCall call =
       begin_call((launch & kSimRuntimeCall) != 0 ? runtime_id : 0, (launch & kSimDriverCall) != 0 ? driver_id : 0);
   {
-    const std::lock_guard lock(device_mutex_);
+    const threads::MutexLock lock(device_mutex_);
     for (const auto& [key, tail] : tails_) {
       const auto& [context_id, stream_id] = key;
       if (contexts_[context_id - 1]->device != device) continue;
@@ -327,7 +327,7 @@ bool Simulator::query(uint32_t device, uint32_t stream) {
   const ApiCall call = begin_call(callback_id("cudaStreamQuery_v3020"), callback_id("cuStreamQuery"));
   bool done = false;
   {
-    const std::lock_guard lock(device_mutex_);
+    const threads::MutexLock lock(device_mutex_);
     done = stream_tail(device + 1, stream) <= call.start_ns;
   }
   if (done || all_sync_records.load()) {
@@ -345,7 +345,7 @@ uint32_t Simulator::record_event(uint32_t device, uint32_t stream) {
   row.context_id = device + 1;
   row.stream_id = stream;
   {
-    const std::lock_guard lock(device_mutex_);
+    const threads::MutexLock lock(device_mutex_);
     events_.emplace_back(device + 1, std::max(clock.now(), stream_tail(device + 1, stream)));
     row.event_id = static_cast<uint32_t>(events_.size());
   }
@@ -359,7 +359,7 @@ uint32_t Simulator::record_event(uint32_t device, uint32_t stream) {
 bool Simulator::wait_event(uint32_t device, uint32_t stream, uint32_t event) {
   use_stream(device + 1, stream);
   {
-    const std::lock_guard lock(device_mutex_);
+    const threads::MutexLock lock(device_mutex_);
     if (event == 0 || event > events_.size()) return false;
     int64_t& tail = stream_tail(device + 1, stream);
     tail = std::max(tail, events_[event - 1].second);
@@ -373,7 +373,7 @@ bool Simulator::wait_event(uint32_t device, uint32_t stream, uint32_t event) {
 bool Simulator::synchronize_event(uint32_t event) {
   std::pair<uint32_t, int64_t> recorded_event;
   {
-    const std::lock_guard lock(device_mutex_);
+    const threads::MutexLock lock(device_mutex_);
     if (event == 0 || event > events_.size()) return false;
     recorded_event = events_[event - 1];
   }

@@ -12,7 +12,7 @@ namespace collector::simulator {
 namespace {
 
 std::atomic<Simulator*> current_simulator{nullptr};
-std::mutex open_mutex;
+threads::Mutex open_mutex;
 
 int64_t realtime_ns() {
   timespec now{};
@@ -31,7 +31,7 @@ uint64_t next_generation() {
 }
 
 // Simulators that were current once; reachable until the process ends.
-std::vector<std::unique_ptr<Simulator>>& opened() {
+std::vector<std::unique_ptr<Simulator>>& opened() REQUIRES(open_mutex) {
   static auto* all = new std::vector<std::unique_ptr<Simulator>>;
   return *all;
 }
@@ -70,7 +70,7 @@ Simulator::Simulator(const SimConfig& asked, Release played)
 Simulator& Simulator::current() {
   Simulator* simulator = current_simulator.load(std::memory_order_acquire);
   if (simulator != nullptr) return *simulator;
-  const std::lock_guard lock(open_mutex);
+  const threads::MutexLock lock(open_mutex);
   simulator = current_simulator.load(std::memory_order_acquire);
   if (simulator != nullptr) return *simulator;
   SimConfig config{};
@@ -89,7 +89,7 @@ Simulator& Simulator::current() {
 
 void Simulator::open(const SimConfig& config, Release release) {
   auto simulator = std::make_unique<Simulator>(config, release);
-  const std::lock_guard lock(open_mutex);
+  const threads::MutexLock lock(open_mutex);
   Simulator* before = current_simulator.exchange(simulator.get(), std::memory_order_acq_rel);
   if (before != nullptr) before->close();
   opened().push_back(std::move(simulator));
@@ -114,7 +114,7 @@ ThreadState& Simulator::thread() {
     auto fresh = std::make_unique<ThreadState>();
     fresh->system_thread_id = static_cast<uint32_t>(syscall(SYS_gettid));
     fresh->posix_thread_id = static_cast<uint32_t>(pthread_self());
-    const std::lock_guard lock(threads_mutex_);
+    const threads::MutexLock lock(threads_mutex_);
     threads_.push_back(std::move(fresh));
     state = threads_.back().get();
     generation = generation_;
@@ -123,7 +123,7 @@ ThreadState& Simulator::thread() {
 }
 
 std::vector<RecordBuffer*> Simulator::all_buffers() {
-  const std::lock_guard lock(threads_mutex_);
+  const threads::MutexLock lock(threads_mutex_);
   std::vector<RecordBuffer*> all{&shared_buffer_};
   for (const auto& thread : threads_) all.push_back(&thread->buffer);
   return all;
@@ -131,10 +131,10 @@ std::vector<RecordBuffer*> Simulator::all_buffers() {
 
 // Writes the records of all work that is over; forced: of the rest too, as unfinished.
 void Simulator::complete_due(bool forced) {
-  const std::lock_guard completing(completing_);
+  const threads::MutexLock completing(completing_);
   std::vector<Work> due;
   {
-    const std::lock_guard lock(device_mutex_);
+    const threads::MutexLock lock(device_mutex_);
     const int64_t now = clock.now();
     while (!pending_.empty() && (forced || pending_.top().activity.end_ns <= now)) {
       due.push_back(pending_.top());
@@ -149,7 +149,7 @@ void Simulator::complete_due(bool forced) {
 
 void Simulator::wake() {
   {
-    const std::lock_guard lock(worker_mutex_);
+    const threads::MutexLock lock(worker_mutex_);
     worker_due_ = true;
   }
   worker_wakes_.notify_one();
@@ -160,8 +160,8 @@ void Simulator::work() {
   auto next_flush = Steady::now();
   while (alive()) {
     {
-      std::unique_lock lock(worker_mutex_);
-      worker_wakes_.wait_for(lock, std::chrono::milliseconds(5), [this] { return worker_due_; });
+      const threads::MutexLock lock(worker_mutex_);
+      if (!worker_due_) worker_wakes_.wait_for(worker_mutex_, std::chrono::milliseconds(5));
       worker_due_ = false;
     }
     if (!alive()) return;

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <queue>
 #include <set>
 #include <string>
@@ -31,6 +30,7 @@
 #include "simulator/misuse.h"
 #include "simulator/names.h"
 #include "simulator/version.h"
+#include "threads/mutex.h"
 
 namespace collector::simulator {
 
@@ -171,7 +171,7 @@ class Simulator {
   void notify_subscriber(const ApiCall& call, bool exit);
   bool recorded(const SimActivity& activity) const;
   std::pair<uint32_t, uint32_t> callback_ids(const SimActivity& activity) const;
-  void schedule(SimActivity& activity, int64_t earliest_ns, int64_t duration_ns);
+  void schedule(SimActivity& activity, int64_t earliest_ns, int64_t duration_ns) REQUIRES(device_mutex_);
   void write_memory_operation(cupti::MemoryOperationType type, const MemoryBlock& block, const ApiCall& call,
                               int64_t stream);
   void write_synchronization(cupti::SynchronizationType type, const ApiCall& call, uint32_t context_id,
@@ -195,29 +195,29 @@ class Simulator {
   void complete_due(bool forced);
   void work();
   void wake();
-  int64_t& stream_tail(uint32_t context, uint32_t stream) { return tails_[{context, stream}]; }
+  int64_t& stream_tail(uint32_t context, uint32_t stream) REQUIRES(device_mutex_) { return tails_[{context, stream}]; }
   std::vector<RecordBuffer*> all_buffers();
 
   std::atomic<bool> closed_{false};
   const uint64_t generation_;
 
-  std::mutex threads_mutex_;
-  std::vector<std::unique_ptr<ThreadState>> threads_;
+  threads::Mutex threads_mutex_;
+  std::vector<std::unique_ptr<ThreadState>> threads_ GUARDED_BY(threads_mutex_);
   RecordBuffer shared_buffer_;
   std::atomic<bool> per_thread_buffers_;
 
-  std::mutex device_mutex_;
-  std::map<std::pair<uint32_t, uint32_t>, int64_t> tails_;
-  std::priority_queue<Work, std::vector<Work>, std::greater<>> pending_;
-  std::vector<std::pair<uint32_t, int64_t>> events_;  // context, time
-  std::vector<std::unique_ptr<Context>> contexts_;
-  std::set<std::pair<uint32_t, uint32_t>> streams_;  // context, stream
-  uint64_t sequence_ = 0;
+  threads::Mutex device_mutex_;
+  std::map<std::pair<uint32_t, uint32_t>, int64_t> tails_ GUARDED_BY(device_mutex_);
+  std::priority_queue<Work, std::vector<Work>, std::greater<>> pending_ GUARDED_BY(device_mutex_);
+  std::vector<std::pair<uint32_t, int64_t>> events_ GUARDED_BY(device_mutex_);  // context, time
+  std::vector<std::unique_ptr<Context>> contexts_ GUARDED_BY(device_mutex_);
+  std::set<std::pair<uint32_t, uint32_t>> streams_ GUARDED_BY(device_mutex_);  // context, stream
+  uint64_t sequence_ GUARDED_BY(device_mutex_) = 0;
 
-  std::mutex completing_;
-  std::mutex worker_mutex_;
-  std::condition_variable worker_wakes_;
-  bool worker_due_ = false;
+  threads::Mutex completing_;
+  threads::Mutex worker_mutex_;
+  std::condition_variable_any worker_wakes_;
+  bool worker_due_ GUARDED_BY(worker_mutex_) = false;
   std::atomic<uint32_t> flush_period_ms_{0};
   std::thread worker_;
 
@@ -228,9 +228,9 @@ class Simulator {
   std::atomic<int64_t> next_grid_id_{1};
   std::atomic<uint64_t> device_records_{0};
 
-  std::mutex subscriber_mutex_;
-  bool subscribed_ = false;
-  std::string subscriber_name_;
+  threads::Mutex subscriber_mutex_;
+  bool subscribed_ GUARDED_BY(subscriber_mutex_) = false;
+  std::string subscriber_name_ GUARDED_BY(subscriber_mutex_);
   std::atomic<SubscriberCallback> subscriber_{nullptr};
   std::atomic<void*> subscriber_data_{nullptr};
   std::array<std::array<std::atomic<bool>, kCallbackIds>, 3> callbacks_on_{};
@@ -242,8 +242,8 @@ class Simulator {
 
   std::array<uint32_t, 64> strides_{};
 
-  std::mutex log_mutex_;
-  std::vector<LoggedCall> log_;
+  threads::Mutex log_mutex_;
+  std::vector<LoggedCall> log_ GUARDED_BY(log_mutex_);
 };
 
 }  // namespace collector::simulator

@@ -1,0 +1,55 @@
+// A mutex whose use Clang checks, and the attributes that say what it guards.
+//
+// `make lint` compiles everything with Clang's -Wthread-safety: a member that is GUARDED_BY a mutex cannot be touched
+// where the mutex is not held, nor a function called that REQUIRES it. std::mutex of libstdc++ has no attributes, hence
+// the classes here. Other compilers see no attributes.
+#pragma once
+
+#include <mutex>
+
+#if defined(__clang__)
+#define THREAD_ATTRIBUTE(attribute) __attribute__((attribute))
+#else
+#define THREAD_ATTRIBUTE(attribute)
+#endif
+
+#define CAPABILITY(name) THREAD_ATTRIBUTE(capability(name))
+#define SCOPED_CAPABILITY THREAD_ATTRIBUTE(scoped_lockable)
+#define GUARDED_BY(mutex) THREAD_ATTRIBUTE(guarded_by(mutex))
+#define REQUIRES(...) THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
+#define EXCLUDES(...) THREAD_ATTRIBUTE(locks_excluded(__VA_ARGS__))
+#define ACQUIRE(...) THREAD_ATTRIBUTE(acquire_capability(__VA_ARGS__))
+#define TRY_ACQUIRE(...) THREAD_ATTRIBUTE(try_acquire_capability(__VA_ARGS__))
+#define RELEASE(...) THREAD_ATTRIBUTE(release_capability(__VA_ARGS__))
+
+namespace collector::threads {
+
+class CAPABILITY("mutex") Mutex {
+ public:
+  Mutex() = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  void lock() ACQUIRE() { mutex_.lock(); }
+  bool try_lock() TRY_ACQUIRE(true) { return mutex_.try_lock(); }
+  void unlock() RELEASE() { mutex_.unlock(); }
+
+ private:
+  std::mutex mutex_;
+};
+
+// Holds a mutex for a scope.
+class SCOPED_CAPABILITY MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  // Of a mutex that this thread holds already, as after try_lock.
+  MutexLock(Mutex& mutex, std::adopt_lock_t /*held*/) REQUIRES(mutex) : mutex_(mutex) {}
+  ~MutexLock() RELEASE() { mutex_.unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+}  // namespace collector::threads
