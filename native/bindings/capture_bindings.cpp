@@ -1,4 +1,4 @@
-// What Python sees of the subscriber: probe, start, stop, annotations. No logic lives here.
+// What Python sees of the CUPTI client: probe, start, stop, annotations. No logic lives here.
 #include <cxxabi.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -15,7 +15,7 @@
 #include "bindings/gil.h"
 #include "bindings/tables.h"
 #include "capture/decoder.h"
-#include "capture/subscriber.h"
+#include "capture/session.h"
 #include "cupti/library.h"
 
 namespace py = pybind11;
@@ -23,7 +23,7 @@ namespace py = pybind11;
 namespace collector {
 namespace {
 
-using capture::Subscriber;
+using capture::Session;
 using cupti::ActivityKind;
 
 // Raised as _native.CaptureError(kind, cause, remedy).
@@ -128,7 +128,7 @@ void start(const py::dict& options) {
   std::optional<cupti::Failure> failure;
   {
     const GilRelease release;
-    failure = Subscriber::instance().start(parsed);
+    failure = Session::instance().start(parsed);
   }
   if (failure) throw CaptureError(*failure);
 }
@@ -137,7 +137,7 @@ py::object stop(bool synchronize, int timeout_ms) {
   std::optional<capture::Capture> capture;
   {
     const GilRelease release;
-    capture = Subscriber::instance().stop(synchronize, int64_t{timeout_ms} * 1'000'000);
+    capture = Session::instance().stop(synchronize, int64_t{timeout_ms} * 1'000'000);
   }
   if (!capture) return py::none();
   py::dict out = tables_of(*capture->library, *capture->store, std::move(capture->annotations),
@@ -253,7 +253,7 @@ std::string demangle(const std::string& name) {
 
 PYBIND11_MODULE(_native, m) {
   using namespace collector;
-  m.doc() = "The CUPTI subscriber. One session at a time; see collector.tracing.session for the interface people use.";
+  m.doc() = "The CUPTI client. One session at a time; see collector.tracing.session for the interface people use.";
 
   static py::handle capture_error = py::exception<CaptureError>(m, "CaptureError", PyExc_RuntimeError).release();
   py::register_exception_translator([](std::exception_ptr raised) {
@@ -268,7 +268,7 @@ PYBIND11_MODULE(_native, m) {
     }
   });
 
-  Subscriber::instance();  // made here, under the interpreter's lock, so that no fork can fall into its making
+  Session::instance();  // made here, under the interpreter's lock, so that no fork can fall into its making
 
   m.def("probe", &probe, py::arg("libcupti") = "", py::arg("libcuda") = "",
         py::arg("search_roots") = std::vector<std::string>{},
@@ -277,22 +277,22 @@ PYBIND11_MODULE(_native, m) {
   m.def("stop", &stop, py::arg("synchronize") = true, py::arg("timeout_ms") = 5000,
         "Closes the session; its tables, or None when none is open.");
   m.def(
-      "abort", [] { Subscriber::instance().abort(); }, py::call_guard<GilRelease>(),
+      "abort", [] { Session::instance().abort(); }, py::call_guard<GilRelease>(),
       "Closes the session without waiting for the GPU, and forgets it.");
-  m.def("is_active", [] { return Subscriber::instance().active(); });
-  m.def("is_idle", [] { return Subscriber::instance().idle(); });
+  m.def("is_active", [] { return Session::instance().active(); });
+  m.def("is_idle", [] { return Session::instance().idle(); });
   m.def(
       "push_annotation",
-      [](const std::string& path, uint32_t details) { Subscriber::instance().push_annotation(path, details); },
+      [](const std::string& path, uint32_t details) { Session::instance().push_annotation(path, details); },
       py::arg("path"), py::arg("details") = 0,
       "Puts the path on every launch of this thread until the matching pop. Its metadata is given by a number.");
-  m.def("pop_annotation", [] { Subscriber::instance().pop_annotation(); });
+  m.def("pop_annotation", [] { Session::instance().pop_annotation(); });
   m.def(
-      "note_details", [](const std::string& details) { Subscriber::instance().note_details(details); },
+      "note_details", [](const std::string& details) { Session::instance().note_details(details); },
       py::arg("details"), "The metadata of annotations, in the order of their numbers; for the journal.");
-  m.def("journal_trouble", [] { return Subscriber::instance().journal_trouble(); });
+  m.def("journal_trouble", [] { return Session::instance().journal_trouble(); });
   m.def(
-      "remove_journal", [] { Subscriber::instance().remove_journal(); }, py::call_guard<GilRelease>(),
+      "remove_journal", [] { Session::instance().remove_journal(); }, py::call_guard<GilRelease>(),
       "Takes the last session's journal away.");
   m.def("demangle", &demangle, py::arg("name"));
   m.def("decode_buffer", &decode_buffer, py::arg("buffer"), py::arg("cuda_version") = cupti::kNewestKnownCuda,

@@ -89,7 +89,7 @@ struct Device {
   std::string name;
 };
 
-// What a version can do; printed by `collector info`, and asked by the subscriber.
+// What a version can do; printed by `collector info`, and asked by the session.
 enum class Feature : uint8_t {
   kDeclineBuffers,             // a null buffer is a drop, not a crash (CUPTI API 27, CUDA 12.9)
   kPerThreadBuffers,           // attribute 9 exists (12.3)

@@ -1,4 +1,4 @@
-"""Every heap allocation of the decode thread fails once: the program goes on, and what is lost is counted."""
+"""No memory for the decode thread, or no thread at all: the program goes on, and what is lost is counted."""
 
 from __future__ import annotations
 
@@ -84,3 +84,45 @@ def test_a_failed_allocation_of_the_decode_thread_loses_what_the_ledger_says(jou
             assert any("could not be read" in line for line in losses)
         if not failed:
             assert not losses
+
+
+# A thread's stack is larger than what may be mapped, and larger than those that the C library keeps for reuse.
+WITHOUT_THREADS = """
+import json, resource, signal
+import collector
+from collector.testing import SimulatedGpu
+
+with SimulatedGpu() as gpu:
+    with collector.trace() as step:
+        gpu.launch("before")
+    pages = int(open("/proc/self/statm").read().split()[0])
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (64 << 20), limits[1]))
+    try:
+        with collector.trace(strict=True):
+            cause = ""
+    except collector.CollectorError as error:
+        cause = str(error)
+    resource.setrlimit(resource.RLIMIT_AS, limits)
+    blocked = sorted(signal.pthread_sigmask(signal.SIG_BLOCK, []))
+    with collector.trace() as step:
+        gpu.launch("after")
+    print(json.dumps([cause, blocked, len(step.kernels)]))
+"""
+
+
+@pytest.mark.skipif("COLLECTOR_SANITIZED" in os.environ, reason="a sanitizer maps more than any limit")
+def test_a_session_that_gets_no_thread_leaves_the_programs_signals_alone() -> None:
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -s 262144 && exec "$@"', "sh", sys.executable, "-c", WITHOUT_THREADS],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0 and "ulimit" in done.stderr:
+        pytest.skip(f"the stack's limit cannot be raised here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    cause, blocked, kernels = json.loads(done.stdout)
+    assert "tracing could not start" in cause
+    assert blocked == []
+    assert kernels == 1

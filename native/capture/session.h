@@ -1,35 +1,33 @@
 // The one CUPTI client of this process: from "start tracing" to decoded rows.
 //
 // Threads, and what each may do:
-//  * CUPTI's callbacks (any thread, CUPTI's lock held): BufferPool::acquire and ::complete, one sem_post. Nothing
+//  * CUPTI's callbacks (any thread, CUPTI's lock held): BufferPool::acquire and DecodeThread::complete. Nothing
 //    else: no allocation, no lock, no CUDA, no CUPTI, no Python. A client lock here, also held around a CUPTI call
 //    elsewhere, is the deadlock that Kineto's and PyTorch's trackers describe (pytorch#186295).
-//  * the decode thread: takes completed buffers, decodes, zeroes and recycles them. Holds no lock. With a journal it
-//    also flushes CUPTI now and then, under flushing_, which no callback takes.
+//  * the decode thread (decode_thread.h): holds no lock while it decodes. With a journal it also flushes CUPTI now and
+//    then, under a lock of JournalFlusher that no callback takes.
 //  * start, stop, abort: serialised by control_, which is held around CUPTI calls and never taken in a callback.
 //  * push_annotation, pop_annotation: any thread of the program; AnnotationLog's lock only.
 #pragma once
-
-#include <semaphore.h>
 
 #include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "capture/annotations.h"
 #include "capture/buffer_pools.h"
-#include "capture/decoder.h"
-#include "capture/journal.h"
+#include "capture/decode_thread.h"
+#include "capture/journal_flusher.h"
+#include "capture/subscription.h"
 #include "cupti/fork.h"
 #include "cupti/library.h"
 #include "store/store.h"
+#include "threads/mutex.h"
 
 namespace collector::capture {
 
@@ -52,7 +50,7 @@ struct Anchor {
   int64_t uncertainty_ns;  // the wall time was within this of the CUPTI time
 };
 
-// A finished session. The store is the subscriber's: valid until the next start.
+// A finished session. The store is the decode thread's: valid until the next start.
 struct Capture {
   const cupti::Library* library;
   store::Store* store;
@@ -68,10 +66,10 @@ struct Capture {
   int64_t own_calls_from_ns;
 };
 
-class Subscriber {
+class Session {
  public:
   // Created at the first call, never destroyed: CUPTI may call back until the process ends.
-  static Subscriber& instance();
+  static Session& instance();
 
   std::optional<cupti::Failure> start(const StartOptions& options);
 
@@ -99,68 +97,36 @@ class Subscriber {
   void remove_journal();
 
  private:
-  // Buffers of another client that the library may hold when its callbacks are replaced by ours.
-  static constexpr size_t kForeignBuffers = 256;
-
-  Subscriber();
+  Session() = default;
 
   static void on_buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records) noexcept;
   static void on_buffer_completed(void* context, uint32_t stream, uint8_t* data, size_t bytes, size_t valid) noexcept;
 
-  std::optional<cupti::Failure> start_tracing(const StartOptions& options);
-  void roll_back();
-  void prepare_buffers(const StartOptions& options);
-  void begin_journal(const std::string& path);
   const cupti::Library& library() const { return *library_.load(std::memory_order_acquire); }
-  void set_attributes();
-  std::optional<cupti::Failure> subscribe(bool share);
-  std::optional<cupti::Failure> enable(const std::vector<cupti::ActivityKind>& kinds);
-  void disable_enabled();
-  void leave_out_noisy_calls();
-  void unsubscribe();
-  void start_decoding();
-  void stop_decoding();
-  void decode_loop();
-  void wait_for_buffers();
-  void drain();
-  void decode(const CompletedBuffer& buffer);
-  void hand_over();
-  void end_collecting();
-  std::map<std::string, int64_t> counters() const;
+  std::optional<cupti::Failure> start_tracing(const StartOptions& options) REQUIRES(control_);
+  void begin_journal(const std::string& path) REQUIRES(control_);
+  void roll_back() REQUIRES(control_);
+  void end_collecting() REQUIRES(control_);
   void synchronize_contexts() const;
-  void flush(uint32_t forced, int64_t deadline_ns);
+  // Has CUPTI complete its buffers, and waits until it has, but not beyond the deadline.
+  void flush(uint32_t forced, int64_t deadline_ns) REQUIRES(control_);
   std::optional<Anchor> read_clocks() const;
 
-  std::mutex control_;
+  threads::Mutex control_;
   std::atomic<bool> collecting_{false};
   std::atomic<bool> accepting_{false};  // callbacks hand out buffers
   std::atomic<bool> may_decline_{false};
-  BufferPools& pools_ = *new BufferPools();
-  std::atomic<uint32_t> session_{0};  // the number of the open or the last session; buffers carry it
-  BoundedQueue<CompletedBuffer> foreign_buffers_{kForeignBuffers};
-  std::atomic<uint64_t> foreign_bytes_lost_{0};
-  uint64_t late_buffers_ = 0;  // given back between the last session and this one
-  sem_t wake_;
-
+  std::atomic<uint32_t> number_{0};  // of the open or the last session; buffers carry it
   std::atomic<const cupti::Library*> library_{nullptr};
-  std::vector<std::shared_ptr<const cupti::Library>> libraries_;  // never shrinks: an annotation may be using any
-  void* subscription_ = nullptr;
-  bool shared_subscription_ = false;
-  std::vector<cupti::ActivityKind> enabled_;
-  const cupti::Library* kernels_left_on_ = nullptr;  // see disable_enabled
-  Anchor start_{};
+  // Never shrinks: an annotation may be using any.
+  std::vector<std::shared_ptr<const cupti::Library>> libraries_ GUARDED_BY(control_);
+  Subscription subscription_ GUARDED_BY(control_);
+  Anchor start_ GUARDED_BY(control_){};
 
-  store::Store store_;
-  std::optional<Decoder> decoder_;
-  std::thread decode_thread_;
-  std::atomic<bool> decoding_{false};
-  int64_t decode_cpu_ns_ = 0;
-  uint64_t out_of_memory_bytes_ = 0;
-  std::unique_ptr<Journal> journal_;  // the decode thread's, while there is one
-  int64_t next_hand_over_ns_ = 0;
-  std::mutex flushing_;
-
+  BufferPools& pools_ = *new BufferPools();
   AnnotationLog annotations_;
+  JournalFlusher flusher_;
+  DecodeThread decode_thread_{pools_, annotations_, flusher_};
 };
 
 }  // namespace collector::capture

@@ -1,0 +1,136 @@
+#include "capture/decode_thread.h"
+
+#include <pthread.h>
+
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <new>
+
+#include "capture/clocks.h"
+
+namespace collector::capture {
+namespace {
+
+// Keeps signals from this thread and those that it starts.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+DecodeThread::DecodeThread(BufferPools& pools, AnnotationLog& annotations, JournalFlusher& flusher)
+    : pools_(pools), annotations_(annotations), flusher_(flusher) {
+  ::sem_init(&wake_, 0, 0);
+}
+
+void DecodeThread::complete(uint8_t* data, size_t valid) noexcept {
+  const BufferPools::Use pools(pools_);
+  if (BufferPool* const pool = pools.of(data)) {
+    pool->complete(data, valid);
+  } else if (!foreign_buffers_.push({data, valid, 0})) {
+    foreign_bytes_lost_.fetch_add(valid, std::memory_order_relaxed);
+  }
+  ::sem_post(&wake_);
+}
+
+void DecodeThread::prepare(size_t buffer_bytes, uint32_t max_buffers) {
+  late_buffers_ = pools_.prepare(buffer_bytes, max_buffers);
+  for (CompletedBuffer foreign{}; foreign_buffers_.pop(foreign);) {
+  }
+  foreign_bytes_lost_.store(0, std::memory_order_relaxed);
+}
+
+void DecodeThread::start(const cupti::Library& library) {
+  store_.clear();
+  decoder_.emplace(library, store_);
+  out_of_memory_bytes_ = 0;
+  running_.store(true, std::memory_order_release);
+  const SignalsBlocked no_signals;  // the program's handlers must not run on our thread
+  thread_ = std::thread([this] { run(); });
+}
+
+void DecodeThread::stop() {
+  running_.store(false, std::memory_order_release);
+  ::sem_post(&wake_);
+  if (thread_.joinable()) thread_.join();
+}
+
+void DecodeThread::run() {
+  ::pthread_setname_np(::pthread_self(), "collector");
+  flusher_.start_period();
+  while (running_.load(std::memory_order_acquire)) {
+    wait_for_buffers();
+    if (flusher_.has_journal()) flusher_.flush_if_due();
+    drain();
+  }
+  drain();
+  cpu_ns_ = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+void DecodeThread::wait_for_buffers() {
+  if (!flusher_.has_journal()) {
+    while (::sem_wait(&wake_) != 0) {
+    }
+    return;
+  }
+  const timespec until = timespec_of(clock_ns(CLOCK_REALTIME) + flusher_.next_flush_ns() - clock_ns(CLOCK_MONOTONIC));
+  while (::sem_timedwait(&wake_, &until) != 0 && errno == EINTR) {
+  }
+}
+
+void DecodeThread::drain() {
+  pools_.each([this](BufferPool& pool) {
+    while (const auto buffer = pool.take_completed()) {
+      decode(*buffer);
+      pool.recycle(*buffer);
+      pool.keep_ready();
+    }
+  });
+  for (CompletedBuffer foreign{}; foreign_buffers_.pop(foreign);) decode(foreign);
+}
+
+void DecodeThread::decode(const CompletedBuffer& buffer) {
+  try {
+    decoder_->decode(buffer.data, buffer.valid);
+  } catch (const std::bad_alloc&) {
+    out_of_memory_bytes_ += buffer.valid;
+  }
+  if (!flusher_.has_journal()) return;
+  try {
+    flusher_.append(store_, annotations_, counters());
+  } catch (const std::bad_alloc&) {
+    flusher_.give_up("out of memory");
+  }
+}
+
+std::map<std::string, int64_t> DecodeThread::counters() const {
+  const BufferPool* const pool = pools_.current();
+  const DecodeCounts& decoded = decoder_->counts();
+  return {
+      {"buffers_requested", static_cast<int64_t>(pool->requested())},
+      {"buffers_completed", static_cast<int64_t>(pool->completed())},
+      {"buffers_declined", static_cast<int64_t>(pool->declined())},
+      {"bytes_completed", static_cast<int64_t>(pool->completed_bytes())},
+      {"bytes_mapped", static_cast<int64_t>(pool->mapped_bytes())},
+      {"bytes_unparsed", static_cast<int64_t>(decoded.bytes_unparsed + out_of_memory_bytes_)},
+      {"bytes_discarded", static_cast<int64_t>(pool->discarded_bytes() + foreign_bytes_lost_.load())},
+      {"buffers_from_earlier_sessions", static_cast<int64_t>(late_buffers_)},
+      {"records_decoded", static_cast<int64_t>(decoded.records)},
+      {"records_unknown_kind", static_cast<int64_t>(decoded.unknown_kinds)},
+      {"callback_calls", static_cast<int64_t>(pool->requested() + pool->completed())},
+  };
+}
+
+}  // namespace collector::capture

@@ -1,0 +1,61 @@
+#include "capture/journal_flusher.h"
+
+#include <ctime>
+
+#include "capture/clocks.h"
+
+namespace collector::capture {
+namespace {
+
+constexpr int64_t kFlushPeriod = 500 * kMillisecond;  // what a journal lacks at most of work that has ended
+
+}  // namespace
+
+void JournalFlusher::reset() { journal_.reset(); }
+
+void JournalFlusher::begin(const std::string& path, const cupti::Library& library,
+                           const std::map<std::string, std::string>& texts,
+                           const std::map<std::string, int64_t>& numbers) {
+  journal_ = std::make_unique<Journal>(path);
+  journal_->begin(library, texts, numbers);
+}
+
+void JournalFlusher::allow(const cupti::Library& library) {
+  const threads::MutexLock lock(mutex_);
+  flushed_ = &library;
+}
+
+void JournalFlusher::forbid() {
+  const threads::MutexLock lock(mutex_);
+  flushed_ = nullptr;
+}
+
+void JournalFlusher::close() {
+  if (journal_) journal_->close();
+}
+
+void JournalFlusher::remove() {
+  if (journal_) journal_->remove();
+}
+
+std::string JournalFlusher::trouble() const { return journal_ ? journal_->trouble() : ""; }
+
+void JournalFlusher::start_period() { next_flush_ns_ = clock_ns(CLOCK_MONOTONIC) + kFlushPeriod; }
+
+void JournalFlusher::flush_if_due() {
+  if (clock_ns(CLOCK_MONOTONIC) < next_flush_ns_) return;
+  // CUPTI's own flush period would not do: it returns full buffers alone, which come by themselves. On 13.0.48, which
+  // can crash in a flush, a journal has to do with those.
+  const threads::MutexLock lock(mutex_);
+  if (flushed_ != nullptr && flushed_->has(cupti::Feature::kFlushingIsSafe)) flushed_->cupti().ActivityFlushAll(0);
+  start_period();
+}
+
+void JournalFlusher::append(const store::Store& store, AnnotationLog& annotations,
+                            const std::map<std::string, int64_t>& numbers) {
+  journal_->append(store, annotations, numbers);
+}
+
+void JournalFlusher::give_up(const std::string& why) { journal_->give_up(why); }
+
+}  // namespace collector::capture

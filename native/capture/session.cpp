@@ -1,0 +1,327 @@
+#include "capture/session.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <exception>
+
+#include "capture/clocks.h"
+
+namespace collector::capture {
+namespace {
+
+using cupti::Failure;
+using cupti::Feature;
+using cupti::Result;
+
+constexpr uint32_t kMostSessions = 0x7fff'ffff;    // before their numbers begin again
+constexpr int64_t kIdleWait = 100 * kMillisecond;  // CUPTI may deliver a little after a flush has returned
+
+void sleep_ns(int64_t ns) {
+  const timespec time = timespec_of(ns);
+  ::nanosleep(&time, nullptr);
+}
+
+uint32_t this_thread_id() {
+  thread_local const auto id = static_cast<uint32_t>(::syscall(SYS_gettid));
+  return id;
+}
+
+// Of the callbacks, which must not make one.
+std::atomic<Session*> called_back{nullptr};
+
+// The annotations this thread has open, as pushed to CUPTI.
+thread_local std::vector<uint64_t> open_annotations;
+
+}  // namespace
+
+Session& Session::instance() {
+  static auto* const instance = new Session();
+  return *instance;
+}
+
+// --- Callbacks ---------------------------------------------------------------------------------------------------
+
+void Session::on_buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records) noexcept {
+  Session& self = *called_back.load(std::memory_order_acquire);
+  const BufferPools::Use pools(self.pools_);
+  BufferPool& pool = pools.current();
+  const uint32_t session = self.number_.load(std::memory_order_relaxed);
+  *max_records = 0;
+  const bool may_decline = self.may_decline_.load(std::memory_order_relaxed);
+  const bool wanted = self.accepting_.load(std::memory_order_relaxed) && !cupti::forked_after_use();
+  *buffer = wanted || !may_decline ? pool.acquire(session) : nullptr;
+  *bytes = *buffer == nullptr ? 0 : pool.buffer_bytes();
+  if (*buffer == nullptr && !may_decline) {
+    // Before API 27 (CUDA 12.9) a null buffer can crash CUPTI (kineto#1534).
+    *buffer = pool.acquire_scratch(session);
+    *bytes = BufferPool::kScratchBytes;
+  }
+}
+
+void Session::on_buffer_completed(void*, uint32_t, uint8_t* data, size_t, size_t valid) noexcept {
+  if (data == nullptr || cupti::forked_after_use()) return;
+  called_back.load(std::memory_order_acquire)->decode_thread_.complete(data, valid);
+}
+
+// --- Journal -----------------------------------------------------------------------------------------------------
+
+void Session::end_collecting() {
+  collecting_.store(false, std::memory_order_release);
+  flusher_.forbid();
+}
+
+std::string Session::journal_trouble() {
+  if (cupti::forked_after_use()) return "";  // the journal is the parent's
+  const threads::MutexLock lock(control_);
+  return active() ? "" : flusher_.trouble();
+}
+
+void Session::remove_journal() {
+  if (cupti::forked_after_use()) return;
+  const threads::MutexLock lock(control_);
+  if (!active()) flusher_.remove();
+}
+
+// --- Start -------------------------------------------------------------------------------------------------------
+
+void Session::begin_journal(const std::string& path) {
+  if (path.empty()) return;
+  std::map<std::string, std::string> texts{{"environment.cupti_path", library().portable_path()}};
+  for (const cupti::Device& device : library().devices()) {
+    texts.emplace("device." + std::to_string(device.ordinal), device.name);
+  }
+  flusher_.begin(path, library(), texts,
+                 {{"clock.cupti_start_ns", start_.cupti_ns},
+                  {"clock.wall_start_ns", start_.wall_ns},
+                  {"clock.uncertainty_ns", start_.uncertainty_ns},
+                  {"environment.driver_version", library().driver_version()},
+                  {"environment.cupti_api_version", library().api_version()},
+                  {"environment.cuda_version", library().cuda_version()},
+                  {"environment.simulated", library().simulated()},
+                  {"environment.shared_subscription", subscription_.is_shared()}});
+}
+
+std::optional<Failure> Session::start(const StartOptions& options) {
+  if (auto failure = cupti::begin_use()) return failure;  // a child may find control_ locked for ever
+  const threads::MutexLock lock(control_);
+  if (collecting_.load(std::memory_order_relaxed)) {
+    return Failure{cupti::FailureKind::kAlreadyActive, "a session is already open in this process", "Close it first"};
+  }
+  cupti::Library::Opened opened = cupti::Library::open(options.paths);
+  if (const Failure* failure = std::get_if<Failure>(&opened)) return *failure;
+  auto& library = std::get<std::shared_ptr<const cupti::Library>>(opened);
+  if (library_.load(std::memory_order_relaxed) != library.get()) {
+    libraries_.push_back(library);
+    library_.store(library.get(), std::memory_order_release);
+  }
+
+  std::optional<Failure> failure;
+  flusher_.reset();
+  try {
+    failure = start_tracing(options);
+  } catch (const std::exception& error) {  // no memory for the buffers, no thread to be had
+    failure = Failure{cupti::FailureKind::kCuptiCall, std::string("tracing could not start: ") + error.what(),
+                      "Use fewer or smaller buffers (max_buffers, buffer_bytes)"};
+  }
+  if (failure) {
+    roll_back();
+    flusher_.remove();
+    return failure;
+  }
+  collecting_.store(true, std::memory_order_release);
+  flusher_.allow(this->library());
+  return std::nullopt;
+}
+
+std::optional<Failure> Session::start_tracing(const StartOptions& options) {
+  decode_thread_.prepare(options.buffer_bytes, options.max_buffers);
+  number_.store(number_.load(std::memory_order_relaxed) % kMostSessions + 1, std::memory_order_relaxed);
+  may_decline_.store(library().has(Feature::kDeclineBuffers), std::memory_order_relaxed);
+  called_back.store(this, std::memory_order_release);
+  if (auto failure =
+          subscription_.open(library(), options.share_subscription, on_buffer_requested, on_buffer_completed)) {
+    return failure;
+  }
+  const std::optional<Anchor> clocks = read_clocks();
+  if (!clocks) return Failure{cupti::FailureKind::kCuptiCall, "CUPTI's clock cannot be read (cuptiGetTimestamp)", ""};
+  start_ = *clocks;
+  size_t before_us = 0;  // drops counted so far belong to nobody; reading resets them
+  if (library().cupti().ActivityGetNumDroppedRecords != nullptr) {
+    library().cupti().ActivityGetNumDroppedRecords(nullptr, 0, &before_us);
+  }
+  annotations_.begin(!options.journal.empty());
+  begin_journal(options.journal);
+  decode_thread_.start(library());
+  accepting_.store(true, std::memory_order_release);
+  return subscription_.enable(options.kinds);
+}
+
+void Session::roll_back() {
+  const bool has_recorded = subscription_.has_enabled();
+  subscription_.disable();
+  // What was recorded would otherwise come back in the next session, and with it names that nobody knows there.
+  if (has_recorded) flush(1, clock_ns(CLOCK_MONOTONIC) + kIdleWait);
+  accepting_.store(false, std::memory_order_release);
+  subscription_.close();
+  decode_thread_.stop();
+  flusher_.close();
+  decode_thread_.store().clear();
+}
+
+// --- Stop --------------------------------------------------------------------------------------------------------
+
+std::optional<Anchor> Session::read_clocks() const {
+  std::optional<Anchor> best;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    uint64_t cupti_ns = 0;
+    const int64_t before = clock_ns(CLOCK_REALTIME);
+    if (library().cupti().GetTimestamp(&cupti_ns) != Result::kSuccess) return std::nullopt;
+    const int64_t after = clock_ns(CLOCK_REALTIME);
+    const Anchor anchor{static_cast<int64_t>(cupti_ns), before + (after - before) / 2, (after - before) / 2 + 1};
+    if (!best || anchor.uncertainty_ns < best->uncertainty_ns) best = anchor;
+  }
+  return best;
+}
+
+void Session::synchronize_contexts() const {
+  const cupti::DriverFunctions& driver = library().driver();
+  if (driver.CtxSynchronize == nullptr) return;
+  void* current = nullptr;
+  if (driver.CtxGetCurrent != nullptr && driver.CtxGetCurrent(&current) == 0 && current != nullptr) {
+    driver.CtxSynchronize();
+  }
+  int count = 0;
+  // A driver library that wraps the real one may have only some of these.
+  if (driver.DeviceGetCount == nullptr || driver.DeviceGet == nullptr || driver.DevicePrimaryCtxGetState == nullptr ||
+      driver.DevicePrimaryCtxRetain == nullptr || driver.DevicePrimaryCtxRelease == nullptr ||
+      driver.CtxPushCurrent == nullptr || driver.CtxPopCurrent == nullptr) {
+    return;
+  }
+  if (driver.DeviceGetCount(&count) != 0) return;
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    int device = 0;
+    unsigned flags = 0;
+    int is_active = 0;
+    void* context = nullptr;
+    if (driver.DeviceGet(&device, ordinal) != 0) continue;
+    // Only contexts the program made: retaining an inactive one would create it.
+    if (driver.DevicePrimaryCtxGetState(device, &flags, &is_active) != 0 || is_active == 0) continue;
+    if (driver.DevicePrimaryCtxRetain(&context, device) != 0) continue;
+    if (context != current && driver.CtxPushCurrent(context) == 0) {
+      driver.CtxSynchronize();
+      void* popped = nullptr;
+      driver.CtxPopCurrent(&popped);
+    }
+    driver.DevicePrimaryCtxRelease(device);
+  }
+}
+
+void Session::flush(uint32_t forced, int64_t deadline_ns) {
+  library().cupti().ActivityFlushAll(forced);
+  const BufferPool* const pool = pools_.current();
+  const uint32_t session = number_.load(std::memory_order_relaxed);
+  uint64_t completed = pool->completed();
+  int64_t quiet_since = clock_ns(CLOCK_MONOTONIC);
+  for (int64_t pause = kMillisecond / 50; pool->outstanding(session) > 0; pause = std::min(2 * pause, kMillisecond)) {
+    const int64_t now = clock_ns(CLOCK_MONOTONIC);
+    if (pool->completed() != completed) {
+      completed = pool->completed();
+      quiet_since = now;
+    }
+    if (now > deadline_ns || now - quiet_since > kIdleWait)
+      return;  // CUPTI keeps some: a running kernel, a quiet thread
+    sleep_ns(pause);
+  }
+}
+
+std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns) {
+  if (!active()) return std::nullopt;
+  const threads::MutexLock lock(control_);
+  if (!active()) return std::nullopt;  // another thread has ended it meanwhile
+  const int64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
+  Capture capture{};
+  capture.own_thread_id = this_thread_id();
+  uint64_t now = 0;
+  library().cupti().GetTimestamp(&now);
+  capture.own_calls_from_ns = static_cast<int64_t>(now);
+  if (synchronize) synchronize_contexts();
+  end_collecting();
+  capture.start = start_;
+  capture.stop = read_clocks().value_or(start_);
+
+  // Records of what has ended first; then, with nothing being recorded any more, all the rest.
+  library().cupti().ActivityFlushAll(0);
+  subscription_.disable();
+  flush(1, deadline);
+  size_t dropped = 0;
+  if (library().cupti().ActivityGetNumDroppedRecords != nullptr) {
+    library().cupti().ActivityGetNumDroppedRecords(nullptr, 0, &dropped);
+  }
+  accepting_.store(false, std::memory_order_release);
+  subscription_.close();
+  decode_thread_.stop();
+  flusher_.close();
+  decode_thread_.store().sort();
+
+  capture.library = &library();
+  capture.store = &decode_thread_.store();
+  capture.annotations = annotations_.take(capture.stop.cupti_ns, capture.annotation_paths);
+  capture.devices = library().devices();
+  capture.shared_subscription = subscription_.is_shared();
+  capture.counters = decode_thread_.counters();
+  capture.counters["buffers_outstanding"] = pools_.current()->outstanding(number_.load(std::memory_order_relaxed));
+  capture.counters["records_dropped"] = static_cast<int64_t>(dropped);
+  capture.counters["decode_cpu_ns"] = decode_thread_.cpu_ns();
+  pools_.release_memory();
+  return capture;
+}
+
+void Session::abort() {
+  if (!active()) return;
+  if (!control_.try_lock()) return;
+  const threads::MutexLock lock(control_, std::adopt_lock);
+  if (!active()) return;
+  end_collecting();
+  roll_back();
+}
+
+// --- Annotations -------------------------------------------------------------------------------------------------
+
+void Session::note_details(std::string_view details) {
+  if (active()) annotations_.note_details(details);
+}
+
+void Session::push_annotation(std::string_view path, uint32_t details_id) {
+  if (!active()) {
+    open_annotations.push_back(0);
+    return;
+  }
+  uint64_t now = 0;
+  library().cupti().GetTimestamp(&now);
+  const uint64_t id = annotations_.open(path, static_cast<int64_t>(now), this_thread_id(),
+                                        static_cast<uint16_t>(open_annotations.size()), details_id);
+  const auto push = library().cupti().ActivityPushExternalCorrelationId;
+  const bool can_pop = library().cupti().ActivityPopExternalCorrelationId != nullptr;
+  const bool pushed =
+      push != nullptr && can_pop && push(cupti::ExternalCorrelationKind::kCustom2, id) == Result::kSuccess;
+  open_annotations.push_back(pushed ? id : 0);
+}
+
+void Session::pop_annotation() {
+  if (open_annotations.empty()) return;
+  const uint64_t id = open_annotations.back();
+  open_annotations.pop_back();
+  if (id == 0 || cupti::forked_after_use()) return;
+  // Also after the session has ended: an id left on CUPTI's stack would be put on a later session's launches.
+  uint64_t popped = 0;
+  library().cupti().ActivityPopExternalCorrelationId(cupti::ExternalCorrelationKind::kCustom2, &popped);
+  if (!active()) return;
+  uint64_t now = 0;
+  library().cupti().GetTimestamp(&now);
+  annotations_.close(id, static_cast<int64_t>(now));
+}
+
+}  // namespace collector::capture

@@ -1,0 +1,139 @@
+#include "capture/subscription.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+namespace collector::capture {
+namespace {
+
+using cupti::ActivityKind;
+using cupti::Failure;
+using cupti::Feature;
+using cupti::Result;
+
+constexpr uint32_t kThreadIdSystem = 1;  // CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM: Linux thread ids, not pthread_self
+
+// API calls that frameworks make all the time and nobody reads; the list is the one Kineto leaves out, and the
+// error queries.
+constexpr const char* kNoisyCalls[] = {"cudaGetDevice",       "cudaSetDevice",        "cudaGetLastError",
+                                       "cudaPeekAtLastError", "cuCtxGetCurrent",      "cuCtxGetDevice",
+                                       "cuCtxSetCurrent",     "cuKernelGetAttribute", "cuDevicePrimaryCtxGetState"};
+
+}  // namespace
+
+std::optional<Failure> Subscription::open(const cupti::Library& library, bool share, cupti::BufferRequested on_request,
+                                          cupti::BufferCompleted on_complete) {
+  library_ = &library;
+  if (auto failure = subscribe(share)) return failure;
+  set_attributes();
+  // Callbacks must be there before the first kind is enabled; where one stayed on, so did they.
+  if (kernels_left_on_ == library_) return std::nullopt;
+  const Result result = library_->cupti().ActivityRegisterCallbacks(on_request, on_complete);
+  if (result == Result::kSuccess) return std::nullopt;
+  return cupti::describe("cuptiActivityRegisterCallbacks", result, library_->text_of(result));
+}
+
+void Subscription::set_attributes() {
+  // All of these are improvements: a library that refuses one is used as it is.
+  const auto set_flag = [this](cupti::Attribute attribute, uint8_t value) {
+    if (library_->cupti().ActivitySetAttribute == nullptr) return;
+    size_t bytes = sizeof(value);
+    library_->cupti().ActivitySetAttribute(attribute, &bytes, &value);
+  };
+  // Our buffers come zeroed; without this CUPTI zeroes each one in the thread that asked for it.
+  set_flag(cupti::Attribute::kZeroedOutActivityBuffer, 1);
+  if (library_->has(Feature::kPerThreadBuffers)) {
+    // Written explicitly, as another client may have left it changed.
+    set_flag(cupti::Attribute::kPerThreadActivityBuffer, library_->has(Feature::kPerThreadBuffersByDefault) ? 1 : 0);
+  }
+  if (library_->cupti().SetThreadIdType != nullptr) library_->cupti().SetThreadIdType(kThreadIdSystem);
+}
+
+std::optional<Failure> Subscription::subscribe(bool share) {
+  is_shared_ = false;
+  handle_ = nullptr;
+  const auto nothing = [](void*, uint32_t, uint32_t, const void*) {};
+  const Result result = library_->cupti().Subscribe(&handle_, nothing, nullptr);
+  if (result == Result::kSuccess) return std::nullopt;
+  handle_ = nullptr;
+  if (result == Result::kMultipleSubscribersNotSupported && share) {
+    is_shared_ = true;
+    return std::nullopt;
+  }
+  Failure failure = cupti::describe("cuptiSubscribe", result, library_->text_of(result));
+  if (result == Result::kMultipleSubscribersNotSupported && library_->has(Feature::kHolderName)) {
+    // The V2 call is refused too, and says by whom. It is made only to fail: a V2 subscription would forbid V1.
+    std::array<char, 128> holder{};
+    cupti::SubscriberParams params{};
+    params.struct_size = library_->cuda_version() >= 13020 ? 40 : 32;
+    params.subscriber_name = "cupti-collector";
+    params.holder_name = holder.data();
+    params.holder_name_bytes = holder.size();
+    void* refused = nullptr;
+    const Result again = library_->cupti().Subscribe_v2(&refused, nothing, nullptr, &params);
+    if (again == Result::kSuccess) library_->cupti().Unsubscribe(refused);
+    if (holder[0] != '\0') failure.cause += "; it is \"" + std::string(holder.data()) + "\"";
+  }
+  return failure;
+}
+
+void Subscription::close() {
+  if (handle_ != nullptr) library_->cupti().Unsubscribe(handle_);
+  handle_ = nullptr;
+}
+
+std::optional<Failure> Subscription::enable(const std::vector<ActivityKind>& kinds) {
+  enabled_.clear();
+  for (const ActivityKind kind : kinds) {
+    if (kind == ActivityKind::kConcurrentKernel && kernels_left_on_ == library_) continue;
+    // What is made once was often made before the session.
+    const auto dump = cupti::is_made_once(kind) ? library_->cupti().ActivityEnableAndDump : nullptr;
+    const Result result = dump != nullptr ? dump(kind) : library_->cupti().ActivityEnable(kind);
+    if (result == Result::kInvalidKind) continue;  // an older library meets a newer kind
+    if (result != Result::kSuccess) return cupti::describe("cuptiActivityEnable", result, library_->text_of(result));
+    enabled_.push_back(kind);
+  }
+  leave_out_noisy_calls();
+  return std::nullopt;
+}
+
+void Subscription::disable() {
+  for (auto kind = enabled_.rbegin(); kind != enabled_.rend(); ++kind) {
+    if (*kind == ActivityKind::kConcurrentKernel && !library_->has(Feature::kDisablingKernelsIsSafe)) {
+      // 13.0.48 can deadlock here. There the kind stays on, and its buffers are declined between sessions.
+      kernels_left_on_ = library_;
+      continue;
+    }
+    library_->cupti().ActivityDisable(*kind);
+  }
+  enabled_.clear();
+}
+
+bool Subscription::is_enabled(ActivityKind kind) const {
+  return std::find(enabled_.begin(), enabled_.end(), kind) != enabled_.end();
+}
+
+void Subscription::leave_out_noisy_calls() {
+  // Enabling a kind resets its filter, so this comes after. The ids are found by name: names never lied so far.
+  constexpr uint32_t kIds = 1024;
+  const auto filter = [this](cupti::CallbackDomain domain, Result (*set)(uint32_t, uint8_t)) {
+    for (uint32_t id = 1; id < kIds; ++id) {
+      const std::string name = library_->callback_name(domain, id);
+      if (std::find(std::begin(kNoisyCalls), std::end(kNoisyCalls), name) != std::end(kNoisyCalls)) set(id, 0);
+    }
+  };
+  if (library_->has(Feature::kApiFilters)) {
+    if (is_enabled(ActivityKind::kRuntime)) {
+      filter(cupti::CallbackDomain::kRuntimeApi, library_->cupti().ActivityEnableRuntimeApi);
+    }
+    if (is_enabled(ActivityKind::kDriver)) {
+      filter(cupti::CallbackDomain::kDriverApi, library_->cupti().ActivityEnableDriverApi);
+    }
+  }
+  if (library_->has(Feature::kSyncRecordFilter) && is_enabled(ActivityKind::kSynchronization)) {
+    library_->cupti().ActivityEnableAllSyncRecords(0);  // polling a busy event would flood the buffers
+  }
+}
+
+}  // namespace collector::capture

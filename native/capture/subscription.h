@@ -1,0 +1,46 @@
+// What a session asks of CUPTI: the subscription, attributes, activity kinds and filters, and all of it taken back.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "cupti/failure.h"
+#include "cupti/library.h"
+
+namespace collector::capture {
+
+// Not thread-safe. What one step of opening has done is undone by `disable` and `close`, also where a step failed.
+class Subscription {
+ public:
+  // Subscribes, sets the attributes and registers the buffer callbacks. `share`: also beside another client of this
+  // process that holds the subscription.
+  std::optional<cupti::Failure> open(const cupti::Library& library, bool share, cupti::BufferRequested on_request,
+                                     cupti::BufferCompleted on_complete);
+
+  // Enables the kinds in this order, but for those that an older library does not have, and then leaves out the API
+  // calls that nobody reads.
+  std::optional<cupti::Failure> enable(const std::vector<cupti::ActivityKind>& kinds);
+
+  // Disables what was enabled, in reverse order.
+  void disable();
+
+  // Unsubscribes.
+  void close();
+
+  bool has_enabled() const { return !enabled_.empty(); }
+  bool is_shared() const { return is_shared_; }
+
+ private:
+  std::optional<cupti::Failure> subscribe(bool share);
+  void set_attributes();
+  bool is_enabled(cupti::ActivityKind kind) const;
+  void leave_out_noisy_calls();
+
+  const cupti::Library* library_ = nullptr;
+  void* handle_ = nullptr;
+  bool is_shared_ = false;
+  std::vector<cupti::ActivityKind> enabled_;
+  const cupti::Library* kernels_left_on_ = nullptr;  // see disable
+};
+
+}  // namespace collector::capture
