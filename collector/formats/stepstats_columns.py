@@ -21,6 +21,7 @@ from collector.stepstats.wire import provenance_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from collector._convert import LabelledColumns
     from collector.formats.capture_builder import Numbers
     from collector.protos import Provenance
     from collector.recording.recording import Recording
@@ -35,7 +36,7 @@ def recording_of_message(data: bytes, *, is_run_metadata: bool) -> Recording:
     """The recording of a step in wire bytes that protobuf parses: of one of ours as it was written."""
     if is_run_metadata and has_recording(data):
         return recording_of(data)
-    found = convert_extension().labelled_columns(data, is_run_metadata=is_run_metadata)
+    found = convert_extension.labelled_columns(data, is_run_metadata=is_run_metadata)
     provenance = provenance_of(data) if is_run_metadata else None
     return _Labelled(found).recording(provenance, found["thread_names"])
 
@@ -43,13 +44,13 @@ def recording_of_message(data: bytes, *, is_run_metadata: bool) -> Recording:
 class _Labelled:
     """The figures in labels, as columns of tables."""
 
-    def __init__(self, found: dict[str, Any]) -> None:
-        self._texts: list[str] = found["texts"]
-        self._found: dict[str, Numbers] = found
+    def __init__(self, found: LabelledColumns) -> None:
+        self._texts = found["texts"]
+        self._found = found["columns"]
         self._built = CaptureBuilder()
         self._built.without_columns = found["untimed"]
         devices = found["devices"]
-        rows = found["device"]
+        rows = self._found["device"]
         self._on_gpu = np.array([on_gpu for *_, on_gpu, _ in devices], bool)[rows]
         self._is_host = np.array([is_host for *_, is_host in devices], bool)[rows] & ~self._on_gpu
         units = device_ids([unit for _, unit, _, on_gpu, _ in devices if on_gpu])
@@ -57,8 +58,8 @@ class _Labelled:
         self._device_id = np.array([units.get(unit, 0) for _, unit, *_ in devices], np.int64)[rows]
         self._stream_id = np.array([int(each[1]) if each else 0 for each in streams], np.int64)[rows]
         self._context_id = np.array([int(each[2] or 0) if each else 0 for each in streams], np.int64)[rows]
-        self._correlation_id = found["correlation_id"].copy()
-        without = np.flatnonzero(self._on_gpu & (found["op"] >= 0) & (self._correlation_id == 0))
+        self._correlation_id = self._found["correlation_id"].copy()
+        without = np.flatnonzero(self._on_gpu & (self._found["op"] >= 0) & (self._correlation_id == 0))
         self._correlation_id[without] = self._built.unused_correlation_ids(len(without))
 
     def recording(self, provenance: Provenance | None, thread_names: dict[int, str]) -> Recording:

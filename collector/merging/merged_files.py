@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from collector.files.atomic_files import packed
 from collector.formats.file_format import StepsWriter
 from collector.formats.registry import merged_format
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+from collector.runtime.extension import convert_extension
 from collector.stepstats.object_tables import object_rows_of
 from collector.stepstats.wire import step_stats_of
 from collector.timeline.drawing import remarks_of
@@ -19,8 +20,8 @@ from collector.timeline.object_labels import object_labels
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
-    from types import ModuleType
 
+    from collector._convert import MergedTrace
     from collector.protos.run_metadata_pb2 import Provenance
 
 _STEPS_DEVICE = "Steps"
@@ -63,9 +64,7 @@ class MergedFile(Protocol):
 
 
 @contextmanager
-def merged_file(
-    file: BinaryIO, target: Path, converter: ModuleType, steps: Sequence[Placed], layout: str
-) -> Iterator[MergedFile]:
+def merged_file(file: BinaryIO, target: Path, steps: Sequence[Placed], layout: str) -> Iterator[MergedFile]:
     """A file for steps in this order, written to `file` in the format of `target`."""
     wanted = merged_format(target)
     if wanted.steps_writer is not None:
@@ -77,14 +76,14 @@ def merged_file(
         write = stream.write
         owned = [(step.owner, device) for step in steps for device in step.devices]
         owned += [("", _steps_device(step.rank).encode()) for step in steps]
-        trace = converter.MergedTrace(write, writer=wanted.drawn.writer, owned_devices=owned)
+        trace = convert_extension.MergedTrace(write, writer=wanted.drawn.writer, owned_devices=owned)
         yield _DrawnFile(trace, steps, layout)
 
 
 class _DrawnFile:
     """A trace that is drawn natively."""
 
-    def __init__(self, trace: Any, steps: Sequence[Placed], layout: str) -> None:
+    def __init__(self, trace: MergedTrace, steps: Sequence[Placed], layout: str) -> None:
         self._trace = trace
         self._steps = steps
         self._layout = layout

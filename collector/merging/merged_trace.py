@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from collector.errors import CollectorError, InvalidFileError
 from collector.files.atomic_files import atomic_write, check_writable
@@ -31,9 +31,6 @@ from collector.protos.step_stats_pb2 import StepStats
 from collector.runtime.extension import convert_extension
 from collector.stepstats.wire import provenance_of, step_stats_of
 from collector.timeline.drawing import wire_of
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many inputs are done, and how many there are."""
@@ -193,13 +190,12 @@ def merge(
     check_writable(target, *(source.given for source in sources if source.is_file))
     if not sources:
         raise CollectorError("nothing to merge", "Name at least one file")
-    converter = convert_extension()
     report_progress = progress or (lambda _what, _done, _of: None)
     pattern = _pattern(marker) if clock_offsets == "estimate" else None
-    found, markers = _survey(sources, pattern, converter, report_progress)
+    found, markers = _survey(sources, pattern, report_progress)
     offsets = _offsets(clock_offsets, markers, found)
     steps = _place(found, offsets, layout)
-    with atomic_write(target) as file, merged_file(file, target, converter, steps, layout) as trace:
+    with atomic_write(target) as file, merged_file(file, target, steps, layout) as trace:
         drawn = [_draw(trace, step, at, len(steps), report_progress) for at, step in enumerate(steps)]
         empty = [
             MergedInput(each.source.name, each.rank, each.number or 0, 0, 0, skipped=each.skipped, warning=each.warning)
@@ -231,7 +227,7 @@ def _mode(name: str | os.PathLike[str]) -> int:
 
 
 def _survey(
-    sources: Sequence[_Source], pattern: re.Pattern[str] | None, converter: ModuleType, report_progress: Progress
+    sources: Sequence[_Source], pattern: re.Pattern[str] | None, report_progress: Progress
 ) -> tuple[list[_Found], dict[int, Markers]]:
     """The time of each input, and the common moments of its rank."""
     found: list[_Found] = []
@@ -239,10 +235,10 @@ def _survey(
     for at, source in enumerate(sources):
         report_progress(f"reading {source.name}", at, len(sources))
         read = source.read()
-        bounds = converter.survey(read.message, is_run_metadata=read.is_run_metadata)
+        bounds = convert_extension.survey(read.message, is_run_metadata=read.is_run_metadata)
         if bounds is None:
             read.skipped[_UNTIMED] = 1
-        devices = converter.devices(read.message, is_run_metadata=read.is_run_metadata)
+        devices = convert_extension.devices(read.message, is_run_metadata=read.is_run_metadata)
         tasks = _tasks(device.decode(errors="replace") for device in devices)
         rank = _rank(tasks, read.stated_rank, source)
         step = _STEP_IN_NAME.findall(Path(source.name).name)

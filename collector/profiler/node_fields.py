@@ -47,10 +47,9 @@ def read_fields(device: memoryview, numbers: Sequence[int], texts: Sequence[int]
     Raises:
         InvalidFileError: these bytes are no such message.
     """
-    extension = convert_extension()
     try:
-        return Fields(*extension.node_columns(device, list(numbers), list(texts)))
-    except extension.WireError as error:
+        return Fields(*convert_extension.node_columns(device, list(numbers), list(texts)))
+    except convert_extension.WireError as error:
         raise InvalidFileError(f"not a whole step: {error.args[0]}") from error
 
 
@@ -61,10 +60,9 @@ def message_numbers(data: memoryview, begins: Ints, ends: Ints, numbers: Sequenc
         IndexError: a span is not within the data.
         InvalidFileError: a span is no message.
     """
-    extension = convert_extension()
     try:
-        columns: dict[int, Ints] = extension.message_numbers(data, begins, ends, list(numbers))
-    except extension.WireError as error:
+        columns: dict[int, Ints] = convert_extension.message_numbers(data, begins, ends, list(numbers))
+    except convert_extension.WireError as error:
         raise InvalidFileError(f"not a whole step: {error.args[0]}") from error
     return columns
 
@@ -75,7 +73,7 @@ def distinct_texts(data: memoryview, begins: Ints, ends: Ints) -> tuple[list[str
     Raises:
         IndexError: a span is not within the data.
     """
-    texts, index = convert_extension().distinct_texts(data, begins, ends)
+    texts, index = convert_extension.distinct_texts(data, begins, ends)
     return texts, index
 
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from functools import cache
-from types import ModuleType
+from typing import TYPE_CHECKING
 
 from collector.errors import MissingDependencyError
 from collector.runtime.interpreters import is_main_interpreter
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from collector import _convert as convert_extension
+
+__all__ = ["convert_extension", "load_extension"]
+
 
 @cache
-def convert_extension() -> ModuleType:
+def load_extension() -> ModuleType:
     """Return the extension module ``collector._convert``. It needs no CUDA library.
 
     Raises:
@@ -28,5 +35,15 @@ def convert_extension() -> ModuleType:
             f"the extension collector._convert cannot be loaded ({error})",
             "Install cupti-collector again with pip, with a C++ compiler at hand where there is no wheel",
         ) from error
-    module: ModuleType = _convert
-    return module
+    return _convert
+
+
+if not TYPE_CHECKING:
+
+    class _Extension:
+        """The extension's functions and classes; it is loaded when the first of them is asked for."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(load_extension(), name)
+
+    convert_extension = _Extension()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import json
 import os
 import site
@@ -15,27 +14,21 @@ from collector.errors import CuptiUnusableError, NotTracedError, error_of_kind
 from collector.runtime.interpreters import is_main_interpreter
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from collector.options import TraceOptions
     from collector.recording.annotation_details import Details
     from collector.recording.capture import Capture
 
 
 @functools.cache
-def _load() -> ModuleType | ImportError:
+def extension_error() -> ImportError | None:
+    """Why the C++ extension cannot be imported; None when it can."""
     if not is_main_interpreter():
         return ImportError("it works only in the main interpreter of a process")
     try:
-        return importlib.import_module("collector._native")
+        from collector import _native  # noqa: F401 (whether it can be imported is the question)
     except ImportError as error:
         return error
-
-
-def extension_error() -> ImportError | None:
-    """Why the C++ extension cannot be imported; None when it can."""
-    loaded = _load()
-    return loaded if isinstance(loaded, ImportError) else None
+    return None
 
 
 def _search_roots() -> list[str]:
@@ -51,21 +44,22 @@ class NativeSource:
 
     def __init__(self) -> None:
         """Raise `collector.CuptiUnusableError` where the extension cannot be loaded."""
-        loaded = _load()
-        if isinstance(loaded, ImportError):
+        error = extension_error()
+        if error is not None:
             raise CuptiUnusableError(
-                f"the native extension cannot be loaded ({loaded})",
+                f"the native extension cannot be loaded ({error})",
                 "Install the package again with a C++ compiler at hand, or use source='cupti-python'",
-            ) from loaded
-        self._native = loaded
-        self.push_annotation = loaded.push_annotation
-        self.pop_annotation = loaded.pop_annotation
+            ) from error
+        from collector import _native
+
+        self._native = _native
+        self.push_annotation = _native.push_annotation
+        self.pop_annotation = _native.pop_annotation
         self._keeps_journal = False
 
     def probe(self) -> dict[str, Any]:
         """See `collector.sources.Source.probe`."""
-        found: dict[str, Any] = self._native.probe(search_roots=_search_roots())
-        return found
+        return self._native.probe(search_roots=_search_roots())
 
     def start(self, options: TraceOptions) -> None:
         """Subscribe and enable what ``options`` ask for; raise the `collector.CollectorError` that fits otherwise."""
@@ -94,7 +88,7 @@ class NativeSource:
 
     def journal_trouble(self) -> str:
         """The error of the journal of the session, which may be open; ``""``: none."""
-        return str(self._native.journal_trouble())
+        return self._native.journal_trouble()
 
     def remove_journal(self) -> None:
         """Take the journal of the session that has ended away."""
@@ -103,7 +97,7 @@ class NativeSource:
     def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
         """Flush, disable, unsubscribe, and return the columns."""
         try:
-            capture: Capture | None = self._native.stop(synchronize, timeout_ms)
+            capture = self._native.stop(synchronize, timeout_ms)
         except self._native.CaptureError as error:
             raise error_of_kind(error.kind, error.cause, error.remedy) from None
         if capture is None:
@@ -112,7 +106,7 @@ class NativeSource:
 
     def is_idle(self) -> bool:
         """Whether CUPTI has not even asked for a buffer since the start: nothing has happened."""
-        return bool(self._native.is_idle())
+        return self._native.is_idle()
 
     def abort(self) -> None:
         """Stop without results."""

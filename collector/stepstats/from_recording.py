@@ -95,7 +95,7 @@ def _encoded(recording: Recording, device_prefix: str, around: tuple[bytes, byte
     labels = AnnotationLabels(recording)
     label_texts, label_index = labels.column()
     known = [part.annotations for part in recording.parts]
-    encoded: bytes = convert_extension().encode_step(
+    encoded: bytes = convert_extension.encode_step(
         tables={name: native_table(getattr(recording, name), NODE_COLUMNS.get(name, ())) for name in ACTIVITY_KINDS},
         without_node=_without_node(recording) if around else [],
         texts={**_names(recording), "annotation_labels": label_texts},

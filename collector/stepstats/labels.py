@@ -100,7 +100,7 @@ class LabelledWork(NamedTuple):
 def gpu_work(names: Sequence[str], labels: Sequence[str]) -> list[LabelledWork]:
     """What nodes of a GPU say in their names and labels."""
     work = []
-    for kind, num_bytes, copied, source, target, *rest in convert_extension().gpu_labels(list(names), list(labels)):
+    for kind, num_bytes, copied, source, target, *rest in convert_extension.gpu_labels(list(names), list(labels)):
         kinds = (_NUMBERS.get(text, 0) for text in (copied, source, target))
         work.append(LabelledWork._make((kind, num_bytes, *kinds, *rest)))
     return work

@@ -53,13 +53,12 @@ def read_recording(data: bytes | bytearray | memoryview) -> ReadRecording:
     if not has_recording(data):
         raise InvalidFileError("the step has no columns of a recording: another program wrote it, or an older version")
     provenance = provenance_of(data) or Provenance()
-    native = convert_extension()
     wanted = [
         (kind_of(table), [(field_of(column), np.dtype(dtype).itemsize) for column, dtype in columns.items()])
         for table, columns in ((table, SCHEMA[table]) for table in _TABLES)
     ]
     try:
-        values, rest, without = native.read_activities(
+        values, rest, without = convert_extension.read_activities(
             data, is_run_metadata=True, offset_ns=provenance.clock_offset_nanos, tables=wanted
         )
         capture = Capture.FromString(rest)
@@ -83,7 +82,7 @@ def read_recording(data: bytes | bytearray | memoryview) -> ReadRecording:
                 "details": json.loads(capture.details) if capture.details else [],
             }
         )
-    except native.WireError as error:
+    except convert_extension.WireError as error:
         raise InvalidFileError(f"not a whole step: {error.args[0]}") from error
     except (DecodeError, ValueError, TypeError, LookupError) as error:
         raise InvalidFileError(f"the columns of the step are damaged ({error})") from error

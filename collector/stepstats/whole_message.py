@@ -36,7 +36,7 @@ def size_if_whole(data: bytes, is_run_metadata: bool) -> MessageSize | None:
     """The numbers for bytes that protobuf parses; None where it may refuse them."""
     places, schema = _schema()
     root = places[(RunMetadata if is_run_metadata else StepStats).DESCRIPTOR]
-    counts = convert_extension().count_whole(data, schema, root)
+    counts = convert_extension.count_whole(data, schema, root)
     if counts is None:
         return None
     return MessageSize(counts[places[DeviceStepStats.DESCRIPTOR]], counts[places[NodeExecStats.DESCRIPTOR]])

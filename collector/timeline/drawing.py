@@ -252,9 +252,8 @@ def draw(
     Raises:
         collector.InvalidFileError: these bytes are no such message; with the place.
     """
-    extension = convert_extension()
     try:
-        figures: dict[str, int] = extension.write_trace(
+        figures: dict[str, int] = convert_extension.write_trace(
             data,
             write,
             is_run_metadata=is_run_metadata,
@@ -263,7 +262,7 @@ def draw(
             describe=describe,
             **vars(options),
         )
-    except extension.WireError as error:
+    except convert_extension.WireError as error:
         what, position = error.args
         kind = "RunMetadata" if is_run_metadata else "StepStats"
         raise InvalidFileError(f"not a whole {kind} message: {what} (at byte {position})") from error

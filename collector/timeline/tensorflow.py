@@ -109,9 +109,8 @@ class _Step:
         if wire is None:
             return None
         data, whole = wire
-        extension = convert_extension()
         try:
-            text: str | None = extension.tensorflow_timeline(
+            text: str | None = convert_extension.tensorflow_timeline(
                 data,
                 is_run_metadata=whole,
                 show_dataflow=bool(options.show_dataflow),
@@ -120,7 +119,7 @@ class _Step:
                 pretty=pretty,
                 data_type_names=_data_type_names(),
             )
-        except extension.WireError as error:
+        except convert_extension.WireError as error:
             raise _invalid(error, whole) from error
         return text
 
@@ -132,12 +131,13 @@ class _Step:
         if wire is None:
             return None
         data, whole = wire
-        extension = convert_extension()
         try:
-            maximums = extension.allocator_maximums(data, is_run_metadata=whole, op_time=options.op_time)
-        except (extension.WireError, UnicodeDecodeError) as error:
+            maximums = convert_extension.allocator_maximums(data, is_run_metadata=whole, op_time=options.op_time)
+        except (convert_extension.WireError, UnicodeDecodeError) as error:
             raise _invalid(error, whole) from error
-        return None if maximums is None else {name: AllocationMaximum(*rest) for name, *rest in maximums}
+        if maximums is None:
+            return None
+        return {name: AllocationMaximum(time_us, num_bytes, tensors) for name, time_us, num_bytes, tensors in maximums}
 
     def convert(self, calls: list[_Options]) -> CompatibleConverter:
         """The events of all calls, made in Python."""

@@ -51,11 +51,11 @@ py::dict labelled_columns(const py::bytes& message, bool is_run_metadata) {
     const GilRelease no_gil;
     return read_labelled_activities(StepStats(bytes, is_run_metadata));
   }();
-  py::dict answer;
+  py::dict columns;
   const std::vector<std::string_view> names = labelled_column_names();
   for (size_t at = 0; at < names.size(); ++at) {
     const std::vector<int64_t>& values = found.columns[at];
-    answer[py::str(names[at].data(), names[at].size())] =
+    columns[py::str(names[at].data(), names[at].size())] =
         Int64s(static_cast<py::ssize_t>(values.size()), values.data());
   }
   py::list texts;
@@ -68,6 +68,8 @@ py::dict labelled_columns(const py::bytes& message, bool is_run_metadata) {
   }
   py::dict threads;
   for (const ThreadName& thread : found.thread_names) threads[py::int_(thread.id)] = shown_text(thread.name);
+  py::dict answer;
+  answer["columns"] = columns;
   answer["thread_names"] = threads;
   answer["texts"] = texts;
   answer["devices"] = devices;
@@ -84,7 +86,7 @@ void bind_nodes(py::module_& module) {
       "\nA message of the schema is a list of (field number, kind, place of its message); kinds are 1 varint, 2 and "
       "3 numbers\nof 32 and 64 bits, 4 text, 5 bytes, 6 a message.");
   module.def("labelled_columns", &labelled_columns, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
-             "What names and labels of nodes say, as int64 columns by name, with `texts`, `thread_names`, `devices` as "
+             "What names and labels of nodes say: int64 `columns` by name, with `texts`, `thread_names`, `devices` as "
              "(name, unit,\nstream, whether a GPU did it, whether it is a host's or a GPU's) and the number of "
              "`untimed` nodes.\n\n"
              "A text is its place in `texts`; what a node does not say is -1. Raises WireError(what, position).");

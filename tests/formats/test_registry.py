@@ -30,7 +30,7 @@ def test_one_readable_format_has_no_signature():
 
 
 def test_drawn_files_are_those_that_the_extension_has_a_writer_for():
-    assert [each.writer for each in DRAWN_FILES] == convert_extension().trace_writers()
+    assert [each.writer for each in DRAWN_FILES] == convert_extension.trace_writers()
 
 
 @pytest.mark.parametrize("command", ["timeline", "merge"])

@@ -19,8 +19,6 @@ from collector.profiler import node_fields
 from collector.protos import Activity, DeviceStepStats, NodeExecStats
 from collector.runtime.extension import convert_extension
 
-native = convert_extension()
-
 
 def _strategies():
     """The devices of the test of the reader with numpy."""
@@ -74,14 +72,14 @@ def test_all_fields_of_a_node_cut_anywhere():
 def test_what_cannot_be_asked_for():
     for field in (32, 100000, 100003):
         with pytest.raises(ValueError, match="cannot be asked for"):
-            native.node_columns(b"", [field], [])
+            convert_extension.node_columns(b"", [field], [])
     with pytest.raises(ValueError, match="contiguous bytes"):
-        native.node_columns(memoryview(b"abcd")[::2], [2], [])
+        convert_extension.node_columns(memoryview(b"abcd")[::2], [2], [])
     for begin, end in ((-1, 0), (2, 1), (0, 4), (2**62, 2**62)):
         with pytest.raises(IndexError):
-            native.distinct_texts(b"abc", np.array([begin]), np.array([end]))
+            convert_extension.distinct_texts(b"abc", np.array([begin]), np.array([end]))
     with pytest.raises(ValueError, match="as many begins as ends"):
-        native.distinct_texts(b"abc", np.array([0]), np.array([0, 1]))
+        convert_extension.distinct_texts(b"abc", np.array([0]), np.array([0, 1]))
 
 
 def test_columns_of_activities_are_what_protobuf_reads():

@@ -87,7 +87,7 @@ def test_a_message_may_be_deeper_than_protobuf_parses(levels):
 @pytest.mark.parametrize("depths", [[], [1], [0, 0], [0, 2], [0, 1, -1]])
 def test_depths_of_no_tree_are_refused(depths):
     with pytest.raises(ValueError, match="depths"):
-        convert_extension().message_tree(np.array(depths, np.int64), [], [], [b""] * len(depths), children=12)
+        convert_extension.message_tree(np.array(depths, np.int64), [], [], [b""] * len(depths), children=12)
 
 
 def test_columns_of_other_lengths_are_refused():
@@ -98,7 +98,7 @@ def test_columns_of_other_lengths_are_refused():
         ([], [], [b""]),
     ):
         with pytest.raises(ValueError, match="as many values as rows"):
-            convert_extension().message_tree(depths, numbers, texts, encoded, children=12)
+            convert_extension.message_tree(depths, numbers, texts, encoded, children=12)
 
 
 def test_names_with_odd_letters_stand_below_their_folder():

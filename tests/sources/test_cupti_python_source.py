@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import collector
 from collector import errors
 from collector.options import KINDS, KINDS_ON_REQUEST, TraceOptions
 from collector.recording.schema import RECORDS, SCHEMA
@@ -529,7 +530,7 @@ def test_a_missing_package_is_named_with_what_installs_it(monkeypatch):
 
 def test_it_is_chosen_by_itself_only_where_the_extension_cannot_be_loaded(cupti, monkeypatch):
     broken = ImportError("no _native here")
-    monkeypatch.setattr(native, "_load", lambda: broken)
+    monkeypatch.setattr(native, "extension_error", lambda: broken)
     assert isinstance(open_source("auto"), CuptiPythonSource)
     monkeypatch.setitem(sys.modules, "cupti", None)
     with pytest.raises(errors.CuptiUnusableError, match="no _native here"):  # what should be there is named
@@ -537,8 +538,8 @@ def test_it_is_chosen_by_itself_only_where_the_extension_cannot_be_loaded(cupti,
 
 
 def test_it_is_not_chosen_where_the_extension_is_there(cupti, monkeypatch):
-    extension = SimpleNamespace(push_annotation=None, pop_annotation=None)
-    monkeypatch.setattr(native, "_load", lambda: extension)
+    monkeypatch.setattr(native, "extension_error", lambda: None)
+    monkeypatch.setattr(collector, "_native", SimpleNamespace(push_annotation=None, pop_annotation=None), raising=False)
     assert isinstance(open_source("auto"), native.NativeSource)
 
 

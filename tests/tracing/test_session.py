@@ -26,7 +26,7 @@ from collector.errors import error_of_kind
 from collector.options import KINDS, TraceOptions
 from collector.protos import RunMetadata
 from collector.recording.recording import Recording
-from collector.runtime.extension import convert_extension
+from collector.runtime.extension import load_extension
 from collector.sources.replay import ReplaySource
 from collector.tracing import session_slot
 
@@ -602,13 +602,13 @@ def test_without_the_extension_one_error_names_cause_and_remedy(source, tmp_path
     step = traced(source)
     monkeypatch.setitem(sys.modules, "collector._convert", None)
     monkeypatch.delattr(collector, "_convert", raising=False)
-    convert_extension.cache_clear()
+    load_extension.cache_clear()
     try:
         with pytest.raises(collector.MissingDependencyError, match=r"collector\._convert cannot be loaded .* pip"):
             step.save(tmp_path / name)
         step.save(tmp_path / "t.gpurec")
     finally:
-        convert_extension.cache_clear()
+        load_extension.cache_clear()
     assert files_of(tmp_path) == ["t.gpurec"]
 
 

@@ -38,7 +38,7 @@ def tree_message(
             rows, depths = rows[depths < _LEVELS], depths[depths < _LEVELS]
         chosen = rows.tolist()
         message.MergeFromString(
-            convert_extension().message_tree(
+            convert_extension.message_tree(
                 depths,
                 [(_FIELDS[name].number, np.ascontiguousarray(values[rows])) for name, values in numbers.items()],
                 [(_FIELDS[name].number, [values[row] for row in chosen]) for name, values in texts.items()],

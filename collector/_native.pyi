@@ -1,0 +1,50 @@
+from collections.abc import Sequence
+from typing import TypedDict
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import Buffer
+
+from collector.recording.capture import Capture
+
+class CaptureError(RuntimeError):
+    kind: str
+    cause: str
+    remedy: str
+
+class _StartOptions(TypedDict, total=False):
+    libcupti: str
+    libcuda: str
+    search_roots: Sequence[str]
+    kinds: Sequence[str]
+    buffer_bytes: int
+    max_buffers: int
+    share_subscription: bool
+    journal: str | bytes
+
+class _DecodedBuffer(TypedDict):
+    tables: dict[str, dict[str, npt.NDArray[np.generic]]]
+    strings: list[str]
+    counters: dict[str, int]
+    strides: dict[str, int]
+
+class _DecodeTimes(TypedDict):
+    ns_decode: list[int]
+    ns_memcpy: list[int]
+    records: int
+    bytes: int
+
+def abort() -> None: ...
+def benchmark_decode(buffer: Buffer, cuda_version: int, repeats: int) -> _DecodeTimes: ...
+def decode_buffer(buffer: Buffer, cuda_version: int = 13050, libcupti_path: str = "") -> _DecodedBuffer: ...
+def demangle(name: str | bytes) -> str: ...
+def is_active() -> bool: ...
+def is_idle() -> bool: ...
+def journal_trouble() -> str: ...
+def note_details(details: str) -> None: ...
+def pop_annotation() -> None: ...
+def probe(libcupti: str = "", libcuda: str = "", search_roots: Sequence[str] = []) -> dict[str, object]: ...
+def push_annotation(path: str, details: int = 0) -> None: ...
+def remove_journal() -> None: ...
+def start(options: _StartOptions) -> None: ...
+def stop(synchronize: bool = True, timeout_ms: int = 5000) -> Capture | None: ...
