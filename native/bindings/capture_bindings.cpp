@@ -1,22 +1,21 @@
 // What Python sees of the CUPTI client: probe, start, stop, annotations. No logic lives here.
-#include <cxxabi.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "bindings/gil.h"
 #include "bindings/tables.h"
+#include "capture/decode_benchmark.h"
 #include "capture/decoder.h"
 #include "capture/session.h"
+#include "cupti/activity_kinds.h"
 #include "cupti/library.h"
+#include "store/demangled_name.h"
 
 namespace py = pybind11;
 
@@ -24,7 +23,6 @@ namespace collector {
 namespace {
 
 using capture::Session;
-using cupti::ActivityKind;
 
 // Raised as _native.CaptureError(kind, cause, remedy).
 struct CaptureError : std::exception {
@@ -32,21 +30,6 @@ struct CaptureError : std::exception {
   const char* what() const noexcept override { return failure.cause.c_str(); }
   cupti::Failure failure;
 };
-
-std::vector<ActivityKind> kinds_of(const std::vector<std::string>& names) {
-  std::vector<ActivityKind> kinds;
-  for (const std::string& name : names) {
-    bool known = false;
-    for (const cupti::KindOption& entry : cupti::kKindOptions) known = known || name == entry.option;
-    if (!known) throw py::value_error("unknown activity kind: " + name);
-  }
-  for (const cupti::KindOption& entry : cupti::kKindOptions) {
-    for (const std::string& name : names) {
-      if (name == entry.option) kinds.push_back(entry.kind);
-    }
-  }
-  return kinds;
-}
 
 py::dict strides_of(const cupti::Library& library) {
   py::dict strides;
@@ -76,7 +59,7 @@ py::dict probe(const std::string& libcupti, const std::string& libcuda, const st
   out["features"] = library.features();
   out["strides"] = strides_of(library);
   py::list devices;
-  const int result = library.driver().Init(0);
+  const std::optional<cupti::Failure> unusable = library.initialise_driver();
   for (const cupti::Device& device : library.devices()) {
     py::dict entry;
     entry["ordinal"] = device.ordinal;
@@ -84,11 +67,10 @@ py::dict probe(const std::string& libcupti, const std::string& libcuda, const st
     devices.append(entry);
   }
   out["devices"] = devices;
-  const bool usable = result == 0 && !devices.empty();
-  out["available"] = usable;
-  out["error"] = usable ? "" : cupti::name_of(cupti::FailureKind::kDriverNotFound);
-  out["cause"] = usable ? "" : "the driver has no usable device (cuInit: " + std::to_string(result) + ")";
-  out["remedy"] = usable ? "" : "Check that nvidia-smi lists a device and that CUDA_VISIBLE_DEVICES does not hide it";
+  out["available"] = !unusable;
+  out["error"] = unusable ? cupti::name_of(unusable->kind) : "";
+  out["cause"] = unusable ? unusable->cause : "";
+  out["remedy"] = unusable ? unusable->remedy : "";
   return out;
 }
 
@@ -103,7 +85,7 @@ capture::StartOptions start_options(const py::dict& options) {
     } else if (name == "search_roots") {
       out.paths.search_roots = item.second.cast<std::vector<std::string>>();
     } else if (name == "kinds") {
-      out.kinds = kinds_of(item.second.cast<std::vector<std::string>>());
+      out.kinds = cupti::kinds_named(item.second.cast<std::vector<std::string>>());
     } else if (name == "buffer_bytes") {
       out.buffer_bytes = item.second.cast<size_t>();
     } else if (name == "max_buffers") {
@@ -116,10 +98,7 @@ capture::StartOptions start_options(const py::dict& options) {
       throw py::value_error("unknown option: " + name);
     }
   }
-  if (out.buffer_bytes < 4096 || out.buffer_bytes % 8 != 0) {
-    throw py::value_error("buffer_bytes must be a multiple of 8 and at least 4096");
-  }
-  if (out.max_buffers < 1 || out.max_buffers > 65536) throw py::value_error("max_buffers must be 1 to 65536");
+  capture::check(out);
   return out;
 }
 
@@ -141,13 +120,13 @@ py::object stop(bool synchronize, int timeout_ms) {
   }
   if (!capture) return py::none();
   py::dict out = tables_of(*capture->library, *capture->store, std::move(capture->annotations),
-                           capture->annotation_paths, {capture->own_thread_id, capture->own_calls_from_ns});
+                           capture->annotation_paths, capture->own_calls);
   py::dict clock;
   clock["cupti_start_ns"] = capture->start.cupti_ns;
   clock["cupti_stop_ns"] = capture->stop.cupti_ns;
   clock["wall_start_ns"] = capture->start.wall_ns;
   clock["wall_stop_ns"] = capture->stop.wall_ns;
-  clock["uncertainty_ns"] = std::max(capture->start.uncertainty_ns, capture->stop.uncertainty_ns);
+  clock["uncertainty_ns"] = capture->uncertainty_ns();
   py::dict devices;
   for (const cupti::Device& device : capture->devices) devices[py::int_(device.ordinal)] = device.name;
   py::dict environment;
@@ -198,54 +177,21 @@ py::dict decode_buffer(const py::buffer& buffer, int cuda_version, const std::st
   return out;
 }
 
-int64_t thread_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-// Decoding and copying the same bytes by turns, each `repeats` times after one unmeasured round, on warm memory.
 py::dict benchmark_decode(const py::buffer& buffer, int cuda_version, int repeats) {
   const py::buffer_info info = buffer.request();
   const auto bytes = static_cast<size_t>(info.size * info.itemsize);
   std::vector<uint64_t> input = aligned_copy(info);
-  std::vector<uint64_t> target(input.size());
   const auto library = library_for(cuda_version, "");
-  store::Store store(SIZE_MAX);  // clearing it gives nothing back: memory stays warm
-  std::vector<int64_t> decode_ns;
-  std::vector<int64_t> memcpy_ns;
-  uint64_t records = 0;
-  {
+  const capture::DecodeTimes times = [&] {
     const GilRelease release;
-    for (int round = 0; round <= repeats; ++round) {
-      store.clear();
-      capture::Decoder decoder(*library, store);
-      const int64_t before = thread_ns();
-      decoder.decode(reinterpret_cast<uint8_t*>(input.data()), bytes);
-      const int64_t between = thread_ns();
-      std::memcpy(target.data(), input.data(), bytes);
-      asm volatile("" : : "r"(target.data()) : "memory");  // the copy must not be left out
-      const int64_t after = thread_ns();
-      records = decoder.counts().records;
-      if (round == 0) continue;
-      decode_ns.push_back(between - before);
-      memcpy_ns.push_back(after - between);
-    }
-  }
+    return capture::measure_decoding(*library, std::move(input), bytes, repeats);
+  }();
   py::dict out;
-  out["ns_decode"] = decode_ns;
-  out["ns_memcpy"] = memcpy_ns;
-  out["records"] = records;
+  out["ns_decode"] = times.decode_ns;
+  out["ns_memcpy"] = times.memcpy_ns;
+  out["records"] = times.records;
   out["bytes"] = bytes;
   return out;
-}
-
-// The C++ name behind a mangled one; the text itself when it is not mangled.
-std::string demangle(const std::string& name) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
-                                                    std::free);
-  return status == 0 && text ? text.get() : name;
 }
 
 }  // namespace
@@ -288,13 +234,13 @@ PYBIND11_MODULE(_native, m) {
       "Puts the path on every launch of this thread until the matching pop. Its metadata is given by a number.");
   m.def("pop_annotation", [] { Session::instance().pop_annotation(); });
   m.def(
-      "note_details", [](const std::string& details) { Session::instance().note_details(details); },
-      py::arg("details"), "The metadata of annotations, in the order of their numbers; for the journal.");
+      "note_details", [](const std::string& details) { Session::instance().note_details(details); }, py::arg("details"),
+      "The metadata of annotations, in the order of their numbers; for the journal.");
   m.def("journal_trouble", [] { return Session::instance().journal_trouble(); });
   m.def(
       "remove_journal", [] { Session::instance().remove_journal(); }, py::call_guard<GilRelease>(),
       "Takes the last session's journal away.");
-  m.def("demangle", &demangle, py::arg("name"));
+  m.def("demangle", &store::demangled_name, py::arg("name"));
   m.def("decode_buffer", &decode_buffer, py::arg("buffer"), py::arg("cuda_version") = cupti::kNewestKnownCuda,
         py::arg("libcupti_path") = "",
         "Decodes one buffer of CUPTI records laid out as in the given CUDA version (12040 is 12.4), or stepped by "

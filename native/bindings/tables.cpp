@@ -1,13 +1,12 @@
 #include "bindings/tables.h"
 
-#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
-#include <unordered_set>
 #include <utility>
 
 #include "bindings/columns.h"
+#include "capture/api_call_names.h"
 
 namespace collector {
 namespace {
@@ -36,30 +35,10 @@ py::dict rows_of(Rows& rows) {
   return table.build();
 }
 
-// Takes the collector's own API calls out of the store, and what belongs to them.
-void remove_own_calls(store::Store& store, OwnCalls own) {
-  std::unordered_set<uint32_t> correlations;
-  store.rows.of<store::ApiCallRow>().remove_if([&](const store::ApiCallRow& row) {
-    const bool is_own = row.thread_id == own.thread_id && row.start_ns >= own.from_ns;
-    if (is_own) correlations.insert(row.correlation_id);
-    return is_own;
-  });
-  const auto belongs = [&correlations](const auto& row) { return correlations.count(row.correlation_id) != 0; };
-  store.rows.of<store::ExternalCorrelationRow>().remove_if(belongs);
-  store.rows.of<store::SynchronizationRow>().remove_if(belongs);
-}
-
 py::dict api_calls_of(const cupti::Library& library, store::StringTable& strings,
                       store::Chunks<store::ApiCallRow>& rows) {
   using Row = store::ApiCallRow;
-  std::map<std::pair<uint8_t, uint32_t>, uint32_t> names;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const auto [entry, is_new] = names.try_emplace({rows[i].domain, rows[i].callback_id}, 0);
-    if (!is_new) continue;
-    std::string name = library.callback_name(static_cast<cupti::CallbackDomain>(rows[i].domain), rows[i].callback_id);
-    if (name.empty()) name = "callback " + std::to_string(rows[i].callback_id);
-    entry->second = strings.intern(name);
-  }
+  const capture::ApiCallNames names = capture::intern_api_call_names(library, rows, strings);
   TableBuilder<Row, Nothing> table;
   table.column("name_id", [&names](const Nothing&, const Row& r) { return names.at({r.domain, r.callback_id}); });
   table.add({}, rows);
@@ -85,11 +64,11 @@ py::list strings_of(const store::StringTable& strings) {
 }  // namespace
 
 py::dict tables_of(const cupti::Library& library, store::Store& store, std::vector<store::AnnotationRow> annotations,
-                   const std::vector<std::string>& annotation_paths, OwnCalls own_calls) {
+                   const std::vector<std::string>& annotation_paths, capture::OwnCalls own_calls) {
   // Also where memory runs out half-way: nobody will come for the rest.
   const std::unique_ptr<store::Store, void (*)(store::Store*)> emptied(&store,
                                                                        [](store::Store* taken) { taken->clear(); });
-  remove_own_calls(store, own_calls);
+  capture::remove_own_calls(store, own_calls);
   py::dict tables;
   store::each_row_type(store::AllRows(), [&](auto type) {
     using Row = typename decltype(type)::Type;

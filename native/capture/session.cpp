@@ -243,10 +243,10 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns) {
   if (!active()) return std::nullopt;  // another thread has ended it meanwhile
   const int64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
   Capture capture{};
-  capture.own_thread_id = this_thread_id();
+  capture.own_calls.thread_id = this_thread_id();
   uint64_t now = 0;
   library().cupti().GetTimestamp(&now);
-  capture.own_calls_from_ns = static_cast<int64_t>(now);
+  capture.own_calls.from_ns = static_cast<int64_t>(now);
   if (synchronize) synchronize_contexts();
   end_collecting();
   capture.start = start_;

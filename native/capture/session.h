@@ -10,6 +10,7 @@
 //  * push_annotation, pop_annotation: any thread of the program; AnnotationLog's lock only.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -23,6 +24,8 @@
 #include "capture/buffer_pools.h"
 #include "capture/decode_thread.h"
 #include "capture/journal_flusher.h"
+#include "capture/own_calls.h"
+#include "capture/start_options.h"
 #include "capture/subscription.h"
 #include "cupti/fork.h"
 #include "cupti/library.h"
@@ -30,18 +33,6 @@
 #include "threads/mutex.h"
 
 namespace collector::capture {
-
-struct StartOptions {
-  cupti::LibraryPaths paths;
-  std::vector<cupti::ActivityKind> kinds;  // enabled in this order
-  size_t buffer_bytes = size_t{4} << 20;
-  uint32_t max_buffers = 256;
-  // Collect also when another client of this process holds the subscription. Kineto takes it at its first use and
-  // never gives it back; while it is idle, activity records can still be collected beside it.
-  bool share_subscription = false;
-  // A file to keep a Journal in; empty: none.
-  std::string journal;
-};
 
 // One instant on both clocks.
 struct Anchor {
@@ -61,9 +52,10 @@ struct Capture {
   std::map<std::string, int64_t> counters;
   std::vector<cupti::Device> devices;
   bool shared_subscription;
-  // API calls by this thread from this time on are the collector's own (its synchronisation), not the program's.
-  uint32_t own_thread_id;
-  int64_t own_calls_from_ns;
+  OwnCalls own_calls;
+
+  // The wall times are within this of the CUPTI times.
+  int64_t uncertainty_ns() const { return std::max(start.uncertainty_ns, stop.uncertainty_ns); }
 };
 
 class Session {

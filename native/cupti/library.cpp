@@ -454,6 +454,14 @@ std::string Library::text_of(Result result) const {
   return text;
 }
 
+std::optional<Failure> Library::initialise_driver() const {
+  const int result = driver_.Init(0);
+  if (result == 0 && !devices().empty()) return std::nullopt;
+  return Failure{FailureKind::kDriverNotFound,
+                 "the driver has no usable device (cuInit: " + std::to_string(result) + ")",
+                 "Check that nvidia-smi lists a device and that CUDA_VISIBLE_DEVICES does not hide it"};
+}
+
 std::vector<Device> Library::devices() const {
   std::vector<Device> devices;
   int count = 0;

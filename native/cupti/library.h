@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -140,6 +141,9 @@ class Library {
 
   // CUPTI's text for a result, or "".
   std::string text_of(Result result) const;
+
+  // Initialises CUDA. Why nothing can be traced here; none where there is a device.
+  std::optional<Failure> initialise_driver() const;
 
   // Devices and their names; empty before the program initialised CUDA.
   std::vector<Device> devices() const;

@@ -1,0 +1,16 @@
+#include "capture/start_options.h"
+
+#include <stdexcept>
+
+namespace collector::capture {
+
+void check(const StartOptions& options) {
+  if (options.buffer_bytes < 4096 || options.buffer_bytes % 8 != 0) {
+    throw std::invalid_argument("buffer_bytes must be a multiple of 8 and at least 4096");
+  }
+  if (options.max_buffers < 1 || options.max_buffers > 65536) {
+    throw std::invalid_argument("max_buffers must be 1 to 65536");
+  }
+}
+
+}  // namespace collector::capture
