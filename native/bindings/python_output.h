@@ -20,7 +20,8 @@ class StringOutput : public Output {
  public:
   // `expected_bytes`: about how long the text will be.
   explicit StringOutput(size_t expected_bytes) : first_bytes_(std::max(expected_bytes, kFewestBytes)) {}
-  ~StringOutput() override {
+  // What goes is a str, which runs no Python code as it goes.
+  ~StringOutput() override {  // NOLINT(bugprone-exception-escape)
     if (text_ == nullptr) return;
     const GilAcquire gil;
     Py_DECREF(text_);
