@@ -240,7 +240,7 @@ def test_a_circle_on_the_command_line(tmp_path, capsys):
     graph.node[0].input.append("b")
     graph.node[1].input.append("a")
     (tmp_path / "graph").write_bytes(graph.SerializeToString())
-    assert "in circles" in _refused([f"--graph_path={tmp_path / 'graph'}", "graph"], capsys)
+    assert "the graph has cycles" in _refused([f"--graph_path={tmp_path / 'graph'}", "graph"], capsys)
     assert main(["prof", f"--graph_path={tmp_path / 'graph'}", "scope"]) == 0
 
 
@@ -261,7 +261,7 @@ def test_deep_trees_can_be_asked_for_by_what_is_near_the_top():
 def test_in_python_a_hopeless_question_is_an_empty_answer_and_a_logged_line(caplog):
     message = _cycle().profile_graph({"output": "none"})
     assert (message.name, len(message.children)) == ("_TFProfRoot", 0)
-    assert "in circles" in caplog.text
+    assert "the graph has cycles" in caplog.text
     with pytest.raises(ViewError):
         _deep_scope().reporter.ask("scope", Options())
 
