@@ -13,12 +13,9 @@ import os
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+import numpy as np
 
-import numpy as np  # noqa: E402
-
-from collector.protos import (  # noqa: E402
+from collector.protos import (
     AllocationDescription,
     AllocationRecord,
     AllocatorMemoryUsed,
@@ -29,12 +26,13 @@ from collector.protos import (  # noqa: E402
     StepStats,
     TensorDescription,
 )
-from collector.recording.capture import empty_capture  # noqa: E402
-from collector.recording.recording import Recording  # noqa: E402
-from collector.recording.schema import SCHEMA  # noqa: E402
-from collector.stepstats.from_recording import serialized  # noqa: E402
-from collector.stepstats.wire import is_run_metadata  # noqa: E402
+from collector.recording.capture import empty_capture
+from collector.recording.recording import Recording
+from collector.recording.schema import SCHEMA
+from collector.stepstats.from_recording import serialized
+from collector.stepstats.wire import is_run_metadata
 
+ROOT = Path(__file__).resolve().parent.parent
 MOST_BYTES = 6000
 """Of a golden step: larger ones slow the fuzzer down more than they tell it."""
 RUN_METADATA, ARROWS, COUNTERS, LABEL_OR_PRETTY, REMARKS = (1 << bit for bit in range(5))
