@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.int64]
 
-_COMMUNICATION = re.compile(r"nccl|rccl", re.IGNORECASE)
+COMMUNICATION = re.compile(r"nccl|rccl", re.IGNORECASE)
 """In the name of a kernel that moves data between GPUs or waits for other ranks, by NCCL or RCCL."""
 
 
@@ -55,7 +55,7 @@ class Activities:
     def of(cls, recording: Recording) -> Activities:
         """All that was kept of a recording."""
         tables = [getattr(recording, name) for name in ACTIVITY_TABLES]
-        is_communication = np.array([bool(_COMMUNICATION.search(text)) for text in recording.strings] or [False], bool)
+        is_communication = np.array([bool(COMMUNICATION.search(text)) for text in recording.strings] or [False], bool)
         kernel_class = np.where(is_communication, WorkClass.COMMUNICATION, WorkClass.COMPUTE).astype(np.int8)
         places = np.arange(len(tables), dtype=np.int8)
         columns = {
@@ -119,7 +119,18 @@ class Activities:
         return {name: rows for name, rows in found.items() if len(rows)}
 
 
-def window_of(recording: Recording, work: Activities, name: str) -> Window:
+def by_device(recording: Recording, window: str) -> list[tuple[int, Activities, Window]]:
+    """Each device that did something, what it did, and the window of that name.
+
+    Raises:
+        ValueError: there is no such window, also where no device did anything.
+    """
+    work = Activities.of(recording)
+    _window_of(recording, work, window)
+    return [(device, own, _window_of(recording, own, window)) for device, own in work.by_device().items()]
+
+
+def _window_of(recording: Recording, work: Activities, name: str) -> Window:
     """The window of that name of what a device did.
 
     Args:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from collector.errors import MissingDependencyError
+from collector.recording.arrow import pyarrow
 from collector.text.quantities import size_text, time_text
 from collector.text.terminal import printable
 
@@ -183,12 +184,7 @@ class Answer:
         Raises:
             collector.MissingDependencyError: pyarrow is not installed.
         """
-        try:
-            import pyarrow as pa
-        except ImportError as error:
-            raise MissingDependencyError(
-                "to_arrow() needs pyarrow, which is not installed", "Run: pip install 'cupti-collector[arrow]'"
-            ) from error
+        pa = pyarrow()
         arrays = [pa.array(self.values[column.name].tolist(), _arrow_type(pa, column)) for column in self.columns]
         schema = [
             pa.field(column.name, array.type, metadata={"unit": column.unit, "meaning": column.meaning})

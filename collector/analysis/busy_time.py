@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.analysis.activities import Activities, WorkClass, window_of
+from collector.analysis.activities import Activities, WorkClass, by_device
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.recording.intervals import Union
@@ -57,12 +57,10 @@ def devices(steps: Asked, *, window: str = "step") -> Answer:
 
 
 def _part(recording: Recording, window_name: str) -> Part:
-    work = Activities.of(recording)
-    window_of(recording, work, window_name)
     rows, windows, evidence = [], [], []
-    for device, own in work.by_device().items():
-        windows.append(window_of(recording, own, window_name))
-        rows.append((device, *_row(own, windows[-1])))
+    for device, own, window in by_device(recording, window_name):
+        windows.append(window)
+        rows.append((device, *_row(own, window)))
         evidence.append(own.rows_by_table())
     return Part(rows, windows, evidence)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from collector.analysis.activities import Activities, window_of
+from collector.analysis.activities import Activities, by_device
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.recording.api_functions import ApiRole, ids_with_role
@@ -198,10 +198,7 @@ def _devices(recording: Recording, window: str, kernel_gap_ns: int) -> list[tupl
     calls = recording.api_calls
     is_wait = np.isin(calls.name_id, ids_with_role(recording.strings, ApiRole.WAIT))
     waits = Union.of(calls.start_ns[is_wait], calls.end_ns[is_wait])
-    work = Activities.of(recording)
-    window_of(recording, work, window)
-    found = []
-    for device, own in work.by_device().items():
-        own_window = window_of(recording, own, window)
-        found.append((device, own, own_window, _Gaps(recording, own, own_window, waits, kernel_gap_ns)))
-    return found
+    return [
+        (device, work, own_window, _Gaps(recording, work, own_window, waits, kernel_gap_ns))
+        for device, work, own_window in by_device(recording, window)
+    ]

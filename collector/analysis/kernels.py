@@ -9,11 +9,8 @@ import numpy as np
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.launches import lower_median
-from collector.recording.kernel_names import demangle, short_name
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from collector.analysis.answer import Answer
     from collector.analysis.asked import Asked
     from collector.recording.recording import Recording
@@ -98,7 +95,7 @@ def _part(recording: Recording, by: str) -> Part:
 def _keys(recording: Recording, by: str) -> list[tuple[Any, ...]]:
     """What each kernel is counted under."""
     table = recording.kernels
-    names = _texts(table.name_id, demangle if by == "whole_name" else short_name, recording.strings)
+    names = table.demangled_names() if by == "whole_name" else table.names()
     if by == "op":
         return list(zip(recording.annotations_of(table), names, strict=True))
     if by == "shape":
@@ -113,9 +110,3 @@ def _keys(recording: Recording, by: str) -> list[tuple[Any, ...]]:
     if by == "stream":
         return list(zip(table.device_id.tolist(), table.stream_id.tolist(), names, strict=True))
     return [(name,) for name in names]
-
-
-def _texts(name_ids: npt.NDArray[Any], form: Any, strings: tuple[str, ...]) -> list[str]:
-    ids, index = np.unique(name_ids, return_inverse=True)
-    texts = [form(strings[number]) for number in ids.tolist()]
-    return [texts[place] for place in index.tolist()]

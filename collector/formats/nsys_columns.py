@@ -176,13 +176,14 @@ class NsysColumns:
         self._add_overheads()
         self._add_ranges()
         self._add_what_there_was()
-        self._built.without_columns = sum(self._database.unread().values())
+        unread = self._database.unread()
+        self._built.without_columns = sum(unread.values())
         environment: dict[str, Any] = {"source": "Nsight Systems", "thread_names": self._thread_names()}
         version = self._database.value_of("EXPORT_PRODUCT_VERSION")
         if _PRODUCT_VERSION.fullmatch(version):
             environment["source"] += f" {version}"
-        if self._database.unread():
-            environment["rows_without_columns"] = self._database.unread()
+        if unread:
+            environment["rows_without_columns"] = unread
         return self._built.recording({}, environment)
 
     def _times(self, rows: NsysTable) -> dict[str, Numbers]:

@@ -16,6 +16,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+def pyarrow() -> Any:
+    """The module pyarrow.
+
+    Raises:
+        collector.MissingDependencyError: it is not installed.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise MissingDependencyError(
+            "to_arrow() needs pyarrow, which is not installed", "Run: pip install 'cupti-collector[arrow]'"
+        ) from error
+    return pa
+
+
 def arrow_table(name: str, columns: Mapping[str, npt.NDArray[Any]], strings: Sequence[str]) -> pa.Table:
     """Return a table as a pyarrow Table: its columns without a copy, names as dictionary-encoded text.
 
@@ -29,12 +44,7 @@ def arrow_table(name: str, columns: Mapping[str, npt.NDArray[Any]], strings: Seq
     Raises:
         collector.MissingDependencyError: pyarrow is not installed.
     """
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise MissingDependencyError(
-            "to_arrow() needs pyarrow, which is not installed", "Run: pip install 'cupti-collector[arrow]'"
-        ) from error
+    pa = pyarrow()
     arrays = {column: pa.array(values) for column, values in columns.items() if column != "name_id"}
     if "name_id" in columns:
         distinct, index = np.unique(columns["name_id"], return_inverse=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -10,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from collector.analysis.activities import COMMUNICATION
 from collector.profiler.device_columns import DeviceColumns
 from collector.profiler.gpu_work import gpu_work
 from collector.profiler.node_fields import Ints
@@ -23,7 +23,6 @@ from collector.stepstats.labels import op_and_kernel, stream_device, unit_of
 Mask = NDArray[np.bool_]
 
 _PEER_COPY = COPY_KINDS.index("PtoP")
-_COMMUNICATION = re.compile(r"nccl|rccl", re.IGNORECASE)
 
 
 class Idle(NamedTuple):
@@ -76,7 +75,7 @@ class Device:
         self.is_copy: Mask = self.work.kind == RecordedActivity.MEMCPY
         self.is_peer_copy: Mask = self.is_copy & (self.work.copy_kind == _PEER_COPY)
         self.is_kernel: Mask = ~self.work.is_copy_or_memset
-        communicates = np.array([bool(_COMMUNICATION.search(kernel)) for kernel in self.kernel_names], bool)
+        communicates = np.array([bool(COMMUNICATION.search(kernel)) for kernel in self.kernel_names], bool)
         self.is_communication: Mask = self.is_kernel & communicates[self.name_id]
         self.is_compute: Mask = self.is_kernel & ~self.is_communication
         span = (int(self.start.min()), int(self.end.max())) if len(self) else (0, 0)
