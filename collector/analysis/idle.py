@@ -17,6 +17,7 @@ from collector.analysis.activities import Activities, by_device
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.recording.api_functions import ApiRole, ids_with_role
+from collector.recording.idle_causes import idle_causes
 from collector.recording.intervals import Union
 from collector.recording.schema import ACTIVITY_TABLES
 
@@ -129,23 +130,18 @@ class _Gaps:
         self.starts, self.ends = free.starts.astype(np.int64), free.ends.astype(np.int64)
         self.ended_by = self._first_at(work.start_ns, self.ends)
         """Place in the work of an activity that ended each gap; -1: nothing did."""
-        called = self._calls(recording, work)
         length = self.ends - self.starts
-        is_tail = self.ended_by < 0
-        is_unknown = ~is_tail & (called < 0)
-        is_queued = ~is_tail & ~is_unknown & (called < self.starts)
-        is_host = ~is_tail & ~is_unknown & ~is_queued
-        until = np.where(is_host, np.minimum(called, self.ends), self.starts)
-        synchronized = waits.covered(self.starts, until)
-        none = np.zeros_like(length)
+        called = self._calls(recording, work)
+        causes = idle_causes(self.starts, self.ends, self.ended_by >= 0, called, waits)
+        is_short = length <= kernel_gap_ns
         parts = {
-            "synchronize": synchronized,
-            "host": until - self.starts - synchronized,
-            "launch_latency": np.where(is_host, self.ends - until, none),
-            "kernel_gap": np.where(is_queued & (length <= kernel_gap_ns), length, none),
-            "dependency": np.where(is_queued & (length > kernel_gap_ns), length, none),
-            "no_launch": np.where(is_unknown, length, none),
-            "tail": np.where(is_tail, length, none),
+            "synchronize": causes.synchronizing,
+            "host": causes.unlaunched,
+            "launch_latency": causes.latency,
+            "kernel_gap": np.where(is_short, causes.queued, 0),
+            "dependency": np.where(is_short, 0, causes.queued),
+            "no_launch": causes.unknown,
+            "tail": causes.tail,
         }
         self.by_cause: Numbers = np.stack([parts[cause] for cause in CAUSES], axis=1)
 

@@ -17,6 +17,7 @@ from collector.profiler.recorded_steps import RecordedStep
 from collector.protos import Activity as RecordedActivity
 from collector.recording.api_functions import ApiRole, role_of
 from collector.recording.cupti_enums import COPY_KINDS
+from collector.recording.idle_causes import idle_causes
 from collector.recording.intervals import Union
 from collector.stepstats.labels import op_and_kernel, stream_device, unit_of
 
@@ -108,27 +109,8 @@ class Device:
         begins, ends = self.busy.gaps(*self.window)
         row = np.searchsorted(self.start, ends)
         row[row == len(self.start)] = -1
-        launched = self.scheduled[row]
-        is_tail, is_unknown = row < 0, launched <= 0
-        is_queued = launched < begins
-        until = np.clip(launched, begins, ends)
-        waited = self._waits.covered(begins, until)
-        is_late = ~(is_tail | is_unknown | is_queued)
-
-        def where(condition: Mask, times: Ints) -> Ints:
-            return np.where(condition, times, 0)
-
-        return Idle(
-            row,
-            begins,
-            ends,
-            queued=where(is_queued & ~is_tail & ~is_unknown, ends - begins),
-            synchronizing=where(is_late, waited),
-            unlaunched=where(is_late, until - begins - waited),
-            latency=where(is_late, ends - until),
-            unknown=where(is_unknown & ~is_tail, ends - begins),
-            tail=where(is_tail, ends - begins),
-        )
+        causes = idle_causes(begins, ends, row >= 0, self.scheduled[row], self._waits)
+        return Idle(row, begins, ends, *causes)
 
     @property
     def copied_bytes(self) -> Ints:
