@@ -1,11 +1,12 @@
-// The Activity API's binary interface, CUDA 12.0 to 13.5, as this project needs it.
+// The part of the Activity API's binary interface, CUDA 12.0 to 13.5, that this project needs.
 //
-// kinds/generated/kinds.h holds each record as the newest CUPTI lays it out. Every older layout is a prefix of it:
-// newer versions only append fields, or give meaning to former padding. So one struct reads all versions, provided that
-//  * records are stepped by the loaded library's stride (Library::stride), never by sizeof;
-//  * a field marked "since" is read only where the loaded library is at least that new: in an older one its
-//    bytes belong to the next record.
-// Field names are CUPTI's own, so that a test can hold each offset against NVIDIA's headers.
+// kinds/generated/kinds.h holds each record in the layout of the newest CUPTI. Every older layout is a prefix of it:
+// newer versions only append fields or give a meaning to former padding. One struct therefore reads all versions, under
+// two conditions:
+// * records are stepped by the loaded library's stride (Library::stride), never by sizeof;
+// * a field marked "since" is read only if the loaded library is at least that new: in an older library its
+//   bytes belong to the next record.
+// Field names are CUPTI's own, so that a test can compare each offset with NVIDIA's headers.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace collector::cupti {
 
-// What a CUPTI call returns; the numbers never changed, new ones were appended.
+// The results of CUPTI calls. The numbers never changed; newer versions only appended results.
 enum class Result : uint32_t {
   kSuccess = 0,
   kInvalidParameter = 1,

@@ -1,4 +1,4 @@
-// Activity kinds by the names that users give them.
+// Activity kinds by the names of the user's options.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace collector::cupti {
 
-// The kinds of these options, in the order in which they are to be enabled. Throws std::invalid_argument for a name
-// that no kind has.
+// The activity kinds of these options, in the order in which they must be enabled. Throws std::invalid_argument for an
+// unknown name.
 std::vector<ActivityKind> kinds_named(const std::vector<std::string>& names);
 
 }  // namespace collector::cupti

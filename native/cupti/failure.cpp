@@ -3,7 +3,7 @@
 namespace collector::cupti {
 namespace {
 
-// Results that say what to do. CUPTI answers "no driver" with 15 up to 12.9, and with 2 or 999 from 13.0.
+// Results that have a remedy. CUPTI reports a missing driver as 15 up to 12.9, and as 2 or 999 from 13.0.
 struct Meaning {
   Result result;
   FailureKind kind;

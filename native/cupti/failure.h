@@ -1,4 +1,4 @@
-// Why something could not be done, as a value: nothing in native/ lets an exception cross a C boundary.
+// The cause of a failed operation, as a value: native/ lets no exception cross a C boundary.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ struct Failure {
   std::string remedy;  // one sentence, or empty
 };
 
-// The names that Python sees: "driver-not-found", "cupti-not-found", ...
+// The names of the kinds in Python: "driver-not-found", "cupti-not-found", ...
 const char* name_of(FailureKind kind);
 
-// What a failed call means to a user. `text` is CUPTI's own name of the result, where the library gave one.
+// The failure that a call's result means to a user. `text` is CUPTI's own name of the result, if the library gave one.
 Failure describe(const char* call, Result result, const std::string& text);
 
 }  // namespace collector::cupti

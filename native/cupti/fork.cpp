@@ -10,7 +10,8 @@ namespace {
 std::atomic<bool> used{false};
 std::atomic<bool> forked{false};
 
-// Registered when this library is loaded, before anything can be in use: the handler takes no lock and makes nothing.
+// Registered when this library is loaded, before CUDA or CUPTI can be in use. The handler takes no lock and allocates
+// nothing.
 [[maybe_unused]] const int kRegistered = ::pthread_atfork(nullptr, nullptr, [] {
   if (used.load(std::memory_order_relaxed)) forked.store(true, std::memory_order_relaxed);
 });

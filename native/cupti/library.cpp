@@ -16,7 +16,7 @@
 namespace collector::cupti {
 namespace {
 
-constexpr int kStubDriver = 34;  // CUDA_ERROR_STUB_LIBRARY: what every call of the toolkit's stub libcuda answers
+constexpr int kStubDriver = 34;  // CUDA_ERROR_STUB_LIBRARY: the result of every call to the toolkit's stub libcuda
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -39,8 +39,7 @@ std::string loader_error() {
   return text == nullptr ? "unknown loader error" : text;
 }
 
-// One loaded library. A simulator that plays an old CUPTI exports every function and says which ones that
-// version had.
+// One loaded library. A simulator of an old CUPTI exports every function and reports which functions that version had.
 class Symbols {
  public:
   explicit Symbols(void* handle) : handle_(handle) {
@@ -90,7 +89,7 @@ CuptiFunctions load_cupti(const Symbols& symbols) {
   return f;
 }
 
-// What tracing cannot do without; the rest may be absent.
+// The first required function that the library lacks, or null. All other functions are optional.
 const char* missing_function(const CuptiFunctions& f) {
   if (f.GetVersion == nullptr) return "cuptiGetVersion";
   if (f.GetTimestamp == nullptr) return "cuptiGetTimestamp";
@@ -121,8 +120,8 @@ DriverFunctions load_driver(const Symbols& symbols) {
   return f;
 }
 
-// CUDA version (12040) behind a CUPTI API version. 12.x counts from 18, 13.x writes itself out. 12.0 and 12.1
-// share 18; the kinds we read are laid out alike in both.
+// The CUDA version (12040) of a CUPTI API version. The API versions of 12.x count up from 18; those of 13.x contain the
+// CUDA version. 12.0 and 12.1 share 18: the kinds that we read have the same layout in both.
 int cuda_version_of(uint32_t api_version) {
   struct Row {
     uint32_t api_version;
@@ -151,7 +150,7 @@ std::string version_text(int cuda_version) {
 }
 
 std::string without_version_suffix(std::string name) {
-  // cudaLaunchKernel_v7000, cudaMemcpyAsync_ptsz_v7000, cuMemcpyHtoD_v2: the suffix is not what users call it.
+  // cudaLaunchKernel_v7000, cudaMemcpyAsync_ptsz_v7000, cuMemcpyHtoD_v2: users know these functions without the suffix.
   const size_t at = name.rfind("_v");
   if (at != std::string::npos && at + 2 < name.size() &&
       std::all_of(name.begin() + static_cast<std::ptrdiff_t>(at) + 2, name.end(),
@@ -167,7 +166,7 @@ std::string without_version_suffix(std::string name) {
 
 }  // namespace
 
-// Finds and checks the two libraries, in the order that cannot crash.
+// Finds and checks the two libraries, in an order that cannot crash.
 class Finder {
  public:
   explicit Finder(const LibraryPaths& paths) : paths_(paths) {
@@ -195,7 +194,8 @@ class Finder {
       return Failure{FailureKind::kCuptiNotFound, library.cupti_path_ + " has no " + name,
                      "Point COLLECTOR_LIBCUPTI at a libcupti of CUDA 12.0 or newer"};
     }
-    // 13.2 has the V2 enable but not yet the tracing-session query of 13.3: known without calling anything.
+    // 13.2 has cuptiActivityEnable_v2 but not yet the session query of 13.3. The exported names show both without a
+    // call.
     const bool is_13_2 =
         symbols.find("cuptiActivityEnable_v2") != nullptr && symbols.find("cuptiIsTracingSessionRunning") == nullptr;
     if (is_13_2 && library.driver_version_ < 13020) {
@@ -266,7 +266,7 @@ class Finder {
       return load_cupti_file(library, handle, paths_.libcupti);
     }
     for (const std::string& candidate : candidates(library.driver_version_)) {
-      // The copy that is already mapped is the only one to use: a second in one process collides with it.
+      // A copy that is already mapped must be reused: a second copy in one process collides with it.
       void* handle = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_NOLOAD);
       if (handle != nullptr) return load_cupti_file(library, handle, candidate);
     }
@@ -282,7 +282,8 @@ class Finder {
         library.driver_version_ >= 13000 ? "pip install nvidia-cuda-cupti" : "pip install nvidia-cuda-cupti-cu12"};
   }
 
-  // Where a libcupti may be, best first; none of a CUDA major newer than the driver's, which cannot work.
+  // The possible places of libcupti, best first. A libcupti of a newer CUDA major than the driver's is left out, as it
+  // cannot work.
   std::vector<std::string> candidates(int driver_version) const {
     std::vector<int> majors;
     for (const int major : {13, 12}) {
@@ -332,7 +333,7 @@ Library::Opened Library::open(const LibraryPaths& paths) {
     threads::Mutex mutex;
     std::map<std::string, std::shared_ptr<const Library>> by_key GUARDED_BY(mutex);
   };
-  // Never destroyed: a daemon thread may still be here while the process ends.
+  // Never destroyed: a daemon thread may still use it while the process ends.
   static auto& opened = *new OpenedLibraries;
   Finder finder(paths);
   const threads::MutexLock lock(opened.mutex);
@@ -373,8 +374,8 @@ void Library::set_version(uint32_t api_version) {
 }
 
 void Library::learn_strides() {
-  // Step the library over a buffer in which every aligned word could be the head of a record of the kind: where
-  // the second record is found, there the first one ends. The stride depends on no other byte of a record.
+  // Let the library walk a buffer in which every aligned word could begin a record of the kind. The offset of the
+  // second record that it finds is the size of the first one. The stride depends on no other byte of a record.
   constexpr size_t kBytes = 4096;
   alignas(8) std::array<uint8_t, kBytes> buffer;
   for (const Layout& layout : kLayouts) {

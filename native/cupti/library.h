@@ -1,7 +1,7 @@
-// The libcupti and libcuda of this process: found, checked, opened, never linked.
+// The libcupti and libcuda of this process: found, checked and opened at run time, never linked.
 //
-// This is the only place that knows a CUPTI version. Everything else asks a Library for a stride, a feature or a
-// function, and a function that this version does not have is a null pointer.
+// This is the only place that knows CUPTI versions. All other code asks a Library for a stride, a feature or a
+// function; a function that this version lacks is a null pointer.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ using BufferRequested = void (*)(uint8_t** buffer, size_t* size, size_t* max_rec
 using BufferCompleted = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t size, size_t valid);
 using SubscriberCallback = void (*)(void* user, uint32_t domain, uint32_t callback_id, const void* data);
 
-// Argument of cuptiSubscribe_v2: 32 bytes in 13.0 and 13.1, which refuse any other size; 40 from 13.2.
+// The argument of cuptiSubscribe_v2: 32 bytes in 13.0 and 13.1, which refuse any other size, and 40 bytes from 13.2.
 struct SubscriberParams {
   size_t struct_size;
   const char* subscriber_name;
@@ -35,7 +35,7 @@ struct SubscriberParams {
 
 // NOLINTBEGIN(readability-identifier-naming): the members bear NVIDIA's own names.
 
-// Functions of libcupti; null where the library has none. Signatures are those of 12.0, which never changed.
+// Functions of libcupti; null if the library lacks the function. The signatures are those of 12.0; they never changed.
 struct CuptiFunctions {
   Result (*GetVersion)(uint32_t*) = nullptr;
   Result (*GetResultString)(Result, const char**) = nullptr;
@@ -78,7 +78,7 @@ struct DriverFunctions {
 
 // NOLINTEND(readability-identifier-naming)
 
-// Which files to open. Empty: COLLECTOR_LIBCUPTI / COLLECTOR_LIBCUDA, else search.
+// The files to open. If empty: COLLECTOR_LIBCUPTI and COLLECTOR_LIBCUDA, else the files that a search finds.
 struct LibraryPaths {
   std::string libcupti;
   std::string libcuda;
@@ -90,69 +90,71 @@ struct Device {
   std::string name;
 };
 
-// What a version can do; printed by `collector info`, and asked by the session.
+// Features that depend on the version. `collector info` prints them, and the session uses them.
 enum class Feature : uint8_t {
   kDeclineBuffers,             // a null buffer is a drop, not a crash (CUPTI API 27, CUDA 12.9)
   kPerThreadBuffers,           // attribute 9 exists (12.3)
-  kPerThreadBuffersByDefault,  // ... and is on (13.0)
+  kPerThreadBuffersByDefault,  // ... and is on by default (13.0)
   kApiFilters,                 // noisy API calls can be left out (12.5)
   kSyncRecordFilter,           // only completed waits are recorded (12.8)
   kHolderName,                 // a refused subscription can name its holder (13.0)
-  kDisablingKernelsIsSafe,     // 13.0.48 can deadlock in it; fixed by 13.0 U1
-  kFlushingIsSafe,             // ... 13.0.48 can crash in it; here: while the program runs, at its end it has to be
-  kSourceGraphIds,             // kernels and copies name the graph they were captured in (13.4)
+  kDisablingKernelsIsSafe,     // disabling them can deadlock in 13.0.48; fixed by 13.0 U1
+  // A flush can crash in 13.0.48. This is about flushes while the program runs: the flush at its end is unavoidable.
+  kFlushingIsSafe,
+  kSourceGraphIds,  // kernels and copies contain the id of the graph they were captured in (13.4)
 };
 
 class Library {
  public:
   using Opened = std::variant<std::shared_ptr<const Library>, Failure>;
 
-  // Finds, checks and opens both libraries. The same files give the same instance; nothing is ever closed, since
-  // CUPTI's threads and callbacks may outlive any session. Calls libcupti only after a real driver is loaded:
-  // 13.2 without one dies of unbounded recursion on any call.
+  // Finds, checks and opens both libraries. The same files give the same instance. Nothing is ever closed, because
+  // CUPTI's threads and callbacks may outlive any session. libcupti is called only after a real driver is loaded:
+  // without a driver, any call to 13.2 ends in unbounded recursion.
   static Opened open(const LibraryPaths& paths);
 
-  // Opens a libcupti to step through records with, without any driver. For tests on recorded buffers; works with
-  // 12.0 to 13.1 (see reference: later versions answer 999 or crash).
+  // Opens a libcupti that only steps through records, without a driver. For tests on recorded buffers. It works with
+  // 12.0 to 13.1; later versions return 999 or crash without a driver.
   static Opened open_for_decoding(const std::string& libcupti);
 
-  // A library of the given version that exists only as its table of layouts.
+  // A library of the given version that consists only of its table of layouts.
   static std::shared_ptr<const Library> layouts_only(int cuda_version);
 
   const CuptiFunctions& cupti() const { return cupti_; }
   const DriverFunctions& driver() const { return driver_; }
   const std::string& cupti_path() const { return cupti_path_; }
-  // The same without the folders that tell whose machine it is, for files: see collector/text/library_path.py.
+  // The path without the folders that identify the machine, for files: see collector/text/library_path.py.
   std::string portable_path() const;
   const std::string& driver_path() const { return driver_path_; }
   uint32_t api_version() const { return api_version_; }
-  int cuda_version() const { return cuda_version_; }      // 12040 is 12.4
-  int driver_version() const { return driver_version_; }  // likewise
+  int cuda_version() const { return cuda_version_; }      // 12040 means 12.4
+  int driver_version() const { return driver_version_; }  // in the same encoding
   bool simulated() const { return simulator_instance_ != nullptr; }
   bool has(Feature feature) const;
   std::map<std::string, bool> features() const;
 
-  // Bytes from one record of this kind to the next in this library's buffers; 0 when it could not be learnt, and
-  // the record after must then be asked of the library.
+  // Bytes from one record of this kind to the next in this library's buffers. 0 if the stride could not be determined;
+  // the library must then be asked for each next record.
   uint32_t stride(ActivityKind kind) const;
 
-  // The name of an API function without its version suffix: "cudaLaunchKernel"; empty if the library has none.
+  // The name of an API function without its version suffix: "cudaLaunchKernel". Empty if the library has no name for
+  // it.
   std::string callback_name(CallbackDomain domain, uint32_t callback_id) const;
 
   // CUPTI's text for a result, or "".
   std::string text_of(Result result) const;
 
-  // Initialises CUDA. Why nothing can be traced here; none where there is a device.
+  // Initialises CUDA. The reason why nothing can be traced here; no value if there is a device.
   std::optional<Failure> initialise_driver() const;
 
-  // Devices and their names; empty before the program initialised CUDA.
+  // Devices and their names; empty until the program has initialised CUDA.
   std::vector<Device> devices() const;
 
  private:
   friend class Finder;
   void learn_strides();
   void set_version(uint32_t api_version);
-  // Whether this still describes the library: always, but for a simulator that has become another GPU since.
+  // Whether this object still describes the library. Only a simulator that has become another GPU makes it false.
   bool current() const { return simulator_instance_ == nullptr || simulator_instance_() == simulated_instance_; }
 
   CuptiFunctions cupti_;
@@ -167,7 +169,7 @@ class Library {
   uint32_t strides_[64] = {};
 };
 
-// The newest CUDA version whose layouts this project has seen.
+// The newest CUDA version whose layouts this project has checked.
 inline constexpr int kNewestKnownCuda = 13050;
 
 }  // namespace collector::cupti

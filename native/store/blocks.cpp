@@ -11,7 +11,7 @@ Blocks::~Blocks() {
 }
 
 void* Blocks::take() {
-  // Room for every block that is out, so that giving one back never allocates.
+  // Room for every block in use, so that `give` never allocates.
   if (stock_.capacity() <= stock_.size() + out_) stock_.reserve(2 * (stock_.size() + out_ + 1));
   void* block = nullptr;
   if (stock_.empty()) {
@@ -25,10 +25,10 @@ void* Blocks::take() {
   return block;
 }
 
-// `take` has made room for the block in the stock, so that push_back does not allocate.
+// `take` has made room for the block in the stock, so push_back does not allocate.
 void Blocks::give(void* block) noexcept {  // NOLINT(bugprone-exception-escape)
   --out_;
-  // Where the system has no room to split a mapping, the block is kept as well.
+  // If the system cannot split a mapping for lack of memory, the block is kept too.
   if (stock_.size() < stock_blocks_ || ::munmap(block, kBlockBytes) != 0) stock_.push_back(block);
 }
 

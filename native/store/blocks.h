@@ -1,4 +1,5 @@
-// Memory for rows in equal blocks, which go back to the system or wait in a small stock for the next session.
+// Memory for rows in blocks of equal size. A returned block goes back to the system, or into a small stock for the next
+// session.
 #pragma once
 
 #include <cstddef>
@@ -6,23 +7,23 @@
 
 namespace collector::store {
 
-// Blocks come from the system itself, not from malloc: what malloc has been given back it may keep for good. A few wait
-// here, as new memory costs several times what decoding into it does. Not thread-safe.
+// The blocks come from the system and not from malloc, which may keep freed memory for good. The stock exists because
+// fresh memory costs several times as much as decoding into it. Not thread-safe.
 class Blocks {
  public:
   static constexpr size_t kBlockBytes = size_t{256} << 10;
   static constexpr size_t kStockBytes = size_t{16} << 20;
 
-  // Keeps at most `stock_bytes` of blocks that are not in use.
+  // Keeps at most `stock_bytes` of unused blocks.
   explicit Blocks(size_t stock_bytes = kStockBytes) : stock_blocks_(stock_bytes / kBlockBytes) {}
   ~Blocks();
   Blocks(const Blocks&) = delete;
   Blocks& operator=(const Blocks&) = delete;
 
-  // A block, aligned for any row; what is in it is not defined. Throws std::bad_alloc.
+  // A block with uninitialised contents, aligned for any row. Throws std::bad_alloc.
   void* take();
 
-  // Takes a block back.
+  // Returns a block.
   void give(void* block) noexcept;
 
  private:

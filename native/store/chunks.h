@@ -1,4 +1,4 @@
-// A list of rows that grows at little cost and gives its memory back piece by piece.
+// A list of rows that grows cheaply and releases its memory piece by piece.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,9 @@
 
 namespace collector::store {
 
-// The first few rows are in a small piece of memory, because there may be thousands of lists with a handful of rows
-// each. When it is full a block takes its place; from then on rows do not move, and a block is added at a time.
+// The first few rows are in a small allocation, because there may be thousands of lists with a handful of rows each.
+// When it is full, its rows move into a block. From then on the list grows by one block at a time and rows no longer
+// move.
 template <typename Row>
 class Chunks {
   static_assert(std::is_trivially_copyable_v<Row> && alignof(Row) <= alignof(std::max_align_t));
@@ -21,7 +22,7 @@ class Chunks {
  public:
   using RowType = Row;
 
-  // Rows of a block.
+  // Rows per block.
   static constexpr size_t kRows = Blocks::kBlockBytes / sizeof(Row);
 
   // `blocks` must outlive the list.
@@ -39,7 +40,7 @@ class Chunks {
   Row& operator[](size_t i) { return chunks_[i / kRows][i % kRows]; }
   const Row& operator[](size_t i) const { return chunks_[i / kRows][i % kRows]; }
 
-  // The rows from `first` on that lie together in memory.
+  // The contiguous rows from `first` on; `count` becomes their number.
   const Row* run(size_t first, size_t& count) const {
     const size_t chunk = first / kRows;
     const size_t skipped = first % kRows;
@@ -47,7 +48,7 @@ class Chunks {
     return chunks_[chunk].get() + skipped;
   }
 
-  // Takes out the rows for which `is_unwanted`.
+  // Removes the rows for which `is_unwanted` is true.
   template <typename IsUnwanted>
   void remove_if(IsUnwanted is_unwanted) {
     const size_t rows = size();
@@ -67,7 +68,7 @@ class Chunks {
     next_ = chunks_.back().get() + (kept - 1) % kRows + 1;
   }
 
-  // Calls take(run, count) for all rows in order, and gives back the memory of each run behind it.
+  // Calls take(run, count) for all rows in order, and releases the memory of each run after its call.
   template <typename Take>
   void take_all(const Take& take) {
     for (size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
@@ -78,7 +79,7 @@ class Chunks {
     clear();
   }
 
-  // Forgets the rows and gives back their memory.
+  // Removes all rows and releases their memory.
   void clear() {
     std::vector<Chunk>().swap(chunks_);
     next_ = end_ = nullptr;
@@ -88,7 +89,7 @@ class Chunks {
   static constexpr size_t kFirstRows = 64;
 
   struct GiveBack {
-    Blocks* blocks;  // null: it is no block
+    Blocks* blocks;  // null: the chunk is not a block
     void operator()(Row* rows) const {
       if (blocks == nullptr) {
         delete[] rows;
@@ -106,7 +107,7 @@ class Chunks {
     const bool is_first = rows == 0;
     Chunk chunk = is_first ? Chunk(new Row[kFirstRows](), GiveBack{nullptr})
                            : Chunk(static_cast<Row*>(blocks_.take()), GiveBack{&blocks_});
-    const size_t moved = rows % kRows;  // none, where the last chunk is a block
+    const size_t moved = rows % kRows;  // 0 if the last chunk is a block
     if (moved == 0) {
       chunks_.push_back(std::move(chunk));
     } else {
@@ -118,8 +119,8 @@ class Chunks {
   }
 
   Blocks& blocks_;
-  std::vector<Chunk> chunks_;  // blocks but for the only one of a short list
-  Row* next_ = nullptr;        // where the next row goes, in the last chunk
+  std::vector<Chunk> chunks_;  // all are blocks, except the only chunk of a short list
+  Row* next_ = nullptr;        // the place of the next row, in the last chunk
   Row* end_ = nullptr;         // of the last chunk
 };
 

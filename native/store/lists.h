@@ -1,4 +1,4 @@
-// One list of rows for each of several types of row.
+// One list of rows for each of several row types.
 #pragma once
 
 #include <tuple>

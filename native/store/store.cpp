@@ -14,7 +14,8 @@ void sort_rows(Chunks<Row>& rows) {
   bool sorted = true;
   for (size_t i = 1; i < rows.size() && sorted; ++i) sorted = !before(rows[i], rows[i - 1]);
   if (sorted) return;
-  // Numbers are sorted and rows moved once, each to its place: a sorted copy would be as large as the rows again.
+  // The indices are sorted, and then each row moves once to its place: a sorted copy would double the memory of the
+  // rows.
   std::vector<uint32_t> from(rows.size());
   std::iota(from.begin(), from.end(), 0);
   std::sort(from.begin(), from.end(), [&rows](uint32_t a, uint32_t b) {

@@ -1,4 +1,4 @@
-// Where decoded rows wait until the session ends: one list for each kind and, of a device's work, for each stream.
+// The decoded rows of a session until it ends: one list per kind and, for the work of a device, per stream.
 #pragma once
 
 #include <cstdint>
@@ -31,16 +31,16 @@ struct Stream {
   Lists<StreamRows> rows;
 };
 
-// Not thread-safe: written by the decode thread, read after it has stopped.
+// Not thread-safe: the decode thread writes it; it is read after that thread has stopped.
 class Store {
  private:
-  Blocks blocks_;  // first, as it must outlive the lists
+  Blocks blocks_;  // first member, because it must outlive the lists
 
  public:
-  // Keeps at most `stock_bytes` for the next session once it is cleared.
+  // Keeps at most `stock_bytes` of memory for the next session when it is cleared.
   explicit Store(size_t stock_bytes = Blocks::kStockBytes) : blocks_(stock_bytes) {}
 
-  // A new row, whose values are not defined: of work on a stream, or of the session.
+  // A new row with uninitialised values: of the work on a stream, or of the session.
   template <typename Row>
   Row& append(StreamKey key) {
     return stream(key).rows.template of<Row>().append();
@@ -54,14 +54,14 @@ class Store {
   const std::map<StreamKey, Stream>& streams() const { return streams_; }
   std::map<StreamKey, Stream>& streams() { return streams_; }
 
-  // Puts the rows of each list into the order that collector.recording gives a table, which then need not make a
-  // sorted copy. CUPTI's buffers, and threads' buffers among them, come in any order. Works in place.
+  // Sorts the rows of each list in place, in the order of collector.recording's tables, which then need no sorted copy.
+  // CUPTI completes its buffers in any order, and so do the per-thread buffers.
   void sort();
 
-  // Forgets everything, the streams as well: a program may make new ones for each step.
+  // Removes all rows and also all streams: a program may create new streams for each step.
   void clear();
 
-  Lists<SessionRows> rows{blocks_};  // those that are on no stream
+  Lists<SessionRows> rows{blocks_};  // the rows that belong to no stream
   StringTable strings;
 
  private:

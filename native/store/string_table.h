@@ -1,4 +1,4 @@
-// Texts by number. One copy of each; the number is what rows carry.
+// Strings by number: each text is stored once, and rows hold its number.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace collector::store {
 
-// Not thread-safe: it belongs to the decoding thread.
+// Not thread-safe: it belongs to the decode thread.
 class StringTable {
  public:
   uint32_t intern(std::string_view text);
 
-  // The same for a C string at an address that is likely to come again, as kernel names do. The address alone
-  // proves nothing: after a module is reloaded it may hold another name (seen before 13.4 U1), so a hit in the
-  // cache is confirmed by comparing the text, once per buffer: within one, an address can be read only one way.
+  // The same for a C string at an address that probably recurs, as the addresses of kernel names do. The address alone
+  // is no proof: after a module is reloaded it may hold another name (observed before 13.4 U1). A hit in the cache is
+  // therefore confirmed by comparing the text once per buffer; within one buffer, an address has only one meaning.
   uint32_t intern_address(const char* text) {
     const CacheLine& line = cache_[line_of(text)];
     return line.address == text && line.buffer == buffer_ ? line.id : confirm_address(text);
@@ -34,7 +34,7 @@ class StringTable {
     const char* address = nullptr;
     const char* text = nullptr;  // our copy
     uint32_t id = 0;
-    uint32_t buffer = 0;  // in which the text was last compared
+    uint32_t buffer = 0;  // the buffer in which the text was last compared
   };
   static constexpr size_t kCacheLines = 4096;
 

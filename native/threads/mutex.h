@@ -1,8 +1,8 @@
-// A mutex whose use Clang checks, and the attributes that say what it guards.
+// A mutex whose use Clang checks, and the attributes that declare which data it guards.
 //
-// `make lint` compiles everything with Clang's -Wthread-safety: a member that is GUARDED_BY a mutex cannot be touched
-// where the mutex is not held, nor a function called that REQUIRES it. std::mutex of libstdc++ has no attributes, hence
-// the classes here. Other compilers see no attributes.
+// `make lint` compiles everything with Clang's -Wthread-safety: a member that is GUARDED_BY a mutex can be used only
+// while the mutex is held, and so can a function that REQUIRES it. These classes exist because std::mutex of libstdc++
+// has no such attributes. Other compilers ignore the attributes.
 #pragma once
 
 #include <mutex>
@@ -42,7 +42,7 @@ class CAPABILITY("mutex") Mutex {
 class SCOPED_CAPABILITY MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
-  // Of a mutex that this thread holds already, as after try_lock.
+  // For a mutex that this thread already holds, e.g. after try_lock.
   MutexLock(Mutex& mutex, std::adopt_lock_t /*held*/) REQUIRES(mutex) : mutex_(mutex) {}
   ~MutexLock() RELEASE() { mutex_.unlock(); }
   MutexLock(const MutexLock&) = delete;
