@@ -4,7 +4,7 @@
 
 namespace collector::capture {
 
-// An id is the session's number above, the row's number + 1 below.
+// The high bits of an id are the session's number, the low bits the row's number + 1.
 constexpr int kRowBits = 40;
 constexpr uint64_t kRowMask = (uint64_t{1} << kRowBits) - 1;
 
@@ -22,7 +22,7 @@ uint64_t AnnotationLog::open(std::string_view path, int64_t start_ns, uint32_t t
                              uint32_t details_id) {
   const threads::MutexLock lock(mutex_);
   const uint64_t external_id = session_ << kRowBits | (rows_.size() + 1);
-  store::AnnotationRow row{};  // its end stays 0 while it is open
+  store::AnnotationRow row{};  // its end_ns stays 0 while the annotation is open
   row.start_ns = start_ns;
   row.external_id = external_id;
   row.name_id = static_cast<uint32_t>(paths_.size());
@@ -59,7 +59,7 @@ AnnotationChanges AnnotationLog::changes() {
 
 std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::vector<std::string>& paths) {
   const threads::MutexLock lock(mutex_);
-  ++session_;  // what is closed from now on belongs to no session
+  ++session_;  // annotations that are closed from now on belong to no session
   for (store::AnnotationRow& row : rows_) {
     if (row.end_ns == 0) row.end_ns = end_ns;
   }

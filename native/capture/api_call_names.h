@@ -1,4 +1,4 @@
-// The names of API functions, which CUPTI numbers.
+// The names of API functions, which CUPTI identifies by numbers.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace collector::capture {
 
-// The name_id of each (domain, callback id) that the rows have. A function without a name is called by its number.
+// The name_id of each (domain, callback id) in the rows. A function without a name is named by its number.
 using ApiCallNames = std::map<std::pair<uint8_t, uint32_t>, uint32_t>;
 
 ApiCallNames intern_api_call_names(const cupti::Library& library, const store::Chunks<store::ApiCallRow>& rows,

@@ -9,7 +9,7 @@
 namespace collector::capture {
 namespace {
 
-// Zeroed behind the end that CUPTI states: a record may have been begun there.
+// Bytes that are zeroed behind the end that CUPTI reports, because CUPTI may have begun to write a record there.
 constexpr size_t kBehindEnd = 1024;
 
 }  // namespace
@@ -23,7 +23,7 @@ BufferPool::BufferPool(size_t buffer_bytes, uint32_t max_buffers)
       released_(max_buffers),
       free_scratch_(kScratchBuffers),
       completed_queue_(max_buffers) {
-  // Reserved, not committed: memory is used as buffers are, and comes zeroed from the kernel.
+  // The memory is reserved, not committed: the kernel maps it, zeroed, as buffers are used.
   void* memory =
       ::mmap(nullptr, reserved_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -33,7 +33,7 @@ BufferPool::BufferPool(size_t buffer_bytes, uint32_t max_buffers)
   for (uint32_t i = 0; i < kScratchBuffers; ++i) free_scratch_.push(i);
 }
 
-// Nobody deletes a pool while a buffer of it is out: CUPTI may write to it at any time.
+// A pool is never deleted while one of its buffers is out, because CUPTI may write to that buffer at any time.
 BufferPool::~BufferPool() { ::munmap(base_, reserved_bytes_); }
 
 bool BufferPool::take_unmapped(uint32_t& slot) noexcept {
@@ -62,7 +62,7 @@ uint8_t* BufferPool::acquire(uint32_t session) noexcept {
   uint32_t slot;
   if (ready_.pop(slot)) {
     ready_count_.fetch_sub(1, std::memory_order_relaxed);
-  } else if (!take_unmapped(slot)) {  // an unmapped one is zero too, but costs its page faults here
+  } else if (!take_unmapped(slot)) {  // unmapped memory is zero too, but its page faults happen here
     declined_.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
@@ -76,7 +76,7 @@ uint8_t* BufferPool::acquire_scratch(uint32_t session) noexcept {
     sessions_[max_buffers_ + index].store(session, std::memory_order_release);
     return scratch(index);
   }
-  // With all of them out, the last one is shared: what is written there is thrown away in any case.
+  // If all of them are out, callers share the last one: its contents are thrown away in any case.
   shared_scratch_session_.store(session, std::memory_order_relaxed);
   shared_scratch_out_.fetch_add(1, std::memory_order_release);
   return scratch(kScratchBuffers);
@@ -88,7 +88,7 @@ void BufferPool::complete(uint8_t* data, size_t valid) noexcept {
   if (offset < pooled_bytes) {
     const uint32_t slot = slot_of(data);
     if (data != buffer(slot)) return;
-    // It counts as out until it is taken from the queue, so that a waiting thread does not miss it in between.
+    // The buffer counts as out until it is taken from the queue. Otherwise a waiting thread could miss it in between.
     uint32_t session = sessions_[slot].load(std::memory_order_acquire);
     const bool is_out = session != 0 && (session & kReturned) == 0;
     if (!is_out || !sessions_[slot].compare_exchange_strong(session, session | kReturned)) return;
@@ -117,7 +117,7 @@ std::optional<CompletedBuffer> BufferPool::take_completed() noexcept {
 }
 
 void BufferPool::recycle(const CompletedBuffer& done) noexcept {
-  // We promise CUPTI zeroed buffers (attribute 5), or it would zero them itself in the program's threads.
+  // CUPTI is promised zeroed buffers (attribute 5). Otherwise it would zero them itself, in the program's threads.
   std::memset(done.data, 0, std::min(done.valid + kBehindEnd, buffer_bytes_));
   ready_.push(slot_of(done.data));
   ready_count_.fetch_add(1, std::memory_order_relaxed);
@@ -132,7 +132,7 @@ void BufferPool::release_pages(uint32_t kept) noexcept {
     uint32_t slot;
     if (!ready_.pop(slot)) return;
     ready_count_.fetch_sub(1, std::memory_order_relaxed);
-    // Where the system refuses, the buffer keeps its pages, and they are zero already.
+    // If the system refuses, the buffer keeps its pages, which are already zero.
     ::madvise(buffer(slot), buffer_bytes_, MADV_DONTNEED);
     released_.push(slot);
     released_count_.fetch_add(1, std::memory_order_relaxed);
@@ -151,7 +151,7 @@ int64_t BufferPool::outstanding(uint32_t session) const {
   const uint32_t used = fresh_.load(std::memory_order_acquire);
   int64_t count = 0;
   for (uint32_t slot = 0; slot < slots(); ++slot) {
-    if (slot == used) slot = max_buffers_;  // none of those between was ever handed out
+    if (slot == used) slot = max_buffers_;  // the slots in between were never handed out
     if ((sessions_[slot].load(std::memory_order_acquire) & ~kReturned) == session) ++count;
   }
   if (shared_scratch_session_.load(std::memory_order_relaxed) == session) {

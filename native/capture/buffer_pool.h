@@ -1,8 +1,9 @@
-// The memory that CUPTI writes records into: one reserved range, cut into equal buffers that are handed out zeroed
-// and already mapped, come back full, and go round again.
+// The memory that CUPTI writes records into: one reserved range, divided into equal buffers. They are handed out zeroed
+// and mapped, come back with records, and are reused.
 //
-// Every buffer remembers the session that handed it out, from that moment until it comes back. CUPTI may give a buffer
-// back after the session has ended, or never: by its session it is told from the buffers that a later one misses.
+// Each buffer stores the session that it was handed out in until it comes back. CUPTI may return a buffer after its
+// session has ended, or never; the stored session distinguishes such a buffer from those that a later session waits
+// for.
 #pragma once
 
 #include <atomic>
@@ -23,7 +24,7 @@ struct CompletedBuffer {
 
 class BufferPool {
  public:
-  // `max_buffers` bounds the memory; a few are mapped and zeroed at once. Throws std::bad_alloc.
+  // `max_buffers` limits the memory. A few buffers are mapped and zeroed at once. Throws std::bad_alloc.
   BufferPool(size_t buffer_bytes, uint32_t max_buffers);
   ~BufferPool();
   BufferPool(const BufferPool&) = delete;
@@ -33,36 +34,36 @@ class BufferPool {
   uint32_t max_buffers() const { return max_buffers_; }
   bool contains(const uint8_t* data) const { return data >= base_ && data < base_ + reserved_bytes_; }
 
-  // --- Called by CUPTI, with its lock held: no allocation, no lock, no system call. ---
+  // --- Called by CUPTI while it holds its lock: no allocation, no lock, no system call. ---
 
-  // A zeroed buffer for this session (a number from 1 to 2^31 - 1), or null when all are out.
+  // A zeroed buffer for this session (a number from 1 to 2^31 - 1), or null if all buffers are out.
   uint8_t* acquire(uint32_t session) noexcept;
-  // A small zeroed buffer whose contents will be thrown away, for libraries that crash on null.
+  // A small zeroed buffer whose contents will be thrown away, for libraries that crash on a null buffer.
   uint8_t* acquire_scratch(uint32_t session) noexcept;
   static constexpr size_t kScratchBytes = 16 * 1024;
-  // Takes a buffer back: a pooled one for the decode thread, a scratch one at once for the next request. What is not
-  // the beginning of a buffer that is out is ignored.
+  // Takes a buffer back: a pooled buffer goes to the decode thread, a scratch buffer is at once free for the next
+  // request. A pointer that is not the start of a buffer that is out is ignored.
   void complete(uint8_t* data, size_t valid) noexcept;
 
   // --- Called by the decode thread. ---
 
   std::optional<CompletedBuffer> take_completed() noexcept;
-  // Zeroes what was written and makes the buffer ready again.
+  // Zeroes the written part and makes the buffer ready again.
   void recycle(const CompletedBuffer& buffer) noexcept;
-  // Maps another buffer when few are ready, so that no callback ever meets a page fault.
+  // Maps another buffer when few are ready, so that a callback never causes a page fault.
   void keep_ready() noexcept;
 
   // --- Called between sessions. ---
 
-  // Gives the pages of idle buffers back to the system, but for `kept` of them.
+  // Returns the pages of idle buffers to the system, except for `kept` buffers.
   void release_pages(uint32_t kept) noexcept;
-  static constexpr uint32_t kReady = 4;  // what a session begins with
+  static constexpr uint32_t kReady = 4;  // ready buffers at the start of a session
   void reset_counts();
 
-  // Handed out by this session, and not taken by the decode thread again. Such buffers are CUPTI's: they are never
-  // freed.
+  // The number of buffers that this session handed out and the decode thread has not taken back. Such buffers belong to
+  // CUPTI and are never freed.
   int64_t outstanding(uint32_t session) const;
-  // Whether any buffer is out, whichever session handed it out.
+  // Whether any buffer is out, in any session.
   bool is_in_use() const noexcept;
   uint64_t requested() const { return requested_.load(std::memory_order_relaxed); }
   uint64_t completed() const { return completed_.load(std::memory_order_acquire); }
@@ -75,7 +76,7 @@ class BufferPool {
  private:
   static constexpr uint32_t kReturned = 0x8000'0000;
   static constexpr uint32_t kScratchBuffers = 64;
-  static constexpr uint32_t kLowWater = 2;  // within a session, another is mapped when fewer are ready
+  static constexpr uint32_t kLowWater = 2;  // within a session, another buffer is mapped when fewer are ready
 
   uint32_t slots() const { return max_buffers_ + kScratchBuffers; }
   uint8_t* buffer(uint32_t slot) const { return base_ + size_t{slot} * buffer_bytes_; }
@@ -89,18 +90,18 @@ class BufferPool {
   size_t buffer_bytes_;
   uint32_t max_buffers_;
   size_t reserved_bytes_;
-  uint8_t* base_;  // max_buffers_ buffers, then the scratch ones, then one that may be out several times
-  // By slot (buffers, then scratch buffers): the session that the buffer is out for; 0: it is not out. With kReturned:
-  // it is back, and waits for the decode thread.
+  uint8_t* base_;  // max_buffers_ buffers, then the scratch buffers, then the shared scratch buffer
+  // By slot (buffers, then scratch buffers): the session that the buffer is out for, or 0 if it is not out. With
+  // kReturned set, the buffer is back and waits for the decode thread.
   std::unique_ptr<std::atomic<uint32_t>[]> sessions_;
   IndexStack ready_;     // mapped and zeroed
-  IndexStack released_;  // used once, their pages given back: zero when they are touched again
+  IndexStack released_;  // used before, pages returned to the system: zero when they are touched again
   IndexStack free_scratch_;
-  BoundedQueue<CompletedBuffer> completed_queue_;  // a buffer is in it once at most, so it is never full
+  BoundedQueue<CompletedBuffer> completed_queue_;  // each buffer is queued at most once, so the queue is never full
   std::atomic<uint32_t> fresh_{0};                 // buffers below this slot have been used
   std::atomic<int32_t> ready_count_{0};
   std::atomic<int32_t> released_count_{0};
-  std::atomic<int64_t> shared_scratch_out_{0};  // how often the one is out that may be out several times
+  std::atomic<int64_t> shared_scratch_out_{0};  // how many times the shared scratch buffer is out
   std::atomic<uint32_t> shared_scratch_session_{0};
   std::atomic<uint64_t> requested_{0};
   std::atomic<uint64_t> completed_{0};

@@ -27,7 +27,8 @@ uint64_t BufferPools::prepare(size_t buffer_bytes, uint32_t max_buffers) {
     auto* const free =
         std::find_if(pools_.begin(), pools_.end(), [](const auto& each) { return each.load() == nullptr; });
     if (free == pools_.end()) {
-      pool = current();  // every pool has buffers out: one more that stays mapped for good helps nobody
+      // Every pool has buffers out; another pool that stays mapped for good would not help.
+      pool = current();
     } else {
       pool = new BufferPool(buffer_bytes, max_buffers);
       free->store(pool);
@@ -59,7 +60,8 @@ void BufferPools::release_memory() noexcept {
     place.store(nullptr);
     if (users_.load() == 0) {
       delete pool;
-    } else {  // a callback may have found it before it was taken out: the next session tries again
+    } else {
+      // A callback may have found the pool before it was taken out; the next session tries again.
       place.store(pool);
     }
   }

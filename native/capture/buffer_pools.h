@@ -1,7 +1,7 @@
-// The buffer pools of this process: the one that serves the open session, and those of earlier buffer options.
+// The buffer pools of this process: the pool of the open session, and pools of earlier buffer options.
 //
-// CUPTI may complete a buffer long after its session, and ask for one at any time. So a buffer finds its pool by its
-// address, and a pool is deleted only when none of its buffers is out and no callback is running.
+// CUPTI may complete a buffer long after its session, and may request one at any time. A buffer's pool is therefore
+// found by the buffer's address, and a pool is deleted only when none of its buffers is out and no callback is running.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace collector::capture {
 
 class BufferPools {
  public:
-  // Held by a callback for as long as it uses a pool.
+  // A callback holds this for as long as it uses a pool.
   class Use {
    public:
     explicit Use(BufferPools& pools) : pools_(pools) { pools_.users_.fetch_add(1); }
@@ -24,7 +24,7 @@ class BufferPools {
     Use& operator=(const Use&) = delete;
 
     BufferPool& current() const { return *pools_.current_.load(); }
-    // The pool that a buffer is of; null: it is another client's.
+    // The pool of a buffer, or null if the buffer belongs to another CUPTI client.
     BufferPool* of(const uint8_t* data) const noexcept { return pools_.of(data); }
 
    private:
@@ -32,24 +32,24 @@ class BufferPools {
   };
 
   BufferPools() = default;
-  ~BufferPools() = delete;  // a callback may be using one until the process ends
+  ~BufferPools() = delete;  // a callback may use one until the process ends
   BufferPools(const BufferPools&) = delete;
   BufferPools& operator=(const BufferPools&) = delete;
 
   // --- Called by one thread at a time, while no buffers are decoded. ---
 
-  // Makes a pool of these buffers the current one, with its counts at 0. What the library gave back since the last
-  // session is thrown away; returns how many buffers that were. Throws std::bad_alloc.
+  // Makes the pool with these options the current one and resets its counts. Buffers that the library returned since
+  // the last session are thrown away; the result is their number. Throws std::bad_alloc.
   uint64_t prepare(size_t buffer_bytes, uint32_t max_buffers);
 
-  // Gives the memory of idle buffers back to the system, and deletes pools that no options asked for lately.
+  // Returns the memory of idle buffers to the system, and deletes pools whose options were not used lately.
   void release_memory() noexcept;
 
-  // --- Called by the decode thread as well. ---
+  // --- Also called by the decode thread. ---
 
   BufferPool* current() const { return current_.load(); }
 
-  // Calls `visit(pool)` with every pool.
+  // Calls `visit(pool)` for every pool.
   template <typename Visit>
   void each(Visit visit) const {
     for (const auto& pool : pools_) {
@@ -58,16 +58,16 @@ class BufferPools {
   }
 
  private:
-  // More than this only where the library holds buffers of as many different options.
+  // Exceeded only if the library holds buffers of this many different options.
   static constexpr size_t kMostPools = 64;
 
   BufferPool* of(const uint8_t* data) const noexcept;
   BufferPool* find(size_t buffer_bytes, uint32_t max_buffers) const;
 
-  // Sequentially consistent throughout: whoever sees no users after taking a pool out can delete it.
+  // Sequentially consistent throughout: a thread that takes a pool out and then sees no users can delete it.
   std::array<std::atomic<BufferPool*>, kMostPools> pools_{};
   std::atomic<BufferPool*> current_{nullptr};
-  std::atomic<BufferPool*> previous_{nullptr};  // kept: a test runner and its tests take turns with their options
+  std::atomic<BufferPool*> previous_{nullptr};  // kept: a test runner and its tests alternate their options
   std::atomic<int64_t> users_{0};
 };
 

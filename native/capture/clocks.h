@@ -1,4 +1,4 @@
-// The clocks of the system in nanoseconds.
+// The system's clocks in nanoseconds.
 #pragma once
 
 #include <cstdint>

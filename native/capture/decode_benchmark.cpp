@@ -11,7 +11,7 @@ namespace collector::capture {
 
 DecodeTimes measure_decoding(const cupti::Library& library, std::vector<uint64_t> input, size_t bytes, int repeats) {
   std::vector<uint64_t> target(input.size());
-  store::Store store(SIZE_MAX);  // clearing it gives nothing back: memory stays warm
+  store::Store store(SIZE_MAX);  // clearing it releases no memory: it stays warm
   DecodeTimes times;
   for (int round = 0; round <= repeats; ++round) {
     store.clear();
@@ -20,7 +20,7 @@ DecodeTimes measure_decoding(const cupti::Library& library, std::vector<uint64_t
     decoder.decode(reinterpret_cast<uint8_t*>(input.data()), bytes);
     const int64_t between = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     std::memcpy(target.data(), input.data(), bytes);
-    asm volatile("" : : "r"(target.data()) : "memory");  // the copy must not be left out
+    asm volatile("" : : "r"(target.data()) : "memory");  // keeps the compiler from removing the copy
     const int64_t after = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     times.records = decoder.counts().records;
     if (round == 0) continue;

@@ -1,4 +1,4 @@
-// What decoding costs, next to a copy of the same bytes.
+// The cost of decoding, compared with a copy of the same bytes.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace collector::capture {
 
-// CPU nanoseconds of each round.
+// CPU time of each round in nanoseconds.
 struct DecodeTimes {
   std::vector<int64_t> decode_ns;
   std::vector<int64_t> memcpy_ns;
   uint64_t records = 0;
 };
 
-// Decodes and copies the bytes by turns, each `repeats` times after one unmeasured round, on warm memory.
+// Decodes and copies the bytes alternately, each `repeats` times after one unmeasured round, on warm memory.
 DecodeTimes measure_decoding(const cupti::Library& library, std::vector<uint64_t> input, size_t bytes, int repeats);
 
 }  // namespace collector::capture

@@ -12,7 +12,7 @@
 namespace collector::capture {
 namespace {
 
-// Keeps signals from this thread and those that it starts.
+// Blocks signals in this thread and in the threads that it starts.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -57,7 +57,7 @@ void DecodeThread::start(const cupti::Library& library) {
   decoder_.emplace(library, store_);
   out_of_memory_bytes_ = 0;
   running_.store(true, std::memory_order_release);
-  const SignalsBlocked no_signals;  // the program's handlers must not run on our thread
+  const SignalsBlocked no_signals;  // the program's signal handlers must not run on the decode thread
   thread_ = std::thread([this] { run(); });
 }
 

@@ -1,4 +1,4 @@
-// The thread that turns completed buffers into rows: takes them from the pools, decodes, zeroes and recycles them.
+// The thread that turns completed buffers into rows: it takes them from the pools, decodes, zeroes and recycles them.
 #pragma once
 
 #include <semaphore.h>
@@ -21,36 +21,37 @@
 
 namespace collector::capture {
 
-// It holds no lock while it decodes. Everything but `complete` is called by one thread at a time, the session's. Never
-// destroyed: CUPTI may complete a buffer until the process ends.
+// The thread holds no lock while it decodes. All functions except `complete` are called by one thread at a time, that
+// of the session. Never destroyed: CUPTI may complete a buffer until the process ends.
 class DecodeThread {
  public:
   DecodeThread(BufferPools& pools, AnnotationLog& annotations, JournalFlusher& flusher);
   DecodeThread(const DecodeThread&) = delete;
   DecodeThread& operator=(const DecodeThread&) = delete;
 
-  // Called by CUPTI, with its lock held: takes a buffer back, and wakes the thread.
+  // Called by CUPTI while it holds its lock: takes a buffer back and wakes the thread.
   void complete(uint8_t* data, size_t valid) noexcept;
 
-  // Makes a pool of these buffers the current one, and forgets what came back since the last session.
+  // Makes the pool with these options the current one, and drops the buffers that came back since the last session.
   // Throws std::bad_alloc.
   void prepare(size_t buffer_bytes, uint32_t max_buffers);
 
-  // Begins with an empty store. Throws std::system_error where there is no thread to be had.
+  // Starts with an empty store. Throws std::system_error if no thread can be created.
   void start(const cupti::Library& library);
-  // Decodes what has come back, and ends the thread.
+  // Decodes the buffers that have come back, and ends the thread.
   void stop();
 
-  // The rows; the thread's, while it runs.
+  // The rows. They belong to the thread while it runs.
   store::Store& store() { return store_; }
 
-  // Figures of buffers and records for the ledger, by name. Called by the thread itself while it runs.
+  // The counts of buffers and records for the ledger, by name. While the thread runs, only the thread itself calls
+  // this.
   std::map<std::string, int64_t> counters() const;
-  // CPU time that the thread took, once it has ended.
+  // CPU time of the thread, available after it has ended.
   int64_t cpu_ns() const { return cpu_ns_; }
 
  private:
-  // Buffers of another client that the library may hold when its callbacks are replaced by ours.
+  // The maximum number of another client's buffers that the library may hold when our callbacks replace that client's.
   static constexpr size_t kForeignBuffers = 256;
 
   void run();
@@ -69,7 +70,7 @@ class DecodeThread {
 
   store::Store store_;
   std::optional<Decoder> decoder_;
-  uint64_t late_buffers_ = 0;  // given back between the last session and this one
+  uint64_t late_buffers_ = 0;  // returned between the last session and this one
   uint64_t out_of_memory_bytes_ = 0;
   int64_t cpu_ns_ = 0;
 };

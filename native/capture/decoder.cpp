@@ -27,7 +27,7 @@ void Decoder::decode(uint8_t* data, size_t valid) {
   size_t at = 0;
   while (valid - at >= kSmallestRecord) {
     uint32_t kind = *reinterpret_cast<const uint32_t*>(data + at);
-    // Kernels come in long runs; a run is read without asking anything again.
+    // Kernels come in long runs, which this inner loop reads without looking up the stride again.
     while (kind == kKernel && kernel_stride != 0 && valid - at >= kernel_stride) {
       __builtin_prefetch(data + at + 4 * kernel_stride);
       decode_record(kKernel, data + at, cuda_, store_);
@@ -50,13 +50,13 @@ size_t Decoder::step(uint8_t* data, size_t at, size_t valid, uint32_t kind) {
   if (kind < std::size(strides_) && strides_[kind] != 0) return valid - at >= strides_[kind] ? strides_[kind] : 0;
   const auto next_record = library_.cupti().ActivityGetNextRecord;
   if (next_record == nullptr) return 0;
-  // GetNextRecord checks the record it returns, not the one it is given: it must be walked from the front of what
-  // is left, once to accept this record and once to find the one behind it.
+  // GetNextRecord checks the record that it returns, not its argument. The remaining bytes are therefore walked from
+  // their start: once to accept this record and once to find the next one.
   uint8_t* record = nullptr;
   uint8_t* const rest = data + at;
   if (next_record(rest, valid - at, &record) != cupti::Result::kSuccess || record != rest) return 0;
   const cupti::Result result = next_record(rest, valid - at, &record);
-  if (result == cupti::Result::kMaxLimitReached) return valid - at;  // it was the last one
+  if (result == cupti::Result::kMaxLimitReached) return valid - at;  // this was the last record
   if (result != cupti::Result::kSuccess || record <= rest) return 0;
   return static_cast<size_t>(record - rest);
 }

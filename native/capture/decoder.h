@@ -1,4 +1,4 @@
-// CUPTI's buffers -> rows.
+// Decodes CUPTI's buffers into rows.
 #pragma once
 
 #include <cstddef>
@@ -9,27 +9,27 @@
 
 namespace collector::capture {
 
-// What the decoder alone knows; part of the ledger.
+// The counts that only the decoder knows; part of the ledger.
 struct DecodeCounts {
-  uint64_t records = 0;         // every record stepped over
-  uint64_t unknown_kinds = 0;   // ... of them, of kinds nobody asked for: stepped over, not kept
-  uint64_t bytes_unparsed = 0;  // buffer tails given up: the library refused to step, or the record was cut
+  uint64_t records = 0;         // all records that were stepped over
+  uint64_t unknown_kinds = 0;   // ... of them, of kinds that were not enabled: stepped over, not kept
+  uint64_t bytes_unparsed = 0;  // ends of buffers given up: the library could not step, or the record was truncated
 };
 
-// Reads completed buffers into a store. Not thread-safe; no locks, no CUDA; the only CUPTI call it makes is
-// GetNextRecord, for kinds whose stride is not known.
+// Decodes completed buffers into a store. Not thread-safe. Takes no lock and calls no CUDA function; its only CUPTI
+// call is GetNextRecord, for kinds whose stride is unknown.
 class Decoder {
  public:
   Decoder(const cupti::Library& library, store::Store& store);
 
-  // `data` must be 8-aligned and readable for `valid` bytes. Pointers in the records (kernel names) must still
-  // be alive: call it as soon as the buffer completes.
+  // `data` must be 8-aligned and readable for `valid` bytes. Pointers in the records (kernel names) must still be
+  // valid: call this as soon as the buffer completes.
   void decode(uint8_t* data, size_t valid);
 
   const DecodeCounts& counts() const { return counts_; }
 
  private:
-  // Bytes to the record after `record`; 0 ends this buffer.
+  // The bytes from this record to the next; 0 ends the buffer.
   size_t step(uint8_t* data, size_t at, size_t valid, uint32_t kind);
 
   const cupti::Library& library_;

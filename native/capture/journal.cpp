@@ -23,7 +23,7 @@ Journal::Journal(const std::string& path) : path_(path) {
   if (!is_ours_) trouble_ = std::strerror(errno);
 }
 
-// ::close throws only in a thread that is cancelled, and nobody cancels one of ours.
+// ::close throws only in a cancelled thread, and the threads that call it are never cancelled.
 Journal::~Journal() { close(); }  // NOLINT(bugprone-exception-escape)
 
 void Journal::close() {
@@ -39,7 +39,7 @@ void Journal::remove() {
 
 void Journal::give_up(const std::string& why) {
   trouble_ = why;
-  close();  // what is in it stays
+  close();  // the frames already written stay
 }
 
 // --- Frames ------------------------------------------------------------------------------------------------------

@@ -1,14 +1,16 @@
-// What has been recorded so far, in a file that outlives the process: written while the session is open, for the case
-// that the program ends before it (killed, out of memory, a crash). collector/recording/journal.py reads it.
+// The journal: the records of an open session in a file that outlives the process, in case the program ends before the
+// session does (killed, out of memory, crashed). collector/recording/journal.py reads it.
 //
-// The file: kMagic, then frames. A frame is whole or, if the process was killed while it wrote, the last one.
+// The file is kMagic followed by frames. Every frame is complete, except that the last one may be truncated if the
+// process was killed while writing it.
 //
-//   frame   u32 kFrame, u32 0, u64 bytes of what follows; then blocks
-//   block   u32 kind (Journal::Block), u32 count, u64 bytes of what follows; then `count` items of that kind
+//   frame   u32 kFrame, u32 0, u64 bytes of the rest; then blocks
+//   block   u32 kind (Journal::Block), u32 count, u64 bytes of the rest; then `count` items of that kind
 //   text    u32 bytes, then the text
 //
-// Numbers are little-endian, nothing is aligned. Rows stand as they are in memory; a block of the first frame says
-// which columns they have where. An item adds to what was before, a fact replaces the one of the same name.
+// Numbers are little-endian and unaligned. Rows are stored as they are in memory; a block of the first frame gives the
+// name, offset and size of their columns. Items are appended to those of earlier frames; a fact replaces the earlier
+// fact of the same name.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +28,7 @@
 
 namespace collector::capture {
 
-// Whatever goes wrong ends the journal and nothing else: `trouble` says what it was. Not thread-safe.
+// Any failure ends only the journal, not the session; `trouble` contains its cause. Not thread-safe.
 class Journal {
  public:
   static constexpr std::string_view kMagic{"GPUJRNL\1", 8};  // the last byte is the version
@@ -42,29 +44,29 @@ class Journal {
     kRows = 6,             // table name text, u32 device, u32 context, u32 stream; then `count` rows
     kAnnotationPaths = 7,  // text; an annotation's name_id counts them
     kAnnotationEnds = 8,   // u64 number of the annotation's row, i64 end_ns
-    kDetails = 9,          // text: JSON of an annotation's metadata; details_id counts them from 1
+    kDetails = 9,          // text: JSON of an annotation's metadata; details_id counts these from 1
   };
 
-  // Makes the file, which must not be there yet.
+  // Creates the file, which must not exist yet.
   explicit Journal(const std::string& path);
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  // The first frame: what all rows look like, and what is known before there are any.
+  // Writes the first frame: the layout of all rows, and the facts known before there are rows.
   void begin(const cupti::Library& library, const std::map<std::string, std::string>& texts,
              const std::map<std::string, int64_t>& numbers);
 
-  // A frame with what was added since the last one.
+  // Writes a frame with the rows and texts added since the last frame.
   void append(const store::Store& store, AnnotationLog& annotations, const std::map<std::string, int64_t>& numbers);
 
-  // Nothing more will come. The file stays.
+  // Ends the journal normally. The file stays.
   void close();
 
-  // Closes it and takes the file away, if it was made here.
+  // Closes the file and deletes it, if this object created it.
   void remove();
 
-  // Ends it early: what is in the file stays, and trouble() says why no more came.
+  // Ends the journal early: the frames already written stay, and trouble() contains the reason.
   void give_up(const std::string& why);
 
   const std::string& trouble() const { return trouble_; }

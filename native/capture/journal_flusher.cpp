@@ -7,7 +7,7 @@
 namespace collector::capture {
 namespace {
 
-constexpr int64_t kFlushPeriod = 500 * kMillisecond;  // what a journal lacks at most of work that has ended
+constexpr int64_t kFlushPeriod = 500 * kMillisecond;  // a journal misses at most this much finished work
 
 }  // namespace
 
@@ -44,8 +44,8 @@ void JournalFlusher::start_period() { next_flush_ns_ = clock_ns(CLOCK_MONOTONIC)
 
 void JournalFlusher::flush_if_due() {
   if (clock_ns(CLOCK_MONOTONIC) < next_flush_ns_) return;
-  // CUPTI's own flush period would not do: it returns full buffers alone, which come by themselves. On 13.0.48, which
-  // can crash in a flush, a journal has to do with those.
+  // CUPTI's own flush period would not help: it returns only full buffers, which come back by themselves. On 13.0.48,
+  // where a flush can crash, a journal contains only those.
   const threads::MutexLock lock(mutex_);
   if (flushed_ != nullptr && flushed_->has(cupti::Feature::kFlushingIsSafe)) flushed_->cupti().ActivityFlushAll(0);
   start_period();

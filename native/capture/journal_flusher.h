@@ -1,5 +1,5 @@
-// Keeps the journal of a session up to date: writes what was decoded, and has CUPTI give back its records of work that
-// has ended twice a second, so that this is all that a killed program loses.
+// Keeps the journal of a session up to date: twice a second it writes the decoded rows and has CUPTI return the records
+// of finished work. A killed program loses no more than that period.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 
 namespace collector::capture {
 
-// The journal itself belongs to one thread at a time: to the decode thread while that runs, else to the session.
+// The journal belongs to one thread at a time: to the decode thread while it runs, otherwise to the session.
 class JournalFlusher {
  public:
-  // A session begins, which has no journal as yet.
+  // Begins a session, which has no journal yet.
   void reset();
 
-  // Makes the journal's file and writes its first frame. Failures are the journal's trouble.
+  // Creates the journal's file and writes its first frame. Failures are reported by trouble().
   void begin(const std::string& path, const cupti::Library& library, const std::map<std::string, std::string>& texts,
              const std::map<std::string, int64_t>& numbers);
 
@@ -29,28 +29,28 @@ class JournalFlusher {
 
   // --- Called by the session. ---
 
-  // From here on the library may be flushed.
+  // From this call on the library may be flushed.
   void allow(const cupti::Library& library) EXCLUDES(mutex_);
-  // Once this returns no flush is under way, and none will begin.
+  // After this call returns no flush is running and none will begin.
   void forbid() EXCLUDES(mutex_);
-  // Nothing more will be written. The file stays.
+  // Ends writing. The file stays.
   void close();
-  // Takes the file away.
+  // Deletes the file.
   void remove();
-  // What went wrong with the journal; empty: nothing, or there is none.
+  // The cause of the journal's failure; empty if there is no failure or no journal.
   std::string trouble() const;
 
   // --- Called by the decode thread. ---
 
-  // The first flush is due a period from now.
+  // Schedules the first flush one period from now.
   void start_period();
-  // When the next flush is due, on CLOCK_MONOTONIC.
+  // The time of the next flush, on CLOCK_MONOTONIC.
   int64_t next_flush_ns() const { return next_flush_ns_; }
-  // Flushes the library if it is time, which makes it complete its buffers.
+  // Flushes the library if a flush is due, so that it completes its buffers.
   void flush_if_due() EXCLUDES(mutex_);
-  // Writes what was added since the last call.
+  // Writes the rows and texts added since the last call.
   void append(const store::Store& store, AnnotationLog& annotations, const std::map<std::string, int64_t>& numbers);
-  // Ends the journal early: what is in the file stays, and trouble() says why no more came.
+  // Ends the journal early: the frames already written stay, and trouble() contains the reason.
   void give_up(const std::string& why);
 
  private:

@@ -1,4 +1,4 @@
-// The collector's own API calls, which are no work of the program's.
+// The collector's own API calls, which are not part of the program's work.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace collector::capture {
 
-// API calls of this thread that start at or after this time are the collector's: it synchronises at the end of a
-// session.
+// The API calls of this thread that start at or after this time are the collector's own: the synchronisation at the end
+// of a session.
 struct OwnCalls {
   uint32_t thread_id;
   int64_t from_ns;
 };
 
-// Takes them out of the store, and what belongs to them.
+// Removes these calls and their dependent rows from the store.
 void remove_own_calls(store::Store& store, OwnCalls own);
 
 }  // namespace collector::capture

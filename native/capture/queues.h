@@ -1,5 +1,5 @@
-// The two containers that CUPTI's callbacks touch. Neither allocates, locks or waits after construction, so they
-// may be used with CUPTI's lock held, on any thread.
+// The two containers that CUPTI's callbacks use. Neither allocates, locks or waits after construction, so any thread
+// may use them while CUPTI holds its lock.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace collector::capture {
 
-// A stack of small numbers. Last in, first out: the buffer whose memory is warmest goes out next.
+// A stack of small numbers. The buffer that came back last, whose memory is warmest, goes out first.
 class IndexStack {
  public:
   explicit IndexStack(uint32_t capacity) : next_(std::make_unique<std::atomic<uint32_t>[]>(capacity)) {}
@@ -36,15 +36,15 @@ class IndexStack {
   }
 
  private:
-  // The upper half counts changes, so that a head seen twice is never taken for one that did not change.
+  // The upper half counts changes. A head that was changed and changed back therefore differs from the old one (ABA).
   static uint64_t tagged(uint64_t old_head, uint32_t top) { return ((old_head >> 32) + 1) << 32 | top; }
 
   std::unique_ptr<std::atomic<uint32_t>[]> next_;
   std::atomic<uint64_t> head_{0};  // low half: index + 1, or 0 when empty
 };
 
-// First in, first out; many producers, many consumers; after Dmitry Vyukov's bounded queue. `Capacity` must be
-// at least the number of things that can be in it at once: then push never fails.
+// A first-in-first-out queue for many producers and many consumers, after Dmitry Vyukov's bounded queue. `Capacity`
+// must be at least the number of items that can be queued at once; then push never fails.
 template <typename Value>
 class BoundedQueue {
  public:
@@ -87,7 +87,7 @@ class BoundedQueue {
           return true;
         }
       } else if (turn < at + 1) {
-        return false;  // empty, or its producer has not finished
+        return false;  // empty, or the producer has not finished yet
       } else {
         at = head_.load(std::memory_order_relaxed);
       }

@@ -16,8 +16,8 @@ using cupti::Failure;
 using cupti::Feature;
 using cupti::Result;
 
-constexpr uint32_t kMostSessions = 0x7fff'ffff;    // before their numbers begin again
-constexpr int64_t kIdleWait = 100 * kMillisecond;  // CUPTI may deliver a little after a flush has returned
+constexpr uint32_t kMostSessions = 0x7fff'ffff;    // session numbers wrap around after this many
+constexpr int64_t kIdleWait = 100 * kMillisecond;  // CUPTI may deliver buffers shortly after a flush has returned
 
 void sleep_ns(int64_t ns) {
   const timespec time = timespec_of(ns);
@@ -29,10 +29,10 @@ uint32_t this_thread_id() {
   return id;
 }
 
-// Of the callbacks, which must not make one.
+// The session for the callbacks, which must not create one.
 std::atomic<Session*> called_back{nullptr};
 
-// The annotations this thread has open, as pushed to CUPTI.
+// The open annotations of this thread, as pushed to CUPTI.
 thread_local std::vector<uint64_t> open_annotations;
 
 }  // namespace
@@ -105,7 +105,7 @@ void Session::begin_journal(const std::string& path) {
 }
 
 std::optional<Failure> Session::start(const StartOptions& options) {
-  if (auto failure = cupti::begin_use()) return failure;  // a child may find control_ locked for ever
+  if (auto failure = cupti::begin_use()) return failure;  // in a forked child control_ may be locked for ever
   const threads::MutexLock lock(control_);
   if (collecting_.load(std::memory_order_relaxed)) {
     return Failure{cupti::FailureKind::kAlreadyActive, "a session is already open in this process", "Close it first"};
@@ -122,7 +122,7 @@ std::optional<Failure> Session::start(const StartOptions& options) {
   flusher_.reset();
   try {
     failure = start_tracing(options);
-  } catch (const std::exception& error) {  // no memory for the buffers, no thread to be had
+  } catch (const std::exception& error) {  // no memory for the buffers, or no thread
     failure = Failure{cupti::FailureKind::kCuptiCall, std::string("tracing could not start: ") + error.what(),
                       "Use fewer or smaller buffers (max_buffers, buffer_bytes)"};
   }
@@ -148,7 +148,7 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
   const std::optional<Anchor> clocks = read_clocks();
   if (!clocks) return Failure{cupti::FailureKind::kCuptiCall, "CUPTI's clock cannot be read (cuptiGetTimestamp)", ""};
   start_ = *clocks;
-  size_t before_us = 0;  // drops counted so far belong to nobody; reading resets them
+  size_t before_us = 0;  // drops before the session belong to no session; reading resets their count
   if (library().cupti().ActivityGetNumDroppedRecords != nullptr) {
     library().cupti().ActivityGetNumDroppedRecords(nullptr, 0, &before_us);
   }
@@ -162,7 +162,7 @@ std::optional<Failure> Session::start_tracing(const StartOptions& options) {
 void Session::roll_back() {
   const bool has_recorded = subscription_.has_enabled();
   subscription_.disable();
-  // What was recorded would otherwise come back in the next session, and with it names that nobody knows there.
+  // Otherwise these records would come back in the next session, with names that are unknown there.
   if (has_recorded) flush(1, clock_ns(CLOCK_MONOTONIC) + kIdleWait);
   accepting_.store(false, std::memory_order_release);
   subscription_.close();
@@ -194,7 +194,7 @@ void Session::synchronize_contexts() const {
     driver.CtxSynchronize();
   }
   int count = 0;
-  // A driver library that wraps the real one may have only some of these.
+  // A driver library that wraps the real one may lack some of these functions.
   if (driver.DeviceGetCount == nullptr || driver.DeviceGet == nullptr || driver.DevicePrimaryCtxGetState == nullptr ||
       driver.DevicePrimaryCtxRetain == nullptr || driver.DevicePrimaryCtxRelease == nullptr ||
       driver.CtxPushCurrent == nullptr || driver.CtxPopCurrent == nullptr) {
@@ -207,7 +207,7 @@ void Session::synchronize_contexts() const {
     int is_active = 0;
     void* context = nullptr;
     if (driver.DeviceGet(&device, ordinal) != 0) continue;
-    // Only contexts the program made: retaining an inactive one would create it.
+    // Only contexts that the program created: retaining an inactive primary context would create it.
     if (driver.DevicePrimaryCtxGetState(device, &flags, &is_active) != 0 || is_active == 0) continue;
     if (driver.DevicePrimaryCtxRetain(&context, device) != 0) continue;
     if (context != current && driver.CtxPushCurrent(context) == 0) {
@@ -232,7 +232,7 @@ void Session::flush(uint32_t forced, int64_t deadline_ns) {
       quiet_since = now;
     }
     if (now > deadline_ns || now - quiet_since > kIdleWait)
-      return;  // CUPTI keeps some: a running kernel, a quiet thread
+      return;  // CUPTI holds buffers back, e.g. of a running kernel or an idle thread
     sleep_ns(pause);
   }
 }
@@ -240,7 +240,7 @@ void Session::flush(uint32_t forced, int64_t deadline_ns) {
 std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns) {
   if (!active()) return std::nullopt;
   const threads::MutexLock lock(control_);
-  if (!active()) return std::nullopt;  // another thread has ended it meanwhile
+  if (!active()) return std::nullopt;  // another thread has ended the session in the meantime
   const int64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
   Capture capture{};
   capture.own_calls.thread_id = this_thread_id();
@@ -252,7 +252,7 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns) {
   capture.start = start_;
   capture.stop = read_clocks().value_or(start_);
 
-  // Records of what has ended first; then, with nothing being recorded any more, all the rest.
+  // First the records of finished work; then, with all kinds disabled, all others.
   library().cupti().ActivityFlushAll(0);
   subscription_.disable();
   flush(1, deadline);
@@ -315,7 +315,8 @@ void Session::pop_annotation() {
   const uint64_t id = open_annotations.back();
   open_annotations.pop_back();
   if (id == 0 || cupti::forked_after_use()) return;
-  // Also after the session has ended: an id left on CUPTI's stack would be put on a later session's launches.
+  // Pops also after the session has ended: an id left on CUPTI's stack would be attached to launches of a later
+  // session.
   uint64_t popped = 0;
   library().cupti().ActivityPopExternalCorrelationId(cupti::ExternalCorrelationKind::kCustom2, &popped);
   if (!active()) return;

@@ -1,13 +1,13 @@
-// The one CUPTI client of this process: from "start tracing" to decoded rows.
+// The only CUPTI client of this process: a session from its start to decoded rows.
 //
-// Threads, and what each may do:
-//  * CUPTI's callbacks (any thread, CUPTI's lock held): BufferPool::acquire and DecodeThread::complete. Nothing
-//    else: no allocation, no lock, no CUDA, no CUPTI, no Python. A client lock here, also held around a CUPTI call
-//    elsewhere, is the deadlock that Kineto's and PyTorch's trackers describe (pytorch#186295).
-//  * the decode thread (decode_thread.h): holds no lock while it decodes. With a journal it also flushes CUPTI now and
-//    then, under a lock of JournalFlusher that no callback takes.
-//  * start, stop, abort: serialised by control_, which is held around CUPTI calls and never taken in a callback.
-//  * push_annotation, pop_annotation: any thread of the program; AnnotationLog's lock only.
+// Threads, and the actions that each may take:
+// * CUPTI's callbacks (any thread, with CUPTI's lock held): BufferPool::acquire and DecodeThread::complete. Nothing
+//   else: no allocation, no lock, no CUDA, no CUPTI, no Python. A lock that is taken in a callback and also held around
+//   a CUPTI call elsewhere is the deadlock in the issues of Kineto and PyTorch (pytorch#186295).
+// * the decode thread (decode_thread.h): holds no lock while it decodes. With a journal it also flushes CUPTI
+//   periodically, under a lock of JournalFlusher that no callback takes.
+// * start, stop, abort: serialised by control_, which is held around CUPTI calls and never taken in a callback.
+// * push_annotation, pop_annotation: any thread of the program; they take only AnnotationLog's lock.
 #pragma once
 
 #include <algorithm>
@@ -34,14 +34,14 @@
 
 namespace collector::capture {
 
-// One instant on both clocks.
+// One instant on CUPTI's clock and on the wall clock.
 struct Anchor {
   int64_t cupti_ns;
   int64_t wall_ns;         // CLOCK_REALTIME
-  int64_t uncertainty_ns;  // the wall time was within this of the CUPTI time
+  int64_t uncertainty_ns;  // the wall time is within this distance of the CUPTI time
 };
 
-// A finished session. The store is the decode thread's: valid until the next start.
+// A finished session. Its store belongs to the decode thread and is valid until the next start.
 struct Capture {
   const cupti::Library* library;
   store::Store* store;
@@ -54,38 +54,39 @@ struct Capture {
   bool shared_subscription;
   OwnCalls own_calls;
 
-  // The wall times are within this of the CUPTI times.
+  // The largest difference between wall times and CUPTI times.
   int64_t uncertainty_ns() const { return std::max(start.uncertainty_ns, stop.uncertainty_ns); }
 };
 
 class Session {
  public:
-  // Created at the first call, never destroyed: CUPTI may call back until the process ends.
+  // Created by the first call and never destroyed: CUPTI may call back until the process ends.
   static Session& instance();
 
   std::optional<cupti::Failure> start(const StartOptions& options);
 
-  // Ends the session; nothing when none is open. `synchronize` waits for the GPU first, so that work launched in
-  // the session is recorded. Waits at most `timeout_ns` for CUPTI to give its buffers back.
+  // Ends the session; does nothing if none is open. `synchronize` waits for the GPU first, so that all work launched in
+  // the session is recorded. Waits at most `timeout_ns` for CUPTI to return its buffers.
   std::optional<Capture> stop(bool synchronize, int64_t timeout_ns);
 
-  // Ends the session and forgets it, without waiting for the GPU. For interpreter exit.
+  // Ends the session and discards its records, without waiting for the GPU. For the exit of the interpreter.
   void abort();
 
   bool active() const { return collecting_.load(std::memory_order_acquire) && !cupti::forked_after_use(); }
-  // Whether a session is open and CUPTI has not asked for a buffer in it: nothing has happened.
+  // Whether a session is open in which CUPTI has not requested a buffer yet, i.e. nothing was recorded.
   bool idle() const { return active() && pools_.current()->requested() == 0; }
 
-  // Puts `path` on every launch of this thread until the matching pop. No effect while no session is open.
+  // Attaches `path` to every launch of this thread until the matching pop. Has no effect while no session is open.
   void push_annotation(std::string_view path, uint32_t details_id = 0);
   void pop_annotation();
 
-  // The metadata of annotations, in the order of their numbers; kept for the journal alone.
+  // Stores the metadata of annotations, in the order of their numbers. Only the journal uses it.
   void note_details(std::string_view details);
 
-  // What went wrong with the journal of the last session; empty: nothing, or there is none. Not while one is open.
+  // The cause of the failure of the last session's journal; empty if there is no failure or no journal. Must not be
+  // called while a session is open.
   std::string journal_trouble();
-  // Takes the last session's journal away.
+  // Deletes the last session's journal.
   void remove_journal();
 
  private:
@@ -100,17 +101,17 @@ class Session {
   void roll_back() REQUIRES(control_);
   void end_collecting() REQUIRES(control_);
   void synchronize_contexts() const;
-  // Has CUPTI complete its buffers, and waits until it has, but not beyond the deadline.
+  // Has CUPTI complete its buffers, and waits for them until the deadline at most.
   void flush(uint32_t forced, int64_t deadline_ns) REQUIRES(control_);
   std::optional<Anchor> read_clocks() const;
 
   threads::Mutex control_;
   std::atomic<bool> collecting_{false};
-  std::atomic<bool> accepting_{false};  // callbacks hand out buffers
+  std::atomic<bool> accepting_{false};  // whether callbacks hand out buffers
   std::atomic<bool> may_decline_{false};
-  std::atomic<uint32_t> number_{0};  // of the open or the last session; buffers carry it
+  std::atomic<uint32_t> number_{0};  // of the open or the last session; stored with each buffer
   std::atomic<const cupti::Library*> library_{nullptr};
-  // Never shrinks: an annotation may be using any.
+  // Never shrinks, because an annotation may be using any of them.
   std::vector<std::shared_ptr<const cupti::Library>> libraries_ GUARDED_BY(control_);
   Subscription subscription_ GUARDED_BY(control_);
   Anchor start_ GUARDED_BY(control_){};

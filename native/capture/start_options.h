@@ -1,4 +1,4 @@
-// How a session is to record.
+// The options of a session.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@ struct StartOptions {
   std::vector<cupti::ActivityKind> kinds;  // enabled in this order
   size_t buffer_bytes = size_t{4} << 20;
   uint32_t max_buffers = 256;
-  // Collect also when another client of this process holds the subscription. Kineto takes it at its first use and
-  // never gives it back; while it is idle, activity records can still be collected beside it.
+  // Collect even if another client of this process holds the subscription. Kineto subscribes at its first use and never
+  // unsubscribes; while it is idle, activity records can be collected beside it.
   bool share_subscription = false;
-  // A file to keep a Journal in; empty: none.
+  // The file for a Journal; empty for none.
   std::string journal;
 };
 
-// Throws std::invalid_argument where there can be no such buffers.
+// Throws std::invalid_argument for buffer options that are impossible.
 void check(const StartOptions& options);
 
 }  // namespace collector::capture

@@ -12,9 +12,10 @@ using cupti::Failure;
 using cupti::Feature;
 using cupti::Result;
 
-constexpr uint32_t kThreadIdSystem = 1;  // CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM: Linux thread ids, not pthread_self
+// CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM: Linux thread ids instead of pthread_self.
+constexpr uint32_t kThreadIdSystem = 1;
 
-// API calls that frameworks make all the time and nobody reads; the list is the one Kineto leaves out, and the
+// API calls that frameworks make very often and that carry no information: the calls that Kineto leaves out, and the
 // error queries.
 constexpr const char* kNoisyCalls[] = {"cudaGetDevice",       "cudaSetDevice",        "cudaGetLastError",
                                        "cudaPeekAtLastError", "cuCtxGetCurrent",      "cuCtxGetDevice",
@@ -27,7 +28,8 @@ std::optional<Failure> Subscription::open(const cupti::Library& library, bool sh
   library_ = &library;
   if (auto failure = subscribe(share)) return failure;
   set_attributes();
-  // Callbacks must be there before the first kind is enabled; where one stayed on, so did they.
+  // CUPTI needs the callbacks before the first kind is enabled. If a kind stayed on, its callbacks are still
+  // registered.
   if (kernels_left_on_ == library_) return std::nullopt;
   const Result result = library_->cupti().ActivityRegisterCallbacks(on_request, on_complete);
   if (result == Result::kSuccess) return std::nullopt;
@@ -35,16 +37,16 @@ std::optional<Failure> Subscription::open(const cupti::Library& library, bool sh
 }
 
 void Subscription::set_attributes() {
-  // All of these are improvements: a library that refuses one is used as it is.
+  // All attributes are optional: a library that refuses one is used without it.
   const auto set_flag = [this](cupti::Attribute attribute, uint8_t value) {
     if (library_->cupti().ActivitySetAttribute == nullptr) return;
     size_t bytes = sizeof(value);
     library_->cupti().ActivitySetAttribute(attribute, &bytes, &value);
   };
-  // Our buffers come zeroed; without this CUPTI zeroes each one in the thread that asked for it.
+  // Our buffers are zeroed already; without this attribute CUPTI zeroes each buffer in the thread that requested it.
   set_flag(cupti::Attribute::kZeroedOutActivityBuffer, 1);
   if (library_->has(Feature::kPerThreadBuffers)) {
-    // Written explicitly, as another client may have left it changed.
+    // Set explicitly, because another client may have changed it.
     set_flag(cupti::Attribute::kPerThreadActivityBuffer, library_->has(Feature::kPerThreadBuffersByDefault) ? 1 : 0);
   }
   if (library_->cupti().SetThreadIdType != nullptr) library_->cupti().SetThreadIdType(kThreadIdSystem);
@@ -63,7 +65,8 @@ std::optional<Failure> Subscription::subscribe(bool share) {
   }
   Failure failure = cupti::describe("cuptiSubscribe", result, library_->text_of(result));
   if (result == Result::kMultipleSubscribersNotSupported && library_->has(Feature::kHolderName)) {
-    // The V2 call is refused too, and says by whom. It is made only to fail: a V2 subscription would forbid V1.
+    // The V2 call is refused too, but returns the holder's name. It is made only in order to fail: a successful V2
+    // subscription would forbid V1.
     std::array<char, 128> holder{};
     cupti::SubscriberParams params{};
     params.struct_size = library_->cuda_version() >= 13020 ? 40 : 32;
@@ -87,10 +90,10 @@ std::optional<Failure> Subscription::enable(const std::vector<ActivityKind>& kin
   enabled_.clear();
   for (const ActivityKind kind : kinds) {
     if (kind == ActivityKind::kConcurrentKernel && kernels_left_on_ == library_) continue;
-    // What is made once was often made before the session.
+    // Objects that are created once often exist before the session, so their records are dumped too.
     const auto dump = cupti::is_made_once(kind) ? library_->cupti().ActivityEnableAndDump : nullptr;
     const Result result = dump != nullptr ? dump(kind) : library_->cupti().ActivityEnable(kind);
-    if (result == Result::kInvalidKind) continue;  // an older library meets a newer kind
+    if (result == Result::kInvalidKind) continue;  // a kind that this older library does not have
     if (result != Result::kSuccess) return cupti::describe("cuptiActivityEnable", result, library_->text_of(result));
     enabled_.push_back(kind);
   }
@@ -101,7 +104,7 @@ std::optional<Failure> Subscription::enable(const std::vector<ActivityKind>& kin
 void Subscription::disable() {
   for (auto kind = enabled_.rbegin(); kind != enabled_.rend(); ++kind) {
     if (*kind == ActivityKind::kConcurrentKernel && !library_->has(Feature::kDisablingKernelsIsSafe)) {
-      // 13.0.48 can deadlock here. There the kind stays on, and its buffers are declined between sessions.
+      // Disabling can deadlock in 13.0.48. There the kind stays enabled, and its buffers are declined between sessions.
       kernels_left_on_ = library_;
       continue;
     }
@@ -115,7 +118,8 @@ bool Subscription::is_enabled(ActivityKind kind) const {
 }
 
 void Subscription::leave_out_noisy_calls() {
-  // Enabling a kind resets its filter, so this comes after. The ids are found by name: names never lied so far.
+  // Enabling a kind resets its filter, so this runs afterwards. The ids are found by name, which is reliable in all
+  // versions so far.
   constexpr uint32_t kIds = 1024;
   const auto filter = [this](cupti::CallbackDomain domain, Result (*set)(uint32_t, uint8_t)) {
     for (uint32_t id = 1; id < kIds; ++id) {

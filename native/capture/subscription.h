@@ -1,4 +1,4 @@
-// What a session asks of CUPTI: the subscription, attributes, activity kinds and filters, and all of it taken back.
+// A session's state in CUPTI: the subscription, attributes, activity kinds and filters, and their removal.
 #pragma once
 
 #include <optional>
@@ -9,19 +9,19 @@
 
 namespace collector::capture {
 
-// Not thread-safe. What one step of opening has done is undone by `disable` and `close`, also where a step failed.
+// Not thread-safe. `disable` and `close` undo all earlier steps, also after a step that failed.
 class Subscription {
  public:
-  // Subscribes, sets the attributes and registers the buffer callbacks. `share`: also beside another client of this
-  // process that holds the subscription.
+  // Subscribes, sets the attributes and registers the buffer callbacks. `share`: continue if another client of this
+  // process holds the subscription.
   std::optional<cupti::Failure> open(const cupti::Library& library, bool share, cupti::BufferRequested on_request,
                                      cupti::BufferCompleted on_complete);
 
-  // Enables the kinds in this order, but for those that an older library does not have, and then leaves out the API
-  // calls that nobody reads.
+  // Enables the kinds in this order, except for kinds that an older library does not have, and then leaves out the
+  // frequent API calls without information.
   std::optional<cupti::Failure> enable(const std::vector<cupti::ActivityKind>& kinds);
 
-  // Disables what was enabled, in reverse order.
+  // Disables the enabled kinds in reverse order.
   void disable();
 
   // Unsubscribes.

@@ -99,7 +99,7 @@ enum class Feature : uint8_t {
   kSyncRecordFilter,           // only completed waits are recorded (12.8)
   kHolderName,                 // a refused subscription can name its holder (13.0)
   kDisablingKernelsIsSafe,     // disabling them can deadlock in 13.0.48; fixed by 13.0 U1
-  // A flush can crash in 13.0.48. This is about flushes while the program runs: the flush at its end is unavoidable.
+  // A flush while the program runs can crash in 13.0.48. The flush at the end of a session is unavoidable.
   kFlushingIsSafe,
   kSourceGraphIds,  // kernels and copies contain the id of the graph they were captured in (13.4)
 };
