@@ -1,4 +1,4 @@
-// Memory that the simulated program allocates and frees: the calls, and CUPTI's records of them.
+// The allocations and frees of the simulated program: their calls, and CUPTI's records of them.
 #include "simulator/simulator.h"
 
 namespace collector::simulator {
@@ -69,7 +69,7 @@ void Simulator::write_memory_operation(cupti::MemoryOperationType type, const Me
   }
   auto record = record_of<cupti::Memory>(row);
   record.processId = static_cast<uint32_t>(pid);
-  if (!block.is_pooled) record.memoryPoolConfigAddress = kNoise;  // only the type says that there is no pool
+  if (!block.is_pooled) record.memoryPoolConfigAddress = kNoise;  // only the type shows that there is no pool
   write(record, buffer_of(thread()));
 }
 

@@ -1,7 +1,7 @@
-// Activity buffers: asked of the client, filled with records, handed back.
+// Activity buffers: requested from the client, filled with records, returned.
 //
-// Lock order: RecordBuffer::mutex -> delivering_ -> queue_. Client callbacks run with one of the first two held, as the
-// real library's do; a client that calls back into CUPTI from there is counted and turned away before any lock.
+// Lock order: RecordBuffer::mutex -> delivering_ -> queue_. As in the real library, client callbacks run while one of
+// the first two is held. A callback that calls back into CUPTI is counted and rejected before it takes any lock.
 #pragma once
 
 #include <atomic>
@@ -28,8 +28,8 @@ using CompleteCallback = void (*)(void* context, uint32_t stream, uint8_t* buffe
 // Whether this thread is inside a client's buffer callback.
 bool in_client_callback();
 
-// Marks the calling thread as being inside a client callback, times it, and tells a test's allocation counter, if the
-// process has one (functions allocation_counter_enter and allocation_counter_leave).
+// Marks the calling thread as being inside a client callback, measures its time, and notifies the allocation counter of
+// a test, if the process has one (functions allocation_counter_enter and allocation_counter_leave).
 class ClientCallback {
  public:
   explicit ClientCallback(Latency& latency);
@@ -42,7 +42,7 @@ class ClientCallback {
   uint64_t started_ns_;
 };
 
-// The buffer one thread (or all together) is filling.
+// The buffer that one thread fills, or all threads together.
 struct RecordBuffer {
   threads::Mutex mutex;
   uint8_t* data GUARDED_BY(mutex) = nullptr;
@@ -65,19 +65,19 @@ class Buffers {
   void set_callbacks(RequestCallback on_request, CompleteCallback on_complete);
   bool has_callbacks() const { return request_.load(std::memory_order_acquire) != nullptr; }
 
-  // Writes one record. False: dropped, and counted.
+  // Writes one record. Returns false if the record was dropped, which is also counted.
   bool append(RecordBuffer& buffer, const void* record, size_t bytes);
   void drop() { dropped_.fetch_add(1, std::memory_order_relaxed); }
-  // Makes this record come in a buffer of its own, after all others of the next flush.
+  // Delivers this record in a buffer of its own, after all other buffers of the next flush.
   void append_late(const void* record, size_t bytes);
 
-  // Closes what `buffers` holds and hands everything back. `empty_too`: also buffers without a record.
+  // Closes the contents of `buffers` and returns all closed buffers. `empty_too`: also buffers without a record.
   void flush(const std::vector<RecordBuffer*>& buffers, bool empty_too);
-  // Hands back what is closed already; the worker's part.
+  // Returns the buffers that are already closed; the worker calls this.
   void deliver_closed();
-  // Hands back what a slow_completion fault kept, if its time has come.
+  // Returns the buffers delayed by a slow_completion fault whose delay is over.
   void deliver_slow();
-  // Hands back what a kept_buffer fault kept.
+  // Returns the buffers withheld by a kept_buffer fault.
   void return_kept();
   bool idle();
 
@@ -91,7 +91,7 @@ class Buffers {
   const Latency& request_latency() const { return request_latency_; }
   const Latency& complete_latency() const { return complete_latency_; }
 
-  // Called when there is something for the worker to deliver.
+  // Called when the worker has something to deliver.
   void (*wake_worker)(void*) = nullptr;
   void* wake_argument = nullptr;
 

@@ -1,4 +1,4 @@
-// The API calls the simulated program makes, by CUPTI's callback ids, which never change.
+// The API calls of the simulated program, by CUPTI's callback ids, which never change.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +72,7 @@ inline constexpr CallbackName kCallbackNames[] = {
 // Above every callback id of CUDA 12.0 - 13.5.
 inline constexpr uint32_t kCallbackIds = 1024;
 
-// Id of a call, by the name cuptiGetCallbackName gives it; 0 where it is not in the table.
+// The id of a call by its name in cuptiGetCallbackName; 0 if the table does not contain the name.
 constexpr uint32_t callback_id(std::string_view name) {
   for (const CallbackName& row : kCallbackNames) {
     if (name == row.name) return row.id;

@@ -1,5 +1,5 @@
-// The simulated machine's time, in nanoseconds. It moves only as far as the simulated work takes, so that the same
-// calls give the same times; on demand real time is added.
+// The simulated machine's clock, in nanoseconds. It advances only by the duration of simulated work, so that the same
+// calls give the same times. Real time is added on request.
 #pragma once
 
 #include <atomic>
@@ -15,10 +15,10 @@ class Clock {
 
   int64_t now() const { return virtual_ns_.load(std::memory_order_acquire) + real_ns(); }
 
-  // Spends `ns` and returns when that began.
+  // Spends `ns` and returns the time before.
   int64_t take(int64_t ns) { return virtual_ns_.fetch_add(ns, std::memory_order_acq_rel) + real_ns(); }
 
-  // Moves to `time_ns` unless it has passed already.
+  // Advances to `time_ns`, unless that time has already passed.
   void advance_to(int64_t time_ns) {
     const int64_t target = time_ns - real_ns();
     int64_t seen = virtual_ns_.load(std::memory_order_relaxed);

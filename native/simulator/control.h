@@ -1,4 +1,4 @@
-// The simulator's own functions, called through ctypes by collector.testing.SimulatedGpu, and the structs they take.
+// The simulator's control functions, which collector.testing.SimulatedGpu calls through ctypes, and their structs.
 // collector/testing/simulator/simulated_gpu.py mirrors these structs field by field.
 #pragma once
 
@@ -7,36 +7,37 @@
 extern "C" {
 
 struct SimConfig {
-  int32_t cuda;            // 12040 = 12.4: whose records and functions to play
+  int32_t cuda;            // 12040 = 12.4: the version whose records and functions are simulated
   uint32_t api_version;    // a patch release by its cuptiGetVersion number; 0 = the newest of `cuda`
-  int32_t driver_version;  // what cuDriverGetVersion answers; 0 = same as `cuda`
+  int32_t driver_version;  // the result of cuDriverGetVersion; 0 = same as `cuda`
   int32_t devices;
-  int64_t start_ns;           // where the clock starts; negative = CLOCK_REALTIME
-  int64_t api_call_ns;        // what one CUDA call costs
+  int64_t start_ns;           // the clock's first time; negative = CLOCK_REALTIME
+  int64_t api_call_ns;        // the duration of one CUDA call
   int64_t launch_latency_ns;  // from the end of the call to the earliest start on the device
   int64_t gap_ns;             // between two activities of one stream
   int32_t follow_real_time;
-  int32_t deliver_from_caller;  // full buffers are handed back by the filling thread, not by the worker
-  int32_t abort_on_fatal;       // end the process where the real library would have crashed
+  int32_t deliver_from_caller;  // the filling thread returns full buffers, instead of the worker
+  int32_t abort_on_fatal;       // ends the process where the real library would crash
   int32_t reserved;
   const char* device_name;
 };
 
 enum SimType : uint32_t { kSimKernel = 0, kSimMemcpy = 1, kSimMemset = 2, kSimPeerMemcpy = 3 };
 
-// How an activity was launched: bits.
+// How an activity was launched, as bits.
 enum SimLaunch : uint32_t {
   kSimNoCall = 0,
   kSimRuntimeCall = 1,
   kSimDriverCall = 2,
-  kSimLatencyStamps = 4,  // set at launch, while CUPTI is asked for queued and submitted times
+  kSimLatencyStamps = 4,  // set at launch if CUPTI is to record queued and submitted times
 };
 
-// One activity: to be executed (start_ns, end_ns ignored) or replayed as it was. What has a column has its name.
+// One activity: to be executed (start_ns and end_ns are ignored) or replayed unchanged. Values that have a column have
+// its name.
 struct SimActivity {
   int64_t start_ns;
   int64_t end_ns;
-  int64_t launch_start_ns;  // replay: the launching API call; both 0 = made up before the activity
+  int64_t launch_start_ns;  // replay: the API call of the launch; both 0 = invented before the activity
   int64_t launch_end_ns;
   uint64_t num_bytes;
   uint64_t graph_node_id;

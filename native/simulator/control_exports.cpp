@@ -1,4 +1,4 @@
-// The functions collector.testing.SimulatedGpu calls, and the two by which a tracer can tell a simulator.
+// The functions that collector.testing.SimulatedGpu calls, and the two by which a tracer can recognise a simulator.
 #include "simulator/exports.h"
 
 namespace {
@@ -19,19 +19,20 @@ using collector::simulator::Simulator;
 
 }  // namespace
 
-// What cuptiGetVersion answers; its presence says that this library is a simulator.
+// The result of cuptiGetVersion. The presence of this function shows that the library is a simulator.
 SIMULATOR_EXPORT uint32_t collector_simulator_version() { return Simulator::current().release.api_version; }
 
-// Another one for every GPU that was simulated in this process: what was learnt of one does not hold for the next.
+// Different for every GPU simulated in this process: facts that were determined for one GPU are not valid for the next.
 SIMULATOR_EXPORT const void* collector_simulator_instance() { return &Simulator::current(); }
 
-// Whether the version played exports a symbol. One library plays all versions, so dlsym finds more than there is.
+// Whether the simulated version exports a symbol. One library simulates all versions, so dlsym also finds symbols that
+// the version lacks.
 SIMULATOR_EXPORT int collector_simulator_has(const char* symbol) {
   const size_t index = function_index(symbol);
   return index < kFunctionCount && kFunctions[index].since_cuda <= Simulator::current().release.cuda ? 1 : 0;
 }
 
-// 0, or -1 for a version that is not in the table.
+// Returns 0, or -1 for a version that is not in the table.
 SIMULATOR_EXPORT int sim_open(const SimConfig* config) {
   const Release release = release_of(config->cuda, config->api_version);
   if (release.cuda == 0) return -1;
@@ -39,7 +40,7 @@ SIMULATOR_EXPORT int sim_open(const SimConfig* config) {
   return 0;
 }
 
-// Ends the current simulator's thread; it keeps answering until another is opened.
+// Ends the current simulator's thread. The simulator still answers calls until another one is opened.
 SIMULATOR_EXPORT void sim_close() { Simulator::current().close(); }
 
 SIMULATOR_EXPORT uint32_t sim_execute(const SimActivity* activity, int64_t duration_ns, uint64_t count) {
@@ -75,7 +76,7 @@ SIMULATOR_EXPORT int sim_synchronize_event(uint32_t event) {
   return Simulator::current().synchronize_event(event) ? 0 : -1;
 }
 
-// Makes the API calls named (one may be empty). 0 if a name is not in the table.
+// Makes the API calls with these names; one name may be empty. Returns 0 if a name is not in the table.
 SIMULATOR_EXPORT uint32_t sim_api_call(const char* runtime_name, const char* driver_name) {
   const uint32_t runtime_id = callback_id(runtime_name);
   const uint32_t driver_id = callback_id(driver_name);
@@ -84,8 +85,8 @@ SIMULATOR_EXPORT uint32_t sim_api_call(const char* runtime_name, const char* dri
   return Simulator::current().plain_call(runtime_id, driver_id);
 }
 
-// The address of memory the program allocates, of a CUpti_ActivityMemoryKind; 0 where the device has not so much left.
-// In the order of a stream unless `stream` is negative.
+// Allocates memory of a CUpti_ActivityMemoryKind and returns its address; 0 if the device lacks free memory. Ordered by
+// a stream unless `stream` is negative.
 SIMULATOR_EXPORT uint64_t sim_allocate(uint32_t device, uint64_t bytes, uint32_t kind, int64_t stream,
                                        uint32_t launch) {
   return Simulator::current().allocate(device, bytes, static_cast<collector::cupti::MemoryKind>(kind), stream, launch);
@@ -116,8 +117,7 @@ SIMULATOR_EXPORT int sim_reload_module(const char* name, const char* successor) 
   return Simulator::current().names.reload(name, successor) ? 0 : -1;
 }
 
-// -- Faults and misuses
-// -------------------------------------------------------------------------------------------------
+// -- Faults and misuses --------------------------------------------------------------------------------------------
 
 SIMULATOR_EXPORT int sim_inject(const char* fault, int64_t count, int64_t skip, int64_t value, const char* target) {
   return Simulator::current().faults.arm(fault, count, skip, value, target) ? 0 : -1;
@@ -127,7 +127,7 @@ SIMULATOR_EXPORT void sim_return_kept_buffers() { Simulator::current().buffers.r
 
 SIMULATOR_EXPORT void sim_clear_faults() { Simulator::current().faults.clear(); }
 
-// The fault table, row by row; null past its end. `struck` is how often it happened so far.
+// A row of the fault table; null past its end. `struck` is the number of times that the fault has struck.
 SIMULATOR_EXPORT const char* sim_fault(uint64_t index, const char** value_meaning, int64_t* default_value, int* lasting,
                                        const char** description, uint64_t* struck) {
   if (index >= kFaultCount) return nullptr;
@@ -139,7 +139,7 @@ SIMULATOR_EXPORT const char* sim_fault(uint64_t index, const char** value_meanin
   return kFaults[index].name;
 }
 
-// The misuse table likewise.
+// A row of the misuse table; null past its end.
 SIMULATOR_EXPORT const char* sim_misuse(uint64_t index, const char** description, int* fatal, uint64_t* counted) {
   if (index >= kMisuseCount) return nullptr;
   *description = kMisuses[index].description;
@@ -148,8 +148,7 @@ SIMULATOR_EXPORT const char* sim_misuse(uint64_t index, const char** description
   return kMisuses[index].name;
 }
 
-// -- What happened
-// ------------------------------------------------------------------------------------------------------
+// -- Statistics -----------------------------------------------------------------------------------------------------
 
 struct SimCounts {
   uint64_t buffers_requested, buffers_completed, buffers_declined, buffers_outstanding, bytes_completed;
@@ -167,7 +166,7 @@ SIMULATOR_EXPORT uint64_t sim_records_of_kind(uint32_t kind) {
   return kind <= kLastKind ? Simulator::current().records_by_kind[kind].load() : 0;
 }
 
-// The exported functions, row by row, and how often each was called; null past the end.
+// A row of the table of exported functions and the number of its calls; null past its end.
 SIMULATOR_EXPORT const char* sim_function(uint64_t index, uint64_t* called) {
   if (index >= kFunctionCount) return nullptr;
   *called = Simulator::current().calls[index].load();
@@ -183,7 +182,7 @@ SIMULATOR_EXPORT const char* sim_logged_call(uint64_t index, uint32_t* argument,
   return calls[index].function;
 }
 
-// How long the client's callbacks took: 0 = buffer requests, 1 = buffer completions.
+// The latency of the client's callbacks: 0 = buffer requests, 1 = buffer completions.
 SIMULATOR_EXPORT void sim_callback_latency(uint32_t which, SimLatency* latency) {
   const Buffers& buffers = Simulator::current().buffers;
   *latency = which == 0 ? buffers.request_latency().summary() : buffers.complete_latency().summary();

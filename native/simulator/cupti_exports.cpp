@@ -1,4 +1,4 @@
-// libcupti's functions, as a tracer calls them.
+// libcupti's functions for tracers.
 #include <cstring>
 
 #include "simulator/exports.h"
@@ -62,7 +62,7 @@ const ResultText* result_text(uint32_t code, int cuda) {
   return nullptr;
 }
 
-// CUPTI keeps the last error of each thread.
+// CUPTI keeps the last error per thread.
 thread_local uint32_t last_error = 0;
 
 template <typename Body>
@@ -72,7 +72,7 @@ uint32_t call(size_t function, uint32_t argument, Logged logged, Body body) {
   return result;
 }
 
-// Attributes are of 1 byte (5, 8, 9, 11 and later), or of 8.
+// Attributes are 1 byte wide (5, 8, 9, 11 and later) or 8 bytes.
 size_t attribute_bytes(uint32_t attribute) {
   switch (static_cast<Attribute>(attribute)) {
     case Attribute::kZeroedOutActivityBuffer:
@@ -84,7 +84,7 @@ size_t attribute_bytes(uint32_t attribute) {
   }
 }
 
-// Whether the version's GetNextRecord steps over a kind, and how far.
+// The bytes that GetNextRecord of this version steps over for a kind; 0 for a kind that it does not know.
 uint32_t step_of(uint32_t kind, int cuda) { return kind == kFutureKind ? kFutureKindBytes : stride_of(kind, cuda); }
 
 }  // namespace
@@ -217,8 +217,7 @@ SIMULATOR_EXPORT uint32_t cuptiFinalize() {
   });
 }
 
-// -- Activity
-// -----------------------------------------------------------------------------------------------------------
+// -- Activity --------------------------------------------------------------------------------------------------------
 
 SIMULATOR_EXPORT uint32_t cuptiActivityRegisterCallbacks(collector::simulator::RequestCallback request,
                                                          collector::simulator::CompleteCallback complete) {
@@ -374,7 +373,7 @@ SIMULATOR_EXPORT uint32_t cuptiActivityEnableLaunchAttributes(uint8_t enable) {
               [&](Simulator&) { return Result::kSuccess; });
 }
 
-// Two functions of the V2 family: clients tell 13.2 from 13.3 by whether they exist, before calling anything.
+// Two functions of the V2 family. Clients distinguish 13.2 and 13.3 by their presence, before any call.
 SIMULATOR_EXPORT uint32_t cuptiActivityEnable_v2(void* subscriber, uint32_t kind, void*) {
   return call(function_index("cuptiActivityEnable_v2"), kind, Logged::kYes,
               [&](Simulator&) { return subscriber == nullptr ? Result::kInvalidParameter : Result::kNotCompatible; });

@@ -1,4 +1,4 @@
-// What CUPTI's control calls change: kinds, attributes, the subscription, the timestamp callback.
+// The state that CUPTI's control calls change: kinds, attributes, the subscription, the timestamp callback.
 #include <algorithm>
 
 #include "simulator/simulator.h"
@@ -20,7 +20,7 @@ Result Simulator::enable(uint32_t kind) {
   if (asked == ActivityKind::kConcurrentKernel && enabled(ActivityKind::kKernel)) return Result::kNotCompatible;
   if (asked == ActivityKind::kKernel) misuses.count(Misuse::kSerialisingKernelKind);
   if (!buffers.has_callbacks()) misuses.count(Misuse::kNoBufferCallbacks);
-  // Enabling an API kind forgets which of its calls were filtered out.
+  // Enabling an API kind resets the filter of its calls.
   if (asked == ActivityKind::kRuntime || asked == ActivityKind::kDriver) {
     for (auto& muted : muted_[asked == ActivityKind::kDriver ? 0 : 1]) muted.store(false, std::memory_order_relaxed);
   }
@@ -93,7 +93,7 @@ Result Simulator::unsubscribe(void* handle) {
 
 Result Simulator::enable_callbacks(bool on, void* handle, uint32_t domain, int64_t callback_id) {
   if (handle != &subscribed_ || domain == 0 || domain > 6) return Result::kInvalidParameter;
-  if (domain >= callbacks_on_.size()) return Result::kSuccess;  // resource, sync, NVTX, state: nothing to report here
+  if (domain >= callbacks_on_.size()) return Result::kSuccess;  // resource, sync, NVTX, state: nothing is reported
   if (callback_id >= static_cast<int64_t>(kCallbackIds)) return Result::kInvalidParameter;
   for (size_t id = 0; id < kCallbackIds; ++id) {
     if (callback_id < 0 || id == static_cast<size_t>(callback_id)) callbacks_on_[domain][id].store(on);

@@ -1,4 +1,4 @@
-// What every simulated device is like: the numbers of no particular GPU.
+// The properties of every simulated device; they belong to no particular GPU.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// libcuda's functions, as a tracer calls them.
+// libcuda's functions for tracers.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -49,7 +49,7 @@ constexpr ErrorText kErrorTexts[] = {
 
 bool is_device(const Simulator& simulator, int device) { return device >= 0 && device < simulator.config.devices; }
 
-// Device attributes a tracer prints, by CUdevice_attribute.
+// Device attributes that a tracer prints, by CUdevice_attribute.
 int device_attribute(int attribute) {
   switch (attribute) {
     case 1:  // threads per block

@@ -1,4 +1,4 @@
-// What every exported function has in common: counted, checked, and made to fail where a fault says so.
+// The common behaviour of all exported functions: they are counted, checked, and fail if a fault is armed for them.
 #pragma once
 
 #include <unistd.h>
@@ -11,10 +11,10 @@
 
 namespace collector::simulator {
 
-// Calls made per record or per operation are counted, but not logged one by one.
+// Calls made per record or per operation are counted but not logged.
 enum class Logged { kNo, kYes };
 
-// Runs an exported CUPTI function's `body` unless a fault, the version or the driver makes it fail.
+// Runs the `body` of an exported CUPTI function, unless a fault, the version or the driver makes the call fail.
 template <typename Body>
 uint32_t cupti_call(size_t function, uint32_t argument, Logged logged, Body body) {
   constexpr uint32_t kApiNotImplemented = 11;

@@ -1,4 +1,4 @@
-// The faults that can be injected, in one table, and the armed ones.
+// The table of faults that can be injected, and the armed faults.
 #pragma once
 
 #include <array>
@@ -41,9 +41,9 @@ enum class Fault : size_t {
 
 struct FaultRow {
   const char* name;
-  const char* value;  // what `value` means, "" if nothing
+  const char* value;  // the meaning of `value`, or "" if it has none
   int64_t default_value;
-  bool lasting;  // stays armed unless a count is given
+  bool lasting;  // stays armed, unless a count is given
   const char* description;
 };
 
@@ -81,17 +81,19 @@ static_assert(sizeof(kFaults) / sizeof(kFaults[0]) == kFaultCount);
 
 class Faults {
  public:
-  // Arms a fault for `count` occasions (negative: for good) after `skip` of them went well. False: no such fault.
+  // Arms a fault for `count` occasions (negative: permanently) after the first `skip` occasions. Returns false for an
+  // unknown fault.
   bool arm(std::string_view name, int64_t count, int64_t skip, int64_t value, std::string_view target);
   void clear();
 
-  // Whether any fault is armed: what the hot paths ask first.
+  // Whether any fault is armed; hot paths check this first.
   bool any() const { return armed_total_.load(std::memory_order_acquire) != 0; }
   bool armed(Fault fault) const {
     return armed_counts_[static_cast<size_t>(fault)].load(std::memory_order_acquire) != 0;
   }
 
-  // Whether the fault strikes now. `value` is set if it does; `target` narrows faults armed for one target.
+  // Whether the fault strikes now; if so, `value` is set. `target` matters for faults that are armed for one target
+  // only.
   bool strikes(Fault fault, int64_t* value = nullptr, std::string_view target = {},
                std::string* armed_target = nullptr) {
     return armed(fault) && strike(fault, value, target, armed_target);

@@ -1,4 +1,4 @@
-// How long client callbacks took: a log-linear histogram in fixed memory, exact to 1/32 of a value.
+// Durations of client callbacks: a log-linear histogram of fixed size, with a relative error of at most 1/32.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ class Latency {
     return octave * kSteps + static_cast<size_t>(ns >> octave);
   }
 
-  // The largest value that falls into a bucket.
+  // The largest value of a bucket.
   static uint64_t upper(size_t index) {
     const uint64_t octave = index < 2 * kSteps ? 0 : index / kSteps - 1;
     return ((index - octave * kSteps + 1) << octave) - 1;

@@ -1,4 +1,4 @@
-// What the simulated program has allocated. There is nothing behind the addresses.
+// The simulated program's allocations. There is no memory behind the addresses.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace collector::simulator {
 
 inline constexpr uint64_t kDeviceBytes = uint64_t{80} << 30;
 
-// A device's pool, from which stream-ordered calls allocate.
+// The pool of a device, from which stream-ordered calls allocate.
 struct MemoryPool {
   uint64_t address = 0;
   uint64_t bytes = 0;  // taken from the device, in whole steps
@@ -25,12 +25,13 @@ struct MemoryBlock {
   uint32_t device = 0;
   cupti::MemoryKind kind = cupti::MemoryKind::kDevice;
   bool is_pooled = false;
-  MemoryPool pool;  // as it was after the operation, where `is_pooled`
+  MemoryPool pool;  // the pool's state after the operation, if `is_pooled`
 };
 
 class AllocatedMemory {
  public:
-  // New memory; none where the device has not so much left. Pinned memory is the host's, which has enough.
+  // Allocates memory; no value if the device lacks free memory. Pinned memory belongs to the host, which never lacks
+  // memory.
   std::optional<MemoryBlock> allocate(uint32_t device, uint64_t bytes, cupti::MemoryKind kind, bool is_pooled) {
     const threads::MutexLock lock(mutex_);
     if (bytes == 0) return std::nullopt;
@@ -46,7 +47,7 @@ class AllocatedMemory {
     return block;
   }
 
-  // The block that was there; none where nothing was allocated at the address.
+  // Frees the block at the address and returns it; no value if there is none.
   std::optional<MemoryBlock> free(uint64_t address) {
     const threads::MutexLock lock(mutex_);
     const auto found = blocks_.find(address);

@@ -1,4 +1,4 @@
-// What a client may do wrong. The real library crashes, deadlocks or silently misbehaves; here it is counted.
+// Misuses of CUPTI by a client. The real library crashes, deadlocks or silently misbehaves; the simulator counts them.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ enum class Misuse : size_t {
 
 struct MisuseRow {
   const char* name;
-  bool fatal;  // the real library crashes or hangs here
+  bool fatal;  // the real library crashes or hangs
   const char* description;
 };
 

@@ -1,4 +1,4 @@
-// Kernel names as the driver holds them: one text per function, at an address that lives as long as the process.
+// Kernel names as the driver stores them: one text per function, at an address that is valid until the process ends.
 #pragma once
 
 #include <cstring>
@@ -14,7 +14,7 @@ namespace collector::simulator {
 
 class Names {
  public:
-  // The address at which this name is handed out.
+  // The address of this name.
   const char* address(std::string_view name) {
     const threads::MutexLock lock(mutex_);
     const auto found = slots_.find(std::string(name));
@@ -27,7 +27,8 @@ class Names {
     return slot;
   }
 
-  // A module reload: `name` goes away, and `successor` takes its address. False if there is no such name, or no room.
+  // Reloads a module: `name` is removed and `successor` takes its address. Returns false if the name is unknown or its
+  // memory is too small.
   bool reload(std::string_view name, std::string_view successor) {
     const threads::MutexLock lock(mutex_);
     const auto found = slots_.find(std::string(name));

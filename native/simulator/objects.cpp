@@ -1,4 +1,4 @@
-// The contexts and streams of the simulated machine, and CUPTI's records of what is made once.
+// The contexts and streams of the simulated machine, and CUPTI's records of objects that are created once.
 #include <cstring>
 
 #include "simulator/device_limits.h"
@@ -97,7 +97,7 @@ uint32_t Simulator::create_context(uint32_t device) {
 void Simulator::use_stream(uint32_t context_id, uint32_t stream_id) {
   const Context& context = *this->context(context_id);
   bool makes_stream = false;
-  bool makes_context = false;  // a device's first one is made when it is first used
+  bool makes_context = false;  // a device's first context is created when it is first used
   {
     const threads::MutexLock lock(device_mutex_);
     const auto first = streams_.lower_bound({context_id, 0});
@@ -138,12 +138,12 @@ void Simulator::dump(ActivityKind kind) {
     case ActivityKind::kDevice:
       for (uint32_t device = 0; device < static_cast<uint32_t>(config.devices); ++device) {
         auto record = record_of<cupti::DeviceAttributes>(row_of_device(device));
-        // From 13.0 on the text is the client's, which has to free it.
+        // From 13.0 on the text belongs to the client, which must free it.
         record.name = release.cuda >= 13000 ? ::strdup(device_name.c_str()) : device_name.c_str();
         write(record, buffer_of(thread()));
       }
       break;
-    default:  // of other kinds nothing is kept
+    default:  // other kinds have no objects to dump
       break;
   }
 }

@@ -1,4 +1,4 @@
-// What the simulated program does: API calls, and the work they put on the devices' streams.
+// The simulated program: its API calls, and the work that they put on the devices' streams.
 #include <algorithm>
 #include <cstdlib>
 
@@ -12,7 +12,7 @@ using cupti::CallbackDomain;
 
 constexpr uint32_t kNoValue = 0xFFFFFFFF;  // CUPTI's "no stream", "no event" in synchronization records
 
-// Of the recording of an event, each of which is recorded once here.
+// The id of an event's recording; each event is recorded once in the simulator.
 uint64_t sync_id(uint32_t event_id) { return 1000 + event_id; }
 
 }  // namespace
@@ -58,7 +58,7 @@ void Simulator::write_api(const ApiCall& call, ThreadState& thread) {
     write(record, buffer_of(thread));
   };
   const int64_t offset = timestamp_offset_ns_.load(std::memory_order_relaxed);
-  // The driver call is nested in the runtime's, and so ends, and is written, first.
+  // The driver call is nested in the runtime call; it ends first, and its record is written first.
   const int64_t inset = call.runtime_id != 0 ? (call.end_ns - call.start_ns) / 8 : 0;
   if (driver) {
     write_call(ActivityKind::kDriver, call.driver_id, call.start_ns + inset + offset, call.end_ns - inset + offset);
@@ -130,7 +130,7 @@ bool Simulator::recorded(const SimActivity& activity) const {
       return enabled(ActivityKind::kConcurrentKernel) || enabled(ActivityKind::kKernel);
     case kSimMemcpy:
       return enabled(ActivityKind::kMemcpy);
-    case kSimPeerMemcpy:  // needs both kinds
+    case kSimPeerMemcpy:  // requires both kinds
       return enabled(ActivityKind::kMemcpy) && enabled(ActivityKind::kMemcpy2);
     default:
       return enabled(ActivityKind::kMemset);
@@ -171,7 +171,7 @@ std::pair<uint32_t, uint32_t> Simulator::callback_ids(const SimActivity& activit
   return {runtime, driver};
 }
 
-// Puts the activity behind what its stream does already.
+// Schedules the activity after the work that its stream already has.
 void Simulator::schedule(SimActivity& activity, int64_t earliest_ns, int64_t duration_ns) {
   int64_t& tail = stream_tail(activity.context_id, activity.stream_id);
   activity.start_ns = std::max(earliest_ns, tail == 0 ? earliest_ns : tail + config.gap_ns);
@@ -199,7 +199,7 @@ uint32_t Simulator::execute(const SimActivity& asked, int64_t duration_ns, uint6
     {
       const threads::MutexLock lock(device_mutex_);
       schedule(activity, call.end_ns + config.launch_latency_ns, duration_ns);
-      // One by one a kernel takes its time; in bulk its record is written as soon as its call's is.
+      // A single activity is recorded when its time is over; of several, each is recorded right after its call.
       if (write && count == 1) pending_.push({activity, &buffer, sequence_++});
     }
     if (activity.is_async == 0 && (activity.type == kSimMemcpy || activity.type == kSimMemset)) {
@@ -216,7 +216,7 @@ uint32_t Simulator::execute(const SimActivity& asked, int64_t duration_ns, uint6
 void Simulator::replay(const SimActivity* activities, size_t count) {
   ThreadState& here = thread();
   RecordBuffer& buffer = buffer_of(here);
-  // New ids come after every given one.
+  // New ids follow after the highest given id.
   uint32_t last_given = 0;
   for (size_t i = 0; i < count; ++i) last_given = std::max(last_given, activities[i].correlation_id);
   uint32_t next = next_correlation_.load();
@@ -310,7 +310,7 @@ uint32_t Simulator::synchronize(uint32_t device, int64_t stream, uint32_t launch
     }
   }
   clock.advance_to(call.end_ns);
-  // CUPTI 13.0.48 forgets the records of device-wide waits.
+  // CUPTI 13.0.48 does not record device-wide waits.
   if (whole && release.api_version != 130000) {
     write_synchronization(cupti::SynchronizationType::kContextSynchronize, call, device + 1, kNoValue, kNoValue);
   } else if (!whole) {
@@ -400,7 +400,7 @@ void Simulator::overhead(uint32_t overhead_kind, int64_t duration_ns) {
   row.end_ns = start + duration_ns;
   row.correlation_id = next_correlation_.load() - 1;
   auto record = record_of<cupti::Overhead>(row);
-  // The client owns this memory and has to free it.
+  // The client owns this memory and must free it.
   if (release.cuda >= 12040 && overhead_kind == kCommandBufferFull) record.overheadData = std::calloc(1, 12);
   write(record, buffer_of(here));
 }

@@ -1,4 +1,4 @@
-// Activity records, laid out as the version played has them, and what armed faults make of them.
+// Activity records in the layout of the simulated version, and the changes that armed faults make to them.
 #include <utility>
 
 #include "simulator/simulator.h"
@@ -8,7 +8,7 @@ namespace {
 
 using cupti::ActivityKind;
 
-// Where the device runs it; nobody reads that.
+// The hardware channel of an activity; its values are arbitrary.
 struct Channel {
   uint32_t id;
   uint32_t type;
@@ -16,7 +16,7 @@ struct Channel {
 constexpr Channel kComputeChannel{8, 1};
 constexpr Channel kCopyChannel{9, 2};
 
-// What a program's activity says of it, with what its record has beside.
+// A program's activity with the values that only its record has.
 struct WithContexts : SimActivity {
   uint32_t src_context_id;
   uint32_t dst_context_id;
@@ -27,7 +27,7 @@ struct WithPriority : SimActivity {
 
 }  // namespace
 
-// What the armed faults put before an activity's record. False: they take the record itself.
+// Applies the armed faults that act before an activity's record. Returns false if they suppress the record.
 bool Simulator::precede(RecordBuffer& buffer) {
   if (faults.strikes(Fault::kDroppedRecord)) {
     buffers.drop();
@@ -48,7 +48,7 @@ bool Simulator::precede(RecordBuffer& buffer) {
   return true;
 }
 
-// What the armed faults do to an activity's record.
+// Applies the armed faults that change an activity's record.
 void Simulator::spoil(SimActivity& activity) {
   int64_t value = 0;
   if (faults.strikes(Fault::kShiftedTimestamps, &value)) {

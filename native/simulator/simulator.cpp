@@ -30,7 +30,7 @@ uint64_t next_generation() {
   return ++generations;
 }
 
-// Simulators that were current once; reachable until the process ends.
+// All simulators that were ever current; reachable until the process ends.
 std::vector<std::unique_ptr<Simulator>>& opened() REQUIRES(open_mutex) {
   static auto* all = new std::vector<std::unique_ptr<Simulator>>;
   return *all;
@@ -129,7 +129,7 @@ std::vector<RecordBuffer*> Simulator::all_buffers() {
   return all;
 }
 
-// Writes the records of all work that is over; forced: of the rest too, as unfinished.
+// Writes the records of all finished work; if `forced`, also those of unfinished work, marked as unfinished.
 void Simulator::complete_due(bool forced) {
   const threads::MutexLock completing(completing_);
   std::vector<Work> due;

@@ -1,7 +1,7 @@
 // The simulated machine: devices with contexts and streams, the program's API calls, and CUPTI's view of both.
 //
-// One Simulator is current at a time. A closed one is kept until the process ends, because a client may still hold
-// pointers into it (kernel names, contexts).
+// One Simulator is current at a time. A closed simulator is kept until the process ends, because a client may still
+// hold pointers into it (kernel names, contexts).
 #pragma once
 
 #include <unistd.h>
@@ -42,37 +42,38 @@ struct Context {
   uint32_t device;
 };
 
-// Of a context's default stream 0, of any other one the next more urgent.
+// 0 for the default stream of a context, and -1, the next more urgent priority, for all other streams.
 int32_t stream_priority(uint32_t stream_id);
 
-// What CUPTI and the driver remember of one thread.
+// The state that CUPTI and the driver keep per thread.
 struct ThreadState {
   RecordBuffer buffer;
-  // Pushed ids by external kind.
+  // The pushed ids, by external kind.
   std::array<std::vector<uint64_t>, 8> external_ids;
   std::vector<Context*> contexts;
   uint32_t system_thread_id = 0;
   uint32_t posix_thread_id = 0;
 };
 
-// An API call's place in time and in the records.
+// The time of an API call and its ids in the records.
 struct ApiCall {
   uint32_t correlation_id = 0;
   int64_t start_ns = 0;
   int64_t end_ns = 0;
-  uint32_t runtime_id = 0;  // callback ids; 0 = not made through this domain
+  uint32_t runtime_id = 0;  // callback ids; 0 = not called through this domain
   uint32_t driver_id = 0;
   uint32_t return_value = 0;
 };
 
-// Bytes that mean nothing in the version played.
+// The value of bytes that have no meaning in the simulated version.
 constexpr uint8_t kNoise = 0xA5;
 
 class Simulator {
  public:
   Simulator(const SimConfig& config, Release release);
 
-  // The current one; opened from the environment (COLLECTOR_SIMULATED_CUDA, COLLECTOR_SIMULATED_DEVICES) if none is.
+  // The current simulator. If there is none, one is opened from the environment (COLLECTOR_SIMULATED_CUDA,
+  // COLLECTOR_SIMULATED_DEVICES).
   static Simulator& current();
   static void open(const SimConfig& config, Release release);
   void close();
@@ -92,35 +93,36 @@ class Simulator {
   bool alive() const { return !closed_.load(std::memory_order_acquire); }
 
   // -- The program (control functions).
-  // The (first) call's correlation id; 0 if the context is not one of the device's.
+  // The correlation id of the (first) call; 0 if the context does not belong to the device.
   uint32_t execute(const SimActivity& activity, int64_t duration_ns, uint64_t count);
   void replay(const SimActivity* activities, size_t count);
   uint32_t launch_graph(const SimActivity* nodes, const int64_t* durations_ns, size_t count, uint32_t graph_id);
   uint32_t synchronize(uint32_t device, int64_t stream, uint32_t launch);
-  // Whether a stream has done its work.
+  // Whether a stream has finished its work.
   bool query(uint32_t device, uint32_t stream);
   uint32_t record_event(uint32_t device, uint32_t stream);
   bool wait_event(uint32_t device, uint32_t stream, uint32_t event);
   bool synchronize_event(uint32_t event);
   uint32_t plain_call(uint32_t runtime_id, uint32_t driver_id);
-  // The address of new memory, 0 where there is none left; with a stream, from the device's pool in its order.
+  // The address of new memory, or 0 if there is not enough. With a stream, the memory comes from the device's pool, in
+  // the stream's order.
   uint64_t allocate(uint32_t device, uint64_t bytes, cupti::MemoryKind kind, int64_t stream, uint32_t launch);
-  // False where nothing is allocated at the address.
+  // Returns false if nothing is allocated at the address.
   bool free(uint64_t address, int64_t stream, uint32_t launch);
   void overhead(uint32_t overhead_kind, int64_t duration_ns);
   Context* context(uint32_t id);
   Context* primary_context(uint32_t device);
   uint32_t create_context(uint32_t device);
-  // A stream is made when it is first used.
+  // A stream is created when it is first used.
   void use_stream(uint32_t context_id, uint32_t stream_id);
-  // Whether anything ran on a device.
+  // Whether a device has run any work.
   bool used(uint32_t device);
   bool wait_until_idle(int64_t timeout_ms);
 
   // -- CUPTI (exports).
   cupti::Result enable(uint32_t kind);
   cupti::Result disable(uint32_t kind);
-  // Writes the records of what there is, of a kind whose records are otherwise written when the thing is made.
+  // Writes the records of existing objects, for a kind whose records are otherwise written when an object is created.
   void dump(cupti::ActivityKind kind);
   bool enabled(cupti::ActivityKind kind) const;
   cupti::Result flush(bool forced);
@@ -137,13 +139,13 @@ class Simulator {
   std::atomic<bool> latency_timestamps{false};
   std::atomic<bool> all_sync_records{true};
 
-  // -- What happened, for sim_statistic.
+  // -- Statistics, for sim_statistic.
   std::array<std::atomic<uint64_t>, 64> records_by_kind{};
   std::array<std::atomic<uint64_t>, kFunctionCount> calls{};
   std::atomic<uint64_t> launches{0};
   std::atomic<uint64_t> graph_launches{0};
 
-  // The calls of one client in order, but for the ones made per record or per operation.
+  // The calls of one client in order, without those made per record or per operation.
   struct LoggedCall {
     const char* function;
     uint32_t argument;
@@ -153,7 +155,7 @@ class Simulator {
   std::vector<LoggedCall> logged_calls();
 
  private:
-  // An activity on its way through the device.
+  // An activity that is scheduled on the device.
   struct Work {
     SimActivity activity;
     RecordBuffer* buffer;
@@ -179,7 +181,7 @@ class Simulator {
   void write_activity(SimActivity activity, RecordBuffer& buffer);
   bool precede(RecordBuffer& buffer);
   void spoil(SimActivity& activity);
-  // A record of the version played with these values, which a row of the record's table has under the same names.
+  // A record of the simulated version with the values of a row; the row's fields have the same names.
   template <typename Record, typename Values>
   Record record_of(const Values& values) const {
     Record record;

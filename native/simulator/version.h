@@ -1,4 +1,4 @@
-// What differs between the CUDA versions the simulator can play: numbers, functions, strides.
+// The differences between the CUDA versions that can be simulated: numbers, functions, strides.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace collector::simulator {
 
-// CUDA versions are major * 1000 + minor * 10, as the driver writes them.
+// CUDA versions are major * 1000 + minor * 10, as in the driver.
 struct Release {
   int cuda;
-  uint32_t api_version;  // what cuptiGetVersion answers
+  uint32_t api_version;  // the result of cuptiGetVersion
 };
 
-// Patch releases of one minor follow each other; the last is the one meant when only the minor is asked for.
+// Patch releases of one minor version are adjacent; the last is used if only the minor version is given.
 inline constexpr Release kReleases[] = {
     {12000, 18},     {12010, 18},     {12020, 20},     {12030, 21},     {12040, 22},     {12050, 23},
     {12060, 24},     {12080, 26},     {12090, 27},     {12090, 28},     {13000, 130000}, {13000, 130001},
@@ -23,7 +23,7 @@ inline constexpr Release kReleases[] = {
     {13030, 130301}, {13040, 130400}, {13040, 130401}, {13050, 130500},
 };
 
-// The release of a CUDA version; api_version 0 means its newest patch. cuda is 0 where there is none.
+// The release of a CUDA version; api_version 0 means its newest patch. `cuda` of the result is 0 if there is none.
 constexpr Release release_of(int cuda, uint32_t api_version) {
   Release found{0, 0};
   for (const Release& release : kReleases) {
@@ -34,10 +34,10 @@ constexpr Release release_of(int cuda, uint32_t api_version) {
 
 struct Function {
   std::string_view name;
-  int since_cuda;  // 0: the driver's own
+  int since_cuda;  // 0: a function of the driver
 };
 
-// Every function exported, and since when. Older versions behave as if the newer ones were not there.
+// Every exported function and its first version. A simulated older version behaves as if newer functions did not exist.
 inline constexpr Function kFunctions[] = {
     {"cuptiGetVersion", 12000},
     {"cuptiGetResultString", 12000},
@@ -101,7 +101,7 @@ inline constexpr Function kFunctions[] = {
 };
 inline constexpr size_t kFunctionCount = sizeof(kFunctions) / sizeof(kFunctions[0]);
 
-// Index into kFunctions; kFunctionCount where there is none.
+// The index in kFunctions, or kFunctionCount if there is none.
 constexpr size_t function_index(std::string_view name) {
   for (size_t i = 0; i < kFunctionCount; ++i) {
     if (kFunctions[i].name == name) return i;
@@ -109,7 +109,7 @@ constexpr size_t function_index(std::string_view name) {
   return kFunctionCount;
 }
 
-// Bytes of one record of a kind in a CUDA version; 0 for a kind the simulator does not know.
+// Bytes of one record of a kind in a CUDA version; 0 if the simulator does not know the kind.
 constexpr uint32_t stride_of(uint32_t kind, int cuda) {
   if (kind == static_cast<uint32_t>(cupti::ActivityKind::kKernel)) {
     kind = static_cast<uint32_t>(cupti::ActivityKind::kConcurrentKernel);
@@ -121,9 +121,9 @@ constexpr uint32_t stride_of(uint32_t kind, int cuda) {
   return bytes;
 }
 
-// The kinds CUDA 12.0 - 13.5 define end here; the legacy ones are gone from 13.0.
+// The last kind that CUDA 12.0 - 13.5 define; the legacy kinds do not exist from 13.0 on.
 inline constexpr uint32_t kLastKind = 59;
-// A kind none of them defines, which this libcupti nevertheless steps over: what a newer one would do.
+// A kind that none of these versions defines but this libcupti steps over, as a newer one would.
 inline constexpr uint32_t kFutureKind = 77;
 inline constexpr uint32_t kFutureKindBytes = 64;
 
