@@ -1,4 +1,4 @@
-// What Python sees of the CUPTI client: probe, start, stop, annotations. No logic lives here.
+// The CUPTI client's Python interface: probe, start, stop, annotations. It contains no logic.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -24,7 +24,7 @@ namespace {
 
 using capture::Session;
 
-// Raised as _native.CaptureError(kind, cause, remedy).
+// Becomes _native.CaptureError(kind, cause, remedy) in Python.
 struct CaptureError : std::exception {
   explicit CaptureError(cupti::Failure f) : failure(std::move(f)) {}
   const char* what() const noexcept override { return failure.cause.c_str(); }
@@ -144,7 +144,7 @@ py::object stop(bool synchronize, int timeout_ms) {
   return out;
 }
 
-// Library to decode a recorded buffer with: the layouts of a version, or a real libcupti's own steps.
+// The library that decodes a recorded buffer: the layouts of a version, or a real libcupti that steps over the records.
 std::shared_ptr<const cupti::Library> library_for(int cuda_version, const std::string& libcupti) {
   if (libcupti.empty()) return cupti::Library::layouts_only(cuda_version);
   cupti::Library::Opened opened = cupti::Library::open_for_decoding(libcupti);
@@ -152,7 +152,7 @@ std::shared_ptr<const cupti::Library> library_for(int cuda_version, const std::s
   return std::get<std::shared_ptr<const cupti::Library>>(opened);
 }
 
-// An 8-aligned copy: bytes objects promise no alignment.
+// An 8-aligned copy, because bytes objects guarantee no alignment.
 std::vector<uint64_t> aligned_copy(const py::buffer_info& info) {
   std::vector<uint64_t> copy((static_cast<size_t>(info.size * info.itemsize) + 7) / 8);
   if (!copy.empty()) std::memcpy(copy.data(), info.ptr, static_cast<size_t>(info.size * info.itemsize));
@@ -214,7 +214,7 @@ PYBIND11_MODULE(_native, m) {
     }
   });
 
-  Session::instance();  // made here, under the interpreter's lock, so that no fork can fall into its making
+  Session::instance();  // created here, under the GIL, so that no fork can interrupt its creation
 
   m.def("probe", &probe, py::arg("libcupti") = "", py::arg("libcuda") = "",
         py::arg("search_roots") = std::vector<std::string>{},

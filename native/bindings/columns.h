@@ -1,4 +1,4 @@
-// Rows -> numpy columns, as the rows' layout says.
+// Copies rows into numpy columns, by the rows' layout.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -21,7 +21,7 @@
 
 namespace collector {
 
-// Pages from the system itself, which go back there.
+// Pages that come from the system directly and are returned to it.
 class Pages {
  public:
   // Throws std::bad_alloc.
@@ -40,8 +40,8 @@ class Pages {
   void* data_;
 };
 
-// An array to be filled. A large one has pages of its own: malloc, which has mapped and freed an array of some size,
-// keeps the memory of such arrays from then on, and a large step would cost its size for good.
+// An uninitialised array. A large array gets its own pages: after malloc has mapped and freed an array of some size, it
+// keeps the memory of arrays of that size, so that a large step would occupy its memory permanently.
 inline pybind11::array new_column(const pybind11::dtype& type, size_t rows) {
   constexpr size_t kLarge = size_t{128} << 10;
   const std::vector<size_t> shape{rows};
@@ -54,7 +54,7 @@ inline pybind11::array new_column(const pybind11::dtype& type, size_t rows) {
   return {type, shape, data, owner};
 }
 
-// A table under construction. `Context` is what the rows of one chain share (a stream's key).
+// A table under construction. `Context` holds the values that all rows of one list share (a stream's key).
 template <typename Row, typename Context>
 class TableBuilder {
  public:
@@ -83,7 +83,7 @@ class TableBuilder {
     }
   }
 
-  // A column that the rows do not hold themselves.
+  // Adds a column that is not a field of the rows.
   template <typename Get>
   TableBuilder& column(const char* name, Get get) {
     using Value = std::decay_t<decltype(get(std::declval<const Context&>(), std::declval<const Row&>()))>;
@@ -98,7 +98,7 @@ class TableBuilder {
     return *this;
   }
 
-  // The table will take these rows.
+  // Adds rows, which `build` will take.
   void add(const Context& context, store::Chunks<Row>& rows) {
     add(context, rows.size(), [&rows](const Take& take) { rows.take_all(take); });
   }
@@ -109,8 +109,9 @@ class TableBuilder {
     });
   }
 
-  // {column: array}, in the order of the parts. Column by column within a run, so that both stay in cache; the memory
-  // of a run is given back behind it, so that rows and columns are never there as a whole both.
+  // {column: array}, in the order of the parts. Within a run, one column is copied after the other, so that rows and
+  // columns stay in cache. The memory of a run is released after its copy, so that rows and columns never exist as a
+  // whole at the same time.
   pybind11::dict build() {
     pybind11::dict out;
     std::vector<Filler> fillers;

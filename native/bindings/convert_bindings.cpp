@@ -1,4 +1,4 @@
-// collector._convert: the converters, apart from everything that knows CUDA.
+// collector._convert: the converters, which are independent of CUDA.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -30,11 +30,11 @@ namespace py = pybind11;
 namespace collector::convert {
 namespace {
 
-// Pretty text is hardly ever longer than this many times the message. What of it is not needed costs address space
-// alone; too little costs more than the writing, as pages have to be moved.
+// Pretty text is rarely longer than this multiple of the message. Unused room costs only address space, but too little
+// room costs more than the writing, because pages must be moved.
 constexpr size_t kTextPerWire = 8;
 
-// Bytes of the caller's, held for as long as they are read without the GIL.
+// Bytes of the caller, kept alive while they are read without the GIL.
 class Bytes {
  public:
   explicit Bytes(const py::buffer& object) : info_(object.request()) {
@@ -112,7 +112,8 @@ py::dict to_dict(const Summary& summary) {
   return answer;
 }
 
-// A Python predicate on names, for use without the GIL. Names that are not UTF-8 are asked about as viewers show them.
+// A Python predicate on names, for use without the GIL. Names that are not UTF-8 are passed in the form that viewers
+// show.
 std::function<bool(std::string_view)> predicate(const py::object& function) {
   if (function.is_none()) return nullptr;
   return [function](std::string_view name) {

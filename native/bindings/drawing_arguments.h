@@ -1,4 +1,4 @@
-// Arguments that Python gives for a drawing, as the drawing takes them.
+// Converts Python's arguments of a drawing into C++ arguments.
 #pragma once
 
 #include <cstdint>

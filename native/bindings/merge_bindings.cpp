@@ -24,7 +24,7 @@ namespace py = pybind11;
 namespace collector::convert {
 namespace {
 
-// A file that is being drawn, one step after the other.
+// A file into which several steps are drawn, one after the other.
 class MergedTrace {
  public:
   MergedTrace(py::function write, const std::string& writer,
@@ -34,7 +34,7 @@ class MergedTrace {
     merged_ = std::make_unique<MergeVisitor>(*writer_, TrackOrder(owned_devices));
   }
 
-  // Nodes drawn and nodes without a possible time.
+  // Returns the numbers of nodes drawn and of nodes without a valid time.
   std::pair<uint64_t, uint64_t> add(
       const py::bytes& message, bool is_run_metadata, const std::string& owner, int64_t base_ns, int64_t start_ns,
       int64_t shift_ns, const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks,
@@ -78,7 +78,7 @@ class MergedTrace {
   bool added_ = false;
 };
 
-// First start and last end in wall ns; None where no node has a possible time.
+// The first start and the last end in wall ns, or None if no node has a valid time.
 py::object survey_step(const py::bytes& message, bool is_run_metadata) {
   const std::string_view bytes(message);
   Summary summary;
@@ -92,7 +92,7 @@ py::object survey_step(const py::bytes& message, bool is_run_metadata) {
   return py::make_tuple(summary.base_ns, summary.base_ns + summary.end_ns);
 }
 
-// The names of a message's devices as bytes, without a look at their nodes.
+// The names of a message's devices as bytes, without reading their nodes.
 py::list device_names(const py::bytes& message, bool is_run_metadata) {
   const StepStats step(std::string_view(message), is_run_metadata);
   py::list names;

@@ -21,7 +21,7 @@ namespace {
 
 using Int64s = py::array_t<int64_t, py::array::c_style>;
 
-// Field number, kind, place of its message; by message.
+// By message: (field number, kind, index of the field's message schema).
 using GivenSchema = std::vector<std::vector<std::tuple<uint32_t, uint8_t, uint32_t>>>;
 
 std::optional<std::vector<uint64_t>> count_whole(const py::bytes& message, const GivenSchema& given, uint32_t root) {

@@ -1,4 +1,4 @@
-// What collector._convert offers to the profiler.
+// The part of collector._convert that the profiler uses.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -1,4 +1,4 @@
-// Outputs that end in Python: a str, or whatever a callable does with the bytes.
+// Outputs into Python: a str, or a callable that takes the bytes.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -15,19 +15,19 @@
 
 namespace collector::convert {
 
-// Builds a str of ASCII text in place: the memory that is written is the str's own. To be used without the GIL.
+// Builds a str of ASCII text in place, so that the text is not copied. For use without the GIL.
 class StringOutput : public Output {
  public:
-  // `expected_bytes`: about how long the text will be.
+  // `expected_bytes`: the approximate length of the text.
   explicit StringOutput(size_t expected_bytes) : first_bytes_(std::max(expected_bytes, kFewestBytes)) {}
-  // What goes is a str, which runs no Python code as it goes.
+  // The destructor frees a str, which runs no Python code.
   ~StringOutput() override {  // NOLINT(bugprone-exception-escape)
     if (text_ == nullptr) return;
     const GilAcquire gil;
     Py_DECREF(text_);
   }
 
-  // The text so far, once. Needs the GIL.
+  // Returns the text so far; may be called once. Needs the GIL.
   pybind11::str take() {
     resize(static_cast<Py_ssize_t>(next_ - begin_));
     return pybind11::reinterpret_steal<pybind11::str>(std::exchange(text_, nullptr));
@@ -47,8 +47,9 @@ class StringOutput : public Output {
   static constexpr size_t kFewestBytes = size_t{1} << 16;
   static constexpr size_t kHugePageBytes = size_t{2} << 20;
 
-  // A large block of memory has pages of its own. Where they are a whole number of huge pages, Linux has them begin at
-  // one, so that no small ones are needed at the ends. The rest of the block is what Python and malloc keep before it.
+  // A large block of memory has its own pages. If its size is a whole number of huge pages, Linux aligns it to a huge
+  // page, so that no small pages are needed at its ends. The bytes before the text belong to the headers of Python and
+  // malloc.
   static size_t whole_pages(size_t length) {
     constexpr size_t kBeforeText = 1024;
     if (length < kHugePageBytes) return length;
@@ -60,16 +61,16 @@ class StringOutput : public Output {
     if (text_ == nullptr) {
       text_ = PyUnicode_New(length, kLargestAscii);
       if (text_ == nullptr) throw pybind11::error_already_set();
-    } else if (PyUnicode_Resize(&text_, length) != 0) {  // large strings move by page tables, not by copy
+    } else if (PyUnicode_Resize(&text_, length) != 0) {  // large strings are moved by page tables, not copied
       throw pybind11::error_already_set();
     }
     begin_ = static_cast<char*>(PyUnicode_DATA(text_));
     if (static_cast<size_t>(length) >= kHugePageBytes) ask_for_huge_pages(static_cast<size_t>(length));
   }
 
-  // Large texts are written once from front to back: with small pages the faults would cost more than the writing. It
-  // is a hint, so it does not matter whether the system follows it. It is given for all pages of the text, as large
-  // blocks of memory have pages of their own, which can be moved without a copy only as long as they are alike.
+  // Large texts are written once from front to back: with small pages, page faults would cost more than the writing.
+  // This is only a hint, so its failure does not matter. It is given for all pages of the text: a large block can be
+  // moved without a copy only as long as all its pages are of one kind.
   void ask_for_huge_pages(size_t length) const {
     const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     const auto address = reinterpret_cast<uintptr_t>(begin_);
@@ -83,13 +84,13 @@ class StringOutput : public Output {
   char* begin_ = nullptr;
 };
 
-// Hands the bytes to a callable, a piece at a time, as a memoryview that is valid during the call. To be used without
+// Passes the bytes to a callable piece by piece, as a memoryview that is valid only during the call. For use without
 // the GIL.
 class CallableOutput : public Output {
  public:
   explicit CallableOutput(pybind11::function write) : write_(std::move(write)) { allocate(kPieceBytes); }
 
-  // Hands over what is left.
+  // Passes on the remaining bytes.
   void flush() {
     if (next_ == piece_.get()) return;
     const GilAcquire gil;

@@ -34,7 +34,7 @@ using GivenTable =
 using GivenMessages = std::tuple<std::vector<std::string>, Indices>;
 using GivenTexts = std::map<std::string, std::vector<std::string>>;
 
-// Keeps alive what the views of a step look at.
+// Keeps the arrays alive that the views of a step refer to.
 class Views {
  public:
   ColumnView column(const py::array& given) {
@@ -80,7 +80,7 @@ const std::vector<std::string>& texts_at(const GivenTexts& texts, const char* na
   return found->second;
 }
 
-// Large bytes are written once from front to back: with small pages the faults would cost more than the writing.
+// Large bytes are written once from front to back: with small pages, page faults would cost more than the writing.
 void ask_for_huge_pages(char* begin, size_t num_bytes) {
   constexpr size_t kHugePageBytes = size_t{2} << 20;
   if (num_bytes < kHugePageBytes) return;
@@ -95,7 +95,7 @@ constexpr uint32_t kStepStats = 1;  // of RunMetadata
 constexpr uint32_t kProvenance = 100001;
 constexpr uint32_t kCapture = 100002;
 
-// What stands around the devices of a RunMetadata: all of it, or of a StepStats nothing.
+// The parts of a RunMetadata around its devices; a plain StepStats has none of them.
 template <typename Sink>
 void put_head(Sink& sink, size_t num_bytes) {
   if (num_bytes == 0) return;
@@ -199,7 +199,7 @@ std::string_view view_of(const py::buffer_info& info) {
                         : std::string_view(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size));
 }
 
-// The values as bytes, which are moved, not copied.
+// The values as bytes; their memory is moved, not copied.
 py::array_t<uint8_t> to_array(std::vector<char> values) {
   auto owned = std::make_unique<std::vector<char>>(std::move(values));
   const std::vector<char>& kept = *owned;

@@ -1,4 +1,4 @@
-// A recording's columns to wire bytes and back.
+// Converts a recording's columns to wire bytes and back.
 #pragma once
 
 #include <pybind11/pybind11.h>

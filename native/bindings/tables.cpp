@@ -16,7 +16,7 @@ using store::StreamKey;
 
 struct Nothing {};
 
-// The rows of every stream.
+// The rows of all streams as columns.
 template <typename Row>
 py::dict streams_of(store::Store& store) {
   TableBuilder<Row, StreamKey> table;
@@ -54,7 +54,7 @@ py::dict annotations_of(store::StringTable& strings, std::vector<store::Annotati
 py::list strings_of(const store::StringTable& strings) {
   py::list out;
   for (const std::string& text : strings.texts()) {
-    // Kernel names are bytes of the program's choosing.
+    // Kernel names are arbitrary bytes of the program.
     out.append(py::reinterpret_steal<py::str>(
         PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace")));
   }
@@ -65,7 +65,7 @@ py::list strings_of(const store::StringTable& strings) {
 
 py::dict tables_of(const cupti::Library& library, store::Store& store, std::vector<store::AnnotationRow> annotations,
                    const std::vector<std::string>& annotation_paths, capture::OwnCalls own_calls) {
-  // Also where memory runs out half-way: nobody will come for the rest.
+  // The store is also emptied if memory runs out on the way, because its rows cannot be fetched again.
   const std::unique_ptr<store::Store, void (*)(store::Store*)> emptied(&store,
                                                                        [](store::Store* taken) { taken->clear(); });
   capture::remove_own_calls(store, own_calls);

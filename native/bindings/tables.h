@@ -1,4 +1,4 @@
-// A finished capture as the tables that Python knows (collector.recording.SCHEMA).
+// A finished capture as the tables that Python defines (collector.recording.SCHEMA).
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -12,8 +12,8 @@
 
 namespace collector {
 
-// {"tables": {table: {column: array}}, "strings": [text]}. Takes the rows out of the store, which is empty afterwards:
-// the memory of one is given back as that of the other is filled.
+// {"tables": {table: {column: array}}, "strings": [text]}. Moves the rows out of the store, which is empty afterwards:
+// the memory of the rows is released while that of the columns is filled.
 pybind11::dict tables_of(const cupti::Library& library, store::Store& store,
                          std::vector<store::AnnotationRow> annotations,
                          const std::vector<std::string>& annotation_paths, capture::OwnCalls own_calls);

@@ -16,7 +16,7 @@ bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 bool is_lower(char letter) { return letter >= 'a' && letter <= 'z'; }
 bool is_upper(char letter) { return letter >= 'A' && letter <= 'Z'; }
 
-// "MEMCPYHtoD" says its kind; "MemcpyH2D", as TensorFlow's later tracers have it, says the same.
+// The copy kind of "MEMCPYHtoD", or of "MemcpyH2D", the form of TensorFlow's later tracers.
 std::string_view copy_kind(std::string_view name) {
   constexpr std::array<std::array<std::string_view, 2>, 5> kShort = {
       {{"H2D", "HtoD"}, {"D2H", "DtoH"}, {"D2D", "DtoD"}, {"P2P", "PtoP"}, {"H2H", "HtoH"}}};
@@ -27,11 +27,11 @@ std::string_view copy_kind(std::string_view name) {
   return kind.empty() ? "unknown" : kind;
 }
 
-// "4096 bytes (Pageable to Device)" or "4096 bytes (Device)" behind the name of a copy or memset; "4096 bytes" or
-// "(Pageable to Device)" alone.
+// The label behind the name of a copy or memset: "4096 bytes (Pageable to Device)" or "4096 bytes (Device)"; also "4096
+// bytes" or "(Pageable to Device)" alone.
 void read_bytes_label(std::string_view name, std::string_view label, Activity& activity) {
   size_t end = label.find(" bytes");
-  if (end == kNpos) {  // of unknown size
+  if (end == kNpos) {  // the size is unknown
     if (!starts_with(label, name) || label.substr(name.size(), 2) != " (") return;
     end = name.size();
   } else {
@@ -55,8 +55,8 @@ void read_bytes_label(std::string_view name, std::string_view label, Activity& a
   }
 }
 
-// Whether a word is `key:value` as tracers write behind a kernel's name. What a C++ name may hold, such as `std::pair`,
-// is not.
+// Whether a word has the form `key:value` that tracers write behind a kernel's name. Parts of C++ names such as
+// `std::pair` have not.
 bool read_detail(std::string_view word, Detail& detail) {
   const size_t colon = word.find(':');
   if (colon == 0 || colon == kNpos || colon + 1 == word.size()) return false;
@@ -69,7 +69,7 @@ bool read_detail(std::string_view word, Detail& detail) {
          std::all_of(detail.value.begin(), detail.value.end(), in_value);
 }
 
-// Takes the details off the end of a label; what is left is the whole name.
+// Splits the details off the end of a label and returns the rest, the whole name.
 std::string_view take_details(std::string_view label, Activity& activity) {
   while (activity.num_details < Activity::kMaxDetails) {
     const size_t space = label.rfind(' ');
@@ -82,8 +82,8 @@ std::string_view take_details(std::string_view label, Activity& activity) {
   return label;
 }
 
-// Where the op of `op:kernel` ends; kNpos in the name of a kernel alone. A C++ name that was not shortened has scopes
-// among its arguments, whose colons separate nothing.
+// The end of the op in `op:kernel`; kNpos if the name is only that of a kernel. A C++ name that was not shortened has
+// scopes in its arguments, whose colons are no separators.
 size_t op_end(std::string_view name) {
   const size_t colon = name.rfind(':');
   if (colon == kNpos || colon + 1 == name.size()) return kNpos;
@@ -101,7 +101,7 @@ void clear(Activity& activity) {
   activity.is_typed = false;
 }
 
-// What the columns say of work of a GPU, but for what becomes an argument alone.
+// Reads the columns of GPU work, except for those that only become arguments.
 void read_gpu_columns(const Node& node, KernelNames& names, Activity& activity) {
   using Field = ActivityField;
   const TypedActivity& columns = activity.columns;
@@ -124,7 +124,7 @@ void read_gpu_columns(const Node& node, KernelNames& names, Activity& activity) 
   }
 }
 
-// Whether the node has columns, which are read.
+// Reads the node's columns; returns false if it has none.
 bool read_columns(const Node& node, Activity& activity) {
   if (node.activity.empty()) return false;
   activity.columns.read(node.activity);
@@ -135,8 +135,8 @@ bool is_gpu_work(TableKind kind) {
   return kind == TableKind::kKernel || kind == TableKind::kMemcpy || kind == TableKind::kMemset;
 }
 
-// "cudaStreamSynchronize", "cuStreamWaitEvent", and "Stream Sync", "Stream Wait Event" as PyTorch's profiler calls what
-// they make of the GPU.
+// Whether a call waits: "cudaStreamSynchronize", "cuStreamWaitEvent", and also "Stream Sync" and "Stream Wait Event",
+// PyTorch's names for the GPU side of such calls.
 bool is_waiting(std::string_view name) {
   return contains(name, "Synchronize") || contains(name, "WaitEvent") || contains(name, " Sync") ||
          contains(name, "Wait Event");

@@ -1,4 +1,4 @@
-// The messages of a table's activities: every column that their nodes do not have themselves.
+// Encodes the activity messages of a table: every column that the nodes themselves do not contain.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@ namespace collector::convert {
 
 class ActivityEncoder {
  public:
-  // The table's columns outlive the encoder.
+  // The table's columns must outlive the encoder.
   explicit ActivityEncoder(const RecordedTable& table);
 
-  // Bytes of the content of a row's message.
+  // The size of the content of a row's message in bytes.
   uint32_t num_bytes(size_t row) const { return num_bytes_[row]; }
   char* write(size_t row, char* to) const;
 
  private:
-  // A column that has several values, and what stands before it: columns with the same value in all rows.
+  // A column with varying values, preceded by the encoded columns whose value is the same in all rows.
   struct Part {
     std::string before;
     std::string tag;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto kNpos = std::string_view::npos;
 
-// `part` is in small letters.
+// `part` must be in lower case.
 size_t find_ignoring_case(std::string_view text, std::string_view part) {
   const auto lower = [](char letter) {
     return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter | 0x20) : letter;
@@ -20,7 +20,7 @@ size_t find_ignoring_case(std::string_view text, std::string_view part) {
   return found == text.end() ? kNpos : static_cast<size_t>(found - text.begin());
 }
 
-// What follows `key` up to the next slash.
+// The value of `key`, up to the next slash.
 std::string_view value_of(std::string_view text, std::string_view key) {
   const size_t at = text.find(key);
   if (at == kNpos) return {};
@@ -28,7 +28,7 @@ std::string_view value_of(std::string_view text, std::string_view key) {
   return rest.substr(0, rest.find('/'));
 }
 
-// "worker 3" of "/job:worker/replica:0/task:3"; empty for the one local task that every single-machine name has.
+// "worker 3" for "/job:worker/replica:0/task:3"; empty for the local task in the names of a single machine.
 std::string rank_of(std::string_view prefix) {
   const std::string_view job = value_of(prefix, "/job:");
   const std::string_view replica = value_of(prefix, "/replica:");
@@ -41,7 +41,7 @@ std::string rank_of(std::string_view prefix) {
   return rank;
 }
 
-// "worker 3 GPU 0"; a number below 0 is left out.
+// "worker 3 GPU 0"; a negative number is left out.
 std::string process_name(std::string_view prefix, std::string_view processor, int64_t number) {
   std::string name = rank_of(prefix);
   if (!name.empty()) name.push_back(' ');
@@ -50,7 +50,7 @@ std::string process_name(std::string_view prefix, std::string_view processor, in
   return name;
 }
 
-// A device that names no processor: threads of a host, a process of the machine, or what else there was to draw.
+// A device without a processor in its name: threads of a host, a process of the machine, or another kind of row.
 DeviceName of_no_processor(std::string_view device) {
   DeviceName name;
   name.unit = device;

@@ -8,12 +8,12 @@ namespace collector::convert {
 namespace {
 
 constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
-constexpr size_t kRowsAtOnce = 1024;  // whose hashes fit the innermost cache
+constexpr size_t kRowsAtOnce = 1024;  // their hashes fit into the L1 cache
 
-// Places by hash, at most half of the slots in use.
+// Entries by hash, with at most half of the slots in use.
 class PlaceTable {
  public:
-  // The place of the entry with this hash that `is_alike` accepts; kNone where a new one was put there.
+  // The place of the entry with this hash that `is_alike` accepts, or kNone after a new entry was added.
   template <typename IsAlike>
   uint32_t find_or_insert(uint64_t hash, const IsAlike& is_alike) {
     for (size_t at = slot_of(hash);; at = (at + 1) & (slots_.size() - 1)) {

@@ -1,4 +1,4 @@
-// Which rows of some columns are alike, so that what follows from their values is made once for all of them.
+// Groups rows that are equal in some columns, so that values derived from these columns are computed once per group.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 namespace collector::convert {
 
 struct DistinctRows {
-  std::vector<uint32_t> firsts;  // the first row of each that is different
-  std::vector<uint32_t> places;  // of every row: the place of the one that it is alike among `firsts`
+  std::vector<uint32_t> firsts;  // the first row of each group
+  std::vector<uint32_t> places;  // for every row, the place of its group in `firsts`
 };
 
 DistinctRows find_distinct_rows(const std::vector<ColumnView>& columns, size_t num_rows);

@@ -10,7 +10,7 @@
 namespace collector::convert {
 namespace {
 
-// Gives the nodes of streams and copies the activities that those of `stream:all` have.
+// Gives the nodes under streams and copies the activities that their twins under `stream:all` have.
 void find_activities(const StepStats& step, std::vector<Group>& groups) {
   RepeatedActivities repeated;
   std::vector<DeviceName> names;
@@ -63,7 +63,7 @@ std::vector<Group> make_groups(const StepStats& step, const std::function<bool(s
                                 return repeats || (keep_device && !keep_device(group.device));
                               }),
                groups.end());
-  // Calls before what they launched; within a process in the order of its rows.
+  // Calls come before the work that they launched; within a process, the order is that of its rows.
   std::sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
     return a.name.on_gpu != b.name.on_gpu ? b.name.on_gpu : comes_before(a.name, a.device, b.name, b.device);
   });

@@ -1,4 +1,4 @@
-// The devices of a step in the order in which they are written.
+// The devices of a step, in the order in which they are written.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,24 @@
 
 namespace collector::convert {
 
-// The devices of one name, of which well-made messages have one.
+// The devices with one name. Well-formed messages have one device per name.
 struct Group {
   std::string_view device;
   DeviceName name;
   std::vector<const Device*> parts;
-  uint64_t first_ordinal = 0;  // of its nodes, over all groups
-  uint32_t rank = 0;           // number of the prefix
+  uint64_t first_ordinal = 0;  // of its first node, over all groups
+  uint32_t rank = 0;           // index of the prefix
   bool takes_arrows = false;
   bool counts_copies = false;
-  bool has_threads = false;  // nodes say on which thread they ran
-  bool in_order = true;      // of time
-  // Of the nodes, where they themselves have none, as `stream:all` has them; empty where it has none either.
+  bool has_threads = false;  // whether nodes have thread ids
+  bool in_order = true;      // whether the nodes are sorted by time
+  // The activities of nodes that do not contain their own, from their twins under `stream:all`. Empty if those have
+  // none.
   std::vector<std::string_view> activities;
 };
 
-// What hosts did first, then what each GPU did. Left out are devices that repeat what others hold, and those for which
-// keep_device, if there is one, says no.
+// The devices of hosts, followed by those of each GPU. Devices that repeat the nodes of others are left out, and so are
+// those that keep_device, if it is given, rejects.
 std::vector<Group> make_groups(const StepStats& step, const std::function<bool(std::string_view device)>& keep_device);
 
 }  // namespace collector::convert

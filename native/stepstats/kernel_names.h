@@ -1,4 +1,4 @@
-// The whole names of a step's kernels, as its recording has them.
+// The whole names of a step's kernels, from its recording.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace collector::convert {
 
 class KernelNames {
  public:
-  // Takes in the strings of a Capture message, a part of `whole`, which must outlive this. Throws WireError.
+  // Adds the strings of a Capture message, a part of `whole`, which must outlive this object. Throws WireError.
   void add_capture(std::string_view capture, std::string_view whole);
 
-  // The name that a kernel's `name_id` stands for, demangled; empty where the step does not say. Lives as long as this.
+  // The demangled name of a kernel's `name_id`; empty if the step does not contain it. Valid as long as this object.
   std::string_view whole_name(int64_t name_id);
 
  private:

@@ -1,4 +1,5 @@
-// The grammar of `timeline_label` as it is written; labels.h reads it. The same as collector/stepstats/labels.py.
+// Writes the grammar of `timeline_label`, which labels.h reads. It is the same as that of
+// collector/stepstats/labels.py.
 #pragma once
 
 #include <array>
@@ -52,7 +53,7 @@ struct KernelLabel {
   }
 };
 
-// " 4096 bytes"; nothing for an unknown size, which CUPTI gives as 0.
+// " 4096 bytes", or nothing for an unknown size, which CUPTI reports as 0.
 template <typename Sink>
 void put_size(Sink& sink, int64_t num_bytes) {
   if (num_bytes == 0) return;

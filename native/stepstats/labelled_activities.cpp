@@ -50,7 +50,7 @@ constexpr std::array kWords = {
     Word{"block", LabelledActivities::kBlockX, 3},
 };
 
-// The numbers between the commas of "8,1,1"; what is no number stays absent.
+// The numbers between the commas of "8,1,1"; a part that is not a number stays absent.
 void read_numbers(std::string_view text, size_t count, int64_t* to) {
   for (size_t at = 0; at < count && !text.empty(); ++at) {
     const size_t comma = std::min(text.find(','), text.size());
@@ -75,7 +75,7 @@ class Reader {
   }
 
   LabelledActivities& found_;
-  KernelNames no_names_;  // what has columns is not read here
+  KernelNames no_names_;  // nodes with columns are not read here
   Activity activity_;
 };
 
@@ -105,7 +105,7 @@ void Reader::read(const Node& node, const Span& span, bool on_gpu) {
   for (size_t column = 0; column < row.size(); ++column) found_.columns[column].push_back(row[column]);
 }
 
-// "gpu:0 to gpu:1", behind the kinds of memory in the label of a copy between devices.
+// "gpu:0 to gpu:1", which follows the kinds of memory in the label of a copy between devices.
 void read_devices(std::string_view label, LabelledGpuWork& work) {
   constexpr std::string_view kSource = "gpu:";
   constexpr std::string_view kDestination = " to gpu:";
@@ -151,14 +151,14 @@ LabelledActivities read_labelled_activities(const StepStats& step) {
   LabelledActivities found;
   Reader reader(found);
   for (const Group& group : make_groups(step, nullptr)) {
-    if (group.name.on_gpu && !group.takes_arrows) continue;  // copies that the streams show
+    if (group.name.on_gpu && !group.takes_arrows) continue;  // the same copies are under the streams
     found.devices.push_back({group.device, group.name});
     for (const Device* const device : group.parts) {
       found.thread_names.insert(found.thread_names.end(), device->thread_names.begin(), device->thread_names.end());
       step.for_each_node(*device, [&](Node& node) {
         const Span span = span_of(node);
         const bool is_labelled = !is_beside_calls(kind_of(node.activity));
-        node.activity = {};  // here labels are read
+        node.activity = {};  // only labels are read here
         if (!span.valid() || !is_labelled) {
           ++found.num_untimed;
           return;

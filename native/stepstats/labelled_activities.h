@@ -1,4 +1,4 @@
-// What the nodes of a step say in their names and labels, as columns: of files that have nothing better.
+// Reads the names and labels of a step's nodes into columns, for files that contain nothing better.
 #pragma once
 
 #include <array>
@@ -15,16 +15,17 @@
 namespace collector::convert {
 
 struct LabelledActivities {
-  // Numbers of each activity. A text is its place in `texts`; kAbsent is what the node does not say.
+  // The values of each activity. A text is an index into `texts`; kAbsent means that the node does not contain the
+  // value.
   enum Column : uint8_t {
-    kDevice,    // place in `devices`
+    kDevice,    // index into `devices`
     kCategory,  // as in draw/events.h
     kStartNs,   // wall time
     kDurationNs,
     kScheduledNs,
     kThreadId,
     kCorrelationId,
-    kName,  // the longest that the node has
+    kName,  // the longest name of the node
     kOp,
     kNumBytes,
     kCopyKind,
@@ -57,24 +58,24 @@ struct LabelledActivities {
   uint64_t num_untimed = 0;
 };
 
-// What a node of a GPU says in its name and label.
+// The contents of the name and label of a node of a GPU.
 struct LabelledGpuWork {
   TableKind kind = TableKind::kKernel;  // a kernel, copy or memset
-  int64_t num_bytes = -1;               // -1: not known
-  std::string_view copy_kind;           // "HtoD"; empty: not known
+  int64_t num_bytes = -1;               // -1: unknown
+  std::string_view copy_kind;           // "HtoD"; empty: unknown
   std::string_view from;                // "Pageable"
   std::string_view to;
-  int64_t src_device = -1;  // -1: not known
+  int64_t src_device = -1;  // -1: unknown
   int64_t dst_device = -1;
-  int64_t num_blocks = 0;  // of the grid; 0: not known
+  int64_t num_blocks = 0;  // in the grid; 0: unknown
 };
 
 LabelledGpuWork read_gpu_label(std::string_view name, std::string_view label);
 
-// Each activity of a GPU once, and the nodes of all other devices. Throws WireError. The views are into the step.
+// Each activity of a GPU once, and the nodes of all other devices. Throws WireError. The views refer to the step.
 LabelledActivities read_labelled_activities(const StepStats& step);
 
-// Their names, in the order of `Column`.
+// The names of the columns, in the order of `Column`.
 std::vector<std::string_view> labelled_column_names();
 
 }  // namespace collector::convert

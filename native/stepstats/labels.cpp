@@ -7,9 +7,9 @@ namespace {
 
 constexpr auto kNpos = std::string_view::npos;
 
-// Where `letter` comes last in the first `size` bytes: std::string_view looks for it byte by byte.
+// The last position of `letter` in the first `size` bytes. std::string_view would search byte by byte.
 size_t find_last(std::string_view text, size_t size, char letter) {
-  if (size == 0) return kNpos;  // an empty text may have no address
+  if (size == 0) return kNpos;  // the data of an empty text may be null
   const void* const at = memrchr(text.data(), letter, size);
   return at == nullptr ? kNpos : static_cast<size_t>(static_cast<const char*>(at) - text.data());
 }
@@ -17,8 +17,8 @@ size_t find_last(std::string_view text, size_t size, char letter) {
 }  // namespace
 
 OpLabel parse_op_label(std::string_view label) {
-  // The pattern is `(.*) = (.*)\((.*)\)`, greedy, from the start, within the first line: each part reaches as far right
-  // as the ones after it allow.
+  // The pattern is `(.*) = (.*)\((.*)\)`, greedy, anchored at the start, within the first line: each part extends as
+  // far to the right as the following parts allow.
   const std::string_view line = label.substr(0, label.find('\n'));
   const size_t close = find_last(line, line.size(), ')');
   if (close == kNpos) return {};

@@ -1,18 +1,18 @@
-// What node names and labels say. Byte for byte what the regular expressions and splits of collector/timeline do.
+// Parses node names and labels, with exactly the results of the regular expressions and splits of collector/timeline.
 #pragma once
 
 #include <string_view>
 
 namespace collector::convert {
 
-// The parts of `[memory] name = Op(in1, in2)`. A label that is not of this form has the op "unknown" and no inputs.
+// The parts of `[memory] name = Op(in1, in2)`. A label of another form has the op "unknown" and no inputs.
 struct OpLabel {
   std::string_view op = "unknown";
-  std::string_view inputs;  // as written: names with ", " between; empty: none
+  std::string_view inputs;  // in the form of the label: names separated by ", "; may be empty
 };
 OpLabel parse_op_label(std::string_view label);
 
-// Calls visit(input) for each of OpLabel::inputs.
+// Calls visit(input) for each input in OpLabel::inputs.
 template <typename Visit>
 void for_each_input(std::string_view inputs, Visit visit) {
   if (inputs.empty()) return;
@@ -24,14 +24,14 @@ void for_each_input(std::string_view inputs, Visit visit) {
   }
 }
 
-// Name and op of a kernel or copy: "name:op", from `@@name:op#` in the label where there is one.
+// Name and op of a kernel or copy: "name:op", taken from `@@name:op#` in the label if it contains that.
 struct KernelName {
   std::string_view name;
   std::string_view op;
 };
 KernelName parse_kernel_name(std::string_view label, std::string_view node_name);
 
-// Whether a device holds what a GPU did rather than ops of the host.
+// Whether a device holds GPU work, as opposed to the host's ops.
 bool is_tracer_device(std::string_view device);
 
 inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }

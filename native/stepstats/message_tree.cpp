@@ -12,11 +12,11 @@ void put_fields(Sink& sink, const MessageTree& tree, size_t row) {
   sink.put_raw(tree.encoded[row]);
 }
 
-// The bytes of each message with all that is in it.
+// The size in bytes of each message, including the messages below it.
 std::vector<size_t> message_sizes(const MessageTree& tree) {
   const size_t tag_bytes = convert::varint_bytes(convert::make_tag(tree.children_field, convert::kBytes));
   std::vector<size_t> sizes(tree.num_rows);
-  std::vector<size_t> below;  // by depth: the bytes of the messages that await the one they are in
+  std::vector<size_t> below;  // by depth: total bytes of the messages whose parent is not reached yet
   for (size_t row = tree.num_rows; row-- > 0;) {
     const auto depth = static_cast<size_t>(tree.depths[row]);
     if (below.size() < depth + 2) below.resize(depth + 2);

@@ -1,4 +1,4 @@
-// A tree of messages, each of which holds those below it, written from columns.
+// Encodes a tree of nested messages from columns.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace collector::profile {
 
-// Rows are messages in depth-first order. What is 0 or empty is left out, as proto3 does.
+// The rows are messages in depth-first order. Values that are 0 or empty are left out, as in proto3.
 struct MessageTree {
   struct Numbers {
     uint32_t field;
@@ -21,17 +21,17 @@ struct MessageTree {
   };
 
   size_t num_rows = 0;
-  const int64_t* depths = nullptr;  // 0 of the first row, at least 1 of all others, and at most 1 below the row before
-  uint32_t children_field = 0;      // holds the messages below a message
+  const int64_t* depths = nullptr;  // 0 in the first row, else at least 1 and at most 1 more than in the row before
+  uint32_t children_field = 0;      // the field that holds the child messages
   std::vector<Numbers> numbers;
   std::vector<Texts> texts;
-  std::vector<std::string_view> encoded;  // further fields of each row, as they are on the wire
+  std::vector<std::string_view> encoded;  // further fields of each row, in wire format
 };
 
-// Whether the depths are those of a tree.
+// Whether the depths form a tree.
 bool is_tree(const MessageTree& tree);
 
-// The bytes of the first message, in which all others are; for a tree.
+// The bytes of the first message, which contains all others. The depths must form a tree.
 std::string encode_message_tree(const MessageTree& tree);
 
 }  // namespace collector::profile

@@ -1,4 +1,4 @@
-// Names numbered in the order in which they first come.
+// Numbers names in the order of their first use.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace collector::convert {
 
-// Open addressing over hashes; the names themselves stay where they are and must outlive the table.
+// Open addressing over hashes. The names are not copied and must outlive the table.
 //
-// A large table is slow for one reason: every look-up waits for memory. Who has many names to look up can ask for what
-// the look-ups will need while it is busy with something else: hash a name, prefetch, and insert or find it later.
+// A large table is slow only because every look-up waits for memory. A caller with many names can overlap these waits
+// with other work: hash a name, prefetch its slot, and insert or find it later.
 class NameTable {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -29,22 +29,23 @@ class NameTable {
       hash ^= hash >> 29;
     }
     uint64_t word = 0;
-    if (left > 0) std::memcpy(&word, at, left);  // an empty name may have no address
+    if (left > 0) std::memcpy(&word, at, left);  // the data of an empty name may be null
     hash = (hash ^ word) * kMultiplier;
     hash ^= hash >> 32;
     return static_cast<uint32_t>(hash * kMultiplier >> 32);
   }
 
-  // Room for as many names, of which only what is used costs memory.
+  // Reserves room for this many names; only used room costs memory.
   void reserve(size_t num_names) { names_.reserve(num_names); }
 
-  // No names, in the memory that those so far have taken.
+  // Removes all names but keeps the memory.
   void clear() {
     std::fill(slots_.begin(), slots_.end(), Slot{0, kNone});
     names_.clear();
   }
 
-  // Three steps, each of which reads what the one before has asked for: to be taken for many names one after the other.
+  // Three prefetches, each of which reads the memory that the one before has fetched. Run each step for many names
+  // before the next.
   void prefetch_slot(uint32_t hash) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
   }
@@ -55,14 +56,14 @@ class NameTable {
     if (const uint32_t number = guess(hash); number != kNone) __builtin_prefetch(names_[number].data());
   }
 
-  // What the first slot says, which is mostly the right one.
+  // The number in the first slot, which usually is the right one.
   uint32_t guess(uint32_t hash) const {
     if (slots_.empty()) return kNone;
     const Slot& slot = slots_[hash & (slots_.size() - 1)];
     return slot.hash == hash ? slot.number : kNone;
   }
 
-  // The number of `name`, and whether it is new.
+  // The number of `name`, and whether the name is new.
   struct Entry {
     uint32_t number;
     bool is_new;
@@ -71,7 +72,7 @@ class NameTable {
   Entry insert(std::string_view name, uint32_t hash) {
     return insert_kept(name, hash, [](std::string_view lasting) { return lasting; });
   }
-  // The same for a name that goes away: `keep(name)` gives a view of it that stays, and is asked where it is new.
+  // The same for a temporary name: if it is new, `keep(name)` returns a view that stays valid.
   template <typename Keep>
   Entry insert_kept(std::string_view name, uint32_t hash, const Keep& keep) {
     if (4 * (names_.size() + 1) > 3 * slots_.size()) grow();

@@ -11,7 +11,7 @@ using convert::WireReader;
 
 constexpr uint32_t kNodeTag = make_tag(2, convert::kBytes);
 
-// No step has groups, which proto3 does not know: bytes that seem to hold one are something else, or damaged.
+// Steps contain no groups, as proto3 has none: bytes that look like a group are another message or damaged.
 void skip(WireReader& reader, uint32_t tag) {
   if ((tag & 7) == convert::kGroupStart) throw WireError("a group, which no step has", 0);
   reader.skip(tag);

@@ -35,7 +35,7 @@ constexpr uint32_t kEndNanos = 16;
 constexpr uint32_t kScheduledNanos = 17;
 constexpr uint32_t kCorrelationId = 100001;
 constexpr uint32_t kActivity = 100002;
-// Of the messages around it.
+// Fields of the enclosing messages.
 constexpr uint32_t kDevices = 1;     // of StepStats
 constexpr uint32_t kDeviceName = 1;  // of DeviceStepStats
 constexpr uint32_t kNodes = 2;
@@ -50,7 +50,7 @@ int64_t floor_micros(int64_t ns) {
   return ns % 1000 < 0 ? micros - 1 : micros;
 }
 
-// Times beyond 64 bits wrap around, so that they come back as they were.
+// Times that exceed 64 bits wrap around, so that reading them back restores them.
 int64_t sum(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
 int64_t difference(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
@@ -62,21 +62,21 @@ std::string_view text_at(const std::vector<std::string>& texts, int64_t index) {
   return texts[static_cast<size_t>(index)];
 }
 
-// Texts and messages as they stand in nodes, with tag and length.
+// Texts and messages encoded with tag and length, ready to be copied into nodes.
 class EncodedFields {
  public:
   size_t size() const { return ends_.size() - 1; }
 
-  // A text that is empty is left out.
+  // An empty text is left out.
   void add_text(uint32_t field, std::string_view text) {
     add([&](auto& sink) { put_text(sink, field, text); });
   }
-  // A label, of which `put(sink)` writes the text.
+  // Adds a label with the text that `put(sink)` writes.
   template <typename Put>
   void add_label(const Put& put) {
     add([&](auto& sink) { put_message(sink, kLabel, put); });
   }
-  // Writes as many fields as `put(sink)` does.
+  // Adds the fields that `put(sink)` writes.
   template <typename Put>
   void add(const Put& put) {
     Measure measure;
@@ -91,7 +91,7 @@ class EncodedFields {
     return {bytes_.data() + ends_[place], ends_[place + 1] - ends_[place]};
   }
 
-  // Throws std::invalid_argument: a place beyond the end is among the first `num_rows` values.
+  // Throws std::invalid_argument if one of the first `num_rows` places is out of range.
   void check_places(const ColumnView& places, size_t num_rows) const {
     places.for_each(0, num_rows, [this](int64_t place) {
       if (place < 0 || static_cast<uint64_t>(place) >= size()) throw std::invalid_argument("a name that is not there");
@@ -117,13 +117,13 @@ EncodedFields encoded_call_labels(const std::vector<std::string>& names) {
   return labels;
 }
 
-// Rows without a node, column by column.
+// Encodes rows that have no node, column by column.
 class RowsEncoder {
  public:
   explicit RowsEncoder(const RecordedTable& table) : table_(table) {
     put_number(content_, kRowsKind, table.kind);
     for (const RecordedTable::Field& field : table.fields) {
-      const bool is_first = &field == &table.fields.front();  // from which the number of rows is known
+      const bool is_first = &field == &table.fields.front();  // its size gives the number of rows
       const bool has_values =
           table.num_rows != 0 && (!field.column.is_constant(table.num_rows) || field.column[0] != 0);
       if (!is_first && !has_values) continue;
@@ -173,7 +173,7 @@ class RowsEncoder {
 
   template <typename Sink>
   void put_values(Sink& sink, const RecordedTable::Field& field) const {
-    Sink own = sink;  // which the compiler keeps in registers
+    Sink own = sink;  // a local copy, which the compiler keeps in registers
     field.column.for_each(0, table_.num_rows, [&own](int64_t value) { own.put_varint(static_cast<uint64_t>(value)); });
     sink = own;
   }
@@ -184,7 +184,7 @@ class RowsEncoder {
   size_t content_bytes_ = 0;
 };
 
-// The fields of a node that every device has, up to its label, from it to its thread, and behind.
+// The times of a node: the fields before its label, and those between label and thread.
 struct NodeTimes {
   int64_t wall_ns;
   int64_t duration_ns;
@@ -204,7 +204,7 @@ struct NodeTimes {
   }
 };
 
-// The bytes of one node up to its activity, and of the activity's content.
+// The size of one node up to its activity, and of the activity's content, in bytes.
 struct NodeBytes {
   uint32_t plain;
   uint32_t activity;
@@ -220,10 +220,10 @@ uint32_t checked(size_t num_bytes) {
   return static_cast<uint32_t>(num_bytes);
 }
 
-// A DeviceStepStats but for its nodes.
+// A DeviceStepStats without its nodes.
 struct DeviceHead {
   std::string name;
-  std::string thread_names;  // as on the wire
+  std::string thread_names;  // in wire format
   size_t node_bytes = 0;
 
   size_t content() const {
@@ -242,7 +242,7 @@ struct DeviceHead {
   char* write_tail(char* to) const { return std::copy(thread_names.begin(), thread_names.end(), to); }
 };
 
-// Start and end of some rows, one table after another.
+// Starts and ends of rows, one table after another.
 struct RowTimes {
   std::vector<int64_t> start_ns, end_ns;
 
@@ -254,7 +254,7 @@ struct RowTimes {
     start.for_each(0, table.num_rows, [this](int64_t time) { start_ns.push_back(time); });
     end.for_each(0, table.num_rows, [this](int64_t time) { end_ns.push_back(time); });
   }
-  // What encloses comes before what it encloses.
+  // An enclosing row comes before the rows that it encloses.
   std::vector<uint32_t> host_order() const {
     return stable_order(start_ns.size(), [this](uint32_t a, uint32_t b) {
       return start_ns[a] != start_ns[b] ? start_ns[a] < start_ns[b] : end_ns[a] > end_ns[b];
@@ -265,7 +265,7 @@ struct RowTimes {
   }
 };
 
-// The activity of a node, behind its other fields.
+// Writes the activity of a node, after its other fields.
 char* write_activity(WireWriter writer, const ActivityEncoder& activities, size_t row) {
   writer.put_varint(make_tag(kActivity, kBytes));
   writer.put_varint(activities.num_bytes(row));
@@ -360,7 +360,7 @@ class HostDevice {
   const RecordedStep& step_;
   size_t num_annotations_;
   ColumnView path_id_, annotation_thread_, call_name_id_, call_thread_, call_correlation_;
-  EncodedFields paths_, annotation_labels_, call_names_, call_labels_;  // by name id
+  EncodedFields paths_, annotation_labels_, call_names_, call_labels_;  // by name_id
   ActivityEncoder annotation_activities_, call_activities_;
   RowTimes times_;
   std::vector<uint32_t> order_;
@@ -368,7 +368,7 @@ class HostDevice {
   DeviceHead head_;
 };
 
-// A device of its own for a table of what is neither a call nor work of a GPU: waits, overheads, memory operations.
+// The device of a table with neither calls nor GPU work: waits, overheads, memory operations.
 class SideDevice {
  public:
   SideDevice(const RecordedStep& step, const RecordedTable& table, const char* device, const char* kind_column,
@@ -426,7 +426,7 @@ class SideDevice {
   DeviceHead head_;
 };
 
-// What GPUs did: of each device all of it, that of each stream, and its copies and memsets.
+// The devices of GPUs: per GPU all its work, the work of each stream, and its copies and memsets.
 class GpuDevices {
  public:
   explicit GpuDevices(const RecordedStep& step)
@@ -495,7 +495,7 @@ class GpuDevices {
   }
 
  private:
-  // The columns that kernels, copies and memsets share.
+  // The columns that kernels, copies and memsets have in common.
   struct Work {
     explicit Work(const RecordedTable& of)
         : table(of),
@@ -544,14 +544,14 @@ class GpuDevices {
     size_t row;
     uint32_t index;  // over all tables
   };
-  // Of a group's nodes: where they go among `heads_`.
+  // The indices into `heads_` of the devices that contain a group's nodes.
   struct Places {
     uint32_t all;
     uint32_t stream;
     uint32_t copies;
   };
 
-  // What stands behind the colon of a node's name.
+  // The part of a node's name after the colon.
   struct NameParts {
     std::string_view kind;
     std::string_view rest;
@@ -569,7 +569,7 @@ class GpuDevices {
     const ColumnView call_correlation = step_.api_calls["correlation_id"];
     const auto correlation_of_call = [&](size_t row) { return static_cast<uint64_t>(call_correlation[row]); };
     NumberByKey calls(step_.api_calls.num_rows, correlation_of_call);
-    // Backwards, so that the first counts: of the calls of one id the outer one, which starts first.
+    // Backwards, so that the first one counts: of several calls with one id, the outer call starts first.
     for (size_t row = step_.api_calls.num_rows; row-- > 0;) {
       calls.set(correlation_of_call(row), static_cast<uint32_t>(row));
     }
@@ -619,13 +619,13 @@ class GpuDevices {
 
   void name_devices() {
     places_.resize(group_numbers_.size());
-    std::map<uint32_t, uint32_t> all_of;  // by device id: its place among the heads
+    std::map<uint32_t, uint32_t> all_of;  // by device id: index into the heads
     std::vector<bool> has_copies(group_numbers_.size());
     for (size_t place = 0; place < order_.size(); ++place) {
       if (at(order_[place]).work != &kernels_) has_copies[groups_[place]] = true;
     }
     auto next = group_numbers_.begin();
-    while (next != group_numbers_.end()) {  // in order of device, stream and context
+    while (next != group_numbers_.end()) {  // sorted by device, stream and context
       const uint32_t device = next->first.device_id;
       const std::string unit = step_.device_prefix + "/gpu:" + std::to_string(device);
       const auto all = static_cast<uint32_t>(heads_.size());
@@ -660,7 +660,7 @@ class GpuDevices {
 
   std::array<const Work*, 3> works() const { return {&kernels_, &copies_, &memsets_}; }
 
-  // The annotations that the rows of a table were launched under; `first` is the index of its first row.
+  // The annotations around the launches of a table's rows; `first` is the index of its first row.
   ColumnView ops_from(size_t first) const {
     return {reinterpret_cast<const char*>(ops_.data() + first), sizeof(uint32_t), false};
   }
@@ -696,7 +696,7 @@ class GpuDevices {
     });
   }
 
-  // Adds the names of a table's nodes: of each row that is different, `part_of(row)` behind its annotation.
+  // Adds the node names of a table's distinct rows: the annotation, followed by `part_of(row)`.
   template <typename PartOf>
   void add_names(const DistinctRows& rows, const ColumnView& ops, const PartOf& part_of) {
     const auto before = static_cast<uint32_t>(names_.size());
@@ -775,8 +775,8 @@ class GpuDevices {
   ColumnView call_start_, call_thread_;
   RowTimes times_;
   std::vector<uint32_t> device_id_;
-  std::vector<uint32_t> calls_;  // that launched the activities
-  std::vector<uint32_t> ops_;    // annotations around these
+  std::vector<uint32_t> calls_;  // the calls that launched the activities
+  std::vector<uint32_t> ops_;    // the annotations around these calls
   EncodedFields names_, labels_;
   std::vector<uint32_t> names_of_, labels_of_;
   // In the order of the nodes.
@@ -804,7 +804,7 @@ struct RecordedStepEncoder::Parts {
   HostDevice host;
   SideDevice memory_operations, overheads, waits;
   GpuDevices gpus;
-  std::vector<RowsEncoder> rows;  // without a node
+  std::vector<RowsEncoder> rows;  // rows that have no node
 };
 
 RecordedStepEncoder::RecordedStepEncoder(const RecordedStep& step) : parts_(std::make_unique<Parts>(step)) {}

@@ -14,10 +14,10 @@ namespace collector::convert {
 // One column of a table, of integers of any width.
 struct ColumnView {
   const char* data = nullptr;
-  uint8_t num_bytes = 0;  // of one value
+  uint8_t num_bytes = 0;  // per value
   bool is_signed = false;
 
-  // Always inline: where it is used the type is mostly one and the same, which the processor learns.
+  // Always inline: at each use the type is nearly always the same, which the processor's branch prediction learns.
   [[gnu::always_inline]] int64_t operator[](size_t row) const {
     switch (num_bytes) {
       case 1:
@@ -31,7 +31,7 @@ struct ColumnView {
     }
   }
 
-  // Calls visit(value) for rows from `first` up to `last`, in order: without asking for the type at each.
+  // Calls visit(value) for the rows from `first` up to `last`, in order, and checks the type only once.
   template <typename Visit>
   void for_each(size_t first, size_t last, const Visit& visit) const {
     switch (num_bytes) {
@@ -46,7 +46,7 @@ struct ColumnView {
     }
   }
 
-  // Whether all of the first `num_rows` values are the same.
+  // Whether the first `num_rows` values are all equal.
   bool is_constant(size_t num_rows) const {
     return num_rows < 2 || std::memcmp(data, data + num_bytes, (num_rows - 1) * num_bytes) == 0;
   }
@@ -68,16 +68,16 @@ struct ColumnView {
 // One table of a recording.
 struct RecordedTable {
   struct Field {
-    uint32_t number;  // of Activity
+    uint32_t number;  // field number in Activity
     ColumnView column;
   };
 
   uint32_t kind = 0;  // Activity.Kind
   size_t num_rows = 0;
   std::vector<std::pair<std::string, ColumnView>> columns;
-  std::vector<Field> fields;  // what the activity says beside its node, in the order of the numbers
+  std::vector<Field> fields;  // the columns that the node itself does not contain, by field number
 
-  // Throws std::invalid_argument: the table has no such column.
+  // Throws std::invalid_argument if the table has no such column.
   ColumnView operator[](std::string_view name) const;
 };
 

@@ -1,4 +1,4 @@
-// What is made of nodes' names and labels, remembered for the nodes that say the same again.
+// A cache of values derived from the names and labels of nodes, for nodes that repeat them.
 #pragma once
 
 #include <array>
@@ -13,13 +13,14 @@
 
 namespace collector::convert {
 
-// Remembers a value for each name and label that came more than once lately, in the one place that a hash of them gives
-// it: whatever comes there twice in a row takes it over. Where no two are alike, as host ops have them, only the
-// hashes, which are few and near, are looked at. Views into the step's bytes are kept.
+// Keeps one value per hash of name and label. A node replaces the value when the same hash comes twice in a row. If no
+// two nodes are equal, as with host ops, only the hashes are read, which are few and close together. The cache holds
+// views of the step's bytes.
 template <typename Value>
 class RepeatedNodes {
  public:
-  // The value of a node that says what another has said, made by make(value) from whatever was there before; else null.
+  // The value of an equal node seen before, computed by make(value) from the previous contents of the place; null if
+  // there was none.
   template <typename Make>
   Value* find(const Node& node, bool on_gpu, Make make) {
     const uint32_t hash = sampled_hash(node.name, node.activity.empty() ? node.label : node.activity);

@@ -1,4 +1,4 @@
-// In what order rows come, and how rows of one table find those of another.
+// The order of rows, and look-ups of rows of one table by keys of another.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,7 @@ namespace collector::convert {
 
 constexpr uint32_t kNoNumber = std::numeric_limits<uint32_t>::max();
 
-// The stable order of `size` rows. Rows come in few runs that are in order already, one for each stream, so runs are
-// found and merged.
+// The stable order of `size` rows. The rows form few sorted runs, one per stream, so the runs are found and merged.
 template <typename Less>
 std::vector<uint32_t> stable_order(size_t size, Less less) {
   std::vector<uint32_t> order(size);
@@ -40,8 +39,8 @@ std::vector<uint32_t> stable_order(size_t size, Less less) {
   return order;
 }
 
-// For each key a number, the one that was given last. Key 0 stands for none. Ids mostly come one after the other, so
-// that an array with a place for each serves; others are sorted.
+// The last number that was set for each key. Key 0 is never found. Ids are usually consecutive, so an array indexed by
+// id is used; otherwise the keys are sorted.
 class NumberByKey {
  public:
   template <typename KeyOf>

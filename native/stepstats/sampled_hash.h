@@ -1,4 +1,4 @@
-// A quick hash of what a node is called and says, for tables that remember what came lately.
+// A fast hash of a node's name and label, for caches of recent values.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace collector::convert {
 
-// Of the lengths, the ends and a few places between. Texts that differ elsewhere share a place, which costs time alone.
+// Hashes the lengths, the ends and a few places between. Texts that differ only elsewhere collide, which only costs
+// time.
 inline uint32_t sampled_hash(std::string_view name, std::string_view label) {
   constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15u;
   uint64_t hash = (name.size() << 16 ^ label.size()) * kMultiplier;

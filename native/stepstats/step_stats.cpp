@@ -18,7 +18,7 @@ StepStats::StepStats(std::string_view bytes, bool is_run_metadata) : bytes_(byte
   WireReader reader(bytes, bytes_);
   while (!reader.at_end()) {
     const uint32_t tag = reader.read_tag();
-    // Where a message holds the field twice, protobuf merges them: the devices follow each other.
+    // If a message contains the field twice, protobuf merges both: their devices are concatenated.
     if (tag == make_tag(1, kBytes)) {
       read_step(reader.read_bytes());
     } else if (tag == make_tag(kCapture, kBytes)) {
@@ -82,7 +82,7 @@ namespace {
 template <uint32_t field, WireType type>
 using TagOf = std::integral_constant<uint32_t, make_tag(field, type)>;
 
-// Reads the fields for which comes(tag) is true, which is asked in the order of their numbers.
+// Reads the fields for which comes(tag) is true; the tags are tried in the order of field numbers.
 template <typename Comes>
 void read_node_fields(WireReader& reader, Node& node, Comes comes) {
   if (comes(TagOf<1, kBytes>())) node.name = reader.read_bytes();
@@ -103,7 +103,8 @@ void read_node_fields(WireReader& reader, Node& node, Comes comes) {
 }  // namespace
 
 void StepStats::read_node(std::string_view message, Node& node) const {
-  node.name = {};  // one by one: a chain of assignments would read what was just written, in other pieces, and wait
+  // One by one: a chain of assignments would reload bytes just stored in other widths, which stalls the processor.
+  node.name = {};
   node.label = {};
   node.activity = {};
   node.start_us = node.end_rel_us = node.scheduled_us = 0;
@@ -113,10 +114,10 @@ void StepStats::read_node(std::string_view message, Node& node) const {
   node.memory.clear();
   WireReader reader(message, bytes_);
   while (!reader.at_end()) {
-    // Fields mostly come in the order of their numbers.
+    // Fields usually come in the order of their numbers.
     read_node_fields(reader, node, [&](auto tag) { return reader.take_tag<tag>(); });
     if (reader.at_end()) break;
-    // One that does not, or is not known, or whose tag is longer than it has to be.
+    // A field out of order, an unknown field, or a tag that is encoded longer than necessary.
     uint32_t next = reader.read_tag();
     read_node_fields(reader, node, [&](auto tag) { return next == tag && std::exchange(next, 0) != 0; });
     if (next != 0) reader.skip(next);

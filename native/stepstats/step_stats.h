@@ -1,5 +1,5 @@
-// StepStats as views into its wire bytes. Nodes are decoded one at a time and as often as they are needed: that is
-// cheaper than keeping them.
+// StepStats as views of its wire bytes. Nodes are decoded one at a time, each time they are needed: that is cheaper
+// than storing them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace collector::convert {
 
-// One NodeExecStats. Absent fields are zero or empty.
+// One NodeExecStats. Absent fields are 0 or empty.
 struct Node {
   std::string_view name;
   std::string_view label;
@@ -22,8 +22,8 @@ struct Node {
   int64_t end_rel_ns = 0;  // all_end_rel_nanos
   int64_t scheduled_ns = 0;
   uint32_t thread_id = 0;
-  uint32_t correlation_id = 0;            // ours; 0: not known
-  std::string_view activity;              // ours: an Activity message
+  uint32_t correlation_id = 0;            // our field; 0: unknown
+  std::string_view activity;              // our field: an Activity message
   std::vector<std::string_view> outputs;  // NodeOutput messages
   std::vector<std::string_view> memory;   // AllocatorMemoryUsed messages
 };
@@ -42,7 +42,7 @@ struct Dimension {
   std::string_view name;
 };
 
-// The TensorDescription of one NodeOutput. Keeps its memory from one use to the next.
+// The TensorDescription of one NodeOutput. An object keeps its memory when it is reused.
 struct TensorDescription {
   int32_t dtype = 0;
   bool has_shape = false;
@@ -75,19 +75,19 @@ struct Device {
   std::vector<ThreadName> thread_names;
 };
 
-// A StepStats message, or the one(s) inside a RunMetadata message. Views `bytes`, which must outlive it.
+// A StepStats message, or the StepStats inside a RunMetadata message. Refers to `bytes`, which must outlive it.
 class StepStats {
  public:
-  // Reads the devices, not yet their nodes. Throws WireError.
+  // Reads the devices, but not yet their nodes. Throws WireError.
   StepStats(std::string_view bytes, bool is_run_metadata);
 
   const std::vector<Device>& devices() const { return devices_; }
   std::string_view bytes() const { return bytes_; }
   size_t num_nodes() const { return num_nodes_; }
-  // Names are demangled when they are first asked for.
+  // Names are demangled at their first use.
   KernelNames& kernel_names() const { return kernel_names_; }
 
-  // Calls visit(message) for each NodeExecStats message of a device, in their order. Throws WireError.
+  // Calls visit(message) for each NodeExecStats message of a device, in order. Throws WireError.
   template <typename Visit>
   void for_each_message(const Device& device, Visit visit) const {
     WireReader reader(device.message, bytes_);
@@ -103,7 +103,7 @@ class StepStats {
     }
   }
 
-  // Calls visit(node) for each node of a device, in the message's order. Throws WireError.
+  // Calls visit(node) for each node of a device, in order. Throws WireError.
   template <typename Visit>
   void for_each_node(const Device& device, Visit visit) const {
     Node node;
@@ -113,16 +113,16 @@ class StepStats {
     });
   }
 
-  // Reads one NodeExecStats message into `node`, whatever it held.
+  // Reads one NodeExecStats message into `node`, replacing its previous contents.
   void read_node(std::string_view message, Node& node) const;
-  // Reads one NodeOutput message: its tensor's description.
+  // Reads the tensor description of one NodeOutput message.
   void read_output(std::string_view message, TensorDescription& description) const;
   // Reads one AllocatorMemoryUsed message.
   void read_memory(std::string_view message, AllocatorMemory& memory) const;
 
  private:
   static constexpr uint32_t kNodeTag = make_tag(2, kBytes);
-  static constexpr size_t kReadAhead = 512;  // bytes; a processor does not see by itself where the next nodes are
+  static constexpr size_t kReadAhead = 512;  // in bytes; processors do not prefetch the next nodes by themselves
 
   void read_step(std::string_view message);
   void read_device(std::string_view message);

@@ -52,7 +52,7 @@ RepeatedActivities::Part& RepeatedActivities::part_of(std::string_view unit, uin
 }
 
 std::vector<std::string_view> RepeatedActivities::take_stream(std::string_view unit, std::string_view stream) {
-  // The number alone names the stream of the lowest context; that of another one has its number behind a point.
+  // A stream number without a context means the stream of the lowest context; the other contexts' numbers follow a dot.
   Part* of_number = nullptr;
   for (Part& part : parts_) {
     if (part.is_copies || part.unit != unit) continue;

@@ -1,4 +1,4 @@
-// What was recorded of an activity, column by column, as its node has it beside name and label.
+// The recorded columns of an activity, which its node contains in addition to name and label.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace collector::convert {
 
-// The columns of one activity; those that are not on the wire are 0.
+// The columns of one activity; absent columns are 0.
 class TypedActivity {
  public:
   // Reads an Activity message. Throws WireError.
@@ -19,31 +19,31 @@ class TypedActivity {
 
   TableKind kind() const { return static_cast<TableKind>((*this)[ActivityField::kKind]); }
   int64_t operator[](ActivityField field) const { return values_[static_cast<uint32_t>(field)]; }
-  // Of columns that follow each other, such as grid_x, grid_y and grid_z.
+  // For consecutive columns, such as grid_x, grid_y and grid_z.
   int64_t at(ActivityField first, uint32_t place) const { return values_[static_cast<uint32_t>(first) + place]; }
 
  private:
-  static constexpr uint32_t kFields = 64;  // what is beyond is of later versions
+  static constexpr uint32_t kFields = 64;  // fields beyond come from later versions
   std::array<int64_t, kFields> values_{};
 };
 
-// Whether it is neither a call or annotation of a host nor work of a GPU.
+// Whether the table holds neither calls or annotations of a host nor GPU work.
 constexpr bool is_beside_calls(TableKind kind) {
   return kind == TableKind::kSynchronization || kind == TableKind::kOverhead || kind == TableKind::kMemoryOperation;
 }
 
-// The kind of an Activity message, which is its first field; unknown for one without.
+// The kind of an Activity message, its first field; unknown if that is absent.
 TableKind kind_of(std::string_view activity);
 
-// Of what a GPU did there is one node under `stream:all`, which has the activity, and one under each device that holds
-// a part of it, which has not. The activities of the nodes of such a device, in their order; empty where they cannot
-// be told.
+// Each piece of GPU work has one node under `stream:all`, with the activity, and one node without it under each device
+// that holds a part of the work. This class finds the activities for the nodes of such a device, in their order; the
+// result is empty if they cannot be matched.
 class RepeatedActivities {
  public:
-  // Reads the nodes of a device that holds all streams of the GPU `unit`. Throws WireError.
+  // Reads the nodes of the device with all streams of the GPU `unit`. Throws WireError.
   void add_all_streams(const StepStats& step, const Device& device, std::string_view unit);
 
-  // Of the device `unit`/stream:`stream`, or of the copies of `unit`; once.
+  // The activities of the device `unit`/stream:`stream`, or of the copies of `unit`. May be called once per device.
   std::vector<std::string_view> take_stream(std::string_view unit, std::string_view stream);
   std::vector<std::string_view> take_copies(std::string_view unit);
 

@@ -51,7 +51,7 @@ class Reader {
     target->append();
   }
 
-  // Rows without nodes, as many as the longest column has values.
+  // Reads rows without nodes; their number is the length of the longest column.
   void read_rows(std::string_view message) {
     std::vector<std::pair<uint32_t, std::string_view>> columns;
     uint32_t kind = 0;
@@ -67,7 +67,7 @@ class Reader {
       }
     }
     Target* const target = target_of(kind);
-    if (target == nullptr) return;  // a table of later versions
+    if (target == nullptr) return;  // a table of a later version
     std::vector<WireReader> values;
     values.reserve(columns.size());
     for (const auto& [field, packed] : columns) values.emplace_back(packed, whole_);
@@ -150,7 +150,7 @@ void read_capture(std::string_view message, std::string_view whole, Reader& acti
 void read_typed_rows(std::string_view bytes, bool is_run_metadata, int64_t offset_ns, TypedRows& rows) {
   Reader activities(rows, bytes);
   const StepStats step(bytes, is_run_metadata);
-  NameTable whole_units;  // GPUs with a device that holds all their streams
+  NameTable whole_units;  // GPUs that have a `stream:all` device
   for (const Device& device : step.devices()) {
     const DeviceName name = parse_device_name(device.name);
     if (name.kind == DeviceKind::kAllStreams) whole_units.insert(name.unit);

@@ -1,4 +1,4 @@
-// The activities of a step as the rows that were recorded: wire bytes back to columns.
+// Reads the activities of a step back into the recorded rows: wire bytes to columns.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace collector::convert {
 
-// One table to be read, and its rows.
+// One table to read, and its rows.
 struct TypedTable {
   struct Column {
-    uint32_t field;  // of Activity
-    uint8_t width;   // of one value, in bytes
+    uint32_t field;  // field number in Activity
+    uint8_t width;   // of one value in bytes
     std::vector<char> values;
   };
   uint32_t kind;  // Activity.Kind
@@ -26,10 +26,10 @@ struct TypedTable {
 struct TypedRows {
   std::vector<TypedTable> tables;
   std::string capture;           // RunMetadata.capture without its activities
-  uint64_t without_columns = 0;  // nodes that have no activity, and repeat none that has
+  uint64_t without_columns = 0;  // nodes that neither have an activity nor repeat a node that has one
 };
 
-// Appends all activities to the tables of their kinds. `offset_ns` is wall time less the time of the tables. Throws
+// Appends all activities to the tables of their kinds. `offset_ns` is wall time minus the tables' time. Throws
 // WireError.
 void read_typed_rows(std::string_view bytes, bool is_run_metadata, int64_t offset_ns, TypedRows& rows);
 

@@ -1,4 +1,4 @@
-// Text in and out of UTF-8.
+// Conversion to and from UTF-8.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace collector::convert {
 
-// Length of the UTF-8 sequence of two or more bytes at `from` and its code point; 0 if there is none.
+// The length of the UTF-8 sequence of two or more bytes at `from`, and its code point; 0 if there is none.
 inline size_t decode_utf8(const unsigned char* from, size_t available, uint32_t& code_point) {
   const uint32_t first = from[0];
   const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
@@ -24,7 +24,7 @@ inline size_t decode_utf8(const unsigned char* from, size_t available, uint32_t&
   return code_point < kSmallest[length] || code_point > 0x10FFFF || surrogate ? 0 : length;
 }
 
-// Whether all of a text is UTF-8.
+// Whether the whole text is UTF-8.
 inline bool is_utf8(std::string_view text) {
   const auto* next = reinterpret_cast<const unsigned char*>(text.data());
   size_t left = text.size();
@@ -51,8 +51,8 @@ inline bool is_utf8(std::string_view text) {
   return true;
 }
 
-// How many bytes at `from`, where decode_utf8 finds no sequence, are shown as one U+FFFD: as far as they could have
-// begun one, as Unicode recommends and Python does.
+// The number of bytes at `from`, where decode_utf8 finds no sequence, that are shown as one U+FFFD: the longest prefix
+// of a sequence, as Unicode recommends and Python does.
 inline size_t broken_utf8_length(const unsigned char* from, size_t available) {
   const uint32_t first = from[0];
   if (first < 0xC2 || first > 0xF4) return 1;

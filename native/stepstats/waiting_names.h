@@ -1,4 +1,4 @@
-// Many look-ups in a large table of names, side by side instead of one after the other.
+// Overlaps many look-ups in a large name table, which otherwise wait for memory one after the other.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace collector::convert {
 
-// Names that wait for their places in a table while these are fetched from memory, and what comes with each.
+// Names whose table entries are being fetched from memory, with a payload for each.
 template <typename Payload>
 class WaitingNames {
  public:
@@ -22,7 +22,7 @@ class WaitingNames {
 
   explicit WaitingNames(const NameTable& names) : names_(names) {}
 
-  // Returns whether there is no room for another.
+  // Returns whether the buffer is full.
   bool push(std::string_view name, const Payload& payload) {
     const uint32_t hash = NameTable::hash_of(name);
     names_.prefetch_slot(hash);
@@ -30,7 +30,7 @@ class WaitingNames {
     return count_ == kMost;
   }
 
-  // Calls visit(item) for each and forgets them.
+  // Calls visit(item) for each item and then removes them.
   template <typename Visit>
   void drain(Visit visit) {
     for (size_t i = 0; i < count_; ++i) names_.prefetch_name(items_[i].hash);

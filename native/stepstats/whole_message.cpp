@@ -8,7 +8,7 @@
 namespace collector::convert {
 namespace {
 
-constexpr int kMaxDepth = 60;           // protobuf refuses more than 100
+constexpr int kMaxDepth = 60;           // protobuf's limit is 100
 constexpr int kLongestShortVarint = 5;  // protobuf refuses longer tags
 constexpr int kLongestVarint = 10;
 
@@ -20,7 +20,7 @@ class Check {
   std::vector<uint64_t> take_counts() { return std::move(counts_); }
 
  private:
-  // A tag or a length.
+  // Reads a tag or a length.
   static bool read_short(const char*& next, const char* end, uint32_t& value);
   static bool skip_varint(const char*& next, const char* end);
   static bool is_packed(std::string_view numbers, FieldKind kind);
@@ -49,7 +49,7 @@ bool Check::read_short(const char*& next, const char* end, uint32_t& value) {
 }
 
 bool Check::skip_varint(const char*& next, const char* end) {
-  if (end - next >= 8) {  // most end within eight bytes, which are looked at together
+  if (end - next >= 8) {  // most end within eight bytes, which are tested together
     uint64_t eight;
     std::memcpy(&eight, next, 8);
     const uint64_t ends = ~eight & 0x8080808080808080u;
@@ -76,7 +76,7 @@ bool Check::is_packed(std::string_view numbers, FieldKind kind) {
   return true;
 }
 
-// What has a length.
+// Whether a length-delimited value is valid.
 bool Check::is_value(std::string_view value, const FieldSchema& field, int depth) {
   switch (field.kind) {
     case FieldKind::kText:
@@ -87,7 +87,7 @@ bool Check::is_value(std::string_view value, const FieldSchema& field, int depth
     case FieldKind::kBytes:
       return true;
     default:
-      return is_packed(value, field.kind);  // of a field that is not repeated protobuf keeps them as unknown bytes
+      return is_packed(value, field.kind);  // protobuf keeps a non-repeated field's bytes as an unknown field
   }
 }
 

@@ -1,5 +1,5 @@
-// Whether protobuf would parse wire bytes, without parsing them: a message of a million nodes takes protobuf many times
-// its bytes in memory, and drawing needs none of it.
+// Checks whether protobuf would parse wire bytes, without parsing them: protobuf needs many times a message's bytes in
+// memory for a message of a million nodes, and drawing does not need the parsed message.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ enum class FieldKind : uint8_t { kUnknown, kVarint, kFixed32, kFixed64, kText, k
 
 struct FieldSchema {
   FieldKind kind = FieldKind::kUnknown;
-  uint32_t message = 0;  // of kMessage: its place among the schemas
+  uint32_t message = 0;  // of kMessage: index of the schema
 };
 
 // The fields of one message, by number.
@@ -27,14 +27,14 @@ class MessageSchema {
  private:
   FieldSchema find_other(uint32_t number) const;
 
-  static constexpr uint32_t kDirect = 128;  // below, a field's number is its place
+  static constexpr uint32_t kDirect = 128;  // smaller field numbers are their own index
 
   std::vector<FieldSchema> direct_;
   std::vector<std::pair<uint32_t, FieldSchema>> others_;
 };
 
-// How often each message occurs, by its place among the schemas, in bytes that are whole as a message of `root`. None:
-// protobuf may refuse the bytes, or may read them in a way that only protobuf knows (groups, other wire types).
+// The number of occurrences of each message, by schema, in bytes that form a whole `root` message. No value if protobuf
+// might refuse the bytes, or might read them in a way that only protobuf implements (groups, other wire types).
 std::optional<std::vector<uint64_t>> count_if_whole(std::string_view bytes, const std::vector<MessageSchema>& schemas,
                                                     uint32_t root);
 

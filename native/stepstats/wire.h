@@ -1,4 +1,4 @@
-// Protocol buffer wire bytes, read in place: no copies, no allocation, every length checked against what is there.
+// Reads protocol buffer wire bytes in place: no copies, no allocation, and every length is checked.
 #pragma once
 
 #include <array>
@@ -11,22 +11,22 @@
 
 namespace collector::convert {
 
-// The bytes are not the message they should be.
+// The bytes are not a message of the expected type.
 class WireError : public std::runtime_error {
  public:
   WireError(const std::string& what, size_t position) : std::runtime_error(what), position_(position) {}
-  // Bytes before the offending one.
+  // The number of bytes before the error.
   size_t position() const { return position_; }
 
  private:
   size_t position_;
 };
 
-// Field number and wire type in one: what precedes a field on the wire.
+// Field number and wire type combined: the tag before a field on the wire.
 enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kGroupStart = 3, kGroupEnd = 4, kFixed32 = 5 };
 constexpr uint32_t make_tag(uint32_t field, WireType type) { return field << 3 | type; }
 
-// A tag as it comes on the wire, unless somebody writes it longer than it has to be.
+// The usual encoding of a tag; an encoder may also write a tag longer than necessary.
 template <uint32_t tag>
 struct TagBytes {
   static constexpr size_t kSize = tag < 1u << 7 ? 1 : tag < 1u << 14 ? 2 : tag < 1u << 21 ? 3 : tag < 1u << 28 ? 4 : 5;
@@ -40,12 +40,12 @@ struct TagBytes {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "eight bytes are read as one number below");
 
-// Its state must fit registers, because nearly all of the work on a message is reading fields: whatever is not done
-// inline is given values, never the reader's address.
+// The state must fit into registers, because reading fields is nearly all of the work on a message. Functions that are
+// not inlined therefore take values, never the reader's address.
 class WireReader {
  public:
-  // `whole` is what the message lies in: positions in errors count from its first byte, and numbers near the end of the
-  // message are read together with what follows it there.
+  // `whole` contains the message: positions in errors count from its first byte, and numbers near the end of the
+  // message are read together with the bytes that follow.
   WireReader(std::string_view message, std::string_view whole)
       : next_(message.data()),
         end_(message.data() + message.size()),
@@ -53,7 +53,7 @@ class WireReader {
         limit_(whole.data() + whole.size()) {}
 
   bool at_end() const { return next_ == end_; }
-  // Of what is read next.
+  // The position of the next read.
   const char* position() const { return next_; }
 
   uint32_t read_tag() {
@@ -71,7 +71,7 @@ class WireReader {
     return static_cast<uint32_t>(tag);
   }
 
-  // Passes over a tag if it comes next, as those of a message mostly do in the order of their numbers.
+  // Skips a tag if it comes next; in a message, fields usually come in the order of their numbers.
   template <uint32_t tag>
   bool take_tag() {
     using Bytes = TagBytes<tag>;
@@ -84,11 +84,11 @@ class WireReader {
   uint64_t read_varint() {
     if (next_ != end_ && static_cast<unsigned char>(*next_) < 0x80) return static_cast<unsigned char>(*next_++);
     if (limit_ - next_ < kLongestVarint) return read_varint_at_end();
-    // Its first eight bytes at once. Each brings seven bits, which three steps move together.
+    // Reads the first eight bytes at once. Each contains seven bits, which three steps join.
     uint64_t eight;
     std::memcpy(&eight, next_, 8);
     const uint64_t ends = ~eight & 0x8080808080808080u;
-    uint64_t value = eight & 0x7F7F7F7F7F7F7F7Fu & (ends ^ (ends - 1));  // up to the first end
+    uint64_t value = eight & 0x7F7F7F7F7F7F7F7Fu & (ends ^ (ends - 1));  // up to the varint's last byte
     value = (value & 0x007F007F007F007Fu) | (value & 0x7F007F007F007F00u) >> 1;
     value = (value & 0x00003FFF00003FFFu) | (value & 0x3FFF00003FFF0000u) >> 2;
     value = (value & 0x000000000FFFFFFFu) | (value & 0x0FFFFFFF00000000u) >> 4;
@@ -123,7 +123,7 @@ class WireReader {
     return bytes;
   }
 
-  // Passes over the value of a field that is not of interest.
+  // Skips the value of an unused field.
   void skip(uint32_t tag) {
     switch (tag & 7) {
       case kVarint:
@@ -145,14 +145,14 @@ class WireReader {
     uint64_t value;
     const char* end;
   };
-  // A varint that ends where the file does or cannot be, byte by byte.
+  // Reads byte by byte a varint that is near the end of the file or invalid.
   static Varint slow_varint(const char* start, const char* end, const char* origin);
   uint64_t read_varint_at_end() {
     const Varint varint = slow_varint(next_, end_, origin_);
     next_ = varint.end;
     return varint.value;
   }
-  // The reader behind the value of a field.
+  // The reader after the value of a field.
   static WireReader behind_value(WireReader reader, uint32_t tag, int depth);
   [[noreturn]] static void fail(const char* what, const char* at, const char* origin);
 

@@ -1,4 +1,5 @@
-// Fields in protobuf's wire format, counted or written by the same code: what `Measure` counts, `WireWriter` writes.
+// Writes fields in protobuf's wire format, or counts their bytes with the same code: `WireWriter` writes, `Measure`
+// counts.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +13,11 @@ namespace collector::convert {
 
 constexpr size_t varint_bytes(uint64_t value) {
   const int bits = 64 - __builtin_clzll(value | 1);
-  return static_cast<size_t>(bits * 9 + 64) / 64;  // a seventh of the bits, rounded up, without a division
+  return static_cast<size_t>(bits * 9 + 64) / 64;  // bits / 7 rounded up, without a division
 }
 
 inline char* write_varint(uint64_t value, char* to) {
-  if (value >> 49 != 0) {  // at least eight bytes, as times since the epoch have: the first eight at once
+  if (value >> 49 != 0) {  // at least eight bytes, as for times since the epoch: the first eight are written at once
     uint64_t eight = value & 0x00FFFFFFFFFFFFFFu;
     eight = (eight & 0x000000000FFFFFFFu) | (eight & 0x00FFFFFFF0000000u) << 4;
     eight = (eight & 0x00003FFF00003FFFu) | (eight & 0x0FFFC0000FFFC000u) << 2;
@@ -56,7 +57,7 @@ class Measure {
   size_t num_bytes_ = 0;
 };
 
-// Writes to memory that has room for all of it.
+// Writes to memory, which must have room for all bytes.
 class WireWriter {
  public:
   explicit WireWriter(char* to) : to_(to) {}
@@ -86,8 +87,8 @@ class WireWriter {
   char* to_;
 };
 
-// A number that is 0 and a text that is empty are left out, as proto3 does. Always inline, so that the sink is kept in
-// registers from one field to the next.
+// A number that is 0 and an empty text are left out, as in proto3. Always inline, so that the sink stays in registers
+// between fields.
 template <typename Sink>
 [[gnu::always_inline]] inline void put_number(Sink& sink, uint32_t field, int64_t value) {
   if (value == 0) return;
@@ -103,7 +104,7 @@ void put_text(Sink& sink, uint32_t field, std::string_view text) {
   sink.put_raw(text);
 }
 
-// A field whose content `put(sink)` writes; it is there even if it is empty.
+// A field with the content that `put(sink)` writes; it is written even if it is empty.
 template <typename Sink, typename Put>
 void put_message(Sink& sink, uint32_t field, const Put& put) {
   Measure content;
