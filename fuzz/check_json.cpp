@@ -7,7 +7,7 @@
 namespace collector::fuzz {
 namespace {
 
-// Reads one JSON text without recursion, so that no depth of it is too deep.
+// Reads one JSON text without recursion, so that no nesting is too deep.
 class JsonReader {
  public:
   explicit JsonReader(std::string_view text) : next_(text.data()), end_(text.data() + text.size()) {}
@@ -63,7 +63,7 @@ class JsonReader {
     require(std::adjacent_find(keys.begin(), keys.end()) == keys.end(), "a key that comes twice in a JSON object");
   }
 
-  // A whole value, or the bracket that opens one.
+  // Reads a whole value, or the bracket that opens one.
   void read_value_start() {
     skip_space();
     require(next_ != end_, "JSON that ends where a value should be");
@@ -106,7 +106,7 @@ class JsonReader {
   }
   bool is_digit() const { return next_ != end_ && *next_ >= '0' && *next_ <= '9'; }
 
-  // As written, between its quotes.
+  // Returns the text between the quotes, undecoded.
   std::string_view read_string() {
     take('"');
     const char* const start = next_;
@@ -175,7 +175,7 @@ bool is_utf8(std::string_view text) {
     const auto follows = [&](size_t offset, unsigned low, unsigned high) {
       return byte(offset) >= low && byte(offset) <= high;
     };
-    // Unicode's table 3-7 of well-formed sequences.
+    // Well-formed sequences by table 3-7 of the Unicode Standard.
     const unsigned first = byte(0);
     size_t length = 0;
     if (first <= 0x7F) {

@@ -13,7 +13,7 @@ using convert::kVarint;
 using convert::make_tag;
 using convert::WireReader;
 
-// Calls visit(tag, reader) for each field; it reads the value or returns false.
+// Calls visit(tag, reader) for each field, which reads the value or returns false.
 template <typename Visit>
 void for_each_field(std::string_view message, Visit visit) {
   WireReader reader(message, message);

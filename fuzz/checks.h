@@ -1,4 +1,4 @@
-// What must hold of everything that the converters write, whatever they were given.
+// Conditions that all output of the converters must meet, whatever the input.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,21 @@
 
 namespace collector::fuzz {
 
-// Ends the program with a message that says what does not hold, so that the fuzzer keeps the input.
+// If the condition does not hold, ends the program with a message, so that the fuzzer keeps the input.
 void require(bool holds, const char* what);
 
-// One JSON value as RFC 8259 has it, in UTF-8, without halves of surrogate pairs and without a key that comes twice in
-// one object.
+// Requires one JSON value by RFC 8259, in UTF-8, without unpaired surrogates and without duplicate keys in an object.
 void check_json(std::string_view text);
 
-// JSON without the white space between its words.
+// The JSON text without insignificant white space.
 std::string compacted(std::string_view json);
 
-// A Perfetto trace as far as it can be checked without Perfetto: whole packets, texts in UTF-8, interned numbers and
-// tracks introduced before they are meant, times in order on each track, every slice that begins also ended.
-// `piece_ends` are offsets at which the file was handed on: between packets. Returns the number of slices.
+// Checks a Perfetto trace as far as is possible without Perfetto: whole packets, texts in UTF-8, interned numbers and
+// tracks introduced before their use, times in order on each track, an end for every begun slice. `piece_ends` are the
+// offsets at which the file was passed on, which must be between packets. Returns the number of slices.
 uint64_t check_perfetto(std::string_view file, const std::vector<size_t>& piece_ends);
 
-// Whether it is valid UTF-8, decided by its own table rather than the converters' code.
+// Whether a text is valid UTF-8, decided by a table of its own and not by the converters' code.
 bool is_utf8(std::string_view text);
 
 }  // namespace collector::fuzz

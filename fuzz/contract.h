@@ -1,4 +1,4 @@
-// Stands between the drawing of a step and a writer, and holds the drawing to what events.h promises every writer.
+// A visitor between the drawing of a step and a writer, which checks the guarantees of events.h for every writer.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace collector::fuzz {
 
 class Contract : public convert::TraceVisitor {
  public:
-  // Whether on_begin announces all that comes: not in a file of several steps.
+  // Whether on_begin announces everything that follows, which it does not in a file of several steps.
   enum class Steps { kOne, kSeveral };
-  // `alike`: whether the writer learns which slices are alike; without, the file must be the same.
+  // `alike`: whether the writer learns which slices are alike. The file must be the same if it does not.
   enum class Alike { kGiven, kHidden };
 
   Contract(convert::TraceVisitor& writer, Steps steps, Alike alike)
@@ -37,7 +37,7 @@ class Contract : public convert::TraceVisitor {
     uint32_t pid;
     bool nests;
     int64_t last_start_ns = 0;
-    std::vector<int64_t> ends;  // of what is open, innermost last
+    std::vector<int64_t> ends;  // of open slices, innermost last
   };
   struct CounterState {
     uint32_t pid;
@@ -45,7 +45,7 @@ class Contract : public convert::TraceVisitor {
     int64_t last_ns = -1;
   };
 
-  // Name, category and common arguments of slices that are said to be alike.
+  // Name, category and shared arguments of alike slices.
   static std::string common_part(const convert::Slice& slice);
   void check_alike(const convert::Slice& slice);
   void check_flows(const convert::Slice& slice);
@@ -62,7 +62,7 @@ class Contract : public convert::TraceVisitor {
   std::unordered_map<uint32_t, CounterState> counters_;
   std::unordered_map<uint32_t, std::string> alike_;
   std::set<uint64_t> flows_out_, flows_in_;
-  std::unordered_map<uint64_t, int64_t> held_up_;  // arrow of a wait -> the activity's end less the wait's
+  std::unordered_map<uint64_t, int64_t> held_up_;  // arrow of a wait -> the activity's end minus the wait's
 };
 
 }  // namespace collector::fuzz

@@ -1,8 +1,8 @@
-// Throws damaged StepStats at the native converters: what they write must be a whole, valid file, whatever they read.
+// Passes damaged StepStats to the native converters: their output must be a whole, valid file, whatever the input.
 //
 // The first eight bytes of an input choose the converter and its options; the rest is the message. Built with
 // -DCOLLECTOR_FUZZ=ON by Clang this is a libFuzzer program; built as `replay_converter` by any compiler it runs the
-// files that it is given.
+// files named on its command line.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -32,8 +32,8 @@ using namespace collector::convert;  // NOLINT(google-build-using-namespace): al
 constexpr size_t kHeaderBytes = 8;
 constexpr std::string_view kAbout = R"({"base_time_ns":"0"})";
 
-// Hands on a piece whenever it is full, as the outputs that end in Python do. No piece is larger than it has to be, so
-// that a byte beyond what was reserved is a byte beyond the end of a block of memory.
+// Passes on a piece whenever it is full, like the outputs that end in Python. Each piece is as small as possible, so
+// that a byte beyond the reserved size is a byte beyond the end of an allocation.
 class PieceOutput : public Output {
  public:
   void flush() {
@@ -62,7 +62,7 @@ class PieceOutput : public Output {
   std::vector<size_t> piece_ends_;
 };
 
-// What an input asks for.
+// The choices of an input.
 class Choices {
  public:
   explicit Choices(std::string_view bytes) {
@@ -83,7 +83,7 @@ class Choices {
     return options;
   }
 
-  // `asked`: the names that the filter was asked about.
+  // `asked`: the names that were passed to the filter.
   DrawingOptions drawing(std::multiset<std::string>& asked) const {
     DrawingOptions options;
     options.arrows = flag(1);
@@ -105,7 +105,7 @@ class Choices {
     return options;
   }
 
-  // Of both signs and every size.
+  // Times of both signs and all magnitudes.
   int64_t time_at(size_t at) const {
     const uint32_t chosen = bytes_[at];
     const auto size = static_cast<int64_t>(uint64_t{0x9E3779B97F4A7C15u} >> (1 + chosen % 63));
@@ -140,7 +140,7 @@ void run_maximums(std::string_view message, const Choices& choices) {
   }
 }
 
-// Draws with the options into a Chrome trace; returns the text.
+// Draws a Chrome trace with the options and returns its text.
 std::string drawn(const StepStats& step, const DrawingOptions& options, Contract::Alike alike, std::string_view about) {
   PieceOutput output;
   ChromeWriter writer(output);
@@ -172,7 +172,7 @@ void run_perfetto(std::string_view message, const Choices& choices) {
   require(check_perfetto(file, output.piece_ends()) == contract.slices(), "slices lost on the way to Perfetto");
 }
 
-// The message several times over in one file, as collector.merge draws its inputs.
+// Draws the message several times into one file, as collector.merge draws its inputs.
 void merge(const StepStats& step, const Choices& choices, TraceVisitor& writer) {
   const Summary surveyed = survey(step, DrawingOptions());
   if (surveyed.base_ns <= 0 || surveyed.untimed >= step.num_nodes()) return;
@@ -216,7 +216,7 @@ void run_merge(std::string_view message, const Choices& choices) {
   }
 }
 
-// Some columns of a device's nodes, as the profiler asks for them.
+// Chosen columns of a device's nodes, as the profiler requests them.
 struct ReadColumns {
   static constexpr std::array<uint32_t, 4> kNumbers = {2, 5, 13, 16};
   static constexpr std::array<uint32_t, 2> kTexts = {1, 8};
@@ -249,7 +249,7 @@ struct ReadColumns {
   std::array<std::vector<std::string_view>, kTexts.size()> texts;
 };
 
-// The columns and the nodes one at a time must say the same.
+// The columns and the individually read nodes must be equal.
 void run_columns(std::string_view message, const Choices& choices) {
   const StepStats step(message, choices.is_run_metadata());
   for (const Device& device : step.devices()) {
@@ -266,7 +266,8 @@ void run_columns(std::string_view message, const Choices& choices) {
   }
 }
 
-// The activities of the message as rows, written and read again, must be the same rows; and what is written is drawn.
+// The activities of the message, written as rows and read again, must be the same rows; the written message is also
+// drawn.
 void run_recorded(std::string_view message, const Choices& choices) {
   const RecordedRows rows(message, choices.is_run_metadata(), choices.time_at(6), choices.number(0));
   const std::string written = rows.to_message();
@@ -278,7 +279,7 @@ void run_recorded(std::string_view message, const Choices& choices) {
 void run(std::string_view input) {
   if (input.size() < kHeaderBytes) return;
   const Choices choices(input);
-  // A copy of its own, so that a byte read beyond its end is seen.
+  // A separate copy, so that a read beyond its end is detected.
   const std::vector<char> bytes(input.begin() + kHeaderBytes, input.end());
   const std::string_view message =
       bytes.empty() ? std::string_view("", 0) : std::string_view(bytes.data(), bytes.size());
@@ -288,7 +289,7 @@ void run(std::string_view input) {
     kRuns[choices.converter() % kRuns.size()](message, choices);
   } catch (const WireError& error) {
     require(error.position() <= message.size(), "an error beyond the end of the message");
-  } catch (const BeyondInt64&) {  // left to Python
+  } catch (const BeyondInt64&) {  // left to Python's implementation
     require(choices.converter() % kRuns.size() < 2, "numbers beyond 64 bits in a converter that has an answer to them");
   }
 }

@@ -1,5 +1,5 @@
-// How libFuzzer changes inputs of fuzz_converter: mostly one field of the message, at whatever depth, with lengths that
-// still fit around it. Its own changes of bytes would hardly ever leave a message that can be read.
+// The mutations of libFuzzer for fuzz_converter: usually one field of the message, at any depth, while the enclosing
+// lengths stay correct. libFuzzer's own byte mutations would rarely leave a readable message.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace {
 
 constexpr size_t kHeaderBytes = 8;
 constexpr uint64_t kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5;
-constexpr size_t kBytesOfOneField = 64;  // that a change may make of one that is not itself a message
+constexpr size_t kBytesOfOneField = 64;  // the limit for changes to fields that are not messages
 constexpr int kDeepest = 8;
 
 using Random = std::minstd_rand;
 
 struct Field {
-  std::string head;     // tag and, where it has one, number
-  std::string payload;  // of one with a length
+  std::string head;     // the tag, and the value if it is a number
+  std::string payload;  // of length-delimited fields
   bool has_length;
 };
 
@@ -41,7 +41,7 @@ bool take_varint(std::string_view& from, uint64_t& value) {
   return false;
 }
 
-// The fields of a message; none where it is something else.
+// The fields of a message; none if the bytes are not a message.
 std::vector<Field> fields_of(std::string_view rest) {
   std::vector<Field> fields;
   while (!rest.empty()) {

@@ -25,13 +25,13 @@ bool is_work(TableKind kind) {
   return kind == TableKind::kKernel || kind == TableKind::kMemcpy || kind == TableKind::kMemset;
 }
 
-// Whether the nodes of a table say the column of activities that have no such column.
+// Whether a table's nodes contain a column that its activities lack.
 bool is_of_node(TableKind kind, ActivityField field) {
   return (is_work(kind) && field == ActivityField::kThreadId) ||
          (kind == TableKind::kMemoryOperation && field == ActivityField::kEndNs);
 }
 
-// Whether the node has the column, so that its activity has not.
+// Whether the node contains the column, so that its activity does not.
 bool is_carried(TableKind kind, ActivityField field) {
   switch (field) {
     case ActivityField::kStartNs:
@@ -91,7 +91,7 @@ RecordedTable recorded_table(const TypedTable& table) {
   return recorded;
 }
 
-// What `put` writes to memory that has not a byte more than it needs.
+// The output of `put`, written to memory of exactly the required size.
 template <typename Write>
 std::string write_exactly(size_t num_bytes, const Write& write) {
   const auto bytes = std::make_unique<char[]>(num_bytes);
@@ -125,7 +125,7 @@ RecordedRows::RecordedRows(std::string_view message, bool is_run_metadata, int64
       require(column.values.size() == table.num_rows * sizeof(int64_t), "columns of different lengths");
       const auto field = static_cast<ActivityField>(column.field);
       if (field == ActivityField::kNameId) change_all(column, [](uint64_t id) { return id % kNames; });
-      if (field == ActivityField::kCorrelationId || field == ActivityField::kThreadId) {  // as nodes have them
+      if (field == ActivityField::kCorrelationId || field == ActivityField::kThreadId) {  // nodes store 32 bits
         change_all(column, [](uint64_t id) { return id & UINT32_MAX; });
       }
     }

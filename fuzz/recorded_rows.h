@@ -1,4 +1,4 @@
-// The activities of a message as the tables of a recording, and the way back to a message.
+// The activities of a message as the tables of a recording, and their conversion back to a message.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ namespace collector::fuzz {
 
 class RecordedRows {
  public:
-  // Reads every column of every table that activities have. Throws WireError.
+  // Reads all columns of all tables with activities. Throws WireError.
   RecordedRows(std::string_view message, bool is_run_metadata, int64_t offset_ns, uint32_t choice);
 
-  // A RunMetadata of them.
+  // A RunMetadata with these rows.
   std::string to_message() const;
 
-  // Whether both have the same rows, in whatever order.
+  // Whether both have the same rows, in any order.
   bool operator==(const RecordedRows& other) const;
 
  private:
   int64_t offset_ns_;
-  uint32_t choice_;  // of what a step has beside its rows
+  uint32_t choice_;  // of the data that a step has besides its rows
   convert::TypedRows rows_;
 };
 

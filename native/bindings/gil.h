@@ -3,7 +3,6 @@
 // A daemon thread may run native code when the interpreter ends. Before Python 3.14, taking the lock then ends the
 // thread with pthread_exit, which unwinds its C++ frames, meets a destructor, and aborts the whole process; pybind11's
 // guards do not prevent that. With these classes the thread waits for the end of the process instead, as in 3.14.
-// guards do not prevent that. With what is here the thread waits for the process to end instead, as it does in 3.14.
 #pragma once
 
 #include <Python.h>

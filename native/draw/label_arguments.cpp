@@ -8,7 +8,7 @@
 namespace collector::convert {
 namespace {
 
-// Whether a text is numbers with commas between as JSON has them, without leading zeros.
+// Whether a text consists of comma-separated numbers in JSON's form, without leading zeros.
 bool is_number_list(std::string_view text) {
   size_t digits = 0;
   bool leading_zero = false;
@@ -26,7 +26,7 @@ bool is_number_list(std::string_view text) {
   return digits > 0;
 }
 
-// The words that viewers show beside a slice. Keys of a label that are not listed keep their own name.
+// The names that viewers show beside a slice. Other keys of a label are shown unchanged.
 std::string_view readable_key(std::string_view key) {
   constexpr std::pair<std::string_view, std::string_view> kKeys[] = {
       {"regs", "registers"},

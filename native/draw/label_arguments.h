@@ -1,4 +1,4 @@
-// What a viewer shows beside a slice, as far as the node's name and label say it.
+// The arguments of a slice that come from its node's name and label.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,8 @@
 
 namespace collector::convert {
 
-// Adds the arguments of a slice that all nodes with its name and label have. They view what the activity views.
+// Adds the arguments of a slice that depend only on name and label. They refer to the texts that the activity refers
+// to.
 void add_label_arguments(const Activity& activity, std::vector<Argument>& arguments);
 
 }  // namespace collector::convert

@@ -1,4 +1,4 @@
-// Which row an activity is drawn in: the first whose last activity is over.
+// Assigns activities to lanes (rows): each to the first lane whose last activity has ended.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace collector::convert {
 
-// Lanes with the ends of their last activities, as a tournament: a complete binary tree whose leaves are the ends and
-// whose inner nodes are the least end below, so that the first lane that ends before a time is found in O(log lanes).
+// The ends of the lanes' last activities in a tournament tree: a complete binary tree with the ends as leaves and the
+// minimum of both children in each inner node, so that the first lane that ends before a time is found in O(log lanes).
 class Lanes {
  public:
   using Time = int64_t;
   using Lane = uint32_t;
 
-  // Puts an activity that lasts until `end` into the first lane whose end is below `before`, or into a new one.
+  // Adds an activity that ends at `end` to the first lane whose end is below `before`, or to a new lane.
   Lane place(Time before, Time end) {
     Lane lane = size_;
     if (tree_[1] < before) {
@@ -36,7 +36,7 @@ class Lanes {
   void clear() { *this = Lanes(); }
 
  private:
-  static constexpr Time kNoLane = std::numeric_limits<Time>::max();  // never below any time
+  static constexpr Time kNoLane = std::numeric_limits<Time>::max();  // not below any time
 
   void set(Lane lane, Time end) {
     size_t at = capacity_ + lane;

@@ -12,7 +12,7 @@ uint64_t Launches::correlation_key(const Node& node, uint32_t rank) {
 
 uint64_t Launches::time_key_of(uint32_t thread_id, int64_t start_ns, uint32_t rank) {
   if (start_ns == 0) return 0;
-  // A wall time in ns has 61 bits; threads that call in the same nanosecond must not share a key.
+  // A wall time in ns has 61 bits; threads whose calls start in the same nanosecond must not share a key.
   const uint64_t place = (static_cast<uint64_t>(rank) << 32 | thread_id) * 0x9E3779B97F4A7C15u;
   return (static_cast<uint64_t>(start_ns) ^ place) & ~(uint64_t{1} << 63);
 }
@@ -27,7 +27,7 @@ std::string_view Launches::call_name(const Activity& activity) {
 }
 
 size_t Launches::home_slot(uint64_t key) const {
-  // Ids mostly come one after the other: sixteen in a row share a cache line.
+  // Ids are usually consecutive: sixteen consecutive ids share a cache line.
   const uint64_t mixed = (key >> 4) * 0x9E3779B97F4A7C15u;
   return ((mixed ^ mixed >> 32) << 4 | (key & 15)) & (slots_.size() - 1);
 }
@@ -73,7 +73,8 @@ void Launches::add_call(const Node& node, const Span& span, uint64_t ordinal, ui
 void Launches::settle_calls() {
   waiting_.drain([this](const auto& item) {
     const Call& call = item.payload;
-    // Of calls with one correlation id, as a runtime call and the driver call inside it have, the first that starts.
+    // Several calls may have one correlation id, e.g. a runtime call and the driver call inside it; the first to start
+    // counts.
     for (const uint64_t key : call.keys) {
       const uint32_t launch = find(key);
       if (launch == kNone || launches_[launch].caller != 0) continue;

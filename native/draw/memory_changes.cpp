@@ -55,8 +55,8 @@ std::vector<AllocatorChanges> from_records(const StepStats& step, const std::vec
   return allocators.take(false);
 }
 
-// What tensors hold from their op's start to their last use. An op's first output has the op's name, others have their
-// number behind a colon, as TensorFlow names them.
+// The memory of tensors, from their op's start to their last use. In TensorFlow, an op's first output has the op's
+// name, and further outputs append a colon and their number.
 class Tensors {
  public:
   void add(std::string_view op, size_t output, std::string_view allocator, const Span& span, int64_t num_bytes) {
@@ -68,7 +68,7 @@ class Tensors {
     if (added_.push(output == 0 ? op : name_of_later(op, output), end)) settle_added();
   }
 
-  // To be called when all have been added: consumers may come before what they consume.
+  // Must be called after all tensors were added: consumers may come before the tensors that they consume.
   void use(std::string_view input, int64_t end_ns) {
     settle_added();
     if (used_.push(input, end_ns)) settle_used();
@@ -80,7 +80,7 @@ class Tensors {
   }
 
  private:
-  // Of a tensor's end among the changes.
+  // The index of a tensor's end among the changes.
   struct Place {
     uint32_t allocator;
     size_t change;
@@ -93,7 +93,7 @@ class Tensors {
   }
 
   void settle_added() {
-    // Of outputs with one name, as loops make them, inputs mean the last; each counts on its own.
+    // Loops create outputs with equal names; inputs refer to the last of them, and each output counts by itself.
     added_.drain([this](const auto& item) {
       const uint32_t number = names_.insert(item.name, item.hash).number;
       last_of_.resize(names_.size());
@@ -111,7 +111,7 @@ class Tensors {
     used_.drain([&](const auto& item) {
       uint32_t number = names_.find(item.name, item.hash);
       if (number == NameTable::kNone) {
-        const size_t cut = item.name.rfind("/_");  // what sending between devices adds
+        const size_t cut = item.name.rfind("/_");  // a suffix that sending between devices adds
         if (cut == 0 || cut == std::string_view::npos) return;
         number = names_.find(item.name.substr(0, cut));
         if (number == NameTable::kNone) return;
@@ -123,7 +123,7 @@ class Tensors {
     for (size_t i = 0; i < count; ++i) end_of(found[i].number) = std::max(end_of(found[i].number), found[i].end_ns);
   }
 
-  // When the last tensor of that name ends.
+  // The end of the last tensor of that name.
   int64_t& end_of(uint32_t number) {
     const Place& place = last_of_[number];
     return allocators_[place.allocator][place.change].time_ns;
@@ -144,7 +144,7 @@ std::vector<AllocatorChanges> from_tensors(const StepStats& step, const std::vec
     int64_t end_ns;
   };
   Tensors tensors;
-  std::deque<Use> uses;  // many; a vector would hold twice as much while it grows
+  std::deque<Use> uses;  // a deque, because a vector would need twice the memory while it grows
   TensorDescription description;
   for (const Device* device : devices) {
     step.for_each_node(*device, [&](const Node& node) {

@@ -1,4 +1,4 @@
-// How much each allocator held over time.
+// The memory in use over time, per allocator.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace collector::convert {
 
 struct AllocatorChanges {
   std::string_view allocator;
-  bool estimated = false;      // from the tensors' consumers, for want of a record of the allocations themselves
-  std::vector<Delta> changes;  // of bytes; in wall time, in no order
+  bool estimated = false;      // from the tensors' consumers, as there is no record of the allocations
+  std::vector<Delta> changes;  // in bytes; wall time, unsorted
 };
 
-// From the allocation records where a step has any; otherwise each output counts from its op's start to the end of the
-// last op that names it as an input. Only what starts at a time that `is_plausible` counts.
-// `may_have_records`: whether some node has an AllocatorMemoryUsed at all.
+// Uses the allocation records if the step has any. Otherwise each output counts from its op's start to the end of the
+// last op that names it as an input. Changes whose start is not `is_plausible` are left out. `may_have_records`:
+// whether any node has an AllocatorMemoryUsed.
 std::vector<AllocatorChanges> read_memory_changes(const StepStats& step, const std::vector<const Device*>& devices,
                                                   bool may_have_records,
                                                   const std::function<bool(int64_t)>& is_plausible);

@@ -80,7 +80,7 @@ void MergeVisitor::on_slice(const Slice& slice) {
   Slice moved = slice;
   moved.pid = pid_of_.at(slice.pid);
   moved.tid = last_track_->id;
-  moved.alike = 0;  // numbers mean something within one step alone
+  moved.alike = 0;  // these numbers are valid only within one step
   last_track_->last_end_ns = std::max(last_track_->last_end_ns, slice.start_ns + slice.duration_ns);
   writer_.on_slice(moved);
 }
@@ -89,7 +89,7 @@ void MergeVisitor::on_counter_track(const CounterTrack& counter) {
   step_counters_[counter.id] = {pid_of_.at(counter.pid), std::string(counter.name), std::string(counter.unit)};
 }
 
-// Which row is free is known only now: memory may be taken before the step's first op starts.
+// A free row is chosen only now, because memory may be allocated before the step's first op starts.
 MergeVisitor::Row& MergeVisitor::counter_row(uint32_t id, int64_t time_ns) {
   const StepCounter& counter = step_counters_.at(id);
   std::deque<Row>& rows = counters_[RowKey{counter.pid, counter.name}];

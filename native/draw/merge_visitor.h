@@ -1,8 +1,8 @@
-// Several steps in one picture: what is the same device or track in each becomes one process or track of the file.
+// Several steps in one drawing: equal devices and tracks of the steps share one process or track of the file.
 //
-// It stands between draw_step, called once for each step, and the writer. A track of an earlier step is used again
-// where the new step begins after everything on it has ended; otherwise the new step gets a track of its own beside it,
-// so that no two slices of a track overlap in part, whatever the clocks say.
+// The visitor stands between draw_step, called once for each step, and the writer. A track of an earlier step is reused
+// if the new step begins after all slices on it have ended. Otherwise the new step gets another track beside it, so
+// that the slices of a track never partly overlap, even if the clocks are wrong.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,12 @@ namespace collector::convert {
 
 class MergeVisitor : public TraceVisitor {
  public:
-  // `order` knows every owner and device that will come.
+  // `order` must contain every owner and device that will occur.
   MergeVisitor(TraceVisitor& writer, TrackOrder order) : writer_(writer), order_(std::move(order)) {}
 
-  // Before each step is drawn. `start_ns` is the step's first start, since the file's base. `owner` (a rank, a step)
-  // keeps its processes apart from others' and is put before their names; empty: there is but one.
+  // Must be called before each step is drawn. `start_ns` is the step's first start since the file's base. `owner` (a
+  // rank, a step) separates its processes from those of other owners and is put before their names; it is empty if
+  // there is only one.
   void start_step(int64_t start_ns, std::string_view owner);
 
   void on_begin(const Summary& summary) override;
@@ -38,7 +39,7 @@ class MergeVisitor : public TraceVisitor {
   void on_instant(const Instant& instant) override { writer_.on_instant(instant); }
   void on_end(const Summary& summary) override;
 
-  // After the last step: the writer's on_end, with all steps' figures together.
+  // Must be called after the last step: calls the writer's on_end with the totals of all steps.
   void finish() { writer_.on_end(total_); }
 
   const Summary& total() const { return total_; }
@@ -52,13 +53,13 @@ class MergeVisitor : public TraceVisitor {
   };
   using RowKey = std::tuple<uint32_t, std::string>;  // pid in the file, name
 
-  // A counter of this step, as the drawing of the step described it.
+  // A counter of this step, as announced by the step's drawing.
   struct StepCounter {
     uint32_t pid;
     std::string name, unit;
   };
 
-  // The row that is free from a time on, or null.
+  // A row that is free from a time on, or null.
   Row* free_row(std::deque<Row>& rows, int64_t time_ns) const;
   Row* new_row(std::deque<Row>& rows, uint32_t id) const;
   Row& counter_row(uint32_t id, int64_t time_ns);
@@ -74,7 +75,7 @@ class MergeVisitor : public TraceVisitor {
   std::set<uint32_t> begun_pids_;
   std::map<RowKey, std::deque<Row>> tracks_, counters_;
   std::unordered_map<uint32_t, std::string> counter_names_;
-  // Of this step: what the drawing of the step calls it -> what the file calls it.
+  // Maps the ids that this step's drawing uses to those of the file.
   std::unordered_map<uint32_t, uint32_t> pid_of_;
   std::unordered_map<uint32_t, Row*> track_of_, counter_of_;
   std::unordered_map<uint32_t, StepCounter> step_counters_;

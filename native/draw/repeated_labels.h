@@ -1,4 +1,4 @@
-// What nodes that say the same have in common: taken apart once, used for all of them.
+// Caches the parsed names and labels of nodes, for all nodes that repeat them.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@
 
 namespace collector::convert {
 
-// A node's name and label taken apart, with the arguments that a slice has from them.
+// A node's parsed name and label, and the arguments that a slice gets from them.
 struct Description {
   Activity activity;
-  std::list<std::string> texts;     // that arguments view
-  std::vector<Argument> arguments;  // first those of the labels, then whatever the slice at hand adds
+  std::list<std::string> texts;     // storage of texts that arguments refer to
+  std::vector<Argument> arguments;  // first those of the labels, then those added for the current slice
   size_t num_label_arguments = 0;
-  uint32_t alike = 0;         // as Slice::alike
-  bool has_own_keys = false;  // the label itself has an argument called like one of those that are added
+  uint32_t alike = 0;         // same as Slice::alike
+  bool has_own_keys = false;  // whether an argument of the label has the name of an added argument
 };
 
 class RepeatedLabels {
  public:
-  // The description of a node: a remembered one, or one that describe(description) has filled in.
+  // The description of a node: a cached one, or one that describe(description) fills in.
   template <typename Describe>
   Description& find(const Node& node, bool on_gpu, Describe describe) {
     const auto fill = [&describe](Description& description) {

@@ -18,7 +18,7 @@ Selection::Selection(const StepStats& step, const DrawingOptions& options, Links
   if (selects()) select_nodes();
 }
 
-// The middle of a sample of all starts: robust against nodes without a time and times that wrapped around.
+// The median of a sample of all starts, which tolerates nodes without a time and times that wrapped around.
 void Selection::find_middle() {
   uint64_t num_nodes = 0;
   for (const Group& group : groups_) {
@@ -44,8 +44,8 @@ void Selection::find_middle() {
   middle_ns_ = std::clamp(*middle, INT64_MIN + 4 * kFarNs, INT64_MAX - 4 * kFarNs);
 }
 
-// Waits before activities before calls: of activities those that were waited for are remembered, and of calls those
-// that caused one.
+// Waits are visited before activities and activities before calls: only activities that were waited for are stored, and
+// only calls that launched one.
 template <typename Visit>
 void Selection::for_each_group_to_link(Visit visit) {
   const auto turn_of = [](const Group& group) { return holds_waits(group) ? 0 : group.name.on_gpu ? 1 : 2; };
@@ -104,7 +104,7 @@ bool Selection::passes_filters(const Group& group, const Node& node, const Span&
   return is_kept(activity_.name) || (!activity_.full_name.empty() && is_kept(activity_.full_name));
 }
 
-// Counts what the filters keep and finds how long a slice must be to be among the longest.
+// Counts the nodes that pass the filters, and finds the minimum length of the longest slices to draw.
 void Selection::select_nodes() {
   struct Candidate {
     int64_t duration_ns;
@@ -154,7 +154,7 @@ void Selection::note(const Group& group, const Node& node, const Span& span, uin
 }
 
 void Selection::link(Links& links) {
-  if (selects()) {  // otherwise the survey has noted all
+  if (selects()) {  // otherwise the survey has collected them all
     for_each_group_to_link([&](const Group& group) {
       links.waits.begin_stream(group);
       for_each_selected(group, [&](const Node& node, const Span& span, uint64_t ordinal) {

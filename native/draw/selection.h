@@ -1,4 +1,4 @@
-// What of a step there is to draw: where it lies in time, what its nodes are, and which of them the options ask for.
+// Determines the part of a step to draw: its time range, the kinds of its nodes, and the nodes that the options select.
 #pragma once
 
 #include <cstdint>
@@ -16,32 +16,32 @@
 
 namespace collector::convert {
 
-// Viewers keep µs in doubles: up to here every ns is exact. It is 104 days.
+// Viewers store µs in doubles, in which every ns is exact up to here, i.e. 104 days.
 constexpr int64_t kLargestTimeNs = int64_t{1} << 53;
-// Starts further than this from the middle one are no part of the step; two such make one within kLargestTimeNs.
+// Starts at a larger distance from the median are not part of the step. All other starts lie within kLargestTimeNs.
 constexpr int64_t kFarNs = kLargestTimeNs / 4;
 
 class Selection {
  public:
-  // What the arrows join.
+  // The two kinds of arrows.
   struct Links {
     Launches& launches;
     Waits& waits;
   };
 
-  // Reads the step. Launches and waits are noted in `links` where that costs no further reading. All must outlive it.
+  // Reads the step. Launches and waits are added to `links` during this pass. All arguments must outlive the object.
   Selection(const StepStats& step, const DrawingOptions& options, Links* links);
 
-  // Joins those launches and waits of which both ends are drawn.
+  // Connects the launches and waits of which both ends are drawn.
   void link(Links& links);
 
   const Summary& summary() const { return summary_; }
   const std::vector<Group>& groups() const { return groups_; }
-  // Whether nodes have allocators' memory, recorded or estimated.
+  // Whether nodes contain allocators' memory, recorded or estimated.
   bool has_memory() const { return has_memory_; }
   bool has_allocator_memory() const { return has_allocator_memory_; }
 
-  // On the time axis of the picture.
+  // Converts wall time to time since the drawing's base.
   int64_t relative(int64_t wall_ns) const { return wall_ns - summary_.base_ns; }
   int64_t shifted(int64_t wall_ns) const {
     int64_t shifted_ns;
@@ -50,24 +50,24 @@ class Selection {
   }
   bool can_draw_at(int64_t wall_ns) const { return is_plausible(wall_ns) && shifted(wall_ns) >= base_floor_ns_; }
 
-  // Whether it can be drawn at all. Shifts the span.
+  // Whether the span can be drawn. Shifts the span.
   bool can_draw(Span& span) const {
     if (!span.valid() || span.duration_ns > kFarNs || !is_plausible(span.start_ns)) return false;
     span.start_ns = shifted(span.start_ns);
     return span.start_ns >= base_floor_ns_ &&
            (!options_.base_ns || span.end_ns() - *options_.base_ns <= kLargestTimeNs);
   }
-  // Gives a node the activity that another device has of it.
+  // Gives a node the activity that its twin on another device contains.
   static void find_activity(const Group& group, uint64_t ordinal, Node& node) {
     if (!group.activities.empty()) node.activity = group.activities[ordinal - group.first_ordinal];
   }
-  // Whether what can be drawn is asked for.
+  // Whether a drawable node is selected by the options.
   bool is_selected(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
     if (!selects()) return true;
     if (!passes_filters(group, node, span)) return false;
     return span.duration_ns > limit_ns_ || (span.duration_ns == limit_ns_ && ordinal < limit_ordinal_);
   }
-  // Calls visit(node, span, ordinal) for each node of a group that is drawn, in the order of the message.
+  // Calls visit(node, span, ordinal) for each drawn node of a group, in the order of the message.
   template <typename Visit>
   void for_each_selected(const Group& group, Visit visit) {
     for_each_drawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
@@ -78,7 +78,7 @@ class Selection {
  private:
   void find_middle();
   void survey_nodes(Links* links);
-  // Calls visit(group) for all groups, in the order in which launches and waits are noted.
+  // Calls visit(group) for all groups, in the order in which launches and waits must be added.
   template <typename Visit>
   void for_each_group_to_link(Visit visit);
   void select_nodes();
@@ -115,12 +115,12 @@ class Selection {
   int64_t base_floor_ns_ = INT64_MIN;
   bool has_memory_ = false;
   bool has_allocator_memory_ = false;
-  Activity activity_;  // of the node at hand
+  Activity activity_;  // of the current node
 
   NameTable asked_names_;
   std::vector<bool> keep_name_;
-  int64_t limit_ns_ = -1;       // slices must be longer,
-  uint64_t limit_ordinal_ = 0;  // or as long and before this
+  int64_t limit_ns_ = -1;       // slices must be longer than this,
+  uint64_t limit_ordinal_ = 0;  // or equally long with a smaller ordinal
 };
 
 }  // namespace collector::convert

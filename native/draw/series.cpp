@@ -8,7 +8,7 @@
 namespace collector::convert {
 namespace {
 
-// Sets the value from a time on, where it is another than before.
+// Sets the value from a time on, if it differs from the value before.
 void set_value(std::vector<Point>& points, int64_t time_ns, int64_t value) {
   if (!points.empty() && points.back().time_ns == time_ns) points.pop_back();
   const int64_t before = points.empty() ? 0 : points.back().value;
@@ -18,7 +18,8 @@ void set_value(std::vector<Point>& points, int64_t time_ns, int64_t value) {
 }  // namespace
 
 std::vector<Point> count_busy(const std::vector<std::vector<Interval>>& streams) {
-  // The next change of each stream: (time, stream). Even changes begin an interval, odd ones end it.
+  // The next change of each stream: (time, stream). Changes with an even index begin an interval, those with an odd
+  // index end it.
   std::priority_queue<std::pair<int64_t, size_t>, std::vector<std::pair<int64_t, size_t>>, std::greater<>> next;
   std::vector<size_t> changes_done(streams.size(), 0);
   const auto push = [&](size_t stream) {
@@ -48,7 +49,7 @@ std::vector<Point> running_total(std::vector<Delta>& deltas) {
   int64_t total = 0;
   for (const Delta& delta : deltas) {
     if (__builtin_add_overflow(total, delta.amount, &total))
-      break;  // no machine holds as much: the rest is not to be trusted
+      break;  // no machine has this much memory, so the remaining changes are unreliable
     set_value(points, delta.time_ns, total);
   }
   return points;

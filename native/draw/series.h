@@ -1,4 +1,4 @@
-// Counters as steps over time.
+// Counters as step functions of time.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ struct Point {
   int64_t value;  // from this time on
 };
 
-// How many of the streams are busy; each stream's intervals in order and apart. Points only where the number changes.
+// The number of busy streams. Each stream's intervals must be sorted and disjoint. Points are added only where the
+// number changes.
 std::vector<Point> count_busy(const std::vector<std::vector<Interval>>& streams);
 
 // A change of an amount.
@@ -26,7 +27,7 @@ struct Delta {
   int64_t amount;
 };
 
-// The running total of the changes, one point for each time at which it changes. Sorts the changes.
+// The running total of the changes, with one point per time at which it changes. Sorts the changes.
 std::vector<Point> running_total(std::vector<Delta>& deltas);
 
 }  // namespace collector::convert

@@ -24,10 +24,10 @@
 namespace collector::convert {
 namespace {
 
-// Arguments that nodes have beside their labels.
+// Arguments that do not come from a node's label.
 constexpr std::string_view kCorrelation = "correlation";
 constexpr std::string_view kWaited = "waited_ns";
-// Of calls that record a CUDA event.
+// Arguments of calls that record a CUDA event.
 constexpr std::string_view kEventKey = "event";
 constexpr std::string_view kStreamKey = "stream";
 
@@ -36,7 +36,7 @@ bool has_argument(const Description& description, std::string_view key) {
                      [key](const Argument& argument) { return argument.key == key; });
 }
 
-// An annotation as the `op` of an `op:kernel` has it: readers split node names at colons.
+// An annotation in the form that it has as the `op` of `op:kernel`: readers split node names at colons.
 std::string without_colons(std::string_view name) {
   std::string op;
   for (const char letter : name) {
@@ -65,25 +65,25 @@ class StepDrawing {
         summary_(selection_.summary()),
         order_(order_of(selection_.groups())) {}
 
-  // Once.
+  // May be called once.
   Summary draw();
 
  private:
-  // Rows that activities share when they do not overlap.
+  // Rows shared by activities that do not overlap.
   struct Rows {
     std::string name;
     uint64_t os_thread_id = 0;
-    bool nests = false;          // in the first row
-    std::vector<int64_t> open;   // ends of what is open in the first row, if it nests
-    Lanes lanes;                 // of the others, or all
+    bool nests = false;          // whether the first row nests
+    std::vector<int64_t> open;   // ends of the open slices of the first row, if it nests
+    Lanes lanes;                 // of the other rows, or of all
     std::vector<uint32_t> tids;  // of the rows; 0: not announced yet
   };
 
   static TrackOrder order_of(const std::vector<Group>& groups);
-  // Of a device or, where it is a whole GPU's, of its process; empty: none.
+  // The label of a device or, for a device with all streams of a GPU, of its process. Empty: none.
   std::string_view label_of(const Group& group, std::string_view device) const;
 
-  // The process of this name, which is announced before it is first used.
+  // The pid of the process with this name, which is announced at its first use.
   uint32_t process_pid(std::string_view name, std::string_view label = {});
   void draw_group(const Group& group);
   void draw_node(const Group& group, const Node& node, const Span& span, uint64_t ordinal);
@@ -111,17 +111,17 @@ class StepDrawing {
   TrackOrder order_;
   std::set<uint32_t> begun_pids_;
   uint32_t next_counter_id_ = 0;
-  uint32_t pid_ = 0;                            // of the group at hand; 0: not begun
+  uint32_t pid_ = 0;                            // of the current group; 0: not begun
   Rows rows_;                                   // of a group without threads
   std::unordered_map<uint32_t, Rows> threads_;  // of a group with threads
   std::unordered_map<uint32_t, std::string_view> thread_names_;
   Rows* last_thread_ = nullptr;
   uint32_t last_thread_id_ = 0;
   RepeatedLabels labels_;
-  std::optional<std::unordered_map<std::string, std::string_view>> names_with_colons_;  // by their `op`
+  std::optional<std::unordered_map<std::string, std::string_view>> names_with_colons_;  // by their form as `op`
 
-  std::vector<std::vector<Interval>> busy_;  // of the streams of the GPU at hand
-  std::vector<Copy> copies_;                 // of the GPU at hand
+  std::vector<std::vector<Interval>> busy_;  // of the streams of the current GPU
+  std::vector<Copy> copies_;                 // of the current GPU
 };
 
 Summary StepDrawing::draw() {
@@ -154,7 +154,7 @@ Summary StepDrawing::draw() {
   return summary_;
 }
 
-// A remark may state any time, unlike what is drawn.
+// A remark may have any time, unlike drawn nodes.
 int64_t StepDrawing::time_of(const Remark& remark) const {
   if (!remark.wall_ns) return std::min(summary_.end_ns, kLargestTimeNs);
   const int64_t wall_ns = selection_.shifted(*remark.wall_ns);
@@ -226,7 +226,7 @@ void StepDrawing::draw_group(const Group& group) {
         references.push_back({span, ordinal, message});
     });
   }
-  // On a thread what encloses comes before what it encloses.
+  // On a thread, an enclosing slice comes before the slices inside it.
   const bool longer_first = !group.name.on_gpu;
   std::sort(references.begin(), references.end(), [longer_first](const Reference& a, const Reference& b) {
     if (a.span.start_ns != b.span.start_ns) return a.span.start_ns < b.span.start_ns;
@@ -345,7 +345,7 @@ Description& StepDrawing::describe(const Node& node, bool on_gpu) {
   });
 }
 
-// `aten::copy_`, as the slice on the host is called, for the `aten.copy_` of an activity.
+// The name of the host's slice, e.g. `aten::copy_`, for the op `aten.copy_` of an activity.
 std::string_view StepDrawing::host_spelling_of(std::string_view op) {
   if (op.find('.') == std::string_view::npos) return op;
   if (!names_with_colons_) {
@@ -369,7 +369,7 @@ std::string_view StepDrawing::host_spelling_of(std::string_view op) {
 void StepDrawing::add_own_arguments(const Node& node, const Span& span, Description& description) const {
   const auto add_number = [&description](std::string_view key, int64_t number) {
     if (description.has_own_keys && has_argument(description, key)) return;
-    Argument& argument = description.arguments.emplace_back();  // in place: there is one or two of these for each slice
+    Argument& argument = description.arguments.emplace_back();  // in place, because every slice has one or two
     argument.key = key;
     argument.number = number;
   };
@@ -381,7 +381,7 @@ void StepDrawing::add_own_arguments(const Node& node, const Span& span, Descript
       add_number(kStreamKey, record->stream_id);
     }
   }
-  // A call is asked for when it starts, or never; an activity waits for the stream from its launch on.
+  // A call is scheduled at its start or has no such time; an activity waits for its stream after its launch.
   const int64_t scheduled_ns = scheduled_ns_of(node);
   int64_t waited_ns;
   if (scheduled_ns > 0 && !__builtin_sub_overflow(span.start_ns, selection_.shifted(scheduled_ns), &waited_ns) &&
@@ -401,7 +401,7 @@ void StepDrawing::draw_series(uint32_t pid, std::string_view name, std::string_v
     visitor_.on_value({pid, id, name, unit, time_ns, value});
     ++summary_.values;
   };
-  const Point* before = nullptr;  // the window, which begins with the value it had
+  const Point* before = nullptr;  // the last point before the window, which gives the window's first value
   for (const Point& point : points) {
     if (point.time_ns > options_.window_end_ns) break;
     if (point.time_ns < options_.window_start_ns) {
@@ -436,7 +436,7 @@ void StepDrawing::draw_memory() {
   }
 }
 
-// Of the GPU that the group belongs to, whose last it is.
+// Draws the counters of the group's GPU. The group must be the last one of that GPU.
 void StepDrawing::draw_counters(const Group& group) {
   const std::vector<Point> busy = busy_.size() > 1 ? count_busy(busy_) : std::vector<Point>();
   busy_.clear();
@@ -445,7 +445,7 @@ void StepDrawing::draw_counters(const Group& group) {
   if (busy.empty() && copies.empty()) return;
   const uint32_t pid = process_pid(group.name.process);
   draw_series(pid, "busy streams", "streams", busy);
-  NameTable kinds;  // in the order in which they first come
+  NameTable kinds;  // in order of first use
   std::vector<std::vector<Delta>> deltas;
   for (const Copy& copy : copies) {
     const auto [kind, is_new] = kinds.insert(copy.kind);

@@ -1,8 +1,8 @@
-// Draws the timeline of a step: calls a TraceVisitor for all that there is to see, whatever the file format.
+// Draws the timeline of a step: passes all visible events to a TraceVisitor, whatever the file format.
 //
-// Wire bytes are read several times rather than kept: once to see where the time axis begins and who launched what,
-// once to draw. What is remembered grows only with the number of launches (for the arrows), of gaps between activities
-// on streams and of copies (for the counters), and with the nodes of a device whose nodes are not in order of time.
+// Wire bytes are read several times instead of being stored: once to find the start of the time axis and the launches,
+// and once to draw. Memory grows only with the number of launches (for the arrows), of gaps between activities on
+// streams and of copies (for the counters), and with the nodes of devices whose nodes are not sorted by time.
 #pragma once
 
 #include <cstdint>
@@ -20,40 +20,40 @@
 
 namespace collector::convert {
 
-// Something about the whole step that the picture should show.
+// A remark about the whole step that the drawing shows.
 struct Remark {
   std::string name;
   std::string details;
-  std::optional<int64_t> wall_ns;  // none: at the end
+  std::optional<int64_t> wall_ns;  // no value: at the end
 };
 
 struct DrawingOptions {
-  // What to draw. Counters count what is drawn; without them where `max_slices` leaves something out.
-  std::function<bool(std::string_view device)> keep_device;  // asked once for each device; none: all
-  std::function<bool(std::string_view name)> keep_name;      // asked once for each short or whole name; either will do
+  // The nodes to draw. Counters cover the drawn nodes; there are none if `max_slices` leaves nodes out.
+  std::function<bool(std::string_view device)> keep_device;  // called once per device; none: all devices
+  std::function<bool(std::string_view name)> keep_name;      // called once per short or whole name; one match is enough
   int64_t min_duration_ns = 0;
-  int64_t window_start_ns = std::numeric_limits<int64_t>::min();  // since the base; what overlaps is drawn
+  int64_t window_start_ns = std::numeric_limits<int64_t>::min();  // since the base; overlapping slices are drawn
   int64_t window_end_ns = std::numeric_limits<int64_t>::max();
-  uint64_t max_slices = std::numeric_limits<uint64_t>::max();  // the longest; of equals the first in the message
+  uint64_t max_slices = std::numeric_limits<uint64_t>::max();  // the longest; of equal ones the first
   bool arrows = true;
   bool counters = true;
   std::vector<Remark> remarks;
-  // Of what a device without its prefix is: of "/gpu:0" for its process, of "/gpu:0/stream:9" for its track.
+  // Labels by device without prefix: that of "/gpu:0" belongs to its process, that of "/gpu:0/stream:9" to its track.
   std::unordered_map<std::string, std::string> labels;
   std::vector<EventRecord> event_records;
 
-  // Where to draw it.
-  std::optional<int64_t> base_ns;  // wall time of time 0; none: the earliest start
-  int64_t shift_ns = 0;            // added to every time of the step, before the base is taken away
+  // The position of the drawing.
+  std::optional<int64_t> base_ns;  // wall time of time 0; no value: the earliest start
+  int64_t shift_ns = 0;            // added to every time of the step, before the base is subtracted
   std::string process_label;
   uint32_t first_counter_id = 1;
   uint64_t first_flow_id = 1;
 };
 
-// Throws WireError. The step's bytes must outlive the call; visitor and callables may throw anything.
+// Throws WireError. The step's bytes must outlive the call; the visitor and the callables may throw anything.
 Summary draw_step(const StepStats& step, const DrawingOptions& options, TraceVisitor& visitor);
 
-// What on_begin would be given: where the step lies in time and how much of it would be drawn.
+// The summary that on_begin would get: the step's time range, and the amount that would be drawn.
 Summary survey(const StepStats& step, const DrawingOptions& options);
 
 }  // namespace collector::convert

@@ -12,7 +12,7 @@ constexpr uint32_t kRowsOfADevice = 1000;
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
-// The digits that a text begins with, which are taken off it, without leading zeros.
+// Removes the leading digits of a text and returns them without leading zeros.
 std::string_view take_number(std::string_view& text) {
   const auto* const end = std::find_if_not(text.begin(), text.end(), is_digit);
   std::string_view digits = text.substr(0, static_cast<size_t>(end - text.begin()));
@@ -22,7 +22,7 @@ std::string_view take_number(std::string_view& text) {
 }
 
 struct OwnedDevice {
-  uint32_t owner;  // its place among owners
+  uint32_t owner;  // index among the owners
   std::string_view device;
   DeviceName name;
 };

@@ -1,8 +1,9 @@
-// Where a file shows what: the order of its processes, and of the rows inside each.
+// The order of a file's processes, and of the rows inside each process.
 //
-// Viewers order by the numbers of processes and rows, whatever else a file asks for, so the numbers say the order: GPUs
-// come first and hosts last; a GPU's streams come by number, then what else belongs to it, then its copies. Rows of one
-// device stay together, so every device has a thousand numbers; the rows beyond come after those of all devices.
+// Viewers order processes and rows by their numbers, regardless of other requests in the file, so the order is encoded
+// in the numbers. GPUs come first and hosts last. A GPU's streams come by number, followed by its other devices and its
+// copies. Rows of one device stay together: every device has a thousand numbers, and additional rows come after those
+// of all devices.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +17,26 @@
 
 namespace collector::convert {
 
-// Less than 0, 0 or more than 0, as `a` comes before or after `b` for people: numbers by size, other text by bytes.
+// Negative, 0 or positive if `a` comes before, with or after `b` in natural order: numbers by value, other text by
+// bytes.
 int compare_naturally(std::string_view a, std::string_view b);
 
-// Whether a device is shown before another of the same owner; no two are equal.
+// Whether a device is shown before another device of the same owner; no two devices are equal.
 bool comes_before(const DeviceName& a, std::string_view device_a, const DeviceName& b, std::string_view device_b);
 
 class TrackOrder {
  public:
-  // The process that holds what belongs to no device: the allocators' memory.
+  // The process of tracks that belong to no device: the allocators' memory.
   static constexpr std::string_view kMemory = "memory";
 
-  // Pairs of an owner (see MergeVisitor::start_step) and a device's name, in any order and as often as they come. The
-  // processes of one kind are ordered by their owners, which come in the order of the list.
+  // Pairs of an owner (see MergeVisitor::start_step) and a device's name, in any order and with repetitions. Processes
+  // of one kind are ordered by their owners, in the owners' order in the list.
   explicit TrackOrder(const std::vector<std::pair<std::string, std::string>>& owned_devices);
 
-  // Of an owner's process by its name as DeviceName has it. Throws std::out_of_range for one that the list lacks, as
-  // take_tid does.
+  // The pid of an owner's process, by DeviceName's process name. Like take_tid, throws std::out_of_range if the list
+  // does not contain it.
   uint32_t pid_of(std::string_view owner, std::string_view process) const;
-  // The number of a device's next row.
+  // The number of the next row of a device.
   uint32_t take_tid(std::string_view owner, std::string_view device);
 
  private:
@@ -47,7 +49,7 @@ class TrackOrder {
 
   std::map<Key, uint32_t> pids_;
   std::map<Key, Rows> rows_;
-  uint32_t next_tid_ = 0;  // of rows for which their device has no numbers left
+  uint32_t next_tid_ = 0;  // for rows of devices without free numbers
 };
 
 }  // namespace collector::convert

@@ -17,7 +17,7 @@ class Writer {
     arguments_.push_back({key, Argument::Kind::kNumber, number, {}});
   }
   void add_number(std::string_view key, Field field) { add_number(key, activity_[field]); }
-  // Left out where it is 0, which says nothing.
+  // Leaves out the value 0, which means nothing.
   void add_number_if_any(std::string_view key, Field field) {
     if (activity_[field] != 0) add_number(key, field);
   }
@@ -42,7 +42,7 @@ class Writer {
     add_number_if_any("static_shared_bytes", Field::kStaticSharedBytes);
     add_number_if_any("dynamic_shared_bytes", Field::kDynamicSharedBytes);
     add_number_if_any("local_bytes_per_thread", Field::kLocalBytesPerThread);
-    // One block is a cluster of its own, which says nothing.
+    // A cluster of one block is the normal case and is left out.
     if (activity_.at(Field::kClusterX, 0) * activity_.at(Field::kClusterX, 1) * activity_.at(Field::kClusterX, 2) > 1) {
       add_triple("cluster", Field::kClusterX);
     }
@@ -61,14 +61,14 @@ class Writer {
     add_number("is_async", Field::kIsAsync);
     add_graph();
   }
-  // What was waited for, and where to find it.
+  // The object of the wait and its place.
   void add_wait() {
     enum Type { kEvent = 1, kStreamWaitsForEvent = 2, kStream = 3, kContext = 4 };
     const int64_t type = activity_[Field::kSyncType];
     if (type == kEvent || type == kStreamWaitsForEvent) own_text("waited_for", numbered_by("event ", Field::kEventId));
     if (type == kStream) own_text("waited_for", numbered_by("stream ", Field::kStreamId));
     if (type == kContext) own_text("waited_for", numbered_by("context ", Field::kContextId));
-    constexpr int64_t kNone = UINT32_MAX;  // as CUPTI states that there is no event or stream
+    constexpr int64_t kNone = UINT32_MAX;  // CUPTI's value for no event or no stream
     if (activity_[Field::kEventId] != kNone) add_number_if_any("event", Field::kEventId);
     if (activity_[Field::kStreamId] != kNone) add_number("stream", Field::kStreamId);
     add_number("context", Field::kContextId);

@@ -1,4 +1,4 @@
-// The arguments that a slice has from the columns of its activity.
+// The arguments of a slice that come from the columns of its activity.
 #pragma once
 
 #include <list>
@@ -10,7 +10,7 @@
 
 namespace collector::convert {
 
-// `texts` holds what the arguments view, and outlives them.
+// `texts` stores the texts that the arguments refer to, and must outlive them.
 void add_typed_arguments(const TypedActivity& activity, std::vector<Argument>& arguments,
                          std::list<std::string>& texts);
 

@@ -8,10 +8,10 @@
 namespace collector::convert {
 namespace {
 
-// CUpti_ActivitySynchronizationType. A stream that waits for an event (2) holds up no host.
+// CUpti_ActivitySynchronizationType. A stream that waits for an event (2) does not hold up the host.
 enum SyncType : uint8_t { kEvent = 1, kStream = 3, kContext = 4 };
 
-// An arrow starts inside the activity, before the last nanosecond, in which it may end inside the wait.
+// An arrow starts inside the activity, before its last nanosecond; it may end inside the wait in that nanosecond.
 constexpr int64_t kShortestSourceNs = 2;
 
 }  // namespace

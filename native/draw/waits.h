@@ -1,9 +1,9 @@
-// What the host's waits were for: the arrows from the end of an activity to the end of the wait that it held up.
+// The reasons of the host's waits: the arrows from the end of an activity to the end of the wait that it held up.
 //
 // A wait for a stream or a context was held up by the last activity of that stream, or of any stream of that context,
-// that ended while the host waited. A wait for a CUDA event was held up by the last one that was launched into the
-// event's stream before the event was recorded there, if it ended while the host waited. A wait during which nothing of
-// that kind ended has no arrow: what it was for was over before.
+// that ended during the wait. A wait for a CUDA event was held up by the last activity that was launched into the
+// event's stream before the event was recorded there, if it ended during the wait. A wait without such an activity has
+// no arrow: its work was over before the wait began.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ namespace collector::convert {
 // Whether a group holds the waits of a host.
 bool holds_waits(const Group& group);
 
-// To be filled in this order: add_wait for all, then for each stream begin_stream and add_activity for all of its
-// activities; then link. "All" are those to be drawn. Ordinals are numbers of nodes.
+// Order of the calls: add_wait for all waits; then for each stream begin_stream, and add_activity for all of its
+// activities; then link. "All" means all nodes that will be drawn. Ordinals are numbers of nodes.
 class Waits {
  public:
   explicit Waits(std::vector<EventRecord> records) : records_(std::move(records)) {}
@@ -35,7 +35,7 @@ class Waits {
   void add_activity(const Node& node, const Span& span, uint64_t ordinal) {
     if (is_stream_ && (!is_known_ || !candidates_.empty())) match(node, span, ordinal);
   }
-  // Takes the ids of the arrows from next_flow_id on.
+  // Connects waits and activities; the ids of the arrows start at next_flow_id.
   void link(uint64_t& next_flow_id);
 
   struct Arrows {
@@ -62,19 +62,19 @@ class Waits {
     uint64_t arrow = 0;
   };
 
-  // Of the stream that a node is of.
+  // Finds the waits that concern the stream of a node.
   void find_candidates(const Node& node);
   void match(const Node& node, const Span& span, uint64_t ordinal);
 
   EventRecords records_;
   std::vector<Wait> waits_;
-  uint32_t rank_ = 0;       // of the stream at hand
-  bool is_stream_ = false;  // and something waits
-  bool is_known_ = false;   // of what stream and context it is
-  // Of the stream at hand: places of waits by start, and up to each the latest end.
+  uint32_t rank_ = 0;       // of the current stream
+  bool is_stream_ = false;  // whether it is a stream with waits
+  bool is_known_ = false;   // whether its stream and context ids are known
+  // For the current stream: indices of its waits by start, and the latest end of all waits up to each.
   std::vector<size_t> candidates_;
   std::vector<int64_t> latest_end_ns_;
-  std::vector<size_t> by_source_, by_ordinal_;  // after link; those with an arrow
+  std::vector<size_t> by_source_, by_ordinal_;  // only waits with an arrow; valid after link
 };
 
 }  // namespace collector::convert

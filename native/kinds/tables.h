@@ -1,4 +1,4 @@
-// What the generated description of record kinds is made of.
+// The types that the generated descriptions of record kinds use.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ struct Column {
   bool is_signed;
 };
 
-// Name and columns of the table that consists of such rows. The columns are those that the rows hold themselves: not
-// the device, context and stream that a chain of them shares, nor names that are looked up in the library.
+// Name and columns of the table that consists of these rows. The columns are those stored in the rows, without the
+// device, context and stream that a list of rows shares, and without names that are looked up in the library.
 template <typename Row>
 struct Table;
 
@@ -36,7 +36,7 @@ void each_row_type(RowTypes<Rows...> /*types*/, const Visit& visit) {
   (visit(RowType<Rows>()), ...);
 }
 
-// The value, or the nearest one that the narrower type can hold.
+// The value, or the nearest value of the narrower type.
 template <typename To, typename From>
 constexpr To saturated(From value) {
   if constexpr (std::is_signed_v<From>) {

@@ -1,9 +1,9 @@
-// Counts heap calls made inside marked windows of a thread. Preloaded (LD_PRELOAD) into a test or benchmark:
+// Counts heap calls inside marked windows of a thread. The library is preloaded (LD_PRELOAD) into a test or benchmark;
 // the caller of the watched code brackets it with allocation_counter_enter() and allocation_counter_leave().
 //
-// The simulator does so around every buffer callback, which is how "nothing we do in a callback allocates" is
-// counted instead of believed. Linux with glibc only: the real allocator is reached by glibc's own __libc_ names,
-// because looking it up with dlsym would itself allocate.
+// The simulator brackets every buffer callback, so that "our callbacks allocate nothing" is measured and not only
+// claimed. Linux with glibc only: the real allocator is called by glibc's own __libc_ names, because a dlsym look-up
+// would itself allocate.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ void __libc_free(void* pointer);
 
 namespace {
 
-// Initial-exec TLS: the default model may allocate on a thread's first access, inside the very call being counted.
+// Initial-exec TLS: with the default model, a thread's first access may allocate, inside the very call that is counted.
 __attribute__((tls_model("initial-exec"))) thread_local int window_depth = 0;
 
 std::atomic<uint64_t> windows{0};
@@ -96,10 +96,10 @@ EXPORT void free(void* pointer) {
   __libc_free(pointer);
 }
 
-// A pool that grows by mapping memory allocates too. (The allocator's own mappings do not pass here.)
+// A pool that grows by mapping memory allocates too. (The allocator's own mappings do not call this function.)
 EXPORT void* mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset) {
   allocated(bytes);
-  // The raw system call reports failure as -1 with errno set: exactly MAP_FAILED.
+  // The raw system call returns -1 with errno set on failure, which equals MAP_FAILED.
   return reinterpret_cast<void*>(syscall(SYS_mmap, address, bytes, protection, flags, file, offset));
 }
 

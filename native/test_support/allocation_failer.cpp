@@ -1,6 +1,6 @@
-// Makes one chosen heap allocation of the decode thread fail. Preloaded (LD_PRELOAD) into a test, which arms it with
-// allocation_failer_arm(n): the n-th operator new from then on that the thread called "collector" asks for throws
-// std::bad_alloc. Allocations inside the simulator are CUPTI's own and do not count.
+// Makes one chosen heap allocation of the decode thread fail. The library is preloaded (LD_PRELOAD) into a test, which
+// calls allocation_failer_arm(n): from then on the n-th operator new of the thread named "collector" throws
+// std::bad_alloc. Allocations inside the simulator belong to CUPTI and are not counted.
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/prctl.h>
@@ -72,7 +72,7 @@ void* allocate(size_t bytes) {
 
 }  // namespace
 
-// The `n`-th allocation fails; 0: none does, and all are counted.
+// The `n`-th allocation fails. With 0 none fails, and all are counted.
 EXPORT void allocation_failer_arm(int64_t n) {
   dl_iterate_phdr(find_simulator, nullptr);
   seen = 0;

@@ -7,8 +7,8 @@
 namespace collector::convert {
 namespace {
 
-// What follows a slice's name. Kernels and ops keep the colour that the viewer makes of their name, so that different
-// ones look different; the others have one of Catapult's colours for their kind (Perfetto colours by name alone).
+// The text after a slice's name. The viewer derives the colours of kernels and ops from their names, so that different
+// names look different; other kinds have one of Catapult's colours each (Perfetto colours by name only).
 constexpr std::array<std::string_view, kCategories> kCategoryText = {
     R"(,"cat":"kernel")",
     R"(,"cat":"memcpy","cname":"rail_response")",
@@ -135,16 +135,18 @@ void ChromeWriter::on_slice(const Slice& slice) {
   }
   append_arguments(output_, slice, num_written, slice.num_arguments);
   output_.append(slice.num_arguments > 0 ? std::string_view("}}") : "}");
-  // An arrow's end is a moment, of which Catapult makes the slice that ends then rather than the one that starts then:
-  // so it lies inside by less than the ns at which Perfetto cuts. What has no length has no inside, nor may a call that
-  // waits lie behind what it caused: that may have no length and start with it.
+  // The end of an arrow is a point in time. If two slices meet there, Catapult attaches the arrow to the slice that
+  // ends, not to the one that starts. The point is therefore inside the slice, by less than the ns to which Perfetto
+  // truncates. A slice without duration has no inside. The arrow of a waiting call must not start inside it either: the
+  // launched activity may have no duration and start with the call.
   const bool has_inside = slice.duration_ns > 0;
   const bool starts_inside = has_inside && slice.category != Category::kSync;
   for (uint64_t i = 0; i < slice.num_flows_out; ++i) {
     append_flow(kFlowStart, slice.first_flow_out + i, kLaunchFlow, slice.start_ns, starts_inside);
   }
   if (slice.flow_in != 0) append_flow(kFlowEnd, slice.flow_in, kLaunchFlow, slice.start_ns, has_inside);
-  // The arrow of a wait ends in the last ns of the wait and starts in one before, as Perfetto wants the order of time.
+  // The arrow of a wait ends in the last ns of the wait and starts one ns earlier, because Perfetto requires the order
+  // of time.
   const int64_t end_ns = slice.start_ns + slice.duration_ns;
   for (uint64_t i = 0; i < slice.num_waits_out; ++i) {
     append_flow(kFlowStart, slice.first_wait_out + i, kWaitFlow, end_ns - 2, true);
@@ -198,7 +200,7 @@ void ChromeWriter::append_flow(std::string_view start, uint64_t id, std::string_
   output_.append(start);
   output_.append_number(id);
   output_.append(name);
-  place_->append_to(output_);  // that of the slice just written
+  place_->append_to(output_);  // the place of the slice just written
   append_micros(time_ns);
   output_.append(inside ? "1}" : "}");
 }

@@ -1,6 +1,6 @@
-// Chrome's trace JSON, one event a line, in UTF-8.
+// Chrome's trace JSON in UTF-8, with one event per line.
 //
-// Times are µs with three decimals, printed from whole ns, so that nothing is lost on the way through a double.
+// Times are in µs with three decimals, printed from whole ns, so that no conversion through a double loses digits.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ class ChromeWriter : public TraceWriter {
  public:
   explicit ChromeWriter(Output& output) : output_(output) {}
 
-  // The first begins the file; several steps may follow each other.
+  // The first call begins the file; several steps may follow.
   void on_begin(const Summary& summary) override;
   void on_process(const Process& process) override;
   void on_track(const Track& track) override;
@@ -29,14 +29,14 @@ class ChromeWriter : public TraceWriter {
   void on_instant(const Instant& instant) override;
   void on_end(const Summary&) override {}
 
-  // Ends the file. `other_data` is a JSON object about the whole of it.
+  // Ends the file. `other_data` is a JSON object about the whole file.
   void finish(std::string_view other_data) override;
 
  private:
   void next_event();
   void append_string(std::string_view text);
   void append_micros(int64_t ns);
-  // A slice's arguments from the `first` on.
+  // Appends a slice's arguments, starting with number `first`.
   static void append_arguments(Output& output, const Slice& slice, size_t first, size_t end);
   static void append_start(Output& output, const Slice& slice);
   void append_flow(std::string_view start, uint64_t id, std::string_view name, int64_t time_ns, bool inside);
@@ -49,19 +49,19 @@ class ChromeWriter : public TraceWriter {
   bool any_event_ = false;
   uint32_t pid_ = 1;  // of place_
   uint32_t tid_ = 1000000;
-  const Fragment* place_ = nullptr;  // one of the remembered ones
+  const Fragment* place_ = nullptr;  // one of the cached places
   struct RememberedPlace {
     uint32_t pid = 0;
     uint32_t tid = 0;
     Fragment text;
   };
-  std::array<RememberedPlace, 256> places_;  // by tid; threads and lanes are drawn by turns
+  std::array<RememberedPlace, 256> places_;  // by tid; threads and lanes alternate
 
-  // What slices that are alike have in common.
+  // The parts that alike slices share.
   struct RememberedSlice {
     uint32_t alike = 0;
     Fragment start;      // up to the category
-    Fragment arguments;  // the first of them
+    Fragment arguments;  // only the shared ones
   };
   const RememberedSlice& remember(const Slice& slice);
   static constexpr size_t kRememberedSlices = 1024;

@@ -9,8 +9,8 @@
 
 namespace collector::convert {
 
-// As protobuf prints it, but without the double quotes, which TensorFlow takes away. Types are shown by their name in
-// `data_type_names`, those that are not there by their number.
+// The same text as protobuf prints, without double quotes, which TensorFlow removes. Types are shown by their name in
+// `data_type_names`, or by their number if they have none.
 std::string description_text(const TensorDescription& description,
                              const std::unordered_map<int32_t, std::string>& data_type_names);
 

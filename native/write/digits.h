@@ -1,4 +1,4 @@
-// Numbers as decimal text, eight digits at a time.
+// Prints numbers as decimal text, eight digits at a time.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,12 @@ namespace collector::convert {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "eight digits are made as one number below");
 
-// Room that put_decimal may write to, whatever the number.
+// The room that put_decimal needs for any number.
 inline constexpr int kDecimalRoom = 32;
 
-// The eight decimal digits of a number below 10^8, the highest in the lowest byte, as values from 0 to 9: four digits
-// in each half, two in each quarter, one in each byte. The divisions are multiplications that are exact in their range.
+// The eight decimal digits of a number below 10^8 as values from 0 to 9, the highest digit in the lowest byte. The
+// number is divided into halves of four digits, quarters of two, and bytes of one. The divisions are multiplications
+// that are exact in their range.
 inline uint64_t eight_digits(uint32_t number) {
   const uint64_t fours = number / 10000 | static_cast<uint64_t>(number % 10000) << 32;
   const uint64_t hundreds = fours * 10486 >> 20 & 0x0000007F0000007Fu;
@@ -30,16 +31,17 @@ inline char* put_eight_digits(char* to, uint32_t number) {
   return to + 8;
 }
 
-// Of a number below 10^8, without leading zeros. Returns the end of the text; bytes behind it may have been written to.
+// Writes a number below 10^8 without leading zeros and returns the end of the text; bytes behind the end may be
+// overwritten.
 inline char* put_few_digits(char* to, uint32_t number) {
   const uint64_t digits = eight_digits(number);
-  const int leading_zeros = __builtin_ctzll(digits | uint64_t{1} << 56) / 8;  // the last digit stays
+  const int leading_zeros = __builtin_ctzll(digits | uint64_t{1} << 56) / 8;  // keeps the last digit
   const uint64_t text = (digits | kEightZeros) >> 8 * leading_zeros;
   std::memcpy(to, &text, 8);
   return to + 8 - leading_zeros;
 }
 
-// As put_few_digits, of any number.
+// Like put_few_digits, but for any number.
 inline char* put_decimal(char* to, uint64_t number) {
   constexpr uint64_t kEightDigits = 100'000'000;
   if (number < kEightDigits) return put_few_digits(to, static_cast<uint32_t>(number));
@@ -59,14 +61,14 @@ inline char* put_decimal(char* to, int64_t number) {
   return put_decimal(to + 1, uint64_t{0} - static_cast<uint64_t>(number));
 }
 
-// Numbers that mostly have all but their last eight digits in common, as the times of a step have.
+// Prints numbers that usually differ only in their last eight digits, as the times of a step do.
 class NearNumbers {
  public:
-  // As put_decimal.
+  // Like put_decimal.
   char* put(char* to, int64_t number) {
     constexpr uint64_t kEightDigits = 100'000'000;
     const uint64_t high = static_cast<uint64_t>(number) / kEightDigits;
-    if (high == 0 || high >= kEightDigits) return put_decimal(to, number);  // other digits, or a sign
+    if (high == 0 || high >= kEightDigits) return put_decimal(to, number);  // other leading digits, or a sign
     if (high != high_) {
       high_ = high;
       high_digits_ = put_few_digits(text_, static_cast<uint32_t>(high)) - text_;

@@ -1,4 +1,4 @@
-// Pieces of text that are written again and again.
+// Pieces of text that are written repeatedly.
 #pragma once
 
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace collector::convert {
 
-// A text whose memory is a whole number of blocks, so that it can be copied in blocks, without a call.
+// A text whose memory is a whole number of blocks, so that it can be copied block by block without a function call.
 class Fragment {
  public:
   Fragment() = default;
@@ -19,7 +19,7 @@ class Fragment {
 
   bool empty() const { return size_ == 0; }
 
-  // The bytes that put may write to.
+  // The number of bytes that put may write.
   size_t room() const { return padded_.size(); }
 
   // Writes the text and returns its end.

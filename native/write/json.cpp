@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kHex[] = "0123456789abcdef";
 
-// The letter after the backslash; 'u' for \uXXXX; 0 for bytes that stand for themselves; 1 for those beyond ASCII.
+// The letter after the backslash; 'u' for \uXXXX; 0 for bytes that are written unchanged; 1 for bytes beyond ASCII.
 constexpr std::array<char, 256> make_escapes() {
   std::array<char, 256> escapes{};
   for (size_t i = 0; i < 0x20; ++i) escapes[i] = 'u';
@@ -32,7 +32,7 @@ constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr uint64_t kOnes = 0x0101010101010101u;
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "eight bytes are read as one number below");
 
-// Whether one of eight bytes does not stand for itself. May also say yes when a byte above such a one does.
+// Whether any of eight bytes needs an escape. May also return true for a byte above one that needs an escape.
 bool any_escape(uint64_t eight) {
   constexpr uint64_t kHigh = 0x8080808080808080u;
   const auto below = [](uint64_t bytes, uint64_t limit) { return (bytes - kOnes * limit) & ~bytes; };

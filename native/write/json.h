@@ -1,4 +1,4 @@
-// Text as JSON strings.
+// Writes text as JSON strings.
 #pragma once
 
 #include <cstddef>
@@ -10,26 +10,27 @@
 
 namespace collector::convert {
 
-// What to do with bytes that are not UTF-8. kReplace, which is for viewers, also writes what is beyond ASCII as it is:
-// Perfetto (v52) shows \u00fc in a name letter by letter, and refuses a whole file for one surrogate pair.
+// The treatment of bytes that are not UTF-8. kReplace, which is for viewers, also writes characters beyond ASCII
+// unchanged: Perfetto (v52) shows \u00fc in a name letter by letter, and refuses a whole file because of one surrogate
+// pair.
 enum class BadText { kReplace, kRefuse };
 
-// The bytes that put_json_text may write to.
+// The number of bytes that put_json_text may write.
 constexpr size_t json_room(std::string_view text) {
   constexpr size_t kLongestEscape = 6;  // \uXXXX for one byte
-  constexpr size_t kBeyond = 8;         // what is written eight bytes at a time may end beyond the text
+  constexpr size_t kBeyond = 8;         // writes of eight bytes may end beyond the text
   return kLongestEscape * text.size() + kBeyond;
 }
 
-// Writes `text` as a JSON string without its quotes and returns its end; control characters, DEL and, with kRefuse,
-// everything beyond ASCII as \uXXXX in small letters, as Python's json module does. Each byte that is not UTF-8 becomes
-// U+FFFD; with kRefuse, null is returned instead, and nothing is promised about the output.
+// Writes `text` as a JSON string without quotes and returns its end. Control characters, DEL and, with kRefuse, all
+// characters beyond ASCII are written as \uXXXX in lower case, as Python's json module does. Each byte that is not
+// UTF-8 becomes U+FFFD; with kRefuse, null is returned instead and the output is undefined.
 char* put_escaped_text(char* to, std::string_view text, BadText bad_text);
 
-// The first byte of a text that is not UTF-8; null where there is none.
+// The first byte of a text that is not UTF-8; null if there is none.
 const char* find_bad_text(std::string_view text);
 
-// Sixteen bytes of text that are looked at together.
+// Sixteen bytes of text that are tested together.
 class TextBlock {
  public:
   explicit TextBlock(const char* from) { std::memcpy(&bytes_, from, sizeof(bytes_)); }
@@ -40,7 +41,7 @@ class TextBlock {
 
   void copy_to(char* to) const { std::memcpy(to, &bytes_, sizeof(bytes_)); }
 
-  // Which bytes do not stand for themselves in a JSON string.
+  // The bytes that need an escape in a JSON string.
   class Escapes {
    public:
     Escapes& operator|=(Escapes other) {
@@ -58,7 +59,7 @@ class TextBlock {
     signed char marks_ __attribute__((vector_size(16))) = {};
   };
   Escapes find_escapes() const {
-    Escapes escapes;  // bytes beyond ASCII are negative numbers, so they are below a space
+    Escapes escapes;  // bytes beyond ASCII are negative and therefore below a space
     escapes.marks_ = (bytes_ < ' ') | (bytes_ == '"') | (bytes_ == '\\') | (bytes_ == 0x7F);
     return escapes;
   }
@@ -67,8 +68,8 @@ class TextBlock {
   signed char bytes_ __attribute__((vector_size(16)));
 };
 
-// put_escaped_text for texts most of which have nothing to escape: those are copied while they are looked at. No block
-// of theirs reaches beyond the text; the last overlaps the one before.
+// put_escaped_text for texts that usually need no escapes: they are copied while they are tested. No block reaches
+// beyond the text; the last block overlaps the one before.
 inline char* put_json_text(char* to, std::string_view text, BadText bad_text) {
   const char* const from = text.data();
   const size_t size = text.size();
@@ -107,8 +108,8 @@ inline char* put_json_text(char* to, std::string_view text, BadText bad_text) {
   return to + size;
 }
 
-// Appends `text` as put_escaped_text writes it, with its quotes. With kRefuse, returns the address of the first byte
-// that is not UTF-8, and then nothing is promised about the output; otherwise null.
+// Appends `text` in the form of put_escaped_text, with quotes. With kRefuse, returns the address of the first byte that
+// is not UTF-8, in which case the output is undefined; otherwise null.
 const char* append_json_string(Output& output, std::string_view text, BadText bad_text = BadText::kReplace);
 
 }  // namespace collector::convert

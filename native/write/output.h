@@ -1,4 +1,4 @@
-// Where a writer's bytes go: a piece of memory that is handed on or enlarged when it is full.
+// The destination of a writer's bytes: a piece of memory that is passed on or enlarged when it is full.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  // Room for at least `num_bytes` more; what is written there counts once commit is called with the end of it.
+  // Returns room for at least `num_bytes` more bytes; commit, called with the end of the written bytes, makes them
+  // count.
   char* reserve(size_t num_bytes) {
     if (static_cast<size_t>(limit_ - next_) < num_bytes) make_room(num_bytes);
     return next_;
@@ -47,7 +48,7 @@ class Output {
   char* limit_ = nullptr;
 };
 
-// Collects a text in memory.
+// Collects text in memory.
 class TextOutput : public Output {
  public:
   void clear() {

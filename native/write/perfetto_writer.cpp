@@ -11,7 +11,7 @@
 namespace collector::convert {
 namespace {
 
-// Field numbers of Perfetto's messages, as far as they are written here.
+// The field numbers of Perfetto's messages that are written here.
 namespace field {
 constexpr uint32_t kTracePacket = 1;
 // TracePacket
@@ -24,7 +24,7 @@ constexpr uint32_t kCategoryIids = 3, kDebugAnnotations = 4, kType = 9, kNameIid
 constexpr uint32_t kKeyIid = 1, kIntValue = 4, kArrayValues = 12, kTextIid = 17;
 // InternedData
 constexpr uint32_t kCategories = 1, kEventNames = 2, kAnnotationKeys = 3, kAnnotationTexts = 29;
-// Every interned text
+// Every interned text.
 constexpr uint32_t kIid = 1, kText = 2;
 // TrackDescriptor
 constexpr uint32_t kUuid = 1, kName = 2, kProcess = 3, kThread = 4, kParentUuid = 5, kCounter = 8, kChildOrdering = 11,
@@ -41,15 +41,16 @@ enum EventType : uint64_t { kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCount
 enum SequenceFlags : uint64_t { kNone = 0, kCleared = 1, kNeedsState = 2 };
 constexpr uint64_t kOrderedByRank = 3;     // TrackDescriptor.ChildTracksOrdering.EXPLICIT
 constexpr uint64_t kAllOrderedByRank = 1;  // TrackDescriptor.ProcessOrdering, .ThreadOrdering
-// Of a process's children: threads by their numbers, counters, the closed track.
+// The order of a process's children: threads by their numbers, counters, the collapsed track.
 constexpr int64_t kCountersRank = 1 << 30, kCopiesRank = kCountersRank + 1;
 constexpr uint64_t kSequence = 1;  // all packets come from one writer
 constexpr uint64_t kWallClock = 1, kTraceClock = 6;
-// Texts held in memory before everything interned is dropped: some thousand long kernel names, which a processor's own
-// memory holds. Where most texts come once, looking them up in a larger table would take longer than writing them.
+// Size of the texts in memory at which all interned texts are dropped: some thousand long kernel names, which fit into
+// a processor's cache. If most texts occur only once, a look-up in a larger table would take longer than writing the
+// text.
 constexpr size_t kMaxInternedBytes = 1 << 20;
 
-// Every kind of track has numbers of its own.
+// Each kind of track has its own range of numbers.
 constexpr uint64_t process_uuid(uint32_t pid) { return 4 * uint64_t{pid} + 1; }
 constexpr uint64_t thread_uuid(size_t index) { return 4 * uint64_t{index} + 2; }
 constexpr uint64_t counter_uuid(uint32_t id) { return 4 * uint64_t{id} + 3; }
@@ -98,7 +99,7 @@ bool is_ascii(std::string_view text) {
   return (all & 0x8080808080808080u) == 0;
 }
 
-// Text as protobuf wants it: what is not UTF-8 becomes U+FFFD.
+// Writes text in the form that protobuf requires: bytes that are not UTF-8 become U+FFFD.
 void put_text(Output& to, uint32_t number, std::string_view text) {
   if (is_ascii(text)) {
     put_bytes(to, number, text);
@@ -115,7 +116,7 @@ void put_text(Output& to, uint32_t number, std::string_view text) {
   put_bytes(to, number, mended);
 }
 
-// Integers with commas between, as the elements of an array.
+// Writes comma-separated integers as the elements of an array.
 void put_numbers(Output& to, std::string_view text) {
   TextOutput element;
   const char* at = text.data();
@@ -180,7 +181,7 @@ void PerfettoWriter::on_begin(const Summary& summary) {
   scratch_.clear();
   put_bytes(scratch_, field::kClockSnapshot, snapshot.text());
   write_packet(scratch_.text(), kNone);
-  // Perfetto's pages made before the summer of 2026 do not know these two, and show first what has the most slices.
+  // Versions of Perfetto's page before the summer of 2026 ignore these two fields and order by the number of slices.
   TextOutput root;
   put_number(root, field::kUuid, kRootUuid);
   put_number(root, field::kProcessOrdering, kAllOrderedByRank);
@@ -226,8 +227,8 @@ void PerfettoWriter::on_track(const Track& track) {
   write_packet(scratch_.text(), kNone);
 }
 
-// The track that holds a process's rows of copies, which a viewer shows closed. Not being a thread it comes after the
-// counters; of the pages before the summer of 2026, which order both by name, because of theirs.
+// Begins the track of a process's rows of copies, which viewers show collapsed. Because it is not a thread, it comes
+// after the counters; page versions before the summer of 2026 order both by name, and its name has the same effect.
 void PerfettoWriter::begin_copies(uint32_t pid) {
   if (!pids_with_copies_.insert(pid).second) return;
   TextOutput descriptor;
@@ -251,7 +252,8 @@ void PerfettoWriter::on_slice(const Slice& slice) {
   put_number(event_, field::kTrackUuid, track.uuid);
   alike != nullptr ? alike->start.append_to(event_) : append_start(event_, slice);
   for (uint64_t i = 0; i < slice.num_flows_out; ++i) put_fixed64(event_, field::kFlowIds, slice.first_flow_out + i);
-  // The page draws arrows from the end of one slice to the start of the other; here they only need the order of time.
+  // The page draws arrows from the end of one slice to the start of the other; in the file, only the order of time
+  // matters.
   for (uint64_t i = 0; i < slice.num_waits_out; ++i) put_fixed64(event_, field::kFlowIds, slice.first_wait_out + i);
   if (slice.flow_in != 0) put_fixed64(event_, field::kTerminatingFlowIds, slice.flow_in);
   if (alike != nullptr) alike->arguments.append_to(event_);
@@ -260,7 +262,7 @@ void PerfettoWriter::on_slice(const Slice& slice) {
   track.ends.push_back({slice.start_ns + slice.duration_ns, slice.wait_in});
 }
 
-// What it consists of is interned by now, or is by the packet at hand.
+// All interned parts were written by earlier packets or are written by the current one.
 const PerfettoWriter::RememberedSlice& PerfettoWriter::remember(const Slice& slice) {
   RememberedSlice& remembered = alike_[slice.alike % alike_.size()];
   if (remembered.alike != slice.alike) {
@@ -382,7 +384,7 @@ void PerfettoWriter::end_slices(OpenTrack& track, int64_t time_ns) {
   }
 }
 
-// Interned text belongs to the packet that first needs it, so this comes before that packet's first lookup.
+// Interned text belongs to the packet that first uses it, so this must precede that packet's first look-up.
 void PerfettoWriter::start_anew() {
   if (names_.num_bytes() + keys_.num_bytes() + texts_.num_bytes() <= kMaxInternedBytes) return;
   for (Interned* table : {&names_, &categories_, &keys_, &texts_}) table->clear();
@@ -409,11 +411,11 @@ void PerfettoWriter::write_packet(std::string_view body, uint64_t sequence_flags
   if (sequence_flags != kNone)
     end = put_varint(put_varint(end, make_tag(field::kSequenceFlags, kVarint)), sequence_flags);
   const auto frame_size = static_cast<size_t>(end - frame);
-  // In one go, so that every piece that the output hands on is made of whole packets.
+  // Written at once, so that every piece that the output passes on consists of whole packets.
   char head[2 * kVarintRoom];
   end = put_varint(put_varint(head, make_tag(field::kTracePacket, kBytes)), body.size() + frame_size);
   const auto head_size = static_cast<size_t>(end - head);
-  // In one go, so that every piece that the output hands on is made of whole packets, and of as many as fit.
+  // Written at once, so that every piece that the output passes on consists of as many whole packets as fit.
   char* to = output_.reserve(head_size + body.size() + frame_size);
   std::memcpy(to, head, head_size);
   to += head_size;

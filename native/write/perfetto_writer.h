@@ -1,10 +1,11 @@
 // Perfetto's own trace format: track events with interned text.
 //
-// The file is a sequence of packets, each a delta to what came before it: names, categories, argument keys and argument
-// texts are sent once and then meant by number (incremental state). When the tables have grown large they are dropped
-// and begun anew, so memory does not grow with the file. Tracks are described once for the whole file.
+// The file is a sequence of packets, each relative to the packets before it: names, categories, argument keys and
+// argument texts are sent once and then referred to by number (incremental state). When the tables have grown large
+// they are dropped and started again, so that memory does not grow with the file. Tracks are described once for the
+// whole file.
 //
-// Times in the file are ns since the base given to on_begin; one clock snapshot says what wall time that is.
+// Times in the file are ns since the base passed to on_begin; one clock snapshot relates them to wall time.
 #pragma once
 
 #include <cstdint>
@@ -33,28 +34,28 @@ class PerfettoWriter : public TraceWriter {
   void on_counter_track(const CounterTrack& counter) override;
   void on_value(const Value& value) override;
   void on_instant(const Instant& instant) override;
-  // Ends every slice that is still open; further steps may follow.
+  // Ends all open slices; further steps may follow.
   void on_end(const Summary& summary) override;
 
-  // A named text about the whole file; Perfetto lists it in its table `metadata` as cr-NAME.
+  // Adds a named text about the whole file; Perfetto lists it in its table `metadata` as cr-NAME.
   void add_metadata(std::string_view name, std::string_view text);
   void finish(std::string_view about) override { add_metadata("collector", about); }
 
  private:
-  // Texts of one kind that this sequence of packets refers to by number, from 1 on.
+  // Texts of one kind that this packet sequence refers to by number, starting from 1.
   class Interned {
    public:
-    // The number of `text`; its first use appends it to `news`, as field `field` of InternedData.
+    // The number of `text`. Its first use appends the text to `news`, as field `field` of InternedData.
     uint64_t number_of(std::string_view text, uint32_t field, Output& news);
     size_t num_bytes() const { return num_bytes_; }
     void clear();
 
    private:
-    // A copy of `text` that stays where it is until clear.
+    // A copy of `text` that does not move until clear.
     std::string_view keep(std::string_view text);
 
     NameTable numbers_;
-    std::deque<std::string> blocks_;  // of the copies; their memory is used again
+    std::deque<std::string> blocks_;  // the copies; their memory is reused
     size_t num_blocks_ = 0;           // in use
     size_t num_bytes_ = 0;
     TextOutput entry_;
@@ -62,11 +63,11 @@ class PerfettoWriter : public TraceWriter {
 
   struct SliceEnd {
     int64_t time_ns;
-    uint64_t wait_in;  // as Slice has it
+    uint64_t wait_in;  // same as in Slice
   };
   struct OpenTrack {
     uint64_t uuid;
-    std::vector<SliceEnd> ends;  // of the slices begun and not yet ended, innermost last
+    std::vector<SliceEnd> ends;  // of open slices, innermost last
   };
 
   OpenTrack& open_track_of(uint32_t tid) { return open_tracks_[thread_index(tid)]; }
@@ -74,9 +75,9 @@ class PerfettoWriter : public TraceWriter {
   // Ends the slices of a track that are over at `time_ns`.
   void end_slices(OpenTrack& track, int64_t time_ns);
   void begin_copies(uint32_t pid);
-  // Category and name.
+  // Appends category and name.
   void append_start(Output& to, const Slice& slice);
-  // A slice's arguments from the `first` on.
+  // Appends a slice's arguments, starting with number `first`.
   void append_arguments(Output& to, const Slice& slice, size_t first, size_t end);
   void write_event(int64_t time_ns, bool uses_interned);
   void write_packet(std::string_view body, uint64_t sequence_flags);
@@ -84,7 +85,7 @@ class PerfettoWriter : public TraceWriter {
 
   Output& output_;
   bool described_clock_ = false;
-  bool anew_ = true;  // the next packet clears what earlier ones have interned
+  bool anew_ = true;  // the next packet clears the texts interned so far
   bool described_instants_ = false;
   std::set<uint32_t> pids_with_copies_;
   Interned names_, categories_, keys_, texts_;
@@ -92,14 +93,14 @@ class PerfettoWriter : public TraceWriter {
   std::unordered_map<uint32_t, size_t> thread_index_;  // tid -> index above: small numbers make small packets
   uint32_t last_tid_ = 0;
   size_t last_index_ = 0;
-  // Reused from packet to packet.
+  // Reused for every packet.
   TextOutput event_, interned_, packet_, scratch_;
 
-  // What slices that are alike have in common, with the numbers of interned texts.
+  // The parts that alike slices share, with the numbers of interned texts.
   struct RememberedSlice {
     uint32_t alike = 0;
     Fragment start;
-    Fragment arguments;  // the first of them
+    Fragment arguments;  // only the shared ones
   };
   const RememberedSlice& remember(const Slice& slice);
   void forget();

@@ -1,4 +1,4 @@
-// How TensorFlow's events are laid out as JSON.
+// The JSON layout of TensorFlow's events.
 #pragma once
 
 #include <array>
@@ -9,8 +9,9 @@
 
 namespace collector::convert {
 
-// The pieces of text between the values of the events, with the quotes of texts: all that differs between pretty and
-// compact. An event begins with the comma behind the one before; that of a process, which may be the first, does not.
+// The pieces of text between the values of the events, including the quotes of texts: the only difference between
+// pretty and compact output. An event begins with the comma after the previous event, except that of a process, which
+// may be the first.
 struct TensorflowTimelineLayout {
   explicit TensorflowTimelineLayout(bool is_pretty)
       : pretty(is_pretty),
@@ -48,7 +49,8 @@ struct TensorflowTimelineLayout {
     }
   }
 
-  // More than the pieces and the numbers of an event, or of an arrow's two, may write to. Their texts are not counted.
+  // An upper limit for the pieces and numbers of an event, or of both events of an arrow, in bytes. Texts are not
+  // included.
   static constexpr size_t kEventRoom = 2048;
 
   bool pretty;
@@ -57,7 +59,7 @@ struct TensorflowTimelineLayout {
   std::string pid, tid, ts;
   Fragment dur, id;
   Fragment args_name, args_op, args_input, args_input_end, args_text_close;
-  std::array<Fragment, 8> args_inputs;  // the first inputs, which most ops have no more of
+  std::array<Fragment, 8> args_inputs;  // the first inputs; most ops have no more
   Fragment args_snapshot, args_snapshot_close, args_counter, args_counter_value, args_counter_close;
 
  private:

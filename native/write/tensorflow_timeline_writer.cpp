@@ -31,11 +31,11 @@ int64_t subtract(int64_t a, int64_t b) {
   return difference;
 }
 
-// Ops, kernels and copies that come again: what their events have in common, which is all but where and when.
+// Repeated ops, kernels and copies: the shared parts of their events, i.e. everything except place and time.
 struct Region {
   Fragment start;           // up to the op
   Fragment end;             // from the arguments on
-  std::string_view inputs;  // as OpLabel::inputs
+  std::string_view inputs;  // same as OpLabel::inputs
 };
 
 struct Op {
@@ -45,14 +45,14 @@ struct Op {
   uint32_t lane;
 };
 
-// One output by name: where it was made.
+// One output by name, and its producer.
 struct Tensor {
   int64_t producer_end;
   uint32_t compute_pid;
   uint32_t lane;
 };
 
-// What its memory was and how long its consumers kept it.
+// The memory of a tensor, and the time until which its consumers kept it.
 struct TensorMemory {
   int64_t create_time;
   int64_t last_unref;
@@ -68,7 +68,7 @@ struct Change {
   uint32_t tensor;
 };
 
-// A writer without an output only follows the tensors.
+// A writer without an output only tracks the tensors.
 class TensorflowTimelineWriter {
  public:
   TensorflowTimelineWriter(const StepStats& step, const TensorflowTimelineOptions& options, Output* output)
@@ -78,7 +78,7 @@ class TensorflowTimelineWriter {
     layout_.trace_open.append_to(*output_);
     if (options_.op_time != OpTime::kSchedule) apply_op_time();
     allocate_pids();
-    if (options_.show_memory) add_tensors();  // these are the first to be shown
+    if (options_.show_memory) add_tensors();  // these are shown first
     add_compute();
     if (options_.show_memory) add_memory();
     layout_.trace_close.append_to(*output_);
@@ -98,7 +98,7 @@ class TensorflowTimelineWriter {
   };
   struct Input {
     std::string_view name;
-    uint32_t hash;  // where inputs are followed
+    uint32_t hash;  // only if inputs are tracked
   };
   static constexpr uint32_t kLanesRemembered = 1024;
 
@@ -120,7 +120,7 @@ class TensorflowTimelineWriter {
   void consume(const Input& input, const Op& op, uint32_t pid);
   std::vector<std::vector<Change>> sorted_changes() const;
 
-  // The op of the device's `index`-th node. Lanes are to be asked for in order.
+  // The op of the device's `index`-th node. Must be called in order, because it assigns lanes.
   Op place_op(size_t device, size_t index, const Node& node, Lanes& lanes) const {
     Op op{node.start_us, node.end_rel_us, 0, 0};
     if (device < moved_.size() && !moved_[device].empty()) {
@@ -131,14 +131,14 @@ class TensorflowTimelineWriter {
     op.lane = lanes.place(op.start, op.end);
     return op;
   }
-  // TensorFlow starts out with one lane that ended at time 0.
+  // TensorFlow starts with one lane that ended at time 0.
   static Lanes first_lanes() {
     Lanes lanes;
     lanes.place(0, 0);
     return lanes;
   }
 
-  // --- text: to be put where there is room for it ---
+  // --- text: the caller provides the room ---
   char* put_text(char* to, std::string_view text) const {
     char* const end = put_json_text(to, text, BadText::kRefuse);
     if (end == nullptr) refuse(text);
@@ -147,11 +147,11 @@ class TensorflowTimelineWriter {
   [[noreturn]] void refuse(std::string_view text) const {
     const std::string_view bytes = step_.bytes();
     const char* const bad = find_bad_text(text);
-    const bool inside = bytes.data() <= bad && bad < bytes.data() + bytes.size();  // some names are put together here
+    const bool inside = bytes.data() <= bad && bad < bytes.data() + bytes.size();  // some names are not input
     throw WireError("a text that is not UTF-8", inside ? static_cast<size_t>(bad - bytes.data()) : bytes.size());
   }
   static char* put_number(char* to, const Fragment& key, int64_t value) { return put_decimal(key.put(to), value); }
-  // An event up to its time.
+  // Writes an event up to its time.
   char* put_start(char* to, const Fragment& start, std::string_view name, uint32_t pid, uint32_t lane, int64_t time) {
     return put_place_and_time(put_text(start.put(to), name), pid, lane, time);
   }
@@ -159,7 +159,7 @@ class TensorflowTimelineWriter {
     const Fragment& place = lane < kLanesRemembered ? place_of(pid, lane) : (any_place_ = make_place(pid, lane));
     return times_.put(place.put(to), time);
   }
-  // All between an event's name and its time.
+  // The text between an event's name and its time.
   const Fragment& place_of(uint32_t pid, uint32_t lane) {
     std::vector<Fragment>& of_pid = places_[pid];
     if (of_pid.size() <= lane) of_pid.resize(lane + 1);
@@ -180,10 +180,10 @@ class TensorflowTimelineWriter {
 
   NearNumbers times_;
   std::vector<std::vector<Fragment>> places_;    // by pid and lane
-  Fragment any_place_;                           // the one last used of those that are not remembered
-  std::vector<std::vector<Times>> moved_;        // by device; empty: times are the nodes' own
+  Fragment any_place_;                           // the last place that is not cached
+  std::vector<std::vector<Times>> moved_;        // by device; empty: the nodes' own times apply
   std::vector<std::vector<uint32_t>> lanes_of_;  // by device and node; empty until add_tensors
-  std::vector<uint32_t> compute_pids_;           // by device; of a repeated name all have the last one
+  std::vector<uint32_t> compute_pids_;           // by device; devices with equal names share the last one
   uint32_t next_pid_ = 0;
   uint64_t next_flow_id_ = 0;
 
@@ -191,11 +191,11 @@ class TensorflowTimelineWriter {
 
   bool has_tensors_ = false;
   NameTable tensor_names_;
-  std::vector<Input> inputs_;      // of the node at hand
-  TensorDescription description_;  // of the output at hand
+  std::vector<Input> inputs_;      // of the current node
+  TensorDescription description_;  // of the current output
   std::vector<Tensor> tensors_;
-  std::vector<TensorMemory> memory_;    // of the tensors, where memory is shown
-  std::deque<std::string> made_names_;  // those that are no part of the input: "node:1"
+  std::vector<TensorMemory> memory_;    // of the tensors, if memory is shown
+  std::deque<std::string> made_names_;  // names that the input does not contain: "node:1"
   NameTable allocators_;
 };
 
@@ -265,8 +265,8 @@ void TensorflowTimelineWriter::add_process(std::string_view device, std::string_
   output_->commit(layout_.args_text_close.put(to + what.size()));
 }
 
-// All must be known before the first is looked for. Of many recordings none is, so they are collected when a node is
-// met that makes or takes one.
+// All tensors must be known before the first look-up. Many recordings contain none, so they are collected only when a
+// node produces or consumes one.
 void TensorflowTimelineWriter::add_tensors() {
   has_tensors_ = true;
   tensor_names_.reserve(step_.num_nodes());
@@ -337,7 +337,7 @@ void TensorflowTimelineWriter::add_compute() {
           op.start = moved_[d][index].start;
           op.duration = moved_[d][index].duration;
         }
-        op.end = op.start + op.duration;  // was checked when the lane was found
+        op.end = op.start + op.duration;  // the addition was checked when the lane was assigned
       }
       ++index;
       if (follow_inputs && !has_tensors_ && !node.outputs.empty()) add_tensors();
@@ -387,7 +387,7 @@ void TensorflowTimelineWriter::append_region_start(Output& output, const RegionL
   output.commit(put_text(layout_.region.put(to), label.op));
 }
 
-// The inputs have been split.
+// The inputs must have been split.
 void TensorflowTimelineWriter::append_region_end(Output& output, const RegionLabel& label) const {
   char* to = output.reserve(kRoom + json_room(label.name) + json_room(label.op));
   to = put_text(layout_.args_name.put(to), label.name);
@@ -411,7 +411,7 @@ void TensorflowTimelineWriter::split_inputs(std::string_view inputs) {
   for_each_input(inputs, [&](std::string_view name) { inputs_.push_back({name, 0}); });
 }
 
-// Where the inputs stand in the table is fetched from memory while the node is written.
+// Prefetches the table entries of the inputs while the node is written.
 void TensorflowTimelineWriter::ask_for_inputs() {
   for (Input& input : inputs_) {
     input.hash = NameTable::hash_of(input.name);
@@ -432,7 +432,7 @@ void TensorflowTimelineWriter::consume(const Input& input, const Op& op, uint32_
   std::string_view name = input.name;
   uint32_t number = tensor_names_.find(name, input.hash);
   if (number == NameTable::kNone) {
-    // A tensor sent between devices goes by another name there: the producer's, "/_" and a number.
+    // A tensor that is sent between devices has another name there: the producer's name, "/_" and a number.
     const size_t cut = name.rfind("/_");
     if (cut == 0 || cut == std::string_view::npos) return;
     name = name.substr(0, cut);
@@ -452,7 +452,7 @@ void TensorflowTimelineWriter::consume(const Input& input, const Op& op, uint32_
   output_->commit(layout_.event_close.put(to));
 }
 
-// By allocator. Python sorts by name as well; names make no difference to what is drawn, nor to the maximum.
+// Changes by allocator. Python also sorts by name, but names affect neither the drawing nor the maximum.
 std::vector<std::vector<Change>> TensorflowTimelineWriter::sorted_changes() const {
   std::vector<std::vector<Change>> changes(allocators_.size());
   for (uint32_t number = 0; number < memory_.size(); ++number) {
@@ -468,7 +468,7 @@ std::vector<std::vector<Change>> TensorflowTimelineWriter::sorted_changes() cons
   return changes;
 }
 
-// Allocators in the order in which the tensors, by first name, have them now.
+// Allocators in the order of the tensors' current allocators; the tensors are in the order of their names' first use.
 std::vector<uint32_t> allocator_order(const std::vector<TensorMemory>& tensors, size_t num_allocators) {
   std::vector<bool> seen(num_allocators, false);
   std::vector<uint32_t> order;

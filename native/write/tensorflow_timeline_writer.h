@@ -1,5 +1,5 @@
-// TensorFlow's timeline to the byte, from StepStats wire bytes. collector/timeline/tensorflow_rules.py is the same,
-// readable.
+// TensorFlow's timeline, byte for byte, from StepStats wire bytes. collector/timeline/tensorflow_rules.py is the
+// readable version of the same rules.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace collector::convert {
 
 enum class OpTime : uint8_t {
-  kSchedule,  // ops are where the host ran them
+  kSchedule,  // ops have the times of the host
   kGpu,       // ops start with their first kernel and end with their last
   kAll,       // ops start on the host and end with their last kernel
 };
@@ -25,17 +25,17 @@ struct TensorflowTimelineOptions {
   bool show_memory = false;
   OpTime op_time = OpTime::kSchedule;
   bool pretty = true;
-  std::unordered_map<int32_t, std::string> data_type_names;  // "DT_FLOAT" by number; others are shown as numbers
+  std::unordered_map<int32_t, std::string> data_type_names;  // "DT_FLOAT" by number; other types are shown as numbers
 };
 
-// The exact answer needs numbers beyond 64 bits (TensorFlow's are Python's).
+// The exact result needs numbers beyond 64 bits (TensorFlow's numbers are Python's).
 class BeyondInt64 : public std::runtime_error {
  public:
   BeyondInt64() : std::runtime_error("a time or a number of bytes does not fit 64 bits") {}
 };
 
-// Writes the trace as TensorFlow's Timeline.generate_chrome_trace_format returns it, or compact.
-// Throws WireError, also where a text to be written is not UTF-8, and BeyondInt64; then the output is not to be used.
+// Writes the trace in the form of TensorFlow's Timeline.generate_chrome_trace_format, or compactly. Throws WireError,
+// also if a text is not UTF-8, and BeyondInt64; the output is then incomplete and must not be used.
 void write_tensorflow_timeline(const StepStats& step, const TensorflowTimelineOptions& options, Output& output);
 
 struct AllocatorMaximum {
@@ -45,7 +45,7 @@ struct AllocatorMaximum {
   std::vector<std::string> tensors;
 };
 
-// The moments at which the allocators held the most, in the order in which the allocators first come.
+// The times at which the allocators held the most memory, in the order of the allocators' first use.
 std::vector<AllocatorMaximum> allocator_maximums(const StepStats& step, const TensorflowTimelineOptions& options);
 
 }  // namespace collector::convert

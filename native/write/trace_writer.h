@@ -1,4 +1,4 @@
-// A TraceVisitor that writes a file. A format that is drawn is one of these and a line in trace_writers.cpp.
+// A TraceVisitor that writes a file. Each drawn format is one subclass and a line in trace_writers.cpp.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,8 @@ namespace collector::convert {
 
 class TraceWriter : public TraceVisitor {
  public:
-  // Writes what the file says of itself, a JSON object, and ends the file. Once, after the last on_end.
+  // Writes the file's description of itself, a JSON object, and ends the file. Must be called once, after the last
+  // on_end.
   virtual void finish(std::string_view about) = 0;
 };
 

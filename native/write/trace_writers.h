@@ -1,4 +1,4 @@
-// The writers of drawn files, by name.
+// The writers of drawn files by name.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace collector::convert {
 
 std::vector<std::string_view> trace_writer_names();
 
-// Null: there is no writer of that name. The output must outlive the writer.
+// Null if there is no writer of that name. The output must outlive the writer.
 std::unique_ptr<TraceWriter> make_trace_writer(std::string_view name, Output& output);
 
 }  // namespace collector::convert
