@@ -69,6 +69,17 @@ class MissingDependencyError(CollectorError, ImportError):
     """An optional package is needed for what was asked."""
 
 
+def not_installed(package: str, extra: str = "") -> tuple[str, str]:
+    """Cause and remedy of an error: an optional package is not installed.
+
+    Args:
+        package: its name on PyPI.
+        extra: the extra of ours that brings it; ``""``: users install it by its own name.
+    """
+    wanted = f"'cupti-collector[{extra}]'" if extra else package
+    return f"{package} is not installed", f"Run: pip install {wanted}"
+
+
 class CollectorWarning(UserWarning):
     """Category of every warning this package gives."""
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from collector.errors import MissingDependencyError
-from collector.recording.arrow import pyarrow
+from collector.runtime.optional_packages import optional_package
 from collector.text.quantities import size_text, time_text
 from collector.text.terminal import printable
 
@@ -184,7 +183,7 @@ class Answer:
         Raises:
             collector.MissingDependencyError: pyarrow is not installed.
         """
-        pa = pyarrow()
+        pa = optional_package("pyarrow")
         arrays = [pa.array(self.values[column.name].tolist(), _arrow_type(pa, column)) for column in self.columns]
         schema = [
             pa.field(column.name, array.type, metadata={"unit": column.unit, "meaning": column.meaning})
@@ -203,13 +202,9 @@ class Answer:
         Raises:
             collector.MissingDependencyError: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingDependencyError(
-                "to_pandas() needs pandas, which is not installed", "Run: pip install pandas"
-            ) from error
-        return pd.DataFrame({column.name: self.values[column.name] for column in self.columns})
+        columns = {column.name: self.values[column.name] for column in self.columns}
+        frame: pd.DataFrame = optional_package("pandas").DataFrame(columns)
+        return frame
 
     def to_polars(self) -> pl.DataFrame:
         """The rows as a polars data frame.
@@ -217,13 +212,8 @@ class Answer:
         Raises:
             collector.MissingDependencyError: polars or pyarrow is not installed.
         """
-        try:
-            import polars as pl
-        except ImportError as error:
-            raise MissingDependencyError(
-                "to_polars() needs polars, which is not installed", "Run: pip install polars"
-            ) from error
-        return pl.DataFrame(self.to_arrow())
+        frame: pl.DataFrame = optional_package("polars").DataFrame(self.to_arrow())
+        return frame
 
     def _repr_html_(self) -> str:
         heads = "".join(

@@ -47,9 +47,10 @@ from collector.bench.benchmark_errors import BenchmarkError
 from collector.bench.design import Design
 from collector.bench.environment import without_places
 from collector.bench.result import Result
-from collector.errors import InvalidFileError, MissingDependencyError
+from collector.errors import InvalidFileError
 from collector.files.atomic_files import atomic_write
 from collector.runtime.later_modules import later_function
+from collector.runtime.optional_packages import optional_package
 from collector.statistics.modes import GPU_TICK_NS, Mode, two_modes
 from collector.statistics.verdicts import (
     Interval,
@@ -303,10 +304,6 @@ class Report:
         Raises:
             collector.MissingDependencyError: pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise MissingDependencyError("pandas is not installed", "pip install pandas") from error
         rows = [
             {
                 "benchmark": each.name,
@@ -319,7 +316,8 @@ class Report:
             for name, arm in each.arms.items()
             for index, taken in enumerate(arm.times_ns)
         ]
-        return pandas.DataFrame(rows)
+        frame: pd.DataFrame = optional_package("pandas").DataFrame(rows)
+        return frame
 
 
 def read_pandas(path: str | os.PathLike[str]) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from collector.bench.environment import loaded_torch
 from collector.bench.gpu import CardState
 from collector.bench.roofline import Ceilings, matrix_product_rate
-from collector.errors import UnavailableError
+from collector.errors import UnavailableError, not_installed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ def find_gpu() -> Gpu:
     try:
         from cuda.bindings import driver
     except ImportError as error:
-        raise UnavailableError("cuda-python is not installed", "pip install 'cupti-collector[gpu]'") from error
+        raise UnavailableError(*not_installed("cuda-python", "gpu")) from error
     try:
         call = functools.partial(_checked, driver)
         call("cuInit", 0)

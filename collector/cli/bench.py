@@ -21,8 +21,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from collector.errors import CollectorError, MissingDependencyError
+from collector.errors import CollectorError
 from collector.files.atomic_files import atomic_write, check_writable
+from collector.runtime.optional_packages import optional_package
 from collector.text import terminal
 from collector.text.wording import counted
 
@@ -91,10 +92,7 @@ def _share(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    try:
-        import scipy  # noqa: F401 - asked for before anything is measured
-    except ImportError as error:
-        raise MissingDependencyError("scipy is not installed", "pip install 'cupti-collector[bench]'") from error
+    optional_package("scipy")  # asked for before anything is measured
     if arguments.paths[0] == _COMPARE:
         return _compare(arguments)
     from collector.bench.benchmark_errors import BenchmarkError

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from collector.demo.demo_step import BUFFERS, KERNELS, STREAMS
-from collector.errors import UnavailableError
+from collector.errors import UnavailableError, not_installed
 
 _BLOCK = 256
 _ELEMENTS_PER_BLOCK = 4096
@@ -129,4 +129,4 @@ def _import_core() -> Any:
             continue
         if hasattr(core, "Device"):
             return core
-    raise UnavailableError("cuda-python is not installed", "Run: pip install 'cupti-collector[gpu]'")
+    raise UnavailableError(*not_installed("cuda-python", "gpu"))

@@ -1,59 +1,64 @@
-"""Tables of a recording as Arrow tables."""
+"""Columns as tables of pyarrow and pandas."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from collector.errors import MissingDependencyError
-from collector.recording.kernel_names import demangle, short_name
+from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable
 
     import numpy.typing as npt
+    import pandas as pd
     import pyarrow as pa
 
-
-def pyarrow() -> Any:
-    """The module pyarrow.
-
-    Raises:
-        collector.MissingDependencyError: it is not installed.
-    """
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise MissingDependencyError(
-            "to_arrow() needs pyarrow, which is not installed", "Run: pip install 'cupti-collector[arrow]'"
-        ) from error
-    return pa
+    Columns = Iterable[tuple[str, "Texts | npt.NDArray[Any]"]]
 
 
-def arrow_table(name: str, columns: Mapping[str, npt.NDArray[Any]], strings: Sequence[str]) -> pa.Table:
-    """Return a table as a pyarrow Table: its columns without a copy, names as dictionary-encoded text.
+class Texts(NamedTuple):
+    """A column of texts: the distinct ones in order, and which of them each row has."""
 
-    ``name_id`` becomes ``name`` (short for kernels) and, for kernels, also ``demangled_name``.
+    distinct: list[str]
+    codes: npt.NDArray[np.int32]
 
-    Args:
-        name: of the table, as in `collector.recording.schema.SCHEMA`.
-        columns: the column's name -> its values.
-        strings: what ``name_id`` indexes.
+    @classmethod
+    def of(cls, ids: npt.NDArray[Any], form: Callable[[int], str]) -> Texts:
+        """The texts that ``form`` makes of each row's id; two ids may have the same."""
+        known, index = np.unique(ids, return_inverse=True)
+        if not len(known):
+            return cls([], np.zeros(0, np.int32))
+        texts, merged = np.unique([form(each) for each in known.tolist()], return_inverse=True)
+        return cls(texts.tolist(), merged[index.reshape(-1)].astype(np.int32))
+
+
+def arrow_table(columns: Columns) -> pa.Table:
+    """Columns by name as a pyarrow table: numbers without a copy, texts dictionary-encoded.
 
     Raises:
         collector.MissingDependencyError: pyarrow is not installed.
     """
-    pa = pyarrow()
-    arrays = {column: pa.array(values) for column, values in columns.items() if column != "name_id"}
-    if "name_id" in columns:
-        distinct, index = np.unique(columns["name_id"], return_inverse=True)
-        recorded = [strings[name_id] for name_id in distinct.tolist()]
-        is_kernels = name == "kernels"
-        forms = {"name": short_name, "demangled_name": demangle} if is_kernels else {"name": str}
-        for column, form in forms.items():
-            texts, merged = np.unique([form(text) for text in recorded] or [""], return_inverse=True)
-            codes = merged[index].astype(np.int32)
-            dictionary = pa.array(texts.tolist() if recorded else [], pa.string())
-            arrays[column] = pa.DictionaryArray.from_arrays(pa.array(codes), dictionary)
-    return pa.table(arrays)
+    pa = optional_package("pyarrow")
+
+    def array(values: Texts | npt.NDArray[Any]) -> Any:
+        if isinstance(values, Texts):
+            return pa.DictionaryArray.from_arrays(pa.array(values.codes), pa.array(values.distinct, pa.string()))
+        return pa.array(values)
+
+    return pa.table({name: array(values) for name, values in columns})
+
+
+def pandas_table(columns: Columns) -> pd.DataFrame:
+    """Columns by name as a pandas data frame, texts as categories.
+
+    Raises:
+        collector.MissingDependencyError: pandas is not installed.
+    """
+    pd = optional_package("pandas")
+
+    def column(values: Texts | npt.NDArray[Any]) -> Any:
+        return pd.Categorical.from_codes(values.codes, values.distinct) if isinstance(values, Texts) else values
+
+    return pd.DataFrame({name: column(values) for name, values in columns})

@@ -11,6 +11,7 @@ import numpy as np
 
 from collector.recording.annotation_details import Details
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
+from collector.recording.launch_annotations import LaunchAnnotations, look_up
 from collector.recording.ledger import LOSSES, Ledger, reconcile
 from collector.recording.possible_times import is_possible
 from collector.recording.schema import (
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import numpy.typing as npt
+    import pandas as pd
     import pyarrow as pa
 
     from collector.recording.capture import Capture
@@ -87,7 +89,12 @@ class Recording(TablesOfRecording):
         details: Iterable[Details] = (),
     ) -> None:
         """Hold the parts (kept, invalid, early, late) as they are; see `from_capture` for the way to make one."""
-        self._tables, self.invalid, self.early, self.late = parts
+        self._annotated = LaunchAnnotations(
+            [part.annotations.columns for part in parts], parts[0].external_correlations.columns
+        )
+        self._tables, self.invalid, self.early, self.late = (
+            Tables(*(table.launched_under(self._annotated) for table in _each(part))) for part in parts
+        )
         for item in fields(Tables):
             setattr(self, item.name, getattr(self._tables, item.name))
         self.strings = strings
@@ -210,39 +217,32 @@ class Recording(TablesOfRecording):
         return recording
 
     def to_arrow(self) -> dict[str, pa.Table]:
-        """Every table by name as a pyarrow table, names as dictionaries. Needs pyarrow."""
+        """Every table by name as a pyarrow table; see `collector.recording.table.Table.to_arrow`."""
         return {item.name: getattr(self, item.name).to_arrow() for item in fields(Tables)}
+
+    def to_pandas(self) -> dict[str, pd.DataFrame]:
+        """Every table by name as a pandas data frame; see `collector.recording.table.Table.to_pandas`."""
+        return {item.name: getattr(self, item.name).to_pandas() for item in fields(Tables)}
 
     def launch_rows(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """For each correlation id the row in ``api_calls`` of the call that caused it, -1 where none was seen.
 
         A runtime call and the driver call inside it share an id; the outer one, which starts first, is the answer.
         """
-        return _look_up(correlation_ids, *self._launches)
+        return look_up(correlation_ids, *self._launches)
 
     def annotation_ids(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """For each correlation id the ``strings`` index of the annotation it was launched under, -1 where none."""
-        return _look_up(correlation_ids, *self._annotated)
+        return self._annotated.name_ids_of(correlation_ids)
 
     def annotations_of(self, table: Table) -> list[str]:
         """For each row of ``table`` the path it was launched under, ``""`` where there was none."""
-        return [self.strings[index] if index >= 0 else "" for index in self.annotation_ids(table.correlation_id)]
+        return table.launched_under(self._annotated).annotations()
 
     @cached_property
     def _launches(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         # api_calls are in order of time, so the first row of each id is the outer call.
         return np.unique(self.api_calls.correlation_id, return_index=True)
-
-    @cached_property
-    def _annotated(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Correlation ids in order, and the name of the annotation each was launched under."""
-        known = _joined([part.annotations for part in self.parts])
-        external = self.external_correlations.where(external_kind=ANNOTATION_EXTERNAL_KIND)
-        by_id = np.argsort(known.external_id, kind="stable")
-        rows = _look_up(external.external_id, known.external_id[by_id], by_id)
-        found = external.correlation_id[rows >= 0]
-        ids, first = np.unique(found, return_index=True)
-        return ids, known.name_id[rows[rows >= 0]][first]
 
 
 def _overlaps(table: Table, start_ns: int | None, end_ns: int | None) -> npt.NDArray[np.bool_]:
@@ -264,15 +264,7 @@ def _joined(parts: list[Table]) -> Table:
     if len(filled) < 2:
         return filled[0] if filled else parts[0]
     columns = {name: np.concatenate([part.columns[name] for part in filled]) for name in parts[0].columns}
-    return Table(parts[0].name, columns, parts[0]._strings)
-
-
-def _look_up(wanted: npt.NDArray[Any], keys: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """The value beside each wanted key, -1 where it is missing. ``keys`` are sorted; key 0 stands for none."""
-    if not len(keys):
-        return np.full(len(wanted), -1, np.int64)
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where((keys[at] == wanted) & (wanted != 0), values[at].astype(np.int64), -1)
+    return Table(parts[0].name, columns, parts[0]._strings, parts[0]._annotations)
 
 
 def _checked(name: str, columns: Mapping[str, npt.NDArray[Any]] | None) -> dict[str, npt.NDArray[Any]]:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
 from collector.recording.kernel_names import demangle, short_name
+from collector.recording.table_rows import row_type
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
+    import pandas as pd
     import pyarrow as pa
+
+    from collector.recording.arrow import Texts
+    from collector.recording.launch_annotations import LaunchAnnotations
 
 
 class Table:
@@ -27,16 +31,34 @@ class Table:
     >>> kernels[kernels.duration_ns > 1_000].where(stream_id=7).names()
     """
 
-    __slots__ = ("_columns", "_strings", "name")
+    __slots__ = ("_annotations", "_columns", "_strings", "name")
 
-    def __init__(self, name: str, columns: Mapping[str, npt.NDArray[Any]], strings: Sequence[str]) -> None:
-        """Wrap ``columns``, all equally long, and make them read-only. ``strings`` is what ``name_id`` indexes."""
+    def __init__(
+        self,
+        name: str,
+        columns: Mapping[str, npt.NDArray[Any]],
+        strings: Sequence[str],
+        annotations: LaunchAnnotations | npt.NDArray[np.int64] | None = None,
+    ) -> None:
+        """Wrap ``columns``, all equally long, and make them read-only.
+
+        Args:
+            name: of the table, in the schema.
+            columns: the column's name -> its values.
+            strings: what ``name_id`` indexes.
+            annotations: what each correlation id was launched under, or each row; None: not known.
+        """
         self.name = name
         """The table's name in the schema: kernels, memcpys, ..."""
         for values in columns.values():
             values.flags.writeable = False
         self._columns = dict(columns)
         self._strings = strings
+        self._annotations = annotations
+
+    def launched_under(self, annotations: LaunchAnnotations) -> Table:
+        """The same rows, which know what they were launched under."""
+        return Table(self.name, self._columns, self._strings, annotations)
 
     @property
     def columns(self) -> dict[str, npt.NDArray[Any]]:
@@ -57,11 +79,9 @@ class Table:
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._columns]
 
-    def __getstate__(self) -> tuple[str, dict[str, npt.NDArray[Any]], list[str]]:
-        return self.name, self._columns, list(self._strings)
-
-    def __setstate__(self, state: tuple[str, dict[str, npt.NDArray[Any]], list[str]]) -> None:
-        self.__init__(*state)  # type: ignore[misc]
+    def __reduce__(self) -> tuple[Any, ...]:
+        annotations = self.annotation_ids if self.has_annotations else None
+        return Table, (self.name, self._columns, list(self._strings), annotations)
 
     def __len__(self) -> int:
         return len(next(iter(self._columns.values())))
@@ -72,20 +92,81 @@ class Table:
         )
 
     def __iter__(self) -> Iterator[Any]:
-        """Every row as a named tuple of Python numbers."""
-        make = _row_type(self.name, tuple(self._columns))._make
-        return map(make, zip(*(values.tolist() for values in self._columns.values()), strict=True))
+        """Every row as a named tuple of Python numbers, with ``name``, ``duration_ns`` and ``annotation`` beside."""
+        make = row_type(self.name, tuple(self._columns))._make
+        beside = {name: self[name].tolist() for name in self._beside()}
+        attributes = zip(*beside.values(), strict=True) if beside else repeat(())
+        rows = zip(*(each.tolist() for each in self._columns.values()), strict=True)
+        for values, more in zip(rows, attributes, strict=False):  # repeat() has no end
+            row = make(values)
+            row.__dict__.update(zip(beside, more, strict=True))
+            yield row
 
     @overload
     def __getitem__(self, index: int) -> Any: ...
     @overload
+    def __getitem__(self, index: str) -> npt.NDArray[Any]: ...
+    @overload
     def __getitem__(self, index: slice | npt.NDArray[Any] | Sequence[int]) -> Table: ...
-    def __getitem__(self, index: int | slice | npt.NDArray[Any] | Sequence[int]) -> Any:
-        """One row as a named tuple, or the table of the rows that a slice, mask or index array selects."""
+    def __getitem__(self, index: int | str | slice | npt.NDArray[Any] | Sequence[int]) -> Any:
+        """One row, the values of a column, or the table of the rows that a slice, mask or index array selects.
+
+        A row is a named tuple of its columns with ``name``, ``duration_ns`` and ``annotation`` beside; these three are
+        columns by name, too, where the table has them.
+
+        Raises:
+            KeyError: there is no such column.
+        """
+        if isinstance(index, str):
+            return self._column(index)
         if isinstance(index, (int, np.integer)):
-            row_type = _row_type(self.name, tuple(self._columns))
-            return row_type._make(values[index].item() for values in self._columns.values())
-        return Table(self.name, {name: values[index] for name, values in self._columns.items()}, self._strings)
+            row = row_type(self.name, tuple(self._columns))._make(each[index].item() for each in self._columns.values())
+            one = self[np.array([index])]
+            row.__dict__.update({name: one[name].tolist()[0] for name in self._beside()})
+            return row
+        columns = {name: values[index] for name, values in self._columns.items()}
+        annotations = self._annotations[index] if isinstance(self._annotations, np.ndarray) else self._annotations
+        return Table(self.name, columns, self._strings, annotations)
+
+    def _column(self, name: str) -> npt.NDArray[Any]:
+        if name in self._columns:
+            return self._columns[name]
+        if name not in self._beside():
+            known = ", ".join([*self._columns, *self._beside()])
+            raise KeyError(f"table {self.name} has no column {name!r}: {known}")
+        texts = {"name": self.names, "annotation": self.annotations}
+        return np.array(texts[name](), object) if name in texts else self.duration_ns
+
+    def _beside(self) -> list[str]:
+        """What rows have besides their columns."""
+        has = {"name": self.has_names, "duration_ns": self.has_duration, "annotation": self.has_annotations}
+        return [name for name, is_there in has.items() if is_there]
+
+    @property
+    def has_names(self) -> bool:
+        """Whether rows have a name."""
+        return "name_id" in self._columns
+
+    @property
+    def has_duration(self) -> bool:
+        """Whether rows have a start and an end."""
+        return {"start_ns", "end_ns"} <= self._columns.keys()
+
+    @property
+    def has_annotations(self) -> bool:
+        """Whether rows were caused by calls, which may have been made under an annotation."""
+        return "correlation_id" in self._columns and self._annotations is not None
+
+    @property
+    def annotation_ids(self) -> npt.NDArray[np.int64]:
+        """For each row the ``strings`` index of the annotation it was launched under, -1 where there was none."""
+        if self._annotations is None or isinstance(self._annotations, np.ndarray):
+            return np.full(len(self), -1, np.int64) if self._annotations is None else self._annotations
+        return self._annotations.name_ids_of(self.correlation_id)
+
+    def annotations(self) -> list[str]:
+        """For each row the path of the annotation it was launched under, ``""`` where there was none."""
+        return [self._strings[index] if index >= 0 else "" for index in self.annotation_ids.tolist()]
 
     def where(self, **equal: int) -> Table:
         """Return the rows whose columns have exactly these values: ``kernels.where(device_id=0, stream_id=7)``."""
@@ -104,7 +185,11 @@ class Table:
 
     def names(self) -> list[str]:
         """Every row's name for people: the short name of a kernel (``add``), the path of an annotation."""
-        return self._named(short_name if self.name == "kernels" else lambda name: name)
+        return self._named(self._form)
+
+    def _form(self, recorded: str) -> str:
+        """A name for people."""
+        return short_name(recorded) if self.name == "kernels" else recorded
 
     def _named(self, form: Callable[[str], str]) -> list[str]:
         ids, inverse = np.unique(self.name_id, return_inverse=True)
@@ -116,12 +201,43 @@ class Table:
         return self._strings[name_id]
 
     def to_arrow(self) -> pa.Table:
-        """The columns as a pyarrow table; see `collector.recording.arrow.arrow_table`."""
+        """The columns as a pyarrow table, with ``name``, ``duration_ns`` and ``annotation`` where rows have them.
+
+        Kernels have ``demangled_name``, too. Texts are dictionary-encoded, other columns are not copied.
+
+        Raises:
+            collector.MissingDependencyError: pyarrow is not installed.
+        """
         from collector.recording.arrow import arrow_table
 
-        return arrow_table(self.name, self._columns, self._strings)
+        return arrow_table(self._shown())
 
+    def to_pandas(self) -> pd.DataFrame:
+        """The columns of `to_arrow` as a pandas data frame; texts are categories.
 
-@cache
-def _row_type(name: str, columns: tuple[str, ...]) -> type[NamedTuple]:
-    return cast("type[NamedTuple]", namedtuple(name.removesuffix("s").title().replace("_", ""), columns))
+        Raises:
+            collector.MissingDependencyError: pandas is not installed.
+        """
+        from collector.recording.arrow import pandas_table
+
+        return pandas_table(self._shown())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The columns of `to_arrow` for whatever takes Arrow's C stream: polars, DuckDB, pandas."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def _shown(self) -> Iterator[tuple[str, Texts | npt.NDArray[Any]]]:
+        """The columns with names in place of ``name_id``, and what rows have besides their columns."""
+        from collector.recording.arrow import Texts
+
+        for column, values in self._columns.items():
+            if column != "name_id":
+                yield column, values
+        if self.has_duration:
+            yield "duration_ns", self.duration_ns
+        if self.has_names:
+            yield "name", Texts.of(self.name_id, lambda index: self._form(self._strings[index]))
+        if self.name == "kernels":
+            yield "demangled_name", Texts.of(self.name_id, lambda index: demangle(self._strings[index]))
+        if self.has_annotations:
+            yield "annotation", Texts.of(self.annotation_ids, lambda at: self._strings[at] if at >= 0 else "")

@@ -23,7 +23,7 @@ class StepTable(Table):
 
     def __init__(self, table: Table, others: dict[str, Table]) -> None:
         """``table`` with the step's other tables by name."""
-        super().__init__(table.name, table.columns, table._strings)
+        super().__init__(table.name, table.columns, table._strings, table._annotations)
         self._others = others
 
     def overlap(self, what: str) -> float:

@@ -1,0 +1,51 @@
+"""Which annotation each correlation id was launched under."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    Columns = Mapping[str, npt.NDArray[Any]]
+
+
+def look_up(wanted: npt.NDArray[Any], keys: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """The value beside each wanted key, -1 where it is missing. ``keys`` are sorted; key 0 stands for none."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where((keys[at] == wanted) & (wanted != 0), values[at].astype(np.int64), -1)
+
+
+class LaunchAnnotations:
+    """The innermost annotation that each correlation id was launched under; found out when it is first asked for."""
+
+    def __init__(self, annotations: Sequence[Columns], external_correlations: Columns) -> None:
+        """Of a recording's columns; rows of annotations that were set apart count as well."""
+        self._annotations = annotations
+        self._external_correlations = external_correlations
+
+    def name_ids_of(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """For each correlation id the name of its annotation, -1 where there was none."""
+        return look_up(correlation_ids, *self._names)
+
+    @cached_property
+    def _names(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Correlation ids in order, and the name beside each."""
+        external_ids, name_ids = (
+            np.concatenate([columns[name] for columns in self._annotations]) for name in ("external_id", "name_id")
+        )
+        external = self._external_correlations
+        is_ours = external["external_kind"] == ANNOTATION_EXTERNAL_KIND
+        by_id = np.argsort(external_ids, kind="stable")
+        rows = look_up(external["external_id"][is_ours], external_ids[by_id], by_id)
+        ids, first = np.unique(external["correlation_id"][is_ours][rows >= 0], return_index=True)
+        return ids, name_ids[rows[rows >= 0]][first]

@@ -1,0 +1,23 @@
+"""Packages that only some questions need, imported when these are asked."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from collector.errors import MissingDependencyError, not_installed
+
+_EXTRAS = {"pyarrow": "arrow", "scipy": "bench"}
+"""Package -> the extra of ours that brings it; users install others by their own name."""
+
+
+def optional_package(name: str) -> Any:
+    """Import a package and return it.
+
+    Raises:
+        collector.MissingDependencyError: it is not installed.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingDependencyError(*not_installed(name, _EXTRAS.get(name, ""))) from error
