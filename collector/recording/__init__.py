@@ -1,1 +1,1 @@
-"""The value in the middle: what one session saw, as typed columns with a ledger and a clock."""
+"""The recording of one session: typed columns with a ledger and a clock."""

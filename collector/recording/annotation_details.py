@@ -17,48 +17,48 @@ _LARGEST = 2**63 - 1
 
 
 class Frame(NamedTuple):
-    """One line of a Python stack."""
+    """One frame of a Python stack."""
 
     file: str
     line: int
     function: str
     first_line: int
-    """Line of the function's definition."""
+    """The first line of the function's definition."""
 
 
 class Details(NamedTuple):
-    """The details of one run of an annotation. Its numbers are its own, without those of annotations inside."""
+    """The details of one run of an annotation. The numbers exclude those of nested annotations."""
 
     flops: int = 0
     """Float operations."""
     num_bytes: int = 0
-    """Bytes of memory traffic, or of whatever the program counts."""
+    """Bytes of memory traffic, or another quantity that the program counts in bytes."""
     op: str = ""
-    """The op type; ``""``: not given."""
+    """The op type; ``""`` if not given."""
     inputs: tuple[str, ...] = ()
-    """Names of the annotations whose results it takes, as the program gave them; see `resolve`."""
+    """Names of the annotations whose results it uses, as given by the program; see `resolve`."""
     stack: tuple[Frame, ...] = ()
-    """The stack where it was entered, outermost frame first; empty if it was not asked for."""
+    """The stack at the annotation's entry, outermost frame first; empty unless it was requested."""
 
     @classmethod
     def of(cls, flops: Any = None, num_bytes: Any = None, op: Any = None, inputs: Any = None) -> Details:
-        """The checked arguments of ``annotate``; None: not given.
+        """The checked arguments of ``annotate``; None means not given.
 
         Raises:
-            TypeError: an argument is not of its kind.
+            TypeError: an argument has the wrong type.
             ValueError: a number is negative, not finite or beyond 64 bits, or a text is empty.
         """
         return cls(_count("flops", flops), _count("bytes", num_bytes), _op(op), _names(inputs))
 
     @classmethod
     def from_fields(cls, fields: Iterable[Any]) -> Details:
-        """The inverse of ``tuple()``, also from what JSON makes of it."""
+        """The inverse of ``tuple()``; also accepts the result of a trip through JSON."""
         flops, num_bytes, op, inputs, stack = fields
         frames = tuple(Frame(str(file), int(line), str(name), int(first)) for file, line, name, first in stack)
         return cls(int(flops), int(num_bytes), str(op), tuple(map(str, inputs)), frames)
 
     def continued(self) -> Details:
-        """The same, without what must not count a second time when the annotation goes on."""
+        """The same details without the numbers that must not count again when the annotation continues."""
         return self._replace(flops=0, num_bytes=0)
 
 
@@ -68,7 +68,7 @@ def stack_of(frame: FrameType | None, own_file: str) -> tuple[Frame, ...]:
     while frame is not None:
         code = frame.f_code
         if code.co_filename != own_file:
-            line = frame.f_lineno or code.co_firstlineno  # some instructions are of no line
+            line = frame.f_lineno or code.co_firstlineno  # some instructions belong to no line
             frames.append(
                 Frame(without_surrogates(code.co_filename), line, without_surrogates(code.co_name), code.co_firstlineno)
             )
@@ -77,10 +77,10 @@ def stack_of(frame: FrameType | None, own_file: str) -> tuple[Frame, ...]:
 
 
 def resolve(path: str, inputs: Iterable[str], known: Mapping[str, Any] | frozenset[str]) -> list[str]:
-    """The paths that the inputs of the annotation ``path`` mean.
+    """The paths of the inputs of the annotation ``path``.
 
-    A name means the annotation of that name which is nearest: beside ``path``, else beside the one around it, and so
-    on outwards, as names in nested scopes do. One that is not in ``known`` is kept as it is.
+    A name refers to the nearest annotation with that name: beside ``path``, else beside its parent, and so on outwards,
+    as for names in nested scopes. A name that is not in ``known`` is kept unchanged.
     """
     found = []
     for name in inputs:

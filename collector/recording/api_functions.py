@@ -1,7 +1,7 @@
-"""The functions of CUDA's runtime and driver API by what they do.
+"""The functions of CUDA's runtime and driver API by their role.
 
-Recordings hold the functions' names. CUPTI's callback ids stand for the same names, one more for each version of a
-function, so the names are what is listed here, each without its version.
+Recordings contain the functions' names. CUPTI has a callback id for each version of a function, so this table lists
+names, each without its version.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ class ApiRole(enum.Enum):
     LAUNCH = enum.auto()
     """It starts a kernel or a graph on a device."""
     CAPTURE_BEGIN = enum.auto()
-    """It begins to capture a graph: what is launched from then on runs when the graph is launched."""
+    """It begins the capture of a graph: later launches run when the graph is launched."""
     CAPTURE_END = enum.auto()
     ALLOCATION = enum.auto()
     """It allocates device memory; page-locked host memory is not counted."""
     RELEASE = enum.auto()
-    """It gives device memory back."""
+    """It frees device memory."""
     WAIT = enum.auto()
-    """It lets the host wait for a device, a stream or an event."""
+    """It makes the host wait for a device, a stream or an event."""
 
 
 _ROLES = {
-    # Launches of host functions run nothing on a device.
+    # Launches of host functions run no work on a device.
     ApiRole.LAUNCH: r"(?:cu|cuda)(?:Graph)?Launch(?!HostFunc)\w*",
     ApiRole.CAPTURE_BEGIN: r"(?:cu|cuda)StreamBeginCapture\w*",
     ApiRole.CAPTURE_END: r"(?:cu|cuda)StreamEndCapture\w*",
@@ -49,7 +49,7 @@ _ROLES = {
     r"|cuMemFree(?:Async)?|cuArrayDestroy|cuMipmappedArrayDestroy|cuMemRelease",
     ApiRole.WAIT: r"(?:cu|hip)\w*Synchronize\w*",
 }
-"""Role -> the names, without version, of the functions that have it, as a regular expression for the whole name."""
+"""Role -> a regular expression that matches the whole names, without version, of its functions."""
 _PATTERNS = {role: re.compile(names) for role, names in _ROLES.items()}
 
 
@@ -64,13 +64,13 @@ def plain_api_name(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def role_of(name: str) -> ApiRole:
-    """The roles of the API function of this name, of any version."""
+    """The role of the API function with this name, in any version."""
     plain = plain_api_name(name)
     return next((role for role, pattern in _PATTERNS.items() if pattern.fullmatch(plain)), ApiRole.NONE)
 
 
 def ids_with_role(strings: Iterable[str], role: ApiRole) -> npt.NDArray[np.uint32]:
-    """The places in ``strings`` of the names of API functions that have ``role``."""
+    """The indices in ``strings`` of the names of API functions with ``role``."""
     return np.array(
         [at for at, text in enumerate(strings) if text.startswith("cu") and role_of(text) is role], np.uint32
     )

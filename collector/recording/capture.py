@@ -1,7 +1,7 @@
 """A capture, which a source returns at the end of a step: plain columns, and the facts that only the source knows.
 
-`collector.recording.recording` makes a Recording of it, the same way for every source: which rows belong to the step,
-what was lost.
+`collector.recording.recording` makes a Recording of it in the same way for every source: it selects the rows of the
+step and determines the losses.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ if TYPE_CHECKING:
 
 class _Details(TypedDict, total=False):
     details: Sequence[Details]
-    """The details of annotations, by ``details_id`` less 1; added by the session."""
+    """The details of annotations, at index ``details_id`` - 1; the session adds them."""
 
 
 class Capture(_Details):
     """The columns, names, counters, clock and environment of one step."""
 
     tables: dict[str, dict[str, npt.NDArray[np.generic]]]
-    """Table -> column -> values, as `collector.recording.schema.SCHEMA` says; those on request may be missing."""
+    """Table -> column -> values, as in `collector.recording.schema.SCHEMA`; the tables that are recorded on request may
+    be missing."""
     strings: list[str]
-    """The texts that every ``name_id`` indexes: kernel names as recorded (mangled), API names, annotation paths."""
+    """The texts that each ``name_id`` refers to: kernel names as recorded (mangled), API names, annotation paths."""
     counters: dict[str, int]
     """Facts about the capture itself: buffers, bytes, dropped records; see `collector.recording.ledger.Ledger`."""
     clock: dict[str, int]
@@ -38,7 +39,7 @@ class Capture(_Details):
 
 
 def empty_capture() -> Capture:
-    """The capture of a step in which nothing was recorded."""
+    """The capture of a step without any records."""
     import numpy as np
 
     from collector.recording.schema import SCHEMA

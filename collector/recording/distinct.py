@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def distinct_values(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The distinct values, in order.
+    """The distinct values in ascending order.
 
-    ``np.unique`` of NumPy 2.3 and later hashes where no index is asked for, which costs a hundred times as much where
+    ``np.unique`` of NumPy 2.3 and later uses hashes unless an index is requested, which is a hundred times slower if
     most values are distinct, as ids are.
     """
     ordered: npt.NDArray[Any] = np.sort(values)

@@ -1,11 +1,10 @@
 """Recordings in files: ``.gpurec``.
 
-A zip archive of ``meta.json`` and one ``TABLE/COLUMN.npy`` per column, so that anything that reads zip and npy can read
-it. ``meta.json`` holds ``format`` (always "collector recording"), ``version``, the columns of each table, and the
-capture's strings, counters, clock, environment, and the details of annotations. Columns are read by name: those that
-the file lacks are zeros, those that are not known are left out, and only a newer version is refused. All rows are in
-the tables, also those that the recording sets apart: reading the file sorts them out again. Equal recordings make equal
-bytes.
+A zip archive of ``meta.json`` and one ``TABLE/COLUMN.npy`` per column, readable by any program that reads zip and npy.
+``meta.json`` holds ``format`` (always "collector recording"), ``version``, the columns of each table, and the capture's
+strings, counters, clock, environment, and the details of annotations. Columns are read by name: columns that the file
+lacks are zeros, unknown columns are ignored, and only a newer version is refused. The tables contain all rows,
+including those that the recording sets apart; reading the file separates them again. Equal recordings make equal bytes.
 """
 
 from __future__ import annotations
@@ -53,15 +52,15 @@ _DAMAGE = (
 """The exceptions that zip, npy and json raise for damaged bytes."""
 _MEMBER = b"PK\x03\x04"
 _MEMBER_HEAD = struct.Struct("<8xH4xIIIHH")
-"""The head of a member of a zip archive: method, checksum, packed and whole size, sizes of name and extra field."""
+"""The header of a zip archive's member: method, checksum, packed and whole size, sizes of name and extra field."""
 _NPY = b"\x93NUMPY\1\0"
 _NPY_HEAD = struct.Struct("<8sH")
-"""The signature of an npy file of version 1, and the start of its head: that signature, and the size of the rest."""
+"""The signature of an npy file of version 1, followed by the size of the rest of its header."""
 _META_KEYS = ("strings", "counters", "clock", "environment", "details")
 
 
 def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
-    """Write ``recording`` to ``path``, whole or not at all.
+    """Write ``recording`` to ``path`` completely or not at all.
 
     Raises:
         collector.OutputError: the file cannot be written.
@@ -83,10 +82,10 @@ def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
 
 
 def load_recording(path: str | os.PathLike[str], data: bytes | None = None) -> Recording:
-    """Read a recording from ``path``, or from ``data`` where its bytes are at hand already; a journal is one too.
+    """Read a recording from ``path``, or from ``data`` if its bytes were read already; journals are accepted too.
 
     Raises:
-        collector.InvalidFileError: it is not there, not a recording, of a newer version, or damaged.
+        collector.InvalidFileError: the file is missing, not a recording, of a newer version, or damaged.
     """
     name = expanded(path)
     if data is None:
@@ -108,13 +107,13 @@ def load_recording(path: str | os.PathLike[str], data: bytes | None = None) -> R
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    entry = zipfile.ZipInfo(name)  # its fixed date keeps equal recordings equal files
+    entry = zipfile.ZipInfo(name)  # the default date is fixed, so equal recordings make equal files
     entry.compress_type = zipfile.ZIP_DEFLATED
     archive.writestr(entry, content, compresslevel=_COMPRESSION_LEVEL)
 
 
 class _Unpacker:
-    """Unpacks members of an archive, and those that have the same bytes once: a table has many columns of zeros."""
+    """Unpacks an archive's members, and equal members only once: a table has many columns of zeros."""
 
     def __init__(self, archive: zipfile.ZipFile, data: bytes) -> None:
         self._archive = archive
@@ -122,7 +121,7 @@ class _Unpacker:
         self._unpacked: dict[tuple[bytes, int, int], bytes] = {}
 
     def content(self, name: str) -> bytes:
-        """A member's content, the same object for members of the same bytes."""
+        """A member's content; members with equal bytes share one object."""
         member = self._archive.getinfo(name)
         head = self._data[member.header_offset : member.header_offset + _MEMBER_HEAD.size]
         if member.compress_type != zipfile.ZIP_DEFLATED or member.flag_bits & 1 or not head.startswith(_MEMBER):
@@ -134,12 +133,12 @@ class _Unpacker:
         if key not in self._unpacked:
             content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, member.file_size + 1)
             is_whole = len(content) == member.file_size and zlib.crc32(content) == member.CRC
-            self._unpacked[key] = content if is_whole else self._archive.read(member)  # which says what is wrong
+            self._unpacked[key] = content if is_whole else self._archive.read(member)  # raises the error
         return self._unpacked[key]
 
 
 def _of_members(name: Path, files: set[str], content: Callable[[str], bytes], tables_cut_off: int = 0) -> Recording:
-    """The recording in an archive's members, with a count of the tables that were not whole and are empty here."""
+    """The recording in an archive's members. Incomplete tables are empty, and their number is counted."""
     meta = json.loads(content("meta.json"))
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise InvalidFileError(f"{name}: not a recording")
@@ -157,17 +156,17 @@ def _of_members(name: Path, files: set[str], content: Callable[[str], bytes], ta
         }
         for table, columns in SCHEMA.items()
     }
-    meta.setdefault("details", [])  # files of older programs have none
+    meta.setdefault("details", [])  # files of older versions have none
     if tables_cut_off:
         meta["counters"]["tables_cut_off"] = tables_cut_off
     return Recording.from_capture({"tables": tables, **{key: meta[key] for key in _META_KEYS}})  # type: ignore[typeddict-item]
 
 
 def _columns_written(meta: dict[str, Any], files: set[str]) -> dict[str, list[str]]:
-    """Table -> the columns that were written into the file, be they there or not."""
+    """Table -> the columns that were written into the file, whether or not they are still in it."""
     if "tables" in meta:
         return {str(table): list(columns) for table, columns in meta["tables"].items()}
-    # The first files do not tell: what came later may have been written.
+    # The first version has no list of columns: columns added later may have been written.
     begun = {name.partition("/")[0] for name in files}
     return {
         table: [column for column in columns if (table, column) not in LATER_COLUMNS]
@@ -177,7 +176,7 @@ def _columns_written(meta: dict[str, Any], files: set[str]) -> dict[str, list[st
 
 
 def _of_cut_file(name: Path, data: bytes, why: zipfile.BadZipFile) -> Recording:
-    """The complete members of an archive that lacks its directory, which is at the end of the file."""
+    """The complete members of an archive without its directory, which is at the end of the file."""
     members = _whole_members(name, data)
     if "meta.json" not in members:
         raise InvalidFileError(f"{name}: not a recording, or cut short ({why})") from why
@@ -194,7 +193,7 @@ def _of_cut_file(name: Path, data: bytes, why: zipfile.BadZipFile) -> Recording:
 
 
 def _whole_members(name: Path, data: bytes) -> dict[str, bytes]:
-    """The members of a zip archive, read from its start up to the first that is not whole."""
+    """The members of a zip archive, read from its start up to the first incomplete one."""
     members: dict[str, bytes] = {}
     at = unpacked = 0
     while data.startswith(_MEMBER, at) and len(data) >= at + _MEMBER_HEAD.size:
@@ -214,7 +213,7 @@ def _whole_members(name: Path, data: bytes) -> dict[str, bytes]:
 
 
 def _array(npy: bytes) -> np.ndarray[Any, np.dtype[Any]]:
-    """The array in an npy file; one of numbers in a row is not copied."""
+    """The array in an npy file; a contiguous one-dimensional array of numbers is not copied."""
     if npy.startswith(_NPY):
         begin = _NPY_HEAD.size + _NPY_HEAD.unpack_from(npy)[1]
         shape, dtype = _shape_and_type(npy[:begin])
@@ -226,7 +225,7 @@ def _array(npy: bytes) -> np.ndarray[Any, np.dtype[Any]]:
 
 @lru_cache(maxsize=256)
 def _shape_and_type(head: bytes) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """What the head of an npy file says; columns have few different ones, and numpy parses each as Python code."""
+    """Parse the header of an npy file. Cached, because few are different and numpy parses each as Python code."""
     file = io.BytesIO(head)
     np.lib.format.read_magic(file)
     shape, _, dtype = np.lib.format.read_array_header_1_0(file)

@@ -1,4 +1,4 @@
-"""What the times in which a device was idle are put down to."""
+"""The causes of a device's idle times."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ if TYPE_CHECKING:
 
 
 class IdleCauses(NamedTuple):
-    """Parts of idle times, in ns, one row for each of these; together they are its length."""
+    """The parts of idle times in ns. There is one row per idle time, whose parts add up to its length."""
 
     queued: Ints
-    """The activity that ended it was launched before it began, and waited for something else."""
+    """The activity that ended the idle time was launched before it began, and waited for something else."""
     synchronizing: Ints
-    """That activity was not launched yet, and the host waited in a synchronizing call."""
+    """That activity was not launched yet, and the host was in a synchronizing call."""
     unlaunched: Ints
-    """It was not launched yet, and the host did something else."""
+    """That activity was not launched yet, and the host did something else."""
     latency: Ints
-    """It was launched after the idle time began, and had not started."""
+    """That activity was launched during the idle time and had not started yet."""
     unknown: Ints
-    """When it was launched is not known."""
+    """The launch time of that activity is unknown."""
     tail: Ints
-    """No activity ended it."""
+    """No activity ended the idle time."""
 
 
 def idle_causes(begins: Ints, ends: Ints, is_ended: npt.NDArray[np.bool_], launched: Ints, waits: Union) -> IdleCauses:
     """The causes of idle times.
 
     Args:
-        begins: when each began, ns.
-        ends: when each ended, ns.
-        is_ended: whether an activity started at its end.
-        launched: when that activity was launched, ns; 0 or less: not known.
-        waits: when the host was in a synchronizing call.
+        begins: begin of each idle time, ns.
+        ends: end of each idle time, ns.
+        is_ended: whether an activity started at the end.
+        launched: launch time of that activity, ns; 0 or less if unknown.
+        waits: the times in which the host was in a synchronizing call.
     """
     is_known = launched > 0
     is_queued = launched < begins

@@ -1,8 +1,8 @@
-"""Journals: what a step had recorded when its program ended before it did.
+"""Journals: the records of a step whose program ended before the step did.
 
-``trace(journal=...)`` lets the native source write one while the step is open; ``native/capture/journal.h`` says how.
-It is made of frames, each of which adds rows, names and counts to those before; the last one may be cut off. What CUPTI
-had not handed over when the program ended is not in it, and the ledger says so.
+``trace(journal=...)`` lets the native source write a journal while the step is open; ``native/capture/journal.h``
+describes the format. A journal consists of frames, each of which adds rows, names and counts; the last frame may be
+truncated. Records that CUPTI had not delivered when the program ended are missing, and the ledger reports this.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collector.recording.capture import Capture
 
 MAGIC = b"GPUJRNL"
-"""First bytes of a journal; the version follows, one byte."""
+"""The first bytes of a journal; one byte with the version follows."""
 VERSION = 1
 
 _FRAME = struct.Struct("<IIQ")  # a mark, 0, bytes
@@ -38,7 +38,7 @@ _BLOCK = struct.Struct("<IIQ")  # kind, count, bytes
 _BLOCK_KINDS = (
     "texts", "numbers", "layout", "callback_names", "strings", "rows", "annotation_paths", "annotation_ends", "details",
 )  # fmt: skip
-"""In the order of their numbers, which count from 1."""
+"""The names of the block kinds in the order of their numbers, which start at 1."""
 _U32 = struct.Struct("<I")
 _I64 = struct.Struct("<q")
 _KEY = struct.Struct("<III")  # device, context, stream
@@ -49,10 +49,10 @@ _DAMAGE = (struct.error, ValueError, LookupError, TypeError, OverflowError, Recu
 
 
 def load_journal(name: Path, data: bytes) -> Recording:
-    """Read the journal ``data``, which begins with `MAGIC`, as far as it is whole; ``name`` is for errors.
+    """Read the complete part of the journal ``data``, which begins with `MAGIC`; ``name`` is used in errors.
 
     Raises:
-        collector.InvalidFileError: it is of another version, or without even a whole beginning.
+        collector.InvalidFileError: another version, or not even a complete beginning.
     """
     head = len(MAGIC) + 1
     if not 1 <= int.from_bytes(data[len(MAGIC) : head], "big") <= VERSION:
@@ -77,9 +77,9 @@ def load_journal(name: Path, data: bytes) -> Recording:
 
 
 def holds_records(path: Path) -> bool:
-    """Whether the journal at ``path``, which may have broken off, holds anything that was recorded.
+    """Whether the journal at ``path``, which may be truncated, contains any records.
 
-    That is a second whole frame: the first only says how to read the others.
+    It does if there is a second complete frame: the first frame only describes how to read the others.
     """
     with contextlib.suppress(OSError, struct.error), path.open("rb") as file:
         end = len(MAGIC) + 1
@@ -94,7 +94,7 @@ def holds_records(path: Path) -> bool:
 
 
 class _Journal:
-    """The capture that the frames of a journal make together."""
+    """The capture that the frames of a journal add up to."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -109,7 +109,7 @@ class _Journal:
         self._details: list[Any] = []
 
     def take_frame(self, at: int) -> int:
-        """Add the frame at byte ``at``; return where the next begins. One that is damaged raises and adds nothing."""
+        """Add the frame at byte ``at``; return the start of the next. A damaged frame raises and adds nothing."""
         mark, _, num_bytes = _FRAME.unpack_from(self._data, at)
         at += _FRAME.size
         end = int(at + num_bytes)
@@ -232,7 +232,7 @@ class _Journal:
         return columns
 
     def _name_calls(self, calls: dict[str, npt.NDArray[Any]], strings: list[str]) -> None:
-        """Give API calls the names that the library had for them."""
+        """Set the names of API calls from the library's table."""
         number = calls["domain"].astype("u8") << np.uint64(32) | calls["callback_id"]
         known, where = np.unique(number, return_inverse=True)
         first = len(strings)
@@ -253,7 +253,7 @@ class _Journal:
 
 
 class _Reader:
-    """The items of one block, one after the other."""
+    """Reads the items of one block in order."""
 
     def __init__(self, data: bytes, at: int, end: int) -> None:
         self._data, self._at, self._end = data, at, end
@@ -262,7 +262,7 @@ class _Reader:
         return kind.unpack(self._bytes(kind.size))
 
     def text(self) -> str:
-        # Kernel names are bytes of the program's choosing.
+        # Kernel names are arbitrary bytes of the program.
         return self._bytes(self.take(_U32)[0]).decode("utf-8", "backslashreplace")
 
     def rows(self, layout: np.dtype[Any], count: int) -> npt.NDArray[Any]:
@@ -273,7 +273,7 @@ class _Reader:
         return self._data[begin : self._at]
 
     def _pass(self, count: int) -> int:
-        """Go on by ``count`` bytes; return where they begin."""
+        """Skip ``count`` bytes; return their position."""
         begin, self._at = self._at, self._at + count
         if self._at > self._end:
             raise ValueError(f"the block ends before the bytes at {begin}")

@@ -24,9 +24,9 @@ _CACHED_NAMES = 1 << 16
 
 @lru_cache(_CACHED_NAMES)
 def demangle(name: str) -> str:
-    """Return the C++ name behind an Itanium-mangled ``name``; any other name as it is.
+    """Return the C++ name of an Itanium-mangled ``name``; other names are returned unchanged.
 
-    The C++ runtime's own demangler does the work. Where that library is missing the name stays mangled.
+    The C++ runtime's demangler does the work. Without that library the name stays mangled.
     """
     if not name.startswith("_Z"):
         return name
@@ -39,7 +39,7 @@ def _demangler() -> Callable[[str], str | None] | None:
     for library in ("libstdc++.so.6", "libc++abi.so.1"):
         try:
             return _bind_demangler(ctypes.CDLL(library), ctypes.CDLL(None))
-        except (OSError, AttributeError):  # not here, or not what its name says
+        except (OSError, AttributeError):  # the library or its function is missing
             continue
     return None
 
@@ -71,14 +71,14 @@ _LONGEST_ARGUMENTS = 80
 def short_name(name: str) -> str:
     """Return the function's own name with its template arguments, without scope, parameters or return type.
 
-    The template arguments are what tells most kernels apart: every CUTLASS kernel is ``cutlass::Kernel<…>``, every
-    elementwise kernel of PyTorch ``vectorized_elementwise_kernel<…>``. They are written without namespaces, casts and
-    the parameters of functions that something is defined in. Arguments of more than 80 characters are cut and end with
-    a checksum of all of them, ``Kernel<a, b~5e0a12f3>``. Overloads whose template arguments are equal, and functions of
-    equal name in two namespaces, have one short name.
+    The template arguments distinguish most kernels: every CUTLASS kernel is ``cutlass::Kernel<…>``, and every
+    elementwise kernel of PyTorch is ``vectorized_elementwise_kernel<…>``. They are written without namespaces, casts
+    and the parameters of enclosing functions. Arguments of more than 80 characters are truncated and end with a
+    checksum of all of them, ``Kernel<a, b~5e0a12f3>``. Overloads with equal template arguments, and functions with
+    equal names in two namespaces, share one short name.
 
-    ``name`` may be mangled or not. The result is never empty and never holds ``:``, which separates op and kernel in
-    a node name.
+    ``name`` may be mangled. The result is never empty and never contains ``:``, which separates op and kernel in a node
+    name.
     """
     whole = demangle(name)
     own, arguments = _mangled_function(whole) if whole.startswith("_Z") else _function(whole)
@@ -86,7 +86,7 @@ def short_name(name: str) -> str:
     return short.replace(":", "_").strip() or "unknown"
 
 
-# Operators hold the brackets that everything else is found by; their letters are hidden while brackets are counted.
+# The names of operators contain brackets, which are hidden while brackets are matched.
 _OPERATOR = re.compile(r"\boperator\s*(?:\(\)|\[\]|<=>|<<=|>>=|->\*|<<|>>|<=|>=|->|<|>)")
 _ANONYMOUS = re.compile(r"\((?:anonymous namespace|anonymous class|anonymous)\)|<unnamed>|\[abi:[^\]]*\]")
 _SUFFIX = re.compile(
@@ -97,9 +97,9 @@ _OPEN = {")": "(", ">": "<", "]": "[", "}": "{"}
 
 
 def _function(name: str) -> tuple[str, str]:
-    """The unqualified name in a demangled declaration, and the template arguments, without their brackets.
+    """The unqualified name in a demangled declaration, and the template arguments without their brackets.
 
-    If brackets do not match, as much of it as is certain.
+    If brackets do not match, only the parts that are certain.
     """
     hidden = _ANONYMOUS.sub(lambda match: _HIDDEN * len(match[0]), name.rstrip())
     hidden = _OPERATOR.sub(lambda match: "operator" + _HIDDEN * (len(match[0]) - 8), hidden)
@@ -114,7 +114,7 @@ def _function(name: str) -> tuple[str, str]:
             if start > 0:
                 arguments = name[start + 1 : end - 1] if bracket == ">" else ""
                 end = len(hidden[:start].rstrip())
-    # Without brackets this is no C++ declaration but a name that may hold spaces.
+    # Without brackets this is not a C++ declaration but a name that may contain spaces.
     begin = _beginning(hidden, end) if end < len(name) else hidden.rfind("::") + 2 if "::" in hidden else 0
     return re.sub(r"\[abi:[^\]]*\]", "", name[begin:end]), arguments
 
@@ -129,7 +129,7 @@ _AFTER_PARAMETERS = re.compile(r"(?: (?:const|volatile))*::")
 
 
 def _short_arguments(arguments: str) -> str:
-    """Template arguments as people name them: ``FillFunctor<Half>, Array<char*, 1>``."""
+    """Template arguments in short form: ``FillFunctor<Half>, Array<char*, 1>``."""
     text = _NO_SCOPE.sub("", arguments)
     text = text.replace("(bool)1", "true").replace("(bool)0", "false")
     text = _NUMBER.sub(r"\1", _CAST.sub("", text))
@@ -143,13 +143,13 @@ def _short_arguments(arguments: str) -> str:
 
 
 def _lambda(found: re.Match[str]) -> str:
-    """``{lambda(float)#1}``, in another demangler's words ``[lambda(float) (instance 1)]``, as ``lambda1[float]``."""
+    """``{lambda(float)#1}``, or ``[lambda(float) (instance 1)]`` of another demangler, as ``lambda1[float]``."""
     parameters = found[1] or found[3]
     return f"lambda{found[2] or found[4]}" + (f"[{parameters}]" if parameters else "")
 
 
 def _without_outer_parameters(text: str) -> str:
-    """``f(int)::g`` as ``f.g``: the parameters of a function tell nothing about what is defined in it."""
+    """``f(int)::g`` as ``f.g``: a function's parameters say nothing about the entities defined in it."""
     kept: list[str] = []
     opened: list[int] = []
     at = 0
@@ -169,7 +169,7 @@ def _without_outer_parameters(text: str) -> str:
 
 
 def _opening(text: str, closing: int) -> int:
-    """The place of the bracket that the one at ``closing`` closes; -1 if there is none."""
+    """The index of the bracket that the one at ``closing`` closes; -1 if there is none."""
     expected: list[str] = []
     for at in range(closing, -1, -1):
         letter = text[at]
@@ -183,7 +183,7 @@ def _opening(text: str, closing: int) -> int:
 
 
 def _beginning(text: str, end: int) -> int:
-    """The start of the name that ends at ``end``: behind the last scope or return type outside brackets."""
+    """The start of the name that ends at ``end``: after the last scope or return type outside brackets."""
     conversion = re.search(r"\boperator [^<>():]*$", text[:end])
     if conversion:
         return conversion.start()
@@ -202,7 +202,7 @@ def _beginning(text: str, end: int) -> int:
 
 
 def _mangled_function(name: str) -> tuple[str, str]:
-    """The last source name of a mangled nested name, and its arguments as they are: for where there is no demangler."""
+    """The last source name of a mangled nested name, and its arguments unchanged: used without a demangler."""
     at, found = 2, ""
     while at < len(name) and name[at] in "NKVrL":
         at += 1

@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ledger(TableCounts):
-    """The account of one recording. Every figure is a count unless its name says bytes or ns."""
+    """The account of one recording. Every figure is a count unless its name contains bytes or ns."""
 
     launches_seen: int = 0
     """Kernel and graph launches called by the host: distinct correlation ids (runtime and driver share one)."""
     launches_matched: int = 0
-    """Launches that at least one kept or set-apart activity belongs to."""
+    """Launches to which at least one kept or set-apart activity belongs."""
     launches_failed: int = 0
-    """Launches whose call returned an error; nothing ran."""
+    """Launches whose call returned an error, so that nothing ran."""
     launches_captured: int = 0
     """Launches made while a CUDA graph was being captured; they run when the graph is launched."""
     launches_without_kernel: int = 0
-    """Launches that succeeded and of which no activity was recorded."""
+    """Launches that succeeded but have no recorded activity."""
     kernels_without_launch: int = 0
-    """Kernels whose launch was not seen, while API calls were being recorded."""
+    """Kernels whose launch was not recorded, although API calls were."""
     correlations_unmatched: int = 0
-    """External correlation records of ours that name no known annotation."""
+    """External correlation records of ours whose id belongs to no known annotation."""
     annotations_mixed: int = 0
-    """Number of annotations entered or left while another task's annotation was the innermost of the thread."""
+    """Annotations entered or left while another task's annotation was the innermost of the thread."""
     invalid_timestamps: int = 0
     """Rows set apart in ``Recording.invalid``: start or end 0, or end before start."""
     early: int = 0
@@ -49,37 +49,37 @@ class Ledger(TableCounts):
     """Rows set apart in ``Recording.late``: they end after the step did."""
     records_decoded: int = 0
     records_dropped: int = 0
-    """Records that CUPTI itself says it dropped."""
+    """Records that CUPTI reports as dropped."""
     records_unknown_kind: int = 0
-    """Records of a kind that was not asked for or is not known."""
+    """Records of a kind that was not enabled or is unknown."""
     buffers_requested: int = 0
     buffers_completed: int = 0
     buffers_declined: int = 0
-    """Requests that no buffer was left for; their records are lost."""
+    """Buffer requests that were declined because no buffer was left; their records are lost."""
     buffers_outstanding: int = 0
-    """Buffers that CUPTI had not given back when the step ended."""
+    """Buffers that CUPTI had not returned when the step ended."""
     bytes_completed: int = 0
     bytes_unparsed: int = 0
     """Bytes at the end of buffers that could not be read as records."""
     bytes_discarded: int = 0
-    """Bytes discarded because no buffer was left: a CUPTI before 12.9 crashes if it gets none."""
+    """Bytes discarded because no buffer was left: before 12.9, CUPTI crashes without a buffer."""
     decode_cpu_ns: int = 0
     """Processor time spent reading records."""
     callback_calls: int = 0
     untraced: int = 0
-    """1: nothing was traced; `collector.Session.unavailable` says why."""
+    """1: nothing was traced; `collector.Session.unavailable` has the reason."""
     nothing_recorded: int = 0
-    """1: the step was traced and no activity at all was recorded in it."""
+    """1: the step was traced, but no activity was recorded."""
     open_at_exit: int = 0
-    """1: the step was ended by the end of the interpreter."""
+    """1: the exit of the interpreter ended the step."""
     interrupted: int = 0
-    """1: this is the journal of a step that had not ended."""
+    """1: the file is the journal of a step that had not ended."""
     tables_cut_off: int = 0
-    """Tables that are missing because the recording's file is cut off."""
+    """Tables that are missing because the recording's file is truncated."""
     source_counters: Mapping[str, int] = field(default_factory=dict)
-    """Further counts of the source."""
+    """Additional counts of the source."""
     unread: Mapping[str, int] = field(default_factory=dict)
-    """Missing or mended part of the file that the step was read from -> number; empty: all of it was read."""
+    """Missing or repaired part of the file that the step was read from -> number; empty if all of it was read."""
 
     @property
     def out_of_window(self) -> int:
@@ -88,34 +88,34 @@ class Ledger(TableCounts):
 
     @property
     def complete(self) -> bool:
-        """Whether nothing that belongs to the step is known to be missing."""
+        """Whether no loss of records that belong to the step is known."""
         return not self.losses()
 
     def losses(self) -> list[str]:
-        """One line for each way in which something was lost; empty when nothing was."""
+        """One line per kind of loss; empty if nothing was lost."""
         return [line for _, line in self.explained_losses()]
 
     def record_losses(self) -> list[str]:
-        """The `losses` except ``nothing_recorded``, which is no loss in a test that uses no GPU."""
+        """The `losses` without ``nothing_recorded``, which is no loss in a test that uses no GPU."""
         return [line for name, line in self.explained_losses() if name != "nothing_recorded"]
 
     def explained_losses(self) -> list[tuple[str, str]]:
-        """The field that counts each loss, and the line of `losses`."""
+        """The field that counts each loss, and its line in `losses`."""
         own = [(name, counted(text, count)) for name, text in LOSSES.items() if (count := getattr(self, name))]
         return own + [("unread", line) for line in self.unread_lines()]
 
     def unread_lines(self) -> list[str]:
-        """The part of `losses` that concerns the file from which the step was read: missing and mended content."""
+        """The part of `losses` about the file that the step was read from: missing and repaired content."""
         return [_UNREAD.format(what, count) for what, count in sorted(self.unread.items())]
 
     def as_dict(self) -> dict[str, int]:
-        """Every figure by name, the source's own ones last, in a fixed order; without `unread`."""
+        """All figures by name in a fixed order, those of the source last; without `unread`."""
         own = {name: getattr(self, name) for name in self._own_figures()}
         return own | dict(sorted(self.source_counters.items()))
 
     @classmethod
     def from_dict(cls, figures: Mapping[str, int]) -> Ledger:
-        """The ledger that `as_dict` was called on."""
+        """The inverse of `as_dict`."""
         names = cls._own_figures()
         own: dict[str, Any] = {name: int(value) for name, value in figures.items() if name in names}
         others = {name: int(value) for name, value in sorted(figures.items()) if name not in names}
@@ -123,7 +123,7 @@ class Ledger(TableCounts):
 
     @classmethod
     def of(cls, provenance: Provenance) -> Ledger:
-        """The ledger of a step that was read from a file, or that came as a message."""
+        """The ledger of a step that was read from a file or a message."""
         return replace(cls.from_dict(provenance.ledger), unread=dict(provenance.unread))
 
     @classmethod
@@ -153,7 +153,7 @@ LOSSES = {
     "annotations_mixed": "tasks or generators took turns inside annotations of one thread ({} time[|s]): launches may "
     "carry another's name. Decorate the coroutine with annotate(), instead of a with block around an await",
 }
-"""Field -> the line that explains it. A field that is not here is no loss whatever its value."""
+"""Field -> the line that explains the loss. Other fields are no losses, whatever their value."""
 TIMES_LOST = (
     "records_dropped",
     "buffers_declined",
@@ -162,7 +162,7 @@ TIMES_LOST = (
     "bytes_unparsed",
     "invalid_timestamps",
 )
-"""Those of `LOSSES` after which the times of what is left say too little: any activity may be missing."""
+"""The `LOSSES` after which the remaining times are unreliable, because any activity may be missing."""
 _UNREAD = "{} in the file that the step was read from: {}"
 
 
@@ -177,12 +177,12 @@ class LaunchFates(NamedTuple):
 
     @property
     def without_activity(self) -> npt.NDArray[np.bool_]:
-        """Those that succeeded, and of which nothing was recorded."""
+        """The launches that succeeded without a recorded activity."""
         return ~(self.matched | self.failed | self.captured)
 
     @classmethod
     def of(cls, activities: Sequence[Columns], api_calls: Columns, strings: Sequence[str]) -> LaunchFates:
-        """Hold launches against activities; for the arguments see `reconcile`."""
+        """Match launches with activities; for the arguments see `reconcile`."""
         launching = ids_with_role(strings, ApiRole.LAUNCH)
         is_launch = np.isin(api_calls["name_id"], launching)
         launches, launched_at = api_calls["correlation_id"][is_launch], api_calls["start_ns"][is_launch]
@@ -198,13 +198,13 @@ class LaunchFates(NamedTuple):
 def reconcile(
     activities: Sequence[Columns], kernels: Columns, api_calls: Columns, strings: Sequence[str]
 ) -> dict[str, int]:
-    """Hold launches against activities; return the ledger's launch figures by name.
+    """Match launches with activities; return the ledger's launch figures by name.
 
     Args:
-        activities: kernels, memcpys and memsets, with the rows that were set apart.
+        activities: kernels, memcpys and memsets, including the rows that were set apart.
         kernels: the kernels among them.
-        api_calls: every API call, with the rows that were set apart.
-        strings: what ``name_id`` indexes.
+        api_calls: every API call, including the rows that were set apart.
+        strings: the texts that ``name_id`` refers to.
     """
     fates = LaunchFates.of(activities, api_calls, strings)
     known = api_calls["correlation_id"]
@@ -220,7 +220,7 @@ def reconcile(
 
 
 def _inside_capture(times_ns: npt.NDArray[Any], api_calls: Columns, strings: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Whether each time lies in a capture of some stream, of any thread, as captures may span threads."""
+    """Whether each time lies in a capture of any stream by any thread, because captures may span threads."""
     ids = api_calls["name_id"]
     begins = np.sort(api_calls["end_ns"][np.isin(ids, ids_with_role(strings, ApiRole.CAPTURE_BEGIN))])
     ends = np.sort(api_calls["start_ns"][np.isin(ids, ids_with_role(strings, ApiRole.CAPTURE_END))])

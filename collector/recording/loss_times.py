@@ -20,11 +20,11 @@ PLACES = 100
 
 
 def times_of_losses(recording: Recording) -> dict[str, list[int]]:
-    """Return, by the ledger's field, when losses happened: CUPTI's time in ns, in order, at most `PLACES` each.
+    """Return the times of losses by the ledger's field: CUPTI's time in ns, sorted, at most `PLACES` per field.
 
-    A launch without activity is lost when it was called, as is an activity without a usable time; one that belongs to
-    no call, or ends after the step, when it starts. What only CUPTI or the buffers lost has no known time, and what
-    began before the step lies outside it: these fields are missing.
+    The time of a launch without activity is that of its call, and so is that of an activity without a usable time. The
+    time of an activity without a call, or that ends after the step, is its start. Losses of CUPTI or of the buffers
+    have no known time, and activities that began before the step lie outside it: these fields are missing.
     """
     calls = recording.api_calls
     fates = LaunchFates.of(
@@ -51,7 +51,7 @@ def times_of_losses(recording: Recording) -> dict[str, list[int]]:
 
 
 def _called_at(recording: Recording, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """The starts of the calls with these ids, as far as they were recorded."""
+    """The starts of the recorded calls with these ids."""
     rows = recording.launch_rows(correlation_ids)
     return np.asarray(recording.api_calls.start_ns[rows[rows >= 0]])
 

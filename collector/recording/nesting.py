@@ -1,4 +1,4 @@
-"""Ranges of one thread that lie within each other: which of them holds which, and which were open at a moment."""
+"""Nested ranges of one thread: the parent of each range, and the ranges that are open at a time."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 
 class NestedRanges:
-    """Ranges of many threads, each from its start up to its end, both ns.
+    """Ranges of many threads, each with a start and an end in ns.
 
-    A range is inside of the one that began last before it on its thread and ended no earlier. Of two with the same
-    times the one with the smaller row is outside.
+    The parent of a range is the range of its thread that began last before it and ended no earlier. Of two ranges with
+    the same times, the one with the smaller row is the parent.
     """
 
     def __init__(self, threads: Numbers, starts: Numbers, ends: Numbers) -> None:
-        """Find out what lies in what; all arrays are equally long, a row is a place in them."""
+        """Determine the parents. All arrays have the same length; a row is an index into them."""
         self._ends = ends
         self._order = np.lexsort((np.arange(len(starts)), -ends, starts, threads))
         self._threads, self._starts = threads[self._order], starts[self._order]
         self.parents: Numbers = np.full(len(starts), -1, np.int64)
-        """The row of the range that each lies in; -1: it lies in none."""
+        """The row of each range's parent, or -1 if it has none."""
         self.depths: Numbers = np.zeros(len(starts), np.int64)
-        """The number of ranges around each."""
+        """The number of ranges that enclose each range."""
         open_rows: list[int] = []
         thread = None
         for row, own_thread, end in zip(
@@ -43,13 +43,13 @@ class NestedRanges:
             open_rows.append(row)
 
     def innermost_open(self, threads: Numbers, times_ns: Numbers) -> Numbers:
-        """The rows of the innermost ranges open on these threads at these times; -1 where none was.
+        """The rows of the innermost ranges open on these threads at these times; -1 if none was open.
 
-        A range is open from its start on until its end, both of them included.
+        A range is open from its start to its end, both included.
         """
         if not len(self._order):
             return np.full(len(times_ns), -1, np.int64)
-        # Threads and times are made ranks, so that both fit into one number that can be searched for.
+        # Threads and times are replaced by ranks, so that both fit into one number for a binary search.
         distinct_threads, thread_ranks = np.unique(self._threads, return_inverse=True)
         distinct_starts, start_ranks = np.unique(self._starts, return_inverse=True)
         keys = thread_ranks * (len(distinct_starts) + 1) + start_ranks

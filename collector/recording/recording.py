@@ -1,4 +1,4 @@
-"""A recording: what one session saw, as immutable columns, with its ledger and its clock."""
+"""A recording: the results of one session as immutable columns, with a ledger and a clock."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Clock:
     """The relation of CUPTI's time to the wall clock, and the window of the step. All in ns."""
 
     cupti_start_ns: int
-    """CUPTI's time when the step began; what is recorded before it does not belong to the step."""
+    """CUPTI's time when the step began. Earlier records do not belong to the step."""
     cupti_stop_ns: int
     """CUPTI's time when the step ended."""
     wall_start_ns: int
@@ -53,13 +53,13 @@ class Clock:
     wall_stop_ns: int
     """Wall clock at ``cupti_stop_ns``."""
     uncertainty_ns: int
-    """Bound of the time between the readings of the two clocks."""
+    """The maximum time between the readings of the two clocks."""
 
     @property
     def offset_ns(self) -> int:
-        """Add it to a CUPTI time to get wall time; signed.
+        """The signed difference between wall time and CUPTI time, to be added to a CUPTI time.
 
-        CUPTI counts in wall time on Linux, so an offset that the uncertainty of reading two clocks explains is none.
+        CUPTI counts in wall time on Linux, so an offset within the uncertainty of reading two clocks counts as 0.
         """
         offset = self.wall_start_ns - self.cupti_start_ns
         return 0 if abs(offset) <= self.uncertainty_ns else offset
@@ -73,9 +73,9 @@ class Clock:
 class Recording(TablesOfRecording):
     """The result of one session: columns, ledger and clock. Immutable; made by `from_capture`, `load` or a session.
 
-    The tables of `Tables` are attributes (``recording.kernels``) and hold what lies within the step, in the order of
-    `collector.recording.schema.ORDER`. Rows that do not are kept, in the same tables, under `invalid`, `early`
-    and `late`; the ledger counts them.
+    The tables of `Tables` are attributes (``recording.kernels``) and contain the rows within the step, in the order of
+    `collector.recording.schema.ORDER`. All other rows are kept in the same tables under `invalid`, `early` and `late`;
+    the ledger counts them.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Recording(TablesOfRecording):
         for item in fields(Tables):
             setattr(self, item.name, getattr(self._tables, item.name))
         self.strings = strings
-        """The texts that every ``name_id`` indexes."""
+        """The texts that each ``name_id`` refers to."""
         self.clock = clock
         self.ledger = ledger
         self.counters = MappingProxyType(dict(counters))
@@ -106,7 +106,7 @@ class Recording(TablesOfRecording):
         self.environment = MappingProxyType(dict(environment))
         """Driver, libcupti, devices, simulated, source."""
         self.details = tuple(details)
-        """Metadata of annotations: ``annotations.details_id`` less 1 is the index, 0 stands for none."""
+        """Metadata of annotations at index ``annotations.details_id`` - 1; 0 means none."""
         self._frozen = True
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -123,7 +123,7 @@ class Recording(TablesOfRecording):
 
     @property
     def parts(self) -> tuple[Tables, Tables, Tables, Tables]:
-        """All rows: those of the step, `invalid`, `early` and `late` ones."""
+        """All rows: those of the step, and the `invalid`, `early` and `late` rows."""
         return self._tables, self.invalid, self.early, self.late
 
     @property
@@ -133,10 +133,10 @@ class Recording(TablesOfRecording):
 
     @classmethod
     def from_capture(cls, capture: Capture) -> Recording:
-        """Sort a source's columns, set apart what is not part of the step, and balance the ledger.
+        """Sort a source's columns, set apart the rows outside the step, and fill the ledger.
 
         Raises:
-            ValueError: the capture does not follow the schema; a bug of the source.
+            ValueError: the capture does not follow the schema, which is a bug of the source.
         """
         strings = tuple(capture["strings"])
         clock = Clock(**{item.name: int(capture["clock"][item.name]) for item in fields(Clock)})
@@ -151,20 +151,20 @@ class Recording(TablesOfRecording):
             raise ValueError("an annotation's details_id points beyond the capture's details")
         environment = dict(capture["environment"])
         if isinstance(path := environment.get("cupti_path"), str):
-            environment["cupti_path"] = portable(path)  # it goes into whatever is made of the recording
+            environment["cupti_path"] = portable(path)  # it is written into all outputs of the recording
         return cls((kept, invalid, early, late), strings, clock, ledger, counters, environment, details)
 
     def between(self, start_ns: int | None = None, end_ns: int | None = None) -> Recording:
         """Return the part of the recording that overlaps a range of CUPTI's times; either end may be open.
 
-        What explains a row of the part stays, wherever it is: the call that launched it and the annotation that it was
-        launched under. Rows that the recording sets apart are left out. The ledger keeps what was counted while
-        recording and says in ``source_counters["rows_cut"]`` how many rows are left out.
+        The calls and annotations under which the rows of the part were launched are kept, wherever they are. Rows that
+        the recording sets apart are left out. The ledger keeps the counts of the whole recording, and
+        ``source_counters["rows_cut"]`` is the number of rows left out.
         """
         return self.part({item.name: _overlaps(getattr(self, item.name), start_ns, end_ns) for item in fields(Tables)})
 
     def part(self, masks: Mapping[str, npt.NDArray[np.bool_]]) -> Recording:
-        """Return the rows of each table that a mask selects, with the calls and annotations that explain them.
+        """Return the rows of each table that a mask selects, with the calls and annotations that launched them.
 
         Args:
             masks: by table, whether each row is selected. External correlations follow from the others.
@@ -189,7 +189,7 @@ class Recording(TablesOfRecording):
         )
 
     def to_capture(self) -> Capture:
-        """The recording as a source would hand it over: every row, those set apart included."""
+        """The recording in the form in which a source returns it: every row, including those set apart."""
         return {
             "tables": {name: _joined([getattr(part, name) for part in self.parts]).columns for name in SCHEMA},
             "strings": list(self.strings),
@@ -200,12 +200,12 @@ class Recording(TablesOfRecording):
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the recording to ``path`` in the format of its suffix, whole or not at all.
+        """Write the recording to ``path`` in the format of its suffix, completely or not at all.
 
-        Only ``.gpurec`` holds all of it: that file `load` gives back. See `collector.recording.gpurec`.
+        Only ``.gpurec`` contains all of it and can be read by `load`. See `collector.recording.gpurec`.
 
         Raises:
-            collector.UnknownFormatError: the suffix says no format.
+            collector.UnknownFormatError: the suffix belongs to no format.
             collector.OutputError: the file cannot be written.
         """
         later_function("save_in_format")(self, path)
@@ -225,9 +225,9 @@ class Recording(TablesOfRecording):
         return {item.name: getattr(self, item.name).to_pandas() for item in fields(Tables)}
 
     def launch_rows(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """For each correlation id the row in ``api_calls`` of the call that caused it, -1 where none was seen.
+        """The row in ``api_calls`` of the launching call of each correlation id, or -1 if it was not recorded.
 
-        A runtime call and the driver call inside it share an id; the outer one, which starts first, is the answer.
+        A runtime call and the driver call inside it share an id; the result is the outer call, which starts first.
         """
         return look_up(correlation_ids, *self._launches)
 
@@ -241,7 +241,7 @@ class Recording(TablesOfRecording):
 
     @cached_property
     def _launches(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        # api_calls are in order of time, so the first row of each id is the outer call.
+        # api_calls are sorted by time, so the first row of each id is the outer call.
         return np.unique(self.api_calls.correlation_id, return_index=True)
 
 
@@ -287,7 +287,7 @@ def _checked(name: str, columns: Mapping[str, npt.NDArray[Any]] | None) -> dict[
 
 
 def _close_annotations(annotations: dict[str, npt.NDArray[Any]], clock: Clock) -> None:
-    """Let an annotation that was still open when the step ended end with it."""
+    """End annotations that were still open when the step ended at that time."""
     still_open = (annotations["end_ns"] == 0) & (annotations["start_ns"] > 0)
     if still_open.any():
         annotations["end_ns"] = np.where(still_open, clock.cupti_stop_ns, annotations["end_ns"])
@@ -296,7 +296,7 @@ def _close_annotations(annotations: dict[str, npt.NDArray[Any]], clock: Clock) -
 def _split(
     name: str, columns: dict[str, npt.NDArray[Any]], clock: Clock, strings: tuple[str, ...]
 ) -> tuple[Table, Table, Table, Table]:
-    """Return the table's rows in order: within the step, with impossible times, before it, after it."""
+    """Return the table's sorted rows in four parts: within the step, with impossible times, before it, after it."""
     order = _order(name, columns)
     if order is not None:
         columns = {column: values[order] for column, values in columns.items()}
@@ -315,13 +315,13 @@ def _split(
 
 
 def _order(name: str, columns: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64] | None:
-    """The permutation that brings rows into the order of the table, None if they are in it already."""
+    """The permutation that sorts the rows into the table's order, or None if they are sorted already."""
     keys = [-columns[key[1:]] if key.startswith("-") else columns[key] for key in ORDER[name]]
     return None if _is_ordered(keys) else np.lexsort(keys[::-1])
 
 
 def _is_ordered(keys: list[npt.NDArray[Any]], rows_at_once: int = 1 << 16) -> bool:
-    """Whether rows come in the order of ``keys``, first key first. Needs no memory that grows with the rows."""
+    """Whether rows are sorted by ``keys``, first key first. Needs no memory that grows with the rows."""
     for first in range(0, len(keys[0]) - 1, rows_at_once):
         part = slice(first, first + rows_at_once + 1)
         tied = np.ones(len(keys[0][part]) - 1, bool)

@@ -1,8 +1,8 @@
 """The sources of activity records.
 
-A source records what the GPU does between ``start`` and ``stop`` and hands over a
-`collector.recording.capture.Capture`. To add a source: one module in this package with a class that fits `Source`, and
-its name in `_SOURCES`.
+A source records the activities of the GPU between ``start`` and ``stop`` and returns a
+`collector.recording.capture.Capture`. To add a source: one module in this package with a class that implements
+`Source`, and its name in `_SOURCES`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SOURCE_NAMES = ("auto", *_SOURCES)
 
 
 def open_source(name: str) -> Source:
-    """Return the source called ``name``; ``auto`` is native, or cupti-python where the extension cannot be loaded.
+    """Return the source called ``name``; ``auto`` is native, or cupti-python if the extension cannot be loaded.
 
     Raises:
         ValueError: no source has that name.
@@ -33,7 +33,7 @@ def open_source(name: str) -> Source:
     if name == "auto":
         from collector.sources.native import extension_error
 
-        # Where neither is there, it is the extension that should be: its error tells what to do.
+        # If both are missing, the extension's error is raised, because it contains the remedy.
         instead = extension_error() is not None and importlib.util.find_spec("cupti") is not None
         name = "cupti-python" if instead else "native"
     if name not in _SOURCES:

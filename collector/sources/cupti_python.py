@@ -1,14 +1,14 @@
-"""Activity through NVIDIA's own ``cupti-python`` package, for where our extension cannot be loaded.
+"""Activity through NVIDIA's ``cupti-python`` package, for platforms where our extension cannot be loaded.
 
-It is also the independent witness: on a real GPU the tests hold the native recording against this one, record by
-record. It is not for everyday use. CUPTI calls the buffer callbacks with its own lock held, and here they are Python:
-a thread that holds the GIL and waits inside CUDA or CUPTI for that lock, while the callback waits for the GIL, is a
-deadlock (pytorch#186295, where such callbacks were moved to C++ for this reason). Nothing written in Python can rule
-that out. What can be done is done: the callbacks copy fields and nothing else, and the garbage collector is off
-while they run, because a destructor that it calls may call CUDA.
+It is also an independent reference: on a real GPU, tests compare the native recording with this one record by record.
+It is not for everyday use. CUPTI calls the buffer callbacks while it holds its own lock, and here the callbacks are
+Python. A thread that holds the GIL and waits inside CUDA or CUPTI for that lock, while the callback waits for the GIL,
+is a deadlock (pytorch#186295, where such callbacks were moved to C++ for this reason). Code written in Python cannot
+exclude this, only make it rarer: the callbacks only copy fields, and the garbage collector is off while they run,
+because a destructor that it calls may call CUDA.
 
-The package is optional, imported on first use, and comes under a licence of NVIDIA's that its users accept for
-themselves; nothing of it is copied here.
+The package is optional, imported on first use, and comes under a licence of NVIDIA's that its users accept themselves;
+none of its code is copied here.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ _DRIVER_CODES = frozenset({2, 15, 999})
 
 
 class CuptiPythonSource:
-    """Records with ``cupti-python``; fits `collector.sources.Source`."""
+    """Records with ``cupti-python``; implements `collector.sources.Source`."""
 
     name = "cupti-python"
 
     def __init__(self) -> None:
-        """Raise `collector.CuptiNotFoundError` where the package is not installed, or cannot be imported."""
+        """Raise `collector.CuptiNotFoundError` if the package is not installed or cannot be imported."""
         self._cupti = _import_cupti()
         self._rows: Rows | None = None
         self._undo = contextlib.ExitStack()
@@ -84,13 +84,13 @@ class CuptiPythonSource:
         return found | {"available": True} | library_versions() | {"devices": devices}
 
     def start(self, options: TraceOptions) -> None:
-        """Register the callbacks and enable what ``options`` ask for; undo everything when one step fails."""
+        """Register the callbacks and enable the kinds of ``options``; if one step fails, undo all."""
         if self._rows is not None:
             raise SessionActiveError("this source is recording already", "Stop the open session first")
         cupti = self._cupti
         with contextlib.ExitStack() as undo:
             with _explained("cuptiGetTimestamp"):
-                cupti.get_timestamp()  # refuses without a driver, before anything is touched
+                cupti.get_timestamp()  # fails without a driver, before anything is changed
             if not options.share_subscription:
                 with _explained("cuptiSubscribe"):
                     subscriber = cupti.subscribe(_ignore_callback, None)
@@ -118,7 +118,7 @@ class CuptiPythonSource:
     def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
         """Flush, disable and unsubscribe, and return the columns.
 
-        ``timeout_ms`` has no use here: cupti-python does not say which buffers CUPTI still holds.
+        ``timeout_ms`` is ignored: cupti-python does not report which buffers CUPTI still holds.
         """
         del timeout_ms
         rows = self._rows
@@ -170,22 +170,22 @@ class CuptiPythonSource:
         }
 
     def abort(self) -> None:
-        """Disable and unsubscribe; what was recorded is forgotten."""
+        """Disable and unsubscribe; the records are discarded."""
         self._undo.close()
 
     def push_annotation(self, path: str, details: int = 0) -> None:
-        """See `collector.sources.Source.push_annotation`; nothing happens while nothing is recorded."""
+        """See `collector.sources.Source.push_annotation`; does nothing outside a session."""
         if self._rows is None:
             return
         stack = _pushed.__dict__.setdefault("stack", [])
         while stack and stack[-1].log is not self._annotations:  # left open when an earlier session ended
             self._pop(stack)
         annotation = self._annotations.open(path, self._cupti.get_timestamp(), len(stack), details)
-        stack.append(annotation)  # first: after a Ctrl-C in between CUPTI is asked for a pop too many, which it refuses
+        stack.append(annotation)  # appended first: after a Ctrl-C in between, CUPTI only refuses one pop too many
         self._cupti.activity_push_external_correlation_id(ANNOTATION_EXTERNAL_KIND, annotation.external_id)
 
     def pop_annotation(self) -> None:
-        """See `collector.sources.Source.pop_annotation`; nothing happens where this thread pushed nothing."""
+        """See `collector.sources.Source.pop_annotation`; does nothing if this thread pushed nothing."""
         stack = _pushed.__dict__.get("stack")
         if stack:
             self._pop(stack)
@@ -196,7 +196,7 @@ class CuptiPythonSource:
         _quietly(self._cupti.activity_pop_external_correlation_id, ANNOTATION_EXTERNAL_KIND)
         stack.pop()
 
-    # Called by CUPTI, with its lock held: no CUDA, no CUPTI, no lock of ours, and no exception may leave.
+    # CUPTI calls this while it holds its lock: no CUDA, no CUPTI, no lock of ours, and no exception may escape.
 
     def _buffer_requested(self) -> tuple[int, int]:
         next(self._requested)
@@ -210,11 +210,11 @@ class CuptiPythonSource:
         try:
             with no_garbage_collection():
                 rows.add(records)
-        except Exception as error:  # whatever it is, it must not pass through CUPTI's frames
+        except Exception as error:  # no exception may pass through CUPTI's frames
             self._failure = error
 
     def _let_cupti_zero_buffers(self) -> None:
-        # The native source hands out zeroed buffers and tells CUPTI so; those of cupti-python are not.
+        # The native source passes zeroed buffers and tells CUPTI so; cupti-python's buffers are not zeroed.
         value, num_bytes = ctypes.c_uint8(0), ctypes.c_size_t(1)
         address, size_address = ctypes.addressof(value), ctypes.addressof(num_bytes)
         self._cupti.activity_set_attribute(_ATTRIBUTE_ZEROED_OUT_BUFFER, size_address, address)
@@ -224,7 +224,7 @@ class CuptiPythonSource:
             _quietly(self._cupti.activity_disable, self._kinds.pop())
 
     def _both_clocks(self) -> tuple[int, int, int]:
-        """(CUPTI ns, wall ns, uncertainty ns): the closest of five readings."""
+        """(CUPTI ns, wall ns, uncertainty ns) of the closest of five readings."""
         readings = []
         for _ in range(5):
             before = time.time_ns()
@@ -276,7 +276,7 @@ class _AnnotationLog:
         return annotation
 
     def columns(self, strings: Strings, stop_ns: int) -> dict[str, np.ndarray[Any, Any]]:
-        """Return the table, by time; what is still open ends with the session."""
+        """Return the table, sorted by time; open annotations end with the session."""
         rows = [
             (
                 one.start_ns,
@@ -293,8 +293,8 @@ class _AnnotationLog:
         return {column: table[column].copy() for column in SCHEMA["annotations"]}
 
 
-_pushed = threading.local()  # .stack: what this thread has pushed to CUPTI, whichever session pushed it
-_external_ids = itertools.count(1)  # never used twice: a late record must not meet another session's annotation
+_pushed = threading.local()  # .stack: the annotations that this thread has pushed to CUPTI, in any session
+_external_ids = itertools.count(1)  # never repeated: a late record must not match another session's annotation
 
 
 def _import_cupti() -> ModuleType:
@@ -315,7 +315,7 @@ def _version_of_package() -> str:
 
 @contextlib.contextmanager
 def _explained(call: str) -> Iterator[None]:
-    """Raise what goes wrong in a cupti-python call as the `collector.CollectorError` that fits."""
+    """Raise errors of a cupti-python call as the matching `collector.CollectorError`."""
     try:
         yield
     except Exception as error:
@@ -327,7 +327,8 @@ def _explanation(call: str, error: Exception) -> tuple[str, str, str]:
     where = f"({call}: {error})"
     status = getattr(error, "status", None)
     if status is None:
-        # cupti-python looks for libcuda, then for libcupti, before each call, and raises a RuntimeError of its own.
+        # Before each call, cupti-python searches for libcuda and then for libcupti, and raises a RuntimeError of its
+        # own.
         if "driver" in str(error).lower() or "libcuda" in str(error):
             return (
                 "driver-not-found",
@@ -351,11 +352,11 @@ def _explanation(call: str, error: Exception) -> tuple[str, str, str]:
 
 
 def _quietly(function: Any, *arguments: Any) -> None:
-    # While undoing, the first error is the one to tell.
+    # While undoing, only the first error is reported.
     with contextlib.suppress(Exception):
         function(*arguments)
 
 
 def _ignore_callback(*_: Any) -> None:
-    # Subscribing claims the process's one subscription, as the native source does. No callback is ever enabled.
+    # Like the native source, this takes the process's only subscription. No callback is ever enabled.
     return

@@ -1,8 +1,8 @@
-"""NVIDIA's Python records as the columns every source fills.
+"""NVIDIA's Python records as the columns that every source fills.
 
-cupti-python hands each buffer over as a list of record objects that may point into the buffer, so their fields are
-copied out before the callback returns. That is all that happens there: one C-level ``attrgetter`` call per record.
-Columns, names and numpy come after the session, in `Rows.columns`.
+cupti-python passes each buffer as a list of record objects that may point into the buffer, so their fields are copied
+before the callback returns. The callback does nothing else: one C-level ``attrgetter`` call per record. Columns, names
+and numpy arrays are built after the session, in `Rows.columns`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ KINDS_OF_OPTION = {
 
 _RECORD_OF_KIND = {record.kind: record for record in RECORDS}
 FIELDS = {record.kind: record.attributes for record in RECORDS}
-"""Activity kind -> our column -> the record's attribute that fills it."""
+"""Activity kind -> our column -> the record's attribute with its value."""
 MADE_ONCE = frozenset(record.kind for record in RECORDS if record.made_once)
-"""Activity kinds whose records CUPTI writes when the thing is made, and for a client that asks for all there are."""
+"""Activity kinds whose records CUPTI writes when an object is created, and on request for all existing objects."""
 
 
 class Rows:
@@ -45,9 +45,9 @@ class Rows:
         self._unknown: list[int] = []
 
     def add(self, records: Iterable[Any]) -> None:
-        """Copy the fields out of ``records``; called inside CUPTI's completion callback, so it does nothing else.
+        """Copy the fields of ``records``. Called inside CUPTI's completion callback, so it does nothing else.
 
-        Several threads may be in here at once: every change is one append, which the GIL makes whole.
+        Several threads may run this at once: every change is one append, which the GIL makes atomic.
         """
         for record in records:
             kind = record.kind
@@ -55,22 +55,22 @@ class Rows:
             if rows is None:
                 self._unknown.append(kind)
                 continue
-            # One class serves one kind, but for API calls, whose two kinds have the same fields.
+            # One class belongs to one kind, except for API calls, whose two kinds have the same fields.
             reader = self._readers.get(type(record))
             if reader is None:
                 reader = self._readers[type(record)] = _reader_of(record, _RECORD_OF_KIND[kind])
             rows.append(reader(record))
 
     def counts(self) -> dict[str, int]:
-        """Return how many records were seen, and how many of them of a kind that was not asked for."""
+        """Return the number of records, and the number of those whose kind was not enabled."""
         known = sum(map(len, self._of_kind.values()))
         return {"records_decoded": known + len(self._unknown), "records_unknown_kind": len(self._unknown)}
 
     def columns(self, strings: Strings, api_name: Callable[[int, int], str]) -> dict[str, dict[str, Column]]:
-        """Return every table but ``annotations``; names go into ``strings``.
+        """Return every table but ``annotations``; names are added to ``strings``.
 
         Args:
-            strings: What ``name_id`` columns will index.
+            strings: The texts that ``name_id`` columns will refer to.
             api_name: (callback domain, callback id) -> name of an API function.
         """
         tables = {}
@@ -104,13 +104,13 @@ class Rows:
             name: _column(values.get(name, [0] * len(rows)), dtype) for name, dtype in SCHEMA[record.table].items()
         }
         for name, (other, kept) in CONDITIONS.get(record.table, {}).items():
-            if name != "name_id":  # a name that is not read is ""
+            if name != "name_id":  # names without an attribute are ""
                 columns[name] = np.where(np.isin(columns[other], kept), columns[name], 0).astype(columns[name].dtype)
         return columns
 
 
 def _reader_of(example: Any, record: Record) -> Callable[[Any], tuple[Any, ...]]:
-    """A function that reads the fields of a record: 0 where the installed package is older than a field."""
+    """A function that reads the fields of a record; fields that an older installed package lacks are 0."""
     missing = {column for column in record.later if not hasattr(example, record.attributes[column])}
     if not missing:
         return attrgetter(*record.attributes.values())
@@ -119,22 +119,22 @@ def _reader_of(example: Any, record: Record) -> Callable[[Any], tuple[Any, ...]]
 
 
 class Strings:
-    """Texts in the order of their first use, each once."""
+    """Distinct texts in the order of their first use."""
 
     def __init__(self) -> None:
         self._ids: dict[str, int] = {}
 
     def id_of(self, text: str) -> int:
-        """Return what a ``name_id`` column says for ``text``."""
+        """Return the ``name_id`` of ``text``."""
         return self._ids.setdefault(text, len(self._ids))
 
     def texts(self) -> list[str]:
-        """Return what the ids index."""
+        """Return the texts that the ids refer to."""
         return list(self._ids)
 
 
 def leave_out_calls_of(thread_id: int, since_ns: int, tables: dict[str, dict[str, Column]]) -> None:
-    """Take out the API calls that thread made from then on, and their waits: they are the collector's own."""
+    """Remove the API calls that the thread made since then, and their waits: they are the collector's own."""
     calls, waits = tables["api_calls"], tables["synchronizations"]
     own = (calls["thread_id"] == thread_id) & (calls["start_ns"] >= since_ns)
     own_waits = np.isin(waits["correlation_id"], calls["correlation_id"][own])
@@ -143,13 +143,13 @@ def leave_out_calls_of(thread_id: int, since_ns: int, tables: dict[str, dict[str
 
 
 def _column(values: Iterable[int], dtype: str) -> Column:
-    # Through unsigned 64 bits, because a damaged record's time may not fit the signed column it belongs to.
+    # Converted through unsigned 64 bits, because a damaged record's time may not fit its signed column.
     wide = np.array(values, dtype="i8" if dtype in ("i1", "i4") else "u8")
     return np.minimum(wide, 255).astype(dtype) if dtype == "u1" else wide.astype(dtype)
 
 
 def _in_stream_and_time_order(columns: dict[str, Column]) -> dict[str, Column]:
-    # Buffers, and threads' buffers among them, come in any order; the native source hands over this one.
+    # Buffers, and threads' buffers, come in any order; this is the order of the native source.
     keys = [columns[name] for name in ("start_ns", "stream_id", "context_id", "device_id")]
     order = np.lexsort(keys)
     return {name: column[order] for name, column in columns.items()}

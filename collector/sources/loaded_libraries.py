@@ -1,4 +1,4 @@
-"""The driver and the libcupti of this process, asked through ctypes: for sources without a native extension."""
+"""The driver and the libcupti of this process, called through ctypes: for sources without a native extension."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def synchronize_devices() -> None:
 
 
 def device_names() -> dict[int, str]:
-    """The devices' names by ordinal; empty while the program has not initialised CUDA."""
+    """The devices' names by ordinal; empty until the program has initialised CUDA."""
     cuda = _libcuda()
     if cuda is None:
         return {}
@@ -48,9 +48,9 @@ def device_names() -> dict[int, str]:
 
 
 def library_versions() -> dict[str, Any]:
-    """driver_version, cupti_path and cupti_api_version, as far as they are known, as the native ``probe`` gives them.
+    """The known ones of driver_version, cupti_path and cupti_api_version, as in the result of the native ``probe``.
 
-    libcupti is called only where the process has mapped it already: the code that did needs a driver too.
+    libcupti is called only if the process has already mapped it: the code that mapped it needs a driver too.
     """
     found: dict[str, Any] = {}
     version = ctypes.c_int(0)
@@ -71,7 +71,7 @@ def _device_count(cuda: ctypes.CDLL) -> int:
 
 
 def _mapped(library: str) -> str:
-    """The path of a library that this process has mapped, whose file name begins with ``library``; "" if none."""
+    """The path of a library mapped by this process whose file name begins with ``library``; "" if there is none."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/maps").read_text().splitlines():
             path = line.partition("/")[2]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @functools.cache
 def extension_error() -> ImportError | None:
-    """Why the C++ extension cannot be imported; None when it can."""
+    """The error of importing the C++ extension, or None if it can be imported."""
     if not is_main_interpreter():
         return ImportError("it works only in the main interpreter of a process")
     try:
@@ -32,7 +32,7 @@ def extension_error() -> ImportError | None:
 
 
 def _search_roots() -> list[str]:
-    """Folders that hold wheels of NVIDIA's, first found first."""
+    """Folders that contain NVIDIA's wheels, in the order of their discovery."""
     folders = dict.fromkeys([*site.getsitepackages(), site.getusersitepackages(), *sys.path])
     return [folder for folder in folders if folder and Path(folder, "nvidia").is_dir()]
 
@@ -43,7 +43,7 @@ class NativeSource:
     name = "native"
 
     def __init__(self) -> None:
-        """Raise `collector.CuptiUnusableError` where the extension cannot be loaded."""
+        """Raise `collector.CuptiUnusableError` if the extension cannot be loaded."""
         error = extension_error()
         if error is not None:
             raise CuptiUnusableError(
@@ -62,7 +62,7 @@ class NativeSource:
         return self._native.probe(search_roots=_search_roots())
 
     def start(self, options: TraceOptions) -> None:
-        """Subscribe and enable what ``options`` ask for; raise the `collector.CollectorError` that fits otherwise."""
+        """Subscribe and enable the kinds of ``options``, or raise the matching `collector.CollectorError`."""
         try:
             self._native.start(
                 {
@@ -73,7 +73,8 @@ class NativeSource:
                     "buffer_bytes": options.buffer_bytes,
                     "max_buffers": options.max_buffers,
                     "share_subscription": options.share_subscription,
-                    # Whole, for the program may go to another folder meanwhile; as bytes, whatever is in its name.
+                    # Absolute, because the program may change its folder; as bytes, because the name may be in any
+                    # encoding.
                     "journal": b"" if options.journal is None else os.fsencode(options.journal.absolute()),
                 }
             )
@@ -82,16 +83,16 @@ class NativeSource:
         self._keeps_journal = options.journal is not None
 
     def note_details(self, details: Details) -> None:
-        """The details of annotations, in the order of their numbers; a journal gets them at once."""
+        """Store the details of annotations, in the order of their numbers; a journal gets them at once."""
         if self._keeps_journal:
             self._native.note_details(json.dumps(details))
 
     def journal_trouble(self) -> str:
-        """The error of the journal of the session, which may be open; ``""``: none."""
+        """The error of the journal of the current or last session; ``""`` if there is none."""
         return self._native.journal_trouble()
 
     def remove_journal(self) -> None:
-        """Take the journal of the session that has ended away."""
+        """Delete the journal of the session that has ended."""
         self._native.remove_journal()
 
     def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
@@ -105,7 +106,7 @@ class NativeSource:
         return capture
 
     def is_idle(self) -> bool:
-        """Whether CUPTI has not even asked for a buffer since the start: nothing has happened."""
+        """Whether CUPTI has not requested a buffer since the start, i.e. nothing was recorded."""
         return self._native.is_idle()
 
     def abort(self) -> None:

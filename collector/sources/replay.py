@@ -1,4 +1,4 @@
-"""Activity that was recorded before: a recording handed over as if it happened now."""
+"""Replay of a recording as if its activities happened now."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class ReplaySource:
-    """Every session on this source yields ``recording`` again, with the times it was recorded with.
+    """Every session on this source returns ``recording`` again, with its original times.
 
-    For trying out what follows a trace (files, reports, limits) without a GPU:
+    For trying the code that follows a trace (files, reports, limits) without a GPU:
 
     >>> with collector.trace("again.json", source=ReplaySource(Recording.load("step.gpurec"))):
     ...     pass
@@ -22,11 +22,11 @@ class ReplaySource:
     name = "replay"
 
     def __init__(self, recording: Recording) -> None:
-        """Replay ``recording``; it is not changed."""
+        """Replay ``recording``, which is not changed."""
         self._recording = recording
 
     def probe(self) -> dict[str, Any]:
-        """The properties of the machine where the recording was made."""
+        """The properties of the machine that made the recording."""
         return {"available": True, "error": "", "cause": "", "remedy": "", **self._recording.environment}
 
     def start(self, options: TraceOptions) -> None:
@@ -42,7 +42,7 @@ class ReplaySource:
         """Nothing to end."""
 
     def push_annotation(self, path: str, details: int = 0) -> None:
-        """Annotations of the replaying program are not part of what was recorded."""
+        """Does nothing: annotations of the replaying program do not belong to the recording."""
 
     def pop_annotation(self) -> None:
         """See `push_annotation`."""
