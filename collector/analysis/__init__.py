@@ -15,6 +15,8 @@ from collector.analysis.copies import copies
 from collector.analysis.idle import idle, idle_gaps
 from collector.analysis.kernels import kernels
 from collector.analysis.launches import launch_delays, launches
+from collector.analysis.ops import ops
+from collector.analysis.steps import steps
 
 __all__ = [
     "Answer",
@@ -28,4 +30,6 @@ __all__ = [
     "kernels",
     "launch_delays",
     "launches",
+    "ops",
+    "steps",
 ]

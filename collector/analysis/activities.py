@@ -85,6 +85,10 @@ class Activities:
         """Those for which ``mask`` is true."""
         return self._slice(mask)
 
+    def at(self, places: Numbers) -> Activities:
+        """Those at these places, in their order."""
+        return self._slice(places)
+
     def by_device(self) -> dict[int, Activities]:
         """Device -> what it did."""
         devices, first = np.unique(self.device_id, return_index=True)

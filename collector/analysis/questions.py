@@ -13,6 +13,8 @@ from collector.analysis.idle import idle, idle_gaps
 from collector.analysis.kernels import QUESTIONS as KERNELS_BY
 from collector.analysis.kernels import kernels
 from collector.analysis.launches import launch_delays, launches
+from collector.analysis.ops import ops
+from collector.analysis.steps import steps
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer
@@ -42,16 +44,19 @@ QUESTIONS: Mapping[str, NamedQuestion] = {
     "idle": NamedQuestion(idle, has_window=True),
     "idle_gaps": NamedQuestion(idle_gaps, has_window=True, in_overview=False),
     "kernels": NamedQuestion(kernels, by=tuple(KERNELS_BY)),
+    "ops": NamedQuestion(ops),
     "copies": NamedQuestion(copies),
     "launches": NamedQuestion(launches),
     "launch_delays": NamedQuestion(launch_delays, in_overview=False),
     "calls": NamedQuestion(calls),
+    "steps": NamedQuestion(steps, in_overview=False),
 }
 """Name -> question, in the order of an overview."""
 
 ALIASES: Mapping[str, tuple[str, str]] = {
     "cuda_gpu_kern_sum": ("kernels", "name"),
     "cuda_gpu_kern_gb_sum": ("kernels", "shape"),
+    "nvtx_gpu_proj_sum": ("ops", ""),
     "cuda_gpu_mem_time_sum": ("copies", ""),
     "cuda_gpu_mem_size_sum": ("copies", ""),
     "cuda_api_sum": ("calls", ""),

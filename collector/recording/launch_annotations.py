@@ -33,19 +33,24 @@ class LaunchAnnotations:
         self._annotations = annotations
         self._external_correlations = external_correlations
 
+    def rows_of(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """For each correlation id the row of its annotation, counted through all tables; -1 where there was none."""
+        return look_up(correlation_ids, *self._rows)
+
     def name_ids_of(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """For each correlation id the name of its annotation, -1 where there was none."""
-        return look_up(correlation_ids, *self._names)
+        ids, rows = self._rows
+        return look_up(correlation_ids, ids, self._column("name_id")[rows])
+
+    def _column(self, name: str) -> npt.NDArray[Any]:
+        return np.concatenate([columns[name] for columns in self._annotations])
 
     @cached_property
-    def _names(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Correlation ids in order, and the name beside each."""
-        external_ids, name_ids = (
-            np.concatenate([columns[name] for columns in self._annotations]) for name in ("external_id", "name_id")
-        )
-        external = self._external_correlations
+    def _rows(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """Correlation ids in order, and the row of the annotation of each."""
+        external_ids, external = self._column("external_id"), self._external_correlations
         is_ours = external["external_kind"] == ANNOTATION_EXTERNAL_KIND
         by_id = np.argsort(external_ids, kind="stable")
         rows = look_up(external["external_id"][is_ours], external_ids[by_id], by_id)
         ids, first = np.unique(external["correlation_id"][is_ours][rows >= 0], return_index=True)
-        return ids, name_ids[rows[rows >= 0]][first]
+        return ids, rows[rows >= 0][first]

@@ -231,6 +231,15 @@ class Recording(TablesOfRecording):
         """
         return look_up(correlation_ids, *self._launches)
 
+    @cached_property
+    def all_annotations(self) -> Table:
+        """Every annotation, those that are set apart included: one that began before the step may own launches."""
+        return _joined([part.annotations for part in self.parts])
+
+    def annotation_rows(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """For each correlation id the row in `all_annotations` of the one it was launched under, -1 where none."""
+        return self._annotated.rows_of(correlation_ids)
+
     def annotation_ids(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """For each correlation id the ``strings`` index of the annotation it was launched under, -1 where none."""
         return self._annotated.name_ids_of(correlation_ids)

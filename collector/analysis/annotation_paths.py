@@ -1,0 +1,58 @@
+"""The path of each annotation: what it is called, and what it lies in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collector.recording.nesting import NestedRanges
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from collector.recording.recording import Recording
+
+    Numbers = npt.NDArray[np.int64]
+
+_WHOLE_PATHS = ("native", "cupti-python", "replay")
+"""Sources whose annotations are called by their whole paths, as those of `collector.annotate` are."""
+
+
+def annotation_paths(recording: Recording) -> tuple[list[str], Numbers]:
+    """The distinct paths of the annotations of a recording, and for each of `Recording.all_annotations` its path.
+
+    A path is made of the names of the annotations that lie around each other on a thread, with slashes between them.
+    An annotation whose name begins with the path of the one around it is called by its whole path. Annotations without
+    length, which stand for ops of which only the name is known, hold no others.
+    """
+    table = recording.all_annotations
+    names = [recording.strings[name_id] for name_id in range(len(recording.strings))]
+    if recording.environment.get("source") in _WHOLE_PATHS or not len(table):
+        ids, index = np.unique(table.name_id, return_inverse=True)
+        return [names[name_id] for name_id in ids.tolist()], index.astype(np.int64)
+    has_length = np.flatnonzero(table.end_ns > table.start_ns)
+    nested = NestedRanges(
+        table.thread_id[has_length].astype(np.int64), table.start_ns[has_length], table.end_ns[has_length]
+    )
+    parents = np.full(len(table), -1, np.int64)
+    parents[has_length] = np.where(nested.parents >= 0, has_length[nested.parents], -1)
+    depths = np.zeros(len(table), np.int64)
+    depths[has_length] = nested.depths
+    paths: dict[str, int] = {}
+    index = np.full(len(table), -1, np.int64)
+    by_depth = np.argsort(depths, kind="stable")
+    for rows in np.split(by_depth, np.flatnonzero(np.diff(depths[by_depth])) + 1):  # those around others come first
+        around = np.where(parents[rows] >= 0, index[parents[rows]], -1)
+        keys, places = np.unique(around * len(names) + table.name_id[rows], return_inverse=True)
+        known = list(paths)
+        found = []
+        for key in keys.tolist():
+            outer, name_id = divmod(key, len(names))
+            found.append(paths.setdefault(_joined(known[outer] if outer >= 0 else "", names[name_id]), len(paths)))
+        index[rows] = np.array(found, np.int64)[places]
+    return list(paths), index
+
+
+def _joined(around: str, name: str) -> str:
+    return name if not around or name.startswith(f"{around}/") else f"{around}/{name}"

@@ -1,0 +1,163 @@
+"""Where the GPU time went in the program: ``collector.analysis.ops(step)``."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, overload
+
+import numpy as np
+
+from collector.analysis.activities import Activities
+from collector.analysis.annotation_paths import annotation_paths
+from collector.analysis.answer import Column
+from collector.analysis.asked import Part, Question
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from collector.analysis.answer import Answer
+    from collector.analysis.asked import Asked
+    from collector.recording.recording import Recording
+
+    Numbers = npt.NDArray[np.int64]
+
+NO_ANNOTATION = "(no annotation)"
+"""The path under which activities stand that were launched under none."""
+QUESTION = Question(
+    "ops",
+    "GPU time by annotation, as sums of durations: self time is that of what was launched right under an annotation, "
+    "total time also that of what was launched in annotations inside of it; self times add up to all GPU time.",
+    (
+        Column("path", "text", "Path of the annotation; of what was launched under none: (no annotation)."),
+        Column("depth", "number", "Annotations around it on its path."),
+        Column("runs", "count", "How often it was entered."),
+        Column("host_ns", "ns", "Sum of the times from entering it to leaving it, on the host."),
+        Column("activities", "count", "Kernels, copies and memsets launched in it and inside of it."),
+        Column("self_activities", "count", "Those launched right under it."),
+        Column("self_ns", "ns", "Sum of the durations of what was launched right under it."),
+        Column("total_ns", "ns", "Sum of the durations of what was launched in it and inside of it."),
+        Column("share", "share", "Total time by the sum of all durations."),
+    ),
+    summed=("self_activities", "self_ns"),
+)
+
+
+def ops(steps: Asked) -> Answer:
+    """GPU time by annotation: its own, and with all that is inside of it.
+
+    The rows are a tree: each annotation is followed by those inside of it, those that took longest first. Where a
+    program named none but the inner one (``layer1/conv``), the outer one has a row all the same. Annotations in which
+    nothing was launched have none.
+
+    Args:
+        steps: a recording, a loaded step or an ended session, or several.
+    """
+    return QUESTION.ask(steps, _part)
+
+
+def _part(recording: Recording) -> Part:
+    work = Activities.of(recording)
+    paths, index = annotation_paths(recording)
+    rows = recording.annotation_rows(work.correlation_id)
+    launched_under = np.where(rows >= 0, np.append(index, 0)[rows], len(paths))
+    paths = [path or NO_ANNOTATION for path in [*paths, ""]]
+    scopes = _Scopes.of(paths, launched_under, work.end_ns - work.start_ns)
+    annotations = recording.all_annotations
+    place_of_path = np.array([scopes.places[path] for path in paths], np.int64)
+    runs = np.bincount(place_of_path[index], minlength=len(scopes.paths))
+    host_ns = np.zeros(len(scopes.paths), np.int64)
+    np.add.at(host_ns, place_of_path[index], np.maximum(annotations.end_ns - annotations.start_ns, 0))
+    place = place_of_path[launched_under]
+    order = np.argsort(place, kind="stable")
+    firsts = np.searchsorted(place[order], np.arange(len(scopes.paths)))
+    ends = np.searchsorted(place[order], scopes.ends)
+    used = np.flatnonzero(ends > firsts)
+    spent = np.concatenate([[0], np.cumsum((work.end_ns - work.start_ns)[order])])
+    own = np.searchsorted(place[order], np.arange(len(scopes.paths)), side="right")
+    total_ns = spent[ends] - spent[firsts]
+    whole = int(spent[-1])
+    columns = {
+        "path": np.array(scopes.paths, object),
+        "depth": scopes.depths,
+        "runs": runs,
+        "host_ns": host_ns,
+        "activities": ends - firsts,
+        "self_activities": own - firsts,
+        "self_ns": spent[own] - spent[firsts],
+        "total_ns": total_ns,
+        "share": total_ns / whole if whole else np.zeros(len(total_ns)),
+    }
+    evidence = _Within(work, order, firsts[used], ends[used])
+    return Part({name: values[used] for name, values in columns.items()}, (), evidence)
+
+
+class _Scopes(NamedTuple):
+    """Paths as a tree: each is followed by those inside of it."""
+
+    paths: list[str]
+    depths: Numbers
+    ends: Numbers
+    """Of each path the place behind the last one inside of it."""
+    places: Mapping[str, int]
+    """Path -> its place."""
+
+    @classmethod
+    def of(cls, paths: list[str], path_index: Numbers, durations: Numbers) -> _Scopes:
+        """The tree of these paths and those around them, in order of total time at each level."""
+        own = np.zeros(len(paths), np.int64)
+        np.add.at(own, path_index, durations)
+        total: dict[str, int] = defaultdict(int)
+        inside: dict[str, list[str]] = defaultdict(list)
+        for path, spent in zip(paths, own.tolist(), strict=True):
+            within = path
+            while within:
+                if within not in total:
+                    inside[_around(within)].append(within)
+                total[within] += spent
+                within = _around(within)
+        ordered: list[str] = []
+        depths: list[int] = []
+        ends: dict[str, int] = {}
+        waiting = [(path, 0) for path in _longest_last(inside[""], total)]
+        open_: list[str] = []
+        while waiting:
+            path, depth = waiting.pop()
+            for over in open_[depth:]:
+                ends[over] = len(ordered)
+            open_[depth:] = [path]
+            ordered.append(path)
+            depths.append(depth)
+            waiting += [(each, depth + 1) for each in _longest_last(inside[path], total)]
+        for over in open_:
+            ends[over] = len(ordered)
+        places = {path: place for place, path in enumerate(ordered)}
+        return cls(ordered, np.array(depths, np.int64), np.array([ends[path] for path in ordered], np.int64), places)
+
+
+def _around(path: str) -> str:
+    """The path of the annotation around one; ``""``: there is none."""
+    return "" if path == NO_ANNOTATION else path.rpartition("/")[0]
+
+
+def _longest_last(paths: list[str], total: Mapping[str, int]) -> list[str]:
+    return sorted(sorted(paths, reverse=True), key=total.__getitem__)
+
+
+class _Within(Sequence[Mapping[str, "Numbers"]]):
+    """Of each row the activities launched in it and inside of it; looked up when asked for, as there may be many."""
+
+    def __init__(self, work: Activities, order: Numbers, firsts: Numbers, ends: Numbers) -> None:
+        self._work, self._order, self._firsts, self._ends = work, order, firsts, ends
+
+    def __len__(self) -> int:
+        return len(self._firsts)
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, Numbers]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Numbers]]: ...
+    def __getitem__(self, index: int | slice) -> Mapping[str, Numbers] | Sequence[Mapping[str, Numbers]]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(len(self))[index]]
+        return self._work.at(self._order[self._firsts[index] : self._ends[index]]).rows_by_table()

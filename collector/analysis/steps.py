@@ -1,0 +1,251 @@
+"""How much steps differ, and in what: ``collector.analysis.steps([first, second, ...])``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from collector.analysis.activities import Activities
+from collector.analysis.annotation_paths import annotation_paths
+from collector.analysis.answer import Column, Window
+from collector.analysis.asked import Part, Question
+from collector.recording.copy_kind_names import copy_kind_name
+from collector.recording.schema import ACTIVITY_TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from collector.analysis.answer import Answer
+    from collector.analysis.asked import Asked
+    from collector.recording.recording import Recording
+
+    Numbers = npt.NDArray[np.int64]
+    Floats = npt.NDArray[np.float64]
+
+MARK = r"(profiler_?|train(ing)?_?)?(step|iteration|iter|batch)[ _#:=-]*[0-9]*"
+"""The whole name of an annotation that marks a step: ``ProfilerStep#3``, ``step 12``, ``iteration_7``."""
+FAR = 3.5
+"""A modified z-score beyond this, up or down, is an outlier (Iglewicz and Hoaglin 1993)."""
+IDLE = "(idle)"
+"""The part of a step in which nothing ran on any device, among what may explain an outlier."""
+_FEWEST = 3
+"""Steps that a score needs: of two each is as far from the median as the other."""
+
+QUESTION = Question(
+    "steps",
+    "Each step against the others: z is 0.6745 times the distance of its duration from the median, by the median of "
+    "these distances (where that is 0: the distance by 1.2533 times their mean); the first step, which warms up, is "
+    "left out of both. Beyond 3.5 a step is an outlier, and the op that differs most from its own median explains it.",
+    (
+        Column("step", "number", "Which of the steps that were asked it is in, counted from 0."),
+        Column("name", "text", "Annotation that marks it; empty: it is the whole of what was recorded."),
+        Column("window_ns", "ns", "Duration of the step."),
+        Column("busy_ns", "ns", "Time in which anything ran on any device of what was launched in the step."),
+        Column("activities", "count", "Kernels, copies and memsets launched in it."),
+        Column("z", "ratio", "Modified z-score of the duration."),
+        Column("verdict", "text", "usual, outlier, or first: it stands apart; empty: too few steps to tell."),
+        Column("op", "text", "Annotation that explains an outlier, or kernel or copy launched under none, or (idle)."),
+        Column("op_excess_ns", "ns", "Its GPU time less the median of its GPU times in the other steps."),
+        Column("op_z", "ratio", "Modified z-score of its GPU time."),
+    ),
+    summed=("window_ns", "busy_ns", "activities"),
+)
+
+
+def steps(steps: Asked, *, first_apart: bool = True, mark: str = MARK) -> Answer:
+    """Durations of steps, which of them are outliers, and which op explains those.
+
+    A recording that holds steps marked by annotations, as PyTorch's profiler and NVTX ranges do, counts as these steps,
+    each with what was launched in it; any other is one step.
+
+    Args:
+        steps: loaded steps, recordings or ended sessions, in the order in which they ran.
+        first_apart: leave the first step of all, and the first marked one of a recording, out of the medians.
+        mark: regular expression for the whole name of an annotation that marks a step.
+
+    Raises:
+        ValueError: the mark is no regular expression.
+    """
+    try:
+        pattern = re.compile(mark, re.IGNORECASE)
+    except re.error as error:
+        raise ValueError(f"the mark {mark!r} is no regular expression: {error}") from error
+    return QUESTION.ask_together(steps, lambda recordings: _part(recordings, pattern, first_apart=first_apart))
+
+
+def modified_z(values: Floats, among: Floats) -> Floats:
+    """How far values lie from the median of others, by how far these do: one for each row of columns of values.
+
+    Args:
+        values: of any shape.
+        among: those that the median and the distances are taken of, along the first axis.
+    """
+    middle = np.median(among, axis=0)
+    away = np.abs(among - middle)
+    scale = np.median(away, axis=0) / 0.6745
+    scale = np.where(scale > 0, scale, 1.2533 * np.mean(away, axis=0))
+    distance = values - middle
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z: Floats = np.where(distance == 0, 0.0, distance / scale)
+    return z
+
+
+class _Step(NamedTuple):
+    """One step, cut out of a recording or the whole of it."""
+
+    recording: int
+    name: str
+    window: Window
+    busy_ns: int
+    gpu_ns: Mapping[str, int]
+    """Op -> sum of the durations of what was launched in it."""
+    rows: Mapping[str, Numbers]
+    """Table -> rows of the recording."""
+    is_first: bool
+
+
+def _part(recordings: Sequence[Recording], mark: re.Pattern[str], *, first_apart: bool) -> Part:
+    found: list[_Step] = []
+    for number, recording in enumerate(recordings):
+        found += _steps_of(recording, number, mark)
+    durations = np.array([step.window.length_ns for step in found], np.float64)
+    is_apart = np.array([first_apart and step.is_first for step in found], bool)
+    is_known = len(found) - is_apart.sum() >= _FEWEST
+    z = modified_z(durations, durations[~is_apart]) if is_known else np.full(len(found), np.nan)
+    is_outlier = ~is_apart & (np.abs(z) > FAR)
+    explained = _explanations(found, is_apart, is_outlier, z)
+    rows = [
+        (
+            step.recording,
+            step.name,
+            step.window.length_ns,
+            step.busy_ns,
+            sum(map(len, step.rows.values())),
+            z[place],
+            _verdict(is_known=is_known, is_apart=bool(is_apart[place]), is_outlier=bool(is_outlier[place])),
+            *explained.get(place, ("", 0, np.nan)),
+        )
+        for place, step in enumerate(found)
+    ]
+    return Part(rows, [step.window for step in found], [step.rows for step in found])
+
+
+def _verdict(*, is_known: bool, is_apart: bool, is_outlier: bool) -> str:
+    if is_apart:
+        return "first"
+    return "" if not is_known else "outlier" if is_outlier else "usual"
+
+
+def _steps_of(recording: Recording, number: int, mark: re.Pattern[str]) -> list[_Step]:
+    work = Activities.of(recording)
+    paths, index = annotation_paths(recording)
+    marks = _marks(recording, paths, index, mark)
+    op_names, op_index = _ops(recording, work, paths, index, {paths[index[row]] for row in marks.tolist()})
+    annotations, calls = recording.all_annotations, recording.api_calls
+    if len(marks):
+        launches = work.launch_rows(recording)
+        launched_ns = np.where(launches >= 0, np.append(calls.start_ns, 0)[launches], work.start_ns)
+        starts, ends = annotations.start_ns[marks], annotations.end_ns[marks]
+        names = [recording.strings[name_id] for name_id in annotations.name_id[marks].tolist()]
+        windows = [Window("step", *bounds) for bounds in zip(starts.tolist(), ends.tolist(), strict=True)]
+        place = np.searchsorted(starts, launched_ns, side="right") - 1
+        place = np.where((place >= 0) & (launched_ns < ends[np.maximum(place, 0)]), place, -1)
+    else:
+        names = [""]
+        windows = [Window("step", recording.clock.cupti_start_ns, recording.clock.cupti_stop_ns)]
+        place = np.zeros(len(work), np.int64)
+    steps = []
+    for at, (name, window) in enumerate(zip(names, windows, strict=True)):
+        chosen = np.flatnonzero(place == at)
+        own = work.at(chosen)
+        spent = np.zeros(len(op_names), np.int64)
+        np.add.at(spent, op_index[chosen], own.end_ns - own.start_ns)
+        busy_ns = own.union().length
+        gpu_ns = {op_names[op]: int(spent[op]) for op in np.flatnonzero(spent).tolist()}
+        gpu_ns[IDLE] = max(window.length_ns - busy_ns, 0)
+        is_first = at == 0 and (number == 0 or bool(len(marks)))
+        steps.append(_Step(number, name, window, busy_ns, gpu_ns, own.rows_by_table(), is_first))
+    return steps
+
+
+def _marks(recording: Recording, paths: list[str], index: Numbers, mark: re.Pattern[str]) -> Numbers:
+    """Rows of the annotations that mark steps, in order of time.
+
+    Of several threads with marks the one with the most of them counts, of marks inside of each other the outer one. One
+    mark alone divides nothing.
+    """
+    table = recording.all_annotations
+    is_mark = np.array([bool(mark.fullmatch(path.rpartition("/")[2])) for path in paths] or [False], bool)
+    rows = np.flatnonzero(is_mark[index] & (table.end_ns > table.start_ns)) if len(index) else np.zeros(0, np.int64)
+    if len(rows) < 2:
+        return rows[:0]
+    threads, counts = np.unique(table.thread_id[rows], return_counts=True)
+    rows = rows[table.thread_id[rows] == threads[np.argmax(counts)]]
+    rows = rows[np.lexsort((-table.end_ns[rows], table.start_ns[rows]))]
+    reached = np.maximum.accumulate(table.end_ns[rows])
+    is_outer = np.concatenate([[True], table.start_ns[rows][1:] >= reached[:-1]])
+    outer: Numbers = rows[is_outer]
+    return outer if len(outer) > 1 else outer[:0]
+
+
+def _ops(
+    recording: Recording, work: Activities, paths: list[str], index: Numbers, marks: set[str]
+) -> tuple[list[str], Numbers]:
+    """The ops of all steps alike, without the names of the steps, and for each activity its op.
+
+    What was launched under no annotation but that of its step goes by the name of its kernel or the kind of its copy.
+    """
+    names: dict[str, int] = {}
+    stripped = np.array([names.setdefault(_within(path, marks), len(names)) for path in paths] or [0], np.int64)
+    none = names.setdefault("", len(names))
+    rows = recording.annotation_rows(work.correlation_id)
+    op = np.where(rows >= 0, stripped[np.append(index, 0)[rows]], none) if len(index) else np.full(len(work), none)
+    kernels, copies, memsets = ACTIVITY_TABLES
+    for table, called in (
+        (kernels, recording.kernels.names()),
+        (copies, [f"MEMCPY{copy_kind_name(kind)}" for kind in recording.memcpys.copy_kind.tolist()]),
+        (memsets, ["MEMSET"] * len(recording.memsets)),
+    ):
+        own = np.flatnonzero((op == none) & (work.table == ACTIVITY_TABLES.index(table)))
+        op[own] = [names.setdefault(called[row], len(names)) for row in work.row[own].tolist()]
+    return list(names), op
+
+
+def _within(path: str, marks: set[str]) -> str:
+    """The part of a path that is inside of the annotation of its step, or all of it where it is in none."""
+    around = path
+    while around:
+        if around in marks:
+            return path[len(around) + 1 :]
+        around = around.rpartition("/")[0]
+    return path
+
+
+def _explanations(
+    found: list[_Step], is_apart: npt.NDArray[np.bool_], is_outlier: npt.NDArray[np.bool_], z: Floats
+) -> dict[int, tuple[str, int, float]]:
+    """Of each outlier the op that is furthest from its own median in the same direction, of those that are far."""
+    if not is_outlier.any():
+        return {}
+    ops = sorted({op for step in found for op in step.gpu_ns})
+    places = {op: place for place, op in enumerate(ops)}
+    spent = np.zeros((len(found), len(ops)))
+    for row, step in enumerate(found):
+        for op, gpu_ns in step.gpu_ns.items():
+            spent[row, places[op]] = gpu_ns
+    usual = spent[~is_apart]
+    op_z = modified_z(spent, usual)
+    excess = spent - np.median(usual, axis=0)
+    explained = {}
+    for step_place in np.flatnonzero(is_outlier).tolist():
+        towards = np.sign(z[step_place]) * excess[step_place]
+        is_far = np.abs(op_z[step_place]) > FAR
+        if (towards[is_far] > 0).any():
+            op_place = int(np.argmax(np.where(is_far, towards, -1)))
+            explained[step_place] = (ops[op_place], int(excess[step_place, op_place]), op_z[step_place, op_place])
+    return explained

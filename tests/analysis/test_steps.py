@@ -1,0 +1,130 @@
+"""How much steps differ, and in what."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from collector.analysis import steps
+from collector.analysis.steps import modified_z
+
+
+def test_scores_of_the_worked_example():
+    values = np.array([10.0, 12, 11, 13, 50])
+    assert modified_z(values, values)[-1] == pytest.approx(25.631)
+    assert np.median(values) == 12
+
+
+def test_scores_where_most_are_equal():
+    values = np.array([10.0, 10, 11, 10, 50])
+    z = modified_z(values, values)
+    assert (round(float(z[-1]), 2), z[0]) == (3.89, 0)
+    assert modified_z(np.array([7.0, 7, 7]), np.array([7.0, 7, 7])).tolist() == [0, 0, 0]
+
+
+@pytest.fixture
+def make(build):
+    """Makes a recording of a step of so many us, in which each op ran a kernel of so many us."""
+
+    def made(microseconds, **ops):
+        step = type(build)()
+        step.clock["cupti_stop_ns"] = step.clock["cupti_start_ns"] + microseconds * 1000
+        at = 0
+        for number, (op, spent) in enumerate(ops.items(), 1):
+            step.launch(number, at).kernel(f"kernel_{op}", at, spent * 1000, correlation_id=number)
+            if op != "none":
+                step.annotation(op, at, 600, number, number)
+            at += spent * 1000
+        return step.recording()
+
+    return made
+
+
+def test_an_outlier_and_the_op_that_explains_it(make):
+    usual = [make(each, conv=4, fc=each - 6) for each in (10, 12, 11, 13)]
+    answer = steps([make(90, conv=80, fc=4), *usual, make(50, conv=42, fc=6)])
+    assert answer["verdict"].tolist() == ["first", "usual", "usual", "usual", "usual", "outlier"]
+    row = list(answer)[-1]
+    assert (row["step"], row["window_ns"], row["busy_ns"], row["activities"]) == (5, 50_000, 48_000, 2)
+    assert (row["op"], row["op_excess_ns"]) == ("conv", 38_000)
+    assert row["z"] == pytest.approx(0.6745 * 38)
+    assert row["op_z"] > 3.5
+    assert answer["op"].tolist()[:-1] == [""] * 5
+
+
+def test_without_the_first_step_apart(make):
+    answer = steps([make(each, conv=4) for each in (10, 12, 11, 13, 50)], first_apart=False)
+    assert answer["z"][-1] == pytest.approx(25.631)
+    assert answer["op"][-1] == "(idle)"
+
+
+def test_an_outlier_may_be_short(make):
+    answer = steps([make(each, conv=each - 3) for each in (100, 103, 101, 102, 100, 20)])
+    assert list(answer)[-1]["verdict"] == "outlier"
+    assert (answer["op"][-1], answer["op_excess_ns"][-1]) == ("conv", -81_000)
+
+
+def test_work_without_annotation_goes_by_its_kernel(make):
+    answer = steps([make(each, none=each) for each in (9, 10, 12, 11, 13, 50)])
+    assert answer["op"][-1] == "kernel_none"
+
+
+def test_few_steps_have_no_verdict(make):
+    answer = steps([make(10, conv=4), make(12, conv=4), make(500, conv=4)])
+    assert answer["verdict"].tolist() == ["first", "", ""]
+    assert np.isnan(answer["z"]).all()
+
+
+def test_one_recording_is_cut_by_the_annotations_that_mark_steps(build):
+    build.environment["source"] = "profiler"
+    for number, length in enumerate((200, 100, 110, 105, 400, 108)):
+        start = number * 1000
+        build.annotation(f"ProfilerStep#{number + 3}", start, length, number * 10 + 1)
+        build.annotation("aten::mm", start + 10, 50, number * 10 + 2, number + 1)
+        build.call("cudaLaunchKernel", start + 20, 5, correlation_id=number + 1)
+        build.kernel("gemm", start + 900, length - 70, correlation_id=number + 1)  # it runs when the step is over
+    answer = steps(build.recording())
+    assert answer["name"].tolist() == [f"ProfilerStep#{number}" for number in range(3, 9)]
+    assert answer["verdict"].tolist() == ["first", "usual", "usual", "usual", "outlier", "usual"]
+    assert (answer["op"][4], answer["activities"].tolist()) == ("aten::mm", [1] * 6)
+    assert [rows["kernels"].tolist() for rows in answer.evidence] == [[number] for number in range(6)]
+
+
+def test_marks_inside_of_marks_and_single_marks(build):
+    build.annotation("step", 0, 5000, 1).annotation("batch 1", 100, 100, 2).annotation("batch 2", 300, 100, 3)
+    assert steps(build.recording())["name"].tolist() == [""]
+    build.annotation("step", 6000, 500, 4)
+    assert steps(build.recording())["name"].tolist() == ["step", "step"]
+    assert steps(build.recording(), mark="batch .*")["name"].tolist() == ["batch 1", "batch 2"]
+
+
+def test_a_mark_that_is_no_pattern(build):
+    with pytest.raises(ValueError, match="no regular expression"):
+        steps(build.recording(), mark="(")
+
+
+def test_steps_of_a_recorded_trace(load_trace):
+    answer = steps(load_trace("hta/v100_rank1of2_profile_memory.json.gz"))
+    assert len(answer) == 5
+    assert all(name.startswith("ProfilerStep#") for name in answer["name"])
+
+
+def test_the_order_of_steps_after_the_first_does_not_matter(make):
+    hypothesis = pytest.importorskip("hypothesis")
+    st = hypothesis.strategies
+
+    @hypothesis.given(st.lists(st.integers(10, 60), min_size=1, max_size=8), st.randoms(use_true_random=False))
+    def check(durations, random):
+        given = [make(each, conv=each - 5, fc=3) for each in durations]
+        answer = steps(given)
+        order = [0, *random.sample(range(1, len(given)), len(given) - 1)]
+        again = steps([given[place] for place in order])
+        for name in ("window_ns", "verdict", "op", "op_excess_ns"):
+            assert again[name].tolist() == answer[name][order].tolist()
+        assert np.array_equal(again["z"], answer["z"][order], equal_nan=True)
+        assert answer.totals == again.totals
+        if len(given) > 3:
+            usual = np.array(durations[1:]) * 1000.0
+            assert np.array_equal(answer["z"][1:], modified_z(usual, usual))
+
+    check()
