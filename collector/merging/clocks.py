@@ -1,11 +1,12 @@
 """Offsets between the clocks of ranks, estimated from the ends of collectives.
 
-A collective ends on all its ranks at nearly the same moment: none can leave before the last has arrived. So the ends of
-the same collective on two ranks are one moment read from two clocks, and their difference is the clocks' offset.
+A collective ends on all its ranks at nearly the same time, because no rank can leave before the last one has arrived.
+The ends of one collective on two ranks are thus one time read from two clocks, and their difference is the clocks'
+offset.
 
-The ends cannot be paired by their number: traces begin and stop at different moments, miss some ends or hold a sample,
-and ranks belong to groups that run collectives of the same name without each other. So the differences between all ends
-of one name are clustered: those of true pairs lie close to the offset, the others anywhere.
+The ends cannot be paired by their number: traces begin and stop at different times, miss some ends or contain only a
+sample, and ranks belong to several groups that run collectives of the same name. Therefore the differences between all
+ends of one name are clustered: those of true pairs are close to the offset, all others are spread.
 """
 
 from __future__ import annotations
@@ -28,54 +29,54 @@ if TYPE_CHECKING:
     from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 
 Markers = dict[tuple[int, str], "NDArray[np.int64]"]
-"""Step number and name of a collective -> its runs on one rank: rows of start and end in ns of that rank's clock, in
-order of their ends."""
+"""Step number and name of a collective -> its runs on one rank: rows of start and end in ns of that rank's clock,
+sorted by end."""
 
 _Shared = list[tuple["NDArray[np.int64]", "NDArray[np.int64]"]]
 """Name of a collective -> its ends on two ranks."""
 
 COLLECTIVE = re.compile(r"nccl|rccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all", re.IGNORECASE)
-"""What the name or label of a node holds that several ranks run together. Sends and receives are among them: it is how
-NCCL does an all-to-all."""
+"""Occurs in the names or labels of nodes that several ranks run together. Sends and receives are among them, because
+NCCL implements an all-to-all with them."""
 _RESOLUTION_NS = 1000
-"""Differences nearer than this are as good as equal: GPUs leave a collective no closer together."""
+"""Smaller differences count as equal: GPUs do not leave a collective closer together than this."""
 _MOST_DIFFERENCES = 1_000_000
 """Above this many differences only a sample is clustered; the offset found is then applied to all."""
 _CHANCE = 0.001
-"""A crowd that would come about more often than this by chance is none."""
+"""A cluster that would arise by chance with a higher probability than this is discarded."""
 _DETAIL = re.compile(r" ([a-z_]+):([\w,.]+)(?=$| )")
 _TELLING = ("collective", "group", "seq", "dtype", "grid", "block")
-"""Details of a launch that are the same on all ranks of a collective."""
+"""Launch details that are equal on all ranks of a collective."""
 _SAME_LENGTH = re.compile(r"all_?reduce|all_?gather|reduce_?scatter|broadcast", re.IGNORECASE)
-"""Collectives to which each rank brings equally many elements."""
+"""Collectives to which each rank contributes the same number of elements."""
 _ONE_WAY = frozenset({"send", "recv"})
 
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """The offset of one rank's clock, and how certain it is."""
+    """The offset of one rank's clock, and its uncertainty."""
 
     offset_ns: int
     """Subtracted from the rank's times."""
     error_ns: int | None
-    """Half of the markers agree within this; None where the offset was given, or stands on one moment or none."""
+    """Half of the markers agree within this; None if the offset was given or is based on at most one marker."""
     markers: int
     """Number of common moments that the estimate uses."""
     source: str
     """given, estimated, reference, or none."""
     disagreeing: int = 0
-    """Moments of a name that both ranks have, but without a partner on the other that agrees: one of the traces does
-    not hold it, or others than these two ran it."""
+    """Markers of a name that both ranks have, but without an agreeing partner on the other rank: one of the traces does
+    not contain the partner, or other ranks ran the collective."""
     spread_ns: int | None = None
-    """All the markers agree within this. It grows with the clocks' drift over the time that the traces span."""
+    """The range of all markers. It grows with the clocks' drift over the duration of the traces."""
     out_of_order: int = 0
-    """Markers that the offset puts in an impossible order: one rank left before the other began."""
+    """Markers that the offset would put in an impossible order: one rank left before the other began."""
     through: int | None = None
-    """The rank that it was compared with, where it has nothing in common with the lowest; errors are summed up."""
+    """The rank that it was compared with if it shares no markers with the lowest rank; the errors are added."""
 
 
 class _Fit(NamedTuple):
-    """The estimate from the moments of two ranks."""
+    """The estimate from the markers of two ranks."""
 
     differences: NDArray[np.int64]
     """Differences of the pairs that agree."""
@@ -101,9 +102,10 @@ class _Fit(NamedTuple):
 
 
 def collective_moments(step: StepStats, step_number: int, marker: re.Pattern[str] = COLLECTIVE) -> Markers:
-    """The moments of a step that other ranks share: nodes whose name or label holds `marker`.
+    """The markers of a step: nodes whose name or label contains `marker`, which other ranks share.
 
-    Where GPUs ran such nodes the host's are left out: it only asked for them, each rank when it came to it.
+    If GPUs ran such nodes, the host's nodes are left out: the host only launches collectives, at a different time on
+    each rank.
     """
     streams = [device for device in step.dev_stats if re.search(r"/stream:(?!all$)", device.device)]
     on_gpu = _moments(streams or [each for each in step.dev_stats if each.device.endswith("/stream:all")], marker)
@@ -112,7 +114,7 @@ def collective_moments(step: StepStats, step_number: int, marker: re.Pattern[str
 
 
 def joined(moments: NDArray[np.int64] | None, more: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Moments of one name from several files."""
+    """Markers of one name from several files."""
     return more if moments is None else _in_order(np.concatenate([moments, more]))
 
 
@@ -133,7 +135,7 @@ def _in_order(rows: list[tuple[int, int]] | NDArray[np.int64]) -> NDArray[np.int
 
 
 def _shared_name(node: NodeExecStats) -> str:
-    """The name of a collective on all ranks, without details that differ between ranks, such as registers."""
+    """The name of a collective that is equal on all ranks, without details that differ, such as registers."""
     details = dict(_DETAIL.findall(node.timeline_label))
     collective = details.get("collective", "")
     if collective in _ONE_WAY:
@@ -146,13 +148,14 @@ def _shared_name(node: NodeExecStats) -> str:
 
 
 def estimate_offsets(markers: Mapping[int, Markers]) -> dict[int, ClockOffset]:
-    """The offset of each rank's clock to that of the lowest rank, from common moments.
+    """The offset of each rank's clock from that of the lowest rank, estimated from shared markers.
 
-    A rank that shares nothing with the lowest is compared with those that are placed already. A rank that shares
-    nothing with any, or whose moments agree no better than chance, is left as it is, with source "none".
+    A rank that shares no markers with the lowest is compared with the ranks that already have an offset. A rank that
+    shares no markers with any of them, or whose markers agree no better than by chance, keeps its times, with source
+    "none".
 
     Args:
-        markers: rank -> its moments.
+        markers: rank -> its markers.
     """
     if not markers:
         return {}
@@ -160,7 +163,7 @@ def estimate_offsets(markers: Mapping[int, Markers]) -> dict[int, ClockOffset]:
     offsets = {reference: ClockOffset(0, None, 0, "reference")}
     frontier = [reference]
     waiting = sorted(set(markers) - {reference})
-    while frontier and waiting:  # from those placed last to those that they share something with
+    while frontier and waiting:  # from the ranks placed last to ranks that share a name with them
         reached: dict[int, tuple[int, int, _Fit]] = {}
         for rank in waiting:
             for other in frontier:
@@ -178,17 +181,17 @@ def estimate_offsets(markers: Mapping[int, Markers]) -> dict[int, ClockOffset]:
 
 
 def _shared(reference: Markers, own: Markers) -> _Shared:
-    """Moments of the names that both have, the reference's first."""
+    """The markers of the names that both ranks have, the reference's first."""
     return [(reference[key], moments) for key, moments in own.items() if key in reference]
 
 
 def _possible(shared: _Shared) -> int:
-    """The largest possible number of moments that the two have in common."""
+    """The largest possible number of markers that both ranks share."""
     return sum(min(len(theirs), len(ours)) for theirs, ours in shared)
 
 
 def _fit(reference: Markers, own: Markers) -> _Fit | None:
-    """The estimated offset of two ranks' clocks; None where their moments give none."""
+    """The estimated offset of two ranks' clocks; None if their markers do not determine it."""
     shared = _shared(reference, own)
     if not shared:
         return None
@@ -201,10 +204,10 @@ def _fit(reference: Markers, own: Markers) -> _Fit | None:
 def _crowd(shared: _Shared) -> tuple[float, float] | None:
     """The densest cluster of differences between ends, if it is denser than chance: first and last, in ns.
 
-    A scan statistic (Kulldorff 1997): by chance a stretch holds as many differences as its share of the whole range
-    says, in the middle of the range twice that (as of the sums of two dice); the stretch whose count exceeds that by
-    the greatest logarithm of Poisson likelihoods wins. No stretch counts more than there are moments to be paired, so
-    that a long one that holds many pairings at once gains nothing.
+    A scan statistic (Kulldorff 1997): by chance, an interval contains a share of the differences that is proportional
+    to its length, and in the middle of the range twice that share (as for the sums of two dice). The interval whose
+    count exceeds this by the greatest logarithm of Poisson likelihoods wins. No interval counts more than the possible
+    number of pairs, so that a long interval with several pairings gains nothing.
     """
     total = sum(len(theirs) * len(ours) for theirs, ours in shared)
     stride = -(-total // _MOST_DIFFERENCES)
@@ -216,7 +219,7 @@ def _crowd(shared: _Shared) -> tuple[float, float] | None:
     range_ns = max(int(differences[-1] - differences[0]), int(elapsed_ns), _RESOLUTION_NS)
     counts = _counts(min(possible, total))
     best: tuple[float, float, float] | None = None
-    least = math.log(total * max(len(counts), 1) / _CHANCE)  # as many stretches are tried
+    least = math.log(total * max(len(counts), 1) / _CHANCE)  # the number of intervals tried
     for count in counts:
         widths = np.maximum(differences[count - 1 :] - differences[: total - count + 1], _RESOLUTION_NS)
         shortest = int(widths.min())
@@ -225,7 +228,7 @@ def _crowd(shared: _Shared) -> tuple[float, float] | None:
             continue
         likelihood = count * math.log(count / expected) - (count - expected)
         if likelihood > least and (best is None or likelihood > best[0]):
-            # Of equals the nearest to clocks that agree.
+            # Of equal intervals, the one nearest to offset 0.
             starts = np.flatnonzero(widths == shortest)
             at = int(starts[np.argmin(np.abs(differences[starts] + shortest / 2))])
             best = (likelihood, float(differences[at]), float(differences[at + count - 1]))
@@ -233,7 +236,7 @@ def _crowd(shared: _Shared) -> tuple[float, float] | None:
 
 
 def _counts(most: int) -> list[int]:
-    """The sizes of clusters to look for: from all differences down to two, each time a sixteenth fewer."""
+    """The cluster sizes to try: from all differences down to two, in steps of one sixteenth."""
     counts = []
     while most >= 2:
         counts.append(most)
@@ -242,7 +245,7 @@ def _counts(most: int) -> list[int]:
 
 
 def _paired(shared: _Shared, first_ns: float, last_ns: float) -> _Fit | None:
-    """Pairs of moments that are nearest to each other on both ranks and have the given difference."""
+    """Pairs of markers that are nearest neighbours on both ranks and whose difference is in the range."""
     middle_ns = round((first_ns + last_ns) / 2)
     reach_ns = max((last_ns - first_ns) * 0.75, _RESOLUTION_NS)
     theirs_kept, ours_kept = [], []
@@ -257,7 +260,7 @@ def _paired(shared: _Shared, first_ns: float, last_ns: float) -> _Fit | None:
 
 
 def _nearest(among: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.intp]:
-    """For each one wanted the index of the nearest; both in order."""
+    """The index of the element of ``among`` nearest to each element of ``wanted``; both are sorted."""
     after = np.clip(np.searchsorted(among, wanted), 1, max(len(among) - 1, 1))
     if len(among) == 1:
         return np.zeros(len(wanted), dtype=np.intp)
@@ -265,10 +268,10 @@ def _nearest(among: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.
 
 
 def _counted(shared: _Shared) -> _Fit | None:
-    """The moments paired by their place in order, where none seems to be missing and that tells an offset at all.
+    """The markers paired by their order, if none seems to be missing and the result is a valid offset.
 
-    That is for few moments, or such as do not end together sharply: an offset that is not larger than what the moments
-    disagree by is none, nor is one that puts more than half of them in an impossible order.
+    This is for few markers, or for markers whose ends scatter. An offset that is not larger than the scatter of its
+    markers is discarded, and so is one that puts more than half of them in an impossible order.
     """
     if any(len(theirs) != len(ours) for theirs, ours in shared):
         return None
@@ -288,6 +291,6 @@ def _fit_of(theirs: NDArray[np.int64], ours: NDArray[np.int64], possible: int) -
         return None
     differences = ours[:, 1] - theirs[:, 1]
     offset_ns = round(float(np.median(differences)))
-    # None can have left before the other began.
+    # No rank can leave a collective before the other has begun it.
     impossible = (ours[:, 1] - offset_ns < theirs[:, 0]) | (theirs[:, 1] < ours[:, 0] - offset_ns)
     return _Fit(differences, possible, int(impossible.sum()))

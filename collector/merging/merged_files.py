@@ -1,4 +1,4 @@
-"""Several steps drawn into one file, whatever its format."""
+"""Several steps drawn into one file of any format."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from collector.protos.run_metadata_pb2 import Provenance
 
 _STEPS_DEVICE = "Steps"
-"""The process that shows where each step begins and ends, with a row for each rank."""
+"""The process that shows the begin and end of each step, with one row per rank."""
 
 
 @dataclass
 class Placed:
-    """A step that has its place on the common axis."""
+    """A step with its position on the common time axis."""
 
     number: int
     rank: str
-    """``rank 3``; empty where there are not several."""
+    """``rank 3``; empty if there is only one rank."""
     owner: str
-    """Prefix of the names of its processes, which tells them from those of others."""
+    """Prefix of its processes' names, which distinguishes them from those of other steps."""
     base_ns: int
-    """Wall time of the axis' 0."""
+    """Wall time of the axis' time 0."""
     shift_ns: int
     """Added to its own times."""
     own_start_ns: int
@@ -46,7 +46,7 @@ class Placed:
     length_ns: int
     """From first start to last end."""
     devices: Sequence[bytes]
-    """Names in StepStats of all that is drawn."""
+    """The StepStats names of all drawn devices."""
 
 
 class MergedFile(Protocol):
@@ -55,11 +55,11 @@ class MergedFile(Protocol):
     def add(
         self, message: bytes, step: Placed, *, is_run_metadata: bool, provenance: Provenance | None
     ) -> tuple[int, int]:
-        """Draw a step: how many nodes are drawn, and how many have no possible time."""
+        """Draw a step; return the number of drawn nodes, and of nodes without a possible time."""
         ...
 
     def finish(self, about: str) -> None:
-        """Write what is left, with what the file says of itself as JSON text."""
+        """Write the rest, with the file's metadata as JSON text."""
         ...
 
 
@@ -81,7 +81,7 @@ def merged_file(file: BinaryIO, target: Path, steps: Sequence[Placed], layout: s
 
 
 class _DrawnFile:
-    """A trace that is drawn natively."""
+    """A trace drawn by the extension."""
 
     def __init__(self, trace: MergedTrace, steps: Sequence[Placed], layout: str) -> None:
         self._trace = trace
@@ -110,7 +110,7 @@ class _DrawnFile:
         self._trace.finish(about)
 
     def _mark_steps(self) -> None:
-        """A process with the steps of each rank, and a mark across the axis where each step begins."""
+        """Add a process with the steps of each rank, and a mark across the axis at each step's begin."""
         base_ns = self._steps[0].base_ns
         by_rank: dict[str, list[Placed]] = defaultdict(list)
         for step in self._steps:
@@ -155,7 +155,7 @@ def _step_node(step: Placed) -> NodeExecStats:
 
 
 class _WrittenFile:
-    """A file of StepStats in another shape, such as XProf's profile, whose writer marks the steps itself."""
+    """A file that contains StepStats in another form, such as XProf's profile, whose writer marks the steps itself."""
 
     def __init__(self, writer: StepsWriter, file: BinaryIO, *, together: bool) -> None:
         self._writer = writer
@@ -171,7 +171,7 @@ class _WrittenFile:
             step_stats_of(message, is_run_metadata),
             number=step.number,
             shift_ns=step.shift_ns,
-            owner=step.owner or step.rank,  # planes have no word for the rank that a device's name holds
+            owner=step.owner or step.rank,  # plane names do not contain the rank of a device's name
             together=self._together,
             objects=object_rows_of(message) if is_run_metadata else {},
         )

@@ -4,8 +4,8 @@
 >>> collector.merge(["step1.pb", "step2.pb", "step3.pb"], "all.json")  # doctest: +SKIP
 >>> collector.merge(["rank0.pb", "rank1.pb"], "all.pftrace", clock_offsets="estimate")  # doctest: +SKIP
 
-Inputs are read one after the other, twice: once to see when each step ran, once to draw it. So memory is bounded by the
-largest of them, however many there are.
+The inputs are read one after the other, and twice: to find the time of each step, and to draw it. Memory is therefore
+bounded by the largest input, for any number of inputs.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ from collector.stepstats.wire import provenance_of, step_stats_of
 from collector.timeline.drawing import wire_of
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how many inputs are done, and how many there are."""
+"""Called with the current activity, the number of finished inputs, and the number of inputs."""
 
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[_-]?(\d{1,7})", re.IGNORECASE)
 _STEP_IN_NAME = re.compile(r"(?:^|[^a-z])step[_-]?(\d{1,12})", re.IGNORECASE)
 _RANK_IN_DEVICE = re.compile(r"^/job:([^/]+)/replica:\d+/task:(\d+)")
 _UNTIMED = "inputs without a timed node"
 _LONGEST_NS = 1 << 53
-"""The largest time that a viewer's number holds exactly: 104 days."""
+"""The largest time that a viewer's number represents exactly: 104 days."""
 
 
 @dataclass(frozen=True)
 class MergedInput:
-    """One input of a merge and where it came to lie."""
+    """One input of a merge and its position."""
 
     name: str
     rank: int | None
-    """From the devices' names, else the trace's own words, else the file's name; None where nothing tells."""
+    """From the devices' names, else from the trace's metadata, else from the file's name; None if unknown."""
     step: int
-    """From the file's name, else counted within the rank in order of time, from 0."""
+    """From the file's name, else counted within the rank in the order of time, from 0."""
     start_ns: int
     """First start, in ns of the rank's own clock."""
     end_ns: int
@@ -60,10 +60,10 @@ class MergedInput:
     slices: int = 0
     """Number of its nodes that were drawn."""
     skipped: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> pieces that could not be read or drawn."""
+    """Reason -> number of parts that could not be read or drawn."""
     warning: str = ""
     ledger: Mapping[str, int] = field(default_factory=dict)
-    """The recording's own account, where the file carries it."""
+    """The ledger of the recording, if the file contains it."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ class MergeReport:
     output: Path
     layout: str
     inputs: tuple[MergedInput, ...]
-    """In the order in which they were drawn: by rank and time; then those that hold nothing with a time."""
+    """In the order of drawing: by rank and time, followed by inputs without any time."""
     clock_offsets: Mapping[int, ClockOffset]
-    """By rank; empty where none was asked for."""
+    """By rank; empty if no offsets were requested."""
     base_ns: int
     """Wall time of the trace's time 0."""
 
@@ -83,26 +83,26 @@ class MergeReport:
         """The metadata of the trace file: layout, inputs, clocks. Times are ns; names are without folders."""
         inputs = [{**asdict(each), "name": Path(each.name).name} for each in self.inputs]
         for each in inputs:
-            del each["warning"]  # names the folder
+            del each["warning"]  # it contains the folder's name
         clocks = {str(rank): asdict(offset) for rank, offset in self.clock_offsets.items()}
-        # As text: JSON readers keep numbers in doubles.
+        # Stored as text, because JSON readers store numbers in doubles.
         return {"base_time_ns": str(self.base_ns), "layout": self.layout, "inputs": inputs, "clock_offsets": clocks}
 
 
 @dataclass
 class _Source:
-    """An input that can be read again and again."""
+    """An input that can be read repeatedly."""
 
     given: Any
     name: str
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a file's name rather than a step at hand."""
+        """Whether it is a file's name, as opposed to an object."""
         return isinstance(self.given, (str, os.PathLike))
 
     def read(self) -> _Read:
-        """The step's bytes and the warnings about them."""
+        """The step's bytes and the warnings from reading them."""
         if self.is_file and stat.S_ISFIFO(_mode(self.given)):
             raise InvalidFileError(f"{self.name}: a pipe can be read only once", "Write it to a file first")
         given = load(self.given) if self.is_file else self.given
@@ -125,20 +125,20 @@ class _Read(NamedTuple):
     warning: str
 
     def step_stats(self) -> StepStats:
-        """The message parsed, which drawing does without."""
+        """The parsed message; drawing does not need it."""
         return step_stats_of(self.message, self.is_run_metadata)
 
 
 @dataclass
 class _Found:
-    """An input that was looked at."""
+    """An input after the first reading."""
 
     source: _Source
     rank: int | None
     rank_in_devices: bool
-    """The devices' own names say the rank."""
+    """Whether the devices' names contain the rank."""
     devices: Sequence[bytes]
-    """Their names in StepStats."""
+    """Their StepStats names."""
     number: int | None
     start_ns: int
     end_ns: int
@@ -148,7 +148,7 @@ class _Found:
 
 @dataclass
 class _Placed(Placed):
-    """An input that has its place on the axis."""
+    """An input with its position on the axis."""
 
     found: _Found
 
@@ -164,25 +164,25 @@ def merge(
 ) -> MergeReport:
     """Draw several steps into one trace.
 
-    Each rank's devices are processes of their own, with ``rank N`` before the name where there are several ranks. The
-    steps of one rank follow each other on the same tracks; the process "steps" marks where each begins and ends.
+    Each rank's devices are separate processes, with ``rank N`` before the name if there are several ranks. The steps of
+    one rank follow each other on the same tracks; the process "steps" marks the begin and end of each step.
 
     Args:
-        inputs: files (whatever `collector.load` reads), or StepStats, RunMetadata, recordings and sessions at hand.
-        output: ``.json``, ``.pftrace`` (both also with ``.gz``) or ``.xplane.pb``; written whole or not at all.
-        layout: ``sequence`` puts steps where they were in time; ``overlay`` lets all begin at the same moment, each
-            with processes of its own, to compare them.
-        clock_offsets: rank -> ns that its clock is ahead, or ``estimate``: take them from the ends of collectives that
-            the ranks ran together. None: clocks are believed.
-        marker: regular expression for the names of what ranks do together, for the estimate.
-        progress: called for each input done.
+        inputs: files (in any format that `collector.load` reads), or StepStats, RunMetadata, recordings and sessions.
+        output: ``.json``, ``.pftrace`` (both also with ``.gz``) or ``.xplane.pb``; written completely or not at all.
+        layout: ``sequence`` keeps the steps at their times; ``overlay`` moves all steps to the same start, each with
+            processes of its own, to compare them.
+        clock_offsets: rank -> ns that its clock is ahead, or ``estimate``: derive the offsets from the ends of
+            collectives that the ranks ran together. None: the clocks are assumed to agree.
+        marker: regular expression for the names of nodes that ranks run together, for the estimate.
+        progress: called after each input.
 
     Raises:
-        collector.InvalidFileError: an input cannot be read, or none of them holds anything.
-        collector.UnknownFormatError: the output's suffix is no format that many steps can be written to.
+        collector.InvalidFileError: an input cannot be read, or all of them are empty.
+        collector.UnknownFormatError: no format for several steps has the output's suffix.
         collector.OutputError: the output cannot be written.
-        collector.CollectorError: there is nothing to merge, an offset is given for a rank that there is not, the marker
-            is no regular expression, or steps lie too far apart for one axis.
+        collector.CollectorError: there are no inputs, an offset is given for a missing rank, the marker is no regular
+            expression, or steps are too far apart for one axis.
     """
     target = Path(output)
     merged_format(target)  # an unknown format is reported before anything is read
@@ -219,7 +219,7 @@ def _name(given: Any, at: int) -> str:
 
 
 def _mode(name: str | os.PathLike[str]) -> int:
-    """The kind of file; 0 where there is none, which is reported when it is read."""
+    """The kind of file; 0 if it does not exist, which is reported when it is read."""
     try:
         return Path(name).stat().st_mode
     except OSError:
@@ -229,7 +229,7 @@ def _mode(name: str | os.PathLike[str]) -> int:
 def _survey(
     sources: Sequence[_Source], pattern: re.Pattern[str] | None, report_progress: Progress
 ) -> tuple[list[_Found], dict[int, Markers]]:
-    """The time of each input, and the common moments of its rank."""
+    """The time of each input, and the markers of its rank."""
     found: list[_Found] = []
     markers: dict[int, Markers] = defaultdict(dict)
     for at, source in enumerate(sources):
@@ -258,7 +258,7 @@ def _survey(
 
 
 def _tasks(devices: Iterable[str]) -> set[int]:
-    """The ranks that device names say, but for the one local task that every machine of its own has."""
+    """The ranks in the device names, except the one local task that every single machine has."""
     found = (_RANK_IN_DEVICE.match(device) for device in devices)
     return {int(task[2]) for task in found if task and (task[1] != "localhost" or int(task[2]))}
 
@@ -267,7 +267,7 @@ def _rank(tasks: set[int], stated: int | None, source: _Source) -> int | None:
     if len(tasks) == 1:
         return min(tasks)
     if tasks:
-        return None  # one file of several ranks, which its devices already name
+        return None  # one file with several ranks, which its devices name
     if stated is not None:
         return stated
     named = _RANK_IN_NAME.findall(Path(source.name).name)
@@ -290,7 +290,7 @@ def _offsets(
 
 
 def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: str) -> list[_Placed]:
-    """The place of each step on the common axis, in the order of drawing: by rank and time."""
+    """The position of each step on the common axis, in the order of drawing: by rank and time."""
     timed = [each for each in found if each.start_ns]
     corrected = {id(each): each.start_ns - _offset(each, offsets) for each in timed}
     base_ns = min(corrected.values())
@@ -301,8 +301,8 @@ def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: 
         numbers[id(each)] = counted[each.rank] if each.number is None else each.number
         counted[each.rank] += 1
     like: Counter[tuple[int | None, int]] = Counter()
-    together: dict[int, tuple[int, int]] = {}  # what was the same step on all ranks; a rank's second of a number is not
-    first: dict[tuple[int, int], int] = {}  # step -> its start on whichever rank was first
+    together: dict[int, tuple[int, int]] = {}  # a step on all ranks; a rank's second step of one number is separate
+    first: dict[tuple[int, int], int] = {}  # step -> its start on the rank that was first
     for each in timed:
         number = numbers[id(each)]
         step = together[id(each)] = number, like[each.rank, number]
@@ -315,7 +315,7 @@ def _place(found: Sequence[_Found], offsets: Mapping[int, ClockOffset], layout: 
         start_ns = corrected[id(each)]
         if layout == "overlay":
             begin_ns = first[together[id(each)]]
-            # Clocks so far apart say nothing of each other.
+            # Clocks this far apart are unrelated.
             moved = base_ns - (begin_ns if start_ns - begin_ns <= _LONGEST_NS // 2 else start_ns)
         else:
             moved = 0

@@ -1,6 +1,6 @@
 """The arguments of a slice from the columns of its activity, by the keys that viewers show.
 
-native/draw/typed_arguments.cpp says the same where traces are drawn.
+native/draw/typed_arguments.cpp implements the same for drawn traces.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _EVENT, _STREAM_WAITS_FOR_EVENT, _STREAM, _CONTEXT = 1, 2, 3, 4
 _OF_PROCESS, _OF_THREAD, _OF_DEVICE, _OF_CONTEXT, _OF_STREAM = 1, 2, 3, 4, 5
 """``CUpti_ActivityObjectKind``."""
 _NONE = 2**32 - 1
-"""As CUPTI states that there is no event or stream."""
+"""CUPTI's value for no event or no stream."""
 
 
 def arguments_of(columns: Activity) -> list[Argument]:
-    """Keys and values in the order in which they are shown; three numbers are a text, such as ``8,1,1``."""
+    """Keys and values in display order; three numbers form one text, such as ``8,1,1``."""
     make = {
         Activity.KERNEL: _of_kernel,
         Activity.MEMCPY: _of_copy,
@@ -47,7 +47,7 @@ def _of_kernel(columns: Activity) -> list[Argument]:
         ("block", f"{columns.block_x},{columns.block_y},{columns.block_z}"),
     ]
     arguments += _given(columns, "static_shared_bytes", "dynamic_shared_bytes", "local_bytes_per_thread")
-    if columns.cluster_x * columns.cluster_y * columns.cluster_z > 1:  # one block is a cluster of its own
+    if columns.cluster_x * columns.cluster_y * columns.cluster_z > 1:  # a cluster of one block is the normal case
         arguments.append(("cluster", f"{columns.cluster_x},{columns.cluster_y},{columns.cluster_z}"))
     if columns.launch_type:
         arguments.append(("launch_type", name_in(LAUNCH_TYPES, columns.launch_type)))
@@ -109,6 +109,6 @@ def _of_memory_operation(columns: Activity) -> list[Argument]:
 
 
 def _given(columns: Activity, *same: str, **keys: str) -> list[Argument]:
-    """The columns that are not 0, by the keys of arguments, which are those of the columns where none is given."""
+    """The columns that are not 0. Their keys are the columns' names, unless keywords give others."""
     named = {**dict(zip(same, same, strict=True)), **keys}
     return [(key, getattr(columns, column)) for key, column in named.items() if getattr(columns, column)]

@@ -28,7 +28,7 @@ class AnnotationLabels:
         self._strings = recording.strings
         self._details = recording.details
         self._pairs: list[tuple[int, int, int]] = []
-        """(name_id, details_id, how often both come together)."""
+        """(name_id, details_id, number of annotations with both)."""
         if self._details:
             found, counts = np.unique(self._keys(), return_counts=True)
             self._pairs = [
@@ -38,7 +38,7 @@ class AnnotationLabels:
 
     @cached_property
     def consumed(self) -> frozenset[int]:
-        """``name_id`` of the annotations whose results others take."""
+        """``name_id`` of the annotations whose results are inputs of others."""
         inputs = (
             name
             for name_id, details_id, _ in self._pairs
@@ -47,7 +47,7 @@ class AnnotationLabels:
         return frozenset(self._by_path[name] for name in inputs if name in self._by_path)
 
     def column(self) -> tuple[list[str], npt.NDArray[np.uint32]]:
-        """Labels, and for each annotation the place of its ``timeline_label`` among them."""
+        """The labels, and for each annotation the index of its ``timeline_label`` among them."""
         if self._details:
             keys, index = np.unique(self._keys(), return_inverse=True)
             return [self._label(*divmod(key, 1 << 32)) for key in keys.tolist()], index.astype(np.uint32).reshape(-1)
@@ -56,7 +56,7 @@ class AnnotationLabels:
         return [self._label(name_id, 0) if used else "" for name_id, used in enumerate(is_used)], self._table.name_id
 
     def _keys(self) -> npt.NDArray[np.uint64]:
-        """One number for the name and details of each annotation."""
+        """One number per annotation for the pair of its name and details."""
         keys: npt.NDArray[np.uint64] = self._table.name_id.astype(np.uint64) << np.uint64(32) | self._table.details_id
         return keys
 
@@ -66,7 +66,7 @@ class AnnotationLabels:
         return op_label(path, details.op, resolve(path, details.inputs, self._by_path))
 
     def fields(self) -> dict[str, Any]:
-        """The fields of ``Provenance`` with the metadata of all runs of an annotation together; {} for none."""
+        """The fields of ``Provenance`` with the combined metadata of all runs of each annotation, or {}."""
         if not self._details:
             return {}
         messages: dict[str, AnnotationDetails] = {}

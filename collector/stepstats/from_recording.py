@@ -1,4 +1,4 @@
-"""Recording -> StepStats: what each device did, as TensorFlow's tools read it.
+"""Recording -> StepStats: the work of each device in the form that TensorFlow's tools read.
 
 | device | nodes | node_name | timeline_label |
 | --- | --- | --- | --- |
@@ -13,20 +13,20 @@
 | ``/gpu:D/stream:S`` | memsets | ``op:MEMSET`` | ``MEMSET 4096 bytes (Device)`` |
 | ``/gpu:D/memcpy`` | copies and memsets of device D | as above | as above |
 
-``op`` is the annotation path a launch was made under. Without one it is the second part again: ``sgemm:sgemm``. Readers
-split node names at ``:``, so ``:`` in an annotation becomes ``.``. ``shm`` is static and dynamic shared memory together
-in bytes. A copy or memset of unknown size has no ``4096 bytes``. The label of a copy between devices ends with
-`` gpu:0 to gpu:1``. Where two contexts of a device use one stream number, ``stream:S`` is that of the context with the
-lowest number, ``stream:S.C`` that of any other context C. API names lose their version: ``cudaMemcpy_v3020`` is
-``cudaMemcpy``.
+``op`` is the path of the annotation around the launch. Without an annotation it repeats the second part:
+``sgemm:sgemm``. Readers split node names at ``:``, so ``:`` in an annotation becomes ``.``. ``shm`` is the sum of
+static and dynamic shared memory in bytes. A copy or memset of unknown size has no ``4096 bytes``. The label of a copy
+between devices ends with `` gpu:0 to gpu:1``. If two contexts of a device use one stream number, ``stream:S`` belongs
+to the context with the lowest number, and ``stream:S.C`` to every other context C. API names lose their version:
+``cudaMemcpy_v3020`` is ``cudaMemcpy``.
 
 ``all_start_micros`` is wall time; start and relative end are truncated to µs and no activity is shorter than 1 µs, as
-TensorFlow does it; ``*_nanos`` are exact. ``scheduled_*`` and ``thread_id`` of a device's activity are those of the
-call that launched it, if that was seen. A call that allocates or frees device memory has it in ``memory``, allocator
-``gpu:D``, where memory operations were recorded. An annotation that others name as their input has an ``output`` of
-which nothing is known, so that readers draw arrows from it. ``activity`` has every column, once for each activity: of
-GPU work under ``stream:all``. Devices are in the order of the table, by number; nodes by
-start, end, and the recording's own order.
+in TensorFlow; ``*_nanos`` are exact. ``scheduled_*`` and ``thread_id`` of a device's activity are those of the
+launching call, if that was recorded. A call that allocates or frees device memory has it in ``memory``, allocator
+``gpu:D``, if memory operations were recorded. An annotation that others name as their input has an empty ``output``, so
+that readers draw arrows from it. ``activity`` contains every column, once per activity: for GPU work under
+``stream:all``. Devices are in the order of the table, by number; nodes are sorted by start, end, and the recording's
+own order.
 """
 
 from __future__ import annotations
@@ -67,24 +67,24 @@ if TYPE_CHECKING:
 
 
 def run_metadata(recording: Recording, device_prefix: str = "") -> RunMetadata:
-    """Return ``recording`` as RunMetadata: its StepStats, where it came from, and what else it holds.
+    """Return ``recording`` as RunMetadata: its StepStats, its provenance, and its other tables.
 
     Args:
-        recording: what to convert; rows that it sets apart are no nodes of the step.
+        recording: the recording to convert; rows that it sets apart are no nodes of the step.
         device_prefix: put before every device name, such as ``/job:worker/replica:0/task:3``.
     """
     return RunMetadata.FromString(serialized(recording, device_prefix))
 
 
 def step_stats(recording: Recording, device_prefix: str = "") -> StepStats:
-    """Return ``recording`` as StepStats alone; see `run_metadata`."""
+    """Return only the StepStats of ``recording``; see `run_metadata`."""
     return StepStats.FromString(_encoded(recording, device_prefix, None))
 
 
 def serialized(recording: Recording, device_prefix: str = "") -> bytes:
-    """Return the bytes of `run_metadata`, as ``SerializeToString(deterministic=True)`` gives them.
+    """Return the bytes of `run_metadata` in the form of ``SerializeToString(deterministic=True)``.
 
-    One native pass over the columns writes them; no message is made on the way.
+    One native pass over the columns writes them, without building a message.
     """
     around = (provenance(recording), _capture(recording))
     whence, rest = (message.SerializeToString(deterministic=True) for message in around)
@@ -114,7 +114,7 @@ def _encoded(recording: Recording, device_prefix: str, around: tuple[bytes, byte
 
 
 def _without_node(recording: Recording) -> list[Any]:
-    """The rows that are no node of the step: what joins activities and annotations, and what lies outside the step."""
+    """The rows that are no nodes of the step: links between activities and annotations, and rows outside the step."""
     _, *apart = recording.parts
     tables = [getattr(recording, name) for name in ACTIVITY_KINDS if name not in NODE_COLUMNS]
     tables += [getattr(part, name) for part in apart for name in ACTIVITY_KINDS]
@@ -122,7 +122,7 @@ def _without_node(recording: Recording) -> list[Any]:
 
 
 def _names(recording: Recording) -> dict[str, list[str]]:
-    """Texts by ``name_id``, empty where no row has that name."""
+    """Texts by ``name_id``; empty for ids that no row has."""
     strings = recording.strings
     annotations = [part.annotations.name_id for part in recording.parts]
 
@@ -142,7 +142,7 @@ def _names(recording: Recording) -> dict[str, list[str]]:
 
 
 def _thread_names(recording: Recording) -> bytes:
-    """The names of the threads of the host's device, as it has them on the wire."""
+    """The names of the threads of the host's device, in wire format."""
     columns = (recording.annotations.thread_id, recording.api_calls.thread_id)
     used = {thread for column in columns for thread in _distinct(column)}
     known = {int(thread): str(name) for thread, name in recording.environment.get("thread_names", {}).items()}
@@ -151,30 +151,30 @@ def _thread_names(recording: Recording) -> bytes:
 
 
 def _distinct(values: npt.NDArray[Any]) -> list[int]:
-    """The values of a column in which most are the same as the one before."""
+    """The distinct values of a column in which most values equal the previous one."""
     changes = np.flatnonzero(values[1:] != values[:-1])
     return sorted({*values[:1].tolist(), *values[changes + 1].tolist()})
 
 
 def _outputs(labels: AnnotationLabels, recording: Recording) -> tuple[list[bytes], npt.NDArray[Any]] | None:
-    """An output for each annotation that another one consumes: readers draw arrows from what has one."""
+    """An output for each annotation that another one consumes, because readers draw arrows from nodes with outputs."""
     if not labels.consumed:
         return None
     return [b"", _AN_OUTPUT], np.isin(recording.annotations.name_id, list(labels.consumed)).astype(np.uint32)
 
 
 _AN_OUTPUT = NodeOutput(tensor_description=TensorDescription()).SerializeToString()
-"""An output of which nothing is known."""
+"""An output without any properties."""
 
 
 def _memory(recording: Recording) -> tuple[list[bytes], npt.NDArray[Any]] | None:
-    """For each API call the device memory that it took or gave back."""
+    """The device memory that each API call allocated or freed."""
     operations = recording.memory_operations
     operations = operations[np.isin(operations.memory_kind, DEVICE_MEMORY)]
     if not len(operations):
         return None
     messages: dict[int, AllocatorMemoryUsed] = {}
-    sizes: dict[int, int] = {}  # of a release CUPTI may tell the address only
+    sizes: dict[int, int] = {}  # the record of a release may contain only the address
     micros = ((operations.start_ns + recording.clock.offset_ns) // 1000).tolist()
     for row, time, one in zip(
         recording.launch_rows(operations.correlation_id).tolist(), micros, operations, strict=True
@@ -196,7 +196,7 @@ def _memory(recording: Recording) -> tuple[list[bytes], npt.NDArray[Any]] | None
 
 
 def _capture(recording: Recording) -> Capture:
-    """The parts of a recording that `collector.stepstats.to_recording` needs beside the activities."""
+    """The parts of a recording that `collector.stepstats.to_recording` needs in addition to the activities."""
     details: Sequence[Any] = recording.details
     tables = recording.to_capture()["tables"]
     others = {

@@ -1,8 +1,7 @@
-"""The grammar of ``node_name``, ``timeline_label`` and device names, as this project writes and reads them.
+"""The grammar of ``node_name``, ``timeline_label`` and device names: this project's writer and reader.
 
-Labels are for people and for TensorFlow's tools; they are read only of nodes that have no columns.
-native/stepstats/label_writer.h writes the same for many nodes at once, and labels are read by
-native/stepstats/activity.h.
+Labels are for display and for TensorFlow's tools; they are read only from nodes that have no columns.
+native/stepstats/label_writer.h writes the same for many nodes at once, and native/stepstats/activity.h reads labels.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NOT_IN_LABELS = (", ", "(", ")")
-"""Readers of labels take inputs apart at these: an input that has one in its name is left out of the label."""
+"""Separators in labels: an input whose name contains one of them is left out of the label."""
 _OP_LABEL = re.compile(r"(.*) = (.*)\((.*)\)")
 _API_NAME = re.compile(r"(cu|cuda)[A-Z]\w*$")
 _RUNTIME_API_NAME = re.compile(r"cuda[A-Z]")
@@ -29,23 +28,23 @@ _NUMBERS = {
 
 
 def node_name(activity: str, path: str | None) -> str:
-    """``op:kernel`` of what was launched under the annotation ``path``; None: under none."""
+    """``op:kernel`` of an activity launched under the annotation ``path``; None if there was no annotation."""
     return f"{activity if path is None else op_of(path)}:{activity}"
 
 
 def op_and_kernel(name: str) -> tuple[str, str]:
-    """The parts of ``op:kernel``; a name that has but one is both."""
+    """The parts of ``op:kernel``; a name without a colon is both."""
     op, _, kernel = name.partition(":")
     return op, kernel or op
 
 
 def op_of(path: str) -> str:
-    """An annotation's path as the ``op`` of a node's name, which readers split at colons."""
+    """An annotation's path as the ``op`` of a node's name; readers split node names at colons."""
     return re.sub(r":+", ".", path)
 
 
 def op_label(path: str, op: str = "", inputs: Sequence[str] = ()) -> str:
-    """``path = Op(input, …)``, from which TensorFlow's timeline takes the op and the arrows that it shows."""
+    """``path = Op(input, …)``, from which TensorFlow's timeline takes the op and its arrows."""
     listed = [name for name in inputs if not any(mark in name for mark in _NOT_IN_LABELS)]
     return f"{path} = {op or path.rstrip('/').rpartition('/')[2] or path}({', '.join(listed)})"
 
@@ -57,12 +56,12 @@ def kernel_label(whole_name: str, registers: int, shared_bytes: int, grid: Seque
 
 
 def name_in_label(whole_name: str) -> str:
-    """A kernel's name as labels have it: TensorFlow takes what stands between @@ and # for the op's name."""
+    """A kernel's name in the form for labels: TensorFlow takes the text between @@ and # as the op's name."""
     return whole_name.replace("@@", "@ @")
 
 
 def copy_label(kind: str, num_bytes: int, from_memory: str, to_memory: str, src_device: int, dst_device: int) -> str:
-    """``MEMCPYHtoD 4096 bytes (Pageable to Device)``; between devices with both at the end."""
+    """``MEMCPYHtoD 4096 bytes (Pageable to Device)``; a copy between devices ends with both devices."""
     ends = f" gpu:{src_device} to gpu:{dst_device}" if kind == "PtoP" else ""
     return f"MEMCPY{kind}{_size(num_bytes)} ({from_memory} to {to_memory}){ends}"
 
@@ -73,32 +72,32 @@ def memset_label(num_bytes: int, memory: str) -> str:
 
 
 def _size(num_bytes: int) -> str:
-    """Nothing that was recorded moves no bytes: CUPTI gives 0 where it does not know."""
+    """No bytes means an unknown size, which CUPTI reports as 0; no recorded activity is empty."""
     return f" {num_bytes} bytes" if num_bytes else ""
 
 
-# --- what nodes without columns say
+# --- reading of nodes without columns
 
 
 class LabelledWork(NamedTuple):
-    """Work of a GPU by its name and label; numbers are those of an activity's columns."""
+    """GPU work parsed from its name and label; numbers are those of an activity's columns."""
 
     kind: int
     """``Activity.Kind``: a kernel, copy or memset."""
     num_bytes: int
-    """-1: not known."""
+    """-1: unknown."""
     copy_kind: int
     src_kind: int
     dst_kind: int
     src_device_id: int
-    """-1: not known."""
+    """-1: unknown."""
     dst_device_id: int
     num_blocks: int
-    """Of the grid; 0: not known."""
+    """Blocks in the grid; 0: unknown."""
 
 
 def gpu_work(names: Sequence[str], labels: Sequence[str]) -> list[LabelledWork]:
-    """What nodes of a GPU say in their names and labels."""
+    """The work of GPU nodes, parsed from their names and labels."""
     work = []
     for kind, num_bytes, copied, source, target, *rest in convert_extension.gpu_labels(list(names), list(labels)):
         kinds = (_NUMBERS.get(text, 0) for text in (copied, source, target))
@@ -116,7 +115,7 @@ def parse_op_label(label: str) -> tuple[str, list[str]]:
 
 
 def parse_kernel_name(label: str, node_name: str) -> tuple[str, str]:
-    """Name and op of a kernel or copy: ``name:op``, taken from ``@@name:op#`` in the label where there is one."""
+    """Name and op of a kernel or copy: ``name:op``, taken from ``@@name:op#`` in the label if it contains that."""
     start, end = label.find("@@"), label.find("#")
     if start >= 0 and end > start + 2:
         node_name = label[start + 2 : end]
@@ -125,12 +124,12 @@ def parse_kernel_name(label: str, node_name: str) -> tuple[str, str]:
 
 
 def is_api_name(name: str) -> bool:
-    """Whether a host's node is called like a function of CUDA's driver or runtime."""
+    """Whether a host node has the name of a function of CUDA's driver or runtime API."""
     return _API_NAME.match(name) is not None
 
 
 def is_runtime_api_name(name: str) -> bool:
-    """Whether a function is called like one of CUDA's runtime."""
+    """Whether a name is that of a function of CUDA's runtime API."""
     return _RUNTIME_API_NAME.match(name) is not None
 
 
@@ -138,16 +137,16 @@ def is_runtime_api_name(name: str) -> bool:
 
 
 def unit_of(device: str) -> str:
-    """The GPU that a device of streams is of: ``/gpu:0`` of ``/gpu:0/stream:all``."""
+    """The GPU of a stream's device: ``/gpu:0`` for ``/gpu:0/stream:all``."""
     return device.partition("/stream:")[0]
 
 
 def stream_device(unit: str, stream_id: int, context_id: int | None = None) -> str:
-    """The device of a stream's work; the context is part of its name where one of a lower number has such a stream."""
+    """The device of a stream; its name contains the context if a context with a lower number has that stream too."""
     return f"{unit}/stream:{stream_id}" + ("" if context_id is None else f".{context_id}")
 
 
 def stream_of(device: str) -> int | None:
-    """The stream whose work a device has; None for one of no stream, or of a stream of a second context."""
+    """The stream of a device; None if the device is no stream, or a stream of a second context."""
     match = _STREAM.search(device)
     return int(match[1]) if match and match[2] is None else None

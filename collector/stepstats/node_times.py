@@ -1,4 +1,4 @@
-"""The times of a step's nodes, of any writer."""
+"""The times of a step's nodes, from any writer."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 def node_times(node: NodeExecStats) -> tuple[int, int] | None:
-    """Start since the epoch and duration of a node, in ns; None for one that says no time that can be.
+    """Start since the epoch and duration of a node, in ns; None for a node without a possible time.
 
-    Nanoseconds are taken where they are given, microseconds (all that TensorFlow's GPU tracer fills) elsewhere.
+    Nanoseconds are used if present, otherwise microseconds (the only times that TensorFlow's GPU tracer fills).
     """
     start_ns = node.all_start_nanos or node.all_start_micros * 1000
     duration_ns = node.all_end_rel_nanos or (node.all_end_rel_micros or node.op_end_rel_micros) * 1000
     if node.all_start_nanos and not node.all_end_rel_nanos and node.all_end_rel_micros <= 1:
-        duration_ns = 0  # rounded up to the microsecond that TensorFlow shows at least
+        duration_ns = 0  # rounded up to one microsecond, the shortest duration that TensorFlow shows
     return (start_ns, duration_ns) if start_ns < 1 << 63 and is_possible(start_ns, start_ns + duration_ns) else None
 
 
 def step_bounds(step: StepStats) -> tuple[int, int] | None:
-    """First start and last end in a step, in ns since the epoch, without nodes of damaged time; None without any."""
+    """First start and last end of a step in ns since the epoch, ignoring damaged times; None if there are none."""
     times = [times for device in step.dev_stats for node in device.node_stats if (times := node_times(node))]
     times = [each for each in times if each[1] <= FAR_NS]
     if not times:

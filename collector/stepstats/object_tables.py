@@ -1,6 +1,7 @@
-"""The tables whose rows are objects rather than activities (devices, contexts, streams, CUDA events), row by row.
+"""The tables whose rows are objects and not activities (devices, contexts, streams, CUDA events), row by row.
 
-They are read of a recording, or of the wire bytes of a step that was saved with them, without the recording's columns.
+They are read from a recording, or from the wire bytes of a step that was saved with them, without reading columns of
+activities.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _OBJECT_TABLES = tuple(table for table in SCHEMA if table not in ACTIVITY_KINDS)
 
 
 def object_rows(recording: Recording) -> dict[str, list[ObjectRow]]:
-    """Table -> rows, of the tables that have any."""
+    """Table -> rows, for the tables that have rows."""
     tables = {name: getattr(recording, name) for name in _OBJECT_TABLES}
     columns = {
         name: {column: values.tolist() for column, values in table.columns.items()}
@@ -36,12 +37,12 @@ def object_rows(recording: Recording) -> dict[str, list[ObjectRow]]:
 
 
 def object_rows_of_capture(capture: Capture) -> dict[str, list[ObjectRow]]:
-    """See `object_rows_of`, of a message that is parsed."""
+    """See `object_rows_of`, for a parsed message."""
     return _parsed(capture.other_tables.encode(), capture.strings)
 
 
 def object_rows_of(data: bytes | bytearray | memoryview) -> dict[str, list[ObjectRow]]:
-    """Table -> rows, of the wire bytes of a ``RunMetadata``; {} where it was saved without such tables.
+    """Table -> rows, from the wire bytes of a ``RunMetadata``; {} if it was saved without these tables.
 
     Raises:
         InvalidFileError: the tables are damaged.

@@ -1,4 +1,4 @@
-"""Proto text, as people and TensorFlow's tools write it."""
+"""Protobuf text format."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def parse_text(text: str, message: M) -> M:
-    """Read ``text`` into ``message``, which is returned; fields that it does not know are passed over.
+    """Read ``text`` into ``message``, which is returned; unknown fields are skipped.
 
     Raises:
-        google.protobuf.text_format.ParseError: it is not proto text, or of another message.
+        google.protobuf.text_format.ParseError: it is not proto text, or text of another message.
         RecursionError: it is nested too deeply.
     """
     with warnings.catch_warnings():
-        # protobuf reads escapes with Python's own codec, which warns of those it does not know. The file is not the
-        # program's, and its reader is to have a trace or one clear error, also under -W error.
+        # protobuf reads escapes with Python's own codec, which warns about unknown escapes. The warning would concern
+        # the file and not the program, and under -W error it would replace the trace or the one clear error.
         warnings.simplefilter("ignore", DeprecationWarning)
         return text_format.Parse(text, message, allow_unknown_field=True)

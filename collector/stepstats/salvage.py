@@ -1,6 +1,6 @@
-"""The readable part of StepStats bytes that protobuf refuses: cut off, or with text that is not UTF-8.
+"""The readable part of StepStats bytes that protobuf refuses: truncated, or with text that is not UTF-8.
 
-A node is the unit: it is kept whole or left out and counted.
+The unit is a node, which is either kept completely, or left out and counted.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ NODE_FIELDS = {
 DEVICE_FIELDS = dict.fromkeys((1, 2, 3), BYTES)
 RUN_METADATA_FIELDS = dict.fromkeys((1, 2, 3, 4, 5, 100001), BYTES)
 NODES_CHECKED = 64
-"""How many nodes of a file `foreign` looks into: other messages give themselves away at once."""
+"""The number of a file's nodes that `foreign` checks: other messages are recognised by their first nodes."""
 
 MENDED_TEXTS = "texts that are not UTF-8 (mended)"
-"""Their reason in `Salvaged.skipped`."""
+"""The reason for them in `Salvaged.skipped`."""
 UNKNOWN_BYTES = "bytes of unknown fields"
-"""The reason that is counted for fields of a broken message which only another program may know."""
+"""The reason for fields of a broken message that another program may have written."""
 
 _AnyMessage = TypeVar("_AnyMessage", bound=Message)
 
 
 class WireError(ValueError):
-    """Bytes that no protobuf message can hold; `position` counts from the start of the file."""
+    """Bytes that are no protobuf message; `position` counts from the start of the file."""
 
     def __init__(self, position: int, why: str) -> None:
         super().__init__(why)
@@ -51,14 +51,14 @@ class Field(NamedTuple):
     number: int
     wire_type: int
     start: int
-    """Start of its payload, from the start of the file."""
+    """The start of its payload, from the start of the file."""
     payload: memoryview
     whole: bool
     """False: the file ends inside the payload."""
 
 
 def fields(data: memoryview, start: int = 0) -> Iterator[Field]:
-    """The fields of a message whose first byte is byte `start` of the file. Raises `WireError` at the first bad one."""
+    """The fields of a message that starts at byte `start` of the file. Raises `WireError` at the first bad field."""
     at = 0
     while at < len(data):
         tag_at = at
@@ -87,10 +87,10 @@ def _varint(data: memoryview, at: int, start: int) -> tuple[int, int]:
 
 
 def foreign(data: bytes, is_run_metadata: bool) -> WireError | None:
-    """Why these bytes are some other message, though protobuf may have taken them; None if they may be ours.
+    """The reason why these bytes are another message, even if protobuf can parse them; None if they may be ours.
 
-    protobuf skips what it does not know, so a graph or an XSpace can pass for a step with strange devices. Here a
-    known field of another wire type, or a message with none of the known fields, says no.
+    protobuf skips unknown fields, so a graph or an XSpace can be parsed as a step with strange devices. Here, a known
+    field with another wire type, or a message without any known field, is an error.
     """
     nodes_left = NODES_CHECKED
 
@@ -128,7 +128,7 @@ def foreign(data: bytes, is_run_metadata: bool) -> WireError | None:
 
 
 def fields_of_first(data: bytes) -> list[Field]:
-    """The first fields of the message in field 1 that bytes begin with, which tell other containers apart."""
+    """The first fields of the message in field 1 at the start of the bytes, which identify other containers."""
     try:
         first = next(fields(memoryview(data)), None)
         return list(islice(fields(first.payload), NODES_CHECKED)) if first and first.number == 1 else []
@@ -142,13 +142,13 @@ class Salvaged:
 
     run_metadata: RunMetadata = field(default_factory=RunMetadata)
     skipped: Counter[str] = field(default_factory=Counter)
-    """Reason -> how many pieces were left out or mended."""
+    """Reason -> number of parts that were left out or repaired."""
     error: WireError | None = None
-    """The first thing that was wrong with the wire format, if anything was."""
+    """The first error in the wire format, if there was one."""
 
 
 def salvage(data: bytes, is_run_metadata: bool) -> Salvaged:
-    """Keep every whole device and node of `data`; never raises."""
+    """Keep every complete device and node of `data`; never raises."""
     saved = Salvaged()
     view = memoryview(data)
     if is_run_metadata:
@@ -164,7 +164,7 @@ def salvage(data: bytes, is_run_metadata: bool) -> Salvaged:
 
 
 def _drop_unknown_fields(saved: Salvaged) -> None:
-    """A known field of another wire type is kept as an unknown one: `foreign` would refuse what is written."""
+    """Remove known fields of another wire type, which are kept as unknown: `foreign` would refuse the result."""
     num_bytes = saved.run_metadata.ByteSize()
     saved.run_metadata.DiscardUnknownFields()
     dropped = num_bytes - saved.run_metadata.ByteSize()
@@ -197,7 +197,7 @@ def _salvage_device(data: Field, device: DeviceStepStats, saved: Salvaged) -> No
 
 
 def _mend_node(data: Field, saved: Salvaged) -> NodeExecStats | None:
-    """The node with its name and label made UTF-8, or None where that does not help."""
+    """The node with its name and label converted to UTF-8, or None if that is not enough."""
     mended = bytearray()
     try:
         for item in fields(data.payload, data.start):
@@ -211,7 +211,7 @@ def _mend_node(data: Field, saved: Salvaged) -> NodeExecStats | None:
 
 
 def _readable(data: memoryview, start: int, saved: Salvaged) -> Iterator[Field]:
-    """The fields up to the first bad one, which is noted."""
+    """The fields up to the first bad one, which is stored as the error."""
     try:
         for item in fields(data, start):
             if not item.whole and saved.error is None:
@@ -243,6 +243,6 @@ def _merge(message: Message, data: bytes) -> bool:
 
 
 def encode_field(item: Field) -> bytes:
-    """The field as it is on the wire, with the length that its payload now has."""
+    """The field in wire format, with the length of its current payload."""
     length = varint.encode(len(item.payload)) if item.wire_type == BYTES else b""
     return varint.encode(item.number << 3 | item.wire_type) + length + bytes(item.payload)

@@ -1,4 +1,4 @@
-"""The activities of nodes that stand under more than one device: they are written under ``stream:all`` alone."""
+"""The activities of nodes that occur under several devices: they are written only under ``stream:all``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def activities_of_parts(all_streams: DeviceStepStats) -> dict[str, list[Activity]]:
-    """The activities of the nodes of each other device of the GPU, in their order, by the end of the device's name.
+    """The activities of the nodes of the GPU's other devices, in order, by the suffix of the device's name.
 
-    The ends are ``stream:S``, that of a further context ``stream:S.C``, and ``memcpy``.
+    The suffixes are ``stream:S``, for a further context ``stream:S.C``, and ``memcpy``.
     """
     typed: Sequence[NodeExecStats] = [node for node in all_streams.node_stats if node.HasField("activity")]
     contexts: dict[int, set[int]] = {}

@@ -25,31 +25,31 @@ _TABLES = [table for table in SCHEMA if table in ACTIVITY_KINDS]
 
 @dataclass(frozen=True)
 class ReadRecording:
-    """A recording that was read of a step, and the number of nodes without columns."""
+    """A recording read from a step, and the number of nodes without columns."""
 
     recording: Recording
     without_columns: int
-    """Nodes that have no columns, and so are no rows: those of TensorFlow, or of what others added to the step."""
+    """Nodes that have no columns and therefore no rows: TensorFlow's nodes, or nodes that others added to the step."""
 
 
 def has_recording(data: bytes | bytearray | memoryview) -> bool:
-    """Whether wire bytes are those of a step that a recording can be read back from."""
+    """Whether wire bytes are those of a step from which a recording can be read."""
     if not is_run_metadata(data):
         return False
     return any(number == RunMetadata.CAPTURE_FIELD_NUMBER for number, _ in fields_of(memoryview(data)))
 
 
 def recording_of(data: bytes | bytearray | memoryview) -> Recording:
-    """The recording in the wire bytes of a ``RunMetadata`` of ours: every row and column that it was written from.
+    """The recording in the wire bytes of one of our ``RunMetadata``: all its original rows and columns.
 
     Raises:
-        InvalidFileError: the bytes are broken, or hold no recording: they are TensorFlow's, or older than the columns.
+        InvalidFileError: the bytes are damaged, or contain no recording because they are TensorFlow's or too old.
     """
     return read_recording(data).recording
 
 
 def read_recording(data: bytes | bytearray | memoryview) -> ReadRecording:
-    """See `recording_of`, which this answers together with a count of the nodes that are not in it."""
+    """Like `recording_of`, but also counts the nodes that the recording lacks."""
     if not has_recording(data):
         raise InvalidFileError("the step has no columns of a recording: another program wrote it, or an older version")
     provenance = provenance_of(data) or Provenance()
@@ -90,7 +90,7 @@ def read_recording(data: bytes | bytearray | memoryview) -> ReadRecording:
 
 
 def _other_tables(capture: Capture) -> dict[str, dict[str, np.ndarray[Any, np.dtype[Any]]]]:
-    """The tables whose rows are no activities."""
+    """The tables whose rows are not activities."""
     tables = json.loads(capture.other_tables) if capture.other_tables else {}
     return {
         name: {column: np.array(tables.get(name, {}).get(column, []), dtype) for column, dtype in columns.items()}

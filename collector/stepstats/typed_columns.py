@@ -1,4 +1,4 @@
-"""The fields of an ``Activity``: which columns of a recording's table are on the wire, and where."""
+"""The fields of an ``Activity``: the columns of a recording's table that are on the wire, and their numbers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ NODE_COLUMNS = {
     "memory_operations": ("start_ns", "correlation_id"),
     "annotations": ("start_ns", "end_ns", "thread_id"),
 }
-"""Table whose rows are nodes -> the columns that the node itself carries exactly."""
+"""Table whose rows are nodes -> the columns that the node itself contains exactly."""
 
 NativeTable = tuple[int, dict[str, "npt.NDArray[Any]"], list[tuple[int, str]]]
-"""Kind, columns, and (field of Activity, column) in the order of the fields: a table as the extension takes it."""
+"""Kind, columns, and (field of Activity, column) in the order of the fields: a table for the extension."""
 
 
 def kind_of(table: str) -> int:
@@ -33,12 +33,12 @@ def kind_of(table: str) -> int:
 
 
 def field_of(column: str) -> int:
-    """The number that a column has in ``Activity``."""
+    """The field number of a column in ``Activity``."""
     return Activity.DESCRIPTOR.fields_by_name[column].number
 
 
 def native_table(table: Table, beside: tuple[str, ...]) -> NativeTable:
-    """A table as the extension writes it, without the columns that the node ``beside`` the activity carries."""
+    """A table for the extension, without the columns that the node ``beside`` the activity contains."""
     columns = table.columns
     fields = sorted((field_of(name), name) for name in columns if name not in beside)
     return kind_of(table.name), columns, fields

@@ -1,16 +1,16 @@
-"""Numbers as protobuf and snappy have them on the wire, seven bits a byte, the lowest first; and heads of fields."""
+"""Varints, the number encoding of protobuf and snappy (seven bits per byte, lowest first), and heads of fields."""
 
 from __future__ import annotations
 
 LONGEST = 10
-"""Bytes of the largest number that a field can hold."""
+"""The maximum length of an encoded field value."""
 
 
 class VarintError(ValueError):
-    """No number stands there: the bytes end inside it, or it is longer than `LONGEST` bytes.
+    """There is no valid number: the bytes end inside it, or it is longer than `LONGEST` bytes.
 
     Attributes:
-        position: of the first byte that is missing or too many.
+        position: of the first byte that is missing or superfluous.
     """
 
     def __init__(self, problem: str, position: int) -> None:
@@ -29,16 +29,16 @@ def encode(value: int) -> bytes:
 
 
 def field_head(field: int, num_bytes: int) -> bytes:
-    """Return what stands before a message or text of ``num_bytes`` in the message whose field it is."""
+    """Return the tag and length before a message or text of ``num_bytes`` in the enclosing message."""
     length_delimited = 2
     return encode(field << 3 | length_delimited) + encode(num_bytes)
 
 
 def decode(data: bytes | memoryview, position: int) -> tuple[int, int]:
-    """Return the number at ``position``, which may have up to 70 bits, and the position after it.
+    """Return the number at ``position``, of up to 70 bits, and the position after it.
 
     Raises:
-        VarintError: none stands there.
+        VarintError: there is no valid number.
     """
     value = 0
     for shift in range(0, 7 * LONGEST, 7):

@@ -1,4 +1,4 @@
-"""Whether protobuf would parse the bytes of a StepStats or RunMetadata, found out without parsing them."""
+"""Whether protobuf would parse the bytes of a StepStats or RunMetadata, determined without parsing them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS = {
     FieldDescriptor.TYPE_BYTES: _BYTES,
     FieldDescriptor.TYPE_MESSAGE: _MESSAGE,
 }
-"""Type of a field -> how its value stands on the wire; all others are varints."""
+"""Type of a field -> its wire type; all other types are varints."""
 
 
 class MessageSize(NamedTuple):
@@ -33,7 +33,7 @@ class MessageSize(NamedTuple):
 
 
 def size_if_whole(data: bytes, is_run_metadata: bool) -> MessageSize | None:
-    """The numbers for bytes that protobuf parses; None where it may refuse them."""
+    """The sizes if protobuf can parse the bytes; None if it may refuse them."""
     places, schema = _schema()
     root = places[(RunMetadata if is_run_metadata else StepStats).DESCRIPTOR]
     counts = convert_extension.count_whole(data, schema, root)
@@ -44,9 +44,9 @@ def size_if_whole(data: bytes, is_run_metadata: bool) -> MessageSize | None:
 
 @cache
 def _schema() -> tuple[dict[Any, int], list[list[tuple[int, int, int]]]]:
-    """The place of each descriptor among the schemas, and the fields of each; see the extension's ``count_whole``."""
+    """The index of each descriptor's schema, and the fields of each; see the extension's ``count_whole``."""
     found: list[Any] = [RunMetadata.DESCRIPTOR]
-    for message in found:  # it grows meanwhile
+    for message in found:  # the list grows during the loop
         inside = (each.message_type for each in message.fields if each.message_type is not None)
         found += [each for each in dict.fromkeys(inside) if each not in found]
     places = {message: place for place, message in enumerate(found)}

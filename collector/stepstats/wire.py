@@ -1,4 +1,4 @@
-"""Telling StepStats from RunMetadata by their bytes, and reading either without trusting it."""
+"""Distinguishes StepStats from RunMetadata by their bytes, and reads either without trusting it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from collector.stepstats import varint
 from collector.stepstats.varint import field_head
 
 MAX_MESSAGE_BYTES = (2 << 30) - 1
-"""A protobuf message cannot be larger."""
+"""The size limit of a protobuf message."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MALFORMED = -1
 _END = 0
 _NODES_OF_A_LARGE_STEP = 20_000
-_FIRST_PAGES = 64 << 20  # bytes, of which only what is written to costs memory
+_FIRST_PAGES = 64 << 20  # in bytes; only the written part costs memory
 
 
 def is_run_metadata(data: bytes | bytearray | memoryview) -> bool:
-    """Whether wire bytes are a ``RunMetadata`` rather than a ``StepStats``: the two look alike at their first byte.
+    """Whether wire bytes are a ``RunMetadata`` and not a ``StepStats``, which begin with the same byte.
 
-    ``StepStats`` holds nothing but devices (field 1), each with a name and nodes; ``RunMetadata`` holds one
+    ``StepStats`` contains only devices (field 1), each with a name and nodes; ``RunMetadata`` contains one
     ``StepStats`` (field 1) and other fields. The first device or step decides, so the cost does not grow with the file.
     """
     top = fields_of(memoryview(data))
@@ -43,24 +43,24 @@ def is_run_metadata(data: bytes | bytearray | memoryview) -> bool:
     following, _ = next(fields, (_END, None))
     if following in (1, 2, 3):  # a second device; or the first one's nodes or threads
         return following == 1
-    # Else it is text where it names a device, and a device message where it is the only device of a step.
+    # Otherwise it is the text of a device's name, or a device message if it is the only device of a step.
     return all(number in (1, 2, 3) and value is not None for number, value in fields_of(name, limit=1))
 
 
 def parse_step(data: bytes | bytearray | memoryview, source: str = "", *, whole: bool | None = None) -> Any:
-    """Parses ``StepStats`` or ``RunMetadata`` bytes; ``source`` names them in the error.
+    """Parses ``StepStats`` or ``RunMetadata`` bytes; ``source`` is used in the error.
 
-    ``whole`` says that they are a ``RunMetadata`` (True) or a ``StepStats`` (False); None: their first bytes decide.
+    ``whole``: whether they are a ``RunMetadata`` (True) or a ``StepStats`` (False); None: their first bytes decide.
 
     Raises:
-        InvalidFileError: the bytes are neither, or end early.
+        InvalidFileError: the bytes are neither, or are truncated.
     """
     whole = is_run_metadata(data) if whole is None else whole
     message = RunMetadata() if whole else StepStats()
     try:
         message.ParseFromString(bytes(data))
     except DecodeError as error:
-        from collector.stepstats.salvage import salvage  # it is read more slowly, to say where it is broken
+        from collector.stepstats.salvage import salvage  # it is slower, and only needed to locate the damage
 
         broken = salvage(bytes(data), whole).error
         why = f"{broken} (at byte {broken.position})" if broken else str(error)
@@ -70,7 +70,7 @@ def parse_step(data: bytes | bytearray | memoryview, source: str = "", *, whole:
 
 
 def provenance_of(data: bytes | bytearray | memoryview) -> Provenance | None:
-    """The provenance in the wire bytes of a ``RunMetadata``, whosever class wrote them; None where there is none.
+    """The provenance in the wire bytes of a ``RunMetadata`` of any writer; None if there is none.
 
     Raises:
         InvalidFileError: it cannot be read.
@@ -89,7 +89,7 @@ def provenance_of(data: bytes | bytearray | memoryview) -> Provenance | None:
 
 
 def run_metadata_of(data: bytes, is_run_metadata: bool) -> RunMetadata:
-    """The message in wire bytes, or one that holds the step in those of a ``StepStats``.
+    """The message in wire bytes; a ``StepStats`` is put into a new one.
 
     Raises:
         google.protobuf.message.DecodeError: protobuf cannot parse them.
@@ -105,17 +105,17 @@ def step_stats_of(data: bytes, is_run_metadata: bool) -> StepStats:
 
 
 def as_run_metadata(data: bytes) -> bytes:
-    """The wire bytes of a ``RunMetadata`` that holds nothing but the step in these of a ``StepStats``."""
+    """The wire bytes of a ``RunMetadata`` that contains only the step of these ``StepStats`` bytes."""
     tag = varint.encode(RunMetadata.STEP_STATS_FIELD_NUMBER << 3 | _BYTES)
     return b"".join([tag, varint.encode(len(data)), data]) if data else b""
 
 
 def serialized_step(step_stats: Any) -> bytes | memoryview:
-    """The wire bytes of a ``StepStats`` message, whosever class it is of.
+    """The wire bytes of a ``StepStats`` message of any class.
 
-    It is written device by device: protobuf enlarges the memory that it writes to by copying it, and new pages for a
-    whole step cost as much as the writing. A device's bytes are copied and freed before the next one's are made, so
-    that those are made in the same memory; the pages of a large copy are huge, if the system gives any.
+    The message is written device by device: protobuf grows its output by copying it, and new pages for a whole step
+    cost as much as the writing. A device's bytes are copied and freed before those of the next device are made, so that
+    the same memory is used again; the copy is large, and its pages are huge if the system provides them.
     """
     devices = step_stats.dev_stats
     if sum(len(device.node_stats) for device in devices) < _NODES_OF_A_LARGE_STEP:
@@ -139,7 +139,7 @@ def _device_field(device: Any) -> tuple[bytes, bytes]:
 
 
 def fields_of(data: memoryview, limit: int | None = None) -> Iterator[tuple[int, memoryview | None]]:
-    """Field number and, where it has a length, payload (as far as it is there) of each field; ends at rubbish."""
+    """Field number and, for length-delimited fields, the available payload of each field; ends at invalid bytes."""
     position = 0
     try:
         while position < len(data) and limit != 0:

@@ -1,11 +1,11 @@
-"""StepStats in, a Chrome trace out.
+"""Converts StepStats to a Chrome trace.
 
-``Timeline`` gives TensorFlow's own answer to the byte, for those who change one import line and nothing else:
+``Timeline`` produces exactly TensorFlow's output, for programs that only change one import line:
 
 >>> from collector.timeline import Timeline
 >>> text = Timeline(run_metadata.step_stats).generate_chrome_trace_format(show_memory=True)  # doctest: +SKIP
 
-What draws is imported when it is first used: the list of formats, which every command needs, is in this package too.
+The modules that draw are imported at their first use, because every command needs the list of formats in this package.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LAZY = {
     "chrome_trace": "collector.timeline.drawing",
     "write_trace": "collector.timeline.drawing",
 }
-"""Public name -> the module it is imported from at its first use."""
+"""Public name -> the module that is imported at its first use."""
 
 __all__ = [
     "AllocationMaximum",

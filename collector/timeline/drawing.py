@@ -29,40 +29,40 @@ if TYPE_CHECKING:
 
 _WINDOW_START, _WINDOW_END = "start", "end"
 _WHERE_LOST = {"early": _WINDOW_START}
-"""Figure of a loss without single times -> the end of the step at which it is drawn."""
+"""The counter of a loss without single times -> the end of the step at which it is drawn."""
 
 
 @dataclass(frozen=True)
 class View:
-    """The selection of a step's slices to draw. Counters of copies and busy streams count what is drawn."""
+    """The selection of a step's slices to draw. Counters of copies and busy streams cover the drawn slices."""
 
     devices: str | None = None
-    """Only devices in whose StepStats name (``/gpu:0/stream:7``) this regular expression is found."""
+    """Only devices whose StepStats name (``/gpu:0/stream:7``) matches this regular expression (search)."""
     names: str | None = None
-    """Only slices in whose short or whole name this regular expression is found."""
+    """Only slices whose short or whole name matches this regular expression (search)."""
     min_duration_ns: int = 0
-    """Only slices at least as long."""
+    """Only slices of at least this length."""
     window_ns: tuple[int | None, int | None] = (None, None)
-    """Only slices that overlap this part of the trace: start and end after its first event, either may be open."""
+    """Only slices that overlap this part of the trace: start and end after its first event; either may be open."""
     max_events: int | None = None
-    """At most this many slices, the longest; the file says what was left out. If anything was, there are no counters:
-    of what is kept alone they would be wrong, and of all they would be as many as the slices left out."""
+    """At most this many slices, the longest ones; the file states the number of slices left out. If any are left out,
+    there are no counters: counters of the drawn slices would be wrong, and counters of all slices would be too many."""
     arrows: bool = True
-    """Draw an arrow from each call to each activity it caused, and from what a wait was for to the wait."""
+    """Draw an arrow from each call to each activity that it launched, and from the reason of each wait to the wait."""
     counters: bool = True
     """Draw memory per allocator, bytes in flight per kind of copy, busy streams."""
     label: str = ""
-    """Shown beside each process, such as a rank or a step."""
+    """Text shown beside each process, such as a rank or a step."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant."""
+        """Refuse invalid values."""
         if self.max_events is not None and self.max_events < 0:
             raise ValueError(f"max_events is {self.max_events}: it must not be negative")
 
 
 @dataclass(frozen=True)
 class DrawingOptions:
-    """A `View` with predicates for its expressions, as the extension takes it."""
+    """A `View` with predicates for its expressions, in the form for the extension."""
 
     keep_device: Callable[[str], bool] | None
     keep_name: Callable[[str], bool] | None
@@ -74,31 +74,31 @@ class DrawingOptions:
     counters: bool
     label: str
     remarks: Sequence[tuple[str, str, int | None]]
-    """(name, details, wall time or None for the end) of what was lost."""
+    """(name, details, wall time or None for the end) of the losses."""
     labels: Mapping[str, str] = field(default_factory=dict)
     event_records: Sequence[EventRecord] = ()
-    """As `collector.timeline.object_labels.ObjectLabels` has them."""
+    """In the form of `collector.timeline.object_labels.ObjectLabels`."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """The figures of a drawn trace: what it holds, and what was left out. Times are ns."""
+    """The figures of a drawn trace: its contents, and the nodes left out. Times are ns."""
 
     slices: int
     arrows: int
     counter_values: int
     left_out: int
-    """Slices left out for ``max_events``; they lasted ``left_out_ns`` together, the longest ``longest_left_out_ns``."""
+    """Slices left out for ``max_events``, with their total duration ``left_out_ns`` and ``longest_left_out_ns``."""
     left_out_ns: int
     longest_left_out_ns: int
     filtered: int
-    """Slices that another option kept out."""
+    """Slices that other options left out."""
     untimed: int
     """Nodes that cannot be drawn: no start, an end before the start, or far from all others."""
     base_ns: int
     """Wall time of the trace's time 0."""
     end_ns: int
-    """Last end, after the base."""
+    """The last end since the base."""
 
     def sentences(self) -> list[str]:
         """One line for each reason why slices are not in the timeline; empty if all are."""
@@ -159,10 +159,10 @@ def chrome_trace(step: Any, path: str | os.PathLike[str] | None = None, **option
 
 
 def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) -> Drawn:
-    """Draw ``step`` and hand the file's bytes, piece by piece, to ``write``.
+    """Draw ``step`` and pass the file's bytes piece by piece to ``write``.
 
-    A piece is bytes or a memoryview that is valid during the call. ``drawn`` is what is drawn; the other arguments and
-    errors are those of `chrome_trace`.
+    A piece is bytes or a memoryview that is valid only during the call. ``drawn`` is the kind of file; the other
+    arguments and errors are those of `chrome_trace`.
     """
     part = _part_of(step, view)
     if part is None:
@@ -204,14 +204,14 @@ def write_trace(step: Any, write: Write, view: View, drawn: DrawnFile = CHROME) 
 
 
 def _recording_of(step: Any) -> Any:
-    """The recording that a step is made of; None where its StepStats are the truth."""
+    """The recording from which a step is made; None if its StepStats are the original."""
     from collector.recording.recording import Recording
 
     return step if isinstance(step, Recording) else getattr(step, "recorded", None)
 
 
 def _part_of(step: Any, view: View) -> RecordingPart | None:
-    """The part of a recording that the view's times leave; None where they leave all, or the step is none."""
+    """The part of a recording that the view's times select; None if they select all, or if there is no recording."""
     has_times = view.window_ns != (None, None) or view.min_duration_ns > 0 or view.max_events is not None
     recording = _recording_of(step) if has_times and view.devices is None else None
     if recording is None:
@@ -241,16 +241,16 @@ def draw(
     """Draw a serialized message with the extension; return the fields of `Drawn`.
 
     Args:
-        data: a StepStats, or a RunMetadata where ``is_run_metadata``.
-        write: is handed the file's bytes piece by piece.
-        options: what to draw.
-        describe: makes the file's metadata, as JSON, of the fields of `Drawn`.
-        is_run_metadata: which message it is.
-        writer: the extension's name of what writes the file.
+        data: a StepStats, or a RunMetadata if ``is_run_metadata``.
+        write: takes the file's bytes piece by piece.
+        options: the selection to draw.
+        describe: makes the file's metadata, as JSON, from the fields of `Drawn`.
+        is_run_metadata: the type of the message.
+        writer: the extension's name of the file's writer.
         base_ns: wall time of the trace's time 0; None: the first start.
 
     Raises:
-        collector.InvalidFileError: these bytes are no such message; with the place.
+        collector.InvalidFileError: the bytes are not such a message; the error contains the position.
     """
     try:
         figures: dict[str, int] = convert_extension.write_trace(
@@ -270,9 +270,9 @@ def draw(
 
 
 def wire_of(step: Any) -> tuple[bytes | bytearray | memoryview, bool]:
-    """The wire bytes of whatever holds a step, and whether they are a RunMetadata rather than a StepStats.
+    """The wire bytes of any object that contains a step, and whether they are a RunMetadata and not a StepStats.
 
-    A message knows what it is. Only bytes have to be looked at: a few StepStats read as RunMetadata too.
+    The type of a message is known. Only bytes must be inspected: a few StepStats can be parsed as RunMetadata too.
     """
     if isinstance(step, (bytes, bytearray, memoryview)):
         return step, is_run_metadata(step)
@@ -293,7 +293,7 @@ def wire_of(step: Any) -> tuple[bytes | bytearray | memoryview, bool]:
 
 
 def _int64(number: int) -> int:
-    """The nearest number that 64 bits hold: none in a trace lies beyond."""
+    """The nearest 64-bit number; the times of a trace never exceed 64 bits."""
     return max(min(number, (1 << 63) - 1), -(1 << 63))
 
 
@@ -305,7 +305,7 @@ def _predicate(pattern: str | None) -> Callable[[str], bool] | None:
 
 
 def remarks_of(provenance: Provenance | None, end_ns: int | None = None) -> list[tuple[str, str, int | None]]:
-    """(name, details, wall time) of what was lost; `end_ns`, or None for the drawing's end, where no time is known."""
+    """(name, details, wall time) of the losses; `end_ns`, or None for the drawing's end, if the time is unknown."""
     if provenance is None:
         return []
     from collector.recording.ledger import Ledger
@@ -326,7 +326,7 @@ def remarks_of(provenance: Provenance | None, end_ns: int | None = None) -> list
 
 
 def _other_data(drawn: Drawn, provenance: Provenance | None, tables: Mapping[str, list[ObjectRow]]) -> dict[str, Any]:
-    """The file's own metadata. Times beyond 53 bits are text: JSON readers keep numbers in doubles."""
+    """The file's own metadata. Times beyond 53 bits are text, because JSON readers store numbers in doubles."""
     whole_seconds, rest = divmod(drawn.base_ns, 1_000_000_000)
     figures = {each.name: getattr(drawn, each.name) for each in fields(Drawn) if each.name != "base_ns"}
     data: dict[str, Any] = {

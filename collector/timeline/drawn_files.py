@@ -1,4 +1,4 @@
-"""The files that are drawn slice by slice, each by a TraceVisitor of its own: a line for each.
+"""The kinds of files that are drawn slice by slice, each by its own TraceVisitor, one per line.
 
 To add one: a TraceWriter in ``native/write``, its line in ``native/write/trace_writers.cpp``, and a line here.
 """
@@ -12,26 +12,26 @@ from typing import Any
 from collector.timeline.perfetto import is_perfetto_trace
 
 Write = Callable[[Any], object]
-"""Takes the file's bytes, piece by piece: bytes, or a memoryview that is valid during the call."""
+"""Takes the file's bytes piece by piece: bytes, or a memoryview that is valid only during the call."""
 
 
 @dataclass(frozen=True)
 class DrawnFile:
-    """A kind of file that is drawn."""
+    """A kind of drawn file."""
 
     writer: str
     """The native writer's name."""
     suffix: str
-    """In lower case; the same with ``.gz`` is packed."""
+    """In lower case; with an additional ``.gz`` the file is compressed."""
     name: str
     family: str
-    """The name of several such files."""
+    """The plural of the name."""
     recognise: Callable[[bytes], bool] | None = None
-    """Whether a file's first bytes are those of one, where one is not read back."""
+    """Whether a file with these first bytes is of this kind, for kinds that cannot be read back."""
 
     @property
     def suffixes(self) -> tuple[str, str]:
-        """The suffix, and that of a packed file."""
+        """The suffix, and that of a compressed file."""
         return self.suffix, f"{self.suffix}.gz"
 
 
@@ -43,6 +43,6 @@ DRAWN_FILES = (
 
 
 def drawn_file(name: str) -> DrawnFile | None:
-    """The kind of file that a name's suffix asks for; None for a suffix of none."""
+    """The kind of file for a name's suffix; None if there is none."""
     plain = name.lower().removesuffix(".gz")
     return next((each for each in DRAWN_FILES if plain.endswith(each.suffix)), None)

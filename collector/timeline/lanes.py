@@ -1,4 +1,4 @@
-"""Which row an activity is drawn in: the first whose last activity is over. The readable twin of lanes.h."""
+"""Assigns activities to lanes (rows): each to the first lane whose last activity has ended. A readable lanes.h."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ _NEVER_FREE = float("inf")
 
 
 class Lanes:
-    """Lanes with the ends of their last activities, as a tournament: finding the first free one is O(log lanes).
+    """The ends of the lanes' last activities in a tournament tree, which finds the first free lane in O(log lanes).
 
-    A complete binary tree: its leaves are the ends, its inner nodes the least end below. Ends are exact, however large.
+    A complete binary tree with the ends as leaves; each inner node is the minimum of its children. Ends are exact,
+    however large.
 
     Args:
-        ends: of the lanes that there are from the start.
+        ends: of the lanes that exist from the start.
     """
 
     def __init__(self, ends: Iterable[int] = ()) -> None:
@@ -24,7 +25,7 @@ class Lanes:
             self._add(end)
 
     def place(self, before: int, end: int) -> int:
-        """Put an activity that lasts until ``end`` into the first lane whose end is below ``before``, or a new one."""
+        """Add an activity that ends at ``end`` to the first lane whose end is below ``before``, or to a new lane."""
         if not self._tree[1] < before:
             return self._add(end)
         at = 1

@@ -23,10 +23,11 @@ _DEFAULT_STREAM = 3
 
 @dataclass(frozen=True)
 class ObjectLabels:
-    """The objects of a step as a drawing shows them."""
+    """The objects of a step in the form for a drawing."""
 
     labels: dict[str, str] = field(default_factory=dict)
-    """Device without its prefix -> label: of ``/gpu:0`` beside the process, of ``/gpu:0/stream:9`` beside the track."""
+    """Device without prefix -> label: that of ``/gpu:0`` is shown at the process, that of ``/gpu:0/stream:9`` at the
+    track."""
     event_records: list[EventRecord] = field(default_factory=list)
     """Calls that recorded a CUDA event."""
     tables: dict[str, list[ObjectRow]] = field(default_factory=dict)
@@ -34,7 +35,7 @@ class ObjectLabels:
 
 
 def object_labels(tables: Mapping[str, list[ObjectRow]], provenance: Provenance | None) -> ObjectLabels:
-    """Labels of what a step recorded of its objects; without a table of devices, the names that are known of them."""
+    """Labels from the recorded objects of a step; without a table of devices, from the devices' known names."""
     labels = {f"/gpu:{device}": name for device, name in _device_names(provenance).items()}
     labels |= {f"/gpu:{row['device_id']}": _device_label(row) for row in tables.get("devices", [])}
     device_of = {row["context_id"]: row["device_id"] for row in tables.get("contexts", [])}

@@ -1,6 +1,6 @@
-"""The part of a recording that a view draws, cut out of its columns before StepStats are made of them.
+"""The part of a recording that a view draws, selected by its columns before StepStats are made.
 
-What is cut off is counted: the figures of the drawing are those that the whole recording would have.
+The rows left out are counted: the figures of the drawing are those of the whole recording.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SLICES = {
     "memcpys": 2,
     "memsets": 2,
 }
-"""Table -> how many slices a row has: copies are drawn on their stream and among the copies of their GPU."""
+"""Table -> number of slices per row: copies are drawn on their stream and among the copies of their GPU."""
 
 _HOST_ORDER = {"memory_operations": 0, "annotations": 1, "api_calls": 1, "overheads": 2, "synchronizations": 3}
 """Tables of the host -> the order in which their tracks are drawn."""
@@ -49,16 +49,16 @@ class RecordingPart:
     end_ns: int
     """The last end after the base."""
     cut: int
-    """Slices of the whole that the part lacks because of their times."""
+    """Slices of the whole that are outside the view's times."""
     left_out: int
-    """Slices that pass the view's filters and are not among the longest; and their lengths."""
+    """Slices that pass the view's filters but are not among the longest; their durations follow."""
     left_out_ns: int
     longest_left_out_ns: int
     filtered: int | None
-    """Slices of the whole that do not pass; None where more than times decides."""
+    """Slices of the whole that do not pass the filters; None if other filters than times apply."""
 
     def figures(self, drawn: Mapping[str, int]) -> dict[str, int]:
-        """The figures of the whole, by those of the drawing of the part."""
+        """The figures of the whole, computed from those of the part's drawing."""
         left_out = {name: getattr(self, name) for name in ("left_out", "left_out_ns", "longest_left_out_ns")}
         filtered = drawn["filtered"] + self.cut if self.filtered is None else self.filtered
         return {**drawn, **(left_out if self.left_out else {}), "filtered": filtered, "end_ns": self.end_ns}
@@ -73,15 +73,15 @@ def part_of(
     times_decide: bool,
     with_memory: bool,
 ) -> RecordingPart | None:
-    """Return the part that is drawn; None where all of it is, most of it, or times are beyond what is drawn.
+    """Return the part to draw; None if that is all or most of the recording, or if times are out of range.
 
     Args:
         recording: the whole.
-        window_ns: start and end of what is drawn, after the first start of the whole.
-        min_duration_ns: of what is drawn.
-        max_slices: how many slices are drawn at most, the longest; None: all.
-        times_decide: nothing else decides which slices are drawn.
-        with_memory: keep all that allocates or frees memory, of which a counter is drawn.
+        window_ns: start and end of the drawing, after the first start of the whole.
+        min_duration_ns: minimum duration of slices.
+        max_slices: maximum number of slices, the longest ones; None: all.
+        times_decide: whether times alone select the slices.
+        with_memory: keep all allocations and releases of memory, which a counter shows.
     """
     tables: dict[str, Table] = {name: getattr(recording, name) for name in _SLICES}
     filled = [table for table in tables.values() if len(table)]
@@ -123,7 +123,7 @@ def part_of(
 
 
 def _ends(table: Table) -> npt.NDArray[np.int64]:
-    """The end of each row; memory operations are moments."""
+    """The end of each row; memory operations have no duration."""
     ends: npt.NDArray[np.int64] = table.columns.get("end_ns", table.start_ns)
     return ends
 
@@ -138,9 +138,9 @@ def _num_slices(tables: Mapping[str, Table]) -> int:
 
 
 def _keep_longest(tables: Mapping[str, Table], masks: dict[str, Mask], count: int) -> tuple[int, int]:
-    """Let masks select rows that have one of the longest slices; return how long the others are, and the longest.
+    """Let the masks select the longest slices; return the total and the longest duration of the others.
 
-    Of slices that are equally long the first are kept, in the order in which they are drawn.
+    Of equally long slices the first ones are kept, in the order of drawing.
     """
     rows = {name: np.flatnonzero(masks[name]) for name in tables}
     durations = {name: _durations(table)[rows[name]] for name, table in tables.items()}
@@ -161,7 +161,7 @@ def _keep_longest(tables: Mapping[str, Table], masks: dict[str, Mask], count: in
 
 
 def _drawing_order(tables: Mapping[str, Table], rows: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[np.int64]]:
-    """Keys by which slices are drawn, the first decides: hosts, then GPU by GPU its streams and its copies; time.
+    """Sort keys of the order of drawing, most significant first: hosts, then per GPU its streams and its copies; time.
 
     The last two keys are the number of the table and the row.
     """

@@ -15,7 +15,7 @@ _ESCAPES.update({code: f"\\{code:03o}" for code in (*range(0x20), 0x7F) if code 
 
 
 def tensor_description_text(description: Any) -> str:
-    """The text of a ``TensorDescription`` of any origin: one field a line, absent and zero fields left out."""
+    """The text of a ``TensorDescription`` of any class: one field per line, without absent and zero fields."""
     return "".join(line + "\n" for line in _description_lines(description))
 
 

@@ -1,4 +1,4 @@
-"""TensorFlow's ``Timeline`` class: its names, its arguments, its text to the byte."""
+"""TensorFlow's ``Timeline`` class: the same names, arguments and output."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class _Options:
 
 
 class Timeline:
-    """Renders one step as TensorFlow 2.21 does, byte for byte.
+    """Renders one step exactly as TensorFlow 2.21 does.
 
-    Two things differ from TensorFlow's class: the caller's StepStats is never changed (TensorFlow writes lane numbers
-    into ``thread_id``), and more is accepted.
+    There are two differences to TensorFlow's class: the caller's StepStats is never changed (TensorFlow writes lane
+    numbers into ``thread_id``), and more inputs are accepted.
 
     Args:
-        step_stats: a ``StepStats`` or ``RunMetadata``, of this package, of TensorFlow or of anybody with the same
+        step_stats: a ``StepStats`` or ``RunMetadata`` of this package, of TensorFlow or of any class with the same
             fields, or the wire bytes of one.
         graph: not used, as in TensorFlow.
     """
@@ -57,17 +57,17 @@ class Timeline:
     ) -> str:
         """The trace as JSON text, indented by 4.
 
-        As in TensorFlow, a further call on the same object gives everything of the calls before once more.
+        As in TensorFlow, a further call on the same object returns the events of the earlier calls again.
 
         Args:
             show_dataflow: draw an arrow from each tensor's producer to its consumers.
             show_memory: add tensor objects and a counter of bytes per allocator.
-            op_time: ``schedule`` leaves ops where the host ran them; ``gpu`` moves them over their kernels; ``all``
-                stretches them from the host's start to the last kernel's end.
+            op_time: ``schedule`` leaves ops at the host's times; ``gpu`` moves them over their kernels; ``all``
+                extends them from the host's start to the last kernel's end.
 
         Raises:
             ValueError: an ``op_time`` other than ``schedule`` gives an op a duration beyond 64 bits.
-            collector.InvalidFileError: bytes that are neither message.
+            collector.InvalidFileError: the bytes are neither message.
         """
         options = _Options(show_dataflow, show_memory, op_time)
         text = None if self._earlier_calls else self._step.native_text(options, pretty=True)
@@ -79,7 +79,7 @@ class Timeline:
     def analyze_step_stats(
         self, show_dataflow: bool = True, show_memory: bool = True, op_time: str = "schedule"
     ) -> StepStatsAnalysis:
-        """The trace, not yet text, and the moment at which each allocator held the most.
+        """The trace before its conversion to text, and the time at which each allocator held the most memory.
 
         Arguments and errors are those of ``generate_chrome_trace_format``.
         """
@@ -99,12 +99,12 @@ class Timeline:
 
 @dataclass(frozen=True)
 class _Step:
-    """The step given, in whichever form a converter wants it."""
+    """The given step, in the form that each converter needs."""
 
     given: Any
 
     def native_text(self, options: _Options, *, pretty: bool) -> str | None:
-        """The text from the extension; None where only Python can tell."""
+        """The text from the extension; None if only Python can compute it."""
         wire = self._wire()
         if wire is None:
             return None
@@ -124,7 +124,7 @@ class _Step:
         return text
 
     def native_maximums(self, options: _Options) -> dict[str, AllocationMaximum] | None:
-        """The maximums from the extension; None where only Python can tell."""
+        """The maximums from the extension; None if only Python can compute them."""
         if not options.show_memory:
             return {}
         wire = self._wire()
@@ -154,7 +154,7 @@ class _Step:
         return converter
 
     def _wire(self) -> tuple[bytes | bytearray | memoryview, bool] | None:
-        """Wire bytes, and whether they are a RunMetadata's; None where the step is no message at all."""
+        """Wire bytes, and whether they are a RunMetadata's; None if the step is no message."""
         if _is_bytes(self.given):
             return self.given, is_run_metadata(self.given)
         step_stats = getattr(self.given, "step_stats", self.given)

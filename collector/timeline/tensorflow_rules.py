@@ -1,14 +1,14 @@
-"""TensorFlow's timeline, rule by rule: their readable specification.
+"""The rules of TensorFlow's timeline, as a readable specification.
 
-The native writer gives the same text many times faster; this one runs where the extension cannot be loaded, and the
-tests hold the two against each other. What looks odd here is TensorFlow's doing and kept on purpose:
+The native writer produces the same text many times faster. This module runs if the extension cannot be loaded, and
+tests compare the two. The following oddities are TensorFlow's and kept on purpose:
 
-* a lane is free only when its last end is *strictly* before the next start, in the order of the message;
-* lanes start out as one lane that ended at time 0, so an op at time 0 never gets lane 0;
+* a lane is free only if its last end is *strictly* before the next start, in the order of the message;
+* there is one lane at the start that ended at time 0, so an op at time 0 never gets lane 0;
 * an arrow starts at the *last* producer of a name and ends with phase ``t``;
-* a tensor's life is guessed from the labels of its consumers;
+* a tensor's lifetime is guessed from the labels of its consumers;
 * a repeated tensor name takes a new object id without using it up, so that the next new tensor has the same id;
-* each call on one converter appends: pids, flow ids, tensors and events go on from the call before.
+* each call on one converter appends: pids, flow ids, tensors and events continue from the previous call.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _SMALLEST_INT64 = -(2**63)
 
 
 class AllocationMaximum(NamedTuple):
-    """The moment at which an allocator held the most."""
+    """The time at which an allocator held the most memory."""
 
     timestamp: int
-    """µs, as in the trace; 0 where nothing was ever held."""
+    """µs, as in the trace; 0 if the allocator never held memory."""
     num_bytes: int
     tensors: set[str]
-    """Names of the tensors alive at that moment."""
+    """Names of the tensors alive at that time."""
 
 
 @dataclass(slots=True)
 class Op:
-    """One node as the timeline sees it: ``NodeExecStats`` with its lane and, perhaps, other times."""
+    """One node in the timeline: ``NodeExecStats`` with its lane and possibly other times."""
 
     node: Any
     start: int
@@ -49,13 +49,13 @@ class Op:
 
     @property
     def end(self) -> int:
-        """µs at which the op ends; it may exceed 64 bits, as in TensorFlow."""
+        """The end of the op in µs; it may exceed 64 bits, as in TensorFlow."""
         return self.start + self.duration
 
 
 @dataclass(slots=True)
 class Tensor:
-    """One output, by name, and how long its consumers kept it."""
+    """One output by name, and the time until which its consumers kept it."""
 
     name: str
     object_id: int
@@ -93,7 +93,7 @@ class CompatibleConverter:
         """Appends the events of ``step_stats``, which is not changed.
 
         Raises:
-            ValueError: ``op_time`` moves an op to where its duration does not fit 64 bits.
+            ValueError: ``op_time`` gives an op a duration beyond 64 bits.
         """
         devices = [
             (device.device, [Op(node, node.all_start_micros, node.all_end_rel_micros) for node in device.node_stats])
@@ -178,7 +178,7 @@ class CompatibleConverter:
     def _consume(self, name: str, op: Op, pid: int, show_dataflow: bool) -> None:
         tensor = self._tensors.get(name)
         if tensor is None:
-            # A tensor sent between devices goes by another name there: the producer's, "/_" and a number.
+            # A tensor that is sent between devices has another name there: the producer's name, "/_" and a number.
             cut = name.rfind("/_")
             if cut > 0:
                 name = name[:cut]
@@ -219,7 +219,7 @@ class CompatibleConverter:
 
 
 def is_tracer_device(device: str) -> bool:
-    """Whether a device holds what a GPU did, rather than ops."""
+    """Whether a device holds GPU work, as opposed to ops."""
     return "/stream:" in device or "/memcpy" in device
 
 
@@ -239,7 +239,7 @@ def _name_op_inputs(node: Any, from_tracer: bool) -> tuple[str, str, list[str]]:
 
 
 def _apply_op_time(devices: Sequence[tuple[str, Sequence[Op]]], *, start_at_kernel: bool) -> None:
-    """Stretches ops over the kernels of the same name; they start at the first of these if so wished."""
+    """Extends ops over the kernels of the same name; if requested, they start at the first of these."""
     spans: dict[str, tuple[int, int]] = {}
     for device, ops in devices:
         if "/stream:all" in device:
