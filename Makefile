@@ -17,6 +17,8 @@ SANITIZE_TESTS ?= $(filter-out $(SANITIZE_SKIPPED:%=tests/%.py),$(wildcard tests
 ASAN_TESTS = $(SANITIZE_TESTS)
 TSAN_TESTS = $(filter-out %/test_convert.py,$(SANITIZE_TESTS))
 SANITIZE_MARKS :=
+# OFF: ThreadSanitizer's build takes the converters of the ordinary build.
+TSAN_CONVERTERS := ON
 # A folder of wheels for a machine without network (made by `make wheels`). Empty: use the package index.
 WHEELS ?=
 
@@ -169,14 +171,14 @@ FUZZ_SECONDS ?= 60
 # libFuzzer comes with Clang alone. On Debian and Ubuntu: apt install clang libclang-rt-dev
 FUZZ_CXX ?= $(firstword $(foreach name,clang++ $(foreach version,20 19 18 17 16 15 14,clang++-$(version)),$(shell command -v $(name))))
 
-fuzz: $(VENV)/.dev ## Throw damaged files at every reader and at the converters, FUZZ_SECONDS each; a find stops it
+fuzz: $(VENV)/.dev ## Throw damaged files at every reader and at the converters, FUZZ_SECONDS each; a find fails it
 	$(BIN)/$(PIP_INSTALL) atheris
-	for reader in $$($(BIN)/python fuzz/fuzz_readers.py --list); do \
-	  $(BIN)/python fuzz/fuzz_readers.py $$reader -max_total_time=$(FUZZ_SECONDS) -timeout=20 || exit 1; done
+	$(BIN)/python fuzz/fuzz_readers.py --list | xargs -P $(JOBS) -I READER \
+	  $(BIN)/python fuzz/fuzz_readers.py READER -max_total_time=$(FUZZ_SECONDS) -timeout=20
 ifeq ($(FUZZ_CXX),)
 	@echo "!!! THE NATIVE CONVERTERS WERE NOT FUZZED: no clang++, which libFuzzer needs (apt install clang libclang-rt-dev)" >&2
 else
-	$(call configure,build/fuzz,-DCOLLECTOR_FUZZ=ON -DCMAKE_CXX_COMPILER=$(FUZZ_CXX))
+	$(call configure,build/fuzz,-DCOLLECTOR_FUZZ=ON -DCMAKE_CXX_COMPILER=$(FUZZ_CXX) -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g")
 	$(BIN)/cmake --build build/fuzz --target fuzz_converter -j $(JOBS)
 	$(BIN)/python fuzz/converter_seeds.py build/fuzz/seeds
 	@mkdir -p build/fuzz/grown
@@ -221,6 +223,7 @@ sanitize-quick: ASAN_TESTS := $(patsubst %,tests/%.py,capture/test_buffers captu
   timeline/test_convert timeline/test_convert_bad_input timeline/test_convert_repeats tracing/test_simulated_session)
 sanitize-quick: TSAN_TESTS := $(patsubst %,tests/%.py,capture/test_buffers capture/test_journal capture/test_nothing_grows \
   capture/test_out_of_memory capture/test_traps tracing/test_interrupts tracing/test_process_ends tracing/test_simulated_session)
+sanitize-quick: TSAN_CONVERTERS := OFF
 sanitize-quick: asan tsan ## The part of `sanitize` that CI runs: readers of bytes, and threads
 
 # LeakSanitizer stays off: Python itself leaves memory at exit.
@@ -233,7 +236,10 @@ asan: $(VENV)/.dev
 
 # It knows no threads that are started in a forked child; the converters use one thread, and are slow to fuzz here.
 tsan: $(VENV)/.dev
-	$(call overlay,tsan,-DCOLLECTOR_SANITIZE=thread -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g")
+	$(call overlay,tsan,-DCOLLECTOR_SANITIZE=thread -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g" \
+	  -DCOLLECTOR_CONVERTERS=$(TSAN_CONVERTERS))
+	@ls build/tsan/site/collector/_convert*.so >/dev/null 2>&1 || cp \
+	  "$$(PYTHONSAFEPATH=1 $(BIN)/python -c 'from collector import _convert; print(_convert.__file__)')" build/tsan/site/collector/
 	$(INSTRUMENTED)/tsan/site COLLECTOR_SANITIZED=thread \
 	  TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$(CURDIR)/tests/support/tsan.supp \
 	  LD_PRELOAD="$$(g++ -print-file-name=libtsan.so) $(LIBSTDCXX)" \
