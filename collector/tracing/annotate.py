@@ -1,4 +1,4 @@
-"""Op names put on the launches made inside them."""
+"""Annotations: op names for the launches made inside them."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):`
     """Name the GPU work launched in a block or a function.
 
-    Annotations nest, each thread and asyncio task on its own; the inner one's path is the outer one's, ``/`` and the
-    inner name. ``/`` within a name nests as well. While nothing is traced nothing happens, and next to nothing is paid;
-    one that was entered before the trace began names nothing in it.
+    Annotations nest, separately for each thread and asyncio task; the inner annotation's path is the outer path, ``/``
+    and the inner name. ``/`` within a name nests too. While nothing is traced, an annotation does nothing and costs
+    almost nothing; an annotation entered before the trace began names nothing in it.
 
     >>> with collector.annotate("layer1/conv"):
     ...     launch()
     >>> @collector.annotate("optimizer")
     ... def update(): ...
 
-    A decorated generator or coroutine carries its name only while it runs, not while it waits. A ``with`` block that
-    holds an ``await`` or a ``yield`` stays on its thread meanwhile, and names what others launch there. Where
-    annotations of several tasks overlap in this way, ``ledger.annotations_mixed`` counts it and the session's end warns
-    of it. Threads begin without a name: a function that an executor runs has only the names that are put inside it.
+    A decorated generator or coroutine has its name only while it runs, not while it waits. A ``with`` block with an
+    ``await`` or a ``yield`` stays on its thread meanwhile, and names the launches of other tasks there. If annotations
+    of several tasks overlap in this way, ``ledger.annotations_mixed`` counts them and a warning is given at the
+    session's end. Threads begin without a name: a function that an executor runs has only the names given inside it.
 
     The details of the op are for `collector.profiler` and for timelines:
 
@@ -44,15 +44,15 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
 
     Args:
         name: of the op; ``/`` nests.
-        flops: float operations of this run, without those that annotations inside it state themselves.
-        bytes: bytes it reads and writes, in the same way.
-        op: its type, such as ``MatMul``; without one it is the last part of the name.
-        inputs: names of the annotations whose results it takes. A name means the nearest annotation of that name:
+        flops: float operations of this run, without those of annotations inside it that have their own number.
+        bytes: bytes read and written, counted in the same way.
+        op: the op's type, such as ``MatMul``; by default the last part of the name.
+        inputs: names of the annotations whose results it uses. A name refers to the nearest annotation of that name:
             beside this one, else further out.
-        stack: remember the Python stack at every entry; ``collector.trace(stacks=True)`` does so for all annotations.
+        stack: record the Python stack at every entry; ``collector.trace(stacks=True)`` does so for all annotations.
 
     Raises:
-        TypeError: an argument is not of its kind.
+        TypeError: an argument has the wrong type.
         ValueError: the name is empty, or a number is negative, not finite or beyond 64 bits.
     """
 
@@ -74,14 +74,14 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
             inputs: Iterable[str] | None = None,
             stack: bool = False,
         ) -> None:
-            """Take the op's name and its details; see the class."""
+            """Store the op's name and details; see the class."""
 
     else:
-        # This runs also while nothing is traced: five keywords with defaults would cost as much as a fifth of it all.
+        # This also runs while nothing is traced: five keywords with defaults would cost a fifth of its time.
         def __init__(self, name, **noted):  # noqa: ANN001, ANN003, ANN204
-            """Take the op's name and its details; see the class."""
+            """Store the op's name and details; see the class."""
             try:
-                if not name > "0" and not name.strip("/ "):  # most names are good at the first glance, which costs less
+                if not name > "0" and not name.strip("/ "):  # a fast test that most names pass
                     raise ValueError("an annotation needs a name; this one is empty")
             except (AttributeError, TypeError):
                 raise TypeError(f"an annotation's name is text, not {type(name).__name__}") from None
@@ -90,7 +90,7 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
             self._noted = _note(**noted) if noted else None
 
     def __enter__(self) -> annotate:
-        recorder = _recorder  # read once: the session may end in another thread at any time
+        recorder = _recorder  # read once: another thread may end the session at any time
         if recorder is not None and not _is_compiling():
             frames = recorder.frames()
             depth = len(frames)
@@ -99,14 +99,14 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
                 recorder.enter(self, self.name, self._noted, frames)
                 return self
             except BaseException:
-                recorder.cut(frames, depth)  # what a Ctrl-C keeps from being entered, nobody leaves
+                recorder.cut(frames, depth)  # nobody leaves an annotation whose entry a Ctrl-C interrupted
                 raise
         return self
 
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # The recorder it was entered under: the session may have ended, and another begun, since then.
+        # The recorder of the entry: the session may have ended, and another may have begun, since then.
         if self._recorder is not None:
             try:
                 self._recorder.leave(self)
@@ -116,7 +116,7 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function, coroutine function, generator function or asynchronous generator function."""
-        import inspect  # takes longer to import than the rest of this package's surface
+        import inspect  # slower to import than the rest of the tracing API
 
         if inspect.isasyncgenfunction(function):
 
@@ -140,7 +140,7 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
 
             @functools.wraps(function)
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                if _recorder is None or _is_compiling():  # quicker than what follows, which looks again
+                if _recorder is None or _is_compiling():  # a fast path; the rest tests it again
                     return function(*args, **kwargs)
                 with _copy(self, self._noted):
                     return function(*args, **kwargs)
@@ -149,7 +149,7 @@ class annotate:  # noqa: N801 - reads as the verb it is: `with annotate("conv"):
 
 
 class _Noted(NamedTuple):
-    """The details of an op as they were given, but checked; None: not given."""
+    """The given details of an op after their check; None means not given."""
 
     flops: float | None
     num_bytes: float | None
@@ -165,7 +165,7 @@ def _note(
     inputs: Any = None,
     stack: bool = False,
 ) -> _Noted:
-    """The details that were given, checked. It runs while nothing is traced, too, so valid details cost little."""
+    """The given details, checked. It also runs while nothing is traced, so valid details must cost little."""
     if inputs is not None and inputs.__class__ in (list, tuple):
         inputs = tuple(inputs)
     good = (
@@ -179,22 +179,22 @@ def _note(
 
         details = Details.of(flops, bytes, op, inputs)
         flops, bytes, inputs = details.flops, details.num_bytes, details.inputs  # noqa: A001
-    return tuple.__new__(_Noted, (flops, bytes, op, inputs, stack))  # half of what _Noted(…) costs
+    return tuple.__new__(_Noted, (flops, bytes, op, inputs, stack))  # half the cost of _Noted(…)
 
 
-_note.__qualname__ = "annotate"  # whom Python's own errors about keywords shall name
+_note.__qualname__ = "annotate"  # the name in Python's own errors about keywords
 _LIMIT = 2**63
 
 
 def _copy(annotation: annotate, noted: _Noted | None) -> annotate:
-    """An annotation of the same name to be entered once: the object identifies who leaves it."""
+    """A single-use annotation of the same name: the object identifies the block that leaves it."""
     copy = annotate.__new__(annotate)
     copy.name, copy._noted, copy._recorder = annotation.name, noted, None
     return copy
 
 
 class _Runs:
-    """The runs of one call of a generator or coroutine: each has the name, only the first one the numbers."""
+    """The runs of one call of a generator or coroutine: all have the name, only the first has the numbers."""
 
     __slots__ = ("_annotation", "_noted")
 
@@ -203,7 +203,7 @@ class _Runs:
         self._noted = annotation._noted
 
     def next(self) -> annotate:
-        """To be entered for the next run."""
+        """The annotation to enter for the next run."""
         run = _copy(self._annotation, self._noted)
         if self._noted is not None:
             self._noted = self._noted._replace(flops=None, num_bytes=None)
@@ -219,7 +219,7 @@ class _Frame(NamedTuple):
 
 
 class _Recorder:
-    """Passes annotations on to one session's source; a new session begins with a new one."""
+    """Passes annotations to one session's source; each session has its own recorder."""
 
     def __init__(self, source: Source, stacks: bool, on_first: Callable[[], None] | None) -> None:
         self._push: Callable[..., None] = source.push_annotation
@@ -231,15 +231,15 @@ class _Recorder:
         self._lock = threading.Lock()
         self._numbers: dict[_Noted, int] = {}
         self.details: dict[Details, int] = {}
-        """The details of annotations, each once -> their number, from 1 on."""
+        """Distinct details of annotations -> their number, from 1 on."""
         self.mixed = 0
         """Number of annotations entered or left while that of another task or generator was the thread's innermost."""
 
     def frames(self) -> list[_Frame]:
-        """The open annotations of this thread, outermost first, for an annotation that is entered now."""
+        """The thread's open annotations, outermost first, for an annotation that is about to be entered."""
         try:
             frames: list[_Frame] = self._threads.frames
-        except AttributeError:  # the thread's first one, which may be everybody's
+        except AttributeError:  # the first annotation of the thread, and possibly of the session
             frames = self._threads.frames = []
             on_first, self._on_first = self._on_first, None
             if on_first is not None:
@@ -250,7 +250,7 @@ class _Recorder:
         if not name.isascii():
             name = without_surrogates(name)
         recorder, outer = _place.get()
-        if recorder is not self:  # what an earlier session left there
+        if recorder is not self:  # left by an earlier session
             outer = ""
         if frames and frames[-1].path != outer:
             self._count_mixed()
@@ -260,20 +260,20 @@ class _Recorder:
         _place.set((self, path))
 
     def _send(self, frame: _Frame, frames: list[_Frame]) -> None:
-        frames.append(frame)  # before it is sent: a pop too many, after a Ctrl-C in between, does no harm
+        frames.append(frame)  # appended first: a pop too many, after a Ctrl-C in between, is harmless
         if frame.number:
             self._push(frame.path, frame.number)
         else:
             self._push(frame.path)
 
     def cut(self, frames: list[_Frame], depth: int) -> None:
-        """Leave what is open above ``depth``."""
+        """Leave all annotations above ``depth``."""
         while len(frames) > depth:
             self._pop()
             _place.set((self, frames.pop().outer))
 
     def _number(self, noted: _Noted | None) -> int:
-        """The number of the details, which is new for details that were not given before."""
+        """The number of the details; new details get a new number."""
         if noted is not None and noted in self._numbers:
             return self._numbers[noted]
         from collector.recording.annotation_details import Details, stack_of
@@ -299,7 +299,7 @@ class _Recorder:
         if above:
             self._count_mixed()
         self.cut(frames, at)
-        for frame in above:  # tasks that share a thread do not leave in the order they entered
+        for frame in above:  # tasks on one thread do not leave in reverse order of entry
             self._send(frame._replace(number=self._continued(frame.number)), frames)
 
     def _count_mixed(self) -> None:
@@ -307,7 +307,7 @@ class _Recorder:
             self.mixed += 1
 
     def _continued(self, number: int) -> int:
-        """The number of the same details for an annotation that goes on, whose flops have been counted."""
+        """The number of the same details for an annotation that continues, whose flops are already counted."""
         if not number:
             return 0
         with self._lock:
@@ -315,19 +315,19 @@ class _Recorder:
             return self._number_of(details.continued())
 
     def _number_of(self, details: Details) -> int:
-        """The number of ``details``, a new one if need be. With the lock held: the source gets them in order."""
+        """The number of ``details``, possibly a new one. Needs the lock, so that the source gets them in order."""
         if details not in self.details:
             self.details[details] = len(self.details) + 1
             self._note(details)
         return self.details[details]
 
     def end(self) -> None:
-        """Close what this thread still has open; what other threads have, they close when they leave it."""
+        """Close this thread's open annotations; other threads close theirs when they leave them."""
         self.cut(getattr(self._threads, "frames", []), 0)
         _place.set((None, ""))
 
     def detach(self) -> None:
-        """Touch the source no more, even if annotations are still left later."""
+        """Never use the source again, even if annotations are left later."""
         self._push, self._pop, self._note = _push_nowhere, _pop_nowhere, _note_nowhere
 
 
@@ -349,17 +349,17 @@ def _never() -> bool:
 
 _recorder: _Recorder | None = None
 _is_compiling: Callable[[], bool] = _never
-"""Whether torch.compile is reading the code. What it compiles has no annotations, traced or not: else a traced step
-would be another program than the one it shall show, as Dynamo runs what it cannot compile without compiling it."""
+"""Whether torch.compile is reading the code. Compiled code has no annotations, traced or not. Otherwise a traced step
+would be another program than the untraced one, because Dynamo runs code that it cannot compile without compiling it."""
 _place: ContextVar[tuple[_Recorder | None, str]] = ContextVar("annotation", default=(None, ""))
-"""Under which recorder's annotation path this thread or task is."""
+"""The recorder and annotation path of this thread or task."""
 
 
 class Ended(NamedTuple):
     """The annotations of a session that has ended."""
 
     details: Mapping[Details, int]
-    """Their details -> the number that the source was given for them, from 1 on and in ascending order."""
+    """Their details -> the number by which the source knows them, ascending from 1."""
     mixed: int
     """Number of annotations entered or left while that of another task or generator was the thread's innermost."""
 
@@ -367,28 +367,28 @@ class Ended(NamedTuple):
 def send_annotations_to(
     source: Source | None, *, stacks: bool = False, on_first: Callable[[], None] | None = None
 ) -> Ended:
-    """From now on pass annotations to ``source``; None: to nobody. For the session that owns the source.
+    """Pass annotations to ``source`` from now on; None: to no source. For the session that owns the source.
 
     Args:
-        source: who records.
-        stacks: remember the Python stack of every annotation.
-        on_first: called once, where the first annotation is entered.
+        source: the source that records.
+        stacks: record the Python stack of every annotation.
+        on_first: called once, when the first annotation is entered.
 
     Returns:
-        What is known of the annotations since the last call.
+        The facts about the annotations since the last call.
     """
     global _recorder, _is_compiling
     compiler = getattr(sys.modules.get("torch"), "compiler", None)
     _is_compiling = getattr(compiler, "is_dynamo_compiling", _never)
     ended = _recorder
     if ended is not None:
-        ended.end()  # before it is forgotten: where a Ctrl-C comes in between, the next call does it
+        ended.end()  # ended before it is forgotten: after a Ctrl-C in between, the next call ends it
     _recorder = None if source is None else _Recorder(source, stacks, on_first)
     return Ended({}, 0) if ended is None else Ended(ended.details, ended.mixed)
 
 
 def forget_annotations() -> None:
-    """From now on pass annotations to nobody and touch nothing, as in a forked child."""
+    """Pass annotations to no source from now on and call nothing, as in a forked child."""
     global _recorder
     if _recorder is not None:
         _recorder.detach()
@@ -396,7 +396,7 @@ def forget_annotations() -> None:
 
 
 def _resumed(runs: _Runs, generator: Any) -> Generator[Any, Any, Any]:
-    """Drive ``generator`` (or a coroutine) under a name, which it carries only while it runs."""
+    """Run ``generator`` (or a coroutine) under a name, which it has only while it runs."""
     resume: Callable[[Any], Any] = generator.send
     value: Any = None
     while True:
@@ -412,13 +412,13 @@ def _resumed(runs: _Runs, generator: Any) -> Generator[Any, Any, Any]:
             with runs.next():
                 generator.close()
             raise
-        except BaseException as error:  # whatever is thrown in belongs to the generator
+        except BaseException as error:  # exceptions thrown in belong to the generator
             value = error
             resume = generator.throw
 
 
 class _Awaitable:
-    """A generator as something to await."""
+    """An awaitable made of a generator."""
 
     __slots__ = ("_generator",)
 
@@ -430,7 +430,7 @@ class _Awaitable:
 
 
 class _AsyncGenerator:
-    """An asynchronous generator each of whose steps runs under a name."""
+    """An asynchronous generator whose steps all run under a name."""
 
     __slots__ = ("_generator", "_runs")
 

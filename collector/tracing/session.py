@@ -83,7 +83,7 @@ def trace(
     stacks: bool = False,
     journal: str | os.PathLike[str] | None = None,
 ) -> Session | Function:
-    """Return a session that traces what the GPU does in a block or a function.
+    """Return a session that traces the GPU work of a block or a function.
 
     >>> with collector.trace("step.json") as step:
     ...     train_step()
@@ -91,37 +91,37 @@ def trace(
 
     As a decorator without options it needs no parentheses: ``@collector.trace``.
 
-    Where nothing can be traced the body runs all the same, one `collector.CollectorWarning` says why and what to do,
-    and `Session.unavailable` holds the reason.
+    If nothing can be traced, the body still runs, one `collector.CollectorWarning` gives the cause and the remedy, and
+    `Session.unavailable` contains the reason.
 
-    While a trace is open another profiler in this process records no GPU activity, and PyTorch's never does again if
-    its first use falls into our trace: use ``torch.profiler`` before or after, not within. Its earlier use is no
-    obstacle: torch keeps CUPTI's one subscription for good, so while its profiler is idle we collect without one.
+    While a trace is open, other profilers in this process record no GPU activity, and PyTorch's never does again if its
+    first use falls into our trace: use ``torch.profiler`` before or after a trace, not inside. Its earlier use is no
+    obstacle: torch keeps CUPTI's only subscription permanently, so while its profiler is idle we collect without one.
 
     Args:
-        path: where to write the trace at the end. The suffix decides: ``.json`` Chrome trace, ``.pftrace`` Perfetto's,
-            both also with ``.gz``; ``.pb`` and ``.pbtxt`` RunMetadata; ``.gpurec`` the recording itself. An existing
-            file is replaced, of a link the one that it points to; ``~`` is the home folder. Of many ranks or processes
-            each writes a file of its own: `Session.path`.
+        path: the file for the trace, written at the end. Its suffix is the format: ``.json`` Chrome trace, ``.pftrace``
+            Perfetto trace, both also with ``.gz``; ``.pb`` and ``.pbtxt`` RunMetadata; ``.gpurec`` the recording. An
+            existing file is replaced (for a link, the file that it points to); ``~`` is the home folder. Of several
+            ranks or processes, each writes its own file: `Session.path`.
         strict: raise a `collector.CollectorError` instead of warning.
         source: ``auto``, ``native``, ``cupti-python``, or a `collector.sources.Source`.
-        synchronize: wait at the end for what the devices have not finished, so that it is in the trace.
-        kinds: what to record, a name or several, out of `collector.options.KINDS` (all of them by default)
-            and `collector.options.KINDS_ON_REQUEST`.
+        synchronize: wait at the end for unfinished work of the devices, so that the trace contains it.
+        kinds: the kinds of activity to record, a name or several, of `collector.options.KINDS` (by default, all of
+            them) and `collector.options.KINDS_ON_REQUEST`.
         buffer_bytes: bytes of one activity buffer.
-        max_buffers: how many buffers there may be at once.
-        timeout_ms: how long the end waits for outstanding buffers.
+        max_buffers: the maximum number of buffers at one time.
+        timeout_ms: the time that the end waits for outstanding buffers.
         rank: this process's rank, put before the device names together with ``job``.
-        job: the job's name there.
-        stacks: remember the Python stack at every annotation, for the code view of `collector.profiler`.
-        journal: where to keep what is recorded while the step is open, should the program be killed or crash in it.
-            `collector.load` and every command read such a file. It goes away when the step has ended and its results
-            are where they belong; one that is there already is never written over. Only the native source keeps one.
+        job: the job's name in the device names.
+        stacks: record the Python stack at every annotation, for the code view of `collector.profiler`.
+        journal: a file for the records of the open step, in case the program is killed or crashes. `collector.load` and
+            every command read it. It is deleted when the step has ended and its results are saved; an existing journal
+            is never overwritten. Only the native source writes journals.
 
     Raises:
-        collector.UnknownFormatError: the suffix of ``path`` says no format.
-        ValueError: an option has a value that it cannot have.
-        TypeError: an option is not of its type.
+        collector.UnknownFormatError: no format has the suffix of ``path``.
+        ValueError: an option has an invalid value.
+        TypeError: an option has the wrong type.
     """
     if isinstance(source, str) and source not in SOURCE_NAMES:
         raise ValueError(f"unknown source {source!r}: choose one of {', '.join(SOURCE_NAMES)}")
@@ -151,21 +151,21 @@ def trace(
 
 
 class Session(TracedStep):
-    """Open while a step is traced, and afterwards holds what came out. Made by `trace`.
+    """The session of a traced step: open during the step, and afterwards its results. Made by `trace`.
 
-    A context manager and a decorator. It can be used again: every use begins anew, and the results are the last use's.
-    One process can have one open session.
+    A context manager and a decorator. It can be reused: every use begins anew, and the results are those of the last
+    use. A process can have one open session.
     """
 
     def __init__(self, options: TraceOptions) -> None:
-        """Take the options; nothing happens before the block is entered."""
+        """Store the options; nothing happens before the block is entered."""
         self.options = options
         """The options of the session."""
         self.path: Path | None = None
-        """The path of the last step's file: the path asked for, or that of this rank or process."""
+        """The path of the last step's file: the given path, or that of this rank or process."""
         self.unavailable: str | None = None
-        """Why the last step was not traced: cause and remedy in one line. None when it was."""
-        self._use: session_slot.Use | None = None  # the one that traces
+        """The reason why the last step was not traced: cause and remedy in one line. None if it was traced."""
+        self._use: session_slot.Use | None = None  # the use that traces
         self._entered: list[session_slot.Use] = []  # by `with`: a second one while the first is open traces nothing
         self._recording: Recording | None = None
         self._writable = True
@@ -175,15 +175,15 @@ class Session(TracedStep):
             return "open"
         return self.unavailable or (super()._state() if self._recording is not None else "not used yet")
 
-    # What begins and ends a step is kept from torch.compile as a whole; these two cannot be, for then a Ctrl-C between
-    # them and their callers would go unnoticed.
+    # The begin and end of a step are excluded from torch.compile as a whole. These two methods cannot be excluded,
+    # because then a Ctrl-C between them and their callers would go unnoticed.
     def __enter__(self) -> Session:
         use = _new_use(self)
         try:
             self._begin(use, by_with=True)
             return self
         except BaseException:
-            self.abandon(use)  # also what a Ctrl-C left half done
+            self.abandon(use)  # also a use that a Ctrl-C left half done
             raise
 
     def __exit__(
@@ -197,16 +197,16 @@ class Session(TracedStep):
         finally:
             use = use or self._last_entered()
             if use is not None:
-                self.abandon(use)  # nothing is left to be done, unless the end was broken off
+                self.abandon(use)  # does nothing unless the end was interrupted
 
     async def __aenter__(self) -> Session:
-        """As `__enter__`: nothing is awaited."""
+        """Like `__enter__`: nothing is awaited."""
         return self.__enter__()
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """As `__exit__`: nothing is awaited."""
+        """Like `__exit__`: nothing is awaited."""
         self.__exit__(exc_type, exc, traceback)
 
     def __del__(self) -> None:
@@ -215,10 +215,10 @@ class Session(TracedStep):
             session_slot.keep_dropped(use, self)
 
     def __call__(self, function: Function) -> Function:
-        """Trace every call of ``function``, also a coroutine or generator function, from its first step to its last.
+        """Trace every call of ``function``; for coroutine and generator functions, from the first step to the last.
 
-        The session is the wrapper's attribute ``session``. A call made inside the traced call, as in a recursion, is
-        part of it.
+        The session is the wrapper's attribute ``session``. A call inside the traced call, as in a recursion, is part of
+        it.
         """
         import inspect
 
@@ -263,7 +263,7 @@ class Session(TracedStep):
 
     @property
     def recording(self) -> Recording:
-        """The recording; empty when nothing could be traced. `NotTracedError` before the step has ended."""
+        """The recording; empty if nothing could be traced. Raises `NotTracedError` before the step has ended."""
         if self._recording is None:
             if self._use is not None:
                 raise NotTracedError("the step is still being traced: its results are there when the block has ended")
@@ -274,13 +274,13 @@ class Session(TracedStep):
 
     @property
     def idle(self) -> bool:
-        """Whether the session is open and nothing was recorded in it yet; False where the source cannot say."""
+        """Whether the session is open and has recorded nothing yet; False if the source cannot tell."""
         source = self._use and self._use.source
         return source is not None and bool(getattr(source, "is_idle", bool)())
 
     @property
     def device_prefix(self) -> str:  # type: ignore[override]
-        """Put before the names of devices: ``/job:worker/replica:0/task:3``."""
+        """The prefix of device names: ``/job:worker/replica:0/task:3``."""
         return self.options.device_prefix
 
     def _check_path(self) -> None:
@@ -294,7 +294,7 @@ class Session(TracedStep):
             self._writable = False
 
     def _find_path(self) -> Path | None:
-        """Set `path`; warn once if it differs from the path that was asked for."""
+        """Set `path`; warn once if it differs from the given path."""
         self.path, reason = self.options.path, ""
         if self.path is not None:
             self.path, reason = file_of_this_process(self.path, self.options.rank)
@@ -304,7 +304,7 @@ class Session(TracedStep):
 
     @uncompiled
     def _last_entered(self) -> session_slot.Use | None:
-        """The use that the present block entered; a session may end on another thread than it began on."""
+        """The use that the current block entered; a session may end on another thread than it began on."""
         here = [use for use in self._entered if use.is_here]
         uses = here or self._entered
         return uses[-1] if uses else None
@@ -342,7 +342,7 @@ class Session(TracedStep):
                 journal, _ = file_of_this_process(options.journal, options.rank)
                 options = replace(options, journal=journal if self._can_keep(journal, use.source) else None)
             use.source.start(options)
-        except Exception as error:  # whatever it is, the user's program goes on
+        except Exception as error:  # whatever it is, the user's program continues
             use.source, self.unavailable = None, _in_words(error)
             self._trouble(error, f"GPU activity is not traced: {self.unavailable}")
             return
@@ -356,14 +356,14 @@ class Session(TracedStep):
         if use.is_ended_elsewhere:
             return
         use.thread_id, use.is_ending = threading.get_ident(), True
-        if use is not self._use or use.process_id != os.getpid():  # another one was open; or ours is the parent's
+        if use is not self._use or use.process_id != os.getpid():  # another use was open, or the parent owns this one
             self.abandon(use)
             return
         try:
             with session_slot.ending(use):
                 self._take_results(use, at_exit)
         except Exception as error:
-            # The body's own exception goes first, whatever happened to us.
+            # The body's own exception takes precedence over ours.
             if exc is None:
                 raise
             with contextlib.suppress(Exception):
@@ -404,10 +404,10 @@ class Session(TracedStep):
             self._release(use)
 
     def _save_at_end(self) -> bool:
-        """Write the file that was asked for; return whether the step's results are where they belong."""
+        """Write the requested file; return whether the step's results are saved."""
         if self.unavailable is not None or not self._writable:
             return False
-        path = self._find_path()  # again, for another process may have written there meanwhile
+        path = self._find_path()  # again, because another process may have created the file meanwhile
         if path is None:
             return True
         try:
@@ -419,7 +419,7 @@ class Session(TracedStep):
         return True
 
     def _can_keep(self, journal: Path, source: Source) -> bool:
-        """Whether ``source`` can keep a journal at that path; warns if it cannot."""
+        """Whether ``source`` can write a journal at that path; warns if it cannot."""
         try:
             if not hasattr(source, "journal_trouble"):
                 raise OutputError(f"the source {source.name!r} keeps no journal", "Use source='native'")
@@ -435,7 +435,7 @@ class Session(TracedStep):
         return True
 
     def _end_journal(self, use: session_slot.Use, *, keep: bool) -> None:
-        """Take the journal away, or say where it is."""
+        """Delete the journal, or report its path."""
         keeper, use.journal_keeper = use.journal_keeper, None
         journal = use.journal
         if keeper is None or journal is None:
@@ -453,17 +453,17 @@ class Session(TracedStep):
             _warn(f"what was recorded is in the journal {journal}")
 
     def _trouble(self, error: Exception, message: str) -> None:
-        """Tell of ``error`` as the options say: raised, or as a warning."""
+        """Report ``error`` as the options require: raised, or as a warning."""
         if self.options.strict:
             raise error
         _warn(message)
 
     @uncompiled
     def abandon(self, use: session_slot.Use) -> None:
-        """End ``use`` without results as far as it has not ended. For `collector.tracing.session_slot`."""
+        """End ``use`` without results, as far as it has not ended. For `collector.tracing.session_slot`."""
         if use.is_ended_elsewhere:
             return
-        if use.process_id != os.getpid():  # a fork inside the body: the parent records, the child must touch nothing
+        if use.process_id != os.getpid():  # forked inside the body: only the parent records
             if use is self._use:
                 self.unavailable = "this process was forked while the trace was open; its parent has the trace"
             self._forget(use)
@@ -475,18 +475,18 @@ class Session(TracedStep):
             session_slot.tell_background(use, self)
 
     def end_at_exit(self, use: session_slot.Use) -> None:
-        """End ``use`` as the interpreter ends: saved where a file was asked for."""
+        """End ``use`` at the exit of the interpreter; the requested file is saved."""
         if use.has_begun and not use.is_ending and self.options.path is not None:
             self._end(use, None, at_exit=True)
         else:
             self.abandon(use)
 
     def _release(self, use: session_slot.Use) -> None:
-        """Let go of the source, if it has not been stopped, and of the process."""
+        """Release the source, if it has not been stopped, and the session slot."""
         try:
             if use is session_slot.open_use():
                 send_annotations_to(None)
-                if use.source is not None:  # it may not have come as far as to let go of CUPTI
+                if use.source is not None:  # it may not have reached the point where it releases CUPTI
                     self.unavailable = self.unavailable or "the step was broken off where it began or ended"
                     use.source.abort()
         finally:
@@ -502,7 +502,7 @@ class Session(TracedStep):
 
 
 class _Call:
-    """A call of a decorated function, as a block. Where not even its end is reached, the object's end is that."""
+    """A call of a decorated function, as a block. If its end is never reached, the object's destruction ends it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -534,7 +534,7 @@ def _new_use(session: Session) -> session_slot.Use:
 
 
 def _let_go_of_abandoned() -> None:
-    """End a use that nobody can end any more, so that the process can trace again."""
+    """End a use that no code can end any more, so that the process can trace again."""
     use = session_slot.open_use()
     if use is None or not use.is_abandoned:
         return
@@ -563,7 +563,7 @@ def _holds_records(journal: Path) -> bool:
 
 
 def _check_kinds(missing: str) -> None:
-    """Say where the first annotation is entered if the trace will not have its name."""
+    """Warn at the first annotation if the trace will not contain its name."""
     if missing:
         _warn(f"annotations name nothing in this trace: add {missing} to its kinds")
 
@@ -578,7 +578,7 @@ def _warn_once(message: str) -> None:
 
 
 def _warn(message: str) -> None:
-    """Warn at the caller's line, which is the first one outside this package."""
+    """Warn at the caller's line, the first one outside this package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         frame, level = frame.f_back, level + 1

@@ -1,4 +1,4 @@
-"""The process-wide session slot, and the background tracer that gives way to the session in it."""
+"""The process-wide session slot, and the background tracer that pauses for the session in it."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ if TYPE_CHECKING:
 
 
 class OpenSession(Protocol):
-    """A session as this module knows it: `collector.tracing.session.Session`."""
+    """The methods of `collector.tracing.session.Session` that this module uses."""
 
     options: TraceOptions
     unavailable: str | None
-    """Why nothing was traced."""
+    """The reason why nothing was traced."""
 
     @property
     def recording(self) -> Recording:
-        """The recording of the last step. Raises `collector.NotTracedError` where there is none."""
+        """The recording of the last step. Raises `collector.NotTracedError` if there is none."""
 
     def abandon(self, use: Use) -> None:
-        """End ``use`` without results as far as it has not ended."""
+        """End ``use`` without results, as far as it has not ended."""
 
     def end_at_exit(self, use: Use) -> None:
-        """End ``use`` as the interpreter ends."""
+        """End ``use`` at the exit of the interpreter."""
 
 
 class Background(Protocol):
-    """A tracer of a whole program, such as a test runner's, that gives way to the sessions which the program opens."""
+    """A tracer of a whole program, such as a test runner's, that pauses for the sessions which the program opens."""
 
     def step_aside(self, session: OpenSession) -> None:
-        """``session`` is about to open: end your own, if it is another one."""
+        """``session`` is about to open: end your own session, if it is another one."""
 
     def come_back(self, session: OpenSession) -> None:
-        """``session`` has ended. Raise nothing."""
+        """``session`` has ended. Must not raise."""
 
 
 class Use:
     """One use of a session, from its beginning to its end: the state to undo, also after an interruption."""
 
     def __init__(self, session: OpenSession) -> None:
-        """Begin; the session is not kept alive."""
+        """Begin; the use does not keep the session alive."""
         self._session = weakref.ref(session)
         self.dropped: OpenSession | None = None
-        """The session, once nobody else refers to it any more."""
+        """The session, after the program's last reference to it is gone."""
         self.path = session.options.path
         self.process_id = os.getpid()
         self.thread_id = threading.get_ident()
@@ -68,7 +68,7 @@ class Use:
         self.source: Source | None = None
         """The source that records, or that is about to start."""
         self.journal_keeper: Any = None
-        """The source, while it keeps a journal."""
+        """The source, while it writes a journal."""
         self.journal: Path | None = None
         """The path of the journal."""
         self.is_awaited = False
@@ -85,12 +85,12 @@ class Use:
 
     @property
     def is_ended_elsewhere(self) -> bool:
-        """Whether another thread is about to end it."""
+        """Whether another thread is ending it."""
         return self.is_ending and self.thread_id != threading.get_ident() and self.thread_id in sys._current_frames()
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether nobody can end it any more, as after a Ctrl-C in the middle of its beginning or its end."""
+        """Whether no code can end it any more, as after a Ctrl-C during its beginning or its end."""
         if self.dropped is not None:
             return True
         if self.has_begun and not self.is_ending:
@@ -99,21 +99,23 @@ class Use:
 
 
 _uses: dict[str, Use] = {}
-"""The process-wide session slot: `_OPEN` is the key of the open use. There is one, as CUPTI has one subscription.
+"""The process-wide session slot: `_OPEN` is the key of the open use. There is one slot, because CUPTI has one
+subscription.
 
-A dictionary takes and gives up in one step that no signal and no thread can divide, and there is no lock to be left
-locked by an exception."""
+A dictionary inserts and removes in one step that no signal and no thread can interrupt, and there is no lock that an
+exception could leave locked.
+"""
 _OPEN = "open"
 _ending: dict[Use, None] = {}
 """The uses whose results are being taken and saved, each on its thread."""
 _LONGEST_WAIT_S = 60.0
-"""Limit of the time that the interpreter's end waits for them."""
+"""The maximum time that the interpreter's exit waits for them."""
 _is_exiting = False
 _background: Background | None = None
 
 
 def set_background(background: Background | None) -> Background | None:
-    """Let ``background`` step aside for every session from now on; returns the one there was before."""
+    """Let ``background`` pause for every session from now on; returns the previous one."""
     global _background
     before, _background = _background, background
     return before
@@ -123,12 +125,12 @@ def claim(use: Use, session: OpenSession) -> None:
     """Make ``use`` of ``session`` the open one.
 
     Raises:
-        collector.SessionActiveError: one is open already.
-        collector.NotTracedError: the interpreter is ending.
+        collector.SessionActiveError: another session is open.
+        collector.NotTracedError: the interpreter is exiting.
     """
     if _is_exiting:
         raise NotTracedError("the interpreter is ending", "Wait for the threads that trace before the program ends")
-    background = _background  # read once, as another thread may change it
+    background = _background  # read once, because another thread may change it
     if background is not None:
         use.is_awaited = True
         background.step_aside(session)
@@ -148,13 +150,13 @@ def open_use() -> Use | None:
 
 
 def release(use: Use) -> None:
-    """Let another session open. Nothing happens if ``use`` is not the open one."""
+    """Free the slot for another session. Does nothing if ``use`` is not the open one."""
     if open_use() is use:
         _uses.pop(_OPEN, None)
 
 
 def keep_dropped(use: Use, session: OpenSession) -> None:
-    """Keep ``session``, to which nobody refers any more, if ``use`` is open: the next session ends it, or the exit."""
+    """Keep ``session``, whose last reference is gone, if ``use`` is open: the next session or the exit ends it."""
     if open_use() is use and use.process_id == os.getpid():
         use.dropped = session
 
@@ -169,7 +171,7 @@ def tell_background(use: Use, session: OpenSession) -> None:
 
 @contextlib.contextmanager
 def ending(use: Use) -> Iterator[None]:
-    """The block takes and saves the results of ``use``; the interpreter's end waits for it on other threads."""
+    """The block saves the results of ``use``; the interpreter's exit waits for such blocks on other threads."""
     _ending[use] = None
     try:
         yield
@@ -178,10 +180,10 @@ def ending(use: Use) -> Iterator[None]:
 
 
 def _end_at_exit() -> None:
-    """Let go of CUPTI before the interpreter goes: the driver must not call into freed code.
+    """Release CUPTI before the interpreter exits: the driver must not call into freed code.
 
-    A daemon thread that ends a session is waited for: its file would be lost, and extensions that give up the
-    interpreter's lock, as numpy does, may crash in a thread that finds the interpreter gone.
+    A daemon thread that ends a session is waited for: its file would be lost, and extensions that release the GIL, as
+    numpy does, may crash in a thread that continues after the interpreter's end.
     """
     global _is_exiting
     _is_exiting = True
@@ -194,7 +196,7 @@ def _end_at_exit() -> None:
 
 
 def _forget_in_child() -> None:
-    """After a fork: CUPTI's state belongs to the parent. Nothing of it may be called here."""
+    """After a fork: CUPTI's state belongs to the parent, and the child must not call it."""
     global _background
     _background = None
     _uses.clear()
@@ -207,7 +209,7 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 
 def thread_names() -> dict[int, str]:
-    """The names of this process's threads by system thread id: Python's where Python made them, else the kernel's."""
+    """The names of this process's threads by system thread id: Python's for its own threads, else the kernel's."""
     names: dict[int, str] = {}
     with contextlib.suppress(OSError):
         for task in Path("/proc/self/task").iterdir():
@@ -218,10 +220,10 @@ def thread_names() -> dict[int, str]:
 
 
 def torch_profiler_is_idle() -> bool:
-    """Whether PyTorch is here, and its profiler is not running.
+    """Whether PyTorch is loaded and its profiler is not running.
 
-    Kineto subscribes to CUPTI at its first use and never lets go (pytorch/pytorch#191944), so a held subscription says
-    nothing about whether anybody records.
+    Kineto subscribes to CUPTI at its first use and never unsubscribes (pytorch/pytorch#191944), so a held subscription
+    does not show whether it records.
     """
     torch = sys.modules.get("torch")
     profiler = getattr(getattr(torch, "autograd", None), "profiler", None)

@@ -1,8 +1,8 @@
-"""The pytest plugin: what every test did on the GPU, what it may do there, and what it needs.
+"""The pytest plugin: traces, limits and requirements of each test's GPU work.
 
-This module is imported by every pytest run of everybody who has the package installed, so it imports nothing but the
-names of its markers: the parts are imported when an option, a marker or a fixture asks for them. Switch it off with
-``-p no:collector``.
+Every pytest run in an environment with this package imports this module, so it imports nothing but the names of its
+markers: the parts are imported when an option, a marker or a fixture needs them. Switch it off with ``-p
+no:collector``.
 """
 
 from __future__ import annotations
@@ -86,26 +86,27 @@ def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Pa
     if found:
         import copy
 
-        # pytest has filled in where to look for conftest files by now; without it that is every folder up to the root.
+        # Without the folder that pytest has determined by now, conftest files would be searched in all folders up to
+        # the root.
         confcutdir = early_config.known_args_namespace.confcutdir
         early_config.known_args_namespace = parser.parse_known_args(args, namespace=copy.copy(early_config.option))
         early_config.known_args_namespace.confcutdir = confcutdir
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers, and start the plugin proper if an option asks for it."""
+    """Register the markers, and start the plugin proper if an option needs it."""
     for marker in _MARKERS:
         config.addinivalue_line("markers", marker)
     options, distributed = config.option, getattr(config.option, "dist", "no") != "no"
     asked = any(getattr(options, f"collector_{name}") or config.getini(name) for name in _INI)
-    # With workers, their controller's part must be there before the first test with a marker is known.
+    # With workers, the controller's part must be started before the first test with a marker is known.
     if asked or options.collector_gpu_snapshot_update or distributed:
         _start(config)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Report and leave out tests with a marker that cannot be; start the plugin proper if any other has one."""
+    """Report and remove tests with an invalid marker; start the plugin proper if other tests have markers."""
     ours = list(_ours(items))
     if ours:
         from collector.testing.plugin.marker_check import sort_out
@@ -116,7 +117,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    """Start the plugin proper for the first marker of a run that a fixture adds."""
+    """Start the plugin proper if a fixture adds the first marker of the run."""
     yield
     if any(map(_is_ours, item.own_markers)):
         _start(item.config)
@@ -124,7 +125,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
-    """Say of a marker that a test has added to itself that it came too late, where nothing of ours was on."""
+    """Report that a marker which a test has added to itself came too late, if no part of the plugin was active."""
     yield
     if any(map(_is_ours, item.own_markers)) and not item.config.pluginmanager.hasplugin("collector-gpu-runner"):
         from collector.testing.plugin.markers import ADDED_LATE
@@ -133,7 +134,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
 
 def _ours(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """The tests with a marker or a fixture of ours; what a class or module is marked with is looked up once for all."""
+    """The tests with a marker or a fixture of ours; the markers of classes and modules are looked up only once."""
     marked: dict[pytest.Collector | None, bool] = {None: False}
 
     def is_marked(parent: pytest.Collector | None) -> bool:
@@ -165,7 +166,7 @@ def _runner(request: pytest.FixtureRequest) -> GpuRunner:
 
 @pytest.fixture
 def gpu_trace(request: pytest.FixtureRequest) -> Callable[..., Step]:
-    """A function that traces a step of the test in a ``with`` block; limits are its arguments.
+    """A function that traces a step of the test in a ``with`` block; its arguments are limits.
 
     After ``with gpu_trace(kernels=3) as step: ...`` the step has ``kernels``, ``memcpys``, ``memsets``, ``figures``,
     ``ledger``, ``step_stats``, ``save(path)`` and ``assert_matches_snapshot()``. A test may trace several steps, one
@@ -177,12 +178,12 @@ def gpu_trace(request: pytest.FixtureRequest) -> Callable[..., Step]:
 
 @pytest.fixture
 def gpu_devices(request: pytest.FixtureRequest) -> tuple[int, ...]:
-    """The numbers of the devices that the test may use, as many as its ``gpu`` marker asks for."""
+    """The numbers of the devices that the test may use, as many as its ``gpu`` marker requires."""
     return _runner(request).devices_of(request.node)
 
 
 def _simulated_gpu(request: pytest.FixtureRequest) -> Iterator[SimulatedGpu]:
-    """The simulated GPU to launch on: that of ``--gpu-simulate``, one of a wider scope, or one for this scope alone."""
+    """The simulated GPU for launches: that of ``--gpu-simulate``, one of a wider scope, or a new one for this scope."""
     with _runner(request).simulated_gpu(request.node) as gpu:
         yield gpu
 

@@ -1,7 +1,7 @@
-"""Device memory that was allocated and not freed: where, how much, from which line. Pure functions.
+"""Device memory that was allocated and not freed: its place, size and line of code. Pure functions.
 
-CUPTI's records of memory operations tell allocations apart by their addresses. A call of which there is no record (a
-trace of the test's own that recorded none; memory that is mapped by hand) can only be counted.
+CUPTI's records of memory operations identify allocations by their addresses. A call without a record (in a trace of the
+test's own that recorded none, or for memory that is mapped by hand) can only be counted.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Allocation:
     """One allocation of device memory."""
 
     call: str
-    """``cudaMalloc``; ``""`` where the call was not seen."""
+    """``cudaMalloc``; ``""`` if the call was not recorded."""
     address: int
     num_bytes: int
     device_id: int
     annotation: str
     line: str
-    """``tests/test_step.py:31``, or ``""`` where it is not known."""
+    """``tests/test_step.py:31``, or ``""`` if unknown."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Unfreed:
     """Memory that was allocated and not freed."""
 
     allocations: tuple[Allocation, ...] = ()
-    """Those known by address, in order of time."""
+    """The allocations with known addresses, in order of time."""
     calls: tuple[str, ...] = ()
     """``2 x cudaMalloc at test_step.py:17``: allocating calls without a record."""
     balance: int = 0
-    """The number of these calls, less the freeing calls without a record; at least 0."""
+    """The number of these calls minus the freeing calls without a record; at least 0."""
 
     @property
     def count(self) -> int:
@@ -61,11 +61,11 @@ class Unfreed:
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of the allocations known by address."""
+        """Bytes of the allocations with known addresses."""
         return sum(allocation.num_bytes for allocation in self.allocations)
 
     def lines(self) -> list[str]:
-        """A table of it as text, and the calls that could only be counted."""
+        """A table of the allocations as text, and the calls that could only be counted."""
         rows = [
             (
                 f"{one.address:#x}",
@@ -87,8 +87,8 @@ def unfreed(parts: Iterable[tuple[Recording, bool]], lines: Lines | None) -> Unf
     """Return the memory that was allocated in the parts whose allocations count, and freed in no part.
 
     Args:
-        parts: recordings in order of time, each with whether what it allocates counts; what it frees always does.
-        lines: where Python was meanwhile, if that was noted.
+        parts: recordings in order of time, each with whether its allocations count; its releases always do.
+        lines: the lines of Python code that ran, if they were recorded.
     """
     live: dict[int, Allocation] = {}
     calls: Counter[str] = Counter()
@@ -116,8 +116,8 @@ def allocations_of(recording: Recording, lines: Lines | None) -> dict[int, Alloc
 
 
 def _follow(recording: Recording, live: dict[int, Allocation], made: dict[int, Allocation]) -> None:
-    """Take what ``recording`` frees out of ``live``, address -> allocation, and put in what it allocates."""
-    operations = recording.memory_operations  # in order of time
+    """Remove the releases of ``recording`` from ``live``, address -> allocation, and add its allocations."""
+    operations = recording.memory_operations  # sorted by time
     addresses = operations.address.tolist()
     released = set(np.flatnonzero(operations.operation == RELEASE).tolist())
     for row in sorted(released | made.keys()):

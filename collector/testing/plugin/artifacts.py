@@ -1,4 +1,4 @@
-"""The trace of one test as a file: its name, what is in it, and which files stay."""
+"""The trace of one test as a file: its name, its content, and the selection of files to keep."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.=-]+")
 
 
 def safe_name(nodeid: str) -> str:
-    """A file name for a test, without suffix: readable, portable, at most 129 characters, and its own.
+    """A unique, readable and portable file name for a test, without suffix, of at most 129 characters.
 
-    Letters, digits, ``_``, ``.``, ``=`` and ``-`` stay, other characters become ``-``. Where that, or the length, could
-    make two tests' names one, nine characters of a digest of the node id tell them apart.
+    Letters, digits, ``_``, ``.``, ``=`` and ``-`` stay, other characters become ``-``. If this or the length could give
+    two tests the same name, nine characters of a digest of the node id are added.
     """
     plain = nodeid.replace("::", "--").replace("/", "-")
     name = _UNSAFE.sub("-", plain).strip("-.")
@@ -37,23 +37,23 @@ def safe_name(nodeid: str) -> str:
 
 
 class TestTrace:
-    """All that was recorded of one test, as one trace; fits what `collector.formats.registry` writes."""
+    """All recordings of one test as one trace; can be written by `collector.formats.registry`."""
 
     __test__ = False
     is_recording = True
 
     def __init__(self, recordings: Sequence[Recording]) -> None:
-        """``recordings`` in the order in which they were made; at least one."""
+        """``recordings`` in order of time; at least one."""
         self._recordings = recordings
 
     @property
     def recording(self) -> Recording:
-        """The longest of them, for the format that holds one."""
+        """The longest recording, for the format that contains only one."""
         return max(self._recordings, key=lambda recording: len(recording.kernels))
 
     @cached_property
     def run_metadata(self) -> RunMetadata:
-        """Their devices' nodes, one recording after the other."""
+        """The recordings' device nodes, one recording after the other."""
         from collector.stepstats.from_recording import run_metadata
 
         first, *others = (run_metadata(recording) for recording in self._recordings)
@@ -80,7 +80,7 @@ class TestTrace:
         return bytes(self.run_metadata.SerializeToString(deterministic=True))
 
     def save(self, path: Path) -> None:
-        """Write the trace, whole or not at all.
+        """Write the trace completely or not at all.
 
         Raises:
             collector.CollectorError: it cannot be written.
@@ -89,7 +89,7 @@ class TestTrace:
 
 
 def writable_folder(folder: Path) -> str | None:
-    """Make ``folder``; why that, or writing there, fails; None when it does not."""
+    """Create ``folder`` and return the error of that or of writing into it; None if there is no error."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".writable-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}"
@@ -103,7 +103,7 @@ def writable_folder(folder: Path) -> str | None:
 
 
 def save_trace(recordings: Sequence[Recording], path: Path) -> str | None:
-    """Write a test's trace to ``path``; why that failed, without the path, which differs; None when it did not."""
+    """Write a test's trace to ``path``; return the error without the path, which differs, or None."""
     try:
         TestTrace(recordings).save(path)
     except (CollectorError, OSError) as error:
@@ -113,5 +113,5 @@ def save_trace(recordings: Sequence[Recording], path: Path) -> str | None:
 
 
 def longest(traces: Iterable[tuple[int, str]], count: int) -> set[str]:
-    """The paths of the ``count`` traces with the most device time; among equals the first by name."""
+    """The paths of the ``count`` traces with the most device time; equal ones are ordered by name."""
     return {path for _, path in sorted(traces, key=lambda trace: (-trace[0], trace[1]))[:count]}

@@ -1,9 +1,9 @@
-"""The trace of the running test: one session after another, which pauses while another tracer needs CUPTI.
+"""The trace of the running test: consecutive sessions, which pause while another tracer needs CUPTI.
 
-A process can trace one step at a time. The test runner traces everything, so its session ends whenever a test opens
-one of its own (`gpu_trace`, `collector.trace`) or runs PyTorch's profiler, and another begins afterwards; what the
-test's own sessions recorded is counted as well. A session in which nothing has happened stays open from one test to
-the next: a test that leaves the GPU alone costs next to nothing.
+A process can trace one step at a time. The test runner traces everything, so its session ends whenever a test opens its
+own session (`gpu_trace`, `collector.trace`) or runs PyTorch's profiler, and another session begins afterwards; the
+recordings of the test's own sessions are counted too. A session without any records stays open for the next test, so
+that tests without GPU work cost almost nothing.
 """
 
 from __future__ import annotations
@@ -30,20 +30,21 @@ if TYPE_CHECKING:
     from collector.tracing.session_slot import OpenSession
 
 BUFFER_BYTES, MAX_BUFFERS = 512 << 10, 512
-"""Smaller buffers than a session's own: few tests fill one, and each costs time to prepare. As many bytes in all."""
+"""Smaller buffers than a session's default, with the same total size: few tests fill one, and each takes time to
+prepare."""
 
 _LASTING = (DriverNotFoundError, CuptiNotFoundError, CuptiUnusableError, PermissionDeniedError)
-"""Reasons that a next attempt in this process will meet again."""
+"""Errors that would occur again at the next attempt in this process."""
 
 
 def new_session(*, memory: bool) -> Session:
-    """A session as the plugin uses it; ``memory``: also of memory operations."""
+    """A session for the plugin; ``memory``: also record memory operations."""
     kinds = (*KINDS, "memory_operations") if memory else KINDS
     return Session(TraceOptions(strict=True, kinds=kinds, buffer_bytes=BUFFER_BYTES, max_buffers=MAX_BUFFERS))
 
 
 class Tracing:
-    """Traces between `begin` and `end`; fits `collector.tracing.session_slot.Background`."""
+    """Traces between `begin` and `end`; implements `collector.tracing.session_slot.Background`."""
 
     def __init__(self) -> None:
         """Nothing is traced before `begin`."""
@@ -57,23 +58,23 @@ class Tracing:
         self._pieces: list[Recording] = []
         self._losses: list[str] = []
         self.unavailable: str | None = None
-        """Why nothing can be traced in this process, once it is known."""
+        """The reason why nothing can be traced in this process, once it is known."""
 
     def begin(self, *, memory: bool = False) -> None:
-        """Trace from now on, if it can be done; ``memory``: memory operations as well."""
+        """Start tracing, if possible; ``memory``: also record memory operations."""
         if memory != self._memory:
             self.finish()
             self._memory = memory
-        if self._libraries != _libraries():  # a simulated GPU came or went since the session was opened
+        if self._libraries != _libraries():  # a simulated GPU has opened or closed since
             self.finish()
             self._restart()
         self._wanted = True
         self._open()
 
     def end(self) -> tuple[list[Recording], list[str]]:
-        """Return what was recorded since `begin`, and one line for each reason why that is not all.
+        """Return the recordings since `begin`, and one line for each reason why they are incomplete.
 
-        No recordings and no reasons: nothing happened.
+        No recordings and no reasons mean that there was no GPU work.
         """
         self._wanted = False
         if self._away is not None:
@@ -86,13 +87,13 @@ class Tracing:
         return pieces, losses
 
     def finish(self) -> None:
-        """End the session that was left open for a next test."""
+        """End the session that was kept open for the next test."""
         self._close()
         self._pieces, self._losses = [], []
 
     @contextlib.contextmanager
     def libraries_change(self) -> Iterator[None]:
-        """The block puts other libraries in place, as a simulated GPU does where it opens and where it closes."""
+        """Around a change of the process's libraries, as when a simulated GPU opens or closes."""
         if self._changing:
             yield
             return
@@ -103,11 +104,11 @@ class Tracing:
         finally:
             self._changing = False
             self._restart()
-            if self.unavailable is not None:  # so nothing can run that would be missing
+            if self.unavailable is not None:  # nothing can run that the trace would miss
                 self._losses = losses
 
     def recorded(self) -> list[Recording]:
-        """The recording since `begin`, cut off here: what follows is in other recordings."""
+        """The recording since `begin`, which is cut here: later work is in other recordings."""
         if self._session is not None and not self._session.idle:
             self._close()
             self._open()
@@ -115,7 +116,7 @@ class Tracing:
 
     @contextlib.contextmanager
     def apart(self) -> Iterator[list[Recording]]:
-        """The block's work is not the test's: where the test is traced, its recording is in the list afterwards."""
+        """Excludes the block's work from the test's: if the test is traced, the list then contains its recording."""
         traced = self._wanted and self._away is None
         self._close()
         found: list[Recording] = []
@@ -136,11 +137,11 @@ class Tracing:
         if session is self._session:
             return
         self._close()
-        if self._wanted and self._away is None:  # a second one, within that, traces nothing
+        if self._wanted and self._away is None:  # a second session within that one traces nothing
             self._away = session
 
     def come_back(self, session: OpenSession) -> None:
-        """See `collector.tracing.session_slot.Background`: what ``session`` recorded counts too."""
+        """See `collector.tracing.session_slot.Background`: the records of ``session`` count too."""
         if session is self._away:
             self._away = None
             self._add(session)
@@ -148,7 +149,7 @@ class Tracing:
             self._open()
 
     def pause(self, reason: str) -> None:
-        """Leave CUPTI to somebody else until `resume`; ``reason`` is why the trace is then incomplete."""
+        """Release CUPTI for another client until `resume`; ``reason`` states why the trace is then incomplete."""
         self._close()
         self._paused = True
         if self._wanted:
@@ -161,7 +162,7 @@ class Tracing:
             self._open()
 
     def _restart(self) -> None:
-        """Go on with the libraries that are there now."""
+        """Continue with the libraries that are loaded now."""
         self._close()
         if self.unavailable is not None:
             self._losses = [loss for loss in self._losses if loss != self.unavailable]
@@ -181,7 +182,7 @@ class Tracing:
         except SessionActiveError:
             self._session = None
             self._losses.append("a trace that was opened earlier was still open")
-        except Exception as error:  # a strict session raises whatever its source did
+        except Exception as error:  # a strict session raises any error of its source
             self._session = None
             self._losses.append(str(error) or repr(error))
             if isinstance(error, _LASTING):

@@ -1,8 +1,8 @@
-"""Workers of pytest-xdist share the devices: a test begins when its devices have room for what it declared.
+"""Workers of pytest-xdist share the devices: a test begins when its devices have room for its declared memory.
 
-The workers' claims lie in one file, changed under a lock. A claim waits until the claims before it on its devices leave
-enough memory for its own: first come, first served, so that a large test is not kept waiting by small ones. A test that
-declares no memory claims its worker's share. Claims of a process that died are void.
+The workers' claims are in one file, changed under a lock. A claim waits until the earlier claims on its devices leave
+enough memory for it: first come, first served, so that small tests cannot delay a large one for ever. A test that
+declares no memory claims its worker's share. Claims of dead processes are void.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PAUSE_S = 0.02
 
 @dataclass(frozen=True)
 class Claim:
-    """Memory that one test wants on some devices."""
+    """The memory that one test needs on some devices."""
 
     process: int
     num_bytes: Mapping[str, int]
@@ -32,16 +32,16 @@ class Claim:
 
 
 def granted(claims: Sequence[Claim], index: int, total_bytes: Mapping[str, int]) -> bool:
-    """Whether the claim at ``index``, in order of arrival, has room beside those before it. Pure.
+    """Whether the claim at ``index``, in order of arrival, has room beside the claims before it. Pure.
 
     Args:
         claims: all claims, the oldest first.
-        index: the claim asked about.
+        index: the index of the claim.
         total_bytes: the devices' memory.
     """
     for device, wanted in claims[index].num_bytes.items():
         taken = sum(claim.num_bytes.get(device, 0) for claim in claims[:index])
-        if taken and taken + wanted > total_bytes[device]:  # alone on a device it fits whatever it declares
+        if taken and taken + wanted > total_bytes[device]:  # a claim alone on a device is always granted
             return False
     return True
 
@@ -50,12 +50,12 @@ class Sharing:
     """The claims of all workers of one test run on one machine."""
 
     def __init__(self, file: Path, total_bytes: Mapping[str, int]) -> None:
-        """Keep the claims in ``file``. ``total_bytes``: the devices' memory by their names."""
+        """Store the claims in ``file``. ``total_bytes``: the devices' memory by name."""
         self._file = file
         self._total_bytes = dict(total_bytes)
 
     def claim(self, num_bytes: Mapping[str, int]) -> None:
-        """Wait until the devices have room for ``num_bytes`` each; `release` gives it back."""
+        """Wait until each device has room for its ``num_bytes``; `release` returns the memory."""
         mine = Claim(os.getpid(), dict(num_bytes))
         with self._claims() as claims:
             claims.append(mine)
@@ -67,13 +67,13 @@ class Sharing:
             time.sleep(_PAUSE_S)
 
     def release(self) -> None:
-        """Give back what this process claimed."""
+        """Return the memory that this process claimed."""
         with self._claims() as claims:
             claims[:] = [claim for claim in claims if claim.process != os.getpid()]
 
     @contextlib.contextmanager
     def _claims(self) -> Iterator[list[Claim]]:
-        """The claims of living processes, to be changed in the block."""
+        """The claims of living processes; the block may change them."""
         with self._file.open("a+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
@@ -93,16 +93,16 @@ def _alive(process: int) -> bool:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return False
-    return state not in "ZX"  # a dead worker that nobody has waited for yet
+    return state not in "ZX"  # a dead worker whose parent has not waited for it yet
 
 
 def device_names(visible: str | None, count: int) -> list[str]:
-    """Names that all workers agree on: the entries of CUDA_VISIBLE_DEVICES, or the devices' numbers."""
+    """Names that are equal in all workers: the entries of CUDA_VISIBLE_DEVICES, or the devices' numbers."""
     names = [name.strip() for name in (visible or "").split(",") if name.strip()]
     return names or [str(number) for number in range(count)]
 
 
 def rotated(names: Sequence[str], worker: int) -> list[str]:
-    """The devices in the order in which a worker sees them: each worker's first device is another one."""
+    """The devices in the order in which a worker sees them: each worker has another first device."""
     start = worker % len(names) if names else 0
     return [*names[start:], *names[:start]]

@@ -41,12 +41,12 @@ class Found:
 
     devices: tuple[Device, ...] = ()
     reason: str = ""
-    """Why there are none."""
+    """The reason why there are none."""
     simulated: bool = False
 
 
 def find_devices(simulated: bool) -> Found:
-    """Ask the driver; once and in another process unless the devices are simulated.
+    """Ask the driver; once, and in another process unless the devices are simulated.
 
     Args:
         simulated: whether the devices are those of the simulated GPU that is open in this process.
@@ -57,7 +57,7 @@ def find_devices(simulated: bool) -> Found:
 
 
 _DECISIVE = ("COLLECTOR_LIBCUDA", "CUDA_VISIBLE_DEVICES", "COLLECTOR_SIMULATED_DEVICES")
-"""Variables on which the answer depends."""
+"""Environment variables that determine the result."""
 
 
 @lru_cache
@@ -93,7 +93,7 @@ def _device(row: dict[str, Any]) -> Device:
 
 
 def why_not(requirement: Requirement, found: Found, *, simulating: bool) -> str | None:
-    """Why a test with ``requirement`` cannot run on the devices found, in one line; None when it can."""
+    """The reason why a test with ``requirement`` cannot run on these devices, in one line; None if it can."""
     if simulating and not requirement.simulate:
         return "needs a real GPU: it is not marked simulate=True, and this run simulates its GPUs"
     if not found.devices:

@@ -1,7 +1,7 @@
-"""The NVIDIA driver through ctypes: which devices there are, what memory is used, whether a context is broken.
+"""The NVIDIA driver through ctypes: devices, used memory, and the state of contexts.
 
-Needs nothing but the standard library, and is also a program: it prints the devices as JSON. Asking in a process of
-its own leaves CUDA uninitialised in the test process, which may want to fork.
+Needs only the standard library, and is also a program, which prints the devices as JSON. A query in a separate process
+leaves CUDA uninitialised in the test process, which may want to fork.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STICKY_ERRORS = {
     718: "CUDA_ERROR_INVALID_PC",
     719: "CUDA_ERROR_LAUNCH_FAILED",
 }
-"""Results after which a process's context answers nothing but this result, by CUDA's documentation of CUresult."""
+"""Results after which all calls in a process's context return the same result, by CUDA's documentation of CUresult."""
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
 
@@ -75,15 +75,15 @@ class Driver:
         }
 
     def synchronize(self) -> int:
-        """Wait for the work of every context the program uses; return the first result that is not success."""
+        """Wait for the work of every context of the program; return the first result that is not success."""
         results = self._in_each_context(lambda: self._result("cuCtxSynchronize"))
         return next(filter(None, results.values()), 0)
 
     def used_bytes(self) -> dict[int, int]:
-        """Bytes in use, by whatever process, on each device this program uses, by the device's number.
+        """Bytes in use by any process on each device that this program uses, by the device's number.
 
         Raises:
-            DriverError: the driver does not say.
+            DriverError: the driver does not report it.
         """
         return self._in_each_context(self._used_here)
 
@@ -93,9 +93,9 @@ class Driver:
         return total.value - free.value
 
     def _in_each_context(self, ask: Callable[[], int]) -> dict[int, int]:
-        """The result of ``ask`` in the primary context of each device that the program made."""
+        """The result of ``ask`` in the primary context of each device that the program uses."""
         count = ctypes.c_int()
-        if self._result("cuDeviceGetCount", ctypes.byref(count)) != 0:  # CUDA was never initialised here
+        if self._result("cuDeviceGetCount", ctypes.byref(count)) != 0:  # CUDA was never initialised in this process
             return {}
         answers: dict[int, int] = {}
         for ordinal in range(count.value):
@@ -127,7 +127,7 @@ class Driver:
 
 
 def load_driver(path: str = "") -> Driver:
-    """Load ``path``, or what COLLECTOR_LIBCUDA names, or the system's driver.
+    """Load ``path``, or the library that COLLECTOR_LIBCUDA names, or the system's driver.
 
     Raises:
         DriverError: it cannot be loaded.
@@ -140,7 +140,7 @@ def load_driver(path: str = "") -> Driver:
 
 
 def mapped_driver() -> Driver | None:
-    """The driver, if this process has it already; None where it has not: nothing is loaded by asking."""
+    """The driver, if this process has already loaded it, else None; this function never loads it."""
     path = os.environ.get("COLLECTOR_LIBCUDA") or "libcuda.so.1"
     try:
         return Driver(ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW))
@@ -149,10 +149,10 @@ def mapped_driver() -> Driver | None:
 
 
 def list_devices(driver: Driver) -> list[dict[str, object]]:
-    """Every device as `Driver.describe` has it.
+    """Every device in the form of `Driver.describe`.
 
     Raises:
-        DriverError: there is none, or a call failed.
+        DriverError: there is no device, or a call failed.
     """
     count = driver.device_count()
     if count == 0:

@@ -23,7 +23,7 @@ _Stream = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Figures:
-    """Counts, bytes and times in ns; what each is, `collector.testing.plugin.limits.LIMITS` says."""
+    """Counts, bytes and times in ns; `collector.testing.plugin.limits.LIMITS` describes each."""
 
     device_time_ns: int = 0
     kernel_time_ns: int = 0
@@ -43,13 +43,13 @@ class Figures:
     streams: int = 0
     devices: int = 0
     losses: tuple[str, ...] = ()
-    """Why the figures may be too low; empty when nothing is known to be missing."""
+    """Reasons why the figures may be too low; empty if no loss is known."""
     stream_keys: frozenset[_Stream] = field(default=frozenset(), repr=False)
-    """(device, context, stream) of every stream on which anything ran."""
+    """(device, context, stream) of every stream with work."""
 
     @property
     def used_gpu(self) -> bool:
-        """Whether anything was asked of a GPU."""
+        """Whether the part used a GPU."""
         return any(getattr(self, name) for name in NUMBERS)
 
     def __add__(self, other: Figures) -> Figures:
@@ -109,7 +109,7 @@ def _of_one(recording: Recording) -> Figures:
 def calls_of(recording: Recording, role: ApiRole) -> npt.NDArray[np.int64]:
     """The rows in ``api_calls`` of the successful calls of functions that have ``role``.
 
-    A runtime call and the driver call it makes share a correlation id; the outer one stands for both.
+    A runtime call and its driver call share a correlation id; the outer call represents both.
     """
     calls = recording.api_calls
     rows = np.flatnonzero(np.isin(calls.name_id, ids_with_role(recording.strings, role)) & (calls.return_value == 0))
@@ -118,13 +118,13 @@ def calls_of(recording: Recording, role: ApiRole) -> npt.NDArray[np.int64]:
 
 
 def device_memory_rows(recording: Recording, operation: int) -> npt.NDArray[np.int64]:
-    """The rows in ``memory_operations`` that allocate or release device memory; none where that was not recorded."""
+    """The rows in ``memory_operations`` that allocate or release device memory; none if they were not recorded."""
     table = recording.memory_operations
     return np.flatnonzero((table.operation == operation) & np.isin(table.memory_kind, DEVICE_MEMORY))
 
 
 def _count(recording: Recording, role: ApiRole, operation: int) -> int:
-    """The number of calls: those of allocating functions, and those of which CUPTI recorded the memory operation."""
+    """The number of calls: those of allocating functions, plus other calls with a recorded memory operation."""
     called = recording.api_calls.correlation_id[calls_of(recording, role)]
     recorded = recording.memory_operations.correlation_id[device_memory_rows(recording, operation)]
     return len(np.union1d(called, recorded))

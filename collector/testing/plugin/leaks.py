@@ -1,12 +1,12 @@
-"""Device memory that a test took and did not give back.
+"""Device memory that a test allocated and did not return.
 
-One witness is not enough: another process may take memory, an allocator keeps some for later, libraries load kernels at
-their first use. A test fails only if the device's memory in use grew *and* a second witness says the same: the
-allocator of the framework that is loaded (PyTorch, CuPy) or, without one, the allocations that were recorded. Both
-must have grown from the test's beginning to the end of its own teardown. What fixtures of a wider scope take and give
-back meanwhile is left out, so it is nobody's leak and hides none.
+One measurement is not enough: another process may allocate memory, an allocator keeps some for later, and libraries
+load kernels at their first use. A test fails only if the device's memory in use grew *and* a second measurement
+confirms it: the allocator of the loaded framework (PyTorch, CuPy) or, without one, the recorded allocations. Both must
+have grown from the test's beginning to the end of its own teardown. Memory that fixtures of a wider scope allocate and
+free meanwhile is excluded: it is no test's leak and hides none.
 
-Garbage is collected only where memory grew: in a large program that takes longer than most tests.
+Garbage is collected only if memory grew, because in a large program that takes longer than most tests.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes in use at one moment."""
+    """Bytes in use at one time."""
 
     device: int = 0
-    """On all devices that the program uses, by whatever process."""
+    """On all devices that the program uses, by any process."""
     allocators: Mapping[str, int] = field(default_factory=dict)
-    """Framework -> bytes that it has given to its users."""
+    """Framework -> bytes handed out to its users."""
 
 
 @dataclass(frozen=True)
 class Leak:
-    """Memory that one test did not give back."""
+    """Memory that one test did not return."""
 
     device: int
     """Bytes by which the device's memory in use grew."""
     allocators: Mapping[str, int]
-    """Bytes by which each framework's did, where it did."""
+    """Growth in bytes of each framework whose memory grew."""
     unfreed: int
     """The number of recorded allocations that were not freed."""
 
     def message(self, where: str, held: Sequence[str]) -> str:
-        """The text of a failing test; ``held`` names what was not freed, a line each."""
+        """The text of a failing test; ``held`` describes the memory that was not freed, one line each."""
         grown = [f"{name}'s allocator by {show(num_bytes, 'bytes')}" for name, num_bytes in self.allocators.items()]
         if not grown:
             grown = [counted("and {} allocation[|s] [was|were] not freed", self.unfreed)]
@@ -57,7 +57,7 @@ class Leak:
 
 
 def growth(before: Memory, after: Memory) -> Memory:
-    """By how much each figure changed; negative where it shrank. Pure."""
+    """The change of each figure; negative if it shrank. Pure."""
     allocators = {name: num_bytes - before.allocators.get(name, 0) for name, num_bytes in after.allocators.items()}
     return Memory(after.device - before.device, allocators)
 
@@ -70,12 +70,12 @@ def total(one: Memory, other: Memory) -> Memory:
 
 
 def judge_leak(own: Memory, unfreed: int, *, frameworks: bool) -> Leak | None:
-    """Return the leak that both witnesses speak of, None where one does not. Pure.
+    """Return the leak that both measurements show; None if one of them does not. Pure.
 
     Args:
-        own: by how much memory grew in the test, but for what fixtures of a wider scope did.
-        unfreed: how many of the test's recorded allocations were not freed.
-        frameworks: whether a framework's allocator could be asked; then these do not matter.
+        own: the growth of memory in the test, without that of wider fixtures.
+        unfreed: the number of the test's recorded allocations that were not freed.
+        frameworks: whether a framework's allocator was measured; recorded allocations are then ignored.
     """
     allocators = {name: num_bytes for name, num_bytes in own.allocators.items() if num_bytes > 0}
     second = bool(allocators) if frameworks else unfreed > 0
@@ -88,13 +88,13 @@ class Allocator(Protocol):
     name: str
 
     def used_bytes(self) -> int:
-        """Bytes handed out and not given back."""
+        """Bytes handed out and not returned."""
 
     def settle(self) -> None:
-        """Give memory kept for later back to the driver."""
+        """Return cached memory to the driver."""
 
     def live(self) -> dict[int, str]:
-        """Address -> description of what is handed out, as far as the framework knows it."""
+        """Address -> description of the memory handed out, if the framework knows it."""
 
 
 class TorchAllocator:
@@ -114,7 +114,7 @@ class TorchAllocator:
         self._cuda.empty_cache()
 
     def live(self) -> dict[int, str]:
-        """See `Allocator`; with the Python line where PyTorch's own memory history is on."""
+        """See `Allocator`; with the Python line if PyTorch's own memory history is on."""
         found: dict[int, str] = {}
         for segment in self._cuda.memory_snapshot():
             address = segment.get("address", 0)
@@ -150,7 +150,7 @@ class CupyAllocator:
         self._on_each_device(lambda pool: pool.free_all_blocks())
 
     def live(self) -> dict[int, str]:
-        """CuPy does not say what it has handed out."""
+        """Empty: CuPy has no list of its allocations."""
         return {}
 
     def _on_each_device(self, ask: Any) -> list[Any]:
@@ -174,41 +174,41 @@ def allocators() -> list[Allocator]:
 
 
 class LeakCheck:
-    """Measures what one test adds to the memory in use: from when it is made to `finish`, but for wider fixtures."""
+    """Measures the memory that one test adds, from the object's creation to `finish`, without wider fixtures."""
 
     def __init__(self, known: Memory | None = None) -> None:
-        """Begin. ``known``: what was in use when garbage was last collected; if that is in use now, there is none."""
+        """Begin. ``known``: the memory in use after the last garbage collection; if unchanged, there is no garbage."""
         self._begin = _measure(settled=True)
         if self._begin != known:
             self._begin = _measure(collected=True)
         self.known = self._begin
-        """The memory in use when garbage was last collected."""
+        """The memory in use after the last garbage collection."""
         self._mark = self._begin
         self._own = Memory()
         self._others = self._live_before = _live()
-        """The memory that frameworks had given to others than the test; that at `leave`."""
+        """The memory that frameworks had handed out to others than the test, and the same at `leave`."""
 
     def leave(self) -> None:
-        """A fixture of a wider scope begins: until `come_back`, changes are not the test's."""
+        """Called when a fixture of a wider scope begins: until `come_back`, changes do not belong to the test."""
         left = _measure()
         self._own = total(self._own, growth(self._mark, left))
         self._mark, self._live_before = left, _live()
 
     def come_back(self) -> None:
-        """See `leave`. What the fixture left as garbage must not hide what the test keeps: it is collected."""
+        """See `leave`. The fixture's garbage is collected, because it must not hide memory that the test keeps."""
         if _measure() != self._mark:
             self._mark = self.known = _measure(collected=True)
             self._others |= _live() - self._live_before
 
     def forget_release(self) -> None:
-        """A fixture of a wider scope has been torn down unannounced: what became less was its memory."""
+        """A fixture of a wider scope was torn down unannounced: the decrease was its memory."""
         now = _measure()
         over = growth(self._mark, now)
         self._own = total(self._own, Memory(max(over.device, 0), {n: max(b, 0) for n, b in over.allocators.items()}))
         self._mark = now
 
     def finish(self) -> None:
-        """The test's own fixtures are torn down. Collect garbage if memory grew: only what is left then counts."""
+        """Called after the test's own fixtures. If memory grew, collects garbage, so that only live memory counts."""
         own = total(self._own, growth(self._mark, _measure()))
         if judge_leak(own, 1, frameworks=bool(allocators())) is not None:
             self.known = _measure(collected=True)
@@ -216,7 +216,7 @@ class LeakCheck:
         self._own = own
 
     def judge(self, unfreed: int) -> tuple[Leak | None, list[str]]:
-        """Return the leak, if there is one, and what frameworks still hold of it.
+        """Return the leak, if there is one, and the part of it that frameworks still hold.
 
         Args:
             unfreed: see `judge_leak`.
@@ -234,7 +234,7 @@ def _live() -> set[int]:
 
 
 def _measure(*, settled: bool = False, collected: bool = False) -> Memory:
-    """The memory in use; ``settled``: when devices are done and caches empty, ``collected``: and garbage collected."""
+    """The memory in use. ``settled``: after waiting for devices and emptying caches; ``collected``: without garbage."""
     loaded = allocators()
     driver = mapped_driver()
     if collected:
@@ -246,6 +246,6 @@ def _measure(*, settled: bool = False, collected: bool = False) -> Memory:
             allocator.settle()
     try:
         device = sum(driver.used_bytes().values()) if driver is not None else 0
-    except DriverError:  # a broken context has no answer; that it is broken is reported elsewhere
+    except DriverError:  # a broken context cannot answer; it is reported elsewhere
         device = 0
     return Memory(device, {allocator.name: allocator.used_bytes() for allocator in loaded})

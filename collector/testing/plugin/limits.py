@@ -1,6 +1,6 @@
-"""Limits of a test's GPU work: their notation and their evaluation. Pure functions.
+"""Limits of a test's GPU work: their notation and evaluation. Pure functions.
 
-To add a limit: one row in `LIMITS`, naming a figure of `collector.testing.plugin.figures.Figures`.
+To add a limit: one row in `LIMITS` with a figure of `collector.testing.plugin.figures.Figures`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Unit = Literal["count", "bytes", "time"]
 
 @dataclass(frozen=True)
 class Kind:
-    """One thing that can be limited."""
+    """One quantity that can be limited."""
 
     unit: Unit
     figure: str
-    """The field of `Figures` that is held against the limit; times are in ns there."""
+    """The field of `Figures` that is compared with the limit; its times are in ns."""
     what: str
 
 
@@ -50,7 +50,7 @@ LIMITS: dict[str, Kind] = {
 }
 
 MEMORY_LIMIT = "allocations"
-"""The limit that is judged by records of memory operations, which are not made for others."""
+"""The limit that needs records of memory operations, which are made only for it."""
 
 _BYTES = {"B": 1}
 _BYTES |= {f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGT", 1)}
@@ -63,12 +63,12 @@ _QUANTITY = re.compile(r"\s*(-?\d+(?:\.\d*)?|-?\.\d+)\s*([^\s\d]*)\s*")
 
 
 class LimitError(ValueError):
-    """A limit that cannot be: unknown, of an unknown unit, negative. One line."""
+    """An invalid limit: unknown, with an unknown unit, or negative. One line."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """One limit, ready to be judged."""
+    """One parsed limit."""
 
     name: str
     maximum: int
@@ -80,7 +80,7 @@ class Limit:
         return LIMITS[self.name]
 
     def shown(self, value: int) -> str:
-        """``value`` with this limit's unit, for people."""
+        """``value`` with this limit's unit, for display."""
         return show(value, self.kind.unit)
 
 
@@ -93,12 +93,12 @@ class Excess:
 
     @property
     def over(self) -> int:
-        """By how much, in the limit's own unit."""
+        """The difference, in the limit's own unit."""
         return self.measured - self.limit.maximum
 
 
 def parse_limits(limits: Mapping[str, object]) -> tuple[Limit, ...]:
-    """Return ``limits``, as a marker or `gpu_trace` takes them, in the order of `LIMITS`.
+    """Return ``limits``, the arguments of a marker or of `gpu_trace`, in the order of `LIMITS`.
 
     Raises:
         LimitError: a name or unit is unknown, or a value is negative or no number.
@@ -115,7 +115,7 @@ def parse_value(name: str, value: object, unit: Unit) -> int:
     Counts are whole numbers. Bytes are whole numbers or text with a unit; times are text with a unit.
 
     Raises:
-        LimitError: it is not that, or negative.
+        LimitError: ``value`` is none of these, or negative.
     """
     if isinstance(value, str) and unit != "count":
         number = _with_unit(name, value, unit)
@@ -148,7 +148,7 @@ def judge(limits: tuple[Limit, ...], figures: Figures) -> list[Excess]:
 
 
 def show(value: int, unit: Unit) -> str:
-    """``value`` for people: ``12``, ``4,096 bytes``, ``250 µs``."""
+    """``value`` for display: ``12``, ``4,096 bytes``, ``250 µs``."""
     if unit == "count":
         return f"{value:,}"
     if unit == "bytes":

@@ -1,8 +1,8 @@
-"""Lines that run, from Python 3.12 on: by `sys.monitoring`, which costs nothing for a line without a call.
+"""Events of running lines, from Python 3.12 on: by `sys.monitoring`, which costs nothing for a line without a call.
 
-A line is switched off where it runs if it can call nothing (loads, stores, jumps, the next number of a ``range``), and
-after `MOST_RUNS` runs whatever it does, so that a loop of millions costs as much as one of thousands. Where a line that
-was switched off may have run since the last one that was noted, `Function.is_certain` says so.
+The events of a line are switched off if it cannot call anything (loads, stores, jumps, the next number of a ``range``),
+and after `MOST_RUNS` runs in any case, so that a loop of millions costs as much as one of thousands.
+`Function.is_certain` reports whether a line that was switched off may have run since the last recorded line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
 MOST_RUNS = 3_000
-"""The most times that one line, and that the end of one function, is noted."""
+"""The maximum number of recorded runs of one line, and of the end of one function."""
 
 _SILENT = frozenset(
     {
@@ -37,22 +37,22 @@ class Function:
     def __init__(self, code: CodeType) -> None:
         self.code = code
         self.runs: dict[int, int] = {}
-        """Line -> how often it was noted."""
+        """Line -> number of recorded runs."""
         self.ends = 0
         """The number of times that it returned or yielded."""
         self.off_since: dict[int, int] = {}
-        """Line -> when it was switched off although it may make calls, in ns."""
+        """Line -> time in ns at which it was switched off although it may make calls."""
         self.off = False
-        """Whether all of it is: it ran too often."""
+        """Whether the whole function is switched off, because it ran too often."""
 
     def is_certain(self, line: int, at_ns: int) -> bool:
-        """Whether no other line that had been switched off can have run between ``line`` and ``at_ns``."""
+        """Whether no other line that was switched off can have run between ``line`` and ``at_ns``."""
         hidden = {other for other, since in self.off_since.items() if other != line and since <= at_ns}
         return not any(line in loop and not hidden.isdisjoint(loop) for loop in self._loops)
 
     @cached_property
     def silent(self) -> frozenset[int]:
-        """Offsets from which on no instruction of the same line calls anything."""
+        """Offsets after which no instruction of the same line calls anything."""
         silent: set[int] = set()
         following, quiet = None, True
         for index in range(len(self._instructions) - 1, -1, -1):
@@ -70,7 +70,7 @@ class Function:
 
     @cached_property
     def _lines(self) -> list[int | None]:
-        """The line of each two bytes."""
+        """The line of each two bytes of code."""
         return [line for start, end, line in self.code.co_lines() for _ in range(start, end, 2)]
 
     @cached_property
@@ -89,7 +89,7 @@ class Function:
         return name in _SILENT or name.startswith(_SILENT_BEGINNINGS)
 
     def _counts(self, index: int) -> bool:
-        """Whether the loop whose FOR_ITER is at ``index`` is one over ``range(...)``."""
+        """Whether the loop whose FOR_ITER is at ``index`` iterates over ``range(...)``."""
         line = self._lines[self._instructions[index].offset // 2]
         head = [each for each in self._instructions[:index] if self._lines[each.offset // 2] == line]
         if [each.opname for each in head[-2:]] != ["CALL", "GET_ITER"]:
@@ -102,10 +102,10 @@ if sys.version_info >= (3, 12):
     _EVENTS = sys.monitoring.events
     _IN_FUNCTIONS = _EVENTS.LINE | _EVENTS.PY_RETURN | _EVENTS.PY_YIELD | _EVENTS.PY_RESUME
     _TOOL_IDS = (3, 4, sys.monitoring.OPTIMIZER_ID)
-    """Those that the documentation keeps for nobody, or for optimizers; debuggers and coverage tools have others."""
+    """The ids that the documentation assigns to nobody, or to optimizers; debuggers and coverage tools have others."""
 
     class LineEvents:
-        """Tells of every line that may make calls, between `start` and `stop`, in all threads."""
+        """Reports every line that may make calls, between `start` and `stop`, in all threads."""
 
         def __init__(
             self,
@@ -113,16 +113,16 @@ if sys.version_info >= (3, 12):
             note: Callable[[Function, int], None],
             now_ns: Callable[[], int],
         ) -> None:
-            """Follow the functions for which ``is_ours`` holds; ``note`` is called with a line when it runs."""
+            """Follow the functions that ``is_ours`` accepts; ``note`` is called with each line that runs."""
             self._is_ours = is_ours
             self._note = note
             self._now_ns = now_ns
             self._functions: dict[int, Function] = {}
-            """By the address of the code object, which each keeps; code objects are slow to hash."""
+            """By the address of the code object, which each function keeps alive; code objects are slow to hash."""
             self._tool: int | None = None
 
         def start(self) -> bool:
-            """Begin; return whether there was a free tool id."""
+            """Begin; return whether a tool id was free."""
             tool = next((number for number in _TOOL_IDS if sys.monitoring.get_tool(number) is None), None)
             if tool is None:
                 return False
@@ -134,12 +134,12 @@ if sys.version_info >= (3, 12):
             register(tool, _EVENTS.LINE, self._on_line)
             register(tool, _EVENTS.PY_RETURN, self._on_end)
             register(tool, _EVENTS.PY_YIELD, self._on_end)
-            sys.monitoring.restart_events()  # what an earlier use of the same number switched off
+            sys.monitoring.restart_events()  # re-enables events that an earlier user of the id disabled
             sys.monitoring.set_events(tool, _EVENTS.PY_START | _EVENTS.PY_RESUME)
             return True
 
         def stop(self) -> None:
-            """Leave nothing behind."""
+            """End, and remove all traces of the monitoring."""
             tool, self._tool = self._tool, None
             if tool is None:
                 return
@@ -151,11 +151,11 @@ if sys.version_info >= (3, 12):
             sys.monitoring.free_tool_id(tool)
 
         def _follow(self, code: CodeType, frame: FrameType) -> Function | None:
-            """The function, from now on followed; None if it is somebody else's."""
+            """The function, which is followed from now on; None if it is not the project's."""
             function = self._functions.get(id(code))
             if function is None and self._tool is not None and self._is_ours(code):
                 function = self._functions[id(code)] = Function(code)
-                if "range" in frame.f_globals:  # not Python's
+                if "range" in frame.f_globals:  # not the builtin
                     function.silent = frozenset()
                 sys.monitoring.set_local_events(self._tool, code, _IN_FUNCTIONS)
             return function
@@ -188,7 +188,7 @@ if sys.version_info >= (3, 12):
             function = self._functions.get(id(code))
             if function is None:
                 return sys.monitoring.DISABLE
-            # Calls that the caller's line makes after this return belong to that line.
+            # Calls that the caller's line makes after this return belong to the caller's line.
             caller = sys._getframe(1).f_back
             while caller is not None and id(caller.f_code) not in self._functions:
                 caller = caller.f_back

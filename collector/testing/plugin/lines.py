@@ -1,11 +1,11 @@
-"""At which line of the project's own Python code a call was made: known by time, as CUPTI records none.
+"""The line of the project's Python code that made a call, determined by time, because CUPTI does not record it.
 
-The lines of the project that run are noted with their times. A CUDA call recorded at some time by some thread was made
-by the last line that the thread had come to; no frame is ever taken in a callback of CUPTI's. That needs a clock that
-CUPTI and Python share, as they do on Linux; not so where a simulated GPU has its own time.
+The project's lines that run are recorded with their times. A CUDA call at some time on some thread was made by the last
+line that the thread had reached; no frame is inspected in CUPTI's callbacks. This needs a clock that CUPTI and Python
+share, as on Linux, unlike a simulated GPU with its own time.
 
-From Python 3.12 on `collector.testing.plugin.line_events` tells which lines run. Before, only a trace function can,
-which makes plain Python code dozens of times slower; so that is done for those who ask for it.
+From Python 3.12 on, `collector.testing.plugin.line_events` reports the lines. Before, only a trace function can, which
+makes plain Python code dozens of times slower; it is therefore used only on request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collector.recording.recording import Clock
 
 MAX_LINES = 400_000
-"""Limit of noted lines; calls after these have no known line. About 24 MB."""
+"""Limit of recorded lines; later calls have no known line. About 24 MB."""
 
 _ELSEWHERE = ("site-packages", "dist-packages", "<")
 _HERE = str(Path(__file__).parent)
@@ -49,17 +49,17 @@ ELSEWHERE = (
 
 
 class _Tracer(Protocol):
-    """Tells which lines run."""
+    """Reports the lines that run."""
 
     def start(self) -> bool:
-        """Begin; return whether it can be done."""
+        """Begin; return whether that was possible."""
 
     def stop(self) -> None:
-        """Leave nothing behind."""
+        """End, and remove all traces."""
 
 
 class _Notes:
-    """The lines that one thread came to, in order of time."""
+    """The lines that one thread reached, in order of time."""
 
     def __init__(self) -> None:
         self.times: list[int] = []
@@ -68,15 +68,15 @@ class _Notes:
 
 
 class Lines:
-    """The lines of the files below ``root`` that run in the ``with`` block, which may be entered several times."""
+    """The lines of files below ``root`` that run in the ``with`` block, which may be entered several times."""
 
     def __init__(self, root: Path, simulated_ns: Callable[[], int] | None = None, *, asked: bool = False) -> None:
-        """Note nothing before the block is entered.
+        """Records nothing before the block is entered.
 
         Args:
             root: the folder of the project's own code.
-            simulated_ns: the clock of the simulated GPU that makes the calls; None: they are made in real time.
-            asked: whether to note lines although it is slow, before Python 3.12.
+            simulated_ns: the clock of the simulated GPU that records the calls; None: real time.
+            asked: whether to record lines before Python 3.12, where that is slow.
         """
         self._root = f"{root}/"
         self._simulated = simulated_ns is not None
@@ -111,20 +111,20 @@ class Lines:
             tracer.stop()
 
     def knows(self, clock: Clock) -> bool:
-        """Whether a recording with this clock has times that mean something here."""
+        """Whether the times of a recording with this clock can be compared with the lines'."""
         if self._simulated:
             return True
         wall_ns = clock.wall_stop_ns - clock.wall_start_ns
         return abs(wall_ns - clock.window_ns) <= wall_ns // 1000 + 2 * clock.uncertainty_ns + 1_000
 
     def why_unknown(self, clock: Clock) -> str:
-        """Why `at` has no answer for some call of a recording with this clock, and what to do about it."""
+        """The reason why `at` may not know the line of a call in a recording with this clock, and the remedy."""
         if self._unavailable:
             return self._unavailable
         return ELSEWHERE if self.knows(clock) else OTHER_CLOCK
 
     def at(self, thread_id: int, cupti_ns: int, clock: Clock) -> tuple[str, int] | None:
-        """The file (below the root) and line at which a thread (by system id) was at a time; None: not known."""
+        """The file (below the root) and line at which a thread (by system id) was at a time; None if unknown."""
         noted = self._noted.get(thread_id)
         if noted is None:
             return None
@@ -141,7 +141,7 @@ class Lines:
         try:
             self._last_ns = self._clock_ns()
             return self._last_ns
-        except CollectorError:  # another thread has closed the simulated GPU; the program must not suffer from it
+        except CollectorError:  # another thread has closed the simulated GPU; the program must not notice
             return self._last_ns
 
     def _is_ours(self, code: CodeType) -> bool:
@@ -165,7 +165,7 @@ class Lines:
 
 
 class _TraceFunction:
-    """Tells of every line, by `sys.settrace`, in this thread and those it starts; does what `LineEvents` does."""
+    """Reports every line by `sys.settrace`, in this thread and those it starts; an alternative to `LineEvents`."""
 
     def __init__(self, is_ours: Callable[[CodeType], bool], note: Callable[[Function, int], None]) -> None:
         self._is_ours = is_ours
@@ -174,7 +174,7 @@ class _TraceFunction:
         self._active = False
 
     def start(self) -> bool:
-        """Begin, unless a debugger or a coverage tool is tracing already; return whether it did."""
+        """Begin, unless a debugger or a coverage tool is already tracing; return whether it did."""
         if sys.gettrace() is not None or threading.gettrace() is not None:
             return False
         self._active = True
@@ -183,7 +183,7 @@ class _TraceFunction:
         return True
 
     def stop(self) -> None:
-        """Trace no more; a debugger that was started meanwhile stays."""
+        """Stop tracing; a debugger that was started meanwhile stays."""
         self._active = False
         if sys.gettrace() == self._on_call:
             sys.settrace(None)
@@ -195,7 +195,7 @@ class _TraceFunction:
 
     def _on_line(self, frame: FrameType, event: str, argument: Any) -> Any:
         noted: FrameType | None = frame
-        if event == "return":  # what the caller's line goes on to do is the caller's
+        if event == "return":  # later calls belong to the caller's line
             noted = frame.f_back
             while noted is not None and self._functions.get(noted.f_code) is None:
                 noted = noted.f_back

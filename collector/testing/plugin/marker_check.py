@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def sort_out(items: list[pytest.Item], ours: Sequence[pytest.Item]) -> bool:
-    """Report and remove those of ``ours`` whose markers cannot be; say whether any of them is left.
+    """Report and remove tests of ``ours`` with invalid markers; return whether any test of ``ours`` is left.
 
-    Such a test becomes an error of collection under its own name: pytest then runs no test, unless it is told to go on
+    Such a test becomes a collection error under its own name: pytest then runs no tests unless it is told to continue
     (``--continue-on-collection-errors``), and its exit status is not 0 in either case.
     """
     bad: set[pytest.Item] = set()

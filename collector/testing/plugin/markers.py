@@ -21,7 +21,7 @@ ADDED_LATE = (
 
 
 class MarkerError(ValueError):
-    """A marker's argument cannot be. One line; says which marker."""
+    """An invalid argument of a marker. One line, which names the marker."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Requirement:
 
     count: int = 1
     memory: int | None = None
-    """Bytes that the test may use on each of its devices; None: not declared."""
+    """Bytes that the test may use on each of its devices; None if not declared."""
     compute_capability: tuple[int, int] | None = None
     simulate: bool = False
     """Whether the test can also run on the simulated GPU."""
@@ -38,29 +38,29 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Markers:
-    """All that a test's markers and fixtures ask of the plugin."""
+    """The settings in a test's markers and fixtures."""
 
     requirement: Requirement
     limits: tuple[Limit, ...] = ()
     leaks: bool = False
     untraced: str | None = None
-    """Why the test must not be traced; None: it may be."""
+    """The reason why the test must not be traced; None if it may be."""
     traces_itself: bool = False
     """Whether it uses the fixture ``gpu_trace``."""
 
     @property
     def ask(self) -> bool:
-        """Whether the test is traced because of its own markers or fixtures, also where other tests are not."""
+        """Whether the test is traced because of its own markers or fixtures, even if other tests are not."""
         return bool(self.limits or self.leaks or self.traces_itself)
 
 
 def uses_gpu(item: pytest.Item) -> bool:
-    """Whether a test says that it uses the GPU."""
+    """Whether a test's markers or fixtures declare that it uses the GPU."""
     return _asks_for(item, MARKER_NAMES - {"gpu_untraced"})
 
 
 def read_markers(item: pytest.Item) -> Markers:
-    """Return what ``item`` asks for. The marker nearest to the test wins, argument by argument.
+    """Return the settings of ``item``. The marker nearest to the test wins, argument by argument.
 
     Raises:
         MarkerError: an argument is unknown or impossible.
@@ -79,7 +79,7 @@ def read_markers(item: pytest.Item) -> Markers:
 
 
 def requirement_of(node: pytest.Item | pytest.Collector, given: Mapping[str, object] | None = None) -> Requirement:
-    """The requirements in the ``gpu`` markers of a test, a class or a module; ``given``: those that hold without them.
+    """The requirements in the ``gpu`` markers of a test, a class or a module; ``given`` are the defaults.
 
     Raises:
         MarkerError: an argument is unknown or impossible.

@@ -30,7 +30,7 @@ _SYNC_TYPES = ("unknown wait", "event wait", "stream wait for event", "stream wa
 
 @dataclass(frozen=True)
 class Deed:
-    """One thing that was done on or for the GPU."""
+    """One operation on or for the GPU."""
 
     what: str
     """A kernel's name, ``memcpy HtoD``, ``memset``, ``stream wait``, ``cudaMalloc``."""
@@ -38,17 +38,17 @@ class Deed:
     num_bytes: int
     annotation: str
     line: str
-    """``tests/test_step.py:31``, or ``""`` where it is not known."""
+    """``tests/test_step.py:31``, or ``""`` if unknown."""
 
 
 def excess_message(where: str, excesses: Sequence[Excess], recordings: Sequence[Recording], lines: Lines | None) -> str:
-    """Return the text of a test that did more than it may.
+    """Return the message of a test that exceeded its limits.
 
     Args:
         where: the part of the test: ``the call of test_step``.
         excesses: the limits that were exceeded; at least one.
-        recordings: what ran.
-        lines: where Python was meanwhile, if that was noted.
+        recordings: the recordings of that part.
+        lines: the lines of Python code that ran, if they were recorded.
     """
     deeds = [deed for recording in recordings for deed in deeds_of(recording, lines)]
     rows = [
@@ -68,7 +68,7 @@ def excess_message(where: str, excesses: Sequence[Excess], recordings: Sequence[
 
 
 def deeds_of(recording: Recording, lines: Lines | None = None) -> Iterator[Deed]:
-    """Everything in ``recording`` that can be limited, in no order that matters."""
+    """Everything in ``recording`` that can be limited, in any order."""
     kernels, copies, memsets, waits = (
         getattr(recording, name) for name in ("kernels", "memcpys", "memsets", "synchronizations")
     )
@@ -83,10 +83,10 @@ def deeds_of(recording: Recording, lines: Lines | None = None) -> Iterator[Deed]
 
 @dataclass(frozen=True)
 class Origin:
-    """Origin of an activity or a call; each ``""`` where it is not known."""
+    """Origin of an activity or a call; ``""`` for unknown parts."""
 
     call: str
-    """The API call that caused it: ``cudaMalloc``."""
+    """The API call that launched it: ``cudaMalloc``."""
     annotation: str
     line: str
 
@@ -106,7 +106,7 @@ def origins_of(recording: Recording, table: Table, lines: Lines | None) -> Itera
 
 
 def why_lines_are_missing(shown: Iterable[str], recordings: Iterable[Recording], lines: Lines | None) -> list[str]:
-    """A sentence for each reason why a line of ``shown``, which came from ``recordings``, is empty, and its remedy."""
+    """A sentence with reason and remedy for each cause of empty lines in ``shown``, which came from ``recordings``."""
     if lines is None or all(shown):
         return []
     reasons = dict.fromkeys(lines.why_unknown(recording.clock) for recording in recordings)
@@ -121,7 +121,7 @@ def _deeds(recording: Recording, table: Table, names: list[str], lines: Lines | 
 
 
 def _allocations(recording: Recording, lines: Lines | None) -> Iterator[Deed]:
-    """Allocating calls, with as many bytes as CUPTI recorded, and recorded allocations of other calls."""
+    """Allocating calls with their recorded bytes, and recorded allocations of other calls."""
     operations = recording.memory_operations[device_memory_rows(recording, ALLOCATION)]
     sizes = Counter[int]()
     for correlation, num_bytes in zip(operations.correlation_id.tolist(), operations.num_bytes.tolist(), strict=True):
@@ -136,7 +136,7 @@ def _allocations(recording: Recording, lines: Lines | None) -> Iterator[Deed]:
 
 
 def what_ran(deeds: Iterable[Deed]) -> str:
-    """Deeds by name: how often, how long, how many bytes; the longest first."""
+    """Deeds by name with their number, duration and bytes; the longest first."""
     grouped: dict[str, list[Deed]] = {}
     for deed in deeds:
         grouped.setdefault(deed.what, []).append(deed)
@@ -153,7 +153,7 @@ def what_ran(deeds: Iterable[Deed]) -> str:
 
 
 def where_from(deeds: Iterable[Deed]) -> str:
-    """Deeds by the annotation and Python line they were launched under; the most frequent first."""
+    """Deeds by the annotation and Python line of their launch; the most frequent first."""
     grouped: dict[tuple[str, str], Counter[str]] = {}
     for deed in deeds:
         grouped.setdefault((deed.annotation, deed.line), Counter())[deed.what] += 1
@@ -168,12 +168,12 @@ def _most(names: Counter[str]) -> str:
 
 
 def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] | None = None) -> str:
-    """Return rows as aligned text for a terminal, indented by two; those past the most that is readable are counted.
+    """Return rows as aligned text for a terminal, indented by two; rows beyond a readable number are only counted.
 
     Args:
         headers: one text for each column.
-        rows: as many texts each.
-        right: the columns that are set flush right; None: all but the first.
+        rows: one text for each column.
+        right: the columns that are aligned right; None: all but the first.
     """
     shown = [tuple(headers), *(tuple(map(printable, row)) for row in rows[:_MOST_ROWS])]
     flush = range(1, len(headers)) if right is None else right

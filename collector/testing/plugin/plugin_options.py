@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class OptionError(ValueError):
-    """An option has a value that it cannot have. One line."""
+    """An invalid value of an option. One line."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Keep:
 
     rule: Literal["failed", "always", "slow"]
     count: int = 0
-    """For ``slow``: of how many tests, those that kept a device busy longest."""
+    """For ``slow``: the number of tests, those with the most device time."""
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,15 @@ class PluginOptions:
     """One test run's options."""
 
     trace: bool = False
-    """Trace every test, not only those that ask for it."""
+    """Trace every test, not only those with markers or fixtures."""
     folder: Path | None = None
-    """Folder of the traces that are kept."""
+    """Folder for the traces that are kept."""
     keep: Keep = Keep("failed")
     report: Path | None = None
     leaks: bool = False
-    """Look for leaks in every test that uses the GPU, not only in those that ask for it."""
+    """Look for leaks in every test that uses the GPU, not only in those with the marker."""
     lines: bool = False
-    """Note the lines of Python code also where that is slow."""
+    """Record the lines of Python code even if that is slow."""
     require_gpu: bool = False
     simulate: int = 0
     """Number of devices to simulate; 0: use the machine's."""
@@ -44,12 +44,12 @@ class PluginOptions:
 
     @property
     def active(self) -> bool:
-        """Whether anything was asked for; otherwise only tests with our markers or fixtures matter."""
+        """Whether any option is set; otherwise only tests with our markers or fixtures matter."""
         return self != PluginOptions()
 
 
 def read_options(config: pytest.Config) -> PluginOptions:
-    """Return the options of ``config``; what the command line leaves open, the ini file says.
+    """Return the options of ``config``; the ini file provides the defaults of the command line.
 
     Raises:
         OptionError: a value is impossible.
@@ -60,7 +60,7 @@ def read_options(config: pytest.Config) -> PluginOptions:
         return given if given is not None else config.getini(name) or None
 
     def path(name: str) -> Path:
-        """As a shell has it on the command line, below the root folder in the ini file."""
+        """A path relative to the current folder on the command line, and to the root folder in the ini file."""
         given = config.getoption(f"collector_{name}")
         folder = config.invocation_params.dir if given is not None else config.rootpath
         return Path(folder, given or config.getini(name))
@@ -87,7 +87,7 @@ def read_options(config: pytest.Config) -> PluginOptions:
 
 
 def parse_keep(text: str) -> Keep:
-    """``failed``, ``always`` or ``slow:N``.
+    """Parse ``failed``, ``always`` or ``slow:N``.
 
     Raises:
         OptionError: it is none of these.

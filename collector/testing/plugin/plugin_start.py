@@ -1,4 +1,4 @@
-"""Starts the plugin proper, in the process that reports and in those that run tests."""
+"""Starts the plugin proper, in the process that reports and in the processes that run tests."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _RUNNER, _REPORTING = "collector-gpu-runner", "collector-gpu-reporting"
 
 
 def start(config: pytest.Config) -> None:
-    """Register what follows the tests and what reports on them; does nothing the second time.
+    """Register the plugins that follow the tests and that report on them; does nothing the second time.
 
     Raises:
-        pytest.UsageError: an option has a value that it cannot have.
+        pytest.UsageError: an option has an invalid value.
     """
     plugins = config.pluginmanager
     if plugins.hasplugin(_RUNNER) or plugins.hasplugin(_REPORTING):
@@ -45,8 +45,8 @@ def start(config: pytest.Config) -> None:
 
 
 def _share(worker: dict[str, Any], options: PluginOptions) -> tuple[Sharing | None, dict[str, int]]:
-    """Let this worker's first device be another one than the other workers'; return where and what it claims."""
-    if "collector_gpu" not in worker:  # another machine's worker, or a controller without our part
+    """Give each worker another first device; return the claims' file, and the bytes that this worker claims."""
+    if "collector_gpu" not in worker:  # another machine's worker, or a controller without this plugin
         return None, {}
     found = () if options.simulate else find_devices(simulated=False).devices
     memory = [device.memory_bytes for device in found] or [SIMULATED.memory_bytes] * options.simulate

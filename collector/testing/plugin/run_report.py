@@ -1,4 +1,4 @@
-"""The test run's report: what every test did on the GPU, as one JSON file; its schema is in ``report.schema.json``."""
+"""The test run's report: the GPU work of every test, as one JSON file with the schema ``report.schema.json``."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class TestEntry:
     trace: str | None = None
 
     def figure(self, name: str) -> int:
-        """A figure over all phases."""
+        """A figure summed over all phases."""
         return sum(phase["figures"].get(name, 0) for phase in self.phases.values())
 
     def as_dict(self) -> dict[str, Any]:
-        """As the report has it."""
+        """The entry in the form of the report."""
         return {
             "nodeid": self.nodeid,
             "outcome": self.outcome,
@@ -60,20 +60,20 @@ class TestEntry:
 
 @dataclass
 class RunReport:
-    """Gathers the reports of all tests, whichever process they ran in."""
+    """Collects the reports of all tests from all processes."""
 
     tests: dict[str, TestEntry] = field(default_factory=dict)
     problems: dict[str, int] = field(default_factory=dict)
-    """Failures of the plugin, with their number; any makes the run fail."""
+    """Failures of the plugin, with their number; any failure makes the run fail."""
     remarks: dict[str, int] = field(default_factory=dict)
     """Notes for the reader."""
     broken: list[tuple[str, str]] = field(default_factory=list)
     """(test, error) for each test that left a process's CUDA context unusable."""
 
     def add(self, nodeid: str, when: str, outcome: str, entries: Mapping[str, Any]) -> TestEntry:
-        """Take in one phase of one test: its pytest outcome and the entries that its process made for it."""
+        """Add one phase of one test: its pytest outcome and the entries from its process."""
         entry = self.tests.get(nodeid)
-        if entry is None or when == "setup":  # a test that runs again counts as it ran last
+        if entry is None or when == "setup":  # of a test that runs again, the last run counts
             entry = self.tests[nodeid] = TestEntry(nodeid)
         if outcome == "failed":
             entry.outcome = "failed" if when == "call" else "crashed" if when not in PHASES else "error"
@@ -93,23 +93,23 @@ class RunReport:
         return entry
 
     def problem(self, text: str) -> None:
-        """Note what could not be done; the run will fail."""
+        """Record a failure of the plugin; the run will fail."""
         self.problems[text] = self.problems.get(text, 0) + 1
 
     @property
     def unavailable(self) -> str | None:
-        """Why nothing was traced, where nothing was although tests were to be."""
+        """The reason why nothing was traced, if tests should have been traced and none was."""
         losses = [loss for entry in self.tests.values() for phase in entry.phases.values() for loss in phase["losses"]]
         used = any(entry.figure(name) for entry in self.tests.values() for name in NUMBERS)
         return losses[0] if losses and not used else None
 
     def most_used(self, count: int) -> list[TestEntry]:
-        """The tests that kept devices busy longest, of those that used one."""
+        """The tests with the most device time, of those that used a device."""
         used = [entry for entry in self.tests.values() if any(entry.figure(name) for name in NUMBERS)]
         return sorted(used, key=lambda entry: (-entry.figure("device_time_ns"), entry.nodeid))[:count]
 
     def as_dict(self, found: Found) -> dict[str, Any]:
-        """The whole report; tests by node id, so that it does not depend on which worker was faster."""
+        """The whole report; tests are sorted by node id, so that the order does not depend on the workers."""
         entries = [self.tests[nodeid] for nodeid in sorted(self.tests)]
         return {
             "format": FORMAT,
@@ -134,11 +134,11 @@ class RunReport:
 
 
 _NO_SUM = ("streams", "devices")
-"""Figures that mean nothing when added up over tests: many may use the same stream."""
+"""Figures whose sum over tests is meaningless: many tests may use the same stream."""
 
 
 def write_report(report: Mapping[str, Any], path: Path) -> None:
-    """Write it, whole or not at all.
+    """Write the report completely or not at all.
 
     Raises:
         collector.OutputError: it cannot be written.

@@ -1,7 +1,7 @@
-"""The test run as a whole: gathers what the tests' reports carry, and says it at the end.
+"""The report on the test run as a whole: collects the tests' reports and writes the summary at the end.
 
-Runs in the process that reports: the only one, or the controller of pytest-xdist, where it also keeps the workers
-apart.
+Runs in the process that reports: the only process, or the controller of pytest-xdist, where it also assigns devices to
+the workers.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from collector.testing.plugin.plugin_options import PluginOptions
 
 LEFT = "rescheduled"
-"""Outcome of the report that pytest-xdist makes for the test a worker left before it had begun."""
+"""Outcome of the report that pytest-xdist makes for a test that a worker left before it had begun."""
 
 
 class RunReporting:
     """Gathers reports; a pytest plugin."""
 
     def __init__(self, options: PluginOptions, found: Callable[[], Found] | None) -> None:
-        """``found`` says which devices tests ran on; None: ask when it is needed, as tests run in other processes."""
+        """``found`` returns the tests' devices; None: find them when needed, as tests run in other processes."""
         self._options = options
         self._found = found or self._find
         self._run = RunReport()
@@ -43,7 +43,7 @@ class RunReporting:
     # -- Before
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Look for what would fail later: no GPU although one is required, nowhere to write."""
+        """Check for errors that would occur later: a required GPU is missing, or an output cannot be written."""
         if session.config.option.collectonly:
             return
         if self._options.require_gpu:
@@ -62,9 +62,9 @@ class RunReporting:
     # -- During
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take in one phase of one test."""
+        """Add one phase of one test."""
         entries: dict[str, Any] = getattr(report, "collector_gpu", {})
-        if self._options.folder in self._nowhere:  # why no trace could be kept was reported at the beginning
+        if self._options.folder in self._nowhere:  # the reason was reported at the beginning
             entries.pop("problems", None)
         outcome = report.outcome
         if hasattr(report, "wasxfail") and report.when == "call":
@@ -79,7 +79,7 @@ class RunReporting:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker where claims on devices are, and whether another would take its tests over."""
+        """Pass a worker the file of device claims, and whether another worker would take over its tests."""
         if self._shared_folder is None:
             self._shared_folder = Path(tempfile.mkdtemp(prefix="collector-gpu-"))
         node.workerinput["collector_gpu"] = {
@@ -89,22 +89,22 @@ class RunReporting:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport, sched: Any) -> None:
-        """A worker that left because its CUDA context was broken had not begun this test: another one runs it."""
+        """A worker that left because its CUDA context was broken had not begun this test: another worker runs it."""
         if _worker_of(report) not in self._left:
             return
         report.outcome = LEFT  # type: ignore[assignment]
-        if not hasattr(sched, "workqueue"):  # schedulers of whole scopes hand out unfinished tests by themselves
+        if not hasattr(sched, "workqueue"):  # schedulers of whole scopes redistribute unfinished tests by themselves
             sched.mark_test_pending(crashitem)
 
     def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:
-        """Show nothing for a test that was only handed on."""
+        """Show nothing for a test that was only passed on to another worker."""
         return ("", "", "") if str(report.outcome) == LEFT else None
 
     # -- After
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Any:
-        """Write the report; make the run fail where something could not be done."""
+        """Write the report; make the run fail if the plugin failed."""
         if self._options.folder is not None and self._options.keep.rule == "slow":
             self._keep_longest()
         report = self._options.report
@@ -118,13 +118,13 @@ class RunReporting:
         return (yield)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Write the table."""
+        """Write the summary."""
         from collector.testing.plugin.terminal_summary import write_summary
 
         write_summary(terminalreporter, self._run, self._options, simulated=bool(self._options.simulate))
 
     def pytest_unconfigure(self) -> None:
-        """Remove what the workers shared."""
+        """Remove the workers' shared files."""
         if self._shared_folder is not None:
             shutil.rmtree(self._shared_folder, ignore_errors=True)
 
@@ -137,7 +137,7 @@ class RunReporting:
             Path(path).unlink(missing_ok=True)
 
     def _find(self) -> Found:
-        """The devices, from a process that runs no tests."""
+        """The devices, determined in a process that runs no tests."""
         if self._options.simulate:
             return Found((SIMULATED,) * self._options.simulate, simulated=True)
         return find_devices(simulated=False)

@@ -1,8 +1,8 @@
-"""The plugin proper: what happens around each test, in the process that runs it.
+"""The plugin proper: the steps around each test, in the process that runs it.
 
-The parts that decide (limits, leaks, snapshots, sharing, ...) are modules of their own and know nothing of pytest's
-hooks; this one calls them at the right moment. What a test did travels with its reports, so that it reaches the
-controller of pytest-xdist even from a worker that dies; `collector.testing.plugin.run_reporting` gathers it there.
+The parts that decide (limits, leaks, snapshots, sharing, ...) are separate modules that know nothing of pytest's hooks;
+this module calls them at the right time. The results of a test travel in its reports, so that they reach the controller
+of pytest-xdist even from a worker that dies; `collector.testing.plugin.run_reporting` collects them there.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _MEASURES = {
     "benchmark": "pytest-benchmark measures its call",
     "gpu_benchmark": "gpu_benchmark measures its call, and traces it itself",
 }
-"""Fixtures of tests whose call our trace would slow down -> what the report then says."""
+"""Fixtures of tests whose call tracing would slow down -> the explanation in the report."""
 _LEAVE_STATUS = 75
-"""Exit status of a worker that makes room for one with a working CUDA context (EX_TEMPFAIL)."""
+"""Exit status of a worker that is replaced by one with a working CUDA context (EX_TEMPFAIL)."""
 
 
 class GpuRunner:
@@ -62,14 +62,14 @@ class GpuRunner:
     def __init__(
         self, options: PluginOptions, root: Path, sharing: Sharing | None, shares: dict[str, int], *, may_leave: bool
     ) -> None:
-        """Follow tests as ``options`` say.
+        """Follow tests according to ``options``.
 
         Args:
             options: the run's options.
-            root: the folder below which Python code is the project's own.
-            sharing: where devices are claimed, under pytest-xdist.
-            shares: this worker's devices in its own order -> bytes to claim for a test that does not say.
-            may_leave: whether another process takes the remaining tests over when this one's context is broken.
+            root: the folder of the project's own Python code.
+            sharing: the claims on devices, under pytest-xdist.
+            shares: this worker's devices in its own order -> bytes to claim for a test that declares no memory.
+            may_leave: whether another process takes over the remaining tests if this one's context is broken.
         """
         self._options = options
         self._root = root
@@ -82,18 +82,18 @@ class GpuRunner:
         self._simulated_gpu: SimulatedGpu | None = None
         self._known_memory: Memory | None = None
         self._checked: Running | None = None
-        """The test that is looked through for leaks now."""
+        """The test that is checked for leaks now."""
         self._no_garbage = contextlib.ExitStack()
-        """Ends when the next phase of a test that is looked through for leaks is traced."""
+        """Ends when tracing of the next phase of a leak-checked test begins."""
         self._noting: Running | None = None
-        """The test whose lines are noted now."""
+        """The test whose lines are recorded now."""
         self._broken: tuple[str, str] | None = None
         self._kept: dict[str, int] = {}
 
     # -- The test run
 
     def start(self) -> None:
-        """Open the simulated GPU, if asked, and be ready to trace."""
+        """Open the simulated GPU, if requested, and prepare tracing."""
         before = set_background(self._tracing)
         self._undo.callback(set_background, before)
         self._undo.callback(self._tracing.finish)
@@ -104,7 +104,7 @@ class GpuRunner:
             self._simulated_gpu = self._undo.enter_context(SimulatedGpu(devices=self._options.simulate))
 
     def pytest_unconfigure(self) -> None:
-        """End what `start` began."""
+        """Undo `start`."""
         self._undo.close()
 
     def found(self) -> Found:
@@ -113,12 +113,12 @@ class GpuRunner:
 
     @contextlib.contextmanager
     def _gpu_changes(self, gpu: SimulatedGpu, opens: bool) -> Iterator[None]:
-        """Trace nothing while a simulated GPU opens or closes. The run's gives way to one that a test opens itself."""
+        """Trace nothing while a simulated GPU opens or closes. The run's own GPU makes way for that of a test."""
         ours, noting = self._simulated_gpu, self._noting
         if noting is not None:
-            self._lines_off(noting)  # they are noted on the clock of a GPU
+            self._lines_off(noting)  # lines are recorded with the clock of a GPU
         if not opens and self._checked is not None and "call" in self._checked.phases:
-            self._finish_check(self._checked)  # the memory goes with the GPU
+            self._finish_check(self._checked)  # the memory disappears with the GPU
         with self._tracing.libraries_change():
             if opens and ours is not None and SimulatedGpu.current() is ours:
                 ours.__exit__(None, None, None)
@@ -134,7 +134,7 @@ class GpuRunner:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> None:
-        """Leave before the next test where the context is broken; pytest-xdist runs the rest in another process."""
+        """Exit before the next test if the context is broken; pytest-xdist runs the rest in another process."""
         if self._broken is not None and self._may_leave:
             with contextlib.suppress(BaseException):  # fixtures of broken GPU tests may fail in any way
                 item.session._setupstate.teardown_exact(None)
@@ -142,7 +142,7 @@ class GpuRunner:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Skip the test if it cannot run, else trace its fixtures' setup."""
+        """Skip the test if it cannot run; otherwise trace its fixtures' setup."""
         running = item.stash[_RUNNING] = self._admit(item)
         if running.markers.leaks:
             self._check_leaks(running)
@@ -152,7 +152,7 @@ class GpuRunner:
                 result = yield
         except (Exception, pytest.fail.Exception):
             if running.skip_reason is not None and not self._brings_gpu():
-                skip(running.skip_reason)  # which explains the failure
+                skip(running.skip_reason)  # explains the failure
             raise
         if running.skip_reason is not None and not self._brings_gpu():
             skip(running.skip_reason)
@@ -162,9 +162,9 @@ class GpuRunner:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Trace the test function and judge what it did."""
+        """Trace the test function and check its limits."""
         running = item.stash.get(_RUNNING, None)
-        if running is None:  # the first marker of ours in this run was added in the test's setup
+        if running is None:  # the run's first marker of ours was added in the test's setup
             running = item.stash[_RUNNING] = self._admit(item)
             if running.markers.leaks:
                 self._check_leaks(running)
@@ -188,7 +188,7 @@ class GpuRunner:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Trace the fixtures' teardown; say what could not be judged, and what leaked."""
+        """Trace the fixtures' teardown; report limits that could not be checked, and leaks."""
         running = item.stash.get(_RUNNING, None)
         if running is None:
             return (yield)
@@ -211,7 +211,7 @@ class GpuRunner:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Put what the test did on its reports."""
+        """Add the test's GPU work to its reports."""
         running = item.stash.get(_RUNNING, None)
         if running is not None and call.when == "teardown":
             self._add_properties(running)
@@ -230,7 +230,7 @@ class GpuRunner:
         if entry is not None:
             report.collector_gpu = entry  # type: ignore[attr-defined]
         if call.when == "teardown":
-            del item.stash[_RUNNING]  # pytest keeps every item to the end of the run, and with it what was recorded
+            del item.stash[_RUNNING]  # pytest keeps every item, and thus the recordings, to the end of the run
         return report
 
     def _admit(self, item: pytest.Item) -> Running:
@@ -273,7 +273,7 @@ class GpuRunner:
         return why_not(markers.requirement, self.found(), simulating=bool(self._options.simulate))
 
     def _read_again(self, running: Running) -> None:
-        """Heed the markers that a fixture has added to the test."""
+        """Apply the markers that a fixture has added to the test."""
         item, before = running.item, running.markers
         markers = running.markers = self._markers_of(item)
         if markers == before:
@@ -288,7 +288,7 @@ class GpuRunner:
             self._check_leaks(running)
 
     def _read_late(self, running: Running) -> None:
-        """Heed the limits that the test has added to itself; say of other markers that they came too late."""
+        """Apply the limits that the test has added to itself; report that its other markers came too late."""
         before = running.markers
         markers = self._markers_of(running.item)
         if markers == before:
@@ -298,7 +298,7 @@ class GpuRunner:
             running.unjudged.append(ADDED_LATE)
 
     def _tell_method_apart(self, running: Running) -> None:
-        """Limits are for a test's call; unittest makes ``setUp`` and ``tearDown`` a part of it."""
+        """Separate the method, to which limits apply: unittest makes ``setUp`` and ``tearDown`` part of the call."""
         item = running.item
         if not isinstance(item, pytest.Function) or not issubclass(item.cls or object, unittest.TestCase):
             return
@@ -331,9 +331,9 @@ class GpuRunner:
 
     @contextlib.contextmanager
     def _phase(self, running: Running, when: str) -> Iterator[None]:
-        """Trace one phase of the test, if that is asked for."""
+        """Trace one phase of the test, if it is to be traced."""
         if not running.traced or (running.untraced is not None and (when == "call" or running.markers.untraced)):
-            self._tracing.finish()  # whatever the test does with CUPTI, we are out of its way
+            self._tracing.finish()  # whatever the test does with CUPTI, our session must not interfere
             yield
             return
         self._turns.arrange()
@@ -346,7 +346,7 @@ class GpuRunner:
         finally:
             self._lines_off(running)
             if running is self._checked:
-                # No garbage may free device memory unseen, while one trace ends and the next begins.
+                # Garbage collection between two traces could free device memory unnoticed.
                 self._no_garbage.enter_context(no_garbage_collection())
             recordings, losses = self._tracing.end()
             phase = running.phases[when] = _phase(recordings, losses)
@@ -357,7 +357,7 @@ class GpuRunner:
                 running.taken = 0
 
     def _judge_at_end(self, running: Running) -> None:
-        """Fail the test's teardown, so that it is an error, where its call could not be judged; or where it leaked."""
+        """Make the test's teardown an error if a limit could not be checked or memory leaked."""
         losses = running.phases["call"].figures.losses if "call" in running.phases else ("the test is not traced",)
         texts = list(running.unjudged)
         if running.markers.limits and losses and not texts:
@@ -382,7 +382,7 @@ class GpuRunner:
     # -- Lines
 
     def _lines_on(self, running: Running) -> None:
-        """Note lines from here on, on the clock of the GPU that there is now."""
+        """Record lines from here on, with the clock of the current GPU."""
         if running.lines is None or running.lines_of is not SimulatedGpu.current():
             simulated = running.lines_of = SimulatedGpu.current()
             now_ns = None if simulated is None else lambda: simulated.now_ns
@@ -399,12 +399,12 @@ class GpuRunner:
 
     def _check_leaks(self, running: Running) -> None:
         """Look for leaks of the test from here to the end of its own fixtures' teardown."""
-        self._tracing.finish()  # what the check itself asks of the driver is not the test's
+        self._tracing.finish()  # the check's own driver calls do not belong to the test
         running.leak_check = LeakCheck(self._known_memory)
         self._checked = running
 
     def _finish_before_wider_teardown(self, running: Running) -> None:
-        """Let the check end when the test's own fixtures are torn down, before the wider ones are."""
+        """End the check after the test's own fixtures are torn down, before those of wider scopes."""
         item, teardown = running.item, running.item.teardown
 
         def teardown_and_finish() -> None:
@@ -425,7 +425,7 @@ class GpuRunner:
             self._known_memory = check.known
 
     def _part(self, running: Running, measure: Callable[[], None], *, own: bool) -> None:
-        """A part of the test ends in which allocations are its ``own``, or not. What ``measure`` frees counts too."""
+        """End a part of the test whose allocations are its ``own`` or not. Memory that ``measure`` frees counts too."""
         with no_garbage_collection():
             running.take_parts(self._tracing.recorded(), own=own)
             with self._tracing.apart() as collected:
@@ -434,7 +434,7 @@ class GpuRunner:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
-        """Leave memory of a fixture of a wider scope out of the leak check of the test that uses it first."""
+        """Exclude the memory of a wider fixture from the leak check of the test that uses it first."""
         running = self._checked
         if running is None or running.in_wider_fixture or fixturedef.scope == "function":
             return (yield)
@@ -450,7 +450,7 @@ class GpuRunner:
 
     @pytest.hookimpl(trylast=True)
     def pytest_fixture_post_finalizer(self, fixturedef: pytest.FixtureDef[Any]) -> None:
-        """A fixture of a wider scope may go in a test's setup, for another parameter's."""
+        """A fixture of a wider scope may be torn down in a test's setup, to be set up with another parameter."""
         running = self._checked
         if running is None or running.in_wider_fixture or fixturedef.scope == "function":
             return
@@ -459,7 +459,7 @@ class GpuRunner:
         self._part(running, check.forget_release, own=True)
 
     def _check_context(self, running: Running, when: str) -> None:
-        """Fail where the test left CUDA unusable, though nothing else failed."""
+        """Fail the test if it left CUDA unusable and nothing else failed."""
         error = self._find_broken(running)
         if error is not None:
             fail(
@@ -478,7 +478,7 @@ class GpuRunner:
         return error
 
     def _add_to_failure(self, running: Running) -> None:
-        """Say with a test that failed by itself what else is wrong with it."""
+        """Add further problems to the report of a test that failed by itself."""
         message = running.limits_message()
         if message is not None:
             running.item.add_report_section("call", "GPU limits", printable_lines(message))
@@ -496,7 +496,7 @@ class GpuRunner:
         running.item.user_properties += list(figures.items())
 
     def _keep_trace(self, running: Running) -> None:
-        """Write the test's trace if it is one to keep."""
+        """Write the test's trace if it is to be kept."""
         folder, keep = self._options.folder, self._options.keep
         recordings = running.recordings
         if folder is None or not recordings or (keep.rule == "failed" and not running.failed):
@@ -561,12 +561,12 @@ class GpuRunner:
     def simulated_gpu(self, node: pytest.Item | pytest.Collector) -> Iterator[SimulatedGpu]:
         """The value of ``simulated_gpu`` for a test, and of the fixtures for a class, module, package or session."""
         gpu = SimulatedGpu.current()
-        if gpu is not None:  # the run's, or that of a wider scope
+        if gpu is not None:  # that of the run, or of a wider scope
             yield gpu
             return
         running = node.stash.get(_RUNNING, None)
         with contextlib.ExitStack() as fixture:
-            # The leak check looks once more when this fixture has been torn down.
+            # The leak check measures again after this fixture's teardown.
             until = fixture if running is None or running.leak_check is None else running.after_judgement
             yield until.enter_context(SimulatedGpu(devices=requirement_of(node).count))
 

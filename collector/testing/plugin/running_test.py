@@ -1,4 +1,4 @@
-"""One test on its way through setup, call and teardown: its activity in each, and the report entries made of it."""
+"""One test during setup, call and teardown: its GPU work in each phase, and its report entries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TOP_KERNELS = 5
 
 @dataclass
 class Phase:
-    """The GPU work of one of setup, call and teardown."""
+    """The GPU work of one phase: setup, call or teardown."""
 
     recordings: list[Recording]
     figures: Figures
@@ -32,23 +32,23 @@ class Phase:
 
 @dataclass
 class Running:
-    """The state of the test that runs; a new one for each test."""
+    """The state of the running test; each test has its own."""
 
     item: pytest.Item
     markers: Markers
     untraced: str | None
-    """Why its call is not traced; None: it is."""
+    """The reason why its call is not traced; None if it is."""
     traced: bool
     phases: dict[str, Phase] = field(default_factory=dict)
     leak_check: LeakCheck | None = None
     lines: Lines | None = None
     lines_of: SimulatedGpu | None = None
-    """On whose clock they are noted; None: on the system's."""
+    """The GPU on whose clock lines are recorded; None: the system's clock."""
     after_judgement: ExitStack = field(default_factory=ExitStack)
-    """Ends what must last until the test has been judged."""
+    """Ends contexts that must last until the test has been judged."""
     claimed: bool = False
     completed: bool = False
-    """Whether its call returned and kept its limits."""
+    """Whether its call returned and stayed within its limits."""
     failed: bool = False
     """Whether one of its reports so far is a failure."""
     steps: int = 0
@@ -56,17 +56,17 @@ class Running:
     parts: list[tuple[Recording, bool]] = field(default_factory=list)
     """Recordings to search for leaks, in order of time, each with whether its allocations are the test's own."""
     taken: int = 0
-    """The number of recordings of the present phase in ``parts``."""
+    """The number of recordings of the current phase in ``parts``."""
     in_wider_fixture: bool = False
     """Whether a fixture of a wider scope is being set up."""
     skip_reason: str | None = None
-    """Why it cannot run, unless one of its fixtures brings a simulated GPU."""
+    """The reason why it cannot run, unless one of its fixtures provides a simulated GPU."""
     method: slice | None = None
-    """The recordings of a `unittest.TestCase` that are the method's, not those of ``setUp`` and ``tearDown``."""
+    """The recordings of the method of a `unittest.TestCase`, without those of ``setUp`` and ``tearDown``."""
     limited: Phase | None = None
     """The phase, or the part of it, that is compared with the limits."""
     unjudged: list[str] = field(default_factory=list)
-    """Why a limit or a step of this test could not be judged."""
+    """The reasons why a limit or a step of this test could not be judged."""
     notes: dict[str, Any] = field(default_factory=dict)
     """For the next report: leak, trace, sticky, problems, remarks."""
 
@@ -76,31 +76,31 @@ class Running:
 
     @property
     def used_gpu(self) -> bool:
-        """Whether it did anything on the GPU so far."""
+        """Whether it has used the GPU so far."""
         return any(phase.figures.used_gpu for phase in self.phases.values())
 
     @property
     def seen_idle(self) -> bool:
-        """Whether all of it so far was traced, and it did nothing on the GPU."""
+        """Whether all phases so far were traced and the GPU was not used."""
         lossy = any(phase.figures.losses for phase in self.phases.values())
         return self.traced and self.untraced is None and not lossy and not self.used_gpu
 
     @property
     def recordings(self) -> list[Recording]:
-        """Everything recorded so far."""
+        """All recordings so far."""
         return [recording for phase in self.phases.values() for recording in phase.recordings]
 
     @property
     def wants_memory(self) -> bool:
-        """Whether memory operations are to be recorded: where something depends on them, as they cost extra."""
+        """Whether memory operations must be recorded, which costs extra."""
         return self.markers.leaks or any(limit.name == MEMORY_LIMIT for limit in self.markers.limits)
 
     def wants_lines(self, when: str) -> bool:
-        """Whether to note the lines of Python code in a phase: where a message may name them."""
+        """Whether to record the lines of Python code in a phase, because a message may contain them."""
         return self.markers.leaks or (when == "call" and self.markers.ask)
 
     def take_parts(self, recordings: list[Recording], *, own: bool) -> None:
-        """Take what is new of the present phase's recordings; ``own``: what it allocates is the test's."""
+        """Add the new recordings of the current phase; ``own``: whether their allocations are the test's."""
         self.parts += [(recording, own) for recording in recordings[self.taken :]]
         self.taken = len(recordings)
 
@@ -111,7 +111,7 @@ class Running:
         return unfreed(self.parts, self.lines)
 
     def limits_message(self) -> str | None:
-        """The failure's text where the call exceeds the test's limits; None where it does not or cannot be judged."""
+        """The failure's text if the call exceeds the test's limits; None if it does not or cannot be judged."""
         phase = self.limited
         if phase is None or not self.markers.limits or phase.figures.losses:
             return None
@@ -123,7 +123,7 @@ class Running:
         return excess_message(f"the call of {self.item.nodeid}", excesses, phase.recordings, self.lines)
 
     def as_report(self, when: str) -> dict[str, Any] | None:
-        """The content of a phase's report as plain data; None: there is none."""
+        """The content of a phase's report as plain data, or None."""
         entries, self.notes = self.notes, {}
         phase = self.phases.get(when)
         if when == "call" and self.untraced is not None and self.traced:

@@ -1,4 +1,4 @@
-"""A step of a test held against its snapshot, or written to it."""
+"""Compares a test's step with its snapshot, or writes the snapshot."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def match_snapshot(running: Running, step: Step, name: str | None, *, update: bool) -> None:
-    """Fail the test where ``step`` is not what its snapshot says; see `Step.assert_matches_snapshot`.
+    """Fail the test if ``step`` differs from its snapshot; see `Step.assert_matches_snapshot`.
 
     Args:
         running: the test.
         step: one of its steps.
-        name: the snapshot's name within the test; None: the test's own, numbered from its second snapshot on.
+        name: the snapshot's name within the test; None: the test's own name, numbered from its second snapshot on.
         update: write the snapshot instead.
     """
     __tracebackhide__ = True
@@ -49,7 +49,7 @@ def match_snapshot(running: Running, step: Step, name: str | None, *, update: bo
         problem = str(error).replace(str(path), shown)
     except OSError as error:
         problem = f"the snapshot {shown} cannot be written: {error.strerror or error}"
-    if problem:  # here, so that the failure is the message, and not how it came to it
+    if problem:  # raised here, so that the traceback shows only the message
         fail(problem, pytrace=True)
     difference, remark = snapshots.compare(golden, now)
     if remark:

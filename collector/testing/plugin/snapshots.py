@@ -1,4 +1,4 @@
-"""Golden launch lists: what a step ran, in order on each stream, held against a file beside the test."""
+"""Golden launch lists: the activities of a step in order on each stream, compared with a file beside the test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_LINES = 60
 
 
 class SnapshotError(Exception):
-    """A snapshot is missing or cannot be read. The text says which file and what to do."""
+    """A snapshot is missing or cannot be read. The text contains the file and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -36,18 +36,17 @@ class Snapshot:
     devices: tuple[str, ...]
     """The models of the devices used, in the order of the streams' first use."""
     streams: tuple[tuple[str, ...], ...]
-    """For each stream, in the order of first use, one line for each operation in its order."""
+    """For each stream, in the order of first use: one line per operation, in order."""
 
     def names_only(self) -> Snapshot:
-        """The same without launch shapes."""
+        """The same snapshot without launch shapes."""
         return Snapshot(self.devices, tuple(tuple(line.partition(" grid=")[0] for line in s) for s in self.streams))
 
 
 def snapshot_of(recording: Recording) -> Snapshot:
     """Return the launch list of a recording.
 
-    Streams go by numbers of their own: the ids that CUDA gives differ from run to run. The first is the one that was
-    given work first.
+    Streams are numbered in the order of their first launch, because CUDA's ids differ from run to run.
     """
     operations: list[tuple[int, int, tuple[int, int, int], str]] = []
     for table, lines in (
@@ -90,11 +89,11 @@ def _copy_lines(copies: Table) -> list[str]:
 
 
 def save_snapshot(snapshot: Snapshot, path: Path) -> None:
-    """Write ``snapshot``, whole or not at all.
+    """Write ``snapshot`` completely or not at all.
 
     Raises:
         collector.OutputError: it cannot be written.
-        OSError: its folder cannot be made.
+        OSError: its folder cannot be created.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {
@@ -108,10 +107,10 @@ def save_snapshot(snapshot: Snapshot, path: Path) -> None:
 
 
 def load_snapshot(path: Path) -> Snapshot:
-    """Read what `save_snapshot` wrote.
+    """Read a file that `save_snapshot` wrote.
 
     Raises:
-        SnapshotError: it is missing, or is not that.
+        SnapshotError: it is missing, or is not a snapshot.
     """
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
@@ -143,7 +142,7 @@ def _corrupt(path: Path, why: str) -> SnapshotError:
 
 
 def compare(golden: Snapshot, now: Snapshot) -> tuple[str, str]:
-    """Return what differs, ``""`` if nothing, and a remark about what could not be compared, ``""`` if nothing."""
+    """Return the differences and a remark about parts that could not be compared; each may be ``""``."""
     remark = ""
     if golden.devices != now.devices:
         remark = (

@@ -1,4 +1,4 @@
-"""Errors after which a CUDA context answers nothing but the same error, until the process ends."""
+"""Errors after which all calls in a CUDA context return the same error, until the process ends."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _CUDA_TROUBLE = re.compile(
 
 
 def sticky_error() -> str | None:
-    """The name of the error that this process's CUDA contexts are stuck in; None where they work."""
+    """The name of the error in which this process's CUDA contexts are stuck; None if they work."""
     driver = mapped_driver()
     if driver is None:
         return None
     try:
         return STICKY_ERRORS.get(driver.synchronize())
-    except DriverError as error:  # a device whose context is lost may refuse even to be asked
+    except DriverError as error:  # a device whose context is lost may refuse even this query
         return next((name for name in STICKY_ERRORS.values() if name in str(error)), None)
 
 
 def recorded_sticky_error(recordings: list[Recording]) -> str | None:
-    """A sticky error that a recorded call returned; None where none did."""
+    """A sticky error that a recorded call returned, or None."""
     for recording in recordings:
         failed = set(recording.api_calls.return_value.tolist()) & STICKY_ERRORS.keys()
         if failed:

@@ -23,7 +23,7 @@ _MOST_TESTS = 10
 def write_summary(
     reporter: pytest.TerminalReporter, run: RunReport, options: PluginOptions, *, simulated: bool
 ) -> None:
-    """Write the table of the tests that used the GPU most, and what else there is to say, if anything."""
+    """Write the table of the tests that used the GPU most, and any remarks."""
     top = run.most_used(_MOST_TESTS)
     used = len(run.most_used(len(run.tests)))
     lines: list[tuple[str, dict[str, bool]]] = []

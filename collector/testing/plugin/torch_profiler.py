@@ -1,7 +1,7 @@
-"""PyTorch's profiler and ours take turns: CUPTI serves one of them at a time.
+"""PyTorch's profiler and our tracer alternate: CUPTI serves one of them at a time.
 
-Were a test's first use of ``torch.profiler`` to fall into our trace, it would record no GPU activity for the rest of
-the process. So our trace pauses from the moment that PyTorch prepares its profiler until it is done.
+If a test first used ``torch.profiler`` inside our trace, it would record no GPU activity for the rest of the process.
+Our trace therefore pauses from the time when PyTorch prepares its profiler until it has finished.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class TakeTurns:
         self._replaced: list[tuple[Any, str, Any]] = []
 
     def arrange(self) -> None:
-        """Do it, if PyTorch is loaded and it was not done yet."""
+        """Install the hooks, if PyTorch is loaded and they are not installed yet."""
         module = sys.modules.get(_MODULE)
         if module is None or self._replaced:
             return
@@ -53,6 +53,6 @@ class TakeTurns:
             self._replaced.append((module, name, original))
 
     def undo(self) -> None:
-        """Give PyTorch its own functions back."""
+        """Restore PyTorch's own functions."""
         while self._replaced:
             setattr(*self._replaced.pop())

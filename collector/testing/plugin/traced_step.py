@@ -1,4 +1,4 @@
-"""One step traced inside a test: what ``gpu_trace()`` gives."""
+"""One step traced inside a test: the value of ``gpu_trace()``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class StepTable(Table):
-    """A table of a step: a `collector.recording.table.Table` that also knows what else ran."""
+    """A table of a step: a `collector.recording.table.Table` that also knows the step's other tables."""
 
     __slots__ = ("_others",)
 
@@ -27,15 +27,15 @@ class StepTable(Table):
         self._others = others
 
     def overlap(self, what: str) -> float:
-        """The share of the time of all ``what`` during which a row of this table ran on the same device, 0 to 1.
+        """The share (0 to 1) of the time of all ``what`` during which a row of this table ran on the same device.
 
-        ``step.kernels.overlap("copy")`` is 1.0 when every copy is hidden behind kernels.
+        ``step.kernels.overlap("copy")`` is 1.0 if all copies are hidden behind kernels.
 
         Args:
             what: ``copy``, ``memset`` or ``kernel``.
 
         Raises:
-            ValueError: ``what`` is none of these, or the step has none of it, so that there is no share.
+            ValueError: ``what`` is none of these, or the step contains none, so that there is no share.
         """
         if what not in _TABLES:
             raise ValueError(f"overlap({what!r}): choose from {', '.join(_TABLES)}")
@@ -50,15 +50,15 @@ _TABLES = {"kernel": "kernels", "copy": "memcpys", "memset": "memsets"}
 
 
 class Step(Session):
-    """One step traced inside a test; a `collector.Session` with what a test asks of it.
+    """One step traced inside a test; a `collector.Session` with methods for tests.
 
-    It is not available before the block has ended, and it raises where nothing can be traced.
+    Its results are not available before the block has ended, and it raises if nothing can be traced.
     """
 
     def __init__(
         self, on_exit: Callable[[Step], None], match_snapshot: Callable[[Step, str | None], None], *, memory: bool
     ) -> None:
-        """Made by the fixture ``gpu_trace``; ``memory``: it also records memory operations."""
+        """Made by the fixture ``gpu_trace``; ``memory``: also record memory operations."""
         super().__init__(new_session(memory=memory).options)
         self._on_exit = on_exit
         self._match_snapshot = match_snapshot
@@ -92,17 +92,17 @@ class Step(Session):
 
     @property
     def figures(self) -> Figures:
-        """Counts, bytes and times, by the names that limits have."""
+        """Counts, bytes and times, by the names of the limits."""
         return figures_of([self.recording])
 
     def assert_matches_snapshot(self, name: str | None = None) -> None:
         """Compare kernels, copies and memsets, in their order on each stream, with those of a recorded run.
 
-        The snapshot lies beside the test file, in ``__gpu_snapshots__``; ``--gpu-snapshot-update`` writes it. One from
-        another GPU model is compared by names only, since launch shapes differ from model to model.
+        The snapshot is a file in ``__gpu_snapshots__`` beside the test file; ``--gpu-snapshot-update`` writes it. A
+        snapshot from another GPU model is compared only by names, because launch shapes differ between models.
 
         Args:
-            name: the snapshot's name within the test; None: the test's own, numbered from its second snapshot on.
+            name: the snapshot's name within the test; None: the test's own name, numbered from its second snapshot on.
         """
         __tracebackhide__ = True
         self._match_snapshot(self, name)
@@ -118,5 +118,5 @@ def _devices(table: Table) -> list[int]:
 
 
 def _covered(rows: Table, by: Table) -> int:
-    """Time (ns) of all ``rows`` (each for itself) in which any row of ``by`` runs."""
+    """Time (ns) of each of ``rows`` during which any row of ``by`` runs, summed up."""
     return int(Union.of(by.start_ns, by.end_ns).covered(rows.start_ns, rows.end_ns).sum())

@@ -1,4 +1,4 @@
-"""Operations by their names: what a caller writes, turned into the numbers of the simulator's Activity."""
+"""Operations by name: converts a caller's arguments into the numbers of the simulator's Activity."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MemoryKind = Literal["unknown", "pageable", "pinned", "device", "array", "manage
 """Kind of memory at an end of a copy, in CUPTI's order."""
 
 Launch = Literal["both", "runtime", "driver", "none"]
-"""Through which API an operation is called: the runtime's call makes a nested driver call, ``"both"``."""
+"""The API through which an operation is called; with ``"both"``, the runtime's call contains a driver call."""
 
 Shape = tuple[int, int, int]
 
@@ -27,7 +27,7 @@ KERNEL, MEMCPY, MEMSET, PEER_MEMCPY = range(4)
 
 
 def number_of(names: Mapping[str, int], name: str, what: str) -> int:
-    """The value of `name` in one of the tables here; a CollectorError that lists them if it is in none."""
+    """The value of `name` in one of the tables here, or a CollectorError that lists the valid names."""
     try:
         return names[name]
     except KeyError:
@@ -35,7 +35,7 @@ def number_of(names: Mapping[str, int], name: str, what: str) -> int:
 
 
 def memory_kinds(copy_kind: str, src: str | None, dst: str | None) -> tuple[int, int]:
-    """Kinds of the memory read and written, by the direction's letters unless given."""
+    """The kinds of memory read and written; by default they follow from the direction's letters."""
     number_of(COPY_KINDS, copy_kind, "copy kind")
     if copy_kind == "Unknown":
         ends = ("unknown", "unknown")

@@ -1,4 +1,4 @@
-"""A GPU that is not there: the simulated libcupti and libcuda, driven from Python.
+"""A GPU without hardware: the simulated libcupti and libcuda, driven from Python.
 
 >>> import collector
 >>> from collector.testing import SimulatedGpu
@@ -10,9 +10,9 @@
 >>> len(step.recording.kernels), launched, copied
 (1, 1, 2)
 
-Time is simulated too: it moves only as far as the simulated calls take, so that the same calls give the same
-durations. Kernels of one stream run one after another, streams run side by side, and a kernel is over only once the
-clock has passed its end, which :meth:`SimulatedGpu.synchronize` waits for.
+Time is simulated too: it advances only by the duration of the simulated calls, so that the same calls give the same
+durations. Kernels of one stream run one after another, streams run in parallel, and a kernel has ended only once the
+clock has passed its end, for which :meth:`SimulatedGpu.synchronize` waits.
 """
 
 from __future__ import annotations
@@ -79,21 +79,21 @@ class SimulatedGpu:
     """GPUs without hardware, for tests of programs that trace; a context manager.
 
     Inside the block ``COLLECTOR_LIBCUPTI`` and ``COLLECTOR_LIBCUDA`` name the simulator, so that
-    :func:`collector.trace` records from it. One can be open in a process at a time. Methods may be called from any
-    thread; each is a call the program makes on that thread.
+    :func:`collector.trace` records from it. A process can have one open at a time. Methods may be called from any
+    thread; each is a call that the program makes on that thread.
 
     Args:
-        devices: How many GPUs; 0 makes ``cuInit`` answer "no device".
-        cuda: Whose CUPTI to play, ``"12.0"`` to ``"13.5"``: its record layouts, functions and habits.
+        devices: The number of GPUs; with 0, ``cuInit`` returns "no device".
+        cuda: The CUPTI version to simulate, ``"12.0"`` to ``"13.5"``: its record layouts, functions and behaviour.
         api_version: A patch release of it by its ``cuptiGetVersion`` number (``130000``); None: the newest.
         driver: The driver's CUDA version; None: the same as ``cuda``.
-        start_ns: Where the simulated clock starts; None: at the system's time.
-        api_call_ns: What one CUDA call costs.
+        start_ns: The first time of the simulated clock; None: the system's time.
+        api_call_ns: The duration of one CUDA call.
         launch_latency_ns: From the end of a launch to the earliest start on the device.
         gap_ns: Between two activities of one stream.
-        real_time: Whether the clock runs with real time as well.
-        deliver: Who hands full buffers to the client: the simulator's ``"worker"`` thread, or the ``"caller"`` that
-            filled it.
+        real_time: Whether the clock also advances with real time.
+        deliver: Returns full buffers to the client: the simulator's ``"worker"`` thread, or the ``"caller"`` that
+            filled them.
         abort_on_fatal: End the process where the real library would crash, instead of counting a misuse.
         name: The devices' name.
     """
@@ -140,12 +140,12 @@ class SimulatedGpu:
 
     @staticmethod
     def current() -> SimulatedGpu | None:
-        """The one that is open in this process; None: there is none."""
+        """The simulated GPU that is open in this process, or None."""
         return SimulatedGpu._active
 
     @staticmethod
     def watch(watcher: Watcher | None) -> Watcher | None:
-        """Let ``watcher(gpu, opens)`` give the context in which each opens or closes; returns the watcher before."""
+        """Let ``watcher(gpu, opens)`` provide the context of each opening and closing; returns the previous one."""
         before, SimulatedGpu._watcher = SimulatedGpu._watcher, watcher
         return before
 
@@ -230,13 +230,13 @@ class SimulatedGpu:
         launch: Launch = "both",
         count: int = 1,
     ) -> int:
-        """Launch a kernel, or the same one ``count`` times (in bulk: millions per second).
+        """Launch a kernel, or the same kernel ``count`` times (in bulk: millions per second).
 
         Returns:
-            The (first) launch's correlation id.
+            The correlation id of the (first) launch.
 
         Raises:
-            CollectorError: there is no such device, or the simulator is not open.
+            CollectorError: the device does not exist, or the simulator is not open.
         """
         self._check_device(device)
         activity = Activity(
@@ -275,19 +275,19 @@ class SimulatedGpu:
 
         Args:
             kind: The direction.
-            num_bytes: How much.
+            num_bytes: The size.
             stream: The stream's CUPTI id.
-            duration_ns: How long it takes; None: 1 µs and 20 bytes per ns.
+            duration_ns: The duration; None: 1 µs plus 1 ns per 20 bytes.
             device: The device's ordinal.
             context: The context's id; None: the primary one.
-            src: Kind of the memory read; None: by direction, the host's being pageable.
+            src: Kind of the memory read; None: by direction, with pageable host memory.
             dst: Kind of the memory written; likewise.
-            asynchronous: Whether the call returns before the copy is over.
-            launch: Through which API it is called.
-            count: How often.
+            asynchronous: Whether the call returns before the copy has ended.
+            launch: The API through which it is called.
+            count: The number of copies.
 
         Returns:
-            The (first) call's correlation id.
+            The correlation id of the (first) call.
         """
         self._check_device(device)
         src_kind, dst_kind = memory_kinds(kind, src, dst)
@@ -378,8 +378,8 @@ class SimulatedGpu:
             nodes: The kernels in their order, each a name or ``(name, duration_ns)``.
             stream: The stream's CUPTI id.
             device: The device's ordinal.
-            graph_id: The executable graph's id; None: a new one. Launching an id again is launching that graph again.
-            launch: Through which API it is called.
+            graph_id: The executable graph's id; None: a new id. An id that was used before launches that graph again.
+            launch: The API through which it is called.
         """
         self._check_device(device)
         if graph_id is None:
@@ -408,12 +408,12 @@ class SimulatedGpu:
             )
 
     def query(self, *, stream: int = 7, device: int = 0) -> bool:
-        """Ask, without waiting, whether a stream has done its work."""
+        """Return, without waiting, whether a stream has finished its work."""
         self._check_device(device)
         return bool(self._library.sim_query(device, stream))
 
     def record_event(self, *, stream: int = 7, device: int = 0) -> int:
-        """Record an event after the work a stream has so far; returns the event."""
+        """Record an event after the stream's current work; returns the event."""
         self._check_device(device)
         return int(self._library.sim_record_event(device, stream))
 
@@ -421,23 +421,23 @@ class SimulatedGpu:
         """Let a stream's later work wait for an event.
 
         Raises:
-            CollectorError: no such event was recorded.
+            CollectorError: the event was never recorded.
         """
         self._check_device(device)
         if self._library.sim_wait_event(device, stream, event) != 0:
             raise CollectorError(f"there is no event {event}")
 
     def synchronize_event(self, event: int) -> None:
-        """Wait until an event has happened.
+        """Wait until an event has completed.
 
         Raises:
-            CollectorError: no such event was recorded.
+            CollectorError: the event was never recorded.
         """
         if self._library.sim_synchronize_event(event) != 0:
             raise CollectorError(f"there is no event {event}")
 
     def api_call(self, runtime: str = "", driver: str = "") -> int:
-        """Make an API call that does nothing on the device, such as ``"cudaGetDevice_v3020"``.
+        """Make an API call without effect on the device, such as ``"cudaGetDevice_v3020"``.
 
         Args:
             runtime: A runtime function by CUPTI's name, ``""`` for none.
@@ -463,17 +463,18 @@ class SimulatedGpu:
         stream: int | None = None,
         launch: Launch = "both",
     ) -> int:
-        """Allocate memory; returns its address, behind which there is nothing.
+        """Allocate memory; returns its address, which must not be accessed.
 
         Args:
-            num_bytes: How much.
+            num_bytes: The size.
             device: The device's ordinal.
-            kind: Device memory, managed memory, which is the device's here too, or page-locked host memory.
+            kind: Device memory, managed memory (which is on the device here), or page-locked host memory.
             stream: Allocate from the device's pool, in the order of this stream (``cudaMallocAsync``); None: at once.
-            launch: Through which API it is called.
+            launch: The API through which it is called.
 
         Raises:
-            CollectorError: the device has not so much left of its 80 GiB, or only device memory comes from pools.
+            CollectorError: the device's 80 GiB are used up, or memory of another kind than device memory was requested
+                from a pool.
         """
         self._check_device(device)
         if stream is not None and kind != "device":
@@ -487,7 +488,7 @@ class SimulatedGpu:
         return address
 
     def free(self, address: int, *, stream: int | None = None, launch: Launch = "both") -> None:
-        """Free what `malloc` allocated; with a ``stream`` in its order (``cudaFreeAsync``).
+        """Free memory that `malloc` allocated; with a ``stream``, in its order (``cudaFreeAsync``).
 
         Raises:
             CollectorError: nothing is allocated at ``address``.
@@ -501,14 +502,14 @@ class SimulatedGpu:
         self._library.sim_overhead(kind, duration_ns)
 
     def create_context(self, device: int = 0) -> int:
-        """Create a further context on a device; returns its id, which operations take as ``context``."""
+        """Create a further context on a device; returns its id, the ``context`` of operations."""
         self._check_device(device)
         return int(self._library.sim_create_context(device))
 
     def reload_module(self, name: str, successor: str) -> None:
-        """Unload kernel ``name`` and load ``successor`` where it was: CUPTI reuses the name's address.
+        """Unload kernel ``name`` and load ``successor`` in its place: CUPTI reuses the name's address.
 
-        Call it when no record of ``name`` is undelivered, for example between two traces.
+        Must be called when all records of ``name`` are delivered, for example between two traces.
 
         Raises:
             CollectorError: ``name`` was never launched, or ``successor`` is longer than 255 bytes.
@@ -524,23 +525,23 @@ class SimulatedGpu:
         memsets: Iterable[Mapping[str, Any]] = (),
         launch: Launch = "both",
     ) -> int:
-        """Emit recorded activities as they were, in the order of their ends; returns how many.
+        """Emit recorded activities unchanged, in the order of their ends; returns their number.
 
-        Each is a mapping with ``start_ns`` and ``end_ns`` and, if they matter:
+        Each is a mapping with ``start_ns`` and ``end_ns``, and optionally:
 
         * all: ``device`` (0), ``stream`` (7), ``context`` (None), ``correlation`` (the next), ``graph_id``,
-          ``graph_node_id``, ``launch_start_ns`` and ``launch_end_ns`` (else made up before the activity), ``launch``;
+          ``graph_node_id``, ``launch_start_ns`` and ``launch_end_ns`` (by default before the activity), ``launch``;
         * kernels: ``name``, ``grid``, ``block``, ``cluster``, ``registers_per_thread``, ``static_shared_bytes``,
           ``dynamic_shared_bytes``, ``local_bytes_per_thread``;
         * memcpys: ``kind``, ``num_bytes``, ``src``, ``dst``, ``asynchronous``; with ``kind`` ``"PtoP"`` also
           ``src_device`` and ``dst_device``;
         * memsets: ``num_bytes``, ``value``, ``asynchronous``.
 
-        The first activity of each correlation id comes with its launching API call, made through ``launch``. Open
-        the simulator with ``start_ns`` before the first of all, or they come from before the session.
+        The first activity of each correlation id comes with its launching API call, made through ``launch``. Open the
+        simulator with a ``start_ns`` before all activities; otherwise they lie before the session.
 
         Raises:
-            CollectorError: an activity holds an unknown key, or lacks ``start_ns`` or ``end_ns``.
+            CollectorError: an activity contains an unknown key, or lacks ``start_ns`` or ``end_ns``.
         """
         rows = [
             *((KERNEL, row) for row in kernels),
@@ -570,14 +571,14 @@ class SimulatedGpu:
         return int(self._library.sim_now())
 
     def advance(self, ns: int) -> None:
-        """Let the program do something else for a while."""
+        """Let time pass without GPU calls."""
         self._library.sim_advance(ns)
 
     def wait_until_idle(self, timeout_ms: int = 5_000) -> None:
-        """Wait (in real time) until the simulator's thread has handed back every full buffer.
+        """Wait (in real time) until the simulator's thread has returned every full buffer.
 
         Raises:
-            CollectorError: it has not within ``timeout_ms``.
+            CollectorError: the ``timeout_ms`` have passed.
         """
         if self._library.sim_wait_until_idle(timeout_ms) != 0:
             raise CollectorError(f"the simulator still held full buffers after {timeout_ms} ms")
@@ -589,13 +590,14 @@ class SimulatedGpu:
 
         Args:
             fault: Its name.
-            count: How often it strikes; None: once, or for good where the table says it is lasting; -1: for good.
-            after: How many occasions pass before.
-            value: What the table says, None: the table's default.
+            count: The number of times that it strikes; None: once, or permanently if the table lists it as lasting; -1:
+                permanently.
+            after: The number of occasions that pass before.
+            value: Its meaning is in the table; None: the table's default.
             target: For ``"error"`` the function that fails, for ``"second_subscriber"`` the other's name.
 
         Raises:
-            CollectorError: there is no such fault, or no such function.
+            CollectorError: the fault or the function is unknown.
         """
         table = {row.name: row for row in self.faults()}
         if fault not in table:
@@ -608,7 +610,7 @@ class SimulatedGpu:
         self._library.sim_inject(fault.encode(), times, after, chosen, target.encode())
 
     def return_kept_buffers(self) -> None:
-        """Give the client the activity buffers back that the fault ``kept_buffer`` has kept, on the calling thread."""
+        """Return the activity buffers withheld by the fault ``kept_buffer`` to the client, on the calling thread."""
         self._library.sim_return_kept_buffers()
 
     def clear_faults(self) -> None:
@@ -616,7 +618,7 @@ class SimulatedGpu:
         self._library.sim_clear_faults()
 
     def faults(self) -> list[Fault]:
-        """The faults that can be injected, and how often each has struck."""
+        """The faults that can be injected, with the number of times that each has struck."""
         rows: list[Fault] = []
         meaning, description = ctypes.c_char_p(), ctypes.c_char_p()
         value, lasting, struck = ctypes.c_int64(), ctypes.c_int(), ctypes.c_uint64()
@@ -634,7 +636,7 @@ class SimulatedGpu:
         return rows
 
     def misuses(self) -> dict[str, Misuse]:
-        """Everything a CUPTI client can do wrong that is noticed, by name, and how often it did."""
+        """All misuses of CUPTI that are noticed, by name, with the number of times that the client made each."""
         rows: dict[str, Misuse] = {}
         description, fatal, counted = ctypes.c_char_p(), ctypes.c_int(), ctypes.c_uint64()
         while name := self._library.sim_misuse(len(rows), description, fatal, counted):
@@ -653,7 +655,7 @@ class SimulatedGpu:
         return called
 
     def calls(self) -> list[Call]:
-        """The client's CUPTI calls in order, but for those made per record or per operation."""
+        """The client's CUPTI calls in order, without those made per record or per operation."""
         logged: list[Call] = []
         argument, result = ctypes.c_uint32(), ctypes.c_uint32()
         while name := self._library.sim_logged_call(len(logged), argument, result):

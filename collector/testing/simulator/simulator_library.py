@@ -1,4 +1,4 @@
-"""The simulator's shared library: where it is, its functions, and their structs, as native/simulator/control.h says."""
+"""The simulator's shared library: its path, functions and structs, which mirror native/simulator/control.h."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from collector.errors import CollectorError
 
 LIBRARY_NAME = "libcollector_simulator.so"
 _PACKAGE = "collector.testing"
-"""The package whose folder has the library: of an editable installation there are two, here and in the build."""
+"""The package whose folder has the library; an editable installation has two folders, here and in the build."""
 
 
 class Config(ctypes.Structure):
-    """The flags to open it with."""
+    """The options to open it with."""
 
     _fields_ = (
         ("cuda", ctypes.c_int32),

@@ -19,18 +19,18 @@ class Fault:
     lasting: bool
     """Whether it stays armed unless a count is given."""
     struck: int
-    """The number of times that it happened so far."""
+    """The number of times that it has struck."""
 
 
 @dataclass(frozen=True)
 class Misuse:
-    """Something a CUPTI client must not do."""
+    """A misuse of CUPTI by its client."""
 
     description: str
     fatal: bool
     """Whether the real library crashes or hangs."""
     count: int
-    """The number of times that the client under test did it."""
+    """The number of times that the client under test made it."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,6 @@ class Statistics:
     records: Mapping[int, int]
     """Records written by CUPTI activity kind (10 = kernels, 1 = memcpys, 2 = memsets, 5 = runtime calls, ...)."""
     calls: Mapping[str, int]
-    """Function -> how often it was called."""
+    """Function -> number of calls."""
     request_latency: CallbackLatency
     complete_latency: CallbackLatency
