@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
-from collector.analysis.launches import lower_median
+from collector.analysis.duration_groups import Keys, duration_groups
 from collector.recording.api_functions import plain_api_name
 from collector.recording.cupti_enums import RUNTIME_DOMAIN
 
@@ -46,22 +44,9 @@ def calls(steps: Asked) -> Answer:
 
 def _part(recording: Recording) -> Part:
     table = recording.api_calls
-    is_runtime = table.domain == RUNTIME_DOMAIN
-    ids, index = np.unique(table.name_id * np.int64(2) + is_runtime, return_inverse=True)
-    functions = [(plain_api_name(table.text(number // 2)), bool(number % 2)) for number in ids.tolist()]
-    distinct = list(dict.fromkeys(functions))
-    index = np.array([distinct.index(function) for function in functions], np.int64)[index]
-    grouped = np.argsort(index, kind="stable")
-    bounds = np.searchsorted(index[grouped], np.arange(len(distinct) + 1))
-    durations = table.duration_ns
-    rows, evidence = [], []
-    for place, (name, of_runtime) in enumerate(distinct):
-        own = grouped[bounds[place] : bounds[place + 1]]
-        spent = durations[own]
-        errors = int((table.return_value[own] != 0).sum())
-        domain = "runtime" if of_runtime else "driver"
-        figures = (int(spent.sum()), int(spent.min()), lower_median(spent), int(spent.max()))
-        rows.append((name, domain, len(own), errors, *figures))
-        evidence.append({"api_calls": own})
-    order = sorted(range(len(rows)), key=lambda place: (-rows[place][4], rows[place][:2]))
-    return Part([rows[place] for place in order], (), [evidence[place] for place in order])
+    names = Keys.of(table.name_id, lambda name: plain_api_name(table.text(name)))
+    domains = Keys.of(table.domain == RUNTIME_DOMAIN, lambda of_runtime: "runtime" if of_runtime else "driver")
+    groups = duration_groups([names, domains], table.duration_ns)
+    failed = table.return_value != 0
+    rows = [(*each.key, each.num_rows, int(failed[each.rows].sum()), *each[3:]) for each in groups]
+    return Part(rows, (), [{"api_calls": each.rows} for each in groups])

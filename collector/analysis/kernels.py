@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
-from collector.analysis.launches import lower_median
+from collector.analysis.duration_groups import Keys, duration_groups
+from collector.recording.kernel_names import demangle, short_name
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer
@@ -71,42 +70,27 @@ def kernels(steps: Asked, *, by: str = "name") -> Answer:
 
 
 def _part(recording: Recording, by: str) -> Part:
-    table = recording.kernels
-    keys = _keys(recording, by)
-    distinct: dict[tuple[Any, ...], int] = {}
-    index = np.array([distinct.setdefault(key, len(distinct)) for key in keys], np.int64)
-    durations = table.duration_ns
+    durations = recording.kernels.duration_ns
     whole = int(durations.sum())
-    order = np.argsort(index, kind="stable")
-    bounds = np.searchsorted(index[order], np.arange(len(distinct) + 1))
-    rows, evidence = [], []
-    for key, place in distinct.items():
-        own = order[bounds[place] : bounds[place + 1]]
-        spent = durations[own]
-        total = int(spent.sum())
-        share = total / whole if whole else 0.0
-        rows.append((*key, len(own), total, share, int(spent.min()), lower_median(spent), int(spent.max())))
-        evidence.append({"kernels": own})
-    width = len(_KEYS[by])
-    ranked = sorted(range(len(rows)), key=lambda place: (-rows[place][width + 1], rows[place][:width]))
-    return Part([rows[place] for place in ranked], (), [evidence[place] for place in ranked])
+    groups = duration_groups(_keys(recording, by), durations)
+    rows = [
+        (*each.key, each.num_rows, each.total_ns, each.total_ns / whole if whole else 0.0, *each[4:]) for each in groups
+    ]
+    return Part(rows, (), [{"kernels": each.rows} for each in groups])
 
 
-def _keys(recording: Recording, by: str) -> list[tuple[Any, ...]]:
-    """What each kernel is counted under."""
+def _keys(recording: Recording, by: str) -> list[Keys]:
+    """What kernels are counted under."""
     table = recording.kernels
-    names = table.demangled_names() if by == "whole_name" else table.names()
+    if by == "whole_name":
+        return [Keys.of(table.name_id, lambda name: demangle(table.text(name)))]
+    names = Keys.of(table.name_id, lambda name: short_name(table.text(name)))
     if by == "op":
-        return list(zip(recording.annotations_of(table), names, strict=True))
+        paths = Keys.of(table.annotation_ids, lambda path: recording.strings[path] if path >= 0 else "")
+        return [paths, names]
     if by == "shape":
-        shapes = [
-            [
-                f"{x},{y},{z}"
-                for x, y, z in zip(*(getattr(table, f"{what}_{axis}").tolist() for axis in "xyz"), strict=True)
-            ]
-            for what in ("grid", "block")
-        ]
-        return list(zip(names, *shapes, strict=True))
+        shapes = (Keys.of_shapes(*(getattr(table, f"{what}_{axis}") for axis in "xyz")) for what in ("grid", "block"))
+        return [names, *shapes]
     if by == "stream":
-        return list(zip(table.device_id.tolist(), table.stream_id.tolist(), names, strict=True))
-    return [(name,) for name in names]
+        return [Keys.of(table.device_id), Keys.of(table.stream_id), names]
+    return [names]

@@ -9,6 +9,7 @@ import numpy as np
 from collector.analysis.activities import Activities
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
+from collector.analysis.duration_groups import lower_median
 from collector.recording.api_functions import plain_api_name
 from collector.recording.distinct import distinct_values
 from collector.recording.schema import ACTIVITY_TABLES
@@ -125,8 +126,3 @@ def _by_function(recording: Recording) -> Part:
         evidence.append({"api_calls": api_rows, **activities.rows_by_table()})
     ranked = sorted(range(len(rows)), key=lambda place: (-rows[place][2], rows[place][0]))
     return Part([rows[place] for place in ranked], (), [evidence[place] for place in ranked])
-
-
-def lower_median(values: npt.NDArray[Any]) -> int:
-    """The median of whole numbers, which is one of them: of an even number the lower of the two in the middle."""
-    return int(np.partition(values, (len(values) - 1) // 2)[(len(values) - 1) // 2])

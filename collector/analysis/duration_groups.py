@@ -1,0 +1,87 @@
+"""Rows counted under one key, and their durations: what questions by kernel, function or stream have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+    Numbers = npt.NDArray[np.int64]
+
+
+class Keys(NamedTuple):
+    """One column of keys: the distinct values in order, and which of them each row has."""
+
+    values: list[Any]
+    codes: Numbers
+
+    @classmethod
+    def of(cls, ids: npt.NDArray[Any], form: Callable[[Any], Any] = lambda value: value) -> Keys:
+        """The keys that ``form`` makes of each row's id; two ids may have the same."""
+        known, index = np.unique(ids, return_inverse=True)
+        made = [form(each) for each in known.tolist()]
+        values = sorted(set(made))
+        places = {value: place for place, value in enumerate(values)}
+        codes = np.array([places[value] for value in made], np.int64)
+        return cls(values, codes[index.reshape(-1)])
+
+    @classmethod
+    def of_shapes(cls, *axes: npt.NDArray[Any]) -> Keys:
+        """Texts such as ``8,1,1`` of several columns of numbers."""
+        codes = _joined(axes)
+        _, first = np.unique(codes, return_index=True)
+        shapes = zip(*(axis[first].tolist() for axis in axes), strict=True)
+        return cls([",".join(map(str, shape)) for shape in shapes], codes)
+
+
+class DurationGroup(NamedTuple):
+    """The rows of one key."""
+
+    key: tuple[Any, ...]
+    rows: Numbers
+    num_rows: int
+    total_ns: int
+    min_ns: int
+    median_ns: int
+    """Of an even number the lower one."""
+    max_ns: int
+
+
+def duration_groups(keys: Sequence[Keys], durations: npt.NDArray[Any]) -> list[DurationGroup]:
+    """The rows by their keys, those that took longest first, and of equal ones in order of the keys.
+
+    Args:
+        keys: the columns that make up a key.
+        durations: of each row, ns.
+    """
+    joined = _joined([column.codes for column in keys]) if keys else np.zeros(len(durations), np.int64)
+    order = np.argsort(joined, kind="stable")
+    bounds = np.searchsorted(joined[order], np.arange(int(joined.max(initial=-1)) + 2))
+    groups = []
+    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        rows = order[begin:end]
+        spent = durations[rows]
+        key = tuple(column.values[column.codes[rows[0]]] for column in keys)
+        figures = (int(spent.sum()), int(spent.min()), lower_median(spent), int(spent.max()))
+        groups.append(DurationGroup(key, rows, len(rows), *figures))
+    return sorted(groups, key=lambda group: (-group.total_ns, group.key))
+
+
+def _joined(columns: Sequence[npt.NDArray[Any]]) -> Numbers:
+    """A number from 0 on for each distinct combination of values, in their order."""
+    joined = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        if len(column) and column.min() != column.max():
+            values, codes = np.unique(column, return_inverse=True)
+            joined = np.unique(joined * len(values) + codes, return_inverse=True)[1]
+    return joined
+
+
+def lower_median(values: npt.NDArray[Any]) -> int:
+    """The median of whole numbers, which is one of them: of an even number the lower of the two in the middle."""
+    return int(np.partition(values, (len(values) - 1) // 2)[(len(values) - 1) // 2])
