@@ -1,4 +1,4 @@
-"""Where time, memory, parameters and flops go: by name scope, by graph, by op type, by code line.
+"""The use of time, memory, parameters and flops by name scope, graph, op type and code line.
 
 tfprof's Python interface without TensorFlow, for TensorFlow's own files and for any step recorded here.
 
@@ -50,7 +50,7 @@ _LAZY = {
     "profile": "collector.profiler.api",
     "write_op_log": "collector.profiler.api",
 }
-"""Public name -> the module it is imported from at its first use."""
+"""Public name -> the module that is imported at its first use."""
 
 __all__ = [
     "AdviceProto",

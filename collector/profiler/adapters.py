@@ -1,4 +1,4 @@
-"""Driving `ProfileContext` and `ProfilerHook` from the loops of frameworks, without importing any."""
+"""Adapters that drive `ProfileContext` and `ProfilerHook` from the loops of frameworks, without importing any."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger("collector.profiler")
 
 
 def steps(batches: Iterable[T], context: ProfileContext, kind: str = "") -> Iterator[T]:
-    """A plain loop, also over a torch DataLoader: every round is a step, but for one that ``break`` leaves.
+    """A plain loop, also over a torch DataLoader: every iteration is a step, except one that ends with ``break``.
 
     >>> for batch in steps(batches, pctx):  # doctest: +SKIP
     ...     train(batch)
@@ -28,14 +28,14 @@ def steps(batches: Iterable[T], context: ProfileContext, kind: str = "") -> Iter
 
 
 def after_each(batches: Iterable[T], hook: ProfilerHook, first_step: int = 1) -> Iterator[T]:
-    """A plain loop: the hook is called before and after every round, and closed at the end.
+    """A plain loop: the hook is called before and after every iteration, and closed at the end.
 
-    The loading of a batch is no part of its step. A round that ``break`` leaves is no step.
+    Loading a batch is not part of its step. An iteration that ends with ``break`` is not a step.
 
     Args:
-        batches: what the loop is over.
+        batches: the iterable of the loop.
         hook: the hook to call.
-        first_step: the number of the first step. The next epoch goes on counting where the one before ended.
+        first_step: the number of the first step. The next epoch continues the count of the previous one.
     """
     with hook:
         for step, batch in enumerate(batches, first_step):
@@ -45,18 +45,18 @@ def after_each(batches: Iterable[T], hook: ProfilerHook, first_step: int = 1) ->
 
 
 class Optimizer(Protocol):
-    """A torch optimizer, as far as it matters here."""
+    """The part of a torch optimizer's interface that is used here."""
 
     def register_step_post_hook(self, hook: Callable[..., None]) -> Any:
         """Calls ``hook`` after every step."""
 
 
 def on_optimizer(optimizer: Optimizer, hook: ProfilerHook, first_step: int = 1) -> Any:
-    """Torch: a step ends with ``optimizer.step()``. Gives torch's handle, whose ``remove()`` ends it.
+    """Torch: a step ends with ``optimizer.step()``. Returns torch's handle, whose ``remove()`` detaches the hook.
 
-    What else happens between two of them, such as an evaluation, is part of the second one.
+    Other work between two calls, such as an evaluation, belongs to the second step.
 
-    >>> with hook:  # ends what is under way, too  # doctest: +SKIP
+    >>> with hook:  # also ends an open trace  # doctest: +SKIP
     ...     on_optimizer(optimizer, hook)
     ...     train()
     """
@@ -78,7 +78,7 @@ class _Callback:
     _has_warned = False
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_implements_"):  # Keras 2 asks which events are worth calling
+        if name.startswith("_implements_"):  # Keras 2 asks which events have an effect
             return lambda: True
         if not name.startswith(("on_", "set_")):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
@@ -88,9 +88,9 @@ class _Callback:
         self._thread = threading.get_ident()
 
     def _is_late(self) -> bool:
-        """Whether a batch ends with the start of the next, as in Keras on some backends without a callback list.
+        """Whether a batch ends only at the start of the next, as in Keras on some backends without a callback list.
 
-        When the batch ended cannot be known then.
+        The end time of the batch is then unknown.
         """
         is_late = self._thread is not None and self._thread != threading.get_ident()
         if is_late and not self._has_warned:
@@ -102,9 +102,9 @@ class _Callback:
 class KerasCallback(_Callback):
     """A hook for Keras: a step is a training batch, counted over all epochs and calls of ``fit``.
 
-    The steps' numbers are those that ``optimizer.iterations`` has after them. Validation is part of no step.
+    A step's number is the value of ``optimizer.iterations`` after it. Validation is not part of any step.
 
-    >>> with hook:  # ends what is under way where ``fit`` fails  # doctest: +SKIP
+    >>> with hook:  # also ends an open trace if ``fit`` fails  # doctest: +SKIP
     ...     model.fit(data, epochs=3, callbacks=[KerasCallback(hook)])
 
     Args:
@@ -125,7 +125,7 @@ class KerasCallback(_Callback):
         self._hook.before_step(self._step + self._batches_per_call)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Ends a step, or as many as ``steps_per_execution`` says, of which there is one file."""
+        """Ends a step, or ``steps_per_execution`` steps, which share one file."""
         if self._is_late():
             return
         if self._first_batch is not None:
@@ -135,7 +135,7 @@ class KerasCallback(_Callback):
         self._hook.after_step(self._step)
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Ends what is under way."""
+        """Ends an open trace."""
         self._hook.close()
 
 
@@ -151,7 +151,7 @@ class KerasSteps(_Callback):
         self._open = contextlib.ExitStack()
 
     def __deepcopy__(self, memo: Any) -> KerasSteps:
-        """Tuners copy callbacks for every trial; the context stays the one that is open."""
+        """Tuners copy callbacks for every trial; the copies share the open context."""
         return KerasSteps(self._context)
 
     def _begin(self, kind: str) -> None:
@@ -160,7 +160,7 @@ class KerasSteps(_Callback):
         self._open.enter_context(self._context.step(kind))
 
     def _abandon(self, *_: Any, **__: Any) -> None:
-        """End a batch that failed without an end event: it is no step to keep."""
+        """End a batch that failed without an end event; its step is discarded."""
         with contextlib.suppress(_BatchFailedError), self._open:
             raise _BatchFailedError
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("collector.profiler")
 
 Source = str | os.PathLike[str] | bytes
-"""A file, or the serialized message itself."""
+"""A file, or the serialized message."""
 AnyGraph = GraphDef | Source | LiveGraph
 """Also a ``tf.Graph``."""
 
@@ -47,12 +47,12 @@ class Profiler:
     >>> node = profiler.profile_name_scope(ProfileOptionBuilder.time_and_memory())
 
     Args:
-        graph: the ``GraphDef``, its file (binary or text), a ``tf.Graph``, or None: what the steps record is then the
-            model.
-        op_log: notes on ops (types, flops, stacks), or its file.
+        graph: the ``GraphDef``, its file (binary or text), a ``tf.Graph``, or None: the model then consists of the
+            nodes that the steps contain.
+        op_log: entries for ops (types, flops, stacks), or a file of them.
 
     Raises:
-        InvalidFileError: a file is not of its kind.
+        InvalidFileError: a file is not of the expected type.
     """
 
     def __init__(self, graph: AnyGraph | None = None, op_log: OpLogProto | Source | None = None) -> None:
@@ -61,7 +61,7 @@ class Profiler:
         self.recorded: dict[int, RecordedStep] = {}
         """Steps recorded without a graph, for advice."""
         self._live: LiveGraph | None = None
-        """A TensorFlow graph, of which every step says more."""
+        """A TensorFlow graph; every step completes its unknown shapes."""
         self._add_op_log(self._add_graph(graph, None, op_log))
 
     def _add_graph(
@@ -71,7 +71,7 @@ class Profiler:
         op_log: OpLogProto | Source | None,
         with_traces: bool = True,
     ) -> OpLogProto | None:
-        """Adds the nodes; gives what is to be added with `_add_op_log` when all nodes are there."""
+        """Adds the nodes; returns the entries to pass to `_add_op_log` once all nodes have been added."""
         user = None if op_log is None else load(op_log, OpLogProto)
         if graph is None:
             return user
@@ -89,7 +89,7 @@ class Profiler:
 
     @classmethod
     def from_profile(cls, profile: ProfileProto | Source) -> Profiler:
-        """Continues from what ``serialize_to_string`` gave."""
+        """Continues a profile that ``serialize_to_string`` returned."""
         profiler = cls()
         profiler.model = persist.from_proto(load(profile, ProfileProto))
         profiler.reporter = Reporter(profiler.model)
@@ -102,7 +102,7 @@ class Profiler:
         graph: AnyGraph | None = None,
         op_log: OpLogProto | Source | None = None,
     ) -> float:
-        """Adds what ran in ``step``; the same step again merges. Answers the share of nodes seen so far, 0 … 1."""
+        """Adds a run of ``step``; the same step again is merged. Returns the share of nodes that have run, 0 … 1."""
         metadata = load(run_meta, RunMetadata)
         if graph is None:
             graph = self._live or (None if self.model.has_graph else default_graph(run_meta))
@@ -112,11 +112,11 @@ class Profiler:
         return self.model.coverage
 
     def add_recorded_step(self, step: int, source: Source | RunMetadata | Recording | Step) -> None:
-        """Adds a step recorded without a graph: annotation paths become scopes, kernels hang under their op.
+        """Adds a step recorded without a graph: annotation paths become scopes, and kernels children of their op.
 
         Args:
             step: its number.
-            source: what `collector.load` reads, or what it gives; a recording; RunMetadata or its bytes.
+            source: a file for `collector.load`, or its result; a recording; RunMetadata or its bytes.
 
         Raises:
             InvalidFileError: the file is no step.
@@ -129,11 +129,11 @@ class Profiler:
         add_step(self.model, step, found)
 
     def add_op_log(self, op_log: OpLogProto | Source) -> None:
-        """Adds types, flops and stacks to nodes that are there by now."""
+        """Adds types, flops and stacks to the nodes that exist already."""
         self.model.add_op_log(load(op_log, OpLogProto))
 
     def add_checkpoint(self, prefix: str | os.PathLike[str]) -> None:
-        """Adds the variables of a checkpoint (format V2): their values can be shown, their nodes get a type.
+        """Adds the variables of a checkpoint (format V2): their values can be shown, and their nodes get a type.
 
         Raises:
             InvalidFileError: it is missing or corrupt.
@@ -146,7 +146,7 @@ class Profiler:
         self.reporter.variables = Variables(checkpoint)
 
     def advice_text(self, options: Mapping[str, str] | None = None) -> str:
-        """All advice as text: tfprof's, and on recorded steps what their records show.
+        """All advice as text: tfprof's, and for recorded steps the findings in their records.
 
         Args:
             options: ``explain`` for the evidence, and thresholds by name.
@@ -161,11 +161,11 @@ class Profiler:
 
     @property
     def coverage(self) -> float:
-        """Share of the graph's nodes that ran; 1 where there is no graph but what ran."""
+        """Share of the graph's nodes that ran; 1 without a graph."""
         return self.model.coverage if self.model.has_graph else 1.0
 
     def answer(self, view: str, options: Mapping[str, Any] | Options) -> Message:
-        """Any view by its name, printed or written as the options say; see ``profile_name_scope``."""
+        """Any view by its name, printed or written according to the options; see ``profile_name_scope``."""
         return self._profile(view, options)
 
     def profile_name_scope(self, options: Mapping[str, Any] | Options) -> GraphNodeProto:
@@ -185,7 +185,7 @@ class Profiler:
         return self._profile("code", options)  # type: ignore[return-value]
 
     def advise(self, options: Mapping[str, Mapping[str, str]] | None = None) -> AdviceProto:
-        """The findings of tfprof's checkers, printed too.
+        """The findings of tfprof's checkers, which are also printed.
 
         Args:
             options: checker name -> its options; None: all.
@@ -197,11 +197,11 @@ class Profiler:
         return advice
 
     def serialize_to_string(self) -> bytes:
-        """All of it as a serialized ``ProfileProto``. Same profile, same bytes."""
+        """The whole profile as a serialized ``ProfileProto``. Equal profiles have equal bytes."""
         return persist.to_proto(self.model).SerializeToString(deterministic=True)
 
     def _profile(self, view: str, words: Mapping[str, Any] | Options) -> Message:
-        """As tfprof, an answer that cannot be given is an empty message and a logged reason."""
+        """As in tfprof, an impossible answer is an empty message, and its reason is logged."""
         try:
             options = words if isinstance(words, Options) else Options.from_words(words)
             report = self.reporter.ask(view, options)
@@ -227,18 +227,18 @@ def profile(
     cmd: str = "scope",
     options: Mapping[str, Any] | Options | None = None,
 ) -> Message:
-    """Looks once at a model and, if given, at one step of it.
+    """Answers one question about a model and optionally one step of it.
 
     Args:
         graph: as for ``Profiler``.
-        run_meta: what one step recorded; it becomes step 0.
+        run_meta: the recording of one step; it becomes step 0.
         op_log: as for ``Profiler``.
         cmd: scope, graph, op or code.
         options: from ``ProfileOptionBuilder``; None is its ``trainable_variables_parameter``.
 
     Raises:
-        OptionError: there is no such ``cmd``.
-        InvalidFileError: a file is not of its kind.
+        OptionError: ``cmd`` is unknown.
+        InvalidFileError: a file is not of the expected type.
     """
     from collector.profiler.builder import ProfileOptionBuilder
 
@@ -254,7 +254,7 @@ def advise(
     options: Mapping[str, Mapping[str, str]] | None = None,
     op_log: OpLogProto | Source | None = None,
 ) -> AdviceProto:
-    """The findings of tfprof's checkers in one step, printed too."""
+    """The findings of tfprof's checkers in one step, which are also printed."""
     return _one_step(graph, run_meta, op_log).advise(options)
 
 
@@ -264,7 +264,7 @@ def _one_step(
     op_log: OpLogProto | Source | None,
     with_traces: bool = True,
 ) -> Profiler:
-    """The op log comes last: it may speak of nodes that only the step has."""
+    """The op log is added last, because it may refer to nodes that only the step has."""
     profiler = Profiler()
     graph = default_graph(run_meta) if graph is None else graph
     metadata = None if run_meta is None else load(run_meta, RunMetadata)
@@ -283,21 +283,21 @@ def write_op_log(
     add_trace: bool = True,
     trainable: Iterable[str] = (),
 ) -> Path:
-    """Writes ``<log_dir>/tfprof_log``: the given op log, flops where shapes allow them, and the trainable variables.
+    """Writes ``<log_dir>/tfprof_log``: the given op log, flops of ops with known shapes, and the trainable variables.
 
     Args:
-        graph: with inferred shapes; unknown ones are filled in from ``run_meta``. None: TensorFlow's default graph.
-        log_dir: made if it is not there.
-        op_log: the user's entries, which win.
+        graph: with inferred shapes; unknown shapes are taken from ``run_meta``. None: TensorFlow's default graph.
+        log_dir: created if it does not exist.
+        op_log: the user's entries, which take precedence.
         run_meta: of one step.
-        add_trace: with the Python stack of every op, which only a ``tf.Graph`` knows.
+        add_trace: include the Python stack of every op, which only a ``tf.Graph`` knows.
         trainable: names of the variables that are trained; a ``tf.Graph`` knows its own.
 
     Returns:
         The file.
 
     Raises:
-        InvalidFileError: a file is not of its kind.
+        InvalidFileError: a file is not of the expected type.
         ValueError: there is no graph.
     """
     graph = default_graph() if graph is None else graph

@@ -1,4 +1,4 @@
-"""Attributes that are counted, shown, sorted by and filtered by: one table each, in the order tfprof prints them."""
+"""Attributes for counting, display, sorting and filtering: one table each, in tfprof's print order."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ COUNTERS = (
     "parameters",
     "float_ops",
 )
-"""The figures every node has of its own and, prefixed with ``total_``, in sum."""
+"""The figures of every node: its own and, prefixed with ``total_``, the sums."""
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """Something ``-select`` can show."""
+    """An attribute for ``-select``."""
 
     name: str
     """The word after ``-select``."""
@@ -75,7 +75,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("tensor_value", ("tensor_value: Not supported now.",)),
     )
 }
-"""Attribute name -> attribute, alphabetical as the ``Doc:`` block is."""
+"""Attribute name -> attribute, in the alphabetical order of the ``Doc:`` block."""
 
 VIEW_DOCS: dict[str, str] = {
     "scope": "scope: The nodes in the model graph are organized by their names, which is hierarchical like filesystem.",
@@ -89,7 +89,7 @@ VIEW_DOCS: dict[str, str] = {
         "stack."
     ),
 }
-"""View -> first line of the ``Doc:`` block. The graph view really does print the scope view's."""
+"""View -> first line of the ``Doc:`` block. The graph view indeed prints the scope view's line."""
 
 SIZE_COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("bytes", "requested_bytes", "requested bytes"),
@@ -117,10 +117,10 @@ ORDER_COUNTERS: dict[str, str] = {
     "params": "parameters",
     "float_ops": "float_ops",
 }
-"""``-order_by`` word -> the counter whose total sorts, largest first."""
+"""Value of ``-order_by`` -> the counter whose total is the sort key, largest first."""
 
 ORDERS: tuple[str, ...] = ("name", *ORDER_COUNTERS, "occurrence")
-"""All words of ``-order_by``."""
+"""All values of ``-order_by``."""
 
 
 def selected_times(select: frozenset[str]) -> list[tuple[str, str]]:
@@ -139,7 +139,7 @@ def _docs(name: str) -> tuple[str, ...]:
 
 
 def doc_block(view: str, select: frozenset[str]) -> str:
-    """The explanations that open every report of ``view``, and the word ``Profile:``."""
+    """The explanations at the start of every report of ``view``, and the word ``Profile:``."""
     docs = "\n".join(line for name in sorted(select) for line in _docs(name))
     return f"\nDoc:\n{VIEW_DOCS[view]}\n{docs}\n\nProfile:\n"
 

@@ -1,4 +1,4 @@
-"""Options put together step by step, with tfprof's presets."""
+"""A builder for options, with tfprof's presets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DEFAULTS: dict[str, Any] = {
 
 
 class ProfileOptionBuilder:
-    """Every method changes one thing and returns the builder; ``build`` gives the dict that the views take.
+    """Every method changes one option and returns the builder; ``build`` returns the dict for the views.
 
     >>> options = ProfileOptionBuilder(ProfileOptionBuilder.time_and_memory()).with_max_depth(4).build()
     """
@@ -70,7 +70,7 @@ class ProfileOptionBuilder:
         min_residual_bytes: int = 0,
         min_output_bytes: int = 0,
     ) -> dict[str, Any]:
-        """Time and requested memory of what ran, slowest first."""
+        """Time and requested memory of nodes that ran, slowest first."""
         return {
             **copy.deepcopy(_DEFAULTS),
             "max_depth": 10000,
@@ -87,7 +87,7 @@ class ProfileOptionBuilder:
         }
 
     def build(self) -> dict[str, Any]:
-        """The options, independent of the builder."""
+        """The options; later changes of the builder do not affect them."""
         return copy.deepcopy(self._options)
 
     def _with(self, **changes: Any) -> ProfileOptionBuilder:
@@ -101,7 +101,7 @@ class ProfileOptionBuilder:
     def with_min_memory(
         self, min_bytes: int = 0, min_peak_bytes: int = 0, min_residual_bytes: int = 0, min_output_bytes: int = 0
     ) -> ProfileOptionBuilder:
-        """Only what has at least so many bytes."""
+        """Only nodes with at least this many bytes."""
         return self._with(
             min_bytes=min_bytes,
             min_peak_bytes=min_peak_bytes,
@@ -112,21 +112,21 @@ class ProfileOptionBuilder:
     def with_min_execution_time(
         self, min_micros: int = 0, min_accelerator_micros: int = 0, min_cpu_micros: int = 0
     ) -> ProfileOptionBuilder:
-        """Only what took at least so many microseconds."""
+        """Only nodes that took at least this many microseconds."""
         return self._with(
             min_micros=min_micros, min_accelerator_micros=min_accelerator_micros, min_cpu_micros=min_cpu_micros
         )
 
     def with_min_parameters(self, min_params: int) -> ProfileOptionBuilder:
-        """Only what holds at least so many parameters."""
+        """Only nodes with at least this many parameters."""
         return self._with(min_params=min_params)
 
     def with_min_occurrence(self, min_occurrence: int) -> ProfileOptionBuilder:
-        """Only what runs (op view: is defined) at least so often."""
+        """Only nodes that run (op view: are defined) at least this often."""
         return self._with(min_occurrence=min_occurrence)
 
     def with_min_float_operations(self, min_float_ops: int) -> ProfileOptionBuilder:
-        """Only what does at least so many float operations."""
+        """Only nodes with at least this many float operations."""
         return self._with(min_float_ops=min_float_ops)
 
     def with_accounted_types(self, account_type_regexes: Sequence[str]) -> ProfileOptionBuilder:
@@ -140,7 +140,7 @@ class ProfileOptionBuilder:
         hide_name_regexes: Sequence[str] | None = None,
         trim_name_regexes: Sequence[str] | None = None,
     ) -> ProfileOptionBuilder:
-        """Names at which display starts and stops, and those shown and hidden; None leaves a setting as it was."""
+        """Names at which display starts and stops, and names shown and hidden; None leaves a setting unchanged."""
         given = {
             "start_name_regexes": start_name_regexes,
             "show_name_regexes": show_name_regexes,
@@ -150,11 +150,11 @@ class ProfileOptionBuilder:
         return self._with(**{name: list(value) for name, value in given.items() if value is not None})
 
     def account_displayed_op_only(self, is_true: bool) -> ProfileOptionBuilder:
-        """Whether totals are of what is displayed only."""
+        """Whether totals include only displayed nodes."""
         return self._with(account_displayed_op_only=is_true)
 
     def with_empty_output(self) -> ProfileOptionBuilder:
-        """No output but the returned message."""
+        """No output except the returned message."""
         return self._with(output="none")
 
     def with_stdout_output(self) -> ProfileOptionBuilder:

@@ -1,8 +1,8 @@
 """Checkpoints of format V2: an index file (a sorted table of names) and data files (the tensors' bytes).
 
-The index is a table of blocks as LevelDB writes them: entries share prefixes with the one before, blocks end with a
-list of restarts, each is followed by its compression (0 none, 1 snappy) and a masked CRC-32C. The entry of the empty
-name is the header. A variable saved in slices has an entry that lists them, and each slice one of its own.
+The index is a table of blocks in LevelDB's format: entries share prefixes with the previous entry, blocks end with a
+list of restarts, and each block is followed by its compression (0 none, 1 snappy) and a masked CRC-32C. The entry with
+the empty name is the header. A variable saved in slices has an entry that lists them, and each slice has its own entry.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TRAILER_BYTES = 5
 _STRING = 7
 _BFLOAT16 = 14
 _REFERENCE = 100
-"""Types above are references to the type without it."""
+"""Types above this are references to the type without it."""
 
 DTYPES: dict[int, str] = {
     1: "f4",
@@ -52,14 +52,14 @@ DTYPES: dict[int, str] = {
     22: "u4",
     23: "u8",
 }
-"""Element type -> numpy's, byte order aside. Strings and bfloat16 are read apart."""
+"""Element type -> numpy's type, without byte order. Strings and bfloat16 are read separately."""
 
 
 class Checkpoint:
     """Names, types, shapes and values of saved variables.
 
     Args:
-        prefix: what comes before ``.index``; naming the index file itself will do.
+        prefix: the path without ``.index``; the index file itself is accepted too.
 
     Raises:
         InvalidFileError: the index is missing or corrupt.
@@ -116,16 +116,16 @@ class Checkpoint:
         return tuple(dim.size for dim in self._entries[name].shape.dim)
 
     def read(self, name: str) -> NDArray[np.generic]:
-        """The variable's value; strings come as ``object`` elements of bytes, bfloat16 as float32.
+        """The variable's value; strings are ``object`` elements of bytes, bfloat16 is converted to float32.
 
         Raises:
-            InvalidFileError: its data file is missing, too short or corrupt, or its type is not known.
+            InvalidFileError: its data file is missing, too short or corrupt, or its type is unknown.
         """
         entry = self._entries[name]
         return self._whole(name, entry) if entry.slices else self._part(name, entry)
 
     def _whole(self, name: str, entry: BundleEntryProto) -> NDArray[np.generic]:
-        """A variable put together from its slices."""
+        """A variable assembled from its slices."""
         shape = self.shape(name)
         parts = []
         for listed in entry.slices:
@@ -183,9 +183,9 @@ def _numbers(data: bytes, kind: int, order: Order, shape: tuple[int, ...], name:
 
 
 def _strings(data: bytes, order: Order, shape: tuple[int, ...], name: str) -> tuple[NDArray[np.generic], bytes]:
-    """The texts, and what their checksum is of: lengths as numbers, the checksum of these, and the texts.
+    """The texts, and the data of their checksum: lengths as numbers, the checksum of these, and the texts.
 
-    Stored are all lengths in as many bytes as they need, a checksum of them, then all texts.
+    The file contains all lengths as varints, a checksum of them, and then all texts.
     """
     count = math.prod(shape)
     position, lengths = 0, []
@@ -211,7 +211,7 @@ def read_table(table: bytes) -> Iterator[tuple[bytes, bytes]]:
     """(key, value) of every entry, in order.
 
     Raises:
-        InvalidFileError: this is no table, or a block is damaged.
+        InvalidFileError: the bytes are no table, or a block is damaged.
     """
     if len(table) < _FOOTER_BYTES or struct.unpack("<Q", table[-8:])[0] != _MAGIC:
         raise InvalidFileError("it does not end like a table")

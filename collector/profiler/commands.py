@@ -1,7 +1,7 @@
-"""The command language of ``collector prof``: tfprof's words, on the command line and at the prompt alike.
+"""The command language of ``collector prof``: tfprof's commands and options, on the command line and at the prompt.
 
-``scope -max_depth 4 -select micros,bytes``: a command, then options. ``-max_depth=4`` and ``--max_depth 4`` are the
-same.
+``scope -max_depth 4 -select micros,bytes``: a command, followed by options. ``-max_depth=4`` and ``--max_depth 4`` are
+equivalent.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ OPTIONS: dict[str, str] = {
 """Option -> help. Regular expressions are separated by commas and must match whole names."""
 
 ADVICE_OPTIONS: dict[str, str] = {"explain": "the evidence for each piece of advice"}
-"""Option of ``advise`` -> help; thresholds come on top of these, see ``collector.profiler.advice.step_advice``."""
+"""Option of ``advise`` -> help; thresholds are further options, see ``collector.profiler.advice.step_advice``."""
 
 _TRUE = ("true", "t", "yes", "y", "1")
 _FALSE = ("false", "f", "no", "n", "0")
@@ -61,12 +61,12 @@ _FALSE = ("false", "f", "no", "n", "0")
 
 @dataclass(frozen=True)
 class Command:
-    """One line, understood."""
+    """One parsed line."""
 
     name: str
     """A key of ``COMMANDS``, or ``""`` for an empty line."""
     options: Options
-    """Those set before, with the line's own."""
+    """The options set before, changed by the line's own."""
     words: tuple[str, ...] = ()
     """The topic of ``help``."""
     advice: dict[str, str] = field(default_factory=dict)
@@ -74,10 +74,10 @@ class Command:
 
 
 def parse_line(line: str, current: Options) -> Command:
-    """A line typed at the prompt.
+    """Parse a line typed at the prompt.
 
     Raises:
-        OptionError: it is no command, or an option is unknown or has no such value.
+        OptionError: there is no such command or option, or an option has an invalid value.
     """
     try:
         words = shlex.split(line)
@@ -87,7 +87,7 @@ def parse_line(line: str, current: Options) -> Command:
 
 
 def parse(words: Sequence[str], current: Options) -> Command:
-    """Words of a command line; see ``parse_line``."""
+    """Parse the words of a command line; see ``parse_line``."""
     if not words:
         return Command("", current)
     name, rest = words[0], list(words[1:])
@@ -104,7 +104,7 @@ def parse_options(words: Iterable[str], current: Options) -> Options:
     """``current`` changed by ``-option value`` words.
 
     Raises:
-        OptionError: an option is unknown or has no such value.
+        OptionError: an option is unknown or has an invalid value.
     """
     changes = {name: _value(name, text) for name, text in _pairs(words, flags=("account_displayed_op_only",))}
     options = current.replace(**changes)
@@ -115,7 +115,7 @@ def parse_options(words: Iterable[str], current: Options) -> Options:
 
 
 def _pairs(words: Iterable[str], flags: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """(option, value) of each; a flag without a value is true."""
+    """(option, value) pairs; a flag without a value is true."""
     queue = list(words)
     while queue:
         word = queue.pop(0)

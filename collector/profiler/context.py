@@ -5,8 +5,8 @@
 ...         with pctx.step():
 ...             train(batch)
 
-A step is one ``with pctx.step():`` block, counted from 0, whatever runs in it. What cannot be traced or written is
-reported in the log ``collector.profiler``, and the program goes on.
+A step is one ``with pctx.step():`` block, counted from 0. Errors of tracing and writing are reported in the log
+``collector.profiler``, and the program continues.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 log = logging.getLogger("collector.profiler")
 
 WARMUP_STEPS = 10
-"""Steps up to this one are not traced automatically."""
+"""Steps up to this number are not traced automatically."""
 LAST_RANDOM_STEP = 100
 MAX_TRACED_STEPS = 100
 _SEED = 111
 
 
 class TracedStep(Protocol):
-    """The part of `collector.trace`'s result that is used here."""
+    """The part of a session's interface that is used here."""
 
     @property
     def unavailable(self) -> str | None:
-        """Why nothing was traced, or None."""
+        """The reason why nothing was traced, or None."""
 
     @property
     def run_metadata(self) -> RunMetadata:
@@ -66,19 +66,19 @@ def _trace() -> TracedStep:
 
 
 class ProfileContext:
-    """Traces steps, keeps their profile, and writes it at chosen steps.
+    """Traces steps, collects their profile, and writes it at chosen steps.
 
     Args:
-        profile_dir: where files go; made when the first is written.
-        trace_steps: which steps to trace, at most 100. None: automatic: after ten steps of warming up, every kind of
-            step (see ``step``) that was not seen before, and now and then one more until half of a graph is covered.
-        dump_steps: after which steps to write ``profile_<step>``, the profile of all steps so far. None: after 100.
-        enabled: False makes everything a no-op.
-        debug: also write ``run_meta_<step>`` as text, and log what is done.
+        profile_dir: the folder for files, created when the first is written.
+        trace_steps: the steps to trace, at most 100. None: automatic: after ten steps of warming up, every kind of
+            step (see ``step``) that is new, and occasionally one more until half of a graph is covered.
+        dump_steps: the steps after which to write ``profile_<step>``, the profile of all steps so far. None: after 100.
+        enabled: False makes all methods do nothing.
+        debug: also write ``run_meta_<step>`` as text, and log each action.
         open_trace: makes the session that traces a step; `collector.trace` by default.
 
     Raises:
-        ValueError: no folder, or too many steps; not if it is not enabled.
+        ValueError: no folder, or too many steps; only if enabled.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class ProfileContext:
         self._traced: set[int] = set()
         self._force_trace = self._force_dump = False
         self._under_way = contextlib.ExitStack()
-        """Ends the trace of the last step that was traced."""
+        """Ends the trace of the last traced step."""
         self._automatic: list[tuple[str, Any, set[int]]] = []
         self._profiles: dict[str, dict[int, Message]] = {}
         self._lock = threading.Lock()
@@ -130,24 +130,24 @@ class ProfileContext:
         if _active is not self:
             return
         _active = None
-        self._under_way.close()  # a step without an end, as when a callback was told of a batch that failed
+        self._under_way.close()  # a step without an end, as when a callback is not told that a batch failed
         missed = sorted(step for step in self._dump_steps if step >= self._next_step)
         if missed and self._traced:
             log.warning("not written: profile_%d; the program made %d steps", missed[0], self._next_step)
 
     def trace_next_step(self) -> None:
-        """Trace the next step, whatever was chosen."""
+        """Trace the next step, whether or not it was chosen."""
         self._force_trace = True
 
     def dump_next_step(self) -> None:
-        """Write the profile after the next step; what is traced by then is in it."""
+        """Write the profile after the next step, with all steps traced by then."""
         self._force_dump = True
 
     def add_auto_profiling(self, cmd: str, options: Any, profile_steps: Iterable[int]) -> None:
         """Trace these steps and answer ``cmd`` after each.
 
         Raises:
-            ValueError: there is no such view.
+            ValueError: the view does not exist.
         """
         if cmd not in VIEWS:
             raise ValueError(f"no view {cmd!r}; there are {', '.join(VIEWS)}")
@@ -157,7 +157,7 @@ class ProfileContext:
         """Step -> answer of ``cmd``.
 
         Raises:
-            ValueError: it was never answered.
+            ValueError: ``cmd`` was never answered.
         """
         if cmd not in self._profiles:
             raise ValueError(f"{cmd!r} was never profiled: see add_auto_profiling")
@@ -165,12 +165,12 @@ class ProfileContext:
 
     @contextlib.contextmanager
     def step(self, kind: str = "") -> Iterator[int]:
-        """One step of the program; gives its number.
+        """One step of the program; yields its number.
 
-        A step that begins while another thread's is being traced is not traced.
+        A step that begins while another thread's step is traced is not traced.
 
         Args:
-            kind: what the step does, such as ``train`` or ``eval``: automatic tracing traces each kind at least once.
+            kind: the type of step, such as ``train`` or ``eval``: automatic tracing traces each kind at least once.
 
         Raises:
             ProfilerError: the context is not open.
@@ -197,7 +197,7 @@ class ProfileContext:
 
     @contextlib.contextmanager
     def _tracing(self, step: int) -> Iterator[TracedStep | None]:
-        """The open session of a step; None where the program traces itself, which is no reason to end it."""
+        """The open session of a step; None if the program itself traces, which is no reason to stop it."""
         with contextlib.ExitStack() as stack:
             session = self._open_trace()
             try:
@@ -252,7 +252,7 @@ class ProfileContext:
 
 
 def write_or_warn(path: Path, content: bytes) -> bool:
-    """Write a file, and its folder if need be; whether it was possible. A full disk shall not end hours of training."""
+    """Write a file and its folder; return whether that succeeded. A full disk must not end hours of training."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -263,4 +263,4 @@ def write_or_warn(path: Path, content: bytes) -> bool:
 
 
 _active: ProfileContext | None = None
-"""The one that is open, in this process."""
+"""The open context of this process."""

@@ -1,8 +1,8 @@
-"""The checksum of checkpoints, CRC-32C (Castagnoli), fast enough for large variables without a library of its own.
+"""The checksum of checkpoints, CRC-32C (Castagnoli), fast enough for large variables without an extra library.
 
-The checksum is linear: that of two pieces is the first one's, moved on by as many zero bytes as the second is long, xor
-the second one's. So a large piece is cut into many lanes of equal length, numpy works on all lanes at once, and lanes
-are put together in pairs.
+The checksum is linear: that of two concatenated pieces is the first one's, advanced by as many zero bytes as the second
+is long, xor the second one's. A large piece is therefore cut into many lanes of equal length, numpy works on all lanes
+at once, and lanes are combined in pairs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Checksums = NDArray[np.uint32]
 _POLYNOMIAL = 0x82F63B78
 _LANES_POWER = 14
 _LARGEST_POWER, _SMALLEST_POWER = 22, 16
-"""Pieces have a power of two of bytes; what is left below the smallest is read byte by byte."""
+"""Pieces have a power of two of bytes; the rest below the smallest is read byte by byte."""
 
 
 def crc32c(data: bytes | memoryview) -> int:
@@ -36,7 +36,7 @@ def crc32c(data: bytes | memoryview) -> int:
 
 
 def unmask(masked: int) -> int:
-    """A stored checksum as it was computed: they are rotated and shifted, lest data hold its own checksum."""
+    """The original value of a stored checksum: they are rotated and shifted, in case data contains its own checksum."""
     rotated = (masked - 0xA282EAD8) & 0xFFFFFFFF
     return (rotated >> 17 | rotated << 15) & 0xFFFFFFFF
 
@@ -55,7 +55,7 @@ def _of_piece(piece: memoryview, power: int) -> Checksums:
 
 
 def _moved(states: Checksums, power: int) -> Checksums:
-    """What ``states`` become when 2**power zero bytes follow."""
+    """``states`` advanced by 2**power zero bytes."""
     moved = np.zeros_like(states)
     for bit, image in enumerate(_images(power).tolist()):
         moved ^= (states >> np.uint32(bit) & np.uint32(1)) * np.uint32(image)
@@ -64,7 +64,7 @@ def _moved(states: Checksums, power: int) -> Checksums:
 
 @cache
 def _images(power: int) -> Checksums:
-    """What each single bit becomes when 2**power zero bytes follow."""
+    """Each single bit advanced by 2**power zero bytes."""
     if power > 0:
         return _moved(_images(power - 1), power - 1)
     bits = np.uint32(1) << np.arange(32, dtype=np.uint32)
@@ -74,7 +74,7 @@ def _images(power: int) -> Checksums:
 
 @cache
 def _table() -> Checksums:
-    """What each byte becomes when eight bits follow."""
+    """Each byte advanced by eight bits."""
     table: Checksums = np.arange(256, dtype=np.uint32)
     one = np.uint32(1)
     for _ in range(8):

@@ -1,6 +1,6 @@
 """StepStats as columns, without a Python object per record: a step can have millions.
 
-Devices that nobody asks for are skipped, not read; of the others only the fields that somebody asks for are kept.
+Devices that are not requested are skipped without reading; of the others, only the requested fields are kept.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _SCHEDULED_MICROS, _THREAD_ID = 9, 10
 _ACTIVITY = NodeExecStats.ACTIVITY_FIELD_NUMBER
 _START_NANOS, _DURATION_NANOS, _SCHEDULED_NANOS = 13, 15, 17
 _LATEST_MICROS, _LONGEST_MICROS = 9 * 10**15, 10**12
-"""The year 287,396, and 11 days: so that no sum of a step's times leaves 64 bits."""
+"""The year 287,396, and 11 days: limits with which no sum of a step's times exceeds 64 bits."""
 
 
 class DeviceColumns:
     """The records of one device, in the file's order.
 
-    What every view needs (names, start and duration in microseconds) is read at once; the rest when it is first asked
-    for.
+    The columns that every view needs (names, start and duration in microseconds) are read at once, the others at their
+    first use.
 
     Raises:
         InvalidFileError: ``body`` is no serialized DeviceStepStats.
@@ -74,7 +74,7 @@ class DeviceColumns:
 
     @cached_property
     def start_ns(self) -> Ints:
-        """Start in nanoseconds since the epoch; from the microseconds where a writer left the nanoseconds out."""
+        """Start in nanoseconds since the epoch; from the microseconds if the file has no nanoseconds."""
         return _nanos(self._rest.numbers[_START_NANOS], self.start_micros)
 
     @cached_property
@@ -89,7 +89,7 @@ class DeviceColumns:
 
     @cached_property
     def scheduled_ns(self) -> Ints:
-        """Start of the launching call, in nanoseconds since the epoch; 0 where it is not known."""
+        """Start of the launching call, in nanoseconds since the epoch; 0 if unknown."""
         return _nanos(self._rest.numbers[_SCHEDULED_NANOS], self._rest.numbers[_SCHEDULED_MICROS])
 
     @cached_property
@@ -98,18 +98,18 @@ class DeviceColumns:
         return distinct_texts(self._data, *self._front.texts[_NAME])
 
     def labels_at(self, rows: Ints) -> tuple[list[str], Ints]:
-        """Distinct timeline labels of some records, and the index into them of each of these."""
+        """Distinct timeline labels of some records, and for each of these records its index into them."""
         begins, ends = self._rest.texts[_LABEL]
         return distinct_texts(self._data, begins[rows], ends[rows])
 
     @cached_property
     def is_typed(self) -> NDArray[np.bool_]:
-        """Whether each record has columns of an activity; of others there are only labels."""
+        """Whether each record has columns of an activity; the others have only labels."""
         begins, ends = self._front.texts[_ACTIVITY]
         return ends > begins
 
     def activity_columns(self, columns: Sequence[str], rows: Ints) -> dict[str, Ints]:
-        """Columns of the activities of some records, as a recording has them; 0 for records that have none.
+        """Columns of the activities of some records, as in a recording; 0 for records without an activity.
 
         ``kind`` is their ``Activity.Kind``.
 
@@ -122,7 +122,7 @@ class DeviceColumns:
         return {column: numbers[field] for column, field in fields.items()}
 
     def _drop_impossible(self, fields: Fields, limits: Mapping[int, int]) -> None:
-        """Makes 0 of times that no clock shows: a damaged step has such."""
+        """Replaces impossible times, which damaged steps contain, by 0."""
         for number, latest in limits.items():
             values = fields.numbers[number]
             impossible = (values < 0) | (values > latest)
@@ -140,7 +140,7 @@ def read_devices(data: memoryview, wanted: Callable[[str], bool]) -> list[Device
 
     Args:
         data: the message's bytes.
-        wanted: asked with each device's name.
+        wanted: called with each device's name.
 
     Raises:
         InvalidFileError: these bytes are no StepStats.

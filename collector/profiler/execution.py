@@ -19,12 +19,12 @@ _HOST_CLASS = re.compile(r".*/(device:gpu|gpu|device:cpu|cpu|device:sycl):\d+")
 
 
 def is_accelerator_stream(device: str) -> bool:
-    """Whether times of ``device`` (lower case) are accelerator time: only the stream that holds every kernel once."""
+    """Whether times of ``device`` (lower case) are accelerator time: only of the stream with every kernel once."""
     return "stream:all" in device
 
 
 def is_canonical(device: str) -> bool:
-    """Whether ``device`` (lower case) runs ops. Its times are CPU time; on a GPU that is the time to schedule."""
+    """Whether ``device`` (lower case) runs ops. Its times are CPU time; for a GPU, that is the time for scheduling."""
     return _HOST_CLASS.fullmatch(device) is not None
 
 
@@ -34,14 +34,14 @@ def is_on_accelerator(device: str) -> bool:
 
 
 Times = list[tuple[int, int]] | NDArray[np.int64]
-"""(start, duration) in microseconds, in the order recorded; an array of two columns where there are many."""
+"""(start, duration) in microseconds, in recorded order; an array of two columns if there are many."""
 
 
 class Runs(NamedTuple):
-    """Some runs of a node on one device, and what they come to; in microseconds."""
+    """Some runs of a node on one device, and their total; in microseconds."""
 
     times: NDArray[np.int64]
-    """(start, duration), in the order recorded."""
+    """(start, duration), in recorded order."""
     first_start: int
     last_end: int
     total: int
@@ -53,7 +53,7 @@ def runs_by(
 ) -> list[tuple[int, NDArray[np.int64], Runs]]:
     """(key, rows with it, their runs) for each distinct key, ascending; rows keep their order.
 
-    All are summed up together: a step of a million kernels may have thousands of names.
+    All sums are computed together: a step of a million kernels may have thousands of names.
     """
     order, firsts = grouped(key)
     if not len(order):
@@ -67,11 +67,11 @@ def runs_by(
 
 
 def grouped(key: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows ordered by key and then as they were, and where in that order each distinct key begins."""
+    """The rows sorted by key (stable), and the position in that order at which each distinct key begins."""
     if not len(key):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     lowest = int(key.min())
-    # What fits into 16 bits numpy sorts without comparing.
+    # numpy sorts 16-bit numbers without comparisons.
     narrow = (key - lowest).astype(np.uint16) if int(key.max()) - lowest < 1 << 16 else key
     order = np.argsort(narrow, kind="stable")
     ordered = narrow[order]
@@ -99,13 +99,13 @@ class Memory:
     residual: int = 0
     output: int = 0
     in_use: int = 0
-    """Bytes that the accelerator's allocator held in all."""
+    """Total bytes held by the accelerator's allocator."""
     outputs: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Output slot -> (bytes, address)."""
 
     @classmethod
     def of(cls, device: str, stats: NodeExecStats) -> Memory:
-        """Adds up what ``stats`` says about memory on ``device``."""
+        """Adds up the memory that ``stats`` records on ``device``."""
         run = cls(at_micros=stats.all_start_micros + stats.op_end_rel_micros)
         for used in stats.memory:
             if "GPU" in used.allocator_name:
@@ -177,7 +177,7 @@ class Execution:
     def __init__(self) -> None:
         self.run_count = 0
         self.start_micros = 0
-        """Earliest start on any device; 0: none."""
+        """Earliest start on any device; 0 if there is none."""
         self.last_end_micros = 0
         self.accelerator: dict[str, Times] = {}
         self.cpu: dict[str, Times] = {}
@@ -189,7 +189,7 @@ class Execution:
         """(time in microseconds, bytes; negative for a free)."""
 
     def add_times(self, device: str, start: int, duration: int) -> None:
-        """Takes in one record. A ``start`` of 0 is no time at all; a duration of 0 counts as 1 (microseconds)."""
+        """Adds one record. A ``start`` of 0 means no time; a duration of 0 counts as 1 (microseconds)."""
         self.devices.add(device)
         if start <= 0:
             return
@@ -205,12 +205,12 @@ class Execution:
             self.run_count += 1
 
     def add_accelerator_runs(self, device: str, runs: Runs) -> None:
-        """Takes in activities of an accelerator's stream; here each is a run."""
+        """Adds activities of an accelerator's stream; here each is a run."""
         self._add_runs(self.accelerator, device, runs)
         self.accelerator_micros += runs.total
 
     def add_host_runs(self, device: str, runs: Runs) -> None:
-        """Takes in runs on the host."""
+        """Adds runs on the host."""
         self._add_runs(self.cpu, device, runs)
         self.cpu_micros += runs.total
 
@@ -224,7 +224,7 @@ class Execution:
         self.run_count += len(runs.times)
 
     def add_memory(self, device: str, stats: NodeExecStats) -> None:
-        """Takes in the memory of one record of the node's own device."""
+        """Adds the memory of one record of the node's own device."""
         if stats.all_start_micros <= 0:
             log.info("%s has no start time, skipping", stats.node_name)
             return
@@ -237,7 +237,7 @@ class Execution:
 
     @property
     def exec_micros(self) -> int:
-        """Accelerator and CPU time together."""
+        """The sum of accelerator and CPU time."""
         return self.accelerator_micros + self.cpu_micros
 
     def op_times(self) -> dict[str, list[tuple[int, int]]]:

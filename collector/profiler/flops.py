@@ -45,17 +45,17 @@ Formula = Callable[[NodeDef, Shapes], float]
 
 
 def _per_element(flops: int = 1) -> Formula:
-    """``flops`` for every element that comes out."""
+    """``flops`` per output element."""
     return lambda node, shapes: flops * prod(shapes.of(node.name))
 
 
 def _per_input_element(flops: int = 1) -> Formula:
-    """``flops`` for every element of the first input."""
+    """``flops`` per element of the first input."""
     return lambda node, shapes: flops * prod(shapes.of(node.input[0]))
 
 
 def _reduction(finish: int = 0) -> Formula:
-    """One for every element folded into another, and ``finish`` for every element that comes out."""
+    """One per element that is folded into another, plus ``finish`` per output element."""
 
     def formula(node: NodeDef, shapes: Shapes) -> float:
         return prod(shapes.of(node.input[0])) + prod(shapes.of(node.name)) * (finish - 1)
@@ -78,13 +78,13 @@ def _mat_mul(node: NodeDef, shapes: Shapes) -> float:
 
 
 def _batch_mat_mul(node: NodeDef, shapes: Shapes) -> float:
-    """2·m·k·n of every matrix."""
+    """2·m·k·n per matrix."""
     first = shapes.of(node.input[0])
     return 2 * first[-2 if node.attr["adj_x"].b else -1] * prod(shapes.of(node.name))
 
 
 def _convolution(summed_dims: int) -> Formula:
-    """2·(elements of the filter that make one output)·(elements that come out)."""
+    """2·(elements of the filter per output element)·(output elements)."""
 
     def formula(node: NodeDef, shapes: Shapes) -> float:
         shapes.of(node.input[0])
@@ -117,7 +117,7 @@ def _average_pool_gradient(node: NodeDef, shapes: Shapes) -> float:
 
 
 def _max_pool_gradient(node: NodeDef, shapes: Shapes) -> float:
-    """Finding the maximum again, then one addition for each."""
+    """Finding the maximum again, plus one addition per element."""
     pooled = prod(shapes.of(node.input[1]))
     return _window(node) * pooled + pooled
 
@@ -171,7 +171,7 @@ def of(node: NodeDef, shapes: Shapes) -> int:
     """Float operations of one run.
 
     Raises:
-        IncompleteShapeError: a shape it needs is not fully known.
+        IncompleteShapeError: a required shape is not fully known.
     """
     formula = FORMULAS.get(node.op)
     return int(formula(node, shapes)) if formula else 0

@@ -1,6 +1,6 @@
-"""Figures as tfprof writes them: three decimal units, two decimals.
+"""Figures in tfprof's form: three decimal units, two decimals.
 
-Nothing is rounded again at the edges: 999,999 is 1000.00k.
+Values are not rounded up to the next unit: 999,999 is 1000.00k.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def input_shapes(shapes: Mapping[int, list[int]]) -> list[str]:
 
 
 UNITS = {"exec_micros": time, "accelerator_exec_micros": time, "cpu_exec_micros": time}
-"""Counter -> how its figure is written; every other measured counter is memory."""
+"""Counter -> the formatting function of its figure; every other measured counter is memory."""
 
 
 def measure(counter: str, value: int) -> str:

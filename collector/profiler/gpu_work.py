@@ -1,4 +1,4 @@
-"""What the activities of a GPU are: by their columns, and where a node has none by its name and label."""
+"""The work of GPU activities: from their columns or, for nodes without columns, from name and label."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ _GRID = ("grid_x", "grid_y", "grid_z")
 
 @dataclass(frozen=True)
 class GpuWork:
-    """Some activities of a GPU, a number for each."""
+    """Some activities of a GPU, as columns."""
 
     kind: Ints
     """``Activity.Kind``."""
     num_bytes: Ints
-    """Of copies and memsets; -1: not known."""
+    """Of copies and memsets; -1: unknown."""
     copy_kind: Ints
     src_kind: Ints
     dst_kind: Ints
     src_device_id: Ints
-    """Of copies between devices; -1: not known."""
+    """Of copies between devices; -1: unknown."""
     dst_device_id: Ints
     num_blocks: Ints
-    """Thread blocks of kernels; 0: not known."""
+    """Thread blocks of kernels; 0: unknown."""
 
     @property
     def is_copy_or_memset(self) -> NDArray[np.bool_]:
-        """Whether each is no kernel."""
+        """Whether each is a copy or memset, i.e. no kernel."""
         return np.isin(self.kind, (Activity.MEMCPY, Activity.MEMSET))
 
 
 def gpu_work(device: DeviceColumns, rows: Ints) -> GpuWork:
-    """What some activities of a device are."""
+    """The work of some activities of a device."""
     typed = device.is_typed[rows]
     if typed.all():
         return GpuWork(*_of_columns(device, rows))

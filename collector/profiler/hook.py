@@ -1,4 +1,4 @@
-"""A timeline file now and then, from a running program.
+"""A hook for running programs that writes a timeline file at intervals.
 
 >>> hook = ProfilerHook(save_steps=100, output_dir="/tmp/timelines")  # doctest: +SKIP
 >>> for step, batch in enumerate(batches):  # doctest: +SKIP
@@ -23,15 +23,15 @@ log = logging.getLogger("collector.profiler")
 
 
 class ProfilerHook:
-    """Writes ``<output_dir>/timeline-<step>.json`` every so many steps or seconds.
+    """Writes ``<output_dir>/timeline-<step>.json`` at intervals of steps or seconds.
 
-    The first step is never traced, it sets the clock: with ``save_steps=3`` the third, sixth, ninth step are. Each file
-    holds one step.
+    The first step is never traced; it only starts the interval: with ``save_steps=3`` the third, sixth and ninth step
+    are traced. Each file contains one step.
 
     Args:
         save_steps: steps between files.
         save_secs: seconds between files; exactly one of the two is given.
-        output_dir: where files go; made when the first is written.
+        output_dir: the folder for files, created when the first is written.
         show_dataflow: with arrows between ops.
         show_memory: with memory counters.
         open_trace: makes the session that traces a step; `collector.trace` by default.
@@ -64,16 +64,16 @@ class ProfilerHook:
         self._open_trace = open_trace
         self._clock = clock
         self._last: tuple[int, float] | None = None
-        """Step and time of the last file, or those before and after the first step."""
+        """Step and time of the last file; before the first file, those of the first step."""
         self._session: TracedStep | None = None
         self._is_told = False
-        """Whether the step that is under way was announced."""
+        """Whether `before_step` was called for the current step."""
 
     @uncompiled
     def before_step(self, step: int) -> None:
-        """May be called before each step, where a program does other things between its steps.
+        """May be called before each step, if the program does other work between its steps.
 
-        The step is then traced from here on, and not from the end of the one before.
+        The step is then traced from this call on, and not from the end of the previous step.
         """
         self.close()
         self._is_told = True
@@ -84,10 +84,10 @@ class ProfilerHook:
 
     @uncompiled
     def after_step(self, step: int) -> Path | None:
-        """To be called after each step with its number; gives the file, if one was written.
+        """Must be called after each step with its number; returns the file, if one was written.
 
-        Where `before_step` is not called, a step that is to be traced is traced from here to the next call.
-        What cannot be traced or written is reported in the log ``collector.profiler``.
+        Without `before_step`, a step is traced from this call to the next. Errors of tracing and writing are reported
+        in the log ``collector.profiler``.
         """
         session = self._session
         self.close()
@@ -102,7 +102,7 @@ class ProfilerHook:
         return written
 
     def close(self) -> None:
-        """Ends a trace that is under way, without a file."""
+        """Ends an open trace without a file."""
         session, self._session = self._session, None
         if session is not None:
             session.__exit__(None, None, None)
@@ -111,13 +111,13 @@ class ProfilerHook:
         session = self._open_trace()
         try:
             session.__enter__()
-        except SessionActiveError as error:  # the program traces itself, which is no reason to end it
+        except SessionActiveError as error:  # the program itself traces, which is no reason to stop it
             log.warning("no timeline now: %s", error)
         else:
             self._session = session
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy, also in another process, has no part in a trace that is under way here."""
+        """A copy, also in another process, does not share this hook's open trace."""
         return self.__dict__ | {"_session": None, "_is_told": False}
 
     def __enter__(self) -> ProfilerHook:

@@ -1,4 +1,4 @@
-"""Reading messages from files of any of the forms people have: binary, text, either of them gzip'd."""
+"""Reads messages from files: binary or text, optionally gzip'd."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ M = TypeVar("M", bound=Message)
 
 
 def load(source: M | Message | str | os.PathLike[str] | bytes, kind: type[M]) -> M:
-    """The message that ``source`` is or holds; TensorFlow's own messages become ours.
+    """The message in ``source``, which may be a message, too; TensorFlow's messages are converted to ours.
 
     Raises:
-        InvalidFileError: it holds something else, or cannot be read.
+        InvalidFileError: it contains something else, or cannot be read.
     """
     if isinstance(source, kind):
         return source
@@ -45,7 +45,7 @@ def load(source: M | Message | str | os.PathLike[str] | bytes, kind: type[M]) ->
 
 
 def _read(path: Path, kind: type[Message]) -> bytes:
-    """The bytes of a file, unless the first one or their number says already that it holds no message."""
+    """The bytes of a file, unless its first byte or its size show that it contains no message."""
     with path.open("rb") as file:
         head = file.read(len(GZIP))
         if head.startswith(b"\0"):
@@ -57,10 +57,10 @@ def _read(path: Path, kind: type[Message]) -> bytes:
 
 
 def parse(data: bytes, kind: type[M], name: str) -> M:
-    """The message in ``data``; ``name`` is what an error calls it.
+    """The message in ``data``; ``name`` is used in errors.
 
     Raises:
-        InvalidFileError: no message of that kind.
+        InvalidFileError: the data is not such a message.
     """
     if data[:2] == GZIP:
         unpacked = unpack_gzip(data, name)
@@ -81,7 +81,7 @@ def parse(data: bytes, kind: type[M], name: str) -> M:
 
 
 def _has_map_entries(data: bytes) -> bool:
-    """Whether a profile's map of nodes consists of keys and values; protobuf 4.21 crashes where it does not."""
+    """Whether the entries of a profile's map of nodes have keys and values; protobuf 4.21 crashes on others."""
     entries = (
         content
         for number, content in fields_of(memoryview(data))
@@ -95,9 +95,10 @@ def _has_map_entries(data: bytes) -> bool:
 
 
 def _is_foreign(message: Message) -> bool:
-    """Whether it only seems to be of its kind: the wire format parses much of another kind, too.
+    """Whether a message was parsed from another type's bytes, which the wire format often permits.
 
-    Then nothing in it was understood, or its names are no names, or it has fields that no version of it has ever had.
+    In that case no field was recognised, its names are not names, or it has fields that no version of the type ever
+    had.
     """
     if not message.ListFields():
         return True
@@ -111,7 +112,7 @@ def _is_foreign(message: Message) -> bool:
 
 
 def _is_name(text: str) -> bool:
-    """Messages of another kind, taken for a name, have tags and lengths in them."""
+    """Whether a text is a name: messages of other types, read as a name, contain tags and lengths."""
     return bool(text) and text.isprintable()
 
 
@@ -128,7 +129,7 @@ def _named(kind: type[Message]) -> str:
 
 
 def _parse_text(data: bytes, kind: type[M], name: str) -> M:
-    """Text of a newer TensorFlow may have fields that we do not know; text of another kind has no others."""
+    """Parses text. A newer TensorFlow's text may have unknown fields; text of another type has no known ones."""
     wanted = kind.DESCRIPTOR.name
     try:
         message = parse_text(data.decode("utf-8"), kind())

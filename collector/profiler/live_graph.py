@@ -1,6 +1,6 @@
-"""A ``tf.Graph``, as tfprof's Python functions take it: besides what its GraphDef says it knows where ops were made.
+"""A ``tf.Graph`` for tfprof's Python functions: unlike its GraphDef, it knows where ops were created.
 
-Nothing of TensorFlow is imported: a graph is what has a graph's methods.
+TensorFlow is not imported: any object with a graph's methods is a graph.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collector.protos import CodeDef, GraphDef, OpLogProto, RunMetadata
 
 
 class LiveGraph(Protocol):
-    """As much of a ``tf.Graph`` as is asked."""
+    """The part of a ``tf.Graph``'s interface that is used here."""
 
     def as_graph_def(self, *, add_shapes: bool) -> Any:
         """The ``tf.GraphDef``."""
@@ -25,7 +25,7 @@ class LiveGraph(Protocol):
         """Its operations, each with a name and a traceback."""
 
     def get_collection(self, name: str) -> Iterable[Any]:
-        """The value that was added under that name."""
+        """The values of the collection with that name."""
 
 
 def is_live(graph: object) -> TypeGuard[LiveGraph]:
@@ -34,9 +34,9 @@ def is_live(graph: object) -> TypeGuard[LiveGraph]:
 
 
 def default_graph(run_metadata: object = None) -> LiveGraph | None:
-    """The graph that TensorFlow's functions take where none is given; None where TensorFlow has not built one.
+    """The default graph of TensorFlow's functions; None if TensorFlow has not built one.
 
-    Nor is it meant where ``run_metadata`` is given and is not TensorFlow's own: what was recorded here has no graph.
+    Also None if ``run_metadata`` is given and is not TensorFlow's own: steps recorded here have no graph.
     """
     if run_metadata is not None and not type(run_metadata).__module__.startswith("tensorflow."):
         return None
@@ -48,7 +48,7 @@ def default_graph(run_metadata: object = None) -> LiveGraph | None:
 
 
 def definition_of(graph: LiveGraph, run_metadata: RunMetadata | None = None) -> GraphDef:
-    """Its GraphDef with shapes; those that are unknown are the ones that the step recorded."""
+    """Its GraphDef with shapes; unknown shapes are taken from the recorded step."""
     definition = GraphDef.FromString(graph.as_graph_def(add_shapes=True).SerializeToString())
     return definition if run_metadata is None else oplog.fill_shapes(definition, run_metadata)
 
@@ -56,13 +56,13 @@ def definition_of(graph: LiveGraph, run_metadata: RunMetadata | None = None) -> 
 def op_log_of(
     graph: LiveGraph, definition: GraphDef, user: OpLogProto | None = None, *, with_traces: bool = True
 ) -> OpLogProto:
-    """The user's op log with what the graph says merged in: flops, trainable variables, where its ops were made.
+    """The user's op log merged with the graph's facts: flops, trainable variables, and stacks of ops.
 
     Args:
         graph: the graph.
         definition: see `definition_of`.
-        user: whose entries win.
-        with_traces: with the Python stack of every op, for the code view.
+        user: the user's op log, whose entries take precedence.
+        with_traces: include the Python stack of every op, for the code view.
     """
     given = {"none": 0} | ({text: number for number, text in user.id_to_string.items()} if user is not None else {})
     ids = defaultdict(itertools.count(max(given.values()) + 1).__next__, given)
@@ -75,7 +75,7 @@ def op_log_of(
 
 
 def _code_of(op: Any, ids: Mapping[str, int]) -> CodeDef:
-    """The stack where ``op`` was made; ``ids`` numbers texts that are new to it."""
+    """The stack at which ``op`` was created; ``ids`` numbers new texts."""
     code = CodeDef()
     for file, line_number, function, line in op.traceback or ():
         code.traces.add(

@@ -30,14 +30,14 @@ MISSING_STREAM_NOTICE = (
 
 @dataclass(frozen=True)
 class Frame:
-    """One line of the Python stack that created a node."""
+    """One frame of the Python stack that created a node."""
 
     file: str
     line: int
     function: str
     source: str = ""
     first_line: int = -1
-    """Line of the function; -1: not known."""
+    """First line of the function; -1: unknown."""
 
 
 class Node:
@@ -49,7 +49,7 @@ class Node:
         self.id = id_
         self.attrs: dict[str, Any] = {}
         self.shape: list[int] = []
-        """Shape of the variable it holds; -1 for an unknown dimension. Empty: no shape known. A scalar is ``[1]``."""
+        """Shape of the variable it contains; -1 for an unknown dimension. Empty: unknown shape. A scalar is ``[1]``."""
         self.output_shapes: dict[int, list[int]] = {}
         self.inputs: dict[int, str] = {}
         """Input index -> producer's name."""
@@ -60,13 +60,13 @@ class Node:
         self.static_float_ops = 0
         """Float operations of one run."""
         self.stack: list[Frame] = []
-        """Outermost frame first."""
+        """The stack, outermost frame first."""
         self.executions: dict[int, Execution] = {}
-        """By step."""
+        """Executions by step."""
         self._consumed: set[str] = set()
 
     def add_record(self, step: int, device: str, stats: NodeExecStats) -> None:
-        """Takes in what one device (any case) recorded in one step."""
+        """Adds the record of one device (in any case) in one step."""
         device = device.lower()
         if is_canonical(device) and not self._place(device):
             return
@@ -78,7 +78,7 @@ class Node:
             execution.add_memory(device, stats)
 
     def consume(self, name: str) -> None:
-        """Adds an input after those there are, unless ``name`` is one. An op may launch very many kernels."""
+        """Appends an input, unless ``name`` is one already. An op may launch very many kernels."""
         if len(self._consumed) != len(self.inputs):
             self._consumed = set(self.inputs.values())
         if name not in self._consumed:
@@ -86,7 +86,7 @@ class Node:
             self.inputs[len(self.inputs)] = name
 
     def _place(self, device: str) -> bool:
-        """Whether the node runs on ``device``: the first device seen is its own, records of another are not counted."""
+        """Whether the node runs on ``device``: the first device is its own, and records of others are not counted."""
         if not self.device:
             self.device = device
             self.host_device = re.sub(r"gpu:\d+", "cpu:0", device)
@@ -101,7 +101,7 @@ class Node:
 
     @property
     def parameters(self) -> int:
-        """Elements of the variable's shape; 0 where a dimension is unknown."""
+        """Elements of the variable's shape; 0 if a dimension is unknown."""
         if not self.shape:
             return 0
         product = 1
@@ -112,7 +112,7 @@ class Node:
         return product
 
     def steps(self, step: int) -> list[Execution]:
-        """The executions that ``step`` means: that one, or with -1 all."""
+        """The executions for ``step``: that step, or all with -1."""
         if step < 0:
             return list(self.executions.values())
         execution = self.executions.get(step)
@@ -145,7 +145,7 @@ class Node:
 
 
 class Model:
-    """All nodes, and which steps ran."""
+    """All nodes, and the steps that ran."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
@@ -155,26 +155,26 @@ class Model:
         self.has_traces = False
         """Whether the op log has the places where nodes were created."""
         self.call_sites: dict[tuple[str, tuple[Frame, ...]], Node] = {}
-        """What ran at each place of the program, where a recorded step has whole Python stacks: nodes for the code view
-        alone. One op has as many as places call it; they are no part of a saved profile."""
+        """The executions per place in the program, for recorded steps with whole Python stacks: nodes only for the code
+        view. One op has a node for each calling place; they are not part of a saved profile."""
         self.misses_stream = False
         """Whether an accelerator's ops were recorded without its kernels."""
         self.strings: dict[int, str] = {}
         """The op log's string table, kept for ``ProfileProto``."""
         self._covered: set[str] = set()
         self.generation = 0
-        """Changes whenever nodes, or what they did, change: a tree built from them is then out of date."""
+        """Changes whenever nodes or their executions change; trees built before are then out of date."""
         self._figures: dict[int, dict[Node, Figures]] = {}
         self._figures_of = 0
-        """The generation whose figures these are."""
+        """The generation to which the cached figures belong."""
 
     def sorted_nodes(self) -> list[Node]:
-        """All nodes in order of the bytes of their names, as every view builds its tree."""
+        """All nodes in the byte order of their names, the order of every view's tree."""
         return [node for _, node in sorted(self.nodes.items(), key=lambda item: item[0].encode())]
 
     @no_garbage_collection()
     def add_graph(self, graph: GraphDef) -> None:
-        """Adds the nodes that are not there yet."""
+        """Adds the nodes that do not exist yet."""
         self.has_graph = True
         added = []
         for definition in graph.node:
@@ -188,14 +188,14 @@ class Model:
                 node.inputs[index] = reference.partition(":")[0].removeprefix("^")
 
     def add_node(self, name: str, op: str) -> Node:
-        """Adds a node that is not there yet."""
+        """Adds a node that does not exist yet."""
         node = self.nodes[name] = Node(name, op, len(self.nodes))
         self.generation += 1
         return node
 
     @no_garbage_collection()
     def add_step(self, step: int, run_metadata: RunMetadata) -> None:
-        """Adds what ran; the same step again adds to it. Names the graph lacks become nodes of their own."""
+        """Adds a run of a step; the same step again is added to it. Names that the graph lacks become nodes."""
         if not run_metadata.HasField("step_stats"):
             log.error("invalid RunMetadata for step %d: it has no step_stats", step)
             return
@@ -243,7 +243,7 @@ class Model:
 
     @property
     def coverage(self) -> float:
-        """Share of the nodes that some step's record named: 0 … 1."""
+        """Share of the nodes that occur in the records of any step: 0 … 1."""
         return len(self._covered) / (len(self.nodes) + 1e-10)
 
     @property
@@ -252,7 +252,7 @@ class Model:
         return MISSING_STREAM_NOTICE if self.misses_stream else ""
 
     def figures(self, node: Node, step: int) -> Figures:
-        """``node.figures(step)``, worked out once for all views until the model changes."""
+        """``node.figures(step)``, cached for all views until the model changes."""
         if self._figures_of != self.generation:
             self._figures, self._figures_of = {}, self.generation
         of_step = self._figures.setdefault(step, {})
@@ -262,7 +262,7 @@ class Model:
         return figures
 
     def input_shapes(self, node: Node) -> dict[int, list[int]]:
-        """Input index -> shape coming in; empty where it is not known.
+        """Input index -> shape; empty if unknown.
 
         As in tfprof it is the shape of the producer's first output, whichever output is consumed.
         """
@@ -271,7 +271,7 @@ class Model:
 
 
 def read_stack(code: Any, strings: Mapping[int, str]) -> list[Frame]:
-    """The frames of a ``CodeDef``, its ids looked up in ``strings``; old files hold the strings themselves."""
+    """The frames of a ``CodeDef``, its ids looked up in ``strings``; old files contain the strings themselves."""
     return [
         Frame(
             file=strings.get(trace.file_id, "") if trace.file_id else trace.file,

@@ -1,6 +1,6 @@
 """Fields of many nodes at once, from the wire bytes of their device.
 
-They take in what protobuf would take in, groups excepted, and reject the same bytes.
+They accept and reject the same bytes as protobuf, except for groups.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 WIDTHS = {FIXED64: 8, FIXED32: 4}
 """Bytes of the values of fixed width, by wire type."""
 HIGHEST_TAG = 0xFFFFFFFF
-"""The largest field number that protobuf has."""
+"""The largest tag that protobuf accepts."""
 
 
 @dataclass(frozen=True)
 class Fields:
-    """The fields that were asked for, by number; 0 and empty where a node does not have them."""
+    """The requested fields by number; 0 and empty for nodes without the field."""
 
     count: int
-    """Nodes."""
+    """Number of nodes."""
     numbers: dict[int, Ints]
     texts: dict[int, tuple[Ints, Ints]]
     """Start and end of each node's text."""
@@ -41,11 +41,11 @@ def read_fields(device: memoryview, numbers: Sequence[int], texts: Sequence[int]
 
     Args:
         device: the message.
-        numbers: fields that are integers; unsigned ones of 64 bits wrap around.
+        numbers: integer fields; unsigned 64-bit values wrap around.
         texts: fields that are texts or messages.
 
     Raises:
-        InvalidFileError: these bytes are no such message.
+        InvalidFileError: these bytes are not such a message.
     """
     try:
         return Fields(*convert_extension.node_columns(device, list(numbers), list(texts)))
@@ -54,7 +54,7 @@ def read_fields(device: memoryview, numbers: Sequence[int], texts: Sequence[int]
 
 
 def message_numbers(data: memoryview, begins: Ints, ends: Ints, numbers: Sequence[int]) -> dict[int, Ints]:
-    """Fields that are integers of the messages in spans of ``data``, by number; 0 where a message does not have them.
+    """Integer fields of the messages in spans of ``data``, by number; 0 for messages without the field.
 
     Raises:
         IndexError: a span is not within the data.
@@ -68,7 +68,7 @@ def message_numbers(data: memoryview, begins: Ints, ends: Ints, numbers: Sequenc
 
 
 def distinct_texts(data: memoryview, begins: Ints, ends: Ints) -> tuple[list[str], Ints]:
-    """The distinct texts of spans of ``data`` in order of first use, and for each span the place of its text in them.
+    """The distinct texts of spans of ``data`` in order of first use, and for each span the index of its text.
 
     Raises:
         IndexError: a span is not within the data.
@@ -78,7 +78,7 @@ def distinct_texts(data: memoryview, begins: Ints, ends: Ints) -> tuple[list[str
 
 
 def submessages(data: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """(number, content) of the length-delimited fields of any message; others are passed over.
+    """(number, content) of the length-delimited fields of any message; other fields are skipped.
 
     Raises:
         InvalidFileError: it is no message.
@@ -91,7 +91,7 @@ def submessages(data: memoryview) -> Iterator[tuple[int, memoryview]]:
 
 
 def read_field(data: memoryview, position: int) -> tuple[int, int, int]:
-    """The tag of the field at ``position``, where its value begins (a text: behind its length), and where it ends."""
+    """The tag of the field at ``position``, the start of its value (after the length of a text), and its end."""
     tag, position = _varint(data, position)
     kind = tag & 7
     if not 8 <= tag <= HIGHEST_TAG:

@@ -31,9 +31,9 @@ def in_provenance(provenance: Provenance | None) -> dict[str, AnnotationDetails]
 
 
 def in_labels(device: DeviceColumns, *, has_provenance: bool) -> Iterator[AnnotationDetails]:
-    """Types and inputs from ``name = Op(input, …)``, for ops whose label says more than their name.
+    """Types and inputs from ``name = Op(input, …)``, for ops whose label contains more than their name.
 
-    Those that have columns have their details in the step's provenance, unless it was taken off.
+    Ops with columns have their details in the step's provenance, unless that was removed.
     """
     names, index = device.names
     labelled = np.flatnonzero(~device.is_typed) if has_provenance else np.arange(len(index))
@@ -49,7 +49,7 @@ def in_labels(device: DeviceColumns, *, has_provenance: bool) -> Iterator[Annota
 
 
 def node_path(path: str) -> str:
-    """An annotation's path as a node's name; what tells a kernel from its op is not part of one."""
+    """An annotation's path as a node's name, without the separator of op and kernel."""
     return re.sub(r":+", ".", path)
 
 

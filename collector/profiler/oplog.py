@@ -1,4 +1,4 @@
-"""The op log that tfprof's Python functions make up: flops where shapes allow them, trainable variables, the user's."""
+"""The op log of tfprof's Python functions: flops of ops with known shapes, trainable variables, the user's entries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_CODES: Mapping[str, CodeDef] = {}
 def default_entries(
     graph: GraphDef, trainable: Iterable[str], codes: Mapping[str, CodeDef] = _NO_CODES
 ) -> dict[str, OpLogEntry]:
-    """Entries of ops with flops or a stack, in graph order, then of the trainable variables that have none."""
+    """Entries of ops with flops or a stack, in graph order, followed by other trainable variables."""
     entries: dict[str, OpLogEntry] = {}
     shapes = flops.Shapes(graph)
     incomplete = 0
@@ -43,7 +43,7 @@ def merge_default(
     trainable: Iterable[str] = (),
     codes: Mapping[str, CodeDef] = _NO_CODES,
 ) -> OpLogProto:
-    """The user's log with the default entries merged in: types are added, flops and stacks where the user gave none."""
+    """The user's log merged with the default entries: types are added, and flops and stacks if the user gave none."""
     merged = (
         {entry.name: OpLogEntry.FromString(entry.SerializeToString()) for entry in user.log_entries} if user else {}
     )
@@ -65,7 +65,7 @@ def merge_default(
 
 
 def fill_shapes(graph: GraphDef, run_metadata: RunMetadata) -> GraphDef:
-    """A copy of ``graph`` whose unknown output shapes are those the step recorded, where the two agree."""
+    """A copy of ``graph`` in which unknown output shapes are those of the recorded step, if the two agree."""
     filled = GraphDef()
     filled.CopyFrom(graph)
     nodes = {node.name: node for node in filled.node}

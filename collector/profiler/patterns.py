@@ -1,7 +1,7 @@
-r"""Regular expressions as tfprof's options use them: a list, of which one must match the whole name.
+r"""Regular expressions of tfprof's options: a list, of which one must match the whole name.
 
-tfprof uses RE2, this uses Python's ``re``. Both agree on everything but: RE2 has no look-around and no back-references
-(here they work), and reads ``\C``, ``\Q...\E``, ``\pN`` and ``(?P>name)`` which ``re`` rejects.
+tfprof uses RE2, this module Python's ``re``. The differences: RE2 has no look-around and no back-references (here they
+work), and accepts ``\C``, ``\Q...\E``, ``\pN`` and ``(?P>name)``, which ``re`` rejects.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ ANYTHING = ".*"
 
 
 class Patterns:
-    """Full matches against any of some regular expressions. Empty matches nothing; ``[".*"]`` matches everything.
+    """Full matches of any of several regular expressions. None matches nothing; ``[".*"]`` matches everything.
 
-    An expression that does not compile matches nothing and is logged once, as in tfprof; ``broken`` lists them for
-    callers who would rather stop.
+    An invalid expression matches nothing and is logged once, as in tfprof; ``broken`` lists invalid expressions for
+    callers that report them as errors.
     """
 
     def __init__(self, expressions: Iterable[str]) -> None:
         self.expressions = tuple(expressions)
         self.everything = self.expressions == (ANYTHING,)
-        """Exactly the default list: also matches what has nothing to match against."""
+        """Whether it is the default list, which also matches nodes without any text to match."""
         self.broken: list[str] = []
-        """``expression: reason`` of those that do not compile."""
+        """``expression: reason`` of the invalid expressions."""
         self._compiled = []
         for expression in self.expressions:
             try:
@@ -47,5 +47,5 @@ class Patterns:
         return known
 
     def count(self, names: Iterable[str]) -> int:
-        """The number of expressions that match all of one of ``names``."""
+        """The number of expressions that fully match at least one of ``names``."""
         return sum(1 for pattern in self._compiled if any(map(pattern.fullmatch, names)))

@@ -8,7 +8,7 @@ from collector.protos import CodeDef, ProfileNode, ProfileProto
 
 
 def to_proto(model: Model) -> ProfileProto:
-    """Everything but the checkpoint and the coverage. Reading it back gives equal reports."""
+    """Everything except the checkpoint and the coverage. A profile read back gives equal reports."""
     proto = ProfileProto(
         has_trace=model.has_traces, miss_accelerator_stream=model.misses_stream, steps=sorted(model.steps)
     )
@@ -20,7 +20,7 @@ def to_proto(model: Model) -> ProfileProto:
 
 
 class _Strings:
-    """The string table, which grows where a stack names what is not in it yet."""
+    """The string table, which grows when a stack contains a new string."""
 
     def __init__(self, by_id: dict[int, str]) -> None:
         self.by_id = dict(by_id)
@@ -65,7 +65,7 @@ def _code(node: Node, strings: _Strings) -> CodeDef:
 
 
 def from_proto(proto: ProfileProto) -> Model:
-    """The model a profile holds. As in tfprof, that the accelerator's stream was missing is forgotten."""
+    """The model of a profile. As in tfprof, it no longer records that the accelerator's stream was missing."""
     model = Model()
     model.has_traces = proto.has_trace
     model.steps = set(proto.steps)

@@ -1,9 +1,9 @@
 """A profile for Google's pprof: one sample per node, located by the lines that created it or by its name scopes.
 
-Of a TensorFlow graph it is tfprof's to the field: a location is a function and the line that calls it, so that the line
-which creates the node is in none, and nodes whose stack another stack goes on from are left out. Without a graph, as
-for recorded steps, every line is a location, the innermost too, a sample's count is how often its node ran, and name
-scopes can take the place of lines.
+For a TensorFlow graph it equals tfprof's in every field: a location is a function and the line that calls it, so that
+the line which creates the node is in none, and nodes whose stack is a prefix of another are left out. Without a graph,
+as for recorded steps, every line is a location, including the innermost, a sample's count is the number of the node's
+runs, and name scopes can take the place of lines.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def measure_of(select: frozenset[str]) -> str:
     """The one attribute that a pprof profile shows.
 
     Raises:
-        ViewError: not exactly one is selected, or one that has no number.
+        ViewError: not exactly one is selected, or one without a number.
     """
     if len(select) != 1:
         raise ViewError("Can only select 1 attribute for pprof output")
@@ -63,7 +63,7 @@ class _Table:
 
 
 class ProfileBuilder:
-    """Collects functions, locations and samples, then writes them in order of their names."""
+    """Collects functions, locations and samples, then writes them sorted by name."""
 
     def __init__(self, attribute: str) -> None:
         self._attribute = attribute
@@ -76,7 +76,7 @@ class ProfileBuilder:
     def location(self, file: str, function: str, first_line: int, caller_file: str, line: int) -> int:
         """The id of ``function`` called from ``line`` of ``caller_file``.
 
-        As in tfprof, two functions of one name called from one line are one location: that of the first.
+        As in tfprof, two functions with one name called from one line share one location: that of the first.
         """
         key = (caller_file.encode(), function.encode(), line)
         if key not in self._locations:
@@ -94,13 +94,13 @@ class ProfileBuilder:
         return known[0]
 
     def sample(self, member: Member | Shown, locations: list[int], count: int = 1) -> None:
-        """One graph node, ``locations`` from the outermost to the line that created it."""
+        """One graph node, with ``locations`` from the outermost to the line that created it."""
         label = (self._strings[NODE_LABEL], self._strings[member.name])[1]
         value = getattr(member.own, self._counter)
         self._samples[member.name.encode()] = (locations[::-1], [count, value], label)
 
     def build(self, program: str = "") -> PprofProfile:
-        """The profile so far. Without the name of a ``program`` pprof complains that it has none."""
+        """The profile so far. Without the name of a ``program``, pprof complains about a missing one."""
         strings = self._strings
         profile = PprofProfile()
         for type_, unit in (("count", "count"), (self._attribute, self._unit)):
@@ -114,7 +114,7 @@ class ProfileBuilder:
         for (_, _, first_line), (id_, name, file) in sorted(self._functions.items()):
             profile.function.add(id=id_, name=name, filename=file, start_line=first_line)
         profile.comment.append(strings[self._comment])
-        if program:  # all of it has names: pprof need not look for them
+        if program:  # all names are present: pprof need not look them up
             mapping = profile.mapping.add(id=1, filename=strings[program])
             mapping.has_functions = mapping.has_filenames = mapping.has_line_numbers = True
         profile.string_table.extend(strings)
@@ -122,13 +122,13 @@ class ProfileBuilder:
 
 
 class _Place(NamedTuple):
-    """A location and those around it: a list for each would make deep trees quadratic."""
+    """A location and those around it: separate lists would make deep trees quadratic."""
 
     location: int
     outer: _Place | None
 
     def locations(self) -> list[int]:
-        """From the outermost to this one."""
+        """The locations from the outermost to this one."""
         found: list[int] = []
         place: _Place | None = self
         while place is not None:
@@ -192,7 +192,7 @@ def _call(builder: ProfileBuilder, caller: Group, callee: Group) -> int:
 
 
 def _members(line: Group) -> Iterator[Member]:
-    """Every node created at ``line`` or below it."""
+    """Every node created at or below ``line``."""
     pending = [line]
     while pending:
         group = pending.pop()
@@ -201,5 +201,5 @@ def _members(line: Group) -> Iterator[Member]:
 
 
 def encode(profile: PprofProfile) -> bytes:
-    """The gzip'd form that pprof opens. Same profile, same bytes."""
+    """The gzip'd form for pprof. Equal profiles have equal bytes."""
     return gzip.compress(profile.SerializeToString(deterministic=True), mtime=0)

@@ -1,4 +1,4 @@
-"""Options of a view: which nodes count, which are shown, in what order, and the output."""
+"""Options of a view: the nodes that count, the nodes shown, their order, and the output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OUTPUTS: dict[str, tuple[str, ...]] = {
     "stdout": (),
     "timeline": ("outfile",),
 }
-"""Output type -> the settings it takes, all required."""
+"""Output type -> its settings, all of which are required."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ class Options:
 
     @classmethod
     def from_words(cls, words: Mapping[str, Any]) -> Options:
-        """From the dict that ``ProfileOptionBuilder`` builds. Absent lists are empty, so they match nothing.
+        """Converts the dict of ``ProfileOptionBuilder``. Absent lists are empty, so they match nothing.
 
         Raises:
-            OptionError: the output is not understood.
+            OptionError: the output is invalid.
         """
         values: dict[str, Any] = {}
         for item in fields(cls):
@@ -110,7 +110,7 @@ class Options:
 
     @classmethod
     def from_proto(cls, proto: OptionsProto) -> Options:
-        """From the message; proto3 cannot tell 0 from absent, so every field counts as given."""
+        """Converts the message; proto3 cannot distinguish 0 from absent, so every field counts as given."""
         words = {descriptor.name: getattr(proto, descriptor.name) for descriptor in proto.DESCRIPTOR.fields}
         return cls.from_words(words)
 
@@ -150,12 +150,12 @@ class Filters:
 
     @property
     def broken(self) -> list[str]:
-        """Those that do not compile, with the reason."""
+        """The invalid expressions, with the reason."""
         every = (self.account, self.start, self.trim, self.show, self.hide)
         return [text for patterns in every for text in patterns.broken]
 
     def shows(self, name: str, total: Stats, depth: int) -> bool:
-        """Whether a name at this depth with these totals is displayed, as far as all views agree."""
+        """Whether a name with these totals is displayed at this depth, by the rules that all views share."""
         options = self._options
         return (
             total.requested_bytes >= options.min_bytes

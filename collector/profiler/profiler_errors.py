@@ -1,4 +1,4 @@
-"""Errors of questions that a profile cannot answer."""
+"""Errors of questions to a profile."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ class ProfilerError(CollectorError):
 
 
 class OptionError(ProfilerError):
-    """An option has no such value; the cause names both."""
+    """An option has an invalid value; the cause names both."""
 
 
 class MissingStepError(ProfilerError):
-    """The profile holds no such step; the remedy lists those it has."""
+    """The profile does not contain the step; the remedy lists its steps."""
 
 
 class MissingTracesError(ProfilerError):
-    """The code view was asked for, and the places where nodes were created are not known."""
+    """The code view was requested, but the places where nodes were created are unknown."""
 
 
 class ViewError(ProfilerError):
-    """The view has no form for that output."""
+    """The view does not support the output."""

@@ -1,4 +1,4 @@
-"""The prompt: asks, answers, and never dies of a question."""
+"""The prompt: reads questions, prints answers, and continues after errors."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 PROMPT = "prof> "
 
 Answer = Callable[[commands.Command], str]
-"""Carries out a command and gives the text to print."""
+"""Executes a command and returns the text to print."""
 
 
 class Prompt:
-    """Reads lines until the end of input; options that are ``set`` stay."""
+    """Reads lines until the end of input; options that were ``set`` stay."""
 
     def __init__(self, answer: Answer, options: Options | None = None) -> None:
         self._answer = answer
         self.options = options or Options()
 
     def run(self, lines: Iterable[str], write: Callable[[str], None]) -> bool:
-        """Answers every line; trouble is one line, and the prompt lives on. Returns whether there was a line."""
+        """Answers every line; an error is one line, and the prompt continues. Returns whether there was a line."""
         was_asked = False
         for line in lines:
             was_asked = True
@@ -45,7 +45,7 @@ class Prompt:
         """The answer to one line.
 
         Raises:
-            CollectorError: the line cannot be understood or answered.
+            CollectorError: the line is invalid or cannot be answered.
         """
         command = commands.parse_line(line, self.options)
         if command.name == "":
@@ -59,9 +59,9 @@ class Prompt:
 
 
 def interact(prompt: Prompt) -> None:
-    """Runs on the terminal with completion and history, or plainly where input is piped.
+    """Runs on the terminal with completion and history, or plainly if input is piped.
 
-    Where nobody can be asked, as input is empty or output goes elsewhere, the answer is the scope view.
+    If input is empty or output is redirected, the answer is the scope view.
     """
     if not sys.stdin.isatty():
         if not prompt.run(sys.stdin, terminal.write):
@@ -79,7 +79,7 @@ def interact(prompt: Prompt) -> None:
 
 
 def _write_colored(text: str) -> None:
-    """Names stand out, nothing recedes: colours follow what a column says."""
+    """Writes text in colours that depend on the content of each column; names stand out, nothing is dimmed."""
     from rich.console import Console
     from rich.text import Text
 
@@ -120,7 +120,7 @@ def _edited_lines() -> Iterator[str]:
 
 
 def history_path() -> Path:
-    """File of the lines that were typed."""
+    """The file of the typed lines."""
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(state) / "collector" / "prof_history"
 
@@ -131,11 +131,11 @@ _VALUES: dict[str, Iterable[str]] = {
     "output": OUTPUTS,
     "account_displayed_op_only": ("true", "false"),
 }
-"""Option -> the words its value is made of."""
+"""Option -> the words that its value consists of."""
 
 
 def completer() -> Completer:
-    """Completes commands, options, and the values of options that have words for values."""
+    """Completes commands, options, and values that consist of words."""
     from prompt_toolkit.completion import Completer, Completion
 
     class Words(Completer):
@@ -148,7 +148,7 @@ def completer() -> Completer:
 
 
 def completions(text: str) -> tuple[str, list[str]]:
-    """The word begun at the end of ``text``, and its completions."""
+    """The word that begins at the end of ``text``, and its completions."""
     words = text.split()
     begun = "" if not text or text[-1].isspace() else words.pop()
     if not words:

@@ -1,4 +1,4 @@
-"""The op log and the graph of a recorded step, as TensorFlow's tools read them."""
+"""The op log and the graph of a recorded step, in the form for TensorFlow's tools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def op_log(source: Any) -> OpLogProto:
     """The op log of a recorded step, for TensorFlow's tools: flops of one run, types, and stacks.
 
     Args:
-        source: what ``Profiler.add_recorded_step`` takes.
+        source: any argument for ``Profiler.add_recorded_step``.
 
     Raises:
         InvalidFileError: there is no step in it.
@@ -38,7 +38,7 @@ def graph(source: Any) -> GraphDef:
     """The ops of a recorded step that have details, with their types and inputs.
 
     Args:
-        source: what ``Profiler.add_recorded_step`` takes.
+        source: any argument for ``Profiler.add_recorded_step``.
 
     Raises:
         InvalidFileError: there is no step in it.

@@ -1,10 +1,10 @@
 """Recorded steps as models, without a graph.
 
-Annotation paths are the name scopes. A kernel or copy hangs under the op that launched it, as ``<op>/<kernel>``;
-without an annotation it stands alone. Its type is the op's, if the program gave it one, else ``<kernel>``. Calls of the
-CUDA API hang under the annotation they were made in. An annotation's own time is what its nested annotations and calls
-leave of it: nothing counts twice. In the graph an op consumes its inputs, what it launched and called itself, and those
-of the ops inside it that no other op consumes.
+Annotation paths are the name scopes. A kernel or copy is a child of the op that launched it, ``<op>/<kernel>``; without
+an annotation it is a node of its own. Its type is the op's, if the program gave one, else ``<kernel>``. Calls of the
+CUDA API are children of the annotation around them. An annotation's own time excludes that of nested annotations and
+calls: nothing counts twice. In the graph, an op consumes its inputs, the kernels that it launched and the calls that it
+made, and those of the ops inside it that no other op consumes.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 
 @dataclass
 class RecordedStep:
-    """One step's records, kept for advice."""
+    """The records of one step, kept for advice."""
 
     host: list[DeviceColumns]
     accelerators: list[DeviceColumns]
     """The ``stream:all`` devices: each activity once."""
     device_names: tuple[str, ...]
-    """Names of all devices in the step, also of those that are not read."""
+    """Names of all devices in the step, including those that are not read."""
     ledger: Ledger
-    """The tracer's counts, and the unreadable parts of the step's file; all 0 for whole steps of other programs."""
+    """The tracer's counts, and the unreadable parts of the step's file; all 0 for intact steps of other programs."""
     op_details: dict[str, AnnotationDetails]
     """The details of ops, by their paths."""
     stacks: dict[str, list[Frame]]
-    """Path of an op -> its stack in the program, where it was recorded; outermost frame first."""
+    """Path of an op -> its stack in the program, if it was recorded; outermost frame first."""
     window: tuple[int, int] | None
-    """Start and end of the step, in nanoseconds since the epoch; None where the file does not have them."""
+    """Start and end of the step, in nanoseconds since the epoch; None if the file does not contain them."""
     data: memoryview = field(repr=False)
     """The serialized step."""
 
@@ -122,7 +122,7 @@ def add_step(model: Model, step: int, recorded: RecordedStep) -> None:
 
 
 def _describe(node: Node, step: int, details: AnnotationDetails) -> None:
-    """Its inputs, flops and bytes. Flops are of one run: the average over all runs so far, rounded."""
+    """Sets inputs, flops and bytes. Flops are of one run: the average over all runs so far, rounded."""
     for name in details.inputs:
         _consume(node, name)
     if details.flops:
@@ -134,7 +134,7 @@ def _describe(node: Node, step: int, details: AnnotationDetails) -> None:
 
 
 def _around(path: str, ops: set[str]) -> str:
-    """The nearest op that ``path`` is inside of, or ``""``."""
+    """The nearest op that encloses ``path``, or ``""``."""
     while path:
         path = path.rpartition("/")[0]
         if path in ops:
@@ -148,7 +148,7 @@ def _consume(node: Node, name: str) -> None:
 
 
 def _belongs(model: Model, node: Node, op: str, recorded: RecordedStep) -> None:
-    """``op`` launched or called ``node``: that is where it is in the graph and in the program."""
+    """Makes ``op``, which launched or called ``node``, its parent in the graph and in the program."""
     if op in model.nodes:
         _consume(model.nodes[op], node.name)
     _place(model, node, op, recorded)
@@ -183,17 +183,17 @@ def _groups(index: Ints) -> list[tuple[int, Ints]]:
 
 
 class _Places:
-    """The place of each thread in the program at each time, from the slices of its Python functions."""
+    """The call stack of each thread at each time, from the slices of its Python functions."""
 
     def __init__(self) -> None:
         self.stacks: list[tuple[Frame, ...]] = []
         self._known: dict[tuple[int, Frame], int] = {}
-        """Number of the stack around a function, -1 at the bottom, and the function -> number of its stack."""
+        """(Number of the stack around a function, -1 at the bottom; the function) -> number of its stack."""
         self._threads: dict[int, tuple[Ints, Ints]] = {}
-        """Thread -> times in ns, and the number of the stack from then on, -1 for none."""
+        """Thread -> times in ns, and the number of the stack from each time on, -1 for none."""
 
     def add(self, thread: int, rows: Ints, starts: Ints, ends: Ints, frames: Mapping[int, Frame], index: Ints) -> None:
-        """Takes in a thread's Python functions: ``frames`` by the index of a row's name."""
+        """Adds a thread's Python functions: ``frames`` by the index of a row's name."""
         order = rows[np.lexsort((-ends[rows], starts[rows]))]
         if not len(order):
             return
@@ -217,7 +217,7 @@ class _Places:
         return number
 
     def at(self, thread_id: Ints, times: Ints) -> Ints:
-        """The number of the stack of each thread at each time; -1 where none is known."""
+        """The number of the stack of each thread at each time; -1 if unknown."""
         found = np.full(len(times), -1, np.int64)
         for thread, rows in _groups(thread_id) if self._threads else ():
             if thread in self._threads:
@@ -239,7 +239,7 @@ def _site(model: Model, node: Node, stack: tuple[Frame, ...]) -> Node:
 
 
 def _add_accelerator(model: Model, step: int, device: DeviceColumns, recorded: RecordedStep, places: _Places) -> None:
-    """Kernels, copies and memsets of one device. What has no duration counts as 1 us, as in tfprof."""
+    """Adds kernels, copies and memsets of one device. A duration of 0 counts as 1 us, as in tfprof."""
     stream = device.device.lower()
     placed_on = unit_of(stream)
     names, index = device.names
@@ -267,7 +267,7 @@ def _add_accelerator(model: Model, step: int, device: DeviceColumns, recorded: R
 
 
 def _runs_at_places(key: Ints, stacks: Ints, starts: Ints, durations: Ints) -> Iterator[tuple[int, int, Runs]]:
-    """(key, number of the stack, runs) for each pair of both, of what has a stack."""
+    """(key, number of the stack, runs) for each pair of both, for rows with a stack."""
     known = np.flatnonzero(stacks >= 0)
     count = int(stacks.max(initial=0)) + 1
     for pair, _, runs in runs_by(key[known] * count + stacks[known], starts[known], durations[known]):
@@ -275,7 +275,7 @@ def _runs_at_places(key: Ints, stacks: Ints, starts: Ints, durations: Ints) -> I
 
 
 def _moved_bytes(device: DeviceColumns, groups: list[tuple[int, Ints]]) -> dict[int, int]:
-    """Name -> bytes, for each name of copies or memsets; all that have one name are of one kind."""
+    """Name -> bytes, for each name of copies or memsets; a name belongs to one kind."""
     firsts = np.array([rows[0] for _, rows in groups], np.int64)
     is_moving = gpu_work(device, firsts).is_copy_or_memset.tolist()
     moving = [group for group, moves in zip(groups, is_moving, strict=True) if moves]
@@ -287,7 +287,7 @@ def _moved_bytes(device: DeviceColumns, groups: list[tuple[int, Ints]]) -> dict[
 
 
 def _add_host(model: Model, step: int, device: DeviceColumns, recorded: RecordedStep, places: _Places) -> set[str]:
-    """Annotations and API calls, each with its own time: that in which nothing it encloses runs on its thread.
+    """Adds annotations and API calls with their own times, in which nothing that they enclose runs on the thread.
 
     Returns:
         The paths of the annotations.
@@ -334,7 +334,7 @@ def _add_host(model: Model, step: int, device: DeviceColumns, recorded: Recorded
 
 
 def _calls(device: DeviceColumns, names: list[str], index: Ints) -> tuple[Mask, Mask]:
-    """Whether each record is a call of CUDA's API, and whether of that of its runtime."""
+    """Whether each record is a call of CUDA's API, and whether it is one of the runtime API."""
     is_call = np.array([*map(is_api_name, names), False], bool)[index]
     is_runtime = np.array([*map(is_runtime_api_name, names), False], bool)[index]
     typed = np.flatnonzero(device.is_typed)
@@ -346,14 +346,14 @@ def _calls(device: DeviceColumns, names: list[str], index: Ints) -> tuple[Mask, 
 
 
 def _merged_names(names: list[str], index: Ints) -> tuple[list[str], Ints]:
-    """Names without the addresses of objects, which differ from run to run, and each record's index into them."""
+    """Names without object addresses, which differ between runs, and each record's index into them."""
     merged: dict[str, int] = {}
     places = [merged.setdefault(_ADDRESS.sub("", name), len(merged)) for name in names]
     return list(merged), np.array([*places, 0], np.int64)[index]
 
 
 def _whole_micros(key: Ints, nanos: Ints) -> Ints:
-    """Nanoseconds as microseconds whose sum for each key is its nanoseconds' sum, rounded."""
+    """Nanoseconds as microseconds whose sum for each key is the rounded sum of its nanoseconds."""
     order, firsts = grouped(key)
     if not len(order):
         return nanos
@@ -377,10 +377,10 @@ def _nest(
     scopes: Ints,
     folded: Mask,
 ) -> None:
-    """For the rows of one thread: fills in ``own`` times, the annotation around each call, and which calls are folded.
+    """For the rows of one thread: fills in ``own`` times, the annotation around each call, and the folded calls.
 
-    Those are the driver calls that a runtime call makes: they are part of it. At every instant the time is that of
-    what began last, so that all own times add up to the time in which anything runs on the thread.
+    Folded calls are the driver calls that a runtime call makes: they are part of it. Each instant belongs to the range
+    that began last, so that all own times add up to the time in which anything runs on the thread.
     """
     order = rows[np.lexsort((-ends[rows], starts[rows]))]
     spans, calls = order[~is_call[order]], order[is_call[order]]
@@ -410,7 +410,7 @@ def _nest(
 
 
 def _around_calls(calls: Ints, starts: Ints, ends: Ints) -> Ints:
-    """For each of these calls, by start, the outermost call that it is made in; -1: none."""
+    """For each of these calls, sorted by start, the outermost call around it; -1: none."""
     if not len(calls):
         return calls
     latest = np.maximum.accumulate(ends[calls])
@@ -419,10 +419,10 @@ def _around_calls(calls: Ints, starts: Ints, ends: Ints) -> Ints:
 
 
 def _close(open_: list[int], ends: Ints, until: int | None, marks: list[int], inside: list[int]) -> None:
-    """Ends the annotations that are over at ``until``; from then on the one around them is the innermost."""
+    """Ends the annotations that are over at ``until``; the enclosing one is then the innermost."""
     while open_ and (until is None or ends[open_[-1]] <= until):
         at = int(ends[open_.pop()])
-        while open_ and ends[open_[-1]] <= at:  # it ended before what began inside it did
+        while open_ and ends[open_[-1]] <= at:  # it ended before a range that began inside it
             open_.pop()
         marks.append(at)
         inside.append(open_[-1] if open_ else -1)

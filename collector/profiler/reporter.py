@@ -1,4 +1,4 @@
-"""From a question to an answer: picks the view, asks it, and puts the answer where the options say."""
+"""Answers questions: selects the view, asks it, and delivers the answer according to the options."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collector.profiler.values import Variables
 
 MAX_LEVELS = 10_000
-"""Limit of the depth of a tree: beyond it the indents and the scopes' whole names take gigabytes."""
+"""Limit of the depth of a tree: deeper trees would need gigabytes for indents and scope names."""
 
 View = ScopeView | GraphView | OpView | CodeView
 
@@ -46,29 +46,29 @@ Message = GraphNodeProto | MultiGraphNodeProto
 
 
 def empty_message(view: str) -> Message:
-    """The message of ``view`` with nothing in it."""
+    """An empty message of ``view``."""
     return GraphNodeProto() if view in ("scope", "graph") else MultiGraphNodeProto()
 
 
 @dataclass(frozen=True)
 class Report:
-    """The answer of a view, not yet delivered."""
+    """The answer of a view before its delivery."""
 
     make_message: Callable[[], Message]
     make_text: Callable[[], str] = str
     files: tuple[tuple[str, bytes], ...] = ()
-    """(path, content) of what is to be written."""
+    """(path, content) of the files to write."""
     note: str = ""
     """A message to print after they are written."""
 
     @cached_property
     def message(self) -> Message:
-        """The answer as TensorFlow's message, made when it is first asked for."""
+        """The answer as TensorFlow's message, made at first use."""
         return self.make_message()
 
     @cached_property
     def text(self) -> str:
-        """Explanations, legend and tree; ``""`` where the answer is a trace or a pprof file."""
+        """Explanations, legend and tree; ``""`` if the answer is a trace or a pprof file."""
         return self.make_text()
 
 
@@ -82,7 +82,7 @@ class Reporter:
 
     @no_garbage_collection()
     def ask(self, view: str, options: Options) -> Report:
-        """Answers. Nothing is written or printed yet.
+        """Answers a question. Nothing is written or printed yet.
 
         Raises:
             MissingStepError: the step was not profiled.
@@ -156,7 +156,7 @@ class Reporter:
         return Report(answer.message, files=((path, content),), note=_file_note(path))
 
     def _graph_timeline(self, options: Options) -> Report:
-        """A file per step; the message only of a step asked for by number."""
+        """One file per step; the message only for a step that was given by number."""
         if options.step < 0:
             reports = [self._graph_timeline(options.replace(step=step)) for step in sorted(self.model.steps)]
             files = tuple(file for report in reports for file in report.files)
@@ -191,14 +191,14 @@ def _encoded(text: str) -> bytes:
 
 
 def framed(options: Options, text: str) -> Iterator[str]:
-    """The report as it is printed: options, report, end."""
+    """The report as printed: options, report, end."""
     yield f"\n{'=' * 25}Options{'=' * 29}\n{options}"
     yield f"\n{'=' * 18}Model Analysis Report{'=' * 22}\n{text}"
     yield f"\n{'=' * 22}End of Report{'=' * 26}\n"
 
 
 def deliver(report: Report, options: Options) -> None:
-    """Writes the report's files and prints what the user is to see.
+    """Writes the report's files and prints its text.
 
     Raises:
         OutputError: a file cannot be written.

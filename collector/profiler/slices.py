@@ -1,8 +1,8 @@
-"""Keys of variables saved in slices: a checkpoint keeps each part under a key that names the variable and the part.
+"""Keys of variables saved in slices: a checkpoint stores each part under a key with the variable and the part.
 
-A key is made so that keys sort as what they stand for: a zero; the name, ended by 0 1, with 0 written as 0 255 and 255
-as 255 0; the number of dimensions; and of each the start and the length, -1 for all of it. Counts have their length in
-bytes before them. Signed numbers begin with as many equal bits as they have bytes, the first bit telling the sign.
+The encoding preserves the sort order: a zero; the name, ended by 0 1, with 0 written as 0 255 and 255 as 255 0; the
+number of dimensions; and for each dimension the start and the length, -1 for all of it. Counts are preceded by their
+length in bytes. Signed numbers begin with as many equal bits as they have bytes; the first bit is the sign.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collector.errors import InvalidFileError
 from collector.protos import TensorSliceProto
 
 Extents = tuple[tuple[int, int], ...]
-"""(start, length) in each dimension; ``WHOLE`` where it is not cut."""
+"""(start, length) in each dimension; ``WHOLE`` for dimensions that are not cut."""
 
 WHOLE = (0, -1)
 
@@ -29,10 +29,10 @@ def extents_of(slice_: TensorSliceProto) -> Extents:
 
 
 def decode(key: bytes) -> tuple[str, Extents]:
-    """Name and part that a key stands for.
+    """Name and part of a key.
 
     Raises:
-        InvalidFileError: it is no such key.
+        InvalidFileError: it is not such a key.
     """
     try:
         name, position = _text(key, 1)

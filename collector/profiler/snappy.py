@@ -1,4 +1,4 @@
-"""Unpacking snappy blocks, as the tables of checkpoints may hold them."""
+"""Decompression of snappy blocks, which the tables of checkpoints may contain."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collector.stepstats import varint
 
 
 def decompress(data: bytes) -> bytes:
-    """The bytes that a snappy block stands for.
+    """The decompressed bytes of a snappy block.
 
     Raises:
         InvalidFileError: the block is damaged.
@@ -35,7 +35,7 @@ def decompress(data: bytes) -> bytes:
 
 
 def _literal(data: bytes, tag: int, position: int) -> tuple[int, int]:
-    """Bytes to take over, and where they begin. From 60 on the length is in 1 to 4 bytes of its own."""
+    """The number of literal bytes, and their start. From 60 on, the length is in 1 to 4 bytes of its own."""
     size = tag >> 2
     if size < 60:
         return size + 1, position
@@ -59,5 +59,5 @@ def _repeat(out: bytearray, offset: int, size: int) -> None:
     if not 0 < offset <= len(out):
         raise IndexError
     begin = len(out) - offset
-    for index in range(size):  # the source may run into what is being written
+    for index in range(size):  # the source may overlap the target
         out.append(out[begin + index])

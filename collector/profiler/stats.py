@@ -20,7 +20,7 @@ _ZEROS: Figures = (0,) * len(FIGURES)
 
 
 def int64(value: int) -> int:
-    """``value`` as 64 bits hold it: sums of a damaged step's figures wrap around, as tfprof's do."""
+    """``value`` reduced to 64 bits: sums of a damaged step's figures wrap around, as in tfprof."""
     return (value + 2**63) % 2**64 - 2**63
 
 
@@ -59,12 +59,12 @@ class Stats:
         self.definition_count += other.definition_count
 
     def plus(self, parts: Iterable[Stats]) -> Stats:
-        """The sum of itself and ``parts``; itself where there are none."""
+        """The sum of itself and ``parts``; itself if there are none."""
         return self.total(chain((self,), parts))
 
     @classmethod
     def total(cls, parts: Iterable[Stats]) -> Stats:
-        """The sum of ``parts``; the part itself where there is but one, so nobody may add to what this answers."""
+        """The sum of ``parts``. A single part is returned itself, so callers must not change the result."""
         pending = iter(parts)
         sum_ = next(pending, NOTHING)
         second = next(pending, None)
@@ -79,13 +79,13 @@ class Stats:
 
 
 NOTHING = Stats()
-"""All figures are 0, and stay so."""
+"""All figures are 0 and must stay 0."""
 
 
 def table(figures: Sequence[Figures]) -> NDArray[np.int64]:
     """The figures of many nodes: a row for each of `FIGURES`, a column for each node."""
     try:
         columns = np.array(figures, np.int64)
-    except OverflowError:  # of a damaged step
+    except OverflowError:  # in a damaged step
         columns = np.array([[int64(figure) for figure in node] for node in figures], np.int64)
     return np.ascontiguousarray(columns.T)

@@ -1,4 +1,4 @@
-"""Getting a recorded step's bytes from whatever holds one."""
+"""Reads a recorded step from any object that contains one."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ log = logging.getLogger("collector.profiler")
 
 
 def read_step(source: Any) -> RecordedStep:
-    """A step from a file, from bytes, or from what holds it in memory.
+    """A step from a file, from bytes, or from an object in memory.
 
-    ``.pb`` files are mapped and read as columns; whatever else they hold, and everything else, is for `collector.load`.
+    ``.pb`` files are mapped and read as columns; everything else is left to `collector.load`.
 
     Raises:
         InvalidFileError: there is no step in it.

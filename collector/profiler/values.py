@@ -1,4 +1,4 @@
-"""Values of variables from a checkpoint, as the ``tensor_value`` attribute shows them."""
+"""Values of variables from a checkpoint, in the form of the ``tensor_value`` attribute."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collector.profiler.checkpoint import Checkpoint
 from collector.protos import DataType, TFProfTensorProto
 
 _LONGEST_TEXT = 10_000
-"""Characters of one value that are printed."""
+"""The maximum number of printed characters of one value."""
 
 
 class Variables:
@@ -19,7 +19,7 @@ class Variables:
         self._checkpoint = checkpoint
 
     def value_of(self, name: str) -> tuple[str, TFProfTensorProto] | None:
-        """The lines below a node's own, and the value in its message; None for what is no variable."""
+        """The lines below a node's own line, and the value in its message; None if the node is no variable."""
         if name not in self._checkpoint:
             return None
         value = self._checkpoint.read(name)
@@ -40,7 +40,7 @@ def to_proto(value: NDArray[np.generic], dtype: DataType) -> TFProfTensorProto:
 
 
 def text(value: NDArray[np.generic]) -> str:
-    """Nested brackets; floats with two decimals, text in quotes; cut where it gets long."""
+    """Nested brackets; floats with two decimals, text in quotes; long values are truncated."""
     lines = _nested(value)
     if len(lines) > _LONGEST_TEXT:
         return f"{lines[:_LONGEST_TEXT]}...omitted from display\n\n"

@@ -1,7 +1,7 @@
-"""tfprof's own trace files: the graph view as lanes of ops over time, the other views as a flame of totals.
+"""tfprof's own trace files: the graph view as lanes of ops over time, the other views as a flame graph of totals.
 
-The format is Chrome's, written as tfprof does: compact, keys in alphabetical order, a newline at the end. Unlike
-``collector.timeline`` it shows only what the view displays.
+The format is Chrome's in tfprof's form: compact, keys in alphabetical order, a newline at the end. Unlike
+``collector.timeline`` it shows only the displayed nodes of the view.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CLOSEST_MICROS = 100
 
 
 class TraceFile:
-    """Events in the order tfprof writes them: names and regions first, then flows and counters."""
+    """Events in tfprof's order: names and regions first, then flows and counters."""
 
     def __init__(self) -> None:
         self._first: list[Event] = []
@@ -63,7 +63,7 @@ class Flame(Protocol):
 
 
 def flame(root: Flame) -> str:
-    """Children laid end to end below their parent, as wide as their total time; depth is the process."""
+    """Children side by side below their parent, as wide as their total time; the depth is the process."""
     trace = TraceFile()
     named: set[int] = set()
     pending: list[tuple[Flame, int, int]] = [(root, 0, 0)]
@@ -97,9 +97,9 @@ class _Box:
 @dataclass(slots=True)
 class _DeviceMemory:
     in_use: dict[int, int] = field(default_factory=dict)
-    """Time -> what the allocator held."""
+    """Time -> bytes held by the allocator."""
     allocations: dict[str, dict[int, int]] = field(default_factory=dict)
-    """Node -> time -> what it held from then on."""
+    """Node -> time -> bytes held from then on."""
 
 
 class GraphTrace:
@@ -117,13 +117,13 @@ class GraphTrace:
         self._next_pid = 0
         self._pids: dict[str, int] = {}
         self._boxes: dict[str, dict[int, _Box]] = {}
-        """Device -> start -> box: of two that start together the first displayed one is kept."""
+        """Device -> start -> box: of boxes with the same start, the first displayed one is kept."""
         self._memory: dict[str, _DeviceMemory] = {}
         self.peaks: list[tuple[str, int]] = []
-        """(device, highest allocator bytes) of every accelerator."""
+        """(device, highest allocator bytes) of each accelerator."""
 
     def render(self) -> str:
-        """The file for what is displayed."""
+        """The file for the displayed nodes."""
         for node in self._answer.placed():
             self._place(node)
         self._connect()
@@ -175,7 +175,7 @@ class GraphTrace:
                     self._boxes[other][start].consumers.append(box)
 
     def _lanes(self) -> dict[int, dict[int, list[_Box]]]:
-        """Pid -> lane -> boxes. A box takes the first lane that is free at its start; touching is free."""
+        """Pid -> lane -> boxes. A box takes the first lane that is free at its start; boxes may touch."""
         placed: dict[int, dict[int, list[_Box]]] = {}
         for _, boxes in sorted(self._boxes.items()):
             ends: list[int] = []
@@ -235,7 +235,7 @@ class GraphTrace:
 
 
 def _top_allocations(memory: _DeviceMemory, at: int, in_use: int) -> dict[str, str]:
-    """The ten nodes that hold most at a time, as far as they fit into what the allocator holds."""
+    """The ten nodes with most memory at a time, as far as they fit into the allocator's total."""
     holders: dict[int, list[str]] = {}
     for name, points in sorted(memory.allocations.items()):
         times = sorted(points)

@@ -1,4 +1,4 @@
-"""Depth-first walks without recursion: a graph of a million nodes in a row must not end in a stack overflow."""
+"""Depth-first walks without recursion: a chain of a million nodes must not overflow the stack."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def fold(
     """Visits nodes on the way down and on the way up.
 
     Args:
-        roots: where to start.
-        enter: given a node, its depth and its indent, answers the children to visit and their indent; None passes
-            over the node and everything below it.
-        leave: given a node, what came up from its children and its own indent, answers what goes up in its place.
+        roots: the nodes to start from.
+        enter: called with a node, its depth and its indent, returns the children to visit and their indent; None skips
+            the node and everything below it.
+        leave: called with a node, the results of its children and its own indent, returns the result of the node.
         depth: of the roots.
         indent: of the roots.
 
     Returns:
-        What came up from the roots.
+        The results of the roots.
     """
     top: list[T] = []
     stack: list[tuple[T | None, Iterable[T], list[T], int, int]] = [(None, iter(roots), top, indent, indent)]

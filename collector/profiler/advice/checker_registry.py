@@ -1,4 +1,4 @@
-"""The registry of checkers of recorded steps. A checker is one function; ``@checker`` registers it with its thresholds.
+"""The registry of checkers of recorded steps. A checker is a function that ``@checker`` registers with its thresholds.
 
 >>> @checker("many_kernels", kernels=100_000)
 ... def many_kernels(activity, limits):
@@ -51,7 +51,7 @@ class Checker:
 
 
 CHECKERS: dict[str, Checker] = {}
-"""By name, in the order of their registration."""
+"""Checkers by name, in the order of their registration."""
 
 
 def checker(name: str, **limits: float) -> Callable[[Check], Check]:

@@ -1,4 +1,4 @@
-"""The input of checkers: each device's activities as columns, with the answers that most checkers need."""
+"""The input of checkers: each device's activities as columns, with the derived values that most checkers need."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _PEER_COPY = COPY_KINDS.index("PtoP")
 
 
 class Idle(NamedTuple):
-    """The times in which nothing runs on a device, and why; in nanoseconds, one row for each, in order.
+    """The idle times of a device and their causes, in nanoseconds: sorted, with one row each.
 
-    ``row`` is the activity that ends the idle time, -1 where none follows. The causes add up to ``ends - begins``:
+    ``row`` is the activity that ends the idle time, or -1 if none follows. The causes add up to ``ends - begins``:
     ``queued``: the host had launched that activity before the device became idle, and it waited for something else.
-    Otherwise the time until the launch is ``synchronizing``, as far as the host waited in a synchronizing call, and
-    ``unlaunched`` else; from the launch on it is ``latency``. ``unknown``: the trace does not say when it was launched.
-    ``tail``: nothing follows until the end of the window.
+    Otherwise the time until the launch is ``synchronizing`` while the host was in a synchronizing call, and
+    ``unlaunched`` for the rest; the time after the launch is ``latency``. ``unknown``: the trace does not contain the
+    launch time. ``tail``: no activity follows until the end of the window.
     """
 
     row: Ints
@@ -48,18 +48,18 @@ class Idle(NamedTuple):
 
     @property
     def duration(self) -> Ints:
-        """Length of each."""
+        """Length of each idle time."""
         return self.ends - self.begins
 
 
 class Device:
-    """The activities of one device, by start; times in nanoseconds since the epoch.
+    """The activities of one device, sorted by start; times in nanoseconds since the epoch.
 
     Args:
-        columns: what it did.
-        window: when the step began and ended; None, or one that not all activities lie in: from the first start to the
+        columns: the device's activities.
+        window: begin and end of the step; if None, or if some activities lie outside it: from the first start to the
             last end.
-        waits: when the host was in a synchronizing call.
+        waits: the times in which the host was in a synchronizing call.
     """
 
     def __init__(self, columns: DeviceColumns, window: tuple[int, int] | None, waits: Union) -> None:
@@ -71,7 +71,7 @@ class Device:
         self.names, index = columns.names
         self.name_id = index[order]
         self.kernel_names = [op_and_kernel(name)[1] for name in self.names]
-        """Of each of `names`: the kernel, or what is copied."""
+        """For each of `names`, the kernel or the kind of copy."""
         self.work = gpu_work(columns, order)
         self.is_copy: Mask = self.work.kind == RecordedActivity.MEMCPY
         self.is_peer_copy: Mask = self.is_copy & (self.work.copy_kind == _PEER_COPY)
@@ -82,7 +82,7 @@ class Device:
         span = (int(self.start.min()), int(self.end.max())) if len(self) else (0, 0)
         whole = window is not None and window[0] <= span[0] and span[1] <= window[1]
         self.window = window if window is not None and whole else span
-        """The time of which busy and idle time are shares."""
+        """The total time for shares of busy and idle time."""
         self.window_name = "the step" if whole else "the time from its first to its last activity"
         self._waits = waits
 
@@ -100,12 +100,12 @@ class Device:
 
     @cached_property
     def busy(self) -> Union:
-        """The times in which anything runs."""
+        """The times in which at least one activity runs."""
         return Union.of(self.start, self.end)
 
     @cached_property
     def idle(self) -> Idle:
-        """The times in the window in which nothing runs, with their causes."""
+        """The times in the window without any activity, with their causes."""
         begins, ends = self.busy.gaps(*self.window)
         row = np.searchsorted(self.start, ends)
         row[row == len(self.start)] = -1
@@ -114,12 +114,12 @@ class Device:
 
     @property
     def copied_bytes(self) -> Ints:
-        """Bytes of each copy or memset; -1 where not known, and for kernels."""
+        """Bytes of each copy or memset; -1 for unknown sizes and for kernels."""
         return self.work.num_bytes
 
     @property
     def grid_blocks(self) -> Ints:
-        """Thread blocks of each kernel, 0 where not known."""
+        """Thread blocks of each kernel, 0 if unknown."""
         return self.work.num_blocks
 
     @cached_property
@@ -128,7 +128,7 @@ class Device:
         return self.end - self.start
 
     def by_name(self, rows: Mask) -> list[tuple[str, int, int]]:
-        """(kernel or copy, times, nanoseconds) over the ops that launched it, longest first."""
+        """(kernel or copy, number, nanoseconds) over all ops that launched it, longest first."""
         time = np.bincount(self.name_id[rows], self.duration[rows], len(self.names))
         count = np.bincount(self.name_id[rows], minlength=len(self.names))
         totals: dict[str, tuple[int, int]] = {}
@@ -139,7 +139,7 @@ class Device:
         return sorted(((kind, *total) for kind, total in totals.items()), key=lambda row: (-row[2], row[0]))
 
     def busiest_op(self, rows: Mask, kind: str) -> tuple[str, float]:
-        """The op that launched most of ``kind`` among ``rows``, and its share of that time."""
+        """The op that launched most of ``kind`` among ``rows`` by time, and its share of that time."""
         time = np.bincount(self.name_id[rows], self.duration[rows], len(self.names)).tolist()
         spent = [(-time[each], name) for each, name in enumerate(self.names) if self.kernel_names[each] == kind]
         most, name = min(spent)
@@ -151,14 +151,14 @@ class Device:
 
 
 class Activity:
-    """One step, as checkers see it."""
+    """One step in the form for checkers."""
 
     def __init__(self, step: RecordedStep) -> None:
         self.step = step
 
     @cached_property
     def devices(self) -> list[Device]:
-        """Accelerators that did anything."""
+        """Accelerators with activities."""
         starts, ends = (np.array([call[side] for call in self.synchronizations], np.int64) for side in (0, 1))
         waits = Union.of(starts, ends)
         return [Device(columns, self.step.window, waits) for columns in self.step.accelerators if len(columns)]

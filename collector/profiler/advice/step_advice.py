@@ -23,7 +23,7 @@ def advise(step: RecordedStep, options: Mapping[str, str] | None = None) -> list
     """The findings of all checkers, largest gain first.
 
     Args:
-        step: what was recorded.
+        step: the recorded step.
         options: thresholds by ``<checker>.<limit>``; others are ignored.
     """
     given = options or {}
@@ -36,7 +36,7 @@ def advise(step: RecordedStep, options: Mapping[str, str] | None = None) -> list
 
 
 def text(advice: Iterable[Advice], options: Mapping[str, str] | None = None) -> str:
-    """One line each; with the option ``explain`` the evidence below it."""
+    """One line per finding; with the option ``explain``, followed by its evidence."""
     explain = (options or {}).get("explain", "false") == "true"
     lines = []
     for one in advice:

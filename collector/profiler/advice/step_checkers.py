@@ -24,17 +24,17 @@ _PLAIN_MATMUL = re.compile(
     r"|cutlass_\w*simt_[sc]gemm|(?:^|_)magma_[sc]gemm|^gemmSN_|^[sc]gemm(?:_\d|_largek|$)"
 )
 """Names of kernels that multiply in single precision without tensor cores. Those of cuBLAS and CUTLASS that use tensor
-cores have digits before ``gemm``, as in ``s1688gemm``. Most names do not say: ``matmul_kernel`` of Triton may be
-either, and a file without kernel names has the op's, ``MatMul``. Kernels for devices older than Volta, the first with
-tensor cores, are left out: ``maxwell_sgemm``."""
+cores have digits before ``gemm``, as in ``s1688gemm``. Most names do not show it: ``matmul_kernel`` of Triton may use
+either, and a file without kernel names contains the op's name, ``MatMul``. Kernels for devices older than Volta, the
+first with tensor cores, are left out: ``maxwell_sgemm``."""
 _DEFAULT_STREAMS = (0, 7)
-"""CUPTI numbers a context's default stream 7, some writers 0."""
+"""CUPTI numbers a context's default stream 7, some writers use 0."""
 _TO_DEVICE, _TO_HOST = COPY_KINDS.index("HtoD"), COPY_KINDS.index("DtoH")
 _PAGEABLE = MEMORY_KINDS.index("Pageable")
 
 
 def _moved(device: Device, rows: Mask) -> str:
-    """The amount of data that ``rows`` copy, as far as their sizes are known."""
+    """The amount of data that ``rows`` copy, for copies of known size."""
     known = rows & (device.copied_bytes >= 0)
     total = size_text(int(device.copied_bytes[known].sum())) if known.any() else "data of unknown size"
     return f"{total} and more" if known.any() and (rows & ~known).any() else total
@@ -49,7 +49,7 @@ def _longest(device: Device, rows: Mask) -> tuple[str, ...]:
 
 
 def _mostly_in(device: Device, rows: Mask, kind: str) -> str:
-    """The op that launched most of it, where ops are known."""
+    """The op that launched most of ``kind``, if ops are known."""
     op, share = device.busiest_op(rows, kind)
     return "" if op == kind else f", {share:.0%} of it in {op}"
 
@@ -70,8 +70,8 @@ def launch_bound(activity: Activity, limits: Limits) -> Iterator[Advice]:
     """The GPU idles because the host launches too late."""
     for device in activity.devices:
         idle = device.idle
-        # A launch takes effect after some microseconds: what starts so soon has not waited in a queue, unless it comes
-        # from the same launch, of a graph, as the activity before it.
+        # A launch takes effect after some microseconds. An activity that starts this soon has not waited in a queue,
+        # unless it belongs to the same graph launch as the activity before it.
         is_soon = device.start[idle.row] - device.scheduled[idle.row] <= 1000 * limits["latency_micros"]
         before = np.maximum(idle.row - 1, 0)
         is_launched_alone = (idle.row <= 0) | (device.scheduled[idle.row] != device.scheduled[before])
@@ -88,7 +88,7 @@ def launch_bound(activity: Activity, limits: Limits) -> Iterator[Advice]:
 
 
 def _causes(idle: Idle, prompt: Ints) -> str:
-    """The parts of the idle time, which add up to it. ``prompt`` is the part of ``queued`` that was in no queue."""
+    """The parts of the idle time, which add up to it. ``prompt`` is the part of ``queued`` without a queue."""
     parts = {
         "the host has not launched": idle.unlaunched,
         "the launch takes effect": idle.latency + prompt,
@@ -218,7 +218,7 @@ def peer_copies(activity: Activity, limits: Limits) -> Iterator[Advice]:
 
 
 def _ways(device: Device, peers: Mask) -> list[str]:
-    """From which device to which other one ``peers`` copy, as far as that is known."""
+    """The source and target devices of ``peers``, if they are known."""
     ends = zip(device.work.src_device_id[peers].tolist(), device.work.dst_device_id[peers].tolist(), strict=True)
     return sorted(f"gpu:{source} to gpu:{target}" for source, target in set(ends) if source >= 0 and target >= 0)
 

@@ -1,4 +1,4 @@
-"""The advice of tfprof: how busy accelerators were, what is expensive, which ops have faster siblings."""
+"""tfprof's advice: the utilization of accelerators, expensive operations, and ops with faster alternatives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger("collector.profiler")
 
 _TOP = 3
 _LINE_MIN_MICROS = 1000
-"""Lines of code that take less are not reported."""
+"""Lines of code that take less time are not reported."""
 _LINE_DEPTH = 3
 
 _QUESTION = Options(order_by="micros", output=Output("none"))
@@ -89,7 +89,7 @@ def _expensive_scopes(reporter: Reporter) -> list[str]:
 
 
 def _expensive_lines(reporter: Reporter) -> list[str]:
-    """From where the call stacks first part: until there all of them are the program's start."""
+    """Descends to the first branch of the call stacks: above it, all stacks are the program's start."""
     root = reporter.ask("code", _QUESTION.replace(max_depth=100, min_micros=1)).message
     if not isinstance(root, MultiGraphNodeProto):
         raise TypeError(root)
@@ -120,11 +120,11 @@ CHECKERS: dict[str, Callable[[Reporter], list[str]]] = {
     "ExpensiveOperationChecker": expensive_operations,
     "OperationChecker": operations,
 }
-"""Name -> checker. tfprof knows a fourth, JobChecker, which never reports; it is accepted and has no entry."""
+"""Name -> checker. tfprof has a fourth checker, JobChecker, which never reports; it is accepted and has no entry."""
 
 
 def advise(reporter: Reporter, options: Mapping[str, Mapping[str, str]] | None = None) -> AdviceProto:
-    """Asks the checkers named in ``options`` (None: all). Their own options are accepted and, as in tfprof, unused."""
+    """Runs the checkers named in ``options`` (None: all). Their own options are accepted and, as in tfprof, unused."""
     advice = AdviceProto()
     for name, check in CHECKERS.items():
         if options is None or name in options:

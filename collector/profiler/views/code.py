@@ -1,4 +1,4 @@
-"""The code view: nodes at the end of the Python call stack that created them."""
+"""The code view: each node at the end of the Python call stack that created it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CodeNode(Group):
         self.by_name: dict[str, CodeNode] = {}
 
     def descend(self, stack: Iterable[Frame], suffix: str) -> CodeNode:
-        """The line at the end of ``stack`` below this one, made where it is not there yet."""
+        """The line at the end of ``stack`` below this one, created if it does not exist."""
         line = self
         for frame in stack:
             name = line_name(frame) + suffix
@@ -50,7 +50,7 @@ class CodeNode(Group):
 
 
 class CodeView:
-    """Gradients stand below the stack of the op they belong to, marked ``(gradient)``."""
+    """Gradients are below the stack of their op, marked ``(gradient)``."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -83,7 +83,7 @@ class CodeView:
 
 
 def line_name(frame: Frame) -> str:
-    """``file:line:function``, without folders; a long function is cut to 17 characters."""
+    """``file:line:function``, without folders; a long function is truncated to 17 characters."""
     function = frame.function if len(frame.function.encode()) < 20 else f"{frame.function[:17]}..."
     return f"{frame.file.rpartition('/')[2]}:{frame.line}:{function}"
 
@@ -126,7 +126,7 @@ def _build(model: Model) -> CodeNode:
 
 
 def _account(roots: Iterable[Group], question: GroupQuestion) -> list[Group]:
-    """Own figures and totals, called lines first. Kept is what counts or has something that counts below."""
+    """Own figures and totals, called lines first. Lines are kept if they or lines below them count."""
 
     def leave(node: Group, kept: list[Group], _: int) -> list[Group]:
         question.account(node)
@@ -152,9 +152,9 @@ def _find_starts(roots: Iterable[Group], patterns: Patterns) -> list[Group]:
 
 
 def _display(root: Group, question: GroupQuestion) -> bool:
-    """Leaves in ``shown`` what is printed and gives it its text. What is too deep or trimmed goes with all below.
+    """Reduces ``shown`` to the printed lines and sets their texts. Trimmed and too deep lines go with all below.
 
-    Answers whether the root is left.
+    Returns whether the root is left.
     """
     displayed: set[int] = set()
 

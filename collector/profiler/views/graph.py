@@ -1,4 +1,4 @@
-"""The graph view: from what nobody consumes, along the inputs."""
+"""The graph view: from nodes without consumers along the inputs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _build(model: Model) -> NodeTree:
     while pending:
         name, depth = pending.pop()
         below = inputs.pop(name, None)
-        if below is None:  # it came before
+        if below is None:  # it was visited before
             continue
         nodes.append(graph[name])
         depths.append(depth)

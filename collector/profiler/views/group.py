@@ -26,7 +26,7 @@ class Member:
 
 
 class Group:
-    """Some graph nodes under one name, and how the question being answered sees them."""
+    """Graph nodes under one name, and their state for the current question."""
 
     __slots__ = (
         "_leaves",
@@ -50,7 +50,7 @@ class Group:
         self.account = False
         self.own = self.total = NOTHING
         self.members: list[Member] = []
-        """The nodes that count, in name order."""
+        """The nodes that count, sorted by name."""
         self.op_types: list[str] = []
         self.devices: list[str] = []
         """Devices of the members; ``""`` for those that never ran."""
@@ -59,19 +59,19 @@ class Group:
         self._leaves: list[Member] | None = None
 
     def leaves(self, model: Model) -> list[Member]:
-        """The nodes in name order, with their shapes; made at first use."""
+        """The nodes sorted by name, with their shapes; made at first use."""
         if self._leaves is None:
             nodes = sorted(self.nodes.values(), key=lambda node: node.name.encode())
             self._leaves = [Member(node, model.input_shapes(node)) for node in nodes]
         return self._leaves
 
     def restart_total(self, parts: Sequence[Group]) -> None:
-        """Makes the total the group's own figures and the totals of ``parts``."""
+        """Sets the total to the sum of the group's own figures and the totals of ``parts``."""
         self.total = self.own.plus(part.total for part in parts)
 
 
 class GroupQuestion:
-    """The options, compiled, and what they mean for groups."""
+    """The compiled options, and their meaning for groups."""
 
     def __init__(self, model: Model, options: Options) -> None:
         self.model = model
@@ -81,9 +81,9 @@ class GroupQuestion:
         self._order = ORDER_COUNTERS.get(options.order_by)
 
     def account(self, group: Group) -> None:
-        """Works out which nodes count, the group's own figures, and whether the group itself counts.
+        """Determines the nodes that count, the group's own figures, and whether the group itself counts.
 
-        A group without nodes (a line that only calls others) counts only when every type does.
+        A group without nodes (a line that only calls others) counts only if every type does.
         """
         patterns = self.filters.account
         picked = group.leaves(self.model)
@@ -98,12 +98,12 @@ class GroupQuestion:
         group.devices = sorted({member.node.device for member in picked})
 
     def _weight(self, node: Node) -> int:
-        """How often the figures count: as in tfprof, once per expression that matches one of the types."""
+        """The factor of the figures: as in tfprof, once per expression that matches one of the types."""
         patterns = self.filters.account
         return 1 if patterns.everything else patterns.count(node.op_types)
 
     def shows(self, group: Group, depth: int) -> bool:
-        """Whether the group is displayed, ``min_occurrence`` aside. The root always is."""
+        """Whether the group is displayed, apart from ``min_occurrence``. The root always is."""
         if group.name == ROOT_NAME:
             return True
         options, total = self.options, group.total
@@ -114,7 +114,7 @@ class GroupQuestion:
         )
 
     def sort(self, groups: list[Group]) -> None:
-        """Sorts by ``order_by``: names ascending, everything else largest first; ``""`` leaves them."""
+        """Sorts by ``order_by``: names ascending, figures largest first; ``""`` keeps the order."""
         counter = self._order
         if not self.options.order_by:
             return
@@ -139,7 +139,7 @@ class GroupAnswer:
         return self._text
 
     def root(self) -> Group:
-        """The root, with all that is displayed below it."""
+        """The root, with all displayed groups below it."""
         return self._root
 
     def message(self) -> MultiGraphNodeProto:
@@ -165,7 +165,7 @@ _TOTALS = tuple(f"total_{counter}" for counter in COUNTERS)
 
 
 def _fill_figures(proto: GraphNodeProto | MultiGraphNodeProto, own: Stats, total: Stats) -> None:
-    """Writes both figures of each counter into a new message. Most are 0, which it has already."""
+    """Writes both figures of each counter into a new message. Most are 0, which is its default."""
     for names, stats in ((COUNTERS, own), (_TOTALS, total)):
         for name, value in zip(names, _figures(stats), strict=True):
             if value:
@@ -173,7 +173,7 @@ def _fill_figures(proto: GraphNodeProto | MultiGraphNodeProto, own: Stats, total
 
 
 def _fill(proto: GraphNodeProto, member: Member) -> None:
-    """Writes a member's fields; nothing is below it, so its total is its own."""
+    """Writes a member's fields. Its total equals its own figures, because it has no children."""
     proto.name = member.name
     if member.node.device:
         proto.devices.append(member.node.device)
@@ -188,7 +188,7 @@ def _fill(proto: GraphNodeProto, member: Member) -> None:
 
 
 def lines_of(root: Group) -> Iterable[str]:
-    """The texts of what is displayed, in printing order."""
+    """The texts of the displayed groups, in printing order."""
     pending = [root]
     while pending:
         group = pending.pop()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class OpView:
-    """The answer is a chain: each row is the only child of the row before, so totals run from the bottom up."""
+    """The answer is a chain: each row is the only child of the previous row, so totals add up from the bottom."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -30,7 +30,7 @@ class OpView:
 
     @property
     def depth(self) -> int:
-        """Levels below the root: rows stand side by side until an answer chains them."""
+        """Levels below the root: rows are siblings until an answer chains them."""
         return 0
 
     def answer(self, options: Options, variables: Variables | None = None) -> GroupAnswer:
@@ -70,7 +70,7 @@ def _chain_totals(rows: list[Group]) -> None:
 
 
 def _display(rows: list[Group], question: GroupQuestion) -> list[Group]:
-    """The rows from the first start on, up to the first that trims."""
+    """The rows from the first start on, up to the first that is trimmed."""
     shown: list[Group] = []
     for depth, group in enumerate(rows[_start(rows, question.filters.start) :]):
         if question.filters.trim.match(group.name) or depth > question.options.max_depth:
@@ -113,7 +113,7 @@ def _row(group: Group, root: Stats, options: Options) -> str:
 
 
 def _cell(figure: str, total: int, own: int, root: int, *, known: bool) -> str:
-    """A figure with two shares of the root's: of this row and all below, and of this row alone; both in percent."""
+    """A figure with two percentages of the root's: of this row and all below, and of this row alone."""
     tail, part = (100.0 * total / root, 100.0 * own / root) if known else (0.0, 0.0)
     return f"{figure} ({tail:.2f}%, {part:.2f}%)".rjust(30)
 

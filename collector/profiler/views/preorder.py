@@ -1,6 +1,6 @@
-"""Trees as columns: rows in depth-first order, so that what is below a row follows it without a gap.
+"""Trees as columns: rows in depth-first order, so that the subtree of a row is contiguous.
 
-Sums over subtrees and over ancestors are then differences of running sums, without a Python object or call for a node.
+Sums over subtrees and over ancestors are then differences of running sums, without a Python object or call per node.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Mask = NDArray[np.bool_]
 
 
 class Preorder:
-    """The shape of a tree, or of several side by side.
+    """The shape of a tree, or of several trees side by side.
 
     Args:
-        ends: for each row in depth-first order the row behind the last one below it.
+        ends: for each row in depth-first order, the row after its subtree.
     """
 
     def __init__(self, ends: Ints) -> None:
@@ -28,7 +28,7 @@ class Preorder:
 
     @classmethod
     def of_depths(cls, depths: Sequence[int]) -> Preorder:
-        """The tree whose rows have these depths: 0 of the first row, at most 1 more than that of the row before."""
+        """The tree whose rows have these depths: 0 in the first row, at most 1 more than in the previous row."""
         ends = [len(depths)] * len(depths)
         open_: list[int] = []
         for row, depth in enumerate(depths):
@@ -81,12 +81,12 @@ class Preorder:
         return ranks
 
     def part(self, rows: Mask) -> Preorder:
-        """The tree of some rows: each is below the nearest of its ancestors that is one of them."""
+        """The tree of some rows: the parent of each is its nearest ancestor among them."""
         places = np.concatenate([[0], np.cumsum(rows)])
         return Preorder(places[self.ends[rows]])
 
     def sorted_by(self, key: Ints) -> Ints:
-        """The rows in the depth-first order in which siblings have ascending keys; equal ones stay as they are."""
+        """The rows in a depth-first order with siblings sorted by ascending keys (stable)."""
         order = np.lexsort((key, self.parents))
         parents, sizes = self.parents[order], (self.ends - np.arange(len(self)))[order]
         before = np.cumsum(sizes) - sizes

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ScopeView:
-    """Folders that are no nodes themselves are made up, with no figures of their own."""
+    """Folders that are no nodes themselves are added without own figures."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -37,7 +37,7 @@ def _build(model: Model) -> NodeTree:
         while slash and parent not in names:
             names.add(parent)
             parent, slash, _ = parent.rpartition("/")
-    # A folder's nodes come behind it and before all other names that begin like its own.
+    # Sorts a folder's nodes right after it, before all other names that begin like the folder's name.
     ordered = sorted(names, key=lambda name: name.replace("\0", "\0\1").replace("/", "\0\0"))
     nodes = [model.nodes.get(name) or Node(name, SCOPE_PARENT) for name in ordered]
     depths = [name.count("/") + 1 for name in ordered]

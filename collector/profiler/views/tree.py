@@ -29,9 +29,9 @@ class NodeTree:
     """The nodes of a view in depth-first order, each once. Row 0 is the root, which is no node of the model.
 
     Args:
-        model: what the nodes are of.
-        nodes: with the root, and with those that are made up for the tree.
-        depths: of each; that of the root is 0.
+        model: the nodes' model.
+        nodes: including the root and the folders that were added for the tree.
+        depths: of each node; that of the root is 0.
     """
 
     def __init__(self, model: Model, nodes: list[Node], depths: list[int]) -> None:
@@ -47,7 +47,7 @@ class NodeTree:
         return len(self.nodes)
 
     def own(self, step: int) -> Ints:
-        """Each node's own figures in a step, with -1 on average, in the order of `FIGURES`: a row for each figure."""
+        """Each node's own figures in a step (-1: averages), with one row for each of `FIGURES`."""
         of = (self._model.generation, step)
         if self._own is None or self._own[0] != of:
             figures = self._model.figures
@@ -56,14 +56,14 @@ class NodeTree:
 
     @cached_property
     def name_ranks(self) -> Ints:
-        """The place of each node's name among all in order."""
+        """The rank of each node's name among all names."""
         ranks = np.empty(len(self), np.int64)
         ranks[sorted(range(len(self)), key=self.names.__getitem__)] = np.arange(len(self))
         return ranks
 
     @cached_property
     def encoded_inputs(self) -> list[bytes]:
-        """Each node's ``input_shapes``, as they are in a message; many are the same."""
+        """Each node's ``input_shapes`` in wire format; many are equal."""
         nodes = self._model.nodes
         outputs = {name: tuple(node.output_shapes.get(0, ())) for name, node in nodes.items() if node.output_shapes}
         known: dict[tuple[object, ...], bytes] = {(): b""}
@@ -81,7 +81,7 @@ class NodeTree:
         return np.fromiter(map(match, self.names), bool, len(self))
 
     def accounted(self, filters: Filters) -> Mask:
-        """The nodes one of whose types is accounted; the root is none of them."""
+        """The nodes with an accounted type; never the root."""
         patterns = filters.account
         if patterns.everything:
             found = np.ones(len(self), bool)
@@ -94,7 +94,7 @@ class NodeTree:
 
 @dataclass
 class Shown:
-    """One displayed node, with what is displayed below it."""
+    """One displayed node, with the displayed nodes below it."""
 
     node: Node
     name: str
@@ -108,13 +108,13 @@ class Answer:
     """The displayed part of a tree.
 
     Args:
-        view: the name of the view that is asked.
-        model: what the tree is of.
-        tree: which is asked about.
+        view: the name of the view.
+        model: the tree's model.
+        tree: the tree.
         options: the question.
-        kept: given which nodes are accounted, which of them the tree is left with; what is below others moves up.
-        ends_at_depth: whether ``max_depth`` ends the walk; otherwise it only hides.
-        variables: whose values are shown, if any.
+        kept: returns the nodes that the tree keeps, given the accounted nodes; the children of others move up.
+        ends_at_depth: whether ``max_depth`` ends the walk; otherwise it only hides nodes.
+        variables: the variables whose values are shown, if any.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Answer:
         self._own = tree.own(options.step)
         self._variables = variables if "tensor_value" in options.select else None
         self.accounted = tree.accounted(filters)
-        """Whether the own figures of each node count."""
+        """Whether each node's own figures count."""
         self._kept = kept(tree.shape, self.accounted)
         self._kept[0] = True
         own = np.where(self._kept, self._own, 0)
@@ -173,7 +173,7 @@ class Answer:
             self._walked &= depth <= options.max_depth + 1
 
     def _passes(self, filters: Filters) -> Mask:
-        """The nodes that all limits and names let through."""
+        """The nodes that pass all limits and name filters."""
         options, total, own = self._options, self._total, self._own
         passes: Mask = self._depth <= options.max_depth
         for figures, figure, least in (
@@ -196,7 +196,7 @@ class Answer:
         return passes
 
     def _order(self) -> None:
-        """Puts siblings into their order: names ascending, figures by their total, largest first."""
+        """Sorts siblings: names ascending, figures by their total, largest first."""
         rows = np.flatnonzero(self._displayed)
         shape = self._tree.shape.part(self._displayed)
         if self._options.order_by:
@@ -244,7 +244,7 @@ class Answer:
         return "".join([legend(self._view, self._options.select), *lines])
 
     def _columns(self) -> Iterator[list[str]]:
-        """The selected columns, a cell for each displayed node: empty, or behind a comma."""
+        """The selected columns, with one cell per displayed node: empty, or after a comma."""
         select, nodes = self._options.select, self._nodes
         if "params" in select:
             yield [f", {formatting.shape(node.shape)}" if node.shape else "" for node in nodes]
@@ -279,7 +279,7 @@ class Answer:
     # --- as a tree of objects
 
     def root(self) -> Shown:
-        """The root, with all that is displayed below it."""
+        """The root, with all displayed nodes below it."""
         own, total = self._own_shown.T.tolist(), self._total_shown.T.tolist()
         is_accounted = self.accounted[self._rows].tolist()
         made = [
@@ -296,10 +296,10 @@ class Answer:
         return {node.name: node for node in nodes}
 
     def placed(self) -> Iterable[Node]:
-        """The nodes that a timeline of the answer holds, parents first.
+        """The nodes in a timeline of the answer, parents first.
 
-        As in tfprof the walk begins at the starts, displayed or not: below what is displayed it comes to what is, in
-        that order, and below what is not, to all that accounting left.
+        As in tfprof, the walk begins at the starts, displayed or not. Below displayed nodes it visits displayed nodes
+        in their order, and below other nodes all nodes that accounting kept.
         """
         displayed = _children(self._rows, self._shape.parents)
         kept_rows = np.flatnonzero(self._kept)
@@ -330,7 +330,7 @@ class Answer:
 
 
 def _children(rows: Ints, parents: Ints) -> dict[int, list[int]]:
-    """Row of the tree -> those below it, of ``rows``, whose ``parents`` are places among themselves."""
+    """Row of the tree -> its children among ``rows``; ``parents`` are indices into ``rows``."""
     found: dict[int, list[int]] = {}
     for row, parent in zip(rows[1:].tolist(), rows[parents[1:]].tolist(), strict=True):
         found.setdefault(parent, []).append(row)
@@ -338,13 +338,13 @@ def _children(rows: Ints, parents: Ints) -> dict[int, list[int]]:
 
 
 def measured(options: Options) -> list[tuple[str, Callable[[int], str]]]:
-    """(counter, how its figure is written) of the memory and time columns that are selected."""
+    """(counter, formatting function) of the selected memory and time columns."""
     counters = (*selected_sizes(options.select), *selected_times(options.select))
     return [(counter, formatting.UNITS.get(counter, formatting.memory)) for counter, _ in counters]
 
 
 def _texts(values: Ints, write: Callable[[int], str]) -> list[str]:
-    """Each value written out; many are the same."""
+    """Each value as text; many are equal."""
     distinct, places = np.unique(values, return_inverse=True)
     texts = [write(value) for value in distinct.tolist()]
     return [texts[place] for place in places.reshape(-1).tolist()]

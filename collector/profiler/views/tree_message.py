@@ -12,20 +12,20 @@ from collector.protos import GraphNodeProto
 from collector.runtime.extension import convert_extension
 
 _LEVELS = 90
-"""Levels of messages that are parsed at once: protobuf takes 100, and a node's shapes are some of them."""
+"""Levels of messages that are parsed at once: protobuf's limit is 100, which includes the levels of a node's shapes."""
 _FIELDS = GraphNodeProto.DESCRIPTOR.fields_by_name
 
 
 def tree_message(
     shape: Preorder, numbers: Mapping[str, Ints], texts: Mapping[str, Sequence[str]], encoded: Sequence[bytes]
 ) -> GraphNodeProto:
-    """The message of the first row, with those of all others below it.
+    """The message of the first row, which contains those of all others.
 
     Args:
         shape: of the tree.
         numbers: a value for each row, by field.
-        texts: a text for each row, by field; what is empty is left out.
-        encoded: further fields of each row, as they are in a message.
+        texts: a text for each row, by field; empty texts are left out.
+        encoded: further fields of each row, in wire format.
     """
     answer = GraphNodeProto()
     pending = [(answer, 0)]
@@ -51,7 +51,7 @@ def tree_message(
 
 
 def _added(message: GraphNodeProto, shape: Preorder, top: int, row: int) -> GraphNodeProto:
-    """A message for ``row`` behind its elder siblings'; ``message`` is that of ``top``, which is above it."""
+    """A message for ``row`` after those of its elder siblings; ``message`` is that of ``top``, an ancestor."""
     above = []
     parent = int(shape.parents[row])
     while parent != top:
@@ -63,7 +63,7 @@ def _added(message: GraphNodeProto, shape: Preorder, top: int, row: int) -> Grap
 
 
 def encode_input_shapes(shapes: Mapping[int, Sequence[int]]) -> bytes:
-    """The field ``input_shapes``: index of the input -> its dimensions' sizes; none stand for an unknown rank."""
+    """The field ``input_shapes``: index of the input -> its dimensions; no dimensions mean an unknown rank."""
     message = GraphNodeProto()
     for index, dims in shapes.items():
         shape = message.input_shapes[index]
