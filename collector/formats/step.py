@@ -106,9 +106,8 @@ class TracedStep:
 
     def summary(self) -> str:
         """The step as a table for a terminal, coloured if this process's standard output is one."""
-        from collector.recording.summary import summarize
-
-        return summarize(self.recording, unavailable=self.unavailable)
+        text: str = later_function("summarize")(self.recording, unavailable=self.unavailable)
+        return text
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the step to ``path`` in the format of its suffix, whole or not at all; see `collector.trace`.

@@ -216,6 +216,11 @@ class Recording(TablesOfRecording):
         recording: Recording = later_function("load_recording")(path)
         return recording
 
+    def summary(self) -> str:
+        """The recording as a few tables for a terminal, coloured if this process's standard output is one."""
+        text: str = later_function("summarize")(self)
+        return text
+
     def to_arrow(self) -> dict[str, pa.Table]:
         """Every table by name as a pyarrow table; see `collector.recording.table.Table.to_arrow`."""
         return {item.name: getattr(self, item.name).to_arrow() for item in fields(Tables)}

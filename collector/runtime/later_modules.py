@@ -12,6 +12,7 @@ _FUNCTIONS = {
     "benchmark_report_as_text": ("collector.bench.report_tables", "as_text"),
     "load_recording": ("collector.recording.gpurec", "load_recording"),
     "save_in_format": ("collector.formats.registry", "save_in_format"),
+    "summarize": ("collector.analysis.summary", "summarize"),
 }
 """Name -> the module and the function in it."""
 

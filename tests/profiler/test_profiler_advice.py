@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import collector
+from collector.analysis import devices
 from collector.profiler import Profiler
 from collector.profiler.advice import step_advice
 from collector.profiler.advice.checker_registry import CHECKERS, Advice, Severity
@@ -14,7 +15,6 @@ from collector.profiler.advice.step_activity import Activity
 from collector.profiler.profile_options import Options
 from collector.profiler.step_reader import read_step
 from collector.protos import NodeExecStats, RunMetadata
-from collector.recording.summary import busy_ns
 from collector.testing import SimulatedGpu
 
 pytestmark = pytest.mark.simulator
@@ -304,6 +304,7 @@ def test_a_step_of_nothing_but_communication_is_no_good_step():
 def test_idle_and_busy_time_are_those_of_the_summary():
     step = _traced(_late_launches)
     (device,) = Activity(read_step(step.recording)).devices
-    window, busy = step.recording.clock.window_ns, busy_ns(step.recording)[0]
+    (row,) = devices(step.recording)
+    window, busy = row["window_ns"], row["busy_ns"]
     assert (device.window_ns, device.busy.length, device.window_name) == (window, busy, "the step")
     assert int(device.idle.duration.sum()) == window - busy

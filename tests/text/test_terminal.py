@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector import profiler
+from collector.analysis.summary import summarize
 from collector.cli import main
 from collector.profiler import prompt
-from collector.recording.summary import summarize
 from collector.text.terminal import printable, printable_lines
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collector.analysis.busy_time import devices
+from collector.analysis.copies import copies
 from collector.recording.api_functions import ApiRole, ids_with_role
-from collector.recording.cupti_enums import ALLOCATION, COPY_KINDS, DEVICE_MEMORY, HOST_WAITS, RELEASE
-from collector.recording.summary import busy_ns
+from collector.recording.cupti_enums import ALLOCATION, DEVICE_MEMORY, HOST_WAITS, RELEASE
+from collector.recording.schema import ACTIVITY_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
 
 _Stream = tuple[int, int, int]
+_MEMSET = "memset"
+"""The kind that memsets are among copies."""
 
 
 @dataclass(frozen=True)
@@ -78,24 +83,27 @@ def figures_of(recordings: Iterable[Recording]) -> Figures:
 
 
 def _of_one(recording: Recording) -> Figures:
-    kernels, copies, memsets = recording.kernels, recording.memcpys, recording.memsets
     keys: set[_Stream] = set()
-    for table in (kernels, copies, memsets):
+    for name in ACTIVITY_TABLES:
+        table = getattr(recording, name)
         keys |= set(zip(table.device_id.tolist(), table.context_id.tolist(), table.stream_id.tolist(), strict=True))
+    moved = Counter[str]()
+    for row in copies(recording) if len(recording.memcpys) + len(recording.memsets) else ():
+        moved[row["kind"]] += row["num_bytes"]
     waits = recording.synchronizations
     return Figures(
-        device_time_ns=sum(busy_ns(recording).values()),
-        kernel_time_ns=int(kernels.duration_ns.sum()),
-        kernels=len(kernels),
+        device_time_ns=int(devices(recording).totals["busy_ns"]) if keys else 0,
+        kernel_time_ns=int(recording.kernels.duration_ns.sum()),
+        kernels=len(recording.kernels),
         launches=recording.ledger.launches_seen,
-        memcpys=len(copies),
-        memcpy_bytes=int(copies.num_bytes.sum()),
-        memcpy_htod_bytes=_bytes_of(recording, "HtoD", "HtoA"),
-        memcpy_dtoh_bytes=_bytes_of(recording, "DtoH", "AtoH"),
-        memcpy_dtod_bytes=_bytes_of(recording, "DtoD", "AtoA", "AtoD", "DtoA"),
-        memcpy_ptop_bytes=_bytes_of(recording, "PtoP"),
-        memsets=len(memsets),
-        memset_bytes=int(memsets.num_bytes.sum()),
+        memcpys=len(recording.memcpys),
+        memcpy_bytes=sum(moved.values()) - moved[_MEMSET],
+        memcpy_htod_bytes=moved["HtoD"] + moved["HtoA"],
+        memcpy_dtoh_bytes=moved["DtoH"] + moved["AtoH"],
+        memcpy_dtod_bytes=moved["DtoD"] + moved["AtoA"] + moved["AtoD"] + moved["DtoA"],
+        memcpy_ptop_bytes=moved["PtoP"],
+        memsets=len(recording.memsets),
+        memset_bytes=moved[_MEMSET],
         synchronizations=int(np.isin(waits.sync_type, HOST_WAITS).sum()),
         allocations=_count(recording, ApiRole.ALLOCATION, ALLOCATION),
         frees=_count(recording, ApiRole.RELEASE, RELEASE),
@@ -128,9 +136,3 @@ def _count(recording: Recording, role: ApiRole, operation: int) -> int:
     called = recording.api_calls.correlation_id[calls_of(recording, role)]
     recorded = recording.memory_operations.correlation_id[device_memory_rows(recording, operation)]
     return len(np.union1d(called, recorded))
-
-
-def _bytes_of(recording: Recording, *kinds: str) -> int:
-    copies = recording.memcpys
-    numbers = [COPY_KINDS.index(kind) for kind in kinds]
-    return int(copies.num_bytes[np.isin(copies.copy_kind, numbers)].sum())

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from collector.recording.summary import busy_ns, summarize
+from collector.analysis import devices
+from collector.analysis.summary import summarize
 
 
 def test_it_names_kernels_copies_devices_and_what_was_counted(build):
@@ -28,7 +29,7 @@ def test_it_names_kernels_copies_devices_and_what_was_counted(build):
 def test_unknown_sizes_are_reported_to_be_unknown(build):
     build.memcpy(10, 1000, num_bytes=0).memset(5000, 1000, num_bytes=0).memset(9000, 1000, num_bytes=500)
     text = summarize(build.recording(), color=False)
-    assert re.search(r"HtoD +1 +unknown +1 µs *\n", text)
+    assert re.search(r"HtoD +1 +unknown +1 µs +Pageable to Device *\n", text)
     assert re.search(r"memset +2 +500 and more +2 µs +0.5", text)
 
 
@@ -83,4 +84,35 @@ def test_a_device_is_busy_while_at_least_one_activity_runs(build, intervals, bus
     for number, (start, duration) in enumerate(intervals):
         build.kernel("k", start, duration, stream_id=number)
     build.memcpy(0, 7, device_id=3)
-    assert busy_ns(build.recording()) == {0: busy, 3: 7}
+    answer = devices(build.recording())
+    assert dict(zip(answer["device_id"].tolist(), answer["busy_ns"].tolist(), strict=True)) == {0: busy, 3: 7}
+
+
+def test_time_by_annotation_stands_beside_the_kernels(build):
+    build.launch(1, 10).launch(2, 20).launch(3, 30)
+    build.kernel("k", 1000, 100, correlation_id=1).kernel("k", 2000, 300, correlation_id=2)
+    build.kernel("k", 3000, 600, correlation_id=3)
+    build.annotation("layer", 0, 50, 1, 1).annotation("layer/conv", 15, 20, 2, 2)
+    lines = summarize(build.recording(), color=False).splitlines()
+    shown = [" ".join(line.split()) for line in lines]
+    assert "annotation activities self total share" in shown
+    assert "layer 2 100 ns 400 ns 40.0%" in shown
+    assert "conv 1 300 ns 300 ns 30.0%" in shown
+    assert any(line.startswith("   conv") for line in lines)
+    assert "(no annotation) 1 600 ns 600 ns 60.0%" in shown
+
+
+def test_a_step_without_annotations_has_no_table_of_them(build):
+    assert "annotation" not in summarize(build.launch(1, 10).kernel("k", 10, correlation_id=1).recording(), color=False)
+
+
+def test_a_step_without_launches_says_the_likely_causes(build):
+    text = " ".join(summarize(build.annotation("layer", 0, 50, 1).recording(), color=False).split())
+    for cause in ("another process", "another copy of the CUDA libraries", "nothing ran on a GPU"):
+        assert cause in text
+    assert "likely causes" not in summarize(build.kernel("k", 10).recording(), color=False)
+
+
+def test_a_recording_and_a_step_have_the_same_summary(build):
+    recording = build.kernel("k", 10).recording()
+    assert recording.summary() == summarize(recording)
