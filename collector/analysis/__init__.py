@@ -15,8 +15,10 @@ from collector.analysis.copies import copies
 from collector.analysis.idle import idle, idle_gaps
 from collector.analysis.kernels import kernels
 from collector.analysis.launches import launch_delays, launches
+from collector.analysis.occupancy import occupancy
 from collector.analysis.ops import ops
 from collector.analysis.steps import steps
+from collector.analysis.tensor_cores import tensor_cores
 
 __all__ = [
     "Answer",
@@ -30,6 +32,8 @@ __all__ = [
     "kernels",
     "launch_delays",
     "launches",
+    "occupancy",
     "ops",
     "steps",
+    "tensor_cores",
 ]

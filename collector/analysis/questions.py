@@ -13,8 +13,11 @@ from collector.analysis.idle import idle, idle_gaps
 from collector.analysis.kernels import QUESTIONS as KERNELS_BY
 from collector.analysis.kernels import kernels
 from collector.analysis.launches import launch_delays, launches
+from collector.analysis.occupancy import occupancy
 from collector.analysis.ops import ops
 from collector.analysis.steps import steps
+from collector.analysis.tensor_cores import QUESTIONS as TENSOR_CORES_BY
+from collector.analysis.tensor_cores import tensor_cores
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer
@@ -49,6 +52,8 @@ QUESTIONS: Mapping[str, NamedQuestion] = {
     "launches": NamedQuestion(launches),
     "launch_delays": NamedQuestion(launch_delays, in_overview=False),
     "calls": NamedQuestion(calls),
+    "occupancy": NamedQuestion(occupancy, in_overview=False),
+    "tensor_cores": NamedQuestion(tensor_cores, by=tuple(TENSOR_CORES_BY), in_overview=False),
     "steps": NamedQuestion(steps, in_overview=False),
 }
 """Name -> question, in the order of an overview."""

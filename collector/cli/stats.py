@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"what to answer; may be given several times. {questions} Names of nsys stats: {', '.join(ALIASES)}",
     )
     counted_by = {by: None for each in QUESTIONS.values() for by in each.by}
-    parser.add_argument("--by", choices=[*counted_by], help="what kernels are counted by (name)")
+    parser.add_argument("--by", choices=[*counted_by], help="what the rows of a question are counted by")
     parser.add_argument(
         "--window",
         choices=["step", "span"],
@@ -112,9 +112,14 @@ def _asked(arguments: argparse.Namespace) -> list[tuple[str, str]]:
     asked = [ALIASES.get(name, (name, "")) for name in arguments.question or overview]
     if arguments.question and arguments.by and not any(QUESTIONS[name].by for name, _ in asked):
         raise CollectorError(f"--by {arguments.by}: the rows of {arguments.question[0]} are counted by one thing only")
+    for name, _ in asked if arguments.question and arguments.by else ():
+        if QUESTIONS[name].by and arguments.by not in QUESTIONS[name].by:
+            raise CollectorError(
+                f"--by {arguments.by}: the rows of {name} are counted by {', '.join(QUESTIONS[name].by)}"
+            )
     if arguments.question and arguments.window and not any(QUESTIONS[name].has_window for name, _ in asked):
         raise CollectorError(f"--window {arguments.window}: {arguments.question[0]} is asked of all that was recorded")
-    return [(name, (arguments.by or by) if QUESTIONS[name].by else "") for name, by in asked]
+    return [(name, arguments.by if arguments.by in QUESTIONS[name].by else by) for name, by in asked]
 
 
 def _answers(asked: list[tuple[str, str]], steps: object, window: str | None) -> list[Answer]:

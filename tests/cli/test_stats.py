@@ -37,7 +37,7 @@ def test_an_overview_answers_every_question_but_those_of_single_rows(step, capsy
     assert all(question.ask(step[1]).definition in " ".join(out.split()) for question in overview.values())
     _, out, _ = stats(capsys, path, "--json")
     assert [answer["question"] for answer in json.loads(out)] == list(overview)
-    assert QUESTIONS.keys() - overview.keys() == {"idle_gaps", "launch_delays", "steps"}
+    assert QUESTIONS.keys() - overview.keys() == {"idle_gaps", "launch_delays", "steps", "occupancy", "tensor_cores"}
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -113,6 +113,7 @@ def test_what_was_lost_is_said_once(build, tmp_path, capsys):
     [
         (["--csv"], "--csv holds one answer: say which with --question"),
         (["--question", "copies", "--by", "op"], "--by op: the rows of copies are counted by one thing only"),
+        (["--question", "tensor_cores", "--by", "op"], "--by op: the rows of tensor_cores are counted by use, name"),
         (["--question", "copies", "--window", "span"], "--window span: copies is asked of all that was recorded"),
     ],
 )

@@ -1,0 +1,101 @@
+"""Which kernels use tensor cores, as far as their names tell: ``collector.analysis.tensor_cores(step)``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collector.analysis.answer import Column
+from collector.analysis.asked import Part, Question
+
+if TYPE_CHECKING:
+    from collector.analysis.answer import Answer
+    from collector.analysis.asked import Asked
+    from collector.recording.recording import Recording
+
+YES, UNKNOWN, NO_EVIDENCE = "yes", "unknown", "no evidence"
+_OF_XPROF = (
+    *("16816", "c1688", "conv1x1", "conv2d_c1_k1", "dgrad_1x1_stride_2x2", "direct_group", "first_layer_wgrad_kernel"),
+    *("h1688", "h884", "hmma", "i16832", "i8816", "s884", "s1688", "xmma_gemm", "xmma_implicit_gemm"),
+    *("xmma_sparse_conv", "xmma_sparse_gemm", "xmma_warp_specialized_implicit_gemm"),
+)
+"""Parts of names by which XProf knows kernels that use tensor cores; they date from before compute capability 9."""
+_NEWER = ("wgmma", "gmma", "tensorop", "tcgen05", "utcmma", "nvjet", "flash_fwd", "flash_bwd")
+_USES = re.compile("|".join(map(re.escape, (*_OF_XPROF, *_NEWER))), re.IGNORECASE)
+_AVOIDS = re.compile(r"ffma|simt", re.IGNORECASE)
+"""Says that the other cores multiply, also in the name of a family most of which uses tensor cores."""
+_MAY_USE = re.compile(
+    r"(?<![sdcz])gemm|conv(?!ert)|attention|attn|fmha|mha_|matmul|cutlass|triton|cudnn_rnn|wgrad|dgrad|einsum",
+    re.IGNORECASE,
+)
+"""In names of kernels that multiply matrices, or that a compiler made, which do not say with what."""
+
+_DEFINITION = (
+    "Kernels that use tensor cores, by name: a name with a part that is known from libraries says yes, one of a matrix "
+    "operation or of generated code that says nothing more is unknown, others give no evidence. Nothing was measured."
+)
+_USE = Column("tensor_cores", "text", "By name: yes, unknown or no evidence.")
+_FIGURES = (
+    Column("count", "count", "Kernels."),
+    Column("total_ns", "ns", "Sum of their durations."),
+    Column("share", "share", "That by the sum of all kernels' durations."),
+)
+_NAME = Column("name", "text", "Short name of the kernel.")
+QUESTIONS = {
+    "use": Question("tensor_cores", _DEFINITION, (_USE, *_FIGURES), summed=("count", "total_ns")),
+    "name": Question("tensor_cores", _DEFINITION, (_USE, _NAME, *_FIGURES), summed=("count", "total_ns")),
+}
+
+
+def tensor_cores(steps: Asked, *, by: str = "use") -> Answer:
+    """GPU time of kernels that use tensor cores, by name: yes, unknown, or no evidence.
+
+    Args:
+        steps: a recording, a loaded step or an ended session, or several.
+        by: ``use``, or ``name`` for each kernel, those that took longest first.
+
+    Raises:
+        ValueError: kernels cannot be counted by that.
+    """
+    if by not in QUESTIONS:
+        raise ValueError(f"by={by!r}: tensor cores are counted by {', '.join(QUESTIONS)}")
+    return QUESTIONS[by].ask(steps, lambda recording: _part(recording, by))
+
+
+def tensor_core_use(name: str) -> str:
+    """Whether the name of a kernel says that it uses tensor cores: ``yes``, ``unknown`` or ``no evidence``.
+
+    Args:
+        name: demangled or as it was recorded; a short one may lack what tells.
+    """
+    if _AVOIDS.search(name):
+        return NO_EVIDENCE
+    if _USES.search(name):
+        return YES
+    return UNKNOWN if _MAY_USE.search(name) else NO_EVIDENCE
+
+
+def _part(recording: Recording, by: str) -> Part:
+    kernels = recording.kernels
+    ids, index = np.unique(kernels.name_id, return_inverse=True)
+    firsts = np.zeros(len(ids), np.int64)
+    firsts[index[::-1]] = np.arange(len(kernels))[::-1]
+    example = kernels[firsts]
+    uses = [tensor_core_use(name) for name in example.demangled_names()]
+    keys = list(zip(uses, example.names(), strict=True)) if by == "name" else [(use,) for use in uses]
+    distinct = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    place = np.array([distinct[key] for key in keys], np.int64)[index]
+    order = np.argsort(place, kind="stable")
+    bounds = np.searchsorted(place[order], np.arange(len(distinct) + 1))
+    spent = np.concatenate([[0], np.cumsum(kernels.duration_ns[order])])
+    whole = int(spent[-1])
+    totals = np.diff(spent[bounds])
+    figures = zip(np.diff(bounds).tolist(), totals.tolist(), (totals / max(whole, 1)).tolist(), strict=True)
+    rows = [(*key, *own) for key, own in zip(distinct, figures, strict=True)]
+    evidence = [{"kernels": order[bounds[at] : bounds[at + 1]]} for at in distinct.values()]
+    words = (YES, UNKNOWN, NO_EVIDENCE)
+    in_order = [(-int(totals[at]), key) if by == "name" else (words.index(key[0]), key) for key, at in distinct.items()]
+    ranked = sorted(range(len(rows)), key=in_order.__getitem__)
+    return Part([rows[row] for row in ranked], (), [evidence[row] for row in ranked])
