@@ -1,4 +1,4 @@
-"""Trace what the GPU did in one step of a CUDA program.
+"""Traces the GPU work of one step of a CUDA program.
 
 >>> import collector
 >>> with collector.trace("step.json") as step:
@@ -6,7 +6,7 @@
 ...         launch_some_kernels()
 >>> print(step.summary())
 
-Importing this package is cheap: whatever needs numpy, protobuf or the native extension is imported when it is used.
+Importing this package is cheap: modules that need numpy, protobuf or the native extension are imported when used.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _LAZY = {
     "merge": "collector.merging.merged_trace",
     "trace": "collector.tracing.session",
 }
-"""Public name -> the module it is imported from at its first use."""
+"""Public name -> the module that is imported at its first use."""
 
 __all__ = [
     "CollectorError",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class CollectorError(Exception):
-    """Base of every error this package raises on purpose.
+    """Base class of the errors that this package raises on purpose.
 
     ``str(error)`` is one line: the cause, then the remedy.
     """
@@ -30,15 +30,15 @@ class CuptiNotFoundError(UnavailableError):
 
 
 class CuptiUnusableError(UnavailableError):
-    """The libcupti found must not be called here (for example 13.2 with an older driver)."""
+    """The libcupti that was found must not be called here (for example 13.2 with an older driver)."""
 
 
 class PermissionDeniedError(UnavailableError):
-    """The driver refuses activity tracing to this user or on this device."""
+    """The driver denies activity tracing to this user or on this device."""
 
 
 class SubscriberConflictError(UnavailableError):
-    """Another CUPTI client holds this process's one subscription."""
+    """Another CUPTI client holds this process's only subscription."""
 
 
 class CuptiCallError(UnavailableError):
@@ -46,35 +46,35 @@ class CuptiCallError(UnavailableError):
 
 
 class SessionActiveError(CollectorError):
-    """A session is already open: one process can hold one."""
+    """A session is already open; a process can have only one."""
 
 
 class NotTracedError(CollectorError):
-    """A session's result is asked for before a step was traced, or while it is still open."""
+    """A session's result was requested before a step was traced, or while the session is still open."""
 
 
 class InvalidFileError(CollectorError):
-    """A file is not what its name or its reader says it is."""
+    """A file's content does not match its name or its reader."""
 
 
 class UnknownFormatError(CollectorError, ValueError):
-    """A file name's suffix says no format that can be written."""
+    """A file name's suffix belongs to no format that can be written."""
 
 
 class OutputError(CollectorError):
-    """A file cannot be written where it is asked for."""
+    """A file cannot be written."""
 
 
 class MissingDependencyError(CollectorError, ImportError):
-    """An optional package is needed for what was asked."""
+    """An optional package is required."""
 
 
 def not_installed(package: str, extra: str = "") -> tuple[str, str]:
-    """Cause and remedy of an error: an optional package is not installed.
+    """Cause and remedy of the error that an optional package is not installed.
 
     Args:
         package: its name on PyPI.
-        extra: the extra of ours that brings it; ``""``: users install it by its own name.
+        extra: our extra that contains it; ``""``: users install it by its own name.
     """
     wanted = f"'cupti-collector[{extra}]'" if extra else package
     return f"{package} is not installed", f"Run: pip install {wanted}"
@@ -93,9 +93,9 @@ _OF_KIND: dict[str, type[CollectorError]] = {
     "cupti-call": CuptiCallError,
     "already-active": SessionActiveError,
 }
-"""The native ``CaptureError.kind`` -> the class a caller sees."""
+"""The native ``CaptureError.kind`` -> the Python class."""
 
 
 def error_of_kind(kind: str, cause: str, remedy: str = "") -> CollectorError:
-    """Return the error that stands for a native ``CaptureError``; an unknown kind becomes `UnavailableError`."""
+    """Return the error for a native ``CaptureError``; an unknown kind becomes `UnavailableError`."""
     return _OF_KIND.get(kind, UnavailableError)(cause, remedy)

@@ -17,57 +17,57 @@ if TYPE_CHECKING:
 __all__ = ["API_KINDS", "KINDS", "KINDS_ON_REQUEST", "Source", "TraceOptions"]
 
 API_KINDS = ("runtime_api", "driver_api")
-"""The kinds that record calls; without one CUPTI ties no launch to an annotation."""
+"""The kinds that record calls; without one of them, CUPTI does not link launches to annotations."""
 
 _LIMITS = (
     ("buffer_bytes", 4096, 1 << 40),
     ("max_buffers", 1, (1 << 32) - 1),
     ("timeout_ms", 0, (1 << 32) - 1),
 )
-"""Option, least value, largest value."""
+"""Option, minimum, maximum."""
 _JOB_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
 class Source(Protocol):
-    """One way to record GPU activity. At most one is recording at a time; the session sees to that."""
+    """One way to record GPU activity. At most one source records at a time, which the session ensures."""
 
     name: str
     """The value of ``Provenance.source``: native, cupti-python, replay."""
 
     def probe(self) -> dict[str, Any]:
-        """Say what is there, without starting: keys as ``collector._native.probe`` has them. Never raises."""
+        """Describe the environment without starting: keys as in ``collector._native.probe``. Never raises."""
 
     def start(self, options: TraceOptions) -> None:
-        """Begin to record. Raises a `collector.CollectorError` and leaves nothing running when it cannot."""
+        """Begin to record. If that fails, raises a `collector.CollectorError` and leaves nothing running."""
 
     def stop(self, *, synchronize: bool, timeout_ms: int) -> Capture:
-        """End, and hand over what was recorded. ``synchronize``: wait for the devices' unfinished work first."""
+        """End, and return the records. ``synchronize``: first wait for the devices' unfinished work."""
 
     def abort(self) -> None:
-        """End without a result and without waiting, as when the interpreter exits. Never raises."""
+        """End without a result and without waiting, e.g. at the exit of the interpreter. Never raises."""
 
     def push_annotation(self, path: str, details: int = 0) -> None:
-        """Put ``path`` (whole, such as ``layer1/conv``) on the launches this thread makes from now on.
+        """Attach ``path`` (complete, such as ``layer1/conv``) to the following launches of this thread.
 
-        ``details`` goes into the annotation's ``details_id``; 0 where nothing else is known of it.
+        ``details`` becomes the annotation's ``details_id``; 0 if there are no details.
         """
 
     def pop_annotation(self) -> None:
-        """Go back to the annotation this thread had before the last push; nothing happens where there was none."""
+        """Return to the annotation that this thread had before the last push; does nothing if there was none."""
 
 
 @dataclass(frozen=True)
 class TraceOptions:
-    """The options of `collector.trace`, checked; they travel with the session and never change."""
+    """The options of `collector.trace` after their check; they belong to the session and never change."""
 
     path: Path | None = None
     """The file of the trace, written when the step ends; the suffix decides the format. None: only in memory."""
     strict: bool = False
-    """Raise instead of warning when nothing can be traced or written."""
+    """Raise instead of warning if nothing can be traced or written."""
     source: str | Source = "auto"
     """auto, native, cupti-python, or a `collector.sources.Source`."""
     synchronize: bool = True
-    """Wait for the devices' unfinished work at the end of the step, so that it is part of the trace."""
+    """Wait for the devices' unfinished work at the end of the step, so that the trace contains it."""
     kinds: tuple[str, ...] = KINDS
     """The kinds of activity to record, out of `KINDS` and `KINDS_ON_REQUEST`.
 
@@ -77,20 +77,20 @@ class TraceOptions:
     max_buffers: int = 256
     """Limit of buffers at one time; when all are full, records are dropped and counted."""
     timeout_ms: int = 5000
-    """Time that the end of a step waits for outstanding buffers."""
+    """The time that the end of a step waits for outstanding buffers."""
     rank: int | None = None
     """This process's rank among many; the devices are then called ``/job:JOB/replica:0/task:RANK/gpu:0/...``."""
     job: str = "worker"
     """The job's name in that prefix; unused without a rank."""
     stacks: bool = False
-    """Remember the Python stack at every annotation, for the profiler's code view."""
+    """Record the Python stack at every annotation, for the profiler's code view."""
     journal: Path | None = None
     """A file to which records are appended while the step is open, in case the program ends before the step."""
     share_subscription: bool = field(default=False, kw_only=True)
-    """Collect even where another client in this process holds CUPTI's one subscription (set when torch's is idle)."""
+    """Collect even if another client in this process holds CUPTI's only subscription (set if torch's is idle)."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for values that no trace can have."""
+        """Raise ValueError for impossible values."""
         for name in ("buffer_bytes", "max_buffers", "timeout_ms", "rank"):
             value = getattr(self, name)
             is_whole = hasattr(value, "__index__") and not isinstance(value, bool)
@@ -122,7 +122,7 @@ class TraceOptions:
 
     @property
     def missing_for_annotations(self) -> str:
-        """The kinds that `collector.annotate` needs and that are not asked for, in words; ``""``: none."""
+        """The kinds that `collector.annotate` needs and that are not recorded, as text; ``""`` if none are missing."""
         missing = [] if "external_correlations" in self.kinds else ["external_correlations"]
         if not set(API_KINDS) & set(self.kinds):
             missing.append(" or ".join(API_KINDS))

@@ -8,7 +8,7 @@ from importlib import metadata
 
 @cache
 def version() -> str:
-    """The installed distribution's version; ``unknown`` where the package runs without being installed."""
+    """The installed distribution's version; ``unknown`` if the package runs without installation."""
     try:
         return metadata.version("cupti-collector")
     except metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Compare kernels by what the GPU did.
+"""Compares kernels by the GPU's own records.
 
 >>> from collector import bench
 >>> report = bench.compare({"torch": lambda: a @ b, "mine": lambda: my_matmul(a, b)}, check=bench.allclose(rtol=1e-2))
@@ -45,7 +45,7 @@ _LAZY = {
     "regressions": "baseline",
     "rotating": "comparing",
 }
-"""Public name -> the module it is imported from at its first use."""
+"""Public name -> the module that is imported at its first use."""
 
 __all__ = [
     "ArmError",

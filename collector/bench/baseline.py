@@ -1,4 +1,4 @@
-"""A report held against an earlier one of the same card."""
+"""Comparison of a report with an earlier report of the same card."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SAME_DESIGN = ("clock", "cache", "graph_calls")
 
 @dataclass(frozen=True)
 class Regression:
-    """One arm now against itself before."""
+    """One arm compared with its earlier measurement."""
 
     title: str
     arm: str
@@ -34,33 +34,34 @@ class Regression:
     before: Interval
     now: Interval
     ratio: Ratio
-    """Its time now over its time before: of the medians."""
+    """The median time now divided by the median time before."""
     mean_ratio: Ratio | None
-    """The same of the means; None where each sample is what a process reported, and the ratio is of means already."""
+    """The same for the means; None if each sample was reported by a process, because the ratio is then of means
+    already."""
     differs: bool
-    """Whether it changed, at an error of 5 % over all arms together (Holm)."""
+    """Whether it changed, with an error rate of 5 % over all arms together (Holm)."""
     differs_on_average: bool
-    """Whether its mean changed, at the same error."""
+    """Whether its mean changed, with the same error rate."""
     fail_above: float
 
     @property
     def failed(self) -> bool:
-        """Slower by more than the threshold, and certainly slower: its median, or its mean."""
+        """Whether its median or its mean is significantly slower, and by more than the threshold."""
         return any(map(self._is_slower, self._changed))
 
     @property
     def decisive(self) -> Ratio:
-        """The ratio that the verdict rests on: that of the medians, unless only that of the means says as much."""
+        """The ratio that decides the verdict: that of the medians, unless only that of the means is significant."""
         return next(filter(self._is_slower, self._changed), next(iter(self._changed), self.ratio))
 
     @property
     def on_average(self) -> str:
-        """`` on average`` where the verdict rests on the means."""
+        """`` on average`` if the means decide the verdict."""
         return " on average" if self.decisive is self.mean_ratio else ""
 
     @property
     def verdict(self) -> str:
-        """``REGRESSION`` where it failed; else ``faster``, ``slower``, either ``on average``, or ``no change seen``."""
+        """``REGRESSION`` if it failed; else ``faster``, ``slower``, either ``on average``, or ``no change seen``."""
         if self.failed:
             return "REGRESSION"
         if not self._changed:
@@ -69,7 +70,7 @@ class Regression:
 
     @property
     def _changed(self) -> list[Ratio]:
-        """The ratios that differ from 1 beyond chance."""
+        """The ratios that differ significantly from 1."""
         tested = ((self.ratio, self.differs), (self.mean_ratio, self.differs_on_average))
         return [ratio for ratio, differs in tested if ratio is not None and differs]
 
@@ -80,16 +81,16 @@ class Regression:
 def regressions(
     now: Report, before: Report, *, fail_above: float = 0.03, allow_other_machine: bool = False
 ) -> tuple[list[Regression], list[str]]:
-    """Hold every arm of ``now`` against the same arm of ``before``; also return what could not be compared, and why.
+    """Compare every arm of ``now`` with the same arm of ``before``; also return the reasons for arms left out.
 
     Args:
-        now: what was measured.
-        before: the baseline. Where it or ``now`` holds several runs, how they differ is part of every interval.
-        fail_above: by which share an arm may become slower.
-        allow_other_machine: compare although the card is another one.
+        now: the new measurement.
+        before: the baseline. If it or ``now`` has several runs, the spread of runs is part of every interval.
+        fail_above: the share by which an arm may become slower.
+        allow_other_machine: compare even if the cards differ.
 
     Raises:
-        BenchmarkError: the baseline is of another card, or they have nothing in common.
+        BenchmarkError: the baseline is of another card, or the reports have no arm in common.
     """
     _check_machine(now.environment, before.environment, allow_other_machine)
     past = {each.title: each for each in before.comparisons}
@@ -142,7 +143,7 @@ def regressions(
 
 
 def _comparable(now: Sequence[Sequence[float]], before: Sequence[Sequence[float]]) -> bool:
-    """Whether both have samples whose spread is known, or every sample is a run by itself."""
+    """Whether both have samples with a known spread, or in both every sample is a run."""
     return all(len(run) == 1 for run in (*now, *before)) or all(sum(map(len, runs)) > 1 for runs in (now, before))
 
 

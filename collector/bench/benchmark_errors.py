@@ -6,14 +6,14 @@ from collector.errors import CollectorError
 
 
 class BenchmarkError(CollectorError):
-    """The comparison as a whole cannot be made."""
+    """The whole comparison is impossible."""
 
 
 class ArmError(CollectorError):
-    """One arm cannot be measured; the others are."""
+    """One arm cannot be measured; the others are still measured."""
 
     def __init__(self, arm: str, cause: str, remedy: str = "") -> None:
-        """Name the arm and what is wrong with it."""
+        """Store the arm's name with the cause and the remedy."""
         self.arm = arm
         """The arm's name."""
         super().__init__(f"arm {arm!r}: {cause}", remedy)

@@ -5,32 +5,32 @@ The file is JSON, version 1 of the schema ``collector-bench``:
 * ``schema``, ``version``
 * ``environment``: gpu, gpu_uuid, simulated, l2_bytes, driver_version, cuda_version, cupti_path, cupti_api_version,
   source, collector, python, platform, libraries {name: version}, git_revision (``+``: with changes), time, program
-* ``comparisons``, a list; of each
+* ``comparisons``, a list; each has
     * ``name``, ``parameters`` {axis: value}, ``reference`` (the arm that ratios are relative to)
-    * ``design``: the fields of `collector.bench.design.Design`, the seed among them; where processes were compared,
-      ``clock`` is ``reported`` and the rest says how
+    * ``design``: the fields of `collector.bench.design.Design`, including the seed; for compared processes, ``clock``
+      is ``reported`` and the other fields describe their rounds
     * ``unit`` of the samples: ns, bytes, or another
     * ``flops``, ``bytes`` of one call, or null; ``ceilings`` {bytes_per_s, flop_per_s, measured_with} or null
     * ``arms`` {name: {times_ns, span_ns, kernel_ns {kernel: [ns]}, throttled_ns, event_ns, kernels, launches, copies,
       memsets, synchronizations, calls_per_sample, facts}}: raw samples in ns per call, one for each round, and counts
-      of one sample; ``calls_per_sample``: how many calls a clock of the host took the time of at once; ``facts``
+      of one sample; ``calls_per_sample``: the number of calls that a clock of the host timed together; ``facts``
       {name: value}: further facts that a process reports
-    * ``run_rounds``: how many of the rounds, in order, belong to each run; empty: all to one
-    * ``failures`` {arm: what is wrong}, ``warnings``
+    * ``run_rounds``: the number of rounds in each run, in order; empty: all rounds are one run
+    * ``failures`` {arm: reason}, ``warnings``
     * ``rounds``, ``warm_up_rounds``, ``throttled_rounds``, ``seconds``, ``stopped_by`` (precision, time, rounds)
     * ``states``: the readings of the card's sensors after every round; fields of `collector.bench.gpu.CardState`
-    * ``probe_cold_ns``, ``probe_hot_ns``: a touch of memory with the cache emptied, and straight after itself
-    * ``event_overhead_ns``: what CUDA events say of next to nothing
-    * ``clock_step_ns``: what the clock resolves; 0: not known
-    * ``results`` {arm: {unit, statistic (median; geometric mean: of what processes reported), estimate, low, high,
-      mean, p5, p95, variation, samples, outliers, modes, ratio, mean_ratio, verdict}}: what follows from the samples,
-      for readers that do not compute it; `Report.load` does, and ignores this. ``low`` and ``high`` are the ends of the
-      95 % interval, null where there is none. ``variation`` is the standard deviation over the mean. ``modes`` is
-      [{share, median}, {share, median}], or null where there is one. ``ratio`` (of medians, by rounds) and
+    * ``probe_cold_ns``, ``probe_hot_ns``: time of a memory access with an empty cache, and of its repetition
+    * ``event_overhead_ns``: time between two CUDA events with no work between them
+    * ``clock_step_ns``: the resolution of the clock; 0: unknown
+    * ``results`` {arm: {unit, statistic (median; geometric mean: of figures reported by processes), estimate, low,
+      high, mean, p5, p95, variation, samples, outliers, modes, ratio, mean_ratio, verdict}}: statistics of the
+      samples, for readers that do not compute them; `Report.load` recomputes and ignores these. ``low`` and ``high``
+      are the ends of the 95 % interval, null if there is none. ``variation`` is the standard deviation over the mean.
+      ``modes`` is [{share, median}, {share, median}], or null for one mode. ``ratio`` (of medians, by rounds) and
       ``mean_ratio`` are {estimate, low, high, p_value}, null for the reference. ``verdict`` is that of the report as a
       whole: reference, faster, slower, faster on average, slower on average, same, not enough data
 
-A field may be added within a version; a version that is not known is refused.
+A version of the schema may get further fields; unknown versions are refused.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Arm:
-    """One arm's samples, in ns per call and one for each round, and what one sample launched."""
+    """One arm's samples, in ns per call with one per round, and the counts of one sample."""
 
     times_ns: Sequence[float]
     span_ns: Sequence[float] = ()
@@ -92,7 +92,7 @@ class Arm:
     memsets: int = 0
     synchronizations: int = 0
     calls_per_sample: int = 1
-    """Calls in one sample: a clock of the host that does not resolve one call times several together."""
+    """Calls in one sample: a clock of the host that does not resolve one call measures several together."""
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @functools.cached_property
@@ -103,7 +103,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Arms that did the same work, measured in the same rounds."""
+    """Arms for the same work, measured in the same rounds."""
 
     arms: Mapping[str, Arm]
     reference: str
@@ -140,7 +140,7 @@ class Comparison:
 
     @property
     def is_reported(self) -> bool:
-        """Whether each sample is what a process of its own reported: the median of many, and a run by itself."""
+        """Whether each sample was reported by a separate process: the median of many, and a run by itself."""
         return self.design.get("clock") == "reported"
 
     def interval(self, arm: str) -> Interval:
@@ -157,7 +157,7 @@ class Comparison:
 
     @functools.cached_property
     def ratios(self) -> dict[str, Ratio]:
-        """Every other arm's time over the reference's, round by round."""
+        """Every other arm's time divided by the reference's, per round."""
         others = [name for name in self.arms if name != self.reference]
         if self.is_reported:
             reference = self.arms[self.reference].times_ns
@@ -167,7 +167,7 @@ class Comparison:
 
     @functools.cached_property
     def mean_ratios(self) -> dict[str, Ratio]:
-        """Every other arm's mean over the reference's; empty where each sample is what a process reported."""
+        """Every other arm's mean divided by the reference's; empty if each sample was reported by a process."""
         if self.is_reported:
             return {}
         references = self.runs(self.reference)
@@ -175,7 +175,7 @@ class Comparison:
         return {name: ratio_of_means_of_runs(self.runs(name), references) for name in others}
 
     def modes(self, arm: str) -> tuple[Mode, Mode] | None:
-        """The two modes of ``arm``'s samples in the first run that has two; None where one explains every run."""
+        """The two modes of ``arm``'s samples in the first run that has two; None if all runs have one mode."""
         if self.is_reported:
             return None
         step = self.clock_step_ns or (GPU_TICK_NS if self.design.get("clock") == "cupti" else 1.0)
@@ -185,18 +185,18 @@ class Comparison:
         return next((modes for modes in found if modes), None)
 
     def flop_per_s(self, arm: str) -> float | None:
-        """FLOP/s that ``arm`` achieved at its median; None without ``flops``."""
+        """FLOP/s of ``arm`` at its median; None without ``flops``."""
         return None if self.flops is None else self.flops / self.arms[arm].median_ns.estimate * 1e9
 
     def bytes_per_s(self, arm: str) -> float | None:
-        """Bytes/s that ``arm`` achieved at its median; None without ``bytes``."""
+        """Bytes/s of ``arm`` at its median; None without ``bytes``."""
         return None if self.bytes is None else self.bytes / self.arms[arm].median_ns.estimate * 1e9
 
     def share_of_roof(self, arm: str) -> float | None:
-        """The share that ``arm`` achieved of the measured ceilings at its intensity (roofline); None if unknown.
+        """The share of the measured ceilings that ``arm`` achieved at its intensity (roofline); None if unknown.
 
-        Source: Williams, Waterman, Patterson, *Roofline*, CACM 52(4), 2009. The attainable rate is the lesser of the
-        two limits, so the share of it is the greater of the two shares.
+        Source: Williams, Waterman, Patterson, *Roofline*, CACM 52(4), 2009. The attainable rate is the lower of the two
+        limits, so the share of it is the larger of the two shares.
         """
         roof = self.ceilings or {}
         shares = [
@@ -212,14 +212,14 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Report:
-    """Comparisons that were made together, and where. ``print(report)`` shows it."""
+    """Comparisons that were made together, and their environment. ``print(report)`` shows it."""
 
     comparisons: Sequence[Comparison]
     environment: Mapping[str, Any]
 
     @functools.cached_property
     def verdicts(self) -> list[dict[str, Verdict]]:
-        """For each comparison, the verdict on each arm against the reference; 5 % of reports have a wrong one."""
+        """For each comparison, the verdict on each arm against the reference; 5 % of reports contain a wrong one."""
         keys = [(index, arm) for index, each in enumerate(self.comparisons) for arm in each.ratios]
         within = [float(self.comparisons[index].design.get("same_within", Design.same_within)) for index, _ in keys]
         found: list[dict[str, Verdict]] = [{} for _ in self.comparisons]
@@ -232,7 +232,7 @@ class Report:
 
     @functools.cached_property
     def results(self) -> list[dict[str, Result]]:
-        """For each comparison: arm -> its result, as tables, pages and files show it."""
+        """For each comparison: arm -> its result, as shown in tables, pages and files."""
         return [
             {arm: _result(each, arm, verdict_of.get(arm, "reference")) for arm in each.arms}
             for each, verdict_of in zip(self.comparisons, self.verdicts, strict=True)
@@ -240,17 +240,17 @@ class Report:
 
     @property
     def comparison(self) -> Comparison:
-        """The one comparison of a report that holds one.
+        """The comparison of a report that contains exactly one.
 
         Raises:
-            ValueError: it holds several, or none.
+            ValueError: it contains several, or none.
         """
         (only,) = self.comparisons
         return only
 
     @property
     def failures(self) -> dict[str, str]:
-        """Everything that could not be measured: ``benchmark: arm`` -> why."""
+        """All failures: ``benchmark: arm`` -> reason."""
         return {
             f"{each.title}: {arm}".removeprefix(": "): why
             for each in self.comparisons
@@ -261,7 +261,7 @@ class Report:
         return str(later_function("benchmark_report_as_text")(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it as JSON, whole or not at all.
+        """Write the report as JSON, completely or not at all.
 
         Raises:
             collector.OutputError: the file cannot be written.
@@ -274,10 +274,10 @@ class Report:
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Report:
-        """Read what `save` wrote.
+        """Read a file that `save` wrote.
 
         Raises:
-            collector.InvalidFileError: it is something else, of another schema, or holds what is no number.
+            collector.InvalidFileError: it is another file, of another schema, or contains invalid numbers.
         """
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_refuse_constant)
@@ -299,7 +299,7 @@ class Report:
     def to_pandas(self) -> pd.DataFrame:
         """One row for each kept sample: benchmark, every axis, arm, round, time_ns; see `read_pandas` for files.
 
-        What is not counted in ns has a column named after its unit.
+        Samples in a unit other than ns have a column named after their unit.
 
         Raises:
             collector.MissingDependencyError: pandas is not installed.
@@ -331,10 +331,10 @@ def read_pandas(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def joined(reports: Sequence[Report]) -> Report:
-    """Put the comparisons of several reports of one machine into one.
+    """Combine the comparisons of several reports of one machine in one report.
 
     Raises:
-        BenchmarkError: there are none, or they are of different cards.
+        BenchmarkError: there are no reports, or they are of different cards.
     """
     if not reports:
         raise BenchmarkError("there is no report to join")
@@ -345,12 +345,12 @@ def joined(reports: Sequence[Report]) -> Report:
 
 
 def runs_joined(reports: Sequence[Report]) -> Report:
-    """Put several runs of the same benchmarks on one machine into one report, in which each counts as a run.
+    """Combine several runs of the same benchmarks on one machine in one report, in which each counts as a run.
 
-    A comparison keeps the arms that every run of it has; the others are failures of it.
+    A comparison keeps the arms that all its runs have; the others become its failures.
 
     Raises:
-        BenchmarkError: there are none, they are of different cards, or two runs of a benchmark differ in their design.
+        BenchmarkError: there are no runs, the cards differ, or two runs of a benchmark differ in their design.
     """
     joined(reports)  # checks the machine
     by_title: dict[str, list[Comparison]] = {}

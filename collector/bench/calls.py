@@ -1,7 +1,7 @@
-"""The GPU work of one call of an arm, taken from a recording: exactly the activities launched inside that call.
+"""The GPU work of one call of an arm, from a recording: exactly the activities launched inside that call.
 
-Each call is made under an annotation of its own, so that its kernels, copies and memsets are found by CUPTI's external
-correlation and never by having run "in between".
+Each call has its own annotation, so that its kernels, copies and memsets are found by CUPTI's external correlation, and
+not by their time.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ def call_name(index: int) -> str:
 
 @dataclass(frozen=True)
 class CallActivity:
-    """One call's share of a recording. Times are ns."""
+    """The part of a recording that belongs to one call. Times are ns."""
 
     busy_ns: int
-    """Time in which at least one of its activities ran: the union of their intervals, so overlap counts once."""
+    """Time in which at least one of its activities ran: the union of their intervals, so that overlap counts once."""
     span_ns: int
-    """From its first activity's start to its last one's end, the gaps between them included."""
+    """From the start of its first activity to the end of its last one, including gaps."""
     kernels: tuple[str, ...]
     """Short names of its kernels, in the order of their starts."""
     kernel_ns: Mapping[str, int]
-    """Time of its kernels by short name, summed."""
+    """Total time of its kernels by short name."""
     copies: int
     memsets: int
     launches: int
-    """API calls that launched its kernels; a graph of many kernels is one."""
+    """API calls that launched its kernels; the launch of a graph of many kernels counts once."""
     synchronizations: int
 
 
@@ -54,12 +54,12 @@ NOTHING = CallActivity(0, 0, (), {}, 0, 0, 0, 0)
 
 
 def activities_of_calls(recording: Recording, count: int) -> list[CallActivity]:
-    """Return what each of the calls 0 to ``count`` - 1 did; see `call_name`."""
+    """Return the activities of each of the calls 0 to ``count`` - 1; see `call_name`."""
     kernels, memcpys, memsets = recording.kernels, recording.memcpys, recording.memsets
     call_of_string = _call_of_string(recording.strings)
 
     def calls_of(correlation_ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
-        """For each correlation id the number of the call it was made in, -1 outside all calls."""
+        """For each correlation id the number of the call around it, -1 outside all calls."""
         return call_of_string[recording.annotation_ids(correlation_ids)]
 
     kernel_calls = calls_of(kernels.correlation_id)
@@ -102,7 +102,7 @@ def activities_of_calls(recording: Recording, count: int) -> list[CallActivity]:
 
 def _call_of_string(strings: Sequence[str]) -> npt.NDArray[np.int64]:
     """For each string the number of the call whose annotation it is or begins with; -1 for others, and at the end."""
-    found = np.full(len(strings) + 1, -1, np.int64)  # the last one stands for no annotation
+    found = np.full(len(strings) + 1, -1, np.int64)  # the last one means no annotation
     for index, text in enumerate(strings):
         if text.startswith(_PREFIX):
             found[index] = int(text.split("/", 1)[0][len(_PREFIX) :])
@@ -110,7 +110,7 @@ def _call_of_string(strings: Sequence[str]) -> npt.NDArray[np.int64]:
 
 
 def _by_call(calls: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], count: int) -> list[npt.NDArray[np.int64]]:
-    """Rows of each call in order of start."""
+    """Rows of each call, sorted by start."""
     order = np.lexsort((starts, calls))
     edges = np.searchsorted(calls[order], np.arange(count + 1))
     return [order[edges[call] : edges[call + 1]] for call in range(count)]

@@ -1,4 +1,4 @@
-"""Whether two arms compute the same, asked before anything is timed."""
+"""Checks that two arms compute the same, made before any timing."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ import numpy as np
 from collector.text.wording import counted
 
 Check = Callable[[Any, Any], str | None]
-"""Takes the reference arm's result and another arm's; returns what differs, or None.
+"""Takes the reference arm's result and another arm's; returns the difference, or None.
 
-Where it has a method ``kept``, what that makes of the reference's result is handed to it, which should be a copy: arms
-may write into the same memory."""
+If it has a method ``kept``, it is passed that method's result for the reference's result, which should be a copy,
+because arms may write into the same memory.
+"""
 
 
 def allclose(rtol: float = 1e-5, atol: float = 1e-8, *, equal_nan: bool = False) -> Check:
     """Return a check that passes results close to the reference, elementwise: ``|a - b| <= atol + rtol * |b|``.
 
-    NaN is an error unless ``equal_nan`` lets it equal itself. Results may be numpy, torch, CuPy or other arrays that
-    give themselves to numpy, numbers, or sequences and mappings of these; mappings are compared by their keys.
+    NaN is an error unless ``equal_nan`` makes it equal to itself. Results may be numpy, torch, CuPy or other arrays
+    that convert to numpy, numbers, or sequences and mappings of these; mappings are compared by their keys.
     """
     return _AllClose(rtol, atol, equal_nan)
 
@@ -64,7 +65,7 @@ def as_arrays(result: Any, name: str = "") -> dict[str, Any]:
     """Return ``result`` as float64 or complex numpy arrays on the host, by their keys and places in it.
 
     Raises:
-        TypeError: there is nothing to compare.
+        TypeError: it contains nothing to compare.
     """
     if result is None:
         raise TypeError("an arm returned None, and there is nothing to compare; let it return its result")
@@ -88,7 +89,7 @@ def _arrays_of(items: Iterable[tuple[str, Any]], name: str) -> dict[str, Any]:
 
 
 def _of_torch(tensor: Any) -> Any:
-    """A tensor as a numpy array; of what numpy has no type or layout for, such as bfloat16, too."""
+    """A tensor as a numpy array, including types and layouts that numpy lacks, such as bfloat16."""
     import torch
 
     tensor = tensor.detach().cpu()

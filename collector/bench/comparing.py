@@ -1,4 +1,4 @@
-"""From arms to a report: check that they do the same work, run them, say what to mind."""
+"""From arms to a report: checks that the arms compute the same, runs them, and collects warnings."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from collector.bench.gpu import CardState
 
 _CACHE_MATTERS = 1.1
-"""A touch that misses the cache takes at least this times one that hits it."""
+"""A memory access that misses the cache takes at least this multiple of one that hits it."""
 _MANY_OUTLIERS = 0.05
 _ABOVE_THE_ROOF = 1.05
-_EVENT_CONFIDENCE = 0.999  # one false warning in a thousand arms would do
+_EVENT_CONFIDENCE = 0.999  # a false warning for one in a thousand arms is acceptable
 
 
 class Rotating:

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
     from collector.bench.gpu import Gpu
 
-_FLUSHES = 2  # times the cache's size; one would do if replacement were perfect
+_FLUSHES = 2  # times the cache's size; once would suffice with perfect replacement
 _OVERHEAD_ROUNDS = 11
-_THROTTLING_EVERY_S = 0.002  # the driver takes tens of microseconds to answer, and more where it is busy
+_THROTTLING_EVERY_S = 0.002  # the driver takes tens of microseconds to answer, and more if it is busy
 _SENSORS_EVERY_S = 0.05  # some take milliseconds
 _PROCESSES_EVERY_S = 1.0
 
 
 def find_gpu() -> Gpu:
-    """Return the GPU that this process computes on: the current CUDA device.
+    """Return the GPU on which this process computes: the current CUDA device.
 
     Raises:
-        collector.UnavailableError: there is none, or cuda-python is not installed.
+        collector.UnavailableError: there is no GPU, or cuda-python is not installed.
     """
     try:
         from cuda.bindings import driver
@@ -45,12 +45,12 @@ def find_gpu() -> Gpu:
         context = int(call("cuCtxGetCurrent"))
     except UnavailableError:
         raise
-    except Exception as error:  # the bindings raise errors of their own where there is no driver
+    except Exception as error:  # without a driver, the bindings raise errors of their own
         raise UnavailableError(f"no GPU can be used ({error})", "Check that nvidia-smi works") from error
     return _gpu_of_context(context)
 
 
-@functools.cache  # its memory to empty the cache with is allocated once
+@functools.cache  # its memory for emptying the cache is allocated once
 def _gpu_of_context(context: int) -> CudaGpu:
     from cuda.bindings import driver
 
@@ -58,7 +58,7 @@ def _gpu_of_context(context: int) -> CudaGpu:
 
 
 def _checked(driver: Any, function: str, *arguments: Any) -> Any:
-    """Call a function of cuda-python's driver bindings; return what it gives besides its result."""
+    """Call a function of cuda-python's driver bindings; return its values after the result code."""
     code, *values = getattr(driver, function)(*arguments)
     if int(code) != 0:
         raise UnavailableError(f"{function} failed with CUDA error {int(code)} ({code!r})")
@@ -103,8 +103,8 @@ class CudaGpu:
     def event_ns(self, call: Callable[[], Any], before: Callable[[], Any] | None = None) -> float:
         """See `collector.bench.gpu.Gpu.event_ns`.
 
-        While the GPU is still busy with ``before`` (emptying the cache takes long enough) the events and the launch
-        are queued, so that the time between the events holds no launch latency.
+        The events and the launch are queued while the GPU is still busy with ``before`` (emptying the cache takes long
+        enough), so that the time between the events contains no launch latency.
         """
         begin, end = self._events
         if before is not None:
@@ -130,8 +130,8 @@ class CudaGpu:
     def graph(self, call: Callable[[], Any], calls: int) -> Callable[[], Any]:
         """See `collector.bench.gpu.Gpu.graph`.
 
-        ``call`` is handed the stream to launch on where it has a parameter ``stream``. Else torch's graphs, which need
-        none, are used if torch is loaded; without it the stream is the first argument.
+        If ``call`` has a parameter ``stream``, it is passed the stream for the launches. Otherwise torch's graphs,
+        which need no parameter, are used if torch is loaded; without torch, the stream is the first argument.
         """
         parameters, torch = _parameters(call), loaded_torch()
         if torch is not None and "stream" not in parameters:
@@ -142,7 +142,7 @@ class CudaGpu:
             return lambda: graph.replay()
         if not parameters:
             raise TypeError("a call in a graph takes the stream to launch on (or use torch, whose graphs need none)")
-        handing: Any = call  # the stream
+        handing: Any = call  # passes the stream
         launch = (lambda stream: handing(stream=stream)) if "stream" in parameters else handing
         stream = self._call("cuStreamCreate", 1)  # CU_STREAM_NON_BLOCKING
         mode = self._driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
@@ -151,7 +151,7 @@ class CudaGpu:
             for _ in range(calls):
                 launch(int(stream))
         except BaseException:
-            self._driver.cuStreamEndCapture(stream)  # may fail because of the call's error, which is the one reported
+            self._driver.cuStreamEndCapture(stream)  # may fail after the call's error, which is the one reported
             raise
         captured = self._call("cuStreamEndCapture", stream)
         executable = self._call("cuGraphInstantiate", captured, 0)
@@ -181,7 +181,7 @@ class CudaGpu:
 
 
 def _parameters(call: Callable[..., Any]) -> list[str]:
-    """The parameters of ``call`` that an argument can be given for; none where that is not known."""
+    """The parameters of ``call`` that accept an argument; none if that is unknown."""
     try:
         return [name for name, each in inspect.signature(call).parameters.items() if each.kind != each.VAR_KEYWORD]
     except (TypeError, ValueError):
@@ -203,20 +203,20 @@ class _Nvml:
 
     @classmethod
     def open(cls, uuid: str, bus_id: str = "") -> _Nvml | None:
-        """The card with this uuid, or at this PCI address; None where NVML is not installed or does not answer."""
+        """The card with this uuid, or at this PCI address; None if NVML is not installed or does not answer."""
         try:
             import pynvml
 
             pynvml.nvmlInit()
             try:
                 return cls(pynvml, pynvml.nvmlDeviceGetHandleByUUID(uuid))
-            except Exception:  # CUDA gives a part of a card (MIG) a uuid of its own
+            except Exception:  # a part of a card (MIG) has a uuid of its own in CUDA
                 return cls(pynvml, pynvml.nvmlDeviceGetHandleByPciBusId(bus_id))
-        except Exception:  # nothing that NVML may say should stop a measurement
+        except Exception:  # no error of NVML should stop a measurement
             return None
 
     def state(self) -> CardState | None:
-        """The sensors' values, read now or just before; None if it is not known whether the card is throttled."""
+        """The sensors' values, read now or shortly before; None if throttling is unknown."""
         now = time.monotonic()
         if now - self._asked >= _THROTTLING_EVERY_S:
             self._asked, self._answer = now, self._ask(now)
@@ -248,7 +248,8 @@ class _Nvml:
             self._asked_for_others = now
             with contextlib.suppress(Exception):  # not permitted in some containers
                 running = {each.pid for each in self._nvml.nvmlDeviceGetComputeRunningProcesses(self._handle)}
-                # In a container the driver may know this process by another number; a single one is this one then.
+                # In a container the driver may know this process by another number; if there is only one, it is this
+                # process.
                 alone = len(running) == 1
                 self._others = () if alone else tuple(sorted(running - {os.getpid()}))
         return self._others
@@ -258,8 +259,8 @@ class _Nvml:
 
 
 def _answer(ask: Callable[..., Any], *arguments: Any) -> Any:
-    """The value of a sensor; None where it has none."""
+    """The value of a sensor, or None."""
     try:
         return ask(*arguments)
-    except Exception:  # NVML's errors are classes that it makes at run time
+    except Exception:  # NVML creates its error classes at run time
         return None

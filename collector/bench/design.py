@@ -7,8 +7,8 @@ from typing import Literal
 
 Clock = Literal["cupti", "wall", "cpu", "returned"]
 """cupti: time in which the call's own activities ran on the GPU. wall: host time until the GPU is idle again. cpu:
-processor time that this process spent on it, in all its threads, which other programs on the machine disturb less.
-returned: the ns that the call says it took, by returning them."""
+processor time of this process until then, over all its threads, which is less affected by other programs on the
+machine. returned: the ns that the call itself returns."""
 Cache = Literal["cold", "hot"]
 """cold: the L2 cache is emptied before every call. hot: the call is made once, untimed, right before."""
 
@@ -20,19 +20,19 @@ class Design:
     clock: Clock = "cupti"
     cache: Cache = "cold"
     graph_calls: int = 0
-    """Capture this many calls in a CUDA graph and replay it; 0: make each call by itself."""
+    """Capture this many calls in a CUDA graph and replay it; 0: make each call separately."""
     precision: float = 0.005
-    """Stop when half the interval of every ratio, relative to it, is at most this."""
+    """Stop when half the width of every ratio's interval is at most this share of the ratio."""
     min_rounds: int = 30
     max_rounds: int = 2000
     max_seconds: float = 30.0
     max_warm_up_rounds: int = 150
     seed: int = 0
     same_within: float = 0.01
-    """A ratio whose whole interval lies within 1 plus or minus this is called the same."""
+    """A ratio whose whole interval lies within 1 plus or minus this counts as the same."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for what no run can have."""
+        """Raise ValueError for impossible values."""
         if self.clock not in ("cupti", "wall", "cpu", "returned"):
             raise ValueError(f"clock is cupti, wall, cpu or returned, not {self.clock!r}")
         if self.cache not in ("cold", "hot"):

@@ -1,4 +1,4 @@
-"""Benchmarks in files: functions marked as such in ``bench_*.py``, run over their axes.
+"""Benchmarks in files: marked functions in ``bench_*.py``, run over their axes.
 
 >>> @bench.benchmark
 ... @bench.parametrize("n", [256, 1024, 4096])
@@ -35,7 +35,7 @@ class Case:
 
 
 def case(arms: Mapping[str, Callable[[], Any]], **options: Any) -> Case:
-    """Return what a benchmark function returns or yields: ``arms`` and options of `collector.bench.compare`."""
+    """Return the result of a benchmark function: ``arms`` and options of `collector.bench.compare`."""
     return Case(arms, options)
 
 
@@ -53,7 +53,7 @@ class Benchmark:
         return self.function.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function as it is."""
+        """Call the function unchanged."""
         return self.function(*args, **kwargs)
 
 
@@ -72,10 +72,10 @@ class Instance:
 
     @contextlib.contextmanager
     def prepared(self) -> Iterator[Case]:
-        """Run the function up to its case, and to its end afterwards if it is a generator.
+        """Run the function up to its case and, if it is a generator, to its end afterwards.
 
         Raises:
-            BenchmarkError: the function raises, or gives no `case`.
+            BenchmarkError: the function raises, or returns no `case`.
         """
         made: Any = None
         try:
@@ -111,7 +111,7 @@ def benchmark(function: Callable[..., Any] | None = None, /, **options: Any) -> 
 
 
 def parametrize(axis: str, values: Sequence[Any]) -> Callable[[Any], Any]:
-    """Run a benchmark once for each of ``values``, handed to its parameter ``axis``; several axes make a grid."""
+    """Run a benchmark once for each of ``values``, passed as its parameter ``axis``; several axes make a grid."""
     chosen = tuple(values)
     if not chosen:
         raise ValueError(f"axis {axis!r} has no values")
@@ -127,10 +127,10 @@ def parametrize(axis: str, values: Sequence[Any]) -> Callable[[Any], Any]:
 
 
 def discover(paths: Sequence[Path], pattern: str = "") -> list[Instance]:
-    """Return the benchmarks in files, and in ``bench_*.py`` below folders, whose title the regex ``pattern`` finds.
+    """Return the benchmarks in files, and in ``bench_*.py`` below folders, whose title matches ``pattern`` (search).
 
     Raises:
-        BenchmarkError: a file is missing or cannot be imported, nothing is found, or the pattern is no regex.
+        BenchmarkError: a file is missing or cannot be imported, there are no benchmarks, or the pattern is no regex.
     """
     try:
         wanted = re.compile(pattern)
@@ -166,7 +166,7 @@ def _benchmarks(file: Path) -> list[Benchmark]:
     sys.modules[name] = module
     sys.path.insert(0, str(file.resolve().parent))
     try:
-        # Not through the bytecode cache, which takes a file edited within the same second for the old one.
+        # Bypasses the bytecode cache, which mistakes a file edited within the same second for the old one.
         exec(compile(file.read_bytes(), file, "exec"), vars(module))
     except Exception as error:
         raise BenchmarkError(f"cannot import {file}: {type(error).__name__}: {error}") from error

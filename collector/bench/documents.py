@@ -1,4 +1,4 @@
-"""Reports and comparisons of reports as Markdown, to be pasted, and as CSV, to be computed with."""
+"""Reports and comparisons of reports as Markdown, to be pasted, and as CSV, for further computation."""
 
 from __future__ import annotations
 
@@ -63,9 +63,10 @@ def changes_as_markdown(found: Sequence[Regression], notes: Sequence[str]) -> st
 
 
 def as_csv(report: Report) -> str:
-    """Return one row for each arm: benchmark, every axis, and what `collector.bench.result.Result` holds.
+    """Return one row for each arm: benchmark, every axis, and the fields of `collector.bench.result.Result`.
 
-    Figures are in full, in ``unit``; shares and ratios are numbers. An arm that could not be measured says why.
+    Figures are not rounded, in ``unit``; shares and ratios are numbers. The row of an arm that could not be measured
+    contains the reason.
     """
     axes = list(dict.fromkeys(axis for each in report.comparisons for axis in each.parameters))
     named = {axis: f"axis {axis}" if axis in ("benchmark", *_FIGURES) else axis for axis in axes}
@@ -78,7 +79,7 @@ def as_csv(report: Report) -> str:
 
 
 def changes_as_csv(found: Sequence[Regression]) -> str:
-    """Return one row for each arm of what `collector.bench.regressions` found; figures are in full, in ``unit``."""
+    """Return one row for each arm that `collector.bench.regressions` compared; figures are not rounded, in ``unit``."""
     rows = [
         {
             "benchmark": each.title,
@@ -128,7 +129,7 @@ def _csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """The text as a spreadsheet shows it unchanged: it would compute a name that begins like a formula."""
+    """The text in a form that spreadsheets show unchanged: they would evaluate a name that begins like a formula."""
     if value is None or isinstance(value, (int, float)):
         return value
     text = printable(str(value))
@@ -143,5 +144,5 @@ def _table(table: Table) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """``text`` as Markdown shows it, without meaning anything."""
+    """``text`` with Markdown's special characters escaped."""
     return re.sub(r"([\\`*_\[\]<>|#~&])", r"\\\1", printable(text))

@@ -1,6 +1,6 @@
 """The environment of a report: card, driver, libcupti, libraries, revision of the source.
 
-Reports are handed to others, so they name no folder, host, user, command line or variable of the machine.
+Reports are passed on to others, so they contain no folder, host, user, command line or variable of the machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FROM_RECORDING = ("driver_version", "cuda_version", "cupti_path", "cupti_api_ve
 
 
 def environment(gpu: Gpu, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a report says of its surroundings; ``recorded`` is a recording's environment."""
+    """Return a report's environment; ``recorded`` is a recording's environment."""
     entries = {
         "gpu": gpu.name,
         "gpu_uuid": gpu.uuid,
@@ -54,8 +54,8 @@ def environment(gpu: Gpu, recorded: Mapping[str, Any]) -> dict[str, Any]:
 def without_places(entries: Mapping[str, Any]) -> dict[str, Any]:
     """Return a report's environment without the entries that identify the machine or its user.
 
-    Of paths it keeps the end, and of the system the kernel's version. What earlier versions stored is cut down in the
-    same way.
+    Of paths it keeps the end, and of the system the kernel's version. Entries stored by earlier versions are reduced in
+    the same way.
     """
     kept = dict(entries)
     if isinstance(program := kept.get("program"), str):
@@ -68,13 +68,13 @@ def without_places(entries: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_home(text: str) -> str:
-    """Return ``text``, which may be the words of an error, with ``~`` for home folders."""
+    """Return ``text``, for example an error's message, with ``~`` for home folders."""
     home = re.escape(str(Path.home()))
     return re.sub(rf"(?:{home}|{_HOMES})(?![\w.-])", "~", text)
 
 
 def loaded_torch() -> Any:
-    """PyTorch, if the program has loaded it and it was built for GPUs and has one; else None."""
+    """PyTorch, if the program has loaded it, and it was built for GPUs and has one; else None."""
     torch: Any = sys.modules.get("torch")
     return torch if torch is not None and torch.cuda.is_available() else None
 
@@ -92,7 +92,7 @@ def _libraries() -> dict[str, str]:
 
 @functools.cache
 def _git_revision() -> str:
-    """The working directory's commit, with ``+`` where files differ from it; empty outside a repository."""
+    """The working directory's commit, with ``+`` if files differ from it; empty outside a repository."""
     try:
         commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=True)
         changed = subprocess.run(

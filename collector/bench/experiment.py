@@ -1,4 +1,4 @@
-"""The run: rounds of all arms in random order, until the answer is sharp enough or the time is up."""
+"""The run: rounds of all arms in random order, until the result is precise enough or the time is up."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ Progress = Callable[[int, float], None]
 """Called after every batch with the rounds kept so far and the widest half-width."""
 
 _KINDS = ("kernels", "memcpys", "memsets", "runtime_api", "driver_api", "external_correlations", "synchronizations")
-_BATCH = 30  # rounds in one trace at least; whether to stop is asked once in each
-_LARGEST_BATCH = 300  # at most, where the precision reached so far says that many are needed
-_BUFFER_BYTES = 256 << 10  # holds a batch of usual arms, and is prepared in a fraction of the time of a whole step's
+_BATCH = 30  # minimum rounds in one trace; the stop condition is checked once per trace
+_LARGEST_BATCH = 300  # maximum, if the precision so far requires many
+_BUFFER_BYTES = 256 << 10  # holds a batch of usual arms, and is prepared in a fraction of the time of a step's buffers
 _MAX_BUFFERS = 4096
-_BATCH_SHARE = 0.1  # of the time there is, after which a batch of long calls ends early
+_BATCH_SHARE = 0.1  # share of the available time after which a batch of long calls ends early
 _WARM_UP_WINDOW = 15
 _LOSSY_BATCHES = 3
 _EVENT_ROUNDS = 15
 _HOST_CLOCKS = {"wall": "perf_counter_ns", "cpu": "process_time_ns"}
-_FLUSHES_BEFORE_EVENTS = 2  # each takes tens of microseconds, as launching does from Python
-_CLOCK_STEPS = 15  # of a clock that is asked for its step: enough for a median, and quick with a step of milliseconds
-_RESOLVED = 100  # a call of so many steps of the clock is timed by itself
-_LOOPED = 1000  # others are repeated until they take so many
-_GROWTH = 10  # of the loop at most, while it is calibrated
-_CALIBRATIONS = 3  # the shortest counts: others were interrupted
+_FLUSHES_BEFORE_EVENTS = 2  # each takes tens of microseconds, as a launch from Python does
+_CLOCK_STEPS = 15  # readings of a clock's step: enough for a median, and fast with a step of milliseconds
+_RESOLVED = 100  # a call of this many steps of the clock is timed by itself
+_LOOPED = 1000  # shorter calls are repeated until they take this many
+_GROWTH = 10  # maximum growth of the loop during calibration
+_CALIBRATIONS = 3  # the shortest counts, because the others were interrupted
 _LONGEST_LOOP_NS = 20_000_000
-_SURELY_LONG_NS = 100_000_000  # no interruption takes so long, so that trying once is enough
+_SURELY_LONG_NS = 100_000_000  # no interruption takes this long, so that one try is enough
 _READINGS = 100_000  # of a clock that seems to stand still
 _SHOWN_CALLS = 8
 
@@ -61,13 +61,13 @@ class ArmRun:
 
     times_ns: list[float] = field(default_factory=list)
     span_ns: list[float] = field(default_factory=list)
-    """From the first activity's start to the last one's end; empty with the wall clock."""
+    """From the start of the first activity to the end of the last one; empty with the wall clock."""
     kernel_ns: dict[str, list[float]] = field(default_factory=dict)
     """Each kernel's time, by short name."""
     throttled_ns: list[float] = field(default_factory=list)
-    """Times of rounds in which the card was throttled, which count for nothing."""
+    """Times of rounds in which the card was throttled, which are not used."""
     event_ns: list[float] = field(default_factory=list)
-    """The same call timed by CUDA events, in rounds of their own after the run."""
+    """The same call timed by CUDA events, in separate rounds after the run."""
     calls_per_sample: int = 1
     """Calls between two readings of the host's clock."""
     activity: CallActivity = NOTHING
@@ -87,15 +87,15 @@ class Run:
     seconds: float
     states: list[CardState]
     probe_cold_ns: list[float]
-    """Times of `Gpu.touch` after the cache was emptied."""
+    """Times of `Gpu.touch` with an empty cache."""
     probe_hot_ns: list[float]
-    """Times of `Gpu.touch` straight after itself."""
+    """Times of `Gpu.touch` immediately repeated."""
     event_overhead_ns: float = 0.0
     """Overhead: time between two CUDA events with no work between them."""
     clock_step_ns: float = 0.0
-    """Resolution of the clock; 0: not known."""
+    """Resolution of the clock; 0: unknown."""
     throttled_throughout: bool = False
-    """Too few rounds were free of throttling, so that the throttled ones had to serve."""
+    """Whether too few rounds were free of throttling, so that the throttled ones were used."""
     notes: list[str] = field(default_factory=list)
     """Problems that did not end the experiment."""
     recorded: dict[str, Any] = field(default_factory=dict)
@@ -103,9 +103,9 @@ class Run:
 
 
 def run(arms: Mapping[str, Call], design: Design, gpu: Gpu, progress: Progress | None = None) -> Run:
-    """Run ``arms`` until their ratios to the first one are sharp enough.
+    """Run ``arms`` until their ratios to the first one are precise enough.
 
-    An arm that raises, launches nothing or varies is taken out and named in `Run.failures`; the others go on.
+    An arm that raises, launches nothing or varies is removed and reported in `Run.failures`; the others continue.
 
     Raises:
         BenchmarkError: no arm could be run, or the traces kept losing records.
@@ -119,11 +119,11 @@ class _Round:
     """Arm -> the number of its call in the trace; without arms that failed."""
     before: CardState | None
     after: CardState | None
-    """The same object where the card gave its last answer again; see `collector.bench.gpu.Gpu.state`."""
+    """The same object if the card returned its last answer again; see `collector.bench.gpu.Gpu.state`."""
     throttled: bool = False
     activities: dict[str, CallActivity] = field(default_factory=dict)
     times_ns: dict[str, float] = field(default_factory=dict)
-    """Per call, and in a graph per call of it."""
+    """Per call; for a graph, per call in it."""
 
 
 class _Experiment:
@@ -165,7 +165,8 @@ class _Experiment:
                 self.progress(self.kept, width)
             if enough and width <= self.design.precision:
                 stopped_by = "precision"
-            # Twice the time where throttled rounds had to be replaced, and then with what there is: something at least.
+            # Up to twice the time, if throttled rounds had to be replaced, and then with the existing rounds, at least
+            # one.
             elif (self.kept or self.throttled) and self.elapsed > self.design.max_seconds * (1 if enough else 2):
                 stopped_by = "time"
             elif self.kept >= self.design.max_rounds:
@@ -200,9 +201,9 @@ class _Experiment:
         )
 
     def try_out(self) -> None:
-        """Call every arm once, so that one that cannot run is out before anything is timed; capture graphs.
+        """Call every arm once, so that arms that cannot run are removed before any timing; capture graphs.
 
-        What the host's clock does not resolve is repeated within a sample.
+        Calls that the host's clock does not resolve are repeated within a sample.
         """
         for name in list(self.arms):
             with self.blaming(name):
@@ -215,10 +216,10 @@ class _Experiment:
         self.check_arms_left()
 
     def warm_up(self) -> int:
-        """Run rounds until every arm's times look the same as before; return how many it took.
+        """Run rounds until every arm's times are stationary; return the number of rounds.
 
-        The first trace holds as many rounds again, which are kept if the card was warm by then: opening another one
-        costs as much as some of them.
+        The first trace contains as many additional rounds, which are kept if the card was warm by then: opening another
+        trace costs as much as some of them.
         """
         done = 0
         history: dict[str, list[float]] = {name: [] for name in self.arms}
@@ -241,7 +242,7 @@ class _Experiment:
     def rounds_to_go(self, width: float) -> int:
         """The number of rounds until the next check: opening a trace costs as much as several rounds.
 
-        An interval is half as wide after four times the rounds, but the first ones say little of how wide it is.
+        Four times the rounds halve an interval, but the first rounds predict its width only roughly.
         """
         needed = _BATCH
         if math.isfinite(width):
@@ -258,14 +259,14 @@ class _Experiment:
 
     @contextlib.contextmanager
     def blaming(self, name: str) -> Iterator[None]:
-        """Take the arm out for whatever it raises."""
+        """Remove the arm if the block raises."""
         try:
             yield
         except Exception as error:
             self.failures[name] = failure_of(name, error)
 
     def batch(self, count: int) -> list[_Round]:
-        """Measure ``count`` rounds in one trace, fewer if they take long, and the cache with them; return them."""
+        """Measure ``count`` rounds in one trace (fewer if they take long), and the cache with them; return them."""
         self.walls = []
         traced = self.design.clock == "cupti"
         rounds: list[_Round] = []
@@ -283,7 +284,7 @@ class _Experiment:
             if not step.ledger.complete:
                 self.lossy += 1
                 if self.lossy < _LOSSY_BATCHES:
-                    return []  # made again
+                    return []  # measured again
                 if any(getattr(step.ledger, name) for name in TIMES_LOST):
                     raise BenchmarkError(f"the traces lose records: {step.ledger.losses()[0]}")
                 self.notes |= {f"the traces are not complete: {loss}": None for loss in step.ledger.losses()}
@@ -304,7 +305,7 @@ class _Experiment:
         return rounds
 
     def round(self) -> _Round:
-        """Call every arm once, in random order, and ask the card afterwards, as it was asked before."""
+        """Call every arm once, in random order; the state of the card is read before and after."""
         names = self.left()
         calls: dict[str, int] = {}
         for name in names:
@@ -319,8 +320,8 @@ class _Experiment:
         return _Round(calls, before, self.state_before)
 
     def look_for_throttling(self, rounds: list[_Round]) -> None:
-        """Flag the rounds before and after which a reading of the card showed throttling."""
-        next_answer = self.gpu.state()  # closing the trace took longer than the card gives an answer again
+        """Mark the rounds for which a reading of the card before or after showed throttling."""
+        next_answer = self.gpu.state()  # closing the trace took longer than the card repeats an answer
         for one in reversed(rounds):
             if one.after is not one.before:
                 next_answer = one.after
@@ -343,7 +344,7 @@ class _Experiment:
                 return count
             needed = 1.2 * _LOOPED * self.clock_step_ns / max(taken, self.clock_step_ns)
             more = int(min(_GROWTH, max(2, needed), _LONGEST_LOOP_NS / max(wall, 1)))
-            if more < 2:  # a call that waits takes little processor time, and is not to be waited for all day
+            if more < 2:  # a call that waits uses little processor time, which would take too long to accumulate
                 return count
             count *= more
 
@@ -362,9 +363,9 @@ class _Experiment:
         return now() - began
 
     def measure(self, call: Call, count: int = 1) -> int:
-        """Make one sample under a number of its own, which is returned; the caches are as the design says.
+        """Make one sample under its own number, which is returned, with caches according to the design.
 
-        A sample is one call, or with a clock of the host the mean of ``count``.
+        A sample is one call or, with a clock of the host, the mean of ``count`` calls.
         """
         self.prepare(call)
         self.gpu.synchronize()
@@ -378,18 +379,18 @@ class _Experiment:
             return index
         with annotate(call_name(index)):
             call()
-        self.gpu.synchronize()  # outside, so that it is not counted as the arm's own
+        self.gpu.synchronize()  # outside, so that it does not count as the arm's own
         return index
 
     def prepare(self, call: Call) -> None:
-        """Empty the cache, or fill it with what ``call`` uses."""
+        """Empty the cache, or fill it with the data of ``call``."""
         if self.design.cache == "cold":
             self.gpu.flush_l2()
         else:
             call()
 
     def probe(self) -> dict[str, int]:
-        """Time a touch of memory as the arms are prepared, and once in the other state of the cache."""
+        """Time a memory access in the state of the cache that the arms have, and once in the other state."""
         prepared = self.measure(self.gpu.touch)
         if self.design.cache == "hot":
             self.gpu.flush_l2()
@@ -401,7 +402,7 @@ class _Experiment:
         return {"cold": prepared, "hot": other} if self.design.cache == "cold" else {"hot": prepared, "cold": other}
 
     def check_activities(self, rounds: list[_Round], activities: list[CallActivity]) -> None:
-        """Take out arms that launch nothing, or not the same in every call."""
+        """Remove arms that launch nothing, or not the same in every call."""
         for name in self.left():
             calls = [activities[one.calls[name]] for one in rounds if name in one.calls]
             if any(call.busy_ns == 0 for call in calls):
@@ -420,7 +421,7 @@ class _Experiment:
                 self.failures[name] = ArmError(name, _varying(sets, usual, differing, self.kept))
 
     def keep(self, rounds: list[_Round]) -> None:
-        """Take what was measured into account."""
+        """Store the measurements."""
         share = self.design.graph_calls or 1
         for one in rounds:
             self.kept += not one.throttled
@@ -450,7 +451,7 @@ class _Experiment:
         share = self.design.graph_calls or 1
         try:
             self.event_overhead_ns = self.gpu.event_overhead_ns()
-        except Exception as error:  # what was measured is not to be lost for the cross-check
+        except Exception as error:  # an error of this cross-check must not lose the measurements
             self.notes[f"not held against CUDA events: {error}"] = None
             return
         for _ in range(_EVENT_ROUNDS):
@@ -463,7 +464,7 @@ class _Experiment:
         self.check_arms_left()
 
     def keep_busy_and_prepare(self, call: Call) -> None:
-        """Prepare, with the GPU at work for so long that the call between the events is queued by then."""
+        """Prepare the cache with so much GPU work that the call between the events is queued by then."""
         for _ in range(_FLUSHES_BEFORE_EVENTS):
             self.gpu.flush_l2()
         if self.design.cache == "hot":
@@ -471,7 +472,7 @@ class _Experiment:
 
 
 def _step_ns(now: Callable[[], int]) -> float:
-    """The resolution of a clock: its tick, or the time of reading it where that is longer; 1 if it stands still."""
+    """The resolution of a clock: its tick, or the time of a reading if that is longer; 1 if it stands still."""
     steps = []
     for _ in range(_CLOCK_STEPS):
         began = now()
@@ -486,7 +487,7 @@ def _returned_ns(value: Any) -> float:
     """The time that a call returned.
 
     Raises:
-        ValueError: it is no positive number.
+        ValueError: it is not a positive number.
     """
     if not isinstance(value, (int, float)) or not 0 < value < float("inf"):
         raise ValueError(f"with clock='returned' a call returns its ns, and not {value!r}")
@@ -494,7 +495,7 @@ def _returned_ns(value: Any) -> float:
 
 
 def failure_of(name: str, error: Exception) -> ArmError:
-    """The error of the arm that raised ``error``; running out of memory has its own cause."""
+    """The error of the arm that raised ``error``; lack of memory has its own cause."""
     # torch says "out of memory", CuPy's error is named OutOfMemoryError, CUDA's is CUDA_ERROR_OUT_OF_MEMORY.
     text = f"{type(error).__name__} {error}"
     if isinstance(error, MemoryError) or re.search(r"out[ _]?of[ _]?memory", text, re.IGNORECASE):
@@ -506,7 +507,7 @@ def failure_of(name: str, error: Exception) -> ArmError:
 
 
 def no_arm_left(failures: Mapping[str, ArmError]) -> BenchmarkError:
-    """The error that says of every arm why it could not be measured."""
+    """The error with the reasons why no arm could be measured."""
     return BenchmarkError(f"no arm could be measured; {'; '.join(map(str, failures.values()))}")
 
 

@@ -1,4 +1,4 @@
-"""The interface to the card under test: idle it, empty its cache, time by events, read its sensors."""
+"""The interface to the card under test: waiting, cache control, timing by events, sensors."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CardState:
-    """The card's state at one moment. None: the sensor does not answer, as some do not on a part of a card."""
+    """The card's state at one time. None: the sensor has no value, e.g. on a part of a card."""
 
     sm_clock_mhz: int | None
     memory_clock_mhz: int | None
     temperature_c: int | None
     power_w: float | None
     throttled_by: tuple[str, ...] = ()
-    """Reasons why its clocks were held down, empty when they were not."""
+    """Reasons why its clocks are reduced; empty if they are not."""
     other_processes: tuple[int, ...] = ()
-    """Process ids of others that compute on it."""
+    """Ids of other processes that compute on it."""
 
 
 class Gpu(Protocol):
@@ -43,7 +43,7 @@ class Gpu(Protocol):
         """Fill the L2 cache with other data."""
 
     def touch(self) -> None:
-        """Copy a piece of memory that fits into half the L2 cache: slow when that is not in it, else quick."""
+        """Copy memory that fits into half the L2 cache: slow if it is not in the cache, else fast."""
 
     def event_ns(self, call: Callable[[], Any], before: Callable[[], Any] | None = None) -> float:
         """Time of ``call`` between two CUDA events on the default stream, after ``before``; ns."""
@@ -55,14 +55,14 @@ class Gpu(Protocol):
         """Return a function that replays a CUDA graph of ``calls`` calls of ``call``."""
 
     def state(self) -> CardState | None:
-        """The card's clocks, temperature, power and throttling; None where that cannot be asked.
+        """The card's clocks, temperature, power and throttling; None if they cannot be read.
 
-        Where asking costs much, the last answer may be given again for some milliseconds: the same object.
+        If a reading is expensive, the last answer may be returned again for some milliseconds: the same object.
         """
 
 
 def processor_name() -> str:
-    """The processor's name, as Linux tells it."""
+    """The processor's name according to Linux."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):
@@ -71,37 +71,37 @@ def processor_name() -> str:
 
 
 class Host:
-    """No GPU at all: for comparing work on the host by the wall clock."""
+    """A machine without GPU, for comparing work on the host by the wall clock."""
 
     simulated = False
     l2_bytes = 0
     uuid = ""
 
     def __init__(self) -> None:
-        """Name the machine."""
+        """Determine the machine's name."""
         self.name = processor_name()
 
     def synchronize(self) -> None:
-        """Nothing runs anywhere else."""
+        """Does nothing: there is no GPU to wait for."""
 
     def flush_l2(self) -> None:
-        """There is no GPU's cache."""
+        """Does nothing: there is no GPU cache."""
 
     def touch(self) -> None:
-        """There is no GPU's memory."""
+        """Does nothing: there is no GPU memory."""
 
     def event_ns(self, call: Callable[[], Any], before: Callable[[], Any] | None = None) -> float:
-        """Not without a GPU."""
+        """Not available without a GPU."""
         raise UnavailableError("CUDA events need a GPU")
 
     def event_overhead_ns(self) -> float:
-        """Not without a GPU."""
+        """Not available without a GPU."""
         raise UnavailableError("CUDA events need a GPU")
 
     def graph(self, call: Callable[[], Any], calls: int) -> Callable[[], Any]:
-        """Not without a GPU."""
+        """Not available without a GPU."""
         raise UnavailableError("CUDA graphs need a GPU")
 
     def state(self) -> CardState | None:
-        """Nothing is known."""
+        """None: there are no sensors."""
         return None

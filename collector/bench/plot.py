@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else: every sample of every arm, and how times grow along an axis."""
+"""A report as one self-contained HTML page: every sample of every arm, and the growth of times along an axis."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ svg{width:100%;height:auto}text{font:12px system-ui,sans-serif;fill:currentColor
 
 
 def save_plot(report: Report, path: str | os.PathLike[str]) -> None:
-    """Write the page to ``path``, whole or not at all.
+    """Write the page to ``path`` completely or not at all.
 
     Raises:
         collector.OutputError: the file cannot be written.
@@ -37,7 +37,7 @@ def save_plot(report: Report, path: str | os.PathLike[str]) -> None:
 
 
 def page(report: Report) -> str:
-    """The page's HTML. The same report gives the same page."""
+    """The page's HTML. Equal reports give equal pages."""
     note = " (simulated: the times are made up)" if report.environment.get("simulated") else ""
     title = html.escape(f"{report.environment.get('gpu', '')}{note}")
     parts = [f"<h1>{title}</h1>"]
@@ -63,7 +63,7 @@ def page(report: Report) -> str:
 
 
 def _distributions(comparison: Comparison) -> str:
-    """One row of dots for each arm, with its median and the median's interval."""
+    """One row of dots for each arm, with the median and its interval."""
     samples = {name: np.asarray(arm.times_ns, float) for name, arm in comparison.arms.items()}
     low = min(float(times.min()) for times in samples.values())
     high = max(float(times.max()) for times in samples.values())
@@ -103,7 +103,7 @@ def _distributions(comparison: Comparison) -> str:
 
 
 def _numeric_axes(family: list[Comparison]) -> list[str]:
-    """Axes with two or more different positive numbers."""
+    """Axes with at least two different positive numbers."""
     values: dict[str, set[float]] = {}
     for each in family:
         for axis, value in each.parameters.items():

@@ -1,8 +1,8 @@
-"""Arms that need a process of their own: programs that report their own figures, compared round by round.
+"""Arms in separate processes: programs that report their own figures, compared round by round.
 
-Collectors are the reason: a process has one CUPTI subscriber, the remains of a collector slow the next one,
-and peak memory belongs to a process as a whole. In every round each program is started anew, in random order; the last
-line of its output is a JSON object of figures. Those that were asked for are compared, the others are shown as facts.
+This is necessary for collectors: a process has one CUPTI subscriber, the remains of a collector slow the next one, and
+peak memory belongs to a whole process. In every round each program is started anew, in random order; the last line of
+its output is a JSON object of figures. The requested figures are compared, the others are shown as facts.
 
 >>> report = bench.compare_processes(
 ...     {"plain": bench.Process([sys.executable, __file__, "--arm=plain"]), "other": bench.Missing("no torch")},
@@ -41,16 +41,16 @@ RoundDone = Callable[[int, "_Report"], None]
 
 @dataclass(frozen=True)
 class Process:
-    """An arm that is a program. Its last line of output is a JSON object: figure -> number, or why it has none."""
+    """An arm that is a program. Its last line of output is a JSON object: figure -> number, or the reason for none."""
 
     command: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Variables besides those of this process."""
+    """Variables in addition to those of this process."""
 
 
 @dataclass(frozen=True)
 class Missing:
-    """An arm that cannot run here. It is shown with the reason."""
+    """An arm that cannot run here, shown with the reason."""
 
     why: str
 
@@ -68,23 +68,23 @@ def compare_processes(
     surroundings: Mapping[str, Any] | None = None,
     progress: RoundDone | None = None,
 ) -> Report:
-    """Start every program once in each round and compare what they report; one comparison for each figure.
+    """Start every program once in each round and compare their reports, with one comparison for each figure.
 
-    The first arm that has a figure is what the others are relative to. Each reported number should be the median of
-    many: the report takes the mean of the rounds' logarithms, with Student's interval.
+    The first arm that has a figure is its reference. Each reported number should be the median of many measurements:
+    the result is the mean of the rounds' logarithms, with Student's interval.
 
     Args:
-        arms: name -> program, or why there is none.
+        arms: name -> program, or the reason why there is none.
         figures: figure -> unit: ns, bytes, or any other word.
-        name: what is measured.
-        rounds: how often each program is started; an interval needs two.
-        max_seconds: begin no further round when this is likely to be exceeded. One round is made in any case.
-        timeout: seconds that one program may take; then it is killed, and its arm is out.
-        same_within: a ratio that lies wholly within 1 plus or minus this is called the same.
-        seed: of the order of the arms; None: a new one, which the report tells.
-        surroundings: what to say of where it was measured besides the processor and the libraries: ``gpu``,
-            ``gpu_uuid``, ``simulated``, ``driver_version`` and so on.
-        progress: called with rounds as they are done.
+        name: the name of the comparison.
+        rounds: the number of starts of each program; an interval needs two.
+        max_seconds: begin no further round if this would probably be exceeded. One round is always made.
+        timeout: seconds that one program may take; then it is killed, and its arm is removed.
+        same_within: a ratio whose whole interval lies within 1 plus or minus this counts as the same.
+        seed: of the order of the arms; None: a new one, which the report contains.
+        surroundings: facts about the environment besides the processor and the libraries: ``gpu``, ``gpu_uuid``,
+            ``simulated``, ``driver_version`` and so on.
+        progress: called after each round.
 
     Raises:
         BenchmarkError: no arm reports any of the figures.
@@ -152,7 +152,7 @@ def _comparison(
     failures: Mapping[str, ArmError],
     parts: Mapping[str, Any],
 ) -> Comparison | None:
-    """One figure of all arms that have it; None where no arm has."""
+    """One figure of all arms that have it; None if no arm has it."""
     reasons_by_arm = {arm: str(error) for arm, error in failures.items()}
     arms: dict[str, Arm] = {}
     for name in kept:
@@ -189,7 +189,7 @@ def _run(arm: str, program: Process, timeout: float) -> dict[str, Any]:
     """The figures that one start of ``program`` reports.
 
     Raises:
-        ArmError: it fails, takes too long, or reports nothing that can be read.
+        ArmError: it fails, takes too long, or its output is invalid.
     """
     try:
         process = subprocess.Popen(
@@ -210,7 +210,7 @@ def _run(arm: str, program: Process, timeout: float) -> dict[str, Any]:
         raise ArmError(arm, f"it took longer than {timeout:g} s") from error
     finally:
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)  # with what it started
+            os.killpg(process.pid, signal.SIGKILL)  # with the processes that it started
             process.communicate()
     lines = output.strip().splitlines()
     if process.returncode != 0:

@@ -1,12 +1,12 @@
-"""The pytest fixture ``gpu_benchmark``: the benchmark harness in a test, held against stored baselines.
+"""The pytest fixture ``gpu_benchmark``: the benchmark harness in a test, compared with stored baselines.
 
 >>> def test_matmul(gpu_benchmark):
 ...     report = gpu_benchmark({"torch": reference, "mine": mine}, check=bench.allclose(rtol=1e-2))
 ...     assert report.verdicts[0]["mine"] in ("faster", "same")
 
-``--gpu-benchmark-save=FOLDER`` stores a report for each test, and adds a run to it where one is there, so that a
-baseline comes to know how runs differ. ``--gpu-benchmark-baseline=FOLDER`` fails a test one of whose arms became slower
-than that by more than ``--gpu-benchmark-fail-above`` (3 %) and beyond the interval.
+``--gpu-benchmark-save=FOLDER`` stores a report for each test, or adds a run to an existing one, so that a baseline
+contains the spread of runs. ``--gpu-benchmark-baseline=FOLDER`` fails a test if one of its arms is slower than the
+baseline by more than ``--gpu-benchmark-fail-above`` (3 %) and beyond the interval.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> Callable[..., Report]:
     """Return a function that measures one callable, or a mapping of arms, and returns the report.
 
     It takes the options of `collector.bench.compare`, and fails the test for an arm that cannot be measured or has
-    become slower than its baseline. A second call within a test is stored under a name of its own.
+    become slower than its baseline. A second call within a test is stored under a separate name.
     """
     calls = 0
 
@@ -67,7 +67,7 @@ def gpu_benchmark(request: pytest.FixtureRequest) -> Callable[..., Report]:
 
 
 def _with_earlier_runs(report: Report, file: Path) -> Report:
-    """The report with the runs that are stored, if they are of the same card and measured in the same way."""
+    """The report with the stored runs, if they are of the same card and were measured in the same way."""
     from collector.bench.benchmark_errors import BenchmarkError
     from collector.bench.benchmark_report import Report, runs_joined
 
@@ -78,7 +78,7 @@ def _with_earlier_runs(report: Report, file: Path) -> Report:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Name what had no baseline to be held against."""
+    """List the benchmarks without a baseline."""
     without = config.stash.get(_WITHOUT_BASELINE, [])
     if without:
         terminalreporter.section("gpu_benchmark: not held against a baseline, for there is none")

@@ -1,22 +1,22 @@
-"""The values that the fields of a stored report may have, so that a damaged file is refused when it is read."""
+"""The valid values of a stored report's fields, so that a damaged file is refused when it is read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-_GREATEST = 1e100  # sums and squares of such numbers are still numbers
+_GREATEST = 1e100  # sums and squares of such numbers are finite
 
 Holds = Callable[[Any], bool]
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a number that can be computed with."""
+    """Whether it is a finite number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and -_GREATEST < value < _GREATEST
 
 
 def is_positive(value: Any) -> bool:
-    """Whether it is a number above 0 that can be computed with."""
+    """Whether it is a finite number above 0."""
     return is_number(value) and value > 0
 
 
@@ -29,7 +29,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_any(value: Any) -> bool:
-    """Whether ``value`` may describe a benchmark: anything but a number that cannot be computed with."""
+    """Whether ``value`` may describe a benchmark: anything except an infinite or undefined number."""
     return is_number(value) or not isinstance(value, (int, float)) or isinstance(value, bool)
 
 
@@ -57,7 +57,7 @@ def _is_roof(value: Any) -> bool:
 
 
 ARM: dict[str, Holds] = {
-    "times_ns": _list_of(_is_any),  # told apart by what is wrong with them
+    "times_ns": _list_of(_is_any),  # checked later, with separate errors
     "span_ns": _list_of(is_number),
     "kernel_ns": _mapping_of(_list_of(is_number, fewest=1)),
     "throttled_ns": _list_of(is_number),
@@ -105,14 +105,14 @@ DESIGN: dict[str, Holds] = {
     "same_within": _is_share,
     "seed": _is_count,
 }
-"""Fields of `collector.bench.design.Design` that are used of a stored one."""
+"""Fields of `collector.bench.design.Design` that are used from a stored report."""
 
 
 def checked(content: Mapping[str, Any], fields: Mapping[str, Holds], of: str) -> dict[str, Any]:
     """Return those of ``fields`` that ``content`` has.
 
     Raises:
-        ValueError: one holds what it cannot hold.
+        ValueError: a field has an invalid value.
     """
     for name, holds in fields.items():
         if name in content and not holds(content[name]):
@@ -121,10 +121,10 @@ def checked(content: Mapping[str, Any], fields: Mapping[str, Holds], of: str) ->
 
 
 def checked_environment(content: Any) -> dict[str, Any]:
-    """Return the surroundings that a report tells of.
+    """Return the environment of a report.
 
     Raises:
-        ValueError: they are no mapping, or what cards are told apart by is no text.
+        ValueError: it is no mapping, or an entry that identifies the card is no text.
     """
     if not isinstance(content, Mapping) or not isinstance(content.get("gpu_uuid", ""), str):
         raise ValueError("its environment tells of no card")

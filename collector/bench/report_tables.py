@@ -1,4 +1,4 @@
-"""A report as tables of text: for a terminal here, and what other documents are made of."""
+"""A report as tables of text, for a terminal and as the basis of other documents."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from collector.statistics.verdicts import Interval, Ratio
 
 PAGE_WIDTH = 160
-"""Columns of text where there is no terminal to fit."""
+"""Text columns if there is no terminal."""
 _NARROWEST = 40
 _SHOWN_KERNELS = 8
-_WIDEST = 10.0  # relative half-width of an interval that is still worth a figure
+_WIDEST = 10.0  # relative half-width of the widest interval that is shown as a figure
 _STYLE = {
     "faster": "green", "faster on average": "green", "slower": "red", "slower on average": "red", "REGRESSION": "red",
     "same": "cyan", "not enough data": "yellow", "reference": "dim",
@@ -43,19 +43,18 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     left: frozenset[str]
-    """Columns that are words, and stand on the left."""
+    """Columns of words, which are aligned left."""
     names: int = 1
-    """The number of first columns that name a row; they are repeated where a table is folded."""
+    """The number of first columns that name a row; they are repeated when a table is folded."""
 
 
 def as_text(report: Report, *, color: bool | None = None, width: int | None = None) -> str:
     """Return the report for a terminal.
 
     Args:
-        report: what to show.
+        report: the report.
         color: None: if standard output is a terminal.
-        width: in columns, 40 at least; None: the terminal's, or 160 where there is none. Tables that are wider are
-            folded.
+        width: in columns, at least 40; None: the terminal's, or 160 if there is none. Wider tables are folded.
     """
     console, text = _console(color, width)
     console.print(f"[bold]{_escaped(str(report.environment.get('gpu', '')))}[/bold]{simulation_note(report)}")
@@ -72,7 +71,7 @@ def as_text(report: Report, *, color: bool | None = None, width: int | None = No
 def changes_as_text(
     found: Sequence[Regression], notes: Sequence[str], *, color: bool | None = None, width: int | None = None
 ) -> str:
-    """Return what `collector.bench.regressions` found for a terminal; see `as_text`."""
+    """Return the result of `collector.bench.regressions` for a terminal; see `as_text`."""
     console, text = _console(color, width)
     _print_table(console, changes(found))
     for note in notes:
@@ -95,7 +94,7 @@ def _lines(text: io.StringIO) -> str:
 
 
 def simulation_note(report: Report) -> str:
-    """The words behind the name of a simulated card."""
+    """The text after the name of a simulated card."""
     if not report.environment.get("simulated"):
         return ""
     on_gpu = any(each.design.get("clock") == "cupti" for each in report.comparisons)
@@ -109,7 +108,7 @@ def _escaped(text: str) -> str:
 
 
 def amount_text(value: float, unit: str) -> str:
-    """``12.34 µs``, ``1.2 MB``, or the figure as it is."""
+    """``12.34 µs``, ``1.2 MB``, or the figure unchanged."""
     if unit == "ns":
         return time_text(value)
     if unit == "bytes":
@@ -118,19 +117,19 @@ def amount_text(value: float, unit: str) -> str:
 
 
 def verdict_text(verdict: str, same_within: float) -> str:
-    """The verdict, with what "the same" means."""
+    """The verdict, with the meaning of "the same"."""
     return f"same within {100 * same_within:g} %" if verdict == "same" else verdict
 
 
 def range_text(low: float, high: float, unit: str) -> str:
-    """``9.84..10.2 µs``: both ends in one unit where it fits both."""
+    """``9.84..10.2 µs``: both ends in one unit if it fits both."""
     first, last = amount_text(low, unit), amount_text(high, unit)
     number, _, of_first = first.partition(" ")
     return f"{number}..{last}" if last.endswith(f" {of_first}") else f"{first}..{last}"
 
 
 def failures_of_all(report: Report) -> dict[str, str]:
-    """Arms that none of several comparisons could measure, with the one reason, which is printed once at the end."""
+    """Arms that none of several comparisons could measure for one reason, which is printed once at the end."""
     if len(report.comparisons) < 2:
         return {}
     first, *others = report.comparisons
@@ -143,7 +142,7 @@ def failure_text(arm: str, why: str) -> str:
 
 
 def notes(comparison: Comparison, results: Mapping[str, Result]) -> list[str]:
-    """Notes on arms whose samples one figure does not describe."""
+    """Notes on arms whose samples are not described by one figure."""
     found = []
     for name, result in results.items():
         if result.mean_ratio is not None and result.verdict.endswith("on average") and result.ratio is not None:
@@ -194,7 +193,7 @@ _CLOCKS = {
 
 
 def how(comparison: Comparison) -> str:
-    """In one sentence how it was measured."""
+    """A sentence on the method of measurement."""
     design = comparison.design
     rounds = counted("{} round[|s]", comparison.rounds)
     if comparison.is_reported:
@@ -269,7 +268,7 @@ def kernels(comparison: Comparison) -> Table:
 
 
 def changes(found: Sequence[Regression]) -> Table:
-    """Every arm now against itself before."""
+    """Every arm compared with its earlier measurement."""
     rows = [
         [
             f"{each.title} {each.arm}".strip(),
@@ -287,7 +286,7 @@ def changes(found: Sequence[Regression]) -> Table:
 
 
 def _print_table(console: Console, table: Table) -> None:
-    """Print the table, in several parts below each other where it is wider than the console."""
+    """Print the table, folded into several parts if it is wider than the console."""
     from rich.measure import Measurement
 
     unlimited = console.options.update(max_width=1 << 20)
@@ -304,7 +303,7 @@ def _print_table(console: Console, table: Table) -> None:
 
 
 def _rich_table(table: Table, first: int, last: int, width: int) -> RichTable:
-    """The table's columns from ``first`` to before ``last``, after those that name the rows."""
+    """The table's columns from ``first`` to before ``last``, after the columns that name the rows."""
     from rich import box
     from rich.table import Table as RichTable
 

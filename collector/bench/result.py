@@ -1,4 +1,4 @@
-"""The statistics of one arm's samples: computed once, and the same in every table, page and file."""
+"""The statistics of one arm's samples: computed once, for all tables, pages and files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """The statistics of one arm's samples. Figures are in ``unit``, ratios are to the reference arm."""
+    """The statistics of one arm's samples. Figures are in ``unit``; ratios are relative to the reference arm."""
 
     unit: str
     statistic: Literal["median", "geometric mean"]
-    """Which of them ``typical`` is: the mean where each sample is a figure that a process reported."""
+    """The meaning of ``typical``: the mean if each sample is a figure that a process reported."""
     typical: Interval
     spread: Spread
     samples: int
@@ -27,11 +27,11 @@ class Result:
     ratio: Ratio | None
     """None for the reference."""
     mean_ratio: Ratio | None
-    """None for the reference, and where ``ratio`` is of means already."""
+    """None for the reference, and if ``ratio`` is of means already."""
     verdict: Verdict | Literal["reference"]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain data; None where an interval has no end."""
+        """Return it as plain data; infinite ends of intervals become None."""
         return {
             "unit": self.unit,
             "statistic": self.statistic,

@@ -1,4 +1,4 @@
-"""The highest rates of this card, measured once: the roof that achieved rates are compared with."""
+"""The highest rates of this card, measured once: the ceilings with which achieved rates are compared."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _NO_LIBRARY = "no matrix library installed"
 
 @dataclass(frozen=True)
 class Ceilings:
-    """The best rates seen on a card."""
+    """The highest rates measured on a card."""
 
     bytes_per_s: float
     """Read and written by a device-to-device copy, both counted."""
     flop_per_s: float | None
-    """By a large matrix product in bfloat16; None where no library is there to make one."""
+    """By a large matrix product in bfloat16; None if there is no library for one."""
     measured_with: str
 
 
@@ -43,14 +43,14 @@ class MeasuresCeilings(Protocol):
     """A GPU that can be driven to its limits."""
 
     def measure_ceilings(self) -> Ceilings:
-        """Copy and multiply at full rate, and say how fast that went."""
+        """Copy and multiply at full rate, and return the rates."""
 
 
 def ceilings(gpu: Gpu) -> Ceilings | None:
-    """Return the card's ceilings, from the cache if they were measured before; None where they cannot be measured.
+    """Return the card's ceilings, from the cache if they were measured before; None if they cannot be measured.
 
     Raises:
-        Exception: whatever the card says to a measurement that it has no memory for, for example.
+        Exception: any error of the measurement, for example lack of memory.
     """
     if not isinstance(gpu, MeasuresCeilings):
         return None
@@ -71,14 +71,14 @@ def ceilings(gpu: Gpu) -> Ceilings | None:
 
 
 def matrix_product_rate(gpu: Gpu, size: int = _SIZE, repeats: int = 10) -> tuple[float | None, str]:
-    """Return FLOP/s of a bfloat16 product of two ``size`` x ``size`` matrices, and with what; best of ``repeats``.
+    """Return FLOP/s of a bfloat16 product of two ``size`` x ``size`` matrices, and the library; best of ``repeats``.
 
-    Where torch is installed and not loaded, another process does it: loading it would change the program's own.
+    If torch is installed but not loaded, another process runs it, because loading it would change this program.
     """
     torch = loaded_torch()
     if torch is not None:
         return _product_rate(torch, lambda call: gpu.event_ns(call), size, repeats)
-    if "torch" in sys.modules:  # and it was built without CUDA
+    if "torch" in sys.modules:  # and torch was built without CUDA
         return None, "no matrix library loaded"
     if not _torch_installed():
         return None, _NO_LIBRARY
@@ -124,7 +124,7 @@ def _cache_file(uuid: str) -> Path:
 
 
 def main(uuid: str, size: str, repeats: str) -> None:
-    """Print the rate of a matrix product on the card with this uuid, in a process of its own."""
+    """Print the rate of a matrix product on the card with this uuid; runs in a separate process."""
     os.environ["CUDA_VISIBLE_DEVICES"] = uuid
     import torch
 

@@ -1,11 +1,11 @@
-"""A simulated card with kernels of known duration, so that a measurement can be held against the truth.
+"""A simulated card with kernels of known duration, so that a measurement can be compared with the truth.
 
 >>> with SimulatedCard(seed=1) as card:
 ...     fast, slow = card.kernel("fast", mean_ns=10_000), card.kernel("slow", mean_ns=10_500, noise=0.02)
 ...     report = bench.compare({"fast": fast, "slow": slow}, gpu=card)
 
-Everything that happens to time on a real card can be switched on: noise, outliers, two modes, drift, throttling, runs
-that differ, and a cache that makes the first call after a flush slower.
+All effects of a real card on times can be simulated: noise, outliers, two modes, drift, throttling, differing runs, and
+a cache that makes the first call after a flush slower.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BASE_CLOCK_MHZ = 1980
 
 @dataclass(frozen=True)
 class Throttling:
-    """A stretch in which the card is held down; calls are counted from the card's first."""
+    """A period in which the card is throttled; calls are counted from the card's first."""
 
     first_call: int
     calls: int
@@ -39,7 +39,7 @@ class Throttling:
 
 
 class SimulatedCard:
-    """A `collector.bench.gpu.Gpu` on the simulator. A context manager around a `SimulatedGpu` of its own."""
+    """A `collector.bench.gpu.Gpu` on the simulator. A context manager that opens its own `SimulatedGpu`."""
 
     simulated = True
     name = "Simulated card"
@@ -62,15 +62,15 @@ class SimulatedCard:
         """Make a card.
 
         Args:
-            seed: of everything random.
-            run_spread: relative standard deviation of all times from card to card, as real runs differ.
+            seed: of all random numbers.
+            run_spread: relative standard deviation of all times between cards, like that of real runs.
             drift: relative slowdown over 1000 calls, linear.
-            throttling: when it is held down, if ever.
-            cold_slowdown: what a call takes with a cold cache over what it takes with a warm one.
-            flush_works: whether `flush_l2` empties the cache; a harness has to notice when it does not.
+            throttling: the period of throttling, if any.
+            cold_slowdown: the time of a call with a cold cache divided by that with a warm one.
+            flush_works: whether `flush_l2` empties the cache; a harness must detect it if not.
             reports_state: whether its sensors answer.
             event_error: relative error of its CUDA events.
-            event_overhead_ns: what its events add to whatever they time.
+            event_overhead_ns: the time that its events add to each measurement.
         """
         self._random = np.random.default_rng(seed)
         self._run_factor = math.exp(np.random.default_rng([seed, 1]).normal(0.0, run_spread))
@@ -99,7 +99,7 @@ class SimulatedCard:
 
     @property
     def gpu(self) -> SimulatedGpu:
-        """The simulated GPU, to launch other things on."""
+        """The simulated GPU, for other launches."""
         return self._gpu
 
     def kernel(
@@ -117,12 +117,12 @@ class SimulatedCard:
 
         Args:
             name: the kernel's name.
-            mean_ns: its median duration in ns, before anything that the card does to it.
+            mean_ns: its median duration in ns, without the card's effects.
             noise: relative standard deviation (log-normal).
             outliers: share of calls that take three times as long.
-            second_mode: share of calls that take 10 % longer, as kernels do that meet another memory placement.
+            second_mode: share of calls that take 10 % longer, like kernels with another memory placement.
             memory_bound: whether a cold cache slows it.
-            result: what the call returns.
+            result: the result of the call.
         """
 
         def call() -> Any:
@@ -166,7 +166,7 @@ class SimulatedCard:
         return self._event_overhead_ns
 
     def graph(self, call: Callable[[], Any], calls: int) -> Callable[[], Any]:
-        """See `collector.bench.gpu.Gpu.graph`. Every replay draws its durations anew."""
+        """See `collector.bench.gpu.Gpu.graph`. Every replay draws new durations."""
         self._graphs += 1
         graph_id = self._graphs
 

@@ -1,12 +1,13 @@
 """The command ``collector``.
 
-A subcommand is one module in this package, named like it. Its docstring's first line is its help; it has two functions:
+A subcommand is one module in this package with its name. The first line of its docstring is its help; it has two
+functions:
 
-* ``add_arguments(parser)`` says what it takes,
-* ``run(arguments) -> int`` does it and returns the exit status.
+* ``add_arguments(parser)`` declares its options and arguments,
+* ``run(arguments) -> int`` runs it and returns the exit status.
 
-Only the module that is asked for is imported. A `collector.CollectorError` out of ``run`` becomes one line on standard
-error and exit status 2.
+Only the module of the given subcommand is imported. A `collector.CollectorError` raised by ``run`` becomes one line on
+standard error and exit status 2.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Subcommand(Protocol):
         """Declare options and arguments."""
 
     def run(self, arguments: argparse.Namespace) -> int:
-        """Do what was asked; return the exit status."""
+        """Run the subcommand; return the exit status."""
 
 
 def subcommands() -> list[str]:
@@ -58,14 +59,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_TROUBLE
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports errors in one line, as the other errors of the command are."""
+    """Reports errors in one line, like the other errors of the command."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(EXIT_TROUBLE, f"collector: {message} (see: {self.prog} --help)\n")

@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from collector.bench.discovery import Instance
 
 EXIT_REGRESSION = 1
-"""Exit status when an arm became slower, or could not be measured."""
+"""Exit status if an arm became slower or could not be measured."""
 STORED_RUNS = 3
-"""Runs of what is stored, or held against what is stored, where --runs does not say."""
+"""The default of --runs for stored reports and for comparisons with stored reports."""
 _COMPARE = "compare"
 _USAGE = f"collector bench {_COMPARE} BEFORE.json NOW.json"
 _MEASURING = {
     "-k": "pattern", "--baseline": "baseline", "--json": "json", "--plot": "plot", "--precision": "precision",
     "--max-seconds": "max_seconds", "--seed": "seed", "--runs": "runs",
 }  # fmt: skip
-"""Options that say how to measure, or what to do with samples."""
+"""Options about measuring and about samples."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -92,7 +92,7 @@ def _share(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    optional_package("scipy")  # asked for before anything is measured
+    optional_package("scipy")  # checked before any measurement
     if arguments.paths[0] == _COMPARE:
         return _compare(arguments)
     from collector.bench.benchmark_errors import BenchmarkError
@@ -130,7 +130,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    """Hold the second of two stored reports against the first."""
+    """Compare the second of two stored reports with the first."""
     from collector.bench.baseline import regressions
     from collector.bench.benchmark_errors import BenchmarkError
     from collector.bench.benchmark_report import Report
@@ -158,7 +158,7 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 
 def _write(path: Path | None, document: Callable[[Any], str], content: Any) -> None:
-    """Write what ``document`` makes of ``content``, where a path is given."""
+    """Write the document of ``content``, if a path is given."""
     if path is not None:
         with atomic_write(path) as file:
             file.write(document(content).encode())
@@ -173,7 +173,7 @@ def _show(found: Sequence[Regression], notes: Sequence[str], baseline: str | Pat
 
 
 def _measure_here(instances: Sequence[Instance], arguments: argparse.Namespace) -> tuple[Report | None, list[str]]:
-    """One run, in this process; also what could not be measured, and why."""
+    """One run, in this process; also returns the failures with their reasons."""
     from collector.bench.benchmark_report import joined
 
     options = {
@@ -189,13 +189,13 @@ def _measure_here(instances: Sequence[Instance], arguments: argparse.Namespace) 
                 reports.append(_measure(instance, options, partial(show_progress, index, instance)))
             except CollectorError as error:
                 troubles.append(f"{instance.title}: {error}")
-            except Exception as error:  # an option that cannot be, a card that a kernel left unusable
+            except Exception as error:  # e.g. an invalid option, or a card that a kernel left unusable
                 troubles.append(f"{instance.title}: {type(error).__name__}: {error}")
     return joined(reports) if reports else None, troubles
 
 
 def _measure_in_processes(arguments: argparse.Namespace, runs: int) -> tuple[Report | None, list[str]]:
-    """Several runs, each in a process of its own: what differs between processes differs between them."""
+    """Several runs, each in a separate process, so that they contain the differences between processes."""
     from collector.bench.benchmark_report import Report, runs_joined
 
     reports: list[Report] = []
@@ -258,7 +258,7 @@ def _progress(*, shown: bool, of: int) -> Iterator[Callable[[int, Instance, int,
         task = bar.add_task("benchmarks", total=of)
 
         def show_progress(index: int, instance: Instance, rounds: int, width: float) -> None:
-            title = escape(instance.title[-50:])  # else [n=256] would be taken for markup
+            title = escape(instance.title[-50:])  # otherwise [n=256] would be read as markup
             bar.update(task, completed=index, description=f"{title}: {counted('{} round[|s]', rounds)}, ±{width:.2%}")
 
         yield show_progress

@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def describe(source: str, found: dict[str, Any]) -> list[tuple[str, str]]:
-    """The result of a source's ``probe`` as pairs of a title and a text; unknown values are left out."""
+    """The result of a source's ``probe`` as pairs of title and text; unknown values are left out."""
     from collector.version import version
 
     available = bool(found.get("available"))

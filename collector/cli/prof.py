@@ -97,7 +97,7 @@ def _profiler(arguments: argparse.Namespace, steps: list[str]) -> Profiler:
 
 
 def _answer(profiler: Profiler, command: Command) -> str:
-    """The text of an answer; files it asks for are written."""
+    """The text of an answer; requested files are written."""
     from collector.profiler.reporter import write_files
 
     if command.name == "advise":

@@ -1,4 +1,4 @@
-"""A real GPU, as the demo's step sees it: kernels compiled by NVRTC, all through cuda-python's ``cuda.core``."""
+"""A real GPU for the demo's step: kernels compiled by NVRTC, all through cuda-python's ``cuda.core``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BODIES = {
     "relu_gradient": "data[i] > 0 ? T(1) : T(0)",
     "sgd_momentum": "0.9f * data[i] - 0.01f",
 }
-"""Kernel -> what it makes of the element ``data[i]``."""
+"""Kernel -> its new value of the element ``data[i]``."""
 
 SOURCE = "\n".join(
     f"""
@@ -36,7 +36,7 @@ __global__ void {name}(T* data, unsigned long long count, int passes) {{
 }}"""
     for name, body in _BODIES.items()
 )
-"""The kernels in CUDA C++. Elements of a neighbour may be read before or after it changes: any value will do."""
+"""The kernels in CUDA C++. Neighbouring elements may be read before or after they change: any value is fine."""
 
 
 class CudaDemoGpu:
@@ -46,7 +46,7 @@ class CudaDemoGpu:
         """Compile the kernels and allocate the buffers.
 
         Raises:
-            collector.UnavailableError: there is no cuda-python, no driver, no device, no NVRTC, or not enough memory.
+            collector.UnavailableError: cuda-python, the driver, a device, NVRTC, or enough memory is missing.
         """
         core = _import_core()
         try:
@@ -67,7 +67,7 @@ class CudaDemoGpu:
         self.synchronize()
 
     def close(self) -> None:
-        """Give back memory and streams."""
+        """Free memory and streams."""
         self.synchronize()
         for buffer in (*self._buffers.values(), *self._host.values()):
             buffer.close(self._streams["compute"])

@@ -1,4 +1,4 @@
-"""The demo's step, traced on a real GPU where there is one, else on the simulated one."""
+"""The demo's step, traced on a real GPU if there is one, else on the simulated one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def run_demo(path: Path | None = None, *, simulate: bool = False) -> tuple[Session, str]:
-    """Trace one step, write it to ``path`` if given; return the session and what it ran on.
+    """Trace one step and write it to ``path``, if given; return the session and the name of the device.
 
     Raises:
         collector.CollectorError: the step could not be traced or written.
@@ -49,7 +49,7 @@ def _open_gpu(*, simulate: bool) -> Iterator[DemoGpu]:
 
 
 def _why_no_gpu() -> str:
-    """Why this machine's GPU cannot be traced; empty if it can."""
+    """The reason why this machine's GPU cannot be traced; empty if it can."""
     try:
         found = open_source("auto").probe()
     except UnavailableError as error:

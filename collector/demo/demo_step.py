@@ -1,4 +1,4 @@
-"""A step like those of a training: what `collector demo` traces.
+"""The step that `collector demo` traces, which resembles a training step.
 
 The step is written once, against `DemoGpu`, and runs on a real GPU or on the simulated one.
 """
@@ -22,10 +22,10 @@ class DemoGpu(Protocol):
     """The GPU interface that the step uses. ``buffer`` is a name in `BUFFERS`, ``stream`` one in `STREAMS`."""
 
     description: str
-    """The device that runs the step, for people: its name, or that it is simulated."""
+    """The device that runs the step, for display: its name, or that it is simulated."""
 
     def launch(self, kernel: str, buffer: str, *, passes: int, stream: str) -> None:
-        """Run a kernel that goes ``passes`` times over a buffer."""
+        """Run a kernel that passes ``passes`` times over a buffer."""
 
     def upload(self, buffer: str, *, stream: str) -> None:
         """Copy the whole buffer from pinned host memory."""
@@ -37,14 +37,14 @@ class DemoGpu(Protocol):
         """Fill the buffer with zeros."""
 
     def wait(self, stream: str, *, after: str) -> None:
-        """Let what follows on ``stream`` wait for what is on stream ``after`` by now."""
+        """Let later work on ``stream`` wait for the current work of stream ``after``."""
 
     def synchronize(self) -> None:
         """Wait for the device."""
 
 
 def train_step(gpu: DemoGpu) -> None:
-    """Launch one step: input, forward, loss, backward with the optimizer beside it, the next input under way."""
+    """Launch one step: input, forward, loss, backward with the optimizer in parallel, the next input in advance."""
     with annotate("input"):
         gpu.upload("batch", stream="copy")
     with annotate("zero_gradients"):

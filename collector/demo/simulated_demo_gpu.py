@@ -1,4 +1,4 @@
-"""The simulated GPU, as the demo's step sees it."""
+"""The simulated GPU for the demo's step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collector.testing.simulator.simulated_gpu import SimulatedGpu
 if TYPE_CHECKING:
     from types import TracebackType
 
-_STREAM_IDS = {name: number for number, name in enumerate(STREAMS, 7)}  # where CUPTI's numbers of a program's own begin
+_STREAM_IDS = {name: number for number, name in enumerate(STREAMS, 7)}  # CUPTI numbers a program's streams from 7
 _KERNEL_BYTES_PER_NS = 2000
 _COPY_BYTES_PER_NS = 25
 _CLEAR_BYTES_PER_NS = 1500
@@ -20,10 +20,10 @@ _ELEMENTS_PER_BLOCK = 4096
 
 
 class SimulatedDemoGpu:
-    """A `collector.demo.demo_step.DemoGpu` whose kernels take the time that their bytes would take a fast card."""
+    """A `collector.demo.demo_step.DemoGpu` whose kernels take the time that a fast card would need for their bytes."""
 
     def __init__(self, reason: str) -> None:
-        """``reason``: why it is not a real one."""
+        """``reason``: why there is no real GPU."""
         self.description = f"a SIMULATED GPU: its times are made up ({reason})"
         self._gpu = SimulatedGpu()
 
@@ -82,4 +82,4 @@ class SimulatedDemoGpu:
 
 
 MANGLED = {name: f"_ZN4demo{len(name)}{name}IfEEvPT_yi" for name in KERNELS}
-"""Kernel -> the name that a compiler gives ``demo::NAME<float>(float*, unsigned long long, int)``."""
+"""Kernel -> the name that a compiler gives to ``demo::NAME<float>(float*, unsigned long long, int)``."""

@@ -1,1 +1,1 @@
-"""Files: written whole or not at all, unpacked within limits."""
+"""Files: written completely or not at all, decompressed within limits."""

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there."""
+"""Files that are either complete or absent."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _GZIP_LEVEL = 6
-"""The default of the gzip command: at level 9 a trace takes 3 to 5 times as long and is 8 % smaller."""
+"""The default of the gzip command: level 9 takes 3 to 5 times as long for a trace and saves 8 %."""
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
-    """``path`` with the home folder in place of ``~``, as a shell would have it."""
+    """``path`` with ``~`` replaced by the home folder, as in a shell."""
     try:
         return Path(path).expanduser()
-    except RuntimeError:  # there is no such home
+    except RuntimeError:  # no home folder
         return Path(path)
 
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to be written beside ``path`` and give it that name when the block ends well.
+    """Open a file beside ``path``, which is renamed to ``path`` when the block ends without an error.
 
-    When the block raises, what was at ``path`` before stays as it was and nothing else remains. A file that is replaced
-    passes on who may read it. Of a link, the file that it points to is replaced; into a pipe or a device is written.
+    If the block raises, an existing file at ``path`` is unchanged and nothing else remains. The new file gets the
+    permissions of the one it replaces. For a link, the file that it points to is replaced; pipes and devices are
+    written directly.
 
     Raises:
-        collector.OutputError: the file cannot be made, written or named.
+        collector.OutputError: the file cannot be created, written or renamed.
     """
     target = expanded(path)
     with _as_output_error(target):
@@ -59,9 +60,9 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def packed(file: BinaryIO, path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """``file`` itself, or a gzip stream into it where ``path``, its name, ends in ``.gz``.
+    """``file`` itself, or a gzip stream into it if the name ``path`` ends in ``.gz``.
 
-    Without a name and a time in its header, equal contents are equal files.
+    The header contains no name and no time, so that equal contents give equal files.
     """
     if Path(path).suffix.lower() != ".gz":
         yield file
@@ -71,11 +72,11 @@ def packed(file: BinaryIO, path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def check_writable(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -> None:
-    """Raise `collector.OutputError` if it is plain already that ``path`` cannot be written, or is one of ``inputs``."""
+    """Raise `collector.OutputError` if ``path`` obviously cannot be written, or is one of ``inputs``."""
     target = expanded(path)
     with _as_output_error(target):
         for given in inputs:
-            with contextlib.suppress(OSError):  # one of them is missing, which is reported where it is read
+            with contextlib.suppress(OSError):  # a missing one is reported when it is read
                 if target.samefile(given):
                     raise OutputError(f"cannot write {target}: it is what is read", "Give the output another name")
         if _is_stream(target):
@@ -99,7 +100,7 @@ def _check_place(target: Path) -> None:
 
 @contextlib.contextmanager
 def _as_output_error(target: Path) -> Iterator[None]:
-    """Raise an error of the system about ``target`` as a `collector.OutputError`."""
+    """Raise the system's errors about ``target`` as `collector.OutputError`."""
     try:
         is_possible = b"\0" not in os.fsencode(target)
     except UnicodeEncodeError:
@@ -113,7 +114,7 @@ def _as_output_error(target: Path) -> Iterator[None]:
 
 
 def _is_stream(target: Path) -> bool:
-    """Whether it is a pipe or a device, which has to be written as it is."""
+    """Whether it is a pipe or a device, which must be written directly."""
     try:
         mode = target.stat().st_mode
     except OSError:
@@ -123,7 +124,7 @@ def _is_stream(target: Path) -> bool:
 
 def _open_stream(target: Path) -> BinaryIO:
     try:
-        descriptor = os.open(target, os.O_WRONLY | os.O_NONBLOCK)  # a pipe that nobody reads would wait for ever
+        descriptor = os.open(target, os.O_WRONLY | os.O_NONBLOCK)  # opening a pipe without a reader would block
     except OSError as error:
         if error.errno == errno.ENXIO:
             raise OutputError(f"cannot write {target}: nobody reads this pipe", "Start its reader first") from error
@@ -135,7 +136,7 @@ def _open_stream(target: Path) -> BinaryIO:
 def _behind_links(target: Path) -> Path:
     try:
         return target.resolve() if target.is_symlink() else target
-    except OSError:  # no file can have that name, which is reported where it is opened
+    except OSError:  # no file can have this name, which is reported when it is opened
         return target
     except RuntimeError as error:  # a link to itself, before Python 3.13
         raise OutputError(f"cannot write {target}: its links lead in a circle") from error

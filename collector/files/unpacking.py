@@ -1,4 +1,4 @@
-"""Gzip files, unpacked as far as they are whole, and how large what is packed may become."""
+"""Decompression of gzip files as far as they are intact, and size limits of the result."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from typing import NamedTuple
 from collector.errors import InvalidFileError
 
 MAX_BYTES = 4 << 30
-"""A file that is larger, or unpacks to more, is refused: no trace that Python can hold is that large."""
+"""The maximum size of a file, before and after decompression: Python cannot hold larger traces."""
 GZIP = b"\x1f\x8b"
 _MOST_TIMES = 200
-"""The most repetitive traces shrink to an 80th of their size."""
+"""The maximum compression ratio; the most repetitive traces shrink to an 80th of their size."""
 _HARMLESS_BYTES = 64 << 20
-"""Files may unpack to this much whatever their size."""
+"""The size up to which any file may be decompressed."""
 _TIMES_IN_MEMORY = 4
-"""A trace that was read takes at least this many times the bytes of its file."""
+"""A trace in memory takes at least this many times the bytes of its file."""
 _CHUNK = 1 << 16
 _SMALL_CHUNK = 1 << 8
-"""The precision, in bytes, with which the part of a damaged chunk before the damage is kept."""
+"""The precision in bytes with which the intact part of a damaged chunk is determined."""
 _GROUP = Path("/sys/fs/cgroup")
 
 
 class Unpacked(NamedTuple):
-    """The unpacked content of a gzip file."""
+    """The decompressed content of a gzip file."""
 
     content: bytes
     damage: str
-    """The error of a stream that cannot be read to its end; ``""``: none."""
+    """The error of a stream that cannot be read to its end, or ``""``."""
     is_cut: bool
     """Whether the file ends inside a stream."""
 
 
 def unpack_gzip(data: bytes, name: object) -> Unpacked:
-    """Unpack one or more gzip streams; what follows them is left alone, as is what follows damage.
+    """Decompress one or more gzip streams; data after them or after damage is ignored.
 
     Raises:
-        collector.InvalidFileError: what comes out is larger than `check_size` lets it be.
+        collector.InvalidFileError: the result is larger than `check_size` permits.
     """
     view = memoryview(data)
     parts: list[bytes] = []
@@ -79,7 +79,7 @@ def _before_damage(stream: zlib._Decompress, chunk: memoryview, most: int) -> by
 
 
 def check_size(num_bytes: int, packed_bytes: int, name: object) -> None:
-    """Refuse what unpacks to more than a trace of its size can hold, or than this machine can.
+    """Refuse files whose decompressed size exceeds that of any trace of their size, or this machine's memory.
 
     Raises:
         collector.InvalidFileError: it does.
@@ -90,7 +90,7 @@ def check_size(num_bytes: int, packed_bytes: int, name: object) -> None:
 
 
 class _Limit(NamedTuple):
-    """The most bytes that a file may unpack to."""
+    """The maximum decompressed size of a file."""
 
     num_bytes: int
     why: str
@@ -122,14 +122,14 @@ class _Limit(NamedTuple):
 
 
 def memory_at_hand() -> int | None:
-    """Bytes that this process could still take, of the machine's memory and its control group's; None: not known."""
+    """Bytes that this process can still allocate, by the machine's memory and its control group's; None: unknown."""
     free = []
     with contextlib.suppress(OSError, ValueError, LookupError):
         free.append(_figures(Path("/proc/meminfo").read_text())["MemAvailable:"] << 10)
     with contextlib.suppress(OSError, ValueError, LookupError):
         cache = _figures((_GROUP / "memory.stat").read_text())
         used = int((_GROUP / "memory.current").read_text()) - cache["active_file"] - cache["inactive_file"]
-        free.append(max(int((_GROUP / "memory.max").read_text()) - used, 0))  # "max" is no number: no limit
+        free.append(max(int((_GROUP / "memory.max").read_text()) - used, 0))  # "max" is no number and means no limit
     return min(free, default=None)
 
 

@@ -1,4 +1,4 @@
-"""The C++ extension ``collector._convert``, which everything that reads, draws or merges steps needs."""
+"""The C++ extension ``collector._convert``, which is required for reading, drawing or merging steps."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def load_extension() -> ModuleType:
 if not TYPE_CHECKING:
 
     class _Extension:
-        """The extension's functions and classes; it is loaded when the first of them is asked for."""
+        """The extension's functions and classes; it is loaded at the first access."""
 
         def __getattr__(self, name: str) -> object:
             return getattr(load_extension(), name)

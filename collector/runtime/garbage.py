@@ -1,4 +1,4 @@
-"""Python's garbage collection, kept away from what it would disturb."""
+"""Suspends Python's garbage collection where it would disturb."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Collect no garbage inside the block, or the function it decorates; afterwards collection is as it was.
+    """Collect no garbage inside the block or decorated function; afterwards the previous state is restored.
 
-    Collection looks for cycles whenever thousands of objects were made, over all there are: a third of the time that a
-    tree of ten thousand nodes takes. Objects that nothing refers to any more are freed at once all the same.
+    The collector searches all objects for cycles whenever thousands of objects were created: a third of the time for
+    building a tree of ten thousand nodes. Objects without references are still freed at once.
     """
     enabled = gc.isenabled()
     gc.disable()

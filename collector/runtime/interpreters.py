@@ -1,4 +1,4 @@
-"""The main Python interpreter of a process, as distinct from its sub-interpreters."""
+"""The main Python interpreter of a process, as opposed to its sub-interpreters."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from collector.errors import CuptiUnusableError
 
 
-@functools.cache  # each interpreter has a module of its own; every session asks, and a failed import searches again
+@functools.cache  # each interpreter has its own module; every session calls this, and a failed import searches again
 def is_main_interpreter() -> bool:
-    """Whether the caller runs in the process's main interpreter; True where Python cannot tell.
+    """Whether the caller runs in the process's main interpreter; True if Python cannot tell.
 
-    The C++ extensions work in that one alone. On Python 3.10 and 3.11 even importing one of them in a sub-interpreter
-    waits for ever for a lock that the caller itself holds (PyGILState, which knows one interpreter).
+    The C++ extensions work only there. On Python 3.10 and 3.11, even importing one of them in a sub-interpreter
+    deadlocks on a lock that the caller itself holds (PyGILState, which supports one interpreter).
     """
     for name in ("_interpreters", "_xxsubinterpreters"):  # from Python 3.13 on; before
         try:
@@ -35,5 +35,5 @@ def check_main_interpreter() -> None:
 
 
 def _number(interpreter: Any) -> int:
-    """The interpreter's id; Python 3.13 says with it who made it, and 3.12 and before return an object."""
+    """The interpreter's id; Python 3.13 returns its creator too, and 3.12 and before return an object."""
     return int(interpreter[0] if isinstance(interpreter, tuple) else interpreter)

@@ -1,6 +1,6 @@
-"""Methods whose work a later module does: functions that are looked up by name when they are called.
+"""Methods that later modules implement: functions that are looked up by name when they are called.
 
-Modules import only from the rooms before their own. This table is the one way in the other direction.
+Modules import only from earlier rooms. This table is the only way in the other direction.
 """
 
 from __future__ import annotations

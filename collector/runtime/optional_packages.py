@@ -1,4 +1,4 @@
-"""Packages that only some questions need, imported when these are asked."""
+"""Packages that only some functions need, imported when these are called."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from collector.errors import MissingDependencyError, not_installed
 
 _EXTRAS = {"pyarrow": "arrow", "scipy": "bench"}
-"""Package -> the extra of ours that brings it; users install others by their own name."""
+"""Package -> our extra that contains it; users install other packages by their own name."""
 
 
 def optional_package(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Keeping torch.compile out of our own code, where a compiled function calls it."""
+"""Excludes our own code from torch.compile, if a compiled function calls it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ Result = TypeVar("Result")
 
 
 def uncompiled(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Let ``function``, and whatever it calls, run as it is written also inside a compiled function.
+    """Run ``function``, and the functions that it calls, uncompiled even inside a compiled function.
 
-    torch.compile compiles every Python function that is called while a compiled one runs, NumPy's calls into torch's:
-    what opens or ends a trace there takes seconds, and fails. A break of the graph is all that remains.
+    torch.compile compiles every Python function that is called while a compiled one runs, and converts NumPy's calls
+    into torch's: opening or ending a trace there would take seconds, and fail. With this decorator there is only a
+    break of the graph.
     """
 
     @functools.wraps(function)
     def wrapper(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        dynamo = sys.modules.get("torch._dynamo")  # which torch imports with the first compilation
+        dynamo = sys.modules.get("torch._dynamo")  # torch imports it with the first compilation
         disable = getattr(dynamo, "disable", None)
         if disable is None:
             return function(*args, **kwargs)

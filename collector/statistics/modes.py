@@ -1,8 +1,9 @@
-"""Whether samples gather around two values: a median between them describes neither.
+"""Detection of two modes in samples: a median between them describes neither.
 
-The test is the dip: how far the samples' distribution function is from the nearest one with a single mode (Hartigan
-and Hartigan, *The Dip Test of Unimodality*, Annals of Statistics 13(1), 1985). It assumes no shape, and the uniform
-distribution is the one with a single mode that it takes for two most often, so its error rate there is a bound.
+The test statistic is the dip: the distance of the samples' distribution function from the nearest one with a single
+mode (Hartigan and Hartigan, *The Dip Test of Unimodality*, Annals of Statistics 13(1), 1985). It assumes no shape. Of
+all distributions with one mode, it most often mistakes the uniform one for two modes, so its error rate there is a
+bound.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 GPU_TICK_NS = 32.0
-"""Step of a GPU's timestamps: durations recorded on V100 and A100 are multiples of it, give or take 2 ns."""
+"""Step of a GPU's timestamps: durations recorded on V100 and A100 are multiples of it, within 2 ns."""
 FEWEST_SAMPLES = 30
 _CRITICAL = 0.72
-"""Threshold of sqrt(n) times the dip, which one in a thousand uniform samples of 30 and more exceeds (simulated)."""
-_SMALLEST_SHARE = 0.05  # what fewer samples do is counted as outliers
+"""Threshold of sqrt(n) times the dip, which one in a thousand uniform samples of at least 30 exceeds (simulated)."""
+_SMALLEST_SHARE = 0.05  # smaller groups of samples count as outliers
 _GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True)
 class Mode:
-    """One of the values that samples gather around."""
+    """One of the values around which samples cluster."""
 
     share: float
     """Share of the samples, between 0 and 1."""
@@ -37,18 +38,18 @@ class Mode:
 
 
 def two_modes(samples: npt.ArrayLike, *, resolution: float = 0.0, apart: float = 0.01) -> tuple[Mode, Mode] | None:
-    """Return the two modes of positive ``samples``, the lower first; None where the samples have one mode.
+    """Return the two modes of positive ``samples``, the lower first; None if the samples have one mode.
 
     Args:
         samples: in any order and unit.
-        resolution: step of the clock that took them, in their unit. Values that it rounds to multiples of itself
-            would be taken for modes, so every sample is spread evenly over one step.
-        apart: by which share the upper mode exceeds the lower one at least to be worth telling.
+        resolution: step of their clock, in their unit. Values rounded to multiples of the step would be mistaken for
+            modes, so every sample is spread evenly over one step.
+        apart: the minimum share by which the upper mode must exceed the lower one.
     """
     values = np.sort(np.asarray(samples, np.float64))
     if len(values) < FEWEST_SAMPLES or values[0] == values[-1]:
         return None
-    # The golden ratio's multiples spread the samples of every run of ties evenly, and the same way each time.
+    # Multiples of the golden ratio spread the samples of every run of ties evenly and reproducibly.
     offsets = np.arange(1, len(values) + 1) * _GOLDEN % 1 - 0.5
     spread = np.sort(values + offsets * max(resolution, float(np.finfo(np.float64).eps) * values[-1]))
     if dip(spread) * len(values) ** 0.5 <= _CRITICAL:
@@ -59,11 +60,11 @@ def two_modes(samples: npt.ArrayLike, *, resolution: float = 0.0, apart: float =
 
 
 def dip(ordered: npt.NDArray[np.float64]) -> float:
-    """Return the dip of samples in ascending order without ties: between 1 / 2n, where one mode fits, and 1 / 4.
+    """Return the dip of samples in ascending order without ties: between 1 / 2n, which fits one mode, and 1 / 4.
 
     The nearest distribution function with one mode is convex up to the mode and concave after it. Both parts are taken
-    from the hulls of the samples' own; where these are furthest apart the mode lies between, and the hulls are drawn
-    again of what is left, until they are closer together than what has been found outside.
+    from the hulls of the samples' own function; the mode lies where these are furthest apart, and the hulls of the rest
+    are computed again, until they are closer together than the distance found outside.
     """
     count = len(ordered)
     ranks = np.arange(1.0, count + 1)
@@ -92,7 +93,7 @@ def dip(ordered: npt.NDArray[np.float64]) -> float:
 
 
 def _hull(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Which points are the corners of the lower convex hull, in order (Andrew's monotone chain)."""
+    """The indices of the corners of the lower convex hull, in order (Andrew's monotone chain)."""
     xs: Sequence[float] = x.tolist()
     ys: Sequence[float] = y.tolist()
     corners: list[int] = []
@@ -108,14 +109,14 @@ def _hull(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray
 
 
 def _split(ordered: npt.NDArray[np.float64]) -> int:
-    """The number of values in the lower of two groups, which are those with the least distance to their medians."""
+    """The number of values in the lower of the two groups with the smallest distances to their medians."""
     count = len(ordered)
     sums = np.concatenate([[0.0], np.cumsum(ordered)])
     fewest = max(1, round(_SMALLEST_SHARE * count))
     splits = np.arange(fewest, count - fewest + 1)
 
     def distance(begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """From the values begin..end to their median, summed: the upper half less the lower half."""
+        """The total distance of the values begin..end from their median: the upper half minus the lower half."""
         half = (end - begin) // 2
         return np.asarray(sums[end] - sums[end - half] - sums[begin + half] + sums[begin])
 

@@ -1,23 +1,23 @@
 """Statistics of samples: medians and ratios with intervals, and verdicts with a controlled error rate.
 
-Rounds are blocks: in each, every arm runs once, next to each other in time. What slows a whole round (a drifting clock,
-a warm card) slows all its arms alike and leaves their ratio alone, so arms are compared by the ratios within rounds.
+Rounds are blocks: in each, every arm runs once, at nearly the same time. An effect on a whole round (a drifting clock,
+a warm card) changes all its arms equally and not their ratio, so arms are compared by the ratios within rounds.
 
-Runs are what is done anew as a whole, each in a process of its own. What differs from run to run and stays within one
-(where memory came to lie, how warm the card was) no number of rounds can tell, so where there are several runs an
-interval is as wide as the runs make it, if that is wider than what the rounds say.
+Runs are complete repetitions, each in a separate process. Effects that differ between runs but not within one (the
+placement of memory, the temperature of the card) cannot be determined from any number of rounds. With several runs an
+interval is therefore as wide as the runs require, if that is wider than the rounds require.
 
-Sources: what an arm takes has the percentile bootstrap's interval: Efron and Tibshirani, *An Introduction to the
-Bootstrap* (1993), chapter 13, by `scipy.stats.bootstrap`. A ratio, and whatever is asked after every batch, has the
+Sources: the time of an arm has the percentile bootstrap's interval: Efron and Tibshirani, *An Introduction to the
+Bootstrap* (1993), chapter 13, by `scipy.stats.bootstrap`. Ratios, and all values computed after every batch, have the
 interval of the order statistics, which assumes no distribution: Hahn and Meeker, *Statistical Intervals* (1991), as
-`scipy.stats.quantile_test` computes it; its p-value is the sign test's, so that verdict and interval agree. Runs are
-few, which is where a bootstrap over them is too narrow, and the logarithm of a median of many samples is close to
-normal: their intervals are Student's, *The Probable Error of a Mean* (1908), by `scipy.stats.ttest_1samp` and
-`ttest_ind`. Holm's step-down procedure is Holm, *A Simple Sequentially Rejective Multiple Test Procedure* (1979).
+`scipy.stats.quantile_test` computes it; its p-value is the sign test's, so that verdict and interval agree. For few
+runs, a bootstrap would be too narrow, and the logarithm of a median of many samples is nearly normal: their intervals
+are Student's, *The Probable Error of a Mean* (1908), by `scipy.stats.ttest_1samp` and `ttest_ind`. Holm's step-down
+procedure is Holm, *A Simple Sequentially Rejective Multiple Test Procedure* (1979).
 
-A median does not see what less than half of the calls do, and a program's total time does: arms are compared by the
-ratio of their means too. Its standard error is that of the linearized ratio estimator: Cochran, *Sampling Techniques*
-(1977), section 6.3, for rounds in common, and Welch's (1947) without, with Student's quantiles.
+A median ignores effects on less than half of the calls, but a program's total time includes them, so arms are also
+compared by the ratio of their means. Its standard error is that of the linearized ratio estimator: Cochran, *Sampling
+Techniques* (1977), section 6.3, for common rounds, and Welch's (1947) otherwise, with Student's quantiles.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Verdict = Literal["faster", "slower", "faster on average", "slower on average", "same", "not enough data"]
-"""The verdict on an arm against the reference arm. ``on average``: the means differ, and the medians do
-not, or in the other direction."""
+"""The verdict on an arm against the reference arm. ``on average``: the means differ, while the medians do not, or
+differ in the other direction."""
 
 CONFIDENCE = 0.95
 """Confidence of every interval, and 1 - the error rate of all verdicts of one report together."""
 ASSUMED_RUN_SPREAD = 0.01
-"""Relative standard deviation of medians from run to run, for want of a better figure where each side has one run."""
+"""Assumed relative standard deviation of medians between runs, if each side has only one run."""
 _RESAMPLES = 2000
 _RESAMPLED_AT_ONCE = 1 << 21  # samples, 16 MB
-_FENCE = 3.0  # interquartile ranges beyond the quartiles: what Tukey calls far out
+_FENCE = 3.0  # interquartile ranges beyond the quartiles: "far out" in Tukey's terms
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,13 @@ class Interval:
 
     @property
     def relative_half_width(self) -> float:
-        """Half the interval's width over the estimate; infinite where there is no interval."""
+        """Half the interval's width divided by the estimate; infinite if there is no interval."""
         if not np.isfinite(self.high - self.low) or self.estimate == 0:
             return float("inf")
         return (self.high - self.low) / 2 / abs(self.estimate)
 
     def to_json(self) -> dict[str, float | None]:
-        """Return it as plain data; None for an end that there is not."""
+        """Return it as plain data; infinite ends become None."""
         return {key: value if np.isfinite(value) else None for key, value in asdict(self).items()}
 
     def overlaps(self, other: Interval) -> bool:
@@ -73,11 +73,11 @@ class Interval:
 
 @dataclass(frozen=True)
 class Ratio:
-    """An arm's time over the reference's, from the rounds in which both ran."""
+    """An arm's time divided by the reference's, from the rounds in which both ran."""
 
     interval: Interval
     p_value: float
-    """Probability of samples at least this one-sided if the two took equally long; two-sided."""
+    """Two-sided probability of samples at least this far from equality if both took equally long."""
     rounds: int
 
 
@@ -95,7 +95,7 @@ class Spread:
 
 
 def spread(samples: npt.ArrayLike) -> Spread:
-    """Return how positive ``samples`` are spread.
+    """Return the spread of positive ``samples``.
 
     Raises:
         ValueError: there are no samples, or one is not a finite number.
@@ -124,13 +124,13 @@ def median(samples: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
 
 
 def bootstrapped_median(samples: npt.ArrayLike, confidence: float = CONFIDENCE, seed: int = 0) -> Interval:
-    """Return the median of ``samples`` and its percentile bootstrap interval; the same samples give the same one.
+    """Return the median of ``samples`` and its percentile bootstrap interval; equal samples give equal results.
 
-    Fewer samples than `median` needs have infinite ends here too: resampling them would pretend to know more.
-    Over 200 seeded experiments each it held the true median in 94.5 % (log-normal noise), 93.5 % (two modes) and 93.0 %
-    (one call in ten three times as long), a tenth narrower than the order statistics' (97.0 %, 95.0 %, 96.5 %). For the
-    ratio, whose interval decides, that is too little: there it held 93.0 %, 92.5 % and 93.5 %, and theirs 95.0 %,
-    94.0 % and 96.0 %.
+    With fewer samples than `median` needs, the ends are infinite here too: resampling would pretend more knowledge. In
+    200 seeded experiments each it contained the true median in 94.5 % (log-normal noise), 93.5 % (two modes) and 93.0 %
+    (one call in ten three times as long), and was a tenth narrower than the order statistics' interval (97.0 %, 95.0 %,
+    96.5 %). For ratios, whose interval decides, that is too little: there it contained the true value in 93.0 %, 92.5 %
+    and 93.5 %, and the order statistics' in 95.0 %, 94.0 % and 96.0 %.
 
     Raises:
         ValueError: there are no samples, or one is not a finite number.
@@ -159,7 +159,7 @@ def paired_ratio(arm: npt.ArrayLike, reference: npt.ArrayLike, confidence: float
     """Return the median ratio of ``arm`` to ``reference``, which are paired by round.
 
     Raises:
-        ValueError: the two differ in length, are empty, or hold a value that is not positive and finite.
+        ValueError: the two differ in length, are empty, or contain a value that is not positive and finite.
     """
     from scipy.stats import quantile_test
 
@@ -217,7 +217,7 @@ def mean_ratio(arm: npt.ArrayLike, reference: npt.ArrayLike, confidence: float =
 def paired_ratio_of_runs(
     arms: Sequence[npt.ArrayLike], references: Sequence[npt.ArrayLike], confidence: float = CONFIDENCE
 ) -> Ratio:
-    """Return the ratio of several runs, paired by round within each: as wide as rounds or runs make it.
+    """Return the ratio of several runs, paired by round within each; its interval covers rounds and runs.
 
     Raises:
         ValueError: as `paired_ratio`, for any run.
@@ -235,7 +235,7 @@ def ratio_of_means(arm: npt.ArrayLike, reference: npt.ArrayLike, confidence: flo
     """
     numerator, denominator = _pairs(arm, reference)
     count = len(numerator)
-    # The error of the logarithm of the ratio, to first order: every round's share in it.
+    # The error of the ratio's logarithm, to first order: the contribution of every round.
     shares = numerator / numerator.mean() - denominator / denominator.mean()
     error = float(shares.std(ddof=1)) / count**0.5 if count > 1 else float("inf")
     middle = _log_ratio_of_means(numerator, denominator)
@@ -245,7 +245,7 @@ def ratio_of_means(arm: npt.ArrayLike, reference: npt.ArrayLike, confidence: flo
 def ratio_of_means_of_runs(
     arms: Sequence[npt.ArrayLike], references: Sequence[npt.ArrayLike], confidence: float = CONFIDENCE
 ) -> Ratio:
-    """Return the ratio of the means of several runs, paired by round within each: as wide as rounds or runs make it.
+    """Return the ratio of means of several runs, paired by round within each; its interval covers rounds and runs.
 
     Raises:
         ValueError: as `ratio_of_means`, for any run.
@@ -275,13 +275,13 @@ def _of_runs(
 def independent_ratio(
     now: Sequence[npt.ArrayLike], before: Sequence[npt.ArrayLike], confidence: float = CONFIDENCE, seed: int = 0
 ) -> Ratio:
-    """Return the ratio of the medians of two measurements without common rounds; of each, the samples of every run.
+    """Return the ratio of the medians of two measurements without common rounds, from the samples of all runs.
 
-    What varies within runs is the percentile bootstrap's to tell (Efron and Tibshirani, *An Introduction to the
-    Bootstrap*, 1993, chapter 13; `scipy.stats.bootstrap`) with Mann and Whitney's p-value; what varies between runs is
-    Student's (`scipy.stats.ttest_ind` of the logarithms of the runs' medians, with one variance for both sides). The
-    wider interval and the greater p-value hold. With one run on each side `ASSUMED_RUN_SPREAD` stands for the latter.
-    Where every run is one sample, which is itself the median of many, there are only runs.
+    The variation within runs is estimated by the percentile bootstrap (Efron and Tibshirani, *An Introduction to the
+    Bootstrap*, 1993, chapter 13; `scipy.stats.bootstrap`) with Mann and Whitney's p-value; the variation between runs
+    by Student's test (`scipy.stats.ttest_ind` of the logarithms of the runs' medians, with one variance for both
+    sides). The wider interval and the greater p-value apply. With one run on each side, `ASSUMED_RUN_SPREAD` replaces
+    the latter. If every run is one sample, which is itself the median of many, only the runs count.
 
     Raises:
         ValueError: there is one sample of one side and several of the other, or one is not positive and finite.
@@ -318,9 +318,9 @@ def independent_ratio(
 def independent_ratio_of_means(
     now: Sequence[Sequence[float]], before: Sequence[Sequence[float]], confidence: float = CONFIDENCE
 ) -> Ratio:
-    """Return the ratio of the means of two measurements without common rounds; of each, the samples of every run.
+    """Return the ratio of the means of two measurements without common rounds, from the samples of all runs.
 
-    The interval is as wide as the samples (Welch's) or the runs make it: see `independent_ratio`.
+    The interval is the wider one of samples (Welch's) and runs: see `independent_ratio`.
 
     Raises:
         ValueError: there are no samples of one side, or one is not positive and finite.
@@ -338,7 +338,7 @@ def independent_ratio_of_means(
 
 
 def _of_standard_error(middle: float, error: float, freedom: float, confidence: float, count: int) -> Ratio:
-    """The ratio whose logarithm is ``middle``, give or take the standard error ``error`` with so much ``freedom``."""
+    """The ratio whose logarithm is ``middle`` with the standard error ``error`` and ``freedom`` degrees of freedom."""
     from scipy.stats import t
 
     if not np.isfinite(error):
@@ -361,7 +361,7 @@ def _between_runs(now: list[float], before: list[float], confidence: float) -> R
         return _of_logarithms(
             difference, difference - reach, difference + reach, 2 * float(norm.sf(abs(difference) / spread)), 1
         )
-    if np.ptp(now) + np.ptp(before) == 0:  # no spread at all, which the test cannot divide by
+    if np.ptp(now) + np.ptp(before) == 0:  # no spread at all, by which the test would divide
         return _of_logarithms(difference, difference, difference, float(difference == 0), runs)
     result: Any = ttest_ind(now, before)
     low, high = result.confidence_interval(confidence)
@@ -374,7 +374,7 @@ def _mean_of_logarithms(logarithms: npt.NDArray[np.float64], confidence: float) 
     middle, count = float(logarithms.mean()), len(logarithms)
     if count < 2:
         return Ratio(Interval(float(np.exp(middle)), float("-inf"), float("inf")), 1.0, count)
-    if np.ptp(logarithms) == 0:  # no spread at all, which the test cannot divide by
+    if np.ptp(logarithms) == 0:  # no spread at all, by which the test would divide
         return _of_logarithms(middle, middle, middle, float(middle == 0), count)
     result: Any = ttest_1samp(logarithms, 0.0)
     low, high = result.confidence_interval(confidence)
@@ -388,7 +388,7 @@ def _of_logarithms(middle: float, low: float, high: float, p_value: float, count
 
 
 def _wider(within: Ratio, between: Ratio) -> Ratio:
-    """The estimate of ``within`` with whichever interval is wider, laid around it, and the greater p-value."""
+    """The estimate of ``within`` with the wider interval, centred on it, and the greater p-value."""
     p_value = max(within.p_value, between.p_value)
     reach = np.log(between.interval.high / between.interval.low)
     if not within.interval.low > 0 or np.log(within.interval.high / within.interval.low) >= reach:
@@ -401,12 +401,12 @@ def _wider(within: Ratio, between: Ratio) -> Ratio:
 def verdicts(
     ratios: Sequence[tuple[Ratio, Ratio | None]], same_within: Sequence[float], error: float = 1 - CONFIDENCE
 ) -> list[Verdict]:
-    """Return what each ratio says, so that all together are wrong with probability ``error`` at most (Holm).
+    """Return the verdict of each ratio, so that any of them is wrong with probability ``error`` at most (Holm).
 
     Args:
-        ratios: the comparisons of one report: of each, the ratio of medians, and that of means where it has one.
-        same_within: for each, how far from 1 its whole interval may lie to be called the same.
-        error: probability that any of them calls equal arms different.
+        ratios: the comparisons of one report: the ratio of medians of each, and that of means if it has one.
+        same_within: for each, the maximum distance from 1 of an interval that counts as the same.
+        error: probability that any verdict calls equal arms different.
     """
     differs = iter(holm([ratio.p_value for pair in ratios for ratio in pair if ratio is not None], error))
     found = []
@@ -421,7 +421,7 @@ def verdicts(
 def outliers(samples: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     """Return which samples lie far outside the bulk: beyond the quartiles by three interquartile ranges (Tukey).
 
-    They are for showing. Nothing leaves them out: the median does not mind them.
+    They are only displayed and never removed: the median tolerates them.
     """
     values = _finite(samples)
     first, third = np.percentile(values, [25, 75])
@@ -430,9 +430,9 @@ def outliers(samples: npt.ArrayLike) -> npt.NDArray[np.bool_]:
 
 
 def is_stationary(samples: npt.ArrayLike, window: int) -> bool:
-    """Return whether the last ``window`` samples look like the ``window`` before: the warm-up is over.
+    """Return whether the last ``window`` samples resemble the ``window`` before: the warm-up is over.
 
-    Their medians' intervals must overlap. False while there are not two windows yet.
+    The intervals of both medians must overlap. False until there are two windows.
     """
     values = np.asarray(samples, float)
     if len(values) < 2 * window:
@@ -451,7 +451,7 @@ def _finite(samples: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 @functools.cache
 def _ranks(count: int, confidence: float) -> tuple[int, int] | None:
-    """The places of the median's interval among ``count`` ordered samples; None where there are too few."""
+    """The ranks of the median interval's ends among ``count`` ordered samples; None if there are too few."""
     from scipy.stats import quantile_test
 
     result: Any = quantile_test(np.arange(count), q=0, p=0.5)
@@ -462,7 +462,7 @@ def _ranks(count: int, confidence: float) -> tuple[int, int] | None:
 
 
 def holm(p_values: Sequence[float], error: float) -> list[bool]:
-    """Return which hypotheses fall when the error of all together is to stay below ``error``."""
+    """Return which hypotheses are rejected if the total error is to stay below ``error``."""
     rejected = [False] * len(p_values)
     for rank, index in enumerate(sorted(range(len(p_values)), key=lambda index: p_values[index])):
         if p_values[index] > error / (len(p_values) - rank):

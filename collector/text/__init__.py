@@ -1,1 +1,1 @@
-"""Text for people: what a terminal may print, counts in sentences, paths without private parts."""
+"""Text for display: terminal output, counts in sentences, paths without private parts."""

@@ -9,9 +9,9 @@ _SYSTEM = ("/usr/", "/opt/", "/lib/", "/lib64/")
 
 
 def portable(path: str) -> str:
-    """The part of a library's path that is the same everywhere.
+    """The part of a library's path that is the same on every machine.
 
-    That is all of it in a system's folder, elsewhere what begins with ``site-packages``, or else the file's name.
+    In a system's folder that is the whole path, elsewhere the part from ``site-packages`` on, or else the file's name.
     """
     if path.startswith(_SYSTEM):
         return path

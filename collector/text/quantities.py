@@ -1,11 +1,11 @@
-"""Times and sizes as text for people: four digits and the unit that fits."""
+"""Times and sizes as text for display: four digits and the unit that fits."""
 
 from __future__ import annotations
 
 from collector.text.wording import counted
 
 TIME_UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-"""Unit, as people write it -> ns."""
+"""Unit as written by users -> ns."""
 
 _LARGER_TIMES = (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000))
 _LARGER_SIZES = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))

@@ -8,7 +8,7 @@ _CHOICE = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
 
 
 def counted(text: str, count: int) -> str:
-    """Return ``text`` with ``count`` for ``{}``, and of each ``[singular|plural]`` what goes with it.
+    """Return ``text`` with ``count`` for ``{}``, and the matching form of each ``[singular|plural]``.
 
     >>> counted("{} activit[y|ies] start[s|] before the step", 1)
     '1 activity starts before the step'
