@@ -1,7 +1,7 @@
-"""The collectors that benchmarks compare: ours, the floor, and others' where they are installed.
+"""The collectors that benchmarks compare: ours, the floor, and the installed ones of others.
 
-The floor is a CUPTI client that recycles zeroed buffers and throws every record away: what CUPTI itself costs. Each
-collector runs in a process of its own, because a process has one CUPTI subscriber and collectors leave things behind.
+The floor is a CUPTI client that recycles zeroed buffers and discards every record: the cost of CUPTI itself. Each
+collector runs in a separate process, because a process has one CUPTI subscriber and collectors leave remains behind.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ class TracedProgram(Protocol):
 
 @dataclass(frozen=True)
 class Stamps:
-    """When kernels ran, ns of the collector's own clock."""
+    """Times of kernels, in ns of the collector's own clock."""
 
     start: Times
     end: Times
     launched: Times
-    """When the call that launched it began; 0 where that was not recorded."""
+    """Begin of the call that launched it; 0 if that was not recorded."""
 
     @staticmethod
     def of(kernels: Iterable[tuple[int, int, int]], launches: Iterable[tuple[int, int]]) -> Stamps:
-        """From (start, end, correlation id) of kernels, and (correlation id, start) of the calls that launched them."""
+        """From (start, end, correlation id) of kernels, and (correlation id, start) of their launching calls."""
         found = np.array(list(kernels), np.int64).reshape(-1, 3)
         first: dict[int, int] = {}
-        for correlation, start in launches:  # of the runtime's call and the driver's within it, the earlier
+        for correlation, start in launches:  # the earlier of the runtime's call and the driver call inside it
             first[correlation] = min(start, first.get(correlation, start))
         launched = np.array([first.get(correlation, 0) for correlation in found[:, 2].tolist()], np.int64)
         return Stamps(found[:, 0], found[:, 1], launched)
@@ -64,57 +64,57 @@ class Stamps:
         return (self.start <= 0) | (self.end <= 0) | (self.end < self.start)
 
     def bad(self) -> int:
-        """How many have no usable time: 0, with which CUPTI says that there is none, or an end before the start."""
+        """The number of kernels without a usable time: 0 (unknown to CUPTI), or an end before the start."""
         return int(self._unusable.sum())
 
     def before_launch(self) -> int | None:
-        """How many began before they were launched; None where nothing is known of launches."""
+        """The number of kernels that began before their launch; None if launches are unknown."""
         known = self.launched > 0
         return int((known & ~self._unusable & (self.start < self.launched)).sum()) if known.any() else None
 
 
 class Collector:
-    """Records nothing. The others start, stop, count what they have, and write a file."""
+    """Records nothing. Subclasses start, stop, count their records, and write a file."""
 
     records = "nothing"
     floor = ""
     """The floor that enables the same kinds of activity."""
     only_afterwards = False
-    """Of interest for what it leaves behind, and not otherwise."""
+    """Whether only its effects after its end are of interest."""
     needs: tuple[str, ...] = ()
-    """Packages that have to be installed."""
+    """Packages that must be installed."""
     on_simulator = True
     file = ""
-    """The suffix of what it writes; empty: nothing."""
+    """The suffix of its file; empty if it writes none."""
 
     def start(self, program: TracedProgram) -> None:
         """Begin recording."""
 
     def stop(self) -> None:
-        """End recording, all records read."""
+        """End recording, with all records read."""
 
     def kernels(self) -> int | None:
-        """How many `KERNEL` its result holds; None where it keeps none."""
+        """The number of `KERNEL` records in its result; None if it keeps none."""
         return None
 
     def stamps(self) -> Stamps | None:
-        """The times of these kernels, those that are left out of the result among them; None where it keeps none."""
+        """The times of these kernels, including those left out of the result; None if it keeps none."""
         return None
 
     def write(self, path: Path) -> None:
-        """Write what was recorded. Some do at `stop`, elsewhere; then it is moved there."""
+        """Write the recording. Some collectors write at `stop` to another place; the file is then moved."""
 
     def read_back(self, path: Path) -> tuple[int, dict[str, Any]]:
         """The number of `KERNEL` slices in the file that `write` wrote, and facts about the file."""
         return _traces.facts(path, KERNEL)
 
     def losses(self) -> list[str]:
-        """What it says it lost."""
+        """The losses that it reports."""
         return []
 
 
 class Floor(Collector):
-    """A CUPTI client that does as little as any can."""
+    """A CUPTI client that does as little as possible."""
 
     def __init__(self, *kinds: int) -> None:
         self.kinds = kinds
@@ -158,7 +158,7 @@ class Ours(Collector):
         return len(self.step.kernels)
 
     def stamps(self) -> Stamps:
-        """Of what is in the step and what was set apart."""
+        """Of the rows within the step and the rows set apart."""
         recording = self.step.recording
         parts = (recording, recording.invalid, recording.out_of_window)
         kernels = [
@@ -169,7 +169,7 @@ class Ours(Collector):
         return Stamps.of(*(np.concatenate(found, axis=1).T.tolist() for found in (kernels, calls)))
 
     def write(self, path: Path) -> None:
-        """Any of our formats."""
+        """Write any of our formats."""
         self.step.save(path)
 
     def losses(self) -> list[str]:
@@ -178,10 +178,10 @@ class Ours(Collector):
 
 
 class WithJournal(Ours):
-    """This project, keeping a journal should the program be killed."""
+    """This project with a journal, in case the program is killed."""
 
     def start(self, program: TracedProgram) -> None:
-        """Open a session, whose journal goes when it ends."""
+        """Open a session, whose journal is deleted when it ends."""
         self.options["journal"] = Path(tempfile.mkdtemp()) / f"step{JOURNAL_SUFFIX}"
         super().start(program)
 
@@ -192,7 +192,7 @@ class Kineto(Collector):
     needs = ("torch",)
     on_simulator = False
     file = ".json"
-    floor = FLOOR_OF_ALL  # with CUDA alone it enables both APIs, copies, sets and overhead, too
+    floor = FLOOR_OF_ALL  # with CUDA alone it also enables both APIs, copies, sets and overhead
 
     def __init__(self, *activities: str, teardown: bool = False) -> None:
         self.activities = activities
@@ -203,7 +203,7 @@ class Kineto(Collector):
 
     def start(self, program: TracedProgram) -> None:
         """Enter the profiler's block."""
-        os.environ.pop("TEARDOWN_CUPTI", None)  # asked for at every start and stop
+        os.environ.pop("TEARDOWN_CUPTI", None)  # it is read at every start and stop
         if self.only_afterwards:
             os.environ["TEARDOWN_CUPTI"] = "1"
         from torch.profiler import ProfilerActivity, profile
@@ -212,7 +212,7 @@ class Kineto(Collector):
         self.profiler.__enter__()
 
     def stop(self) -> None:
-        """Leave it. CUPTI is torn down by another thread, at the end of one of the next calls of the runtime."""
+        """Leave it. Another thread tears CUPTI down, at the end of one of the next calls of the runtime."""
         self.profiler.__exit__(None, None, None)
         if self.only_afterwards:
             import torch
@@ -226,7 +226,7 @@ class Kineto(Collector):
         return len(self._kernels())
 
     def stamps(self) -> Stamps:
-        """Of the events; what it finds out of range it leaves out itself."""
+        """Of the events; it removes events that are out of range itself."""
         kernels = (
             (each.start_ns(), each.start_ns() + each.duration_ns(), each.correlation_id()) for each in self._kernels()
         )
@@ -274,7 +274,7 @@ class Proton(Collector):
             proton.finalize(output_format="chrome_trace")
 
     def kernels(self) -> int:
-        """Those of the file."""
+        """Those in the file."""
         return self._counted(self._written())[0]
 
     def stamps(self) -> Stamps | None:
@@ -286,7 +286,7 @@ class Proton(Collector):
         return Stamps.of(((start + 1, end + 1, 0) for row in rows.values() for start, end in row), ())
 
     def read_back(self, path: Path) -> tuple[int, dict[str, Any]]:
-        """As it is; of the tree there is only to say whether it can be read."""
+        """The file unchanged; for the tree, only whether it can be read."""
         return self._counted(path)
 
     def _written(self) -> Path:
@@ -308,12 +308,12 @@ class Proton(Collector):
         return count, {"JSON": trouble or "yes"}
 
     def write(self, path: Path) -> None:
-        """Move what is there."""
+        """Move the file."""
         self._written().replace(path)
 
 
 class CuptiPython(Collector):
-    """NVIDIA's cupti-python, used as its callbacks suggest: every record becomes an object that is kept."""
+    """NVIDIA's cupti-python in the way that its callbacks suggest: every record becomes an object that is kept."""
 
     needs = ("cupti",)
     on_simulator = False
@@ -368,7 +368,7 @@ COLLECTORS: dict[str, Callable[[], Collector]] = {
 
 
 def why_missing(collector: Collector, *, simulated: bool) -> str:
-    """Why this collector cannot run here; empty when it can."""
+    """The reason why this collector cannot run here; empty if it can."""
     absent = [name for name in collector.needs if importlib.util.find_spec(name) is None]
     if absent:
         return f"{' and '.join(absent)} not installed"

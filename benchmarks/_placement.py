@@ -1,9 +1,9 @@
-"""Where on the machine a benchmark runs: on one NUMA node, the thread that launches on one core of it.
+"""The cores on which a benchmark runs: one NUMA node, with one core for the launching thread.
 
-What a launch takes depends on the core it comes from: how far that is from the GPU, and what else runs there. So the
-launching thread has a core to itself, and every other thread of the process (a collector's own, CUPTI's, the driver's)
-the rest of the node. A thread inherits the cores of the thread that starts it, so threads that are started while the
-launching thread is held to its core have to be moved away from it.
+The duration of a launch depends on its core: on the distance from the GPU, and on other work there. The launching
+thread therefore has a core to itself, and all other threads of the process (a collector's own, CUPTI's, the driver's)
+have the rest of the node. A thread inherits the cores of the thread that starts it, so threads that start while the
+launching thread is bound to its core must be moved away from it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 VARIABLE = "COLLECTOR_BENCHMARK_CORES"
-"""How the cores are handed to the process of each collector."""
+"""The environment variable that passes the cores to the process of each collector."""
 
 
 @dataclass(frozen=True)
@@ -26,28 +26,28 @@ class Placement:
     """Cores of one NUMA node."""
 
     core: int
-    """Of the launching thread."""
+    """The core of the launching thread."""
     others: frozenset[int]
-    """Of all other threads."""
+    """The cores of all other threads."""
 
     @property
     def all(self) -> frozenset[int]:
-        """Of everybody, while nothing is launched."""
+        """The cores of all threads, while nothing is launched."""
         return self.others | {self.core}
 
     def to_text(self) -> str:
-        """For `VARIABLE`."""
+        """The value of `VARIABLE`."""
         return json.dumps([self.core, *sorted(self.others)])
 
     @staticmethod
     def from_text(text: str) -> Placement:
-        """Read what `to_text` wrote."""
+        """Parse the result of `to_text`."""
         core, *others = json.loads(text)
         return Placement(core, frozenset(others))
 
 
 def choose(gpu_bus_id: str = "", system: Path = Path("/sys")) -> Placement | str:
-    """Return the cores to use, near the GPU at this PCI address where that is known; or why there is no choice."""
+    """Return the cores to use, near the GPU at this PCI address if it is known; or the reason for no choice."""
     try:
         allowed = frozenset(os.sched_getaffinity(0))
         os.sched_setaffinity(0, allowed)
@@ -59,13 +59,13 @@ def choose(gpu_bus_id: str = "", system: Path = Path("/sys")) -> Placement | str
     node = of_gpu or max(nodes, key=len, default=frozenset()) or allowed
     if len(node) < 2:
         return "there is one core only"
-    core = max(node)  # the first ones are where interrupts are served
+    core = max(node)  # the first cores serve interrupts
     siblings = cores(system / "devices" / "system" / "cpu" / f"cpu{core}" / "topology" / "thread_siblings_list")
     return Placement(core, node - siblings - {core} or node - {core})
 
 
 def cores(file: Path) -> frozenset[int]:
-    """The numbers in a file such as ``0-3,8``; none where there is no such file."""
+    """The numbers in a file such as ``0-3,8``; none if there is no such file."""
     found: set[int] = set()
     with contextlib.suppress(OSError, ValueError):
         for part in file.read_text().strip().split(","):
@@ -75,7 +75,7 @@ def cores(file: Path) -> frozenset[int]:
 
 
 def number(file: Path) -> int:
-    """The number in a file; -1, which is how Linux says that a device has no node, where there is none."""
+    """The number in a file; -1 if there is no file, as Linux uses -1 for devices without a node."""
     try:
         return int(file.read_text())
     except (OSError, ValueError):
@@ -83,28 +83,28 @@ def number(file: Path) -> int:
 
 
 def facts_of(found: Placement | str) -> dict[str, Any]:
-    """What a report says of it."""
+    """The placement in the form for a report."""
     if isinstance(found, str):
         return {"launching_core": f"any: {found}"}
     return {"launching_core": found.core, "cores_of_other_threads": sorted(found.others)}
 
 
 def settle() -> None:
-    """Keep this process, which has one thread yet, to the node that it was given, if any."""
+    """Bind this process, which has only one thread yet, to its node, if it was given one."""
     placement = given()
     if placement is not None:
         os.sched_setaffinity(0, placement.all)
 
 
 def given() -> Placement | None:
-    """What `VARIABLE` says."""
+    """The value of `VARIABLE`."""
     text = os.environ.get(VARIABLE)
     return Placement.from_text(text) if text else None
 
 
 @contextlib.contextmanager
 def launching() -> Iterator[Callable[[], None]]:
-    """Hold the calling thread to its core, and all others off it; yields what moves those away that are born since."""
+    """Bind the calling thread to its core, and all others to the rest; yields a function that moves later threads."""
     placement = given()
     if placement is None:
         yield lambda: None
@@ -128,5 +128,5 @@ def _threads() -> set[int]:
 
 
 def _move(thread: int, where: frozenset[int]) -> None:
-    with contextlib.suppress(ProcessLookupError):  # it ended in the meantime
+    with contextlib.suppress(ProcessLookupError):  # it has ended in the meantime
         os.sched_setaffinity(thread, where)

@@ -1,8 +1,8 @@
-"""What TensorFlow's Timeline does, done as plainly: attributes of messages read and written, a dict an event, json.
+"""A plain implementation of TensorFlow's Timeline: attributes of messages read and written, a dict per event, json.
 
-The other arm of timeline.py, for where TensorFlow is not installed. It gives TensorFlow's text; timeline.py checks it.
-It follows the order of TensorFlow's work (lanes written into the message, tensors tracked by lists of uses, then ops
-and arrows, then memory), and nothing of it was made fast.
+The reference arm of timeline.py if TensorFlow is not installed. It produces TensorFlow's text, which timeline.py
+checks. It works in TensorFlow's order (lanes written into the message, tensors tracked by lists of uses, then ops and
+arrows, then memory), and no part of it was optimised.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Tensor:
 
 
 class PlainTimeline:
-    """As TensorFlow's class, for one call."""
+    """Like TensorFlow's class, for one call."""
 
     def __init__(self, step_stats: Any) -> None:
         self.step_stats = step_stats
@@ -52,7 +52,7 @@ class PlainTimeline:
         return json.dumps({"traceEvents": self.metadata + self.events}, indent=4, separators=(",", ": "))
 
     def new_process(self, name: str) -> int:
-        """A pid, and the event that names it."""
+        """A pid, and the event with its name."""
         pid = self.next_pid
         self.next_pid += 1
         self.metadata.append({"name": "process_name", "ph": "M", "pid": pid, "args": {"name": name}})
@@ -65,7 +65,7 @@ class PlainTimeline:
         return event
 
     def assign_lanes(self) -> None:
-        """The first lane that is free, into the message."""
+        """Write the first free lane of each op into the message."""
         for device in self.step_stats.dev_stats:
             lanes = [0]
             for node in device.node_stats:
@@ -157,7 +157,7 @@ class PlainTimeline:
         return inputs
 
     def show_allocators(self) -> None:
-        """Ends of tensors, and what each allocator held."""
+        """Ends of tensors, and the memory held by each allocator."""
         changes: dict[str, list[tuple[int, int, str]]] = {}
         for name, tensor in self.tensors.items():
             last = max(tensor.unrefs)

@@ -1,4 +1,4 @@
-"""What the profiler's benchmark profiles: recorded steps of many kernels, and a graph of TensorFlow's with its step."""
+"""The inputs of the profiler's benchmark: recorded steps of many kernels, and a TensorFlow graph with its step."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ BASE_NS = 1_700_000_000_000_000_000
 LAUNCH_NS = 5_000
 """From the start of one launch to the next."""
 NODES_AT_ONCE = 10_000
-"""Messages of more would take much memory."""
+"""The number of nodes per message; larger messages would take much memory."""
 
 
 def write_kernels(path: Path, kernels: int) -> None:
-    """Writes ``kernels`` kernels that follow 720 ops, and every 50th of them a copy, on one stream; nothing else."""
+    """Writes ``kernels`` kernels of 720 ops in turn, with a copy after every 50th, on one stream, and nothing else."""
     metadata = RunMetadata()
     _add_accelerator(metadata, kernels)
     path.write_bytes(metadata.SerializeToString())
 
 
 def write_recorded(path: Path, kernels: int) -> None:
-    """Writes the same with all that a recording has besides: every launch, every op's run, every op's Python stack."""
+    """Writes the same with the other data of a recording: every launch, every op's run, every op's Python stack."""
     metadata = RunMetadata()
     _add_accelerator(metadata, kernels)
     _add_host(metadata, kernels)
@@ -56,7 +56,7 @@ def _launches(kernels: int) -> np.ndarray:
 
 
 def _nodes(columns: dict[str, Any]) -> bytes:
-    """The wire bytes of ``DeviceStepStats.node_stats``, of columns by the names of their fields."""
+    """The wire bytes of ``DeviceStepStats.node_stats``, from columns by the names of their fields."""
     rows = zip(*(column if isinstance(column, list) else column.tolist() for column in columns.values()), strict=True)
     device, parts = DeviceStepStats(), []
     for row in rows:
@@ -109,7 +109,7 @@ def _add_accelerator(metadata: RunMetadata, kernels: int) -> None:
 
 
 def _add_host(metadata: RunMetadata, kernels: int) -> None:
-    """The launches, and around those of one run its op's annotation, and around a layer's ops that of the layer."""
+    """The launches, the annotations of the ops around them, and the annotations of the layers around these."""
     launches, runs = _launches(kernels), _runs(kernels)
     firsts = launches[np.searchsorted(runs, np.arange(len(OPS) * ROUNDS))]
     ends = np.append(firsts[1:], launches[-1] + LAUNCH_NS) - 500
@@ -135,7 +135,7 @@ def _add_host(metadata: RunMetadata, kernels: int) -> None:
 def tensorflow_model(nodes: int) -> tuple[bytes, bytes, bytes]:
     """A GraphDef of about ``nodes`` nodes, a RunMetadata of a step of it, and an op log with a stack for each node.
 
-    500 blocks of 20 ops in a row, side by side: as deep as TensorFlow's own profiler can answer about.
+    There are 500 parallel blocks of 20 consecutive ops: the greatest depth that TensorFlow's own profiler supports.
     """
     graph, metadata, log = GraphDef(), RunMetadata(), OpLogProto()
     task = "/job:localhost/replica:0/task:0/device:GPU:0"

@@ -1,4 +1,4 @@
-"""The program that benchmarks trace, and how they start it: every collector in a process of its own, round by round."""
+"""The traced program of the benchmarks, and its start: every collector in a separate process, round by round."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _LIBRARY = "COLLECTOR_BENCHMARK_LAUNCHER"
 OTHERS = ("cupti-python", "flashinfer-python")
-"""Packages that are compared with, and that `collector.bench` does not know."""
+"""Compared packages whose versions `collector.bench` does not report."""
 
 
 class Target(ctypes.Structure):
@@ -43,7 +43,7 @@ class Target(ctypes.Structure):
 
 
 class Program:
-    """A program that launches empty kernels, at full speed from C++, on a context that is warm."""
+    """A program that launches empty kernels at full speed from C++, on a warm context."""
 
     def __init__(self) -> None:
         self.launcher = ctypes.CDLL(os.environ[_LIBRARY])
@@ -82,10 +82,10 @@ class Program:
         return Target(ctypes.cast(execute, ctypes.c_void_p).value, None, None, None, ctypes.addressof(self.activity), 1)
 
     def launch(self, count: int, batch: int = 1000) -> np.ndarray[Any, Any]:
-        """Launch ``count`` empty kernels; returns the nanoseconds that each call took, the waits between left out."""
+        """Launch ``count`` empty kernels; returns the nanoseconds of each call, without the waits between."""
         with _placement.launching() as move_others:
             first = self._launch(min(count, batch), batch)
-            move_others()  # CUPTI and collectors start threads when they first need them
+            move_others()  # CUPTI and collectors start threads at their first use
             return np.concatenate([first, self._launch(count - len(first), batch)])
 
     def _launch(self, count: int, batch: int) -> np.ndarray[Any, Any]:
@@ -100,7 +100,7 @@ class Program:
         return took
 
     def launch_from_threads(self, threads: int, count: int) -> float:
-        """Launch from several threads, each on its own stream; returns nanoseconds per launch of all of them."""
+        """Launch from several threads, each on its own stream; returns nanoseconds per launch over all of them."""
         streams = (ctypes.c_void_p * threads)(*(int(self.cuda.stream()) for _ in range(threads)))
         took = self.launcher.launcher_threads(ctypes.byref(self.target), streams, threads, ctypes.c_uint64(count))
         if took == 0:
@@ -109,7 +109,7 @@ class Program:
         return float(took) / (threads * count)
 
     def capture_graph(self, nodes: int) -> Any:
-        """Return a graph of ``nodes`` empty kernels, one after another; it is captured, instantiated and warm."""
+        """Return a graph of ``nodes`` consecutive empty kernels, which is captured, instantiated and warm."""
         with self.cuda.captured(self.stream) as graphs:
             self.cuda.launch_empty(nodes, self.stream)
         self.cuda.launch_graph(graphs[0], self.stream)
@@ -159,9 +159,9 @@ def main(
     rounds: int = 5,
     after: Callable[[Any], str] | None = None,
 ) -> None:
-    """Compare collectors by what ``measure`` finds of each in a process of its own; print, and save where asked.
+    """Compare collectors by the results of ``measure``, each in a separate process; print, and save if requested.
 
-    Beside the first figure stand which libcupti each process had mapped in the end, and the card's clock then.
+    With the first figure come the libcupti that each process had mapped at its end, and the card's clock then.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--launches", type=int, default=launches)
@@ -223,7 +223,7 @@ def main(
 
 
 def without_facts(report: Report) -> Report:
-    """The report as it is printed: further facts of the processes are too long for columns."""
+    """The report for printing: further facts of the processes are too long for columns."""
     comparisons = [
         replace(each, arms={name: replace(arm, facts={}) for name, arm in each.arms.items()})
         for each in report.comparisons
@@ -244,7 +244,7 @@ def facts(report: Report) -> str:
 
 
 def surroundings(simulated: bool) -> dict[str, Any]:
-    """What the report says of the card, and of what others need that the report does not name anyway."""
+    """The report's facts about the card, and about other packages that the report does not list by itself."""
     packages = {name: version for name in OTHERS if (version := version_of(name))}
     if simulated:
         return {"simulated": True, "other_packages": packages}
@@ -259,7 +259,7 @@ def surroundings(simulated: bool) -> dict[str, Any]:
 
 
 def version_of(distribution: str) -> str:
-    """Its version; empty where it is not installed."""
+    """Its version; empty if it is not installed."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -267,7 +267,7 @@ def version_of(distribution: str) -> str:
 
 
 def gpu_bus_id() -> str:
-    """The first GPU's PCI address, such as ``0000:1B:00.0``, empty where it is not known; makes no context."""
+    """The first GPU's PCI address, such as ``0000:1B:00.0``, or empty; makes no context."""
     try:
         from cuda.bindings import driver
         from cuda_program import checked
@@ -275,13 +275,13 @@ def gpu_bus_id() -> str:
         checked(driver.cuInit(0))
         address = checked(driver.cuDeviceGetPCIBusId(64, checked(driver.cuDeviceGet(0))))
         return bytes(address).split(b"\0")[0].decode()
-    except Exception as error:  # then the cores are not chosen by the GPU, which is no reason to measure nothing
+    except Exception as error:  # the cores are then not chosen by the GPU, but measuring is still possible
         print(f"where the GPU is in this machine is not known: {error}", file=sys.stderr)
         return ""
 
 
 def surroundings_of_process() -> dict[str, Any]:
-    """Which libcupti this process has mapped, by whatever loaded it, and how the card is now."""
+    """The libcupti that this process has mapped, whoever loaded it, and the card's current state."""
     maps = Path("/proc/self/maps").read_text().splitlines()
     mapped = {Path(line.split()[-1]) for line in maps if "/" in line}
     cupti = sorted(path for path in mapped if path.name.startswith(("libcupti", "libcollector_simulator")))
@@ -289,12 +289,12 @@ def surroundings_of_process() -> dict[str, Any]:
 
 
 def clock_of_card() -> str:
-    """The clock of the first GPU's multiprocessors, and what holds it down if anything does."""
+    """The clock of the first GPU's multiprocessors, and the reason if it is throttled."""
     from collector import bench
 
     try:
         state = bench.find_gpu().state()
-    except Exception as error:  # only reported beside the figures, which are there
+    except Exception as error:  # only reported beside the figures, which exist already
         return f"not known: {error}"
     if state is None:
         return "not known"
@@ -302,7 +302,7 @@ def clock_of_card() -> str:
 
 
 def program_for(collector: Collector) -> Program:
-    """The program that ``collector`` is to record in this process; PyTorch comes first where it needs that."""
+    """The program that ``collector`` is to record in this process; PyTorch is loaded first if it is needed."""
     _placement.settle()
     if "torch" in collector.needs:
         import torch
@@ -312,14 +312,14 @@ def program_for(collector: Collector) -> Program:
 
 
 def collectors_but(*prefixes: str) -> dict[str, Callable[[], Collector]]:
-    """Those whose names do not begin so, and which are of interest for more than what they leave behind."""
+    """The collectors without these prefixes that are of interest for more than their effects after their end."""
     return {
         name: make for name, make in COLLECTORS.items() if not name.startswith(prefixes) and not make().only_afterwards
     }
 
 
 def begin_peak() -> int:
-    """Let the peak of this process's memory begin anew; returns what it has now, bytes."""
+    """Reset the peak of this process's memory; returns the current memory in bytes."""
     Path("/proc/self/clear_refs").write_text("5")
     return resident("VmRSS")
 

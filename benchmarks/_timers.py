@@ -1,8 +1,8 @@
-"""Ways to time a call on a GPU: this project's harness and those of others, each as it comes and to a given precision.
+"""Ways to time a call on a GPU: this project's harness and those of others, by default and to a given precision.
 
-Others stop when a budget of time is spent. To a precision they are brought by doubling it until the interval of the
-median is narrow enough. What records through CUPTI itself runs in a process of its own: a process has one subscription,
-and a client that finalizes CUPTI after each use takes it away from the others.
+Others stop when a time budget is spent. For a given precision, the budget is doubled until the interval of the median
+is narrow enough. Methods that record through CUPTI run in a separate process: a process has one subscription, and a
+client that finalizes CUPTI after each use takes it away from the others.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Any
 
 PRECISION = 0.005
 LIMIT_MS = 2_000
-"""The largest budget that is tried; ours is given as much as all budgets until then together."""
+"""The largest budget that is tried; ours gets the sum of all budgets up to it."""
 FIRST_MS = 25
 EMPTY_TRACES = 5
 ANSWER_S = 90
-"""How long a method in a process of its own may take to answer."""
+"""The time limit for the answer of a method in a separate process."""
 
 Call = Callable[[], Any]
 Times = Callable[[Call, int], Sequence[float]]
@@ -36,14 +36,14 @@ Times = Callable[[Call, int], Sequence[float]]
 
 @dataclass(frozen=True)
 class Precise:
-    """A median, ns, and half the width of its interval, relative to it."""
+    """A median in ns, and half the width of its interval relative to it."""
 
     ns: float
     half_width: float
 
     @property
     def reached(self) -> bool:
-        """Whether it is known as well as it should be."""
+        """Whether the precision is reached."""
         return self.half_width <= PRECISION
 
 
@@ -52,9 +52,9 @@ class Method:
     """A way to time a call."""
 
     median_ns: Callable[[Call], float]
-    """The median as it comes."""
+    """The median with default settings."""
     precise: Callable[[Call], Precise]
-    """The median known to `PRECISION`, or as well as `LIMIT_MS` allows."""
+    """The median known to `PRECISION`, or as precisely as `LIMIT_MS` permits."""
 
 
 def ours(gpu: Any) -> Method:
@@ -71,7 +71,7 @@ def ours(gpu: Any) -> Method:
 
 
 class Watched:
-    """A card that adds up how long each thing took that the harness asked of it, and how often it did."""
+    """A card that adds up the duration and number of the harness's requests by kind."""
 
     def __init__(self, gpu: Any) -> None:
         self._gpu = gpu
@@ -85,7 +85,7 @@ class Watched:
             return found
 
         def watched(*given: Any, **named: Any) -> Any:
-            if self._asked:  # within another, to which it counts
+            if self._asked:  # nested in another request, which includes it
                 return found(*given, **named)
             self._asked, began = True, time.perf_counter()
             try:
@@ -99,7 +99,7 @@ class Watched:
 
 
 def where_ours_goes(gpu: Any, call: Call) -> dict[str, Any]:
-    """What one measurement by this harness spends its wall time on, ms, and how many rounds it makes."""
+    """The parts of the wall time of one measurement by this harness, ms, and the number of its rounds."""
     import collector
     from collector import bench
 
@@ -126,7 +126,7 @@ def where_ours_goes(gpu: Any, call: Call) -> dict[str, Any]:
 
 
 def of_times(times_ns: Sequence[float]) -> Precise:
-    """The median of samples; all methods are judged by the same interval."""
+    """The median of samples; all methods are judged by the same kind of interval."""
     from collector.statistics.verdicts import median
 
     interval = median(times_ns)
@@ -135,7 +135,7 @@ def of_times(times_ns: Sequence[float]) -> Precise:
 
 
 def doubling(times_ns: Times, first_ms: int = FIRST_MS) -> Callable[[Call], Precise]:
-    """The median to `PRECISION`, by more and more time."""
+    """The median to `PRECISION`, with a doubling time budget."""
 
     def precise(call: Call) -> Precise:
         budget_ms = first_ms
@@ -158,7 +158,7 @@ def triton_do_bench(do_bench: Callable[..., Any]) -> Method:
 
 
 def triton_do_bench_cudagraph(do_bench_cudagraph: Callable[..., Any]) -> Method:
-    """do_bench_cudagraph: always ten replays of a graph of 20 ms, so more of them. The cache stays warm."""
+    """do_bench_cudagraph: always ten replays of a graph of 20 ms, so it is repeated. The cache stays warm."""
 
     def times_ns(call: Call, budget_ms: int) -> list[float]:
         answers = [do_bench_cudagraph(call, return_mode="all") for _ in range(budget_ms // 200)]
@@ -227,13 +227,13 @@ PEERS: dict[str, Callable[[], Method]] = {
     "cupyx benchmark": _cupy,
 }
 WITH_CUPTI = ("flashinfer",)
-"""Peers that get a process of their own."""
+"""Peers that run in a separate process."""
 
 
 class Elsewhere:
-    """A method in a process of its own, which makes the same workloads and is asked for them by name.
+    """A method in a separate process, which makes the same workloads and gets requests by their names.
 
-    Raises RuntimeError wherever that process has no figure to give: what the method raised, or how the process ended.
+    Raises RuntimeError if that process returns no figure: with the method's error, or with the end of the process.
     """
 
     def __init__(self, command: Sequence[str], workloads: Mapping[str, Call], seconds: float = ANSWER_S) -> None:
@@ -249,11 +249,11 @@ class Elsewhere:
             raise
 
     def method(self) -> Method:
-        """What it offers."""
+        """The method."""
         return Method(lambda call: self._ask("median", call).ns, lambda call: self._ask("precise", call))
 
     def close(self) -> None:
-        """End the process, with what it started."""
+        """End the process, with the processes that it started."""
         with contextlib.suppress(ProcessLookupError):
             if self._process.poll() is None:
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -262,7 +262,7 @@ class Elsewhere:
     def _ask(self, kind: str, call: Call) -> Precise:
         (name,) = (name for name, each in self._workloads.items() if each is call)
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # then there is no answer, which is reported
+        with contextlib.suppress(BrokenPipeError):  # there is no answer then, which is reported
             self._process.stdin.write(json.dumps([kind, name]).encode() + b"\n")
         return Precise(**self._answer())
 
@@ -283,9 +283,9 @@ class Elsewhere:
 
 
 def serve(make: Callable[[], tuple[Mapping[str, Call], Method]]) -> None:
-    """Answer the questions of `Elsewhere` from standard input, until there are no more."""
+    """Answer the requests of `Elsewhere` from standard input, until its end."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what a package prints is no answer
+    os.dup2(2, 1)  # output that a package prints is no answer
 
     @contextlib.contextmanager
     def answered() -> Iterator[dict[str, float]]:
@@ -308,7 +308,7 @@ def serve(make: Callable[[], tuple[Mapping[str, Call], Method]]) -> None:
 
 
 def seconds_of(measure: Callable[[Call], Precise], call: Call) -> tuple[float, Precise]:
-    """Wall time of one measurement, and what it found."""
+    """Wall time of one measurement, and its result."""
     began = time.perf_counter()
     found = measure(call)
     return time.perf_counter() - began, found

@@ -1,8 +1,8 @@
-"""Trace files held against the format: is it JSON, how many kernels are in it, would a viewer show all of its slices?
+"""Checks of trace files: valid JSON, the number of kernels, and slices that a viewer would not show.
 
-Chrome's trace format nests the slices of one row (a thread of a process). Of two that overlap without one holding the
-other, viewers drop or cut one, so that kernels vanish that were recorded. Rows need not be in order, but a reader that
-streams a file has to hold back what comes late.
+Chrome's trace format nests the slices of one row (a thread of a process). If two slices partly overlap, viewers drop or
+truncate one, so that recorded kernels vanish. Rows need not be in order, but a reader that streams a file must then
+buffer late events.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any
 
 KERNEL_CATEGORIES = ("kernel", "")
-"""Of events that are kernels: as ours and PyTorch's name it (older ones with a capital), or without any."""
+"""Categories of events that are kernels: ours and PyTorch's (older ones with a capital), or none."""
 
 
 def documents(text: str) -> tuple[list[Any], str]:
-    """Return the JSON documents of a file, and what is wrong with it as one document; empty: nothing.
+    """Return the JSON documents of a file, and the error in it as one document; empty: none.
 
-    Proton of Triton 3.6 writes one for each stream, on a line of its own.
+    Proton of Triton 3.6 writes one document for each stream, on a line of its own.
 
     Raises:
-        ValueError: it is no JSON, by lines neither.
+        ValueError: neither the file nor its lines are JSON.
     """
     try:
         return [strict(text)], ""
@@ -39,9 +39,9 @@ def documents(text: str) -> tuple[list[Any], str]:
 
 
 def strict(text: str) -> Any:
-    """The JSON document ``text``; raises ValueError for anything else, NaN and Infinity among it.
+    """The JSON document ``text``; raises ValueError for anything else, including NaN and Infinity.
 
-    Fractions are kept as they are written: a double of microseconds since the epoch is no better than 250 ns.
+    Fractions are kept as written: a double of microseconds since the epoch is only precise to 250 ns.
     """
     return json.loads(text, parse_constant=_no_number, parse_float=Decimal)
 
@@ -51,13 +51,13 @@ def _no_number(text: str) -> float:
 
 
 def events(found: Iterable[Any]) -> list[dict[str, Any]]:
-    """The events of Chrome traces, each an object that holds them or a plain list; in the order of the file."""
+    """The events of Chrome traces, each an object that contains them or a plain list; in the order of the file."""
     lists = [one.get("traceEvents", []) if isinstance(one, dict) else one for one in found]
     return [event for one in lists for event in one if isinstance(event, dict)]
 
 
 def kernels(found: Iterable[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    """The slices that are runs of a kernel whose name begins with ``name``."""
+    """The slices of kernels whose name begins with ``name``."""
     return [
         event
         for event in found
@@ -78,7 +78,7 @@ def rows(found: Iterable[Mapping[str, Any]]) -> dict[tuple[Any, Any], list[tuple
 
 
 def overlapping(slices: Iterable[tuple[int, int]]) -> int:
-    """How many slices of a row begin within another and end after it."""
+    """The number of slices of a row that begin within another slice and end after it."""
     count = 0
     open_ends: list[int] = []
     for start, end in sorted(slices, key=lambda one: (one[0], -one[1])):
@@ -92,7 +92,7 @@ def overlapping(slices: Iterable[tuple[int, int]]) -> int:
 
 
 def late(slices: Iterable[tuple[int, int]]) -> int:
-    """How many slices of a row come after one in the file that begins later."""
+    """The number of slices of a row that come after a slice which begins later."""
     count, latest = 0, -(1 << 63)
     for start, _ in slices:
         count += start < latest
@@ -104,7 +104,7 @@ def facts(path: Path, kernel: str) -> tuple[int, dict[str, Any]]:
     """Return the number of kernels of that name in a Chrome trace, and facts about the file."""
     try:
         found, trouble = documents(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # what is no UTF-8 is one, too
+    except ValueError as error:  # also for bytes that are not UTF-8
         return 0, {"JSON": f"no: {error}"}
     all_events = events(found)
     all_rows, of_kernel = rows(all_events), kernels(all_events, kernel)

@@ -1,8 +1,9 @@
-"""How many of the launched kernels each collector's result and its file hold: 1 is all of them.
+"""The share of the launched kernels in each collector's result and in its file: 1 is all of them.
 
-From one stream, from eight threads, by replays of a graph, and in short sessions one after another. Of the file it is
-also told whether it is JSON to the letter, how many slices of a row overlap without one holding the other (viewers drop
-those), and how many come after one that began later. Each collector in a process of its own, by turns in random order.
+From one stream, from eight threads, from replays of a graph, and in consecutive short sessions. For the file, further
+figures are whether it is strict JSON, the number of partly overlapping slices of a row (viewers drop those), and the
+number of slices that come after one that began later. Each collector runs in a separate process, alternating in random
+order.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ FIGURES = dict.fromkeys((figure for name in WORKLOADS for figure in (name, f"{na
 
 
 def measure(collector: Collector, program: Program, launches: int) -> dict[str, Any]:
-    """Record every workload and count."""
+    """Record every workload and count its kernels."""
     replays = max(launches // NODES, 10)
     workloads: dict[str, tuple[int, Callable[[], Any]]] = {
         "one stream": (launches, lambda: program.launch(launches)),
@@ -55,7 +56,7 @@ def recorded(collector: Collector, program: Program, run: Callable[[], Any]) -> 
 
 
 def figures_of(name: str, launched: int, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The shares that were recorded and written, or that they are nothing; of several runs, what was wrong with any."""
+    """The recorded and written shares, or that there are none; for several runs, the errors of all."""
     seen = sum(run["kernels"] for run in runs)
     losses = list(dict.fromkeys(run["says it lost"] for run in runs if run["says it lost"] != "nothing"))
     found: dict[str, Any] = {

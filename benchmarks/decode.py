@@ -1,13 +1,14 @@
-"""What it costs to turn CUPTI's buffers into columns, and what our callbacks cost the program that is traced.
+"""The cost of converting CUPTI's buffers into columns, and the cost of our callbacks to the traced program.
 
-Claims: decoding costs about what a plain ``memcpy`` of the same bytes costs, and a twentieth of what a Python loop does
-that makes an object of each record, as cupti-python hands them over; callbacks allocate nothing and return at once.
+Claims: decoding costs about as much as a plain ``memcpy`` of the same bytes, and a twentieth of a Python loop that
+makes an object of each record, as cupti-python does; callbacks allocate nothing and return at once.
 
-Decoding and copying run on one core, one after the other, into warm memory both; of each the processor time. Input
-comes from memory (64 MiB, more than most caches hold) or is one buffer of the default size (4 MiB), which the cache may
-hold. Numpy columns are decoding, into cold memory, and laying out each column in the order of the tables, with a copy
-of the input. The loop reads the fields that are used here, of a part of the input; its time is that of as many records.
-No GPU is needed: the records are laid out as each CUDA version does, and callbacks are driven by the simulator.
+Decoding and copying run on one core, one after the other, both into warm memory; the figures are processor time. The
+input comes from memory (64 MiB, more than most caches) or is one buffer of the default size (4 MiB), which the cache
+may hold. Numpy columns include decoding, into cold memory, and the layout of each column in the order of the tables,
+with a copy of the input. The loop reads the fields that are used here, from a part of the input; its time is scaled to
+as many records. No GPU is needed: the records have the layouts of each CUDA version, and the simulator drives the
+callbacks.
 """
 
 from __future__ import annotations
@@ -57,11 +58,11 @@ MIXES = {
     "annotated step": ["external_correlation", "driver_api", "external_correlation", "runtime_api", "kernel"] * 9
     + ["driver_api", "runtime_api", "memcpy"],
 }
-"""Mix -> the records that repeat, in their order."""
+"""Mix -> the repeated records, in order."""
 
 
 def records(mix: list[str], cuda_version: int, num_bytes: int) -> bytes:
-    """Return about ``num_bytes`` of records, laid out as CUDA ``cuda_version`` does."""
+    """Return about ``num_bytes`` of records in the layout of CUDA ``cuda_version``."""
     strides = _native.decode_buffer(b"", cuda_version)["strides"]
     offsets = np.cumsum([0] + [strides[record] for record in mix])
     rounds = num_bytes // int(offsets[-1])
@@ -92,12 +93,12 @@ def records(mix: list[str], cuda_version: int, num_bytes: int) -> bytes:
 
 
 def native_arms(data: bytes, cuda: str) -> dict[str, Callable[[], float]]:
-    """Copying and decoding, each of which says what its processor time was."""
+    """Copying and decoding, each of which returns its processor time."""
     turns: dict[str, deque[float]] = {"ns_memcpy": deque(), "ns_decode": deque()}
 
     def ns_of(which: str) -> Callable[[], float]:
         def call() -> float:
-            if not turns[which]:  # several turns at once: laying out their memory takes longer than they do
+            if not turns[which]:  # several turns at once, because preparing their memory takes longer than the turns
                 found = _native.benchmark_decode(data, VERSIONS[cuda], TURNS)
                 for each, waiting in turns.items():
                     waiting.extend(map(float, found[each]))
@@ -119,7 +120,7 @@ def decode(cuda: str, mix: str, mebibytes: int, seconds: float) -> Report:
 
 
 def structures(mix: str, cuda: str) -> dict[int, tuple[struct.Struct, type[Any], int]]:
-    """By kind, how a record is read, the class of its object, and its bytes."""
+    """By kind: the struct that reads a record, the class of its object, and its size."""
     strides = _native.decode_buffer(b"", VERSIONS[cuda])["strides"]
     found = {}
     for record in dict.fromkeys(MIXES[mix]):
@@ -145,7 +146,7 @@ def objects_of(data: bytes, read: Mapping[int, tuple[struct.Struct, type[Any], i
 
 
 def columns_or_objects(cuda: str, mix: str, mebibytes: int, seconds: float) -> Report:
-    """Compare decoding with what becomes numpy columns, and with a Python loop over the same records."""
+    """Compare decoding with its conversion to numpy columns, and with a Python loop over the same records."""
     data = records(MIXES[mix], VERSIONS[cuda], mebibytes << 20)
     read = structures(mix, cuda)
     turn = sum(_native.decode_buffer(b"", VERSIONS[cuda])["strides"][record] for record in MIXES[mix])
@@ -173,13 +174,13 @@ def columns_or_objects(cuda: str, mix: str, mebibytes: int, seconds: float) -> R
 
 
 def record_count(mix: str, cuda: str, num_bytes: float) -> float:
-    """How many records of the mix are that many bytes."""
+    """The number of records of the mix in that many bytes."""
     strides = _native.decode_buffer(b"", VERSIONS[cuda])["strides"]
     return num_bytes / sum(strides[record] for record in MIXES[mix]) * len(MIXES[mix])
 
 
 def callbacks_here(launches: int, cuda: str) -> dict[str, Any]:
-    """Measure callbacks in this process; heap calls are counted where the counter is preloaded."""
+    """Measure callbacks in this process; heap calls are counted if the counter is preloaded."""
     import collector
     from collector.testing import SimulatedGpu
 
@@ -207,7 +208,7 @@ def callbacks_here(launches: int, cuda: str) -> dict[str, Any]:
 
 
 def callbacks(launches: int, cuda: str) -> dict[str, Any]:
-    """Measure callbacks in a process of its own, with the counter preloaded where it was built."""
+    """Measure callbacks in a separate process, with the counter preloaded if it was built."""
     import collector.testing
 
     counters = [Path(folder) / "liballocation_counter.so" for folder in collector.testing.__path__]
@@ -225,7 +226,7 @@ def callbacks(launches: int, cuda: str) -> dict[str, Any]:
 
 
 def print_tables(report: Report, objects: Report, of_callbacks: list[dict[str, Any]]) -> None:
-    """Print what was measured."""
+    """Print the results."""
     print(f"{report.environment['gpu']}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
     print("| CUDA | records | input | decode / memcpy | 95 % | verdict | decode ns per record | M records/s | rounds |")
     print("| --- " * 9 + "|")
@@ -259,7 +260,7 @@ def print_tables(report: Report, objects: Report, of_callbacks: list[dict[str, A
 
 
 def main() -> None:
-    """Measure, print, and write JSON where asked."""
+    """Measure, print, and write JSON if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=3.0, help="for each row of the first table")
     parser.add_argument("--launches", type=int, default=1_000_000, help="for the callbacks")

@@ -1,14 +1,14 @@
 """Claim: `collector.bench` gives steadier figures than triton.testing.do_bench, and sooner.
 
-Of a vector add, an RMS norm and a matrix product: the reported median, its run-to-run coefficient of variation, and the
-wall time until the median is known to 0.5 %, the latter two also as ratios to do_bench. Beside it do_bench_cudagraph,
-flashinfer's bench_gpu_time, PyTorch's Timer and CuPy's benchmark, where they are installed; what cannot be had is
-named, and the others are measured. All take turns on one card; what records through CUPTI itself does so in a process
-of its own. A method that does not get to 0.5 % says how far it got, and is not asked again. Below the table stands what
-our own time went to.
+For a vector add, an RMS norm and a matrix product: the reported median, its run-to-run coefficient of variation, and
+the wall time until the median is known to 0.5 %, the latter two also as ratios to do_bench. Further arms are
+do_bench_cudagraph, flashinfer's bench_gpu_time, PyTorch's Timer and CuPy's benchmark, if they are installed; missing
+ones are listed, and the others are measured. All take turns on one card; methods that record through CUPTI run in a
+separate process. For a method that does not reach 0.5 % its precision is reported, and it is not run again. Below the
+table is a breakdown of our own time.
 
-    harness.py                on a GPU: PyTorch's kernels, or where there is no PyTorch those of examples/bench_saxpy.py
-    harness.py --simulated    tries the benchmark out on simulated kernels; its figures say nothing about any of them
+    harness.py                on a GPU: PyTorch's kernels, or without PyTorch those of examples/bench_saxpy.py
+    harness.py --simulated    tries the benchmark out on simulated kernels; its figures are meaningless
 """
 
 from __future__ import annotations
@@ -47,36 +47,36 @@ WALL_RUNS = 5
 
 @dataclass(frozen=True)
 class Bench:
-    """What is measured, and with what."""
+    """The workloads and methods."""
 
     gpu: Any
     workloads: Mapping[str, Call]
     methods: Mapping[str, Method]
     unavailable: Mapping[str, str]
-    """Method -> why there is none."""
+    """Method -> the reason why it is unavailable."""
 
 
 @dataclass
 class Figures:
-    """Of one workload, by method."""
+    """The figures of one workload, by method."""
 
     medians_ns: dict[str, list[float]] = field(default_factory=dict)
     wall_s: dict[str, list[float]] = field(default_factory=dict)
     """Seconds until the median was known to `PRECISION`, or the method gave up."""
     half_widths: dict[str, list[float]] = field(default_factory=dict)
-    """How well it was known then."""
+    """The precision reached by then."""
     failed: dict[str, str] = field(default_factory=dict)
     ours_goes_to: dict[str, Any] = field(default_factory=dict)
     """See `where_ours_goes`."""
 
 
 def methods(gpu: Any, peers: Mapping[str, Callable[[], Method]]) -> tuple[dict[str, Method], dict[str, str]]:
-    """Ours and every peer that can be had, and why the others cannot."""
+    """Ours and every available peer, and the reasons why the others are unavailable."""
     found, unavailable = {"ours": ours(gpu)}, {}
     for name, make in peers.items():
         try:
             found[name] = make()
-        except Exception as error:  # whatever a package that is missing, broken or different raises
+        except Exception as error:  # a package that is missing, broken or different may raise anything
             unavailable[name] = f"{type(error).__name__}: {error}"
     return found, unavailable
 
@@ -84,7 +84,7 @@ def methods(gpu: Any, peers: Mapping[str, Callable[[], Method]]) -> tuple[dict[s
 def elsewhere(
     name: str, workloads: Mapping[str, Call], until_the_end: contextlib.ExitStack, *options: str
 ) -> Callable[[], Method]:
-    """Return what starts this script again, to offer the peer from there."""
+    """Return a function that starts this script again, to run the peer there."""
 
     def start() -> Method:
         process = Elsewhere([sys.executable, __file__, "--serve", name, *options], workloads)
@@ -95,7 +95,7 @@ def elsewhere(
 
 
 def torch_workloads() -> dict[str, Call]:
-    """PyTorch's own kernels, with everything allocated beforehand."""
+    """PyTorch's own kernels, with all memory allocated beforehand."""
     import torch
 
     a, b = (torch.randn(1 << 14, device="cuda") for _ in range(2))
@@ -130,7 +130,7 @@ def simulated_workloads(card: Any) -> dict[str, Call]:
 
 @contextlib.contextmanager
 def prepared(*, simulated: bool) -> Iterator[Bench]:
-    """What to measure, on the GPU or simulated.
+    """The workloads, on the GPU or simulated.
 
     Raises:
         collector.UnavailableError: there is no GPU.
@@ -167,7 +167,7 @@ def prepared(*, simulated: bool) -> Iterator[Bench]:
 
 
 def serve_peer(name: str, *, simulated: bool) -> None:
-    """Be the process of a peer."""
+    """Run as the process of a peer."""
     if not simulated:
         serve(lambda: (torch_workloads(), PEERS[name]()))
         return
@@ -181,12 +181,12 @@ def serve_peer(name: str, *, simulated: bool) -> None:
 
 
 def measured(setup: Bench, call: Call, runs: int, deadline: float) -> Figures:
-    """Every figure of one workload; fewer runs where the time is up, but two. What raises is out, and named."""
+    """Every figure of one workload; fewer runs (at least two) if the time is up. Methods that raise are failures."""
     found = Figures()
     began = time.monotonic()
     half_time = began + (deadline - began) * 0.6
 
-    def in_turn(take: Callable[[str, Method], None]) -> None:  # so that all see the same card
+    def in_turn(take: Callable[[str, Method], None]) -> None:  # so that all measure the same state of the card
         for name, method in setup.methods.items():
             if name not in found.failed:
                 try:
@@ -245,7 +245,7 @@ def lines(name: str, result: Figures) -> list[str]:
 
 
 def where(name: str, found: Mapping[str, Any]) -> str:
-    """A line on what our own time went to; empty where that is not known."""
+    """A line with the breakdown of our own time; empty if unknown."""
     if "ms" not in found:
         return f"{name}: what ours spends its time on is not known: {found['failed']}" if found else ""
     calls = found["of the card, calls"]
@@ -265,7 +265,7 @@ def _over(figures: Mapping[str, float], method: str) -> str:
 
 
 def main() -> int:
-    """Measure and print the rows of each workload, as they are done."""
+    """Measure and print the rows of each workload as they are finished."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--seconds", type=float, default=300, help="for all workloads together, about")

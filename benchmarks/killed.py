@@ -1,7 +1,7 @@
-"""What is left of a step whose program is killed in it (SIGKILL): the share of its launches that is in files.
+"""The records left of a step whose program is killed during it (SIGKILL): the share of its launches in files.
 
-The program launches empty kernels until it is killed, and notes how many have ended; what the collector keeps in memory
-goes with it. Each collector and each program in a process of its own, by turns in random order.
+The program launches empty kernels until it is killed, and writes the number of launches that have ended; records in the
+collector's memory are lost. Each collector and each program runs in a separate process, alternating in random order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _COUNT = struct.Struct("<Q")
 
 
 class Killed(Collector):
-    """A collector that records a program which is killed: only its name and what it needs are of interest here."""
+    """A collector that records a killed program: only its name and its requirements are used here."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -38,7 +38,7 @@ class Killed(Collector):
 
 
 def measure(killed: Collector, program: Program, launches: int) -> dict[str, Any]:
-    """Start the victim, kill it after that many launches, look through what it left."""
+    """Start the victim, kill it after that many launches, and examine the files that it left."""
     assert isinstance(killed, Killed)
     with tempfile.TemporaryDirectory() as folder:
         left = Path(folder) / "left"
@@ -58,7 +58,7 @@ def measure(killed: Collector, program: Program, launches: int) -> dict[str, Any
 
 
 def kill(name: str, left: Path, progress: Path, launches: int) -> tuple[int, str]:
-    """Run the victim until it has made ``launches``; return how many had ended by then, and what went wrong if so."""
+    """Run the victim until it has made ``launches``; return the number that had ended by then, and any error."""
     command = [sys.executable, __file__, VICTIM, name, str(progress)]
     environment = os.environ | {"TMPDIR": str(left)}
     victim = subprocess.Popen(command, env=environment, cwd=left, stderr=subprocess.PIPE, text=True)
@@ -69,7 +69,7 @@ def kill(name: str, left: Path, progress: Path, launches: int) -> tuple[int, str
             message = victim.communicate()[1].strip().splitlines()
             return 0, f"its program ended by itself, or hung: {message[-1] if message else 'without a word'}"
         time.sleep(0.001)
-    # Read before the signal: what comes between the two is launched, but not known to be.
+    # Read before the signal: launches between the read and the signal are not counted as launched.
     (launched,) = _COUNT.unpack(progress.read_bytes())
     victim.send_signal(signal.SIGKILL)
     victim.communicate()
@@ -77,7 +77,7 @@ def kill(name: str, left: Path, progress: Path, launches: int) -> tuple[int, str
 
 
 def recovered(left: Path) -> tuple[int, list[str]]:
-    """How many kernels the files in ``left`` hold, and what they are called."""
+    """The number of kernels in the files in ``left``, and the names of these files."""
     import collector
 
     found, names = 0, []
@@ -92,7 +92,7 @@ def recovered(left: Path) -> tuple[int, list[str]]:
 
 
 def be_killed(name: str, progress: Path) -> None:
-    """Launch until somebody ends this process; note in ``progress`` how many launches have ended."""
+    """Launch until the process is killed; write the number of launches that have ended to ``progress``."""
     collector = COLLECTORS[name]()
     program = program_for(collector)
     with progress.open("r+b") as file, mmap.mmap(file.fileno(), 0) as count:

@@ -1,7 +1,7 @@
-"""How much memory a process needs at most while it is traced, and for each launch.
+"""The peak memory of a process while it is traced, and per launch.
 
-The peak of the process's resident memory from the start of the collector until its result is there. Each collector in a
-process of its own, by turns in random order.
+The peak of the process's resident memory from the start of the collector until its result is complete. Each collector
+runs in a separate process, alternating in random order.
 """
 
 from __future__ import annotations

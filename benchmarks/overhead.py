@@ -1,15 +1,16 @@
-"""What tracing costs the program that is traced, against other collectors and against the floor.
+"""The cost of tracing to the traced program, compared with other collectors and with the floor.
 
-Launch-bound: empty kernels launched one by one in C++, the waits in between left out, from a core of their own. Then
-the same from eight threads, replays of a graph of 100 kernels, kernels that keep the GPU busy, and launches after the
-collector has stopped, against those before it ever started. Each collector runs in a process of its own, by turns in
-random order. What starting and stopping costs is in sessions.py, what a step of training costs in training_step.py.
+Launch-bound: empty kernels launched one by one in C++ from a dedicated core, without the waits in between. Then the
+same from eight threads, replays of a graph of 100 kernels, kernels that keep the GPU busy, and launches after the
+collector has stopped, compared with those before it ever started. Each collector runs in a separate process,
+alternating in random order. The cost of starting and stopping is in sessions.py, and the cost to a training step in
+training_step.py.
 
-Graphs are recorded node by node, and captured while the collector runs. There is no figure of whole graphs: this
-project has no such mode. Beside the replays is told how much of the GPU's memory collecting took, how much more with
-every replay, and how many kernels have no usable times.
+Graphs are recorded node by node, and captured while the collector runs. There is no figure for whole graphs, because
+this project has no such mode. For the replays, further figures are the GPU memory of the collector, its growth per
+replay, and the number of kernels without usable times.
 
-    overhead.py                  every collector that is installed; on the simulator where there is no GPU
+    overhead.py                  every collector that is installed; on the simulator if there is no GPU
     overhead.py --simulated      on the simulator in any case
 """
 
@@ -70,7 +71,7 @@ def measure(collector: Collector, program: Program, launches: int) -> dict[str, 
 
 
 def replays(collector: Collector, program: Program, count: int) -> dict[str, Any]:
-    """Replay a graph under the collector, with an eye on the card's memory and on the kernels' times."""
+    """Replay a graph under the collector, and measure the card's memory and check the kernels' times."""
     figure = "a replay of 100 kernels"
     empty = program.cuda.free_memory()
     collector.start(program)
@@ -89,9 +90,9 @@ def replays(collector: Collector, program: Program, count: int) -> dict[str, Any
 
 
 def above_the_floor(report: Any) -> str:
-    """What each collector adds to a launch, and how often that is what the floor of the same kinds adds.
+    """The cost that each collector adds to a launch, and its ratio to that of the floor with the same kinds.
 
-    Of the rounds the median, and of the mean also the least.
+    The median over the rounds, and for the mean also the minimum.
     """
     rounds = {
         figure: {name: arm.times_ns for name, arm in each.arms.items()}

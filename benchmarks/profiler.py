@@ -1,11 +1,11 @@
-"""How long each of the profiler's views takes: of a step of a million kernels, and beside TensorFlow's own profiler.
+"""The time of each of the profiler's views: for a step of a million kernels, and compared with TensorFlow's profiler.
 
-Goals: from the ``.pb`` to the answer 2 seconds in a new process, the answer after that 100 ms; where TensorFlow is
+Goals: from the ``.pb`` to the answer 2 seconds in a new process, and 100 ms for the next answer; if TensorFlow is
 installed, no slower than ``tf.compat.v1.profiler`` on one of its graphs of 10,000 nodes.
 
-CPU seconds, so other load on the machine matters little. A view is asked for in a process of its own, and all that the
-process does counts: starting Python, importing, reading the file. Beside it stands what protobuf alone takes to parse
-the file, measured by turns. Medians.
+The figures are CPU seconds, so other load on the machine matters little. A view is computed in a separate process, and
+all work of the process counts: starting Python, importing, reading the file. The comparison is the time of protobuf
+alone for parsing the file, measured alternately. Medians.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NEXT_ANSWERS = 5
 
 
 def answer(path: Path, view: str) -> None:
-    """In a process of its own: reads the step, answers, answers again, as text; prints CPU seconds of each."""
+    """Runs in a separate process: reads the step, answers twice as text, and prints CPU seconds of each answer."""
     from collector.profiler.api import Profiler
     from collector.profiler.profile_options import Options
 
@@ -52,7 +52,7 @@ def answer(path: Path, view: str) -> None:
 
 
 def parse(path: Path) -> None:
-    """In a process of its own: has protobuf parse the step."""
+    """Runs in a separate process: lets protobuf parse the step."""
     from collector.protos import RunMetadata
 
     RunMetadata.FromString(path.read_bytes())
@@ -60,14 +60,14 @@ def parse(path: Path) -> None:
 
 
 def in_process(*arguments: str) -> dict[str, float]:
-    """What this script prints when run with these arguments."""
+    """The output of this script for these arguments."""
     done = subprocess.run([sys.executable, __file__, *arguments], check=True, capture_output=True, text=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
 
 def measure_step(title: str, path: Path, views: Sequence[str], repeats: int) -> bool:
-    """Prints a line for each view; whether all goals are met."""
+    """Prints a line for each view; returns whether all goals are met."""
     rounds = [
         {"protobuf": in_process("--parse", str(path))}
         | {view: in_process("--answer", view, str(path)) for view in views}
@@ -90,7 +90,7 @@ def measure_step(title: str, path: Path, views: Sequence[str], repeats: int) -> 
 
 
 def measure_steps(kernels: int, repeats: int) -> bool:
-    """Prints the table of recorded steps; whether all goals are met."""
+    """Prints the table of recorded steps; returns whether all goals are met."""
     print("\n| step | view | lines | CPU s from the file | / protobuf's parsing alone | next answer ms | later ms |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
@@ -104,7 +104,7 @@ def measure_steps(kernels: int, repeats: int) -> bool:
 # --- TensorFlow's graph ---
 
 Arm = tuple[Callable[[], Any], dict[str, Callable[[Any], Any]]]
-"""(makes a profiler and adds the step, view -> asks for it)."""
+"""(makes a profiler and adds the step, view -> its answer)."""
 
 _METHODS = {
     "scope": "profile_name_scope",
@@ -115,7 +115,7 @@ _METHODS = {
 
 
 def ours(graph: bytes, metadata: bytes, log: bytes) -> Arm:
-    """Our profiler, given the messages as TensorFlow's is."""
+    """Our profiler, given the same messages as TensorFlow's."""
     from collector import profiler
     from collector.protos import GraphDef, OpLogProto, RunMetadata
 
@@ -150,7 +150,7 @@ def _arm(profiler: Any, builder: Any, graph: Any, metadata: Any, log: Any) -> Ar
 
 
 def cpu_seconds(arm: Arm) -> dict[str, float]:
-    """Of one round: adding the step, and each view's first answer."""
+    """CPU seconds of one round: adding the step, and each view's first answer."""
     prepare, views = arm
     begun = time.process_time()
     made = prepare()
@@ -159,14 +159,14 @@ def cpu_seconds(arm: Arm) -> dict[str, float]:
         begun = time.process_time()
         try:
             ask(made)
-        except IndexError:  # TensorFlow's code view, where the graph was not built in its own process
+        except IndexError:  # TensorFlow's code view, for a graph that was not built in its own process
             continue
         found[view] = time.process_time() - begun
     return found
 
 
 def measure_tensorflow(nodes: int, repeats: int) -> bool | None:
-    """Prints the table beside TensorFlow's profiler; whether the goal is met, None where that cannot be known."""
+    """Prints the table with TensorFlow's profiler; returns whether the goal is met, None without TensorFlow."""
     model = tensorflow_model(nodes)
     has_tensorflow = importlib.util.find_spec("tensorflow") is not None
     arms = {"ours": ours(*model)} | ({"TensorFlow's": tensorflows(*model)} if has_tensorflow else {})
@@ -194,7 +194,7 @@ def _beside(part: str, seconds: dict[str, float], missing: str) -> str:
 
 
 def processor() -> str:
-    """What this runs on."""
+    """The processor's name."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
@@ -202,7 +202,7 @@ def processor() -> str:
 
 
 def main() -> int:
-    """Measures and prints; a missed goal is printed and no error."""
+    """Measures and prints; a missed goal is printed but is no error."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernels", type=int, default=1_000_000)
     parser.add_argument("--nodes", type=int, default=10_000, help="of the graph of TensorFlow's")

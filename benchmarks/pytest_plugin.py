@@ -1,14 +1,15 @@
-"""What the pytest plugin costs: installed but not asked for, and with ``--gpu-trace`` on tests without GPU work.
+"""The cost of the pytest plugin: installed but unused, and with ``--gpu-trace`` on tests without GPU work.
 
-Claims: a run that does not ask for the plugin starts at most 5 ms later than one without it and imports neither numpy
-nor the native module; with ``--gpu-trace`` a test that does nothing on the GPU costs at most 1 ms more. Where a test is
-judged by its memory operations, recording them costs less than recording the calls that make them. A loop of 2,000,000
-iterations of plain Python takes at most 1.3 times as long in a test with a limit.
+Claims: a run that does not use the plugin starts at most 5 ms later than one without it and imports neither numpy nor
+the native module; with ``--gpu-trace`` a test without GPU work costs at most 1 ms more. If a test is judged by its
+memory operations, recording them costs less than recording the calls that make them. A loop of 2,000,000 iterations of
+plain Python takes at most 1.3 times as long in a test with a limit.
 
-Whole pytest runs by turns: without the plugin (``-p no:collector``), with it, and tracing on the simulated GPU.
-Start-up is a run of one empty test, per test the difference between a run of many and of few; all is processor time,
-the least of several rounds. The plugin's own import is timed in a process of its own as well. What recording costs is
-the difference between traces of allocations on the simulator, whose own work for a record is counted in.
+Whole pytest runs alternate: without the plugin (``-p no:collector``), with it, and tracing on the simulated GPU.
+Start-up is a run of one empty test, and the cost per test is the difference between a run of many and of few; all
+figures are processor time, the minimum of several rounds. The plugin's own import is also timed in a separate process.
+The cost of recording is the difference between traces of allocations on the simulator, including the simulator's own
+work per record.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ print(json.dumps({{name: min(times) for name, times in spent.items()}}))
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """This one, with bytecode kept in ``folder``: installed packages come with theirs, this checkout's may not."""
+    """This environment, with bytecode kept in ``folder``: installed packages have bytecode, this checkout may not."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return kept | {"PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
 

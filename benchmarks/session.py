@@ -1,10 +1,10 @@
-"""What a session costs around the recording itself: annotations, and StepStats of a large step.
+"""The cost of a session apart from recording: annotations, and StepStats of a large step.
 
-Claims: while nothing is traced an annotation costs about what ``contextlib.nullcontext`` costs; a step becomes
-StepStats, names and labels and order included, in the time that making the protobuf messages alone takes one by one.
+Claims: while nothing is traced, an annotation costs about as much as ``contextlib.nullcontext``; converting a step to
+StepStats, including names, labels and order, takes as long as only making the protobuf messages one by one.
 
-All of it is processor time, arms by turns in random order. No GPU is needed: annotations go to the simulated CUPTI, the
-step is made up.
+All figures are processor time, with arms alternating in random order. No GPU is needed: annotations go to the simulated
+CUPTI, and the step is generated.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ BLOCKS = 1_000
 
 
 def annotated() -> None:
-    """Blocks under a name."""
+    """Blocks with a name."""
     for _ in range(BLOCKS):
         with collector.annotate("layer1/conv"):
             pass
 
 
 def empty_blocks() -> None:
-    """The same, under nothing."""
+    """The same blocks without a name."""
     for _ in range(BLOCKS):
         with contextlib.nullcontext("layer1/conv"):
             pass
 
 
 def made_up_step(kernels: int) -> Recording:
-    """That many kernels on a few streams, each with its launch."""
+    """A step with that many kernels on a few streams, each with its launch."""
     random = np.random.default_rng(1)
     start = START_NS + np.arange(kernels) * 2_000
     number = np.arange(1, kernels + 1)
@@ -89,7 +89,7 @@ def made_up_step(kernels: int) -> Recording:
 
 
 def fields_of(steps: StepStats) -> list[list[dict[str, Any]]]:
-    """What each node of each device holds, as keyword arguments."""
+    """The contents of each node of each device, as keyword arguments."""
     names = [field.name for field in NodeExecStats.DESCRIPTOR.fields if field.message_type is None]
     return [
         [{name: value for name in names if (value := getattr(node, name))} for node in device.node_stats]
@@ -98,7 +98,7 @@ def fields_of(steps: StepStats) -> list[list[dict[str, Any]]]:
 
 
 def node_by_node(devices: list[list[dict[str, Any]]]) -> StepStats:
-    """StepStats made one message at a time, of values that are all at hand."""
+    """StepStats made one message at a time, from prepared values."""
     steps = StepStats()
     for nodes in devices:
         add = steps.dev_stats.add().node_stats.add
@@ -122,7 +122,7 @@ def main() -> None:
 
     off = compare(f"{BLOCKS} blocks, nothing traced", {"nullcontext": empty_blocks, "annotate": annotated})
     with SimulatedGpu():
-        # A session of its own for each call, so that what a session keeps does not grow; both arms open one.
+        # Each call has its own session, so that a session's data does not grow; both arms open one.
         def traced(blocks: Callable[[], None]) -> Callable[[], None]:
             def call() -> None:
                 with collector.trace():

@@ -1,9 +1,9 @@
-"""What starting and stopping a collector costs, and what short sessions miss.
+"""The cost of starting and stopping a collector, and the losses of short sessions.
 
-100 sessions around 50 launches each, a tenth of a second apart, in which a collector may do what it left for later. Of
-each: how long the caller waits for the start and for the stop, and how many kernels are missing, have no usable times
-or began before they were launched, as happens where times are converted by another clock in every session but the
-first. Each collector runs in a process of its own, by turns in random order.
+The benchmark opens 100 sessions around 50 launches each, with pauses of a tenth of a second in which a collector may do
+deferred work. For each: the caller's wait for the start and for the stop, and the number of kernels that are missing,
+have no usable times or began before they were launched, as happens if times are converted by another clock in every
+session but the first. Each collector runs in a separate process, alternating in random order.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ IN_SESSION = 50
 IDLE_S = 0.1
 SHOWN = 8
 COMPARED = ("collector, kernels", "collector, all", "kineto, CUDA", "proton, tree")
-"""Few, as the waiting alone takes ten seconds of each."""
+"""Only a few, because the pauses alone take ten seconds for each."""
 FIGURES = {"start": "ns", "stop": "ns", "kernels of all sessions": "of the launches"}
 
 
 def measure(collector: Collector, program: Program, launches: int) -> dict[str, Any]:
-    """Open and close sessions, as many as hold that many launches."""
+    """Open and close sessions, enough for that many launches."""
     opened: list[float] = []
     closed: list[float] = []
     trouble: dict[str, list[int | None]] = {"missing": [], "without usable times": [], "before their launch": []}
     sessions = max(launches // IN_SESSION, 3)
     for index in range(sessions):
         if index:
-            time.sleep(0 if program.target.simulated else IDLE_S)  # nothing is left for later on the simulator
+            time.sleep(0 if program.target.simulated else IDLE_S)  # nothing is deferred on the simulator
         opened.append(timed_ns(lambda: collector.start(program)))
         program.launch(IN_SESSION)
         closed.append(timed_ns(collector.stop))
@@ -52,7 +52,7 @@ def measure(collector: Collector, program: Program, launches: int) -> dict[str, 
 
 
 def sessions_text(counts: list[int | None]) -> str:
-    """How many in which sessions, counted from 1."""
+    """The numbers of kernels and their sessions, counted from 1."""
     known = [count for count in counts if count is not None]
     if not known:
         return "not known"

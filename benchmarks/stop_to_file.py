@@ -1,9 +1,9 @@
-"""How long it takes from the end of a traced step until its file is there, how large that is, and what memory it took.
+"""The time from the end of a traced step until its file is complete, its size, and the memory used.
 
-Of a step of 500,000 empty launches, a million records: how long the caller waits for the collector to stop, how long
-until the file is written and closed, its bytes for each launch, as they are and compressed, and the peak of the
-process's memory from the start of the collector until then, beyond what it had. How well a file is compressed is told
-of its first part. Each collector and format in a process of its own, by turns in random order.
+For a step of 500,000 empty launches, a million records: the caller's wait for the collector to stop, the time until the
+file is written and closed, its bytes per launch, uncompressed and compressed, and the peak of the process's memory from
+the start of the collector until then, beyond its initial memory. The compression ratio is estimated from the file's
+first part. Each collector and format runs in a separate process, alternating in random order.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def measure(collector: Collector, program: Program, launches: int) -> dict[str, 
 
 
 def compressed_share(path: Path) -> float:
-    """What gzip would make of the file's first `COMPRESSED` bytes, as a share of them."""
+    """The compressed size of the file's first `COMPRESSED` bytes, as a share of them."""
     with path.open("rb") as file:
         data = file.read(COMPRESSED)
     return len(zlib.compress(data, 6)) / len(data)

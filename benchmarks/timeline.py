@@ -1,15 +1,15 @@
-"""How fast a step becomes a trace, and what that costs in memory.
+"""The speed of converting a step into a trace, and its memory.
 
-Goals: TensorFlow's timeline is 50 times, ours 100 times as fast as plain Python that does TensorFlow's work
-TensorFlow's way; both are faster than orjson alone writes the ready-made events; shapes on which TensorFlow is
-quadratic cost no more than 3 times what easy ones cost; the cost of an event does not grow with the step, and memory
-hardly.
+Goals: TensorFlow's timeline is 50 times, ours 100 times as fast as plain Python that does TensorFlow's work in
+TensorFlow's way; both are faster than orjson alone writing the finished events; inputs for which TensorFlow's time is
+quadratic cost at most 3 times as much as easy ones; the cost of an event does not grow with the step, and memory hardly
+grows.
 
-CPU seconds of one process, by turns, medians; so other load on the machine matters to all arms alike. The plain arm is
-given the parsed message. TensorFlow's timeline is measured twice: with the parsed message, as whoever comes from
-TensorFlow calls it, which protobuf has to write out first, and with the wire bytes. All other arms are given wire
-bytes. TensorFlow's timeline returns the text, ours is handed over piece by piece. Where TensorFlow is installed, its
-own Timeline is the plain arm.
+The figures are CPU seconds of one process, alternating, medians; other load on the machine thus affects all arms
+equally. The plain arm gets the parsed message. TensorFlow's timeline is measured twice: with the parsed message, as
+users of TensorFlow call it, which protobuf must first serialize, and with the wire bytes. All other arms get wire
+bytes. TensorFlow's timeline returns the text, ours is passed on piece by piece. If TensorFlow is installed, its own
+Timeline is the plain arm.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MIB = 1 << 20
 
 
 def varint(value: int) -> bytes:
-    """A number as protobuf writes it."""
+    """A number in protobuf's encoding."""
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)
@@ -54,7 +54,7 @@ def varint(value: int) -> bytes:
 
 
 def field(number: int, payload: bytes) -> bytes:
-    """A field with a length."""
+    """A length-delimited field."""
     return varint(number << 3 | 2) + varint(len(payload)) + payload
 
 
@@ -93,7 +93,7 @@ def nodes(*columns: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def device(name: str, *kinds: npt.NDArray[np.uint8]) -> bytes:
-    """A device whose nodes are of these kinds, by turns."""
+    """A device with nodes of these kinds, alternating."""
     return field(1, field(1, name.encode()) + np.concatenate(kinds, axis=1).tobytes())
 
 
@@ -105,9 +105,9 @@ def output(allocator: str, num_bytes: int) -> npt.NDArray[np.uint8]:
 
 
 def tensorflow_step(num_nodes: int) -> bytes:
-    """As TensorFlow records a GPU machine: half ops with their outputs and inputs, half activities, all µs.
+    """A step like TensorFlow's from a GPU machine: half ops with their outputs and inputs, half activities, all in µs.
 
-    Four of ten nodes have an output; an arrow a node; two to four lanes a device.
+    Four of ten nodes have an output; one arrow per node; two to four lanes per device.
     """
     count = max(num_nodes // 10, 2)
     turn = np.arange(count)
@@ -167,7 +167,7 @@ def tensorflow_step(num_nodes: int) -> bytes:
 
 
 def recorded_step(num_nodes: int) -> bytes:
-    """As this project records: calls with correlation ids and what they launched, in ns, on two streams."""
+    """A step like this project's: calls with correlation ids and their activities, in ns, on two streams."""
     count = max(num_nodes // 10, 2)
     turn = np.arange(count)
     base_ns = BASE_US * 1000
@@ -239,7 +239,7 @@ def apart_step(num_nodes: int) -> bytes:
 
 
 def tensors_step(num_nodes: int, *, to_the_end: bool) -> bytes:
-    """Ops with an output each; the last op takes all of them, or each op that of the one before."""
+    """Ops with one output each; the last op consumes all of them, or each op that of the previous op."""
     turn = np.arange(num_nodes)
     made = output("cpu", 4096)
     label = "op_# = Op()" if to_the_end else "op_# = Op(op_#)"
@@ -298,7 +298,7 @@ def seconds(work: Callable[[], object], repeats: int) -> float:
 
 
 def seconds_from_message(data: bytes, repeats: int) -> float:
-    """CPU seconds of TensorFlow's timeline, given the parsed message; after a round that does not count."""
+    """CPU seconds of TensorFlow's timeline for the parsed message, after an uncounted round."""
     message = StepStats.FromString(data)
     compatible(message)
     return seconds(lambda: compatible(message), repeats)
@@ -312,7 +312,7 @@ TIMELINES: dict[str, Callable[[bytes], int]] = {"compatible": compatible, "own":
 
 
 def against_plain_python(sizes: Sequence[int]) -> None:
-    """Both faces against the plain arm, on both kinds of step."""
+    """Both timelines compared with the plain arm, on both kinds of step."""
     name, timeline = plain_timeline()
     print(
         f"\n| step | nodes | {name} s | compatible, from a message s | ratio | compatible, from wire bytes s | ratio "
@@ -323,8 +323,8 @@ def against_plain_python(sizes: Sequence[int]) -> None:
         for size in sizes:
             data = make(size)
             repeats = 5 if size <= 100_000 else 3
-            # Ours first: what the plain arm leaves of its memory makes every page after it dearer. Before either a
-            # round that does not count: the first use of memory that the machine hands out may cost more than the work.
+            # Ours first: the plain arm leaves memory behind that makes every later page more expensive. Before either,
+            # an uncounted round: the first use of memory that the machine provides may cost more than the work.
             compatible(data)
             own(data)
             ours = seconds(lambda: compatible(data), repeats)  # noqa: B023
@@ -349,7 +349,7 @@ def against_plain_python(sizes: Sequence[int]) -> None:
 
 
 def against_orjson(size: int) -> None:
-    """Reading, laying out and writing against writing alone."""
+    """Reading, layout and writing compared with writing alone."""
     if importlib.util.find_spec("orjson") is None:
         print("\norjson is not installed: not compared with it")
         return
@@ -382,7 +382,7 @@ def beside_orjson(kind: str, timeline: str, size: str) -> dict[str, float]:
 
 
 def hard_shapes(size: int) -> None:
-    """What TensorFlow is quadratic on, against the same without the difficulty, per event."""
+    """Inputs that are quadratic for TensorFlow, compared with similar easy ones, per event."""
 
     def analyze(data: bytes) -> None:
         Timeline(data).analyze_step_stats(show_memory=True).chrome_trace.format_to_string()
@@ -401,7 +401,7 @@ def hard_shapes(size: int) -> None:
 
 
 def events_of(work: Callable[[bytes], object], data: bytes) -> int:
-    """How many events an arm writes."""
+    """The number of events that an arm writes."""
     if work is own:
         drawn = write_trace(data, lambda _: None, View())
         return drawn.slices + 2 * drawn.arrows + drawn.counter_values
@@ -410,7 +410,7 @@ def events_of(work: Callable[[bytes], object], data: bytes) -> int:
 
 
 def flatness(sizes: Sequence[int]) -> None:
-    """The cost of an event of our timeline by the number of events."""
+    """The cost of an event of our timeline, by the number of events."""
     print(
         "\n| step | events | own ns/event | peak memory over the input MiB | .pftrace / JSON time "
         "| .pftrace / compact JSON bytes |"
@@ -427,7 +427,7 @@ def flatness(sizes: Sequence[int]) -> None:
 
 
 def flat(kind: str, size: str) -> dict[str, float]:
-    """One row of `flatness`. Memory is read before anything else has used any."""
+    """One row of `flatness`. Memory is read before any other use of memory."""
     make = STEPS[kind]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "step.pb"
@@ -457,11 +457,11 @@ def flat(kind: str, size: str) -> dict[str, float]:
 
 
 ROWS: dict[str, Callable[..., dict[str, float]]] = {"beside_orjson": beside_orjson, "flat": flat}
-"""Rows of tables that a process of its own measures, so that none begins with what another has left of the memory."""
+"""Rows of tables that are measured in separate processes, so that none begins with another's remaining memory."""
 
 
 def in_own_process(row: str, *arguments: object) -> dict[str, Any]:
-    """What one of `ROWS` gives for these arguments."""
+    """The result of one of `ROWS` for these arguments."""
     asked = [sys.executable, __file__, "--row", row, *map(str, arguments)]
     done = subprocess.run(asked, stdout=subprocess.PIPE, text=True, check=True)
     measured: dict[str, Any] = json.loads(done.stdout)

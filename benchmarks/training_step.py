@@ -1,9 +1,9 @@
-"""What tracing costs a step of training in PyTorch, of many small kernels and of few large ones.
+"""The cost of tracing to a training step in PyTorch, with many small kernels and with few large ones.
 
-A perceptron of 20 narrow layers, forward, backward and Adam, is bound by launching; one of 3 wide layers by the GPU.
-The figure is the median step after a warm-up; how many kernels a step has is told by ours. PyTorch launches from two
-threads, which have the whole node and no core to themselves. Each collector runs in a process of its own, by turns in
-random order. Needs PyTorch; without a GPU it is PyTorch on the processor, of which there is nothing to record.
+A perceptron of 20 narrow layers, forward, backward and Adam, is bound by launches; one of 3 wide layers by the GPU. The
+figure is the median step after a warm-up; our collector reports the number of kernels per step. PyTorch launches from
+two threads, which share the whole node without a dedicated core. Each collector runs in a separate process, alternating
+in random order. Needs PyTorch; without a GPU, PyTorch runs on the processor, where there is nothing to record.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Write files for fuzz_converter to start from: small steps of every kind, for every converter.
+"""Writes seed files for fuzz_converter: small steps of every kind, for every converter.
 
     python fuzz/converter_seeds.py FOLDER
 
-Beside those built here it takes the small steps of TensorFlow's goldens, where these lie beside the repository or where
-COLLECTOR_SHARED names their folder.
+In addition to the steps built here it uses the small steps of TensorFlow's goldens, if they are in the folder beside
+the repository or in the folder that COLLECTOR_SHARED names.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from collector.stepstats.wire import is_run_metadata
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_BYTES = 6000
-"""Of a golden step: larger ones slow the fuzzer down more than they tell it."""
+"""The maximum size of a golden step: larger ones slow the fuzzer down more than they help."""
 RUN_METADATA, ARROWS, COUNTERS, LABEL_OR_PRETTY, REMARKS = (1 << bit for bit in range(5))
 HEADERS = [
     bytes([converter, flags, filters, 1, 5, 20, 9, 40])
@@ -51,7 +51,7 @@ HEADERS = [
         (6, ARROWS | COUNTERS, 0),
     )
 ]
-"""What fuzz_converter.cpp takes the first eight bytes for."""
+"""The meaning of the first eight bytes in fuzz_converter.cpp."""
 
 
 def built() -> list[StepStats]:
@@ -114,7 +114,7 @@ def built() -> list[StepStats]:
 
 
 def recorded(rows: int) -> bytes:
-    """A recorded step with as many rows in every table: launches with work on two streams, and all columns filled."""
+    """A recorded step with this many rows in every table: launches with work on two streams, and all columns filled."""
     start = 1_700_000_000_000_000_000
     capture = empty_capture()
     at = np.arange(rows)
@@ -139,7 +139,7 @@ def recorded(rows: int) -> bytes:
 
 
 def goldens() -> list[bytes]:
-    """The small steps among TensorFlow's goldens, if they are here."""
+    """The small steps among TensorFlow's goldens, if they are available."""
     shared = Path(os.environ.get("COLLECTOR_SHARED") or ROOT.parent / "shared")
     found = []
     for path in sorted((shared / "data" / "tf" / "inputs").glob("*/*.step_stats.pb*")):

@@ -1,10 +1,10 @@
-"""Throw damaged files at the readers: each input gives a trace or one clear error, never anything else.
+"""Passes damaged files to the readers: each input must give a trace or one clear error, never anything else.
 
     python fuzz/fuzz_readers.py --list                          print the readers: one for each format that is read
     python fuzz/fuzz_readers.py READER [libFuzzer options]
     python fuzz/fuzz_readers.py --replay                        run the kept corpus only (needs no atheris)
 
-Inputs that once found something are kept in fuzz/corpus/READER; libFuzzer grows its own corpus in the folder named on
+Inputs that once revealed a defect are kept in fuzz/corpus/READER; libFuzzer grows its own corpus in the folder named on
 its command line, if any.
 """
 
@@ -25,10 +25,10 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 INSTRUMENTED = ["collector", "google.protobuf.text_format", "zipfile", "numpy.lib.format", "numpy.lib._format_impl"]
-"""Modules in Python whose branches guide the fuzzer; what is compiled shows only in what they do with its answers."""
+"""Python modules whose branches guide the fuzzer; compiled code guides it only through their use of its results."""
 
 GZIP = "gzip"
-"""What every format may be packed in."""
+"""The compression that every format supports."""
 
 
 def readers() -> list[str]:
@@ -51,10 +51,11 @@ def _empty_recording() -> bytes:
 
 
 def _damaged_recording(damage: bytes) -> bytes:
-    """A whole recording with damage in one of its members, or written over it, as the first bytes say.
+    """A valid recording with damage in one of its members, or in the file, according to the first bytes.
 
-    The first byte chooses a member, whose checksum then fits its damaged content; beyond the members it is the file
-    itself that is damaged. The next two say where, the fourth whether the rest is put in, cut off or written over.
+    The first byte chooses a member, whose checksum is then computed from its damaged content; a number beyond the
+    members damages the file itself. The next two bytes are the position, and the fourth chooses whether the rest is
+    inserted, cut off or written over.
     """
     import zipfile
 
@@ -76,7 +77,7 @@ def _damaged_recording(damage: bytes) -> bytes:
 
 
 def _damaged_journal(damage: bytes) -> bytes:
-    """A whole journal with one more frame, of the given bytes, or where the first byte is odd with damage in it."""
+    """A valid journal with one more frame of the given bytes or, if the first byte is odd, with damage in it."""
     whole = (HERE / "two_steps.journal").read_bytes()
     if damage[:1] and damage[0] & 1:
         return _damaged(whole, int.from_bytes(damage[1:3], "big"), damage[3:4], damage[4:])
@@ -117,7 +118,7 @@ def _small_export() -> bytes:
 
 
 def _damaged_export(damage: bytes) -> bytes:
-    """A whole export with damage at the place that the first two bytes say, in the way that the third says."""
+    """A valid export with damage at the position in the first two bytes, of the type in the third."""
     return _damaged(_small_export(), int.from_bytes(damage[:2], "big"), damage[2:3], damage[3:])
 
 
@@ -128,7 +129,7 @@ def _damaged(content: bytes, at: int, how: bytes, rest: bytes) -> bytes:
 
 
 def _damaged_gzip(data: bytes) -> bytes:
-    """The third byte on packed, in two streams where the second is odd, and then damaged as the first two say."""
+    """The bytes from the third on compressed, in two streams if the second is odd, damaged as the first two choose."""
     head, content = data[:2].ljust(2, b"\0"), data[2:]
     half = len(content) // 2 if head[1] & 1 else len(content)
     packed = b"".join(gzip.compress(part, mtime=0) for part in (content[:half], content[half:]) if part)
@@ -138,7 +139,7 @@ def _damaged_gzip(data: bytes) -> bytes:
 
 
 def _as_text(data: bytes) -> bytes:
-    """Bytes that are taken for proto text."""
+    """The bytes as proto text."""
     return data if data.lstrip().startswith((b"dev_stats", b"step_stats")) else b"dev_stats {" + data
 
 
@@ -149,7 +150,7 @@ WRAPPED: dict[str, Callable[[bytes], bytes]] = {
     "nsys": _damaged_export,
     "stepstats_text": _as_text,
 }
-"""What is done to the fuzzer's bytes first, where they would hardly ever get past the outermost format."""
+"""Conversions of the fuzzer's bytes for formats whose outermost layer they would rarely pass."""
 
 CHROME_TOKENS = r"""{"traceEvents":[|"ph":"X"|"ph":"M"|"ph":"s"|"ph":"C"|"ts":|"dur":|NaN|1e999|"cat":"kernel"
     |"cat":"Op"|"args":{|"otherData":{"base_time_ns":"1"|]}|-0.0|"\ud800"|"name":"process_name"| Compute|"stream":
@@ -168,11 +169,11 @@ TOKENS = {
     "gpurec": """"strings"|"clock"|"counters"|"version"|"environment"|"details"|null|-1|1e999|'descr': '<i8'|[[[[
         |'shape': (1,)|'shape': (99999999999,)|'fortran_order': True|object|<f8""",
 }
-"""What a format's files are made of, by reader: libFuzzer puts these in."""
+"""Typical parts of a format's files, by reader, which libFuzzer inserts."""
 
 
 def mutated_message(data: bytes, max_length: int, seed: int) -> bytes:
-    """Wire bytes with one field changed, doubled, moved or taken out, at any depth; the lengths around it still fit."""
+    """Wire bytes with one field changed, doubled, moved or removed, at any depth; enclosing lengths stay correct."""
     import atheris
 
     from collector.stepstats.salvage import BYTES, WireError, encode_field, fields
@@ -201,7 +202,7 @@ def mutated_message(data: bytes, max_length: int, seed: int) -> bytes:
 
 
 def check(reader: str, data: bytes, folder: Path) -> None:
-    """Read `data` as a file and draw what is in it; raise anything but the one error that a reader may raise."""
+    """Read `data` as a file and draw it; raise every exception except the one error that a reader may raise."""
     from collector.errors import InvalidFileError
     from collector.formats.loading import load
     from collector.formats.xspace import xspace
@@ -217,7 +218,7 @@ def check(reader: str, data: bytes, folder: Path) -> None:
             raise AssertionError(f"not one line that names the file: {message!r}") from error
         return
     path.write_bytes(trace.serialized())
-    # The bytes of a RunMetadata whose devices have no names can be those of a StepStats with another device, too.
+    # The bytes of a RunMetadata whose devices have no names can also be those of a StepStats with another device.
     is_told_apart = all(device.device for device in trace.step_stats.dev_stats)
     if is_told_apart and load(path).step_stats != trace.step_stats:
         raise AssertionError("read back, the step that was written is another")
@@ -232,7 +233,7 @@ def _refuse(constant: str) -> None:
 
 
 def seeds() -> dict[str, list[bytes]]:
-    """Small whole files for the fuzzer to start from, by reader; at least one for each."""
+    """Small valid files as the fuzzer's seeds, by reader; at least one for each."""
     from google.protobuf import text_format
 
     from collector.formats.xspace import xspace
@@ -286,7 +287,7 @@ def fuzz(reader: str, options: list[str]) -> None:
     """Never returns: libFuzzer ends the process."""
     import atheris
 
-    # What an editable install finds in its own way, atheris cannot instrument: let the path be asked first.
+    # atheris cannot instrument modules that an editable install's finder loads: let the path finder run first.
     sys.meta_path.sort(key=lambda finder: "ScikitBuild" in type(finder).__name__)
     with atheris.instrument_imports(include=INSTRUMENTED):
         import collector.formats.chrome_events

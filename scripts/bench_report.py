@@ -1,9 +1,9 @@
-"""Run every benchmark and write benchmarks/results/<card or processor>.md: where it was, and every table.
+"""Run every benchmark and write benchmarks/results/<card or processor>.md: the machine, and every table.
 
     bench_report.py [SCRIPT ...]     all of benchmarks/, or some by name; about eight minutes on two cores
 
-What needs a GPU runs on the simulator where there is none, and says so. A script that takes longer than its time is
-ended, and what it had printed by then is kept. The exit status says whether all of them came to their end.
+Benchmarks that need a GPU run on the simulator if there is none, and their output says so. A script that exceeds its
+time is ended, and its output so far is kept. The exit status says whether all of them completed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "benchmarks"
 SECONDS = 570
-"""For all of them together."""
+"""The time limit for all of them together."""
 DEFAULT_SECONDS = 60
 CHOICES: dict[str, tuple[tuple[str, ...], int]] = {
     "overhead": (("--launches=50000", "--rounds=5", "--seconds=60"), 90),
@@ -41,14 +41,14 @@ CHOICES: dict[str, tuple[tuple[str, ...], int]] = {
     "harness": (("--seconds=90",), 120),
     "training_step": (("--launches=20", "--rounds=3", "--seconds=40"), 60),
 }
-"""Script -> its options here, and the seconds after which it is ended; others: none, and `DEFAULT_SECONDS`."""
+"""Script -> its options here, and its time limit in seconds; others: none, and `DEFAULT_SECONDS`."""
 
 
 def scripts(chosen: list[str]) -> list[Path]:
     """The scripts to run: those of `CHOICES` first, in that order.
 
     Raises:
-        SystemExit: there is no such script.
+        SystemExit: a script does not exist.
     """
     found = {path.stem: path for path in sorted(BENCHMARKS.glob("[!_]*.py"))}
     names = [name for name in CHOICES if name in found] + [name for name in found if name not in CHOICES]
@@ -58,7 +58,7 @@ def scripts(chosen: list[str]) -> list[Path]:
 
 
 def run(command: list[str], seconds: float) -> tuple[str, str]:
-    """Run a command, passing on what it prints as it does; return its output and how it ended, empty if well."""
+    """Run a command and pass on its output immediately; return the output and the error, empty if there is none."""
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     deadline = time.monotonic() + seconds
     with subprocess.Popen(
@@ -80,7 +80,7 @@ def run(command: list[str], seconds: float) -> tuple[str, str]:
         finally:
             if ready.get_map():
                 with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)  # with what it started
+                    os.killpg(process.pid, signal.SIGKILL)  # with the processes that it started
         status = process.wait()
     ended = f"ended after {seconds:.0f} s" if late else f"exit status {status}" if status else ""
     if ended:
@@ -90,7 +90,7 @@ def run(command: list[str], seconds: float) -> tuple[str, str]:
 
 
 def machine() -> tuple[str, dict[str, Any]]:
-    """The card's name, or the processor's, and what else there is to say of the machine."""
+    """The name of the card or the processor, and further facts about the machine."""
     from collector import _native
     from collector.bench.environment import environment
     from collector.bench.gpu import Host

@@ -1,6 +1,6 @@
 """NVIDIA's CUPTI headers and libraries, taken from their PyPI wheels and kept in a cache, for tests only.
 
-The wheels are NVIDIA's, under NVIDIA's licence; nothing of them enters this repository or a build of it.
+The wheels are NVIDIA's, under NVIDIA's licence; none of their content enters this repository or a build of it.
 `COLLECTOR_CACHE` names the cache (default: `cupti-collector` under the user's cache folder).
 """
 
@@ -30,18 +30,18 @@ RELEASES = {
     "13.4": ("nvidia-cuda-cupti==13.4.92", "nvidia-cuda-runtime==13.4.*"),
     "13.5": ("nvidia-cuda-cupti==13.5.25", "nvidia-cuda-runtime==13.5.*"),
 }
-"""CUDA version -> requirements that hold its CUPTI and its cuda.h. Every version at which a record grew is here."""
+"""CUDA version -> requirements that contain its CUPTI and its cuda.h. Every version in which a record grew is here."""
 
 COMPILER_HEADERS = "nvidia-cuda-crt==13.5.*"
-"""Macros that cuda.h's neighbours include; a package of its own since 13.0, and the same ones serve 12.x."""
+"""Macros that headers beside cuda.h include; a separate package since 13.0, which also works with 12.x."""
 
 
 class WheelMissingError(Exception):
-    """A wheel is neither in the cache nor to be had from the package index."""
+    """A wheel is neither in the cache nor available from the package index."""
 
 
 def cache() -> Path:
-    """Where unpacked wheels lie."""
+    """The folder of unpacked wheels."""
     named = os.environ.get("COLLECTOR_CACHE")
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(named) if named else base / "cupti-collector"
@@ -51,7 +51,7 @@ def unpacked(requirement: str) -> Path:
     """The folder with the headers and the libcupti of a wheel; downloads it on first use.
 
     Raises:
-        WheelMissingError: with pip's own last words.
+        WheelMissingError: with the end of pip's output.
     """
     folder = cache() / requirement.replace("==", "-").removesuffix(".*")
     if folder.is_dir():
@@ -70,14 +70,14 @@ def unpacked(requirement: str) -> Path:
             archive.extractall(content, wanted)
         try:
             content.rename(folder)
-        except OSError:  # somebody else put it there meanwhile
+        except OSError:  # another process has created it meanwhile
             if not folder.is_dir():
                 raise
     return folder
 
 
 def include_folders(cuda: str) -> list[Path]:
-    """Folders to compile `#include <cupti.h>` of this CUDA version with, and with nothing else of CUDA."""
+    """Folders to compile `#include <cupti.h>` of this CUDA version with, without other parts of CUDA."""
     folders = [unpacked(requirement) for requirement in (*RELEASES[cuda], COMPILER_HEADERS)]
     return [next(folder.glob("nvidia/*/include")) for folder in folders]
 

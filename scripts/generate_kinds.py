@@ -1,6 +1,6 @@
-"""Generate what follows from the record kinds in `native/kinds/*.toml`. Run it with `make kinds`; needs Python 3.11.
+"""Generate code and docs from the record kinds in `native/kinds/*.toml`. Run with `make kinds`; needs Python 3.11.
 
-`native/kinds/README.md` explains the description. The outputs are committed, and a test holds them against it.
+`native/kinds/README.md` explains the description. The outputs are committed, and a test compares them with it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ROW_TYPES = {
     "i8": "int64_t",
 }
 _SHARED = ("type", "field", "enum", "doc")
-"""What is true of a column in every table."""
+"""Attributes of a column that are the same in every table."""
 PLACE = ("device_id", "context_id", "stream_id")
 """The columns that rows of one stream share."""
 
@@ -69,14 +69,14 @@ class Column:
     type: str
     doc: str
     field: int = 0
-    """Its number in the message Activity, the same in every table; 0: no activity has it."""
+    """Its number in the message Activity, the same in every table; 0: no activity has the column."""
     enum: str = ""
     when: dict[str, list[str]] | None = None
     """Column -> the entries of its enumeration for which this column is not 0."""
     looked_up: bool = False
-    """It is not in the record, but found with the help of the library."""
+    """Whether it is not in the record, but looked up in the library."""
     added: bool = False
-    """It came after the first version of the files, which lack it."""
+    """Whether it was added after the first version of the files, which lack it."""
 
     @property
     def num_bytes(self) -> int:
@@ -94,24 +94,25 @@ class Field:
     since: str = FIRST_CUDA
     columns: tuple[str, ...] = ()
     conversion: str = ""
-    """flag: the lowest bit; truth: 1 unless 0; signed: of a number that CUPTI calls unsigned; "": the value.
+    """flag: the lowest bit; truth: 1 unless 0; signed: a number that CUPTI declares unsigned; "": the value.
 
-    A value that the column cannot hold becomes the nearest one that it can."""
+    A value that the column cannot hold becomes the nearest one that it can.
+    """
     python: str | None = None
-    """The attribute of cupti-python's record; "": not to be read there."""
+    """The attribute of cupti-python's record; "": not read there."""
     freed_since: str = ""
-    """From this version on what the field points to belongs to the reader of the record."""
+    """From this version on, the memory that the field points to belongs to the reader of the record."""
 
     @property
     def attribute(self) -> str:
-        """Where cupti-python has it."""
+        """The attribute of cupti-python's record."""
         if self.python is not None:
             return self.python
         return ".".join(map(snake, self.name.split(".")))
 
     @property
     def member(self) -> str:
-        """Its name in our struct, where nested structs lie flat."""
+        """Its name in our struct, in which nested structs are flattened."""
         first, *rest = self.name.split(".")
         return first + "".join(part[0].upper() + part[1:] for part in rest)
 
@@ -132,13 +133,13 @@ class Record:
     constants: dict[str, int]
     enabled_at: int
     on_request: str
-    """Why it is recorded only where it is named; "": it is always."""
+    """The reason why it is recorded only on request; "": it is always recorded."""
     made_once: bool
-    """CUPTI writes it when the thing is made, and again for a client that asks for all there are."""
+    """Whether CUPTI writes it when an object is created, and on request for all existing objects."""
 
     @cached_property
     def members(self) -> dict[int, Field]:
-        """The field that gives each place its name."""
+        """The field that names each place."""
         found: dict[int, Field] = {}
         for field in self.fields:
             found.setdefault(field.at, field)
@@ -183,7 +184,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Kinds:
-    """All of the description."""
+    """The whole description."""
 
     tables: list[Table]
     enums: dict[str, dict[str, Any]]
@@ -195,7 +196,7 @@ class Kinds:
 
     @property
     def structs(self) -> dict[str, tuple[Table, list[Record]]]:
-        """Struct -> its table and the records that it lays out."""
+        """Struct -> its table and the records with its layout."""
         found: dict[str, tuple[Table, list[Record]]] = {}
         for table in self.tables:
             for record in table.records:
@@ -214,7 +215,7 @@ def read_field(entry: dict[str, Any]) -> Field:
 
 
 def read_record(entry: dict[str, Any], others: list[Record]) -> Record:
-    """A table ``[[records]]``; ``fields`` may name a record before it that has the same ones."""
+    """A table ``[[records]]``; ``fields`` may name an earlier record with the same fields."""
     fields = entry.pop("fields")
     if isinstance(fields, str):
         (same,) = (record for record in others if record.kind == fields)
@@ -276,7 +277,7 @@ def read(folder: Path = SOURCE) -> Kinds:
     shared = tomllib.loads((folder / "columns.toml").read_text())
     enums = tomllib.loads((folder / "enums.toml").read_text())
     paths = [path for path in sorted(folder.glob("*.toml")) if path.stem not in ("columns", "enums")]
-    for path in paths:  # what one table defines another may have too
+    for path in paths:  # a table may use the enumerations of others
         own = tomllib.loads(path.read_text())["columns"]
         facts = {name: {key: fact for key, fact in column.items() if key in _SHARED} for name, column in own.items()}
         shared = {**{name: column for name, column in facts.items() if column}, **shared}
@@ -310,7 +311,7 @@ def entry_of(enum: str, entry: str) -> str:
 
 
 def condition(table: Table, column: Column) -> str:
-    """For which rows a column is not 0; "": for all."""
+    """The rows for which a column is not 0; "": all."""
     if not column.when:
         return ""
     ((other, entries),) = column.when.items()
@@ -356,7 +357,7 @@ def copy_lines(table: Table, record: Record) -> list[str]:
         f"void copy(const cupti::{record.struct}& record, [[maybe_unused]] int cuda,",
         f"          [[maybe_unused]] Strings& strings, store::{table.row_type}& row) {{",
     ]
-    # What others depend on comes first.
+    # Columns on which others depend come first.
     for column in sorted(table.row_columns, key=lambda column: bool(column.when)):
         if column.name not in record.constants:
             lines.append(f"  row.{column.name} = {value_of(table, record, column)};")
@@ -369,7 +370,7 @@ def copy_lines(table: Table, record: Record) -> list[str]:
 
 
 def decode_lines(kinds: Kinds) -> list[str]:
-    """The switch that finds the row for a record."""
+    """The switch that selects the row type of a record."""
     lines = []
     for table in kinds.tables:
         for record in table.records:
@@ -391,7 +392,7 @@ def decode_lines(kinds: Kinds) -> list[str]:
 
 
 def fill_lines(record: Record) -> list[str]:
-    """The functions by which the simulator makes a record: an empty one, and one of a row's values."""
+    """The functions with which the simulator makes a record: an empty one, and one with a row's values."""
     blank = [f"inline void blank([[maybe_unused]] int cuda, uint8_t noise, cupti::{record.struct}& record) {{"]
     blank += ["  std::memset(&record, noise, sizeof record);"]
     blank += [f"  record.kind = {record.number};"]
@@ -403,7 +404,7 @@ def fill_lines(record: Record) -> list[str]:
         guard = "" if member.since == FIRST_CUDA else f"if (cuda >= {cuda_number(member.since)}) "
         zero = "nullptr" if member.type in ("text", "pointer") else "0"
         blank.append(f"  {guard}record.{member.member} = {zero};")
-        # Members of a union are 0 but for one.
+        # All members of a union but one are 0.
         columns = [field.columns[0] for field in record.fields if field.at == at and field.columns]
         if columns and member.type not in ("text", "pointer"):
             value = " | ".join(f"values.{column}" for column in columns)
@@ -424,7 +425,7 @@ def order_lines(table: Table) -> list[str]:
 
 
 def table_lines(table: Table) -> list[str]:
-    """The row of a table, and what is known of it."""
+    """The row of a table, and its traits."""
     row = table.row_type
     lines = [f"// {table.doc}", f"struct {row} {{"]
     lines += [f"  {ROW_TYPES[column.type]} {column.name};" for column in table.row_columns]
@@ -554,7 +555,7 @@ def cpp(kinds: Kinds) -> str:
 
 
 def wrapped(items: list[str], indent: str) -> list[str]:
-    """Items with commas between, in lines of at most 120 characters."""
+    """Comma-separated items in lines of at most 120 characters."""
     lines = [""]
     for item in items:
         if len(indent) + len(lines[-1]) + len(item) + 2 > 119:
@@ -564,7 +565,7 @@ def wrapped(items: list[str], indent: str) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """Text as Python writes it, in double quotes."""
+    """Text as a Python literal in double quotes."""
     return f'"{text}"'
 
 
@@ -580,13 +581,13 @@ def python_dict(values: dict[str, int]) -> str:
 
 
 def texts_of(enum: dict[str, Any]) -> dict[int, str]:
-    """What people read for each value of an enumeration."""
+    """The display text of each value of an enumeration."""
     texts = enum.get("texts", {})
     return {value: texts.get(entry, entry) for entry, value in enum["values"].items()}
 
 
 def unlisted_text(enum: dict[str, Any]) -> str:
-    """What people read for a value that is not listed."""
+    """The display text of values that are not listed."""
     return texts_of(enum)[enum["values"][enum["unlisted"]]] if "unlisted" in enum else "<unknown>"
 
 
@@ -810,7 +811,7 @@ def schema(kinds: Kinds) -> str:
 
 
 def source_text(table: Table, column: Column) -> str:
-    """Which field fills a column, and since when."""
+    """The field that fills a column, and its first version."""
     found: dict[str, None] = {}
     for record in table.records:
         field = record.field_of(column.name)

@@ -1,6 +1,6 @@
 """Generate the message classes of `protos/*.proto` into a folder. Run it with `make protos`.
 
-grpcio-tools 1.62.3 (protoc 25.1) is the newest generator whose output carries no version stamp: what it writes runs on
+grpcio-tools 1.62.3 (protoc 25.1) is the newest generator whose output carries no version stamp: its output runs on
 every protobuf from 4.21 to 7.x, while later generators refuse runtimes older than themselves.
 """
 
@@ -25,7 +25,7 @@ def generate(target: Path) -> list[Path]:
         raise SystemExit(f"grpcio-tools {found} would write other bytes; install grpcio-tools=={GENERATOR}")
     sources = sorted(path.name for path in (ROOT / "protos").glob("*.proto"))
     with tempfile.TemporaryDirectory() as scratch:
-        # The import path becomes the module path, so the files are compiled as if they lay in the package.
+        # The import path becomes the module path, so the files are compiled as if they were in the package.
         arguments = ["protoc", f"-I{PACKAGE}={ROOT / 'protos'}", f"--python_out={scratch}", f"--pyi_out={scratch}"]
         if protoc.main([*arguments, *(f"{PACKAGE}/{name}" for name in sources)]) != 0:
             raise SystemExit("protoc failed; its message is above")

@@ -4,13 +4,13 @@
     gpu_report.py --steps harness,memory    only these, with the package as it was built; they join the earlier report
     gpu_report.py --simulated           tries every step out on the simulator
 
-Steps are done in the order of their importance, each within a time of its own, and the report is written after each of
-them. What there is no time left for is named in it.
+Steps run in the order of their importance, each within its own time limit, and the report is written after each. It
+lists the steps for which no time was left.
 
-Needs no network where this Python has the build tools (scikit-build-core, pybind11, cmake, ninja) and what the tests
-use (pytest, pytest-timeout, numpy, protobuf, rich, cuda-bindings), or where wheels of the missing ones lie in
-$COLLECTOR_WHEELS or ./.whl. Nothing is installed into this Python. Otherwise pip fetches them into .venv-gpu.
-Ends within nine minutes (--seconds); the exit status says whether all steps passed.
+Needs no network if this Python has the build tools (scikit-build-core, pybind11, cmake, ninja) and the packages for the
+tests (pytest, pytest-timeout, numpy, protobuf, rich, cuda-bindings), or if wheels of the missing ones are in
+$COLLECTOR_WHEELS or ./.whl. Nothing is installed into this Python. Otherwise pip installs them into .venv-gpu. Ends
+within nine minutes (--seconds); the exit status says whether all steps passed.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ NEEDED = {
     "rich": "rich", "pytest": "pytest", "pytest_timeout": "pytest-timeout", "cuda.bindings": "cuda-python",
     "cmake": "cmake", "ninja": "ninja",
 }  # fmt: skip
-"""Module -> the distribution that has it."""
+"""Module -> the distribution that contains it."""
 SECONDS = 525
-"""For all steps together."""
+"""The time limit of all steps together."""
 WORTHWHILE = 10
-"""Seconds below which no step is begun."""
+"""The minimum seconds left to begin a step."""
 
 DESCRIBE = """
 import importlib.metadata as metadata, json
@@ -116,12 +116,12 @@ print(step.summary())
 
 
 Step = Callable[["Report", float], None]
-"""Does something within so many seconds, and tells the report."""
+"""Runs a step within this many seconds, and adds its result to the report."""
 
 
 @dataclass
 class Report:
-    """What is done, in order, and what came of it."""
+    """The finished steps in order, with their results."""
 
     folder: Path
     environment: dict[str, str]
@@ -133,15 +133,15 @@ class Report:
     seconds: float = SECONDS
 
     def left(self) -> float:
-        """Return the seconds that are left for all that is still to do."""
+        """Return the seconds left for all remaining steps."""
         return self.seconds - (time.monotonic() - self.started)
 
     def add_section(self, title: str, body: str) -> None:
-        """Add a section, in the place of an earlier one of that title."""
+        """Add a section, or replace an earlier one with that title."""
         self.sections = [each for each in self.sections if each[0] != title] + [(title, body)]
 
     def run(self, title: str, command: list[str], seconds: float, *, required: bool = True) -> str:
-        """Run a step in ``RUN``; print and return its output. A failure is remembered, and the next step runs."""
+        """Run a step in ``RUN``; print and return its output. A failure is recorded, and the next step runs."""
         limit = max(1.0, min(seconds, self.left()))
         print(f"== {title} (at most {limit:.0f} s)", flush=True)
         before = time.monotonic()
@@ -152,7 +152,7 @@ class Report:
         try:
             printed, _ = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # with the processes it started
+            os.killpg(process.pid, signal.SIGKILL)  # with the processes that it started
             printed, _ = process.communicate()
         output, status = printed.decode(errors="replace"), process.returncode
         print(output, flush=True)
@@ -171,10 +171,10 @@ def importable(module: str) -> bool:
 
 
 def prepare() -> str:
-    """Return the Python that has all that is needed, together with the wheels unpacked into ``WHEELS_SITE``.
+    """Return a Python that has all requirements, together with the wheels unpacked into ``WHEELS_SITE``.
 
     Raises:
-        SystemExit: something is missing and cannot be had.
+        SystemExit: a requirement is missing and unavailable.
     """
     wheels = sorted(Path(os.environ.get("COLLECTOR_WHEELS") or ROOT / ".whl").glob("*.whl"))
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-cache-dir", "--disable-pip-version-check"]
@@ -216,7 +216,7 @@ def build(report: Report, seconds: float) -> None:
 
 def test(report: Report, seconds: float) -> None:
     """Run tests/gpu, where a missing GPU is an error."""
-    # Other plugins and other packages' warnings are not what is tested here.
+    # Other plugins and other packages' warnings are not under test here.
     report.environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     plugins = ["-p", "pytest_timeout", "-p", "collector.testing.plugin", "-p", "no:cacheprovider"]
     command = [
@@ -242,7 +242,7 @@ def compare_kernels(report: Report, seconds: float) -> None:
     start = f"import sys; sys.path.insert(0, {str(ROOT / 'tests' / 'gpu')!r}); " if report.simulated else "import sys; "
     install = "import simulated_cuda; simulated_cuda.install(); " if report.simulated else ""
     call = f"{start}{install}from collector.cli import main; sys.exit(main(sys.argv[1:]))"
-    runs = "1" if report.simulated else "3"  # what is installed in this process is not in those of several runs
+    runs = "1" if report.simulated else "3"  # a simulator in this process is missing in those of several runs
     text = report.run("comparing kernels", [report.python, "-c", call, *options, "--runs", runs], seconds)
     report.add_section("Comparing kernels", f"```text\n{text.strip()}\n```")
 
@@ -306,7 +306,7 @@ STEPS: dict[str, tuple[Step, float]] = {
         ), 150,
     ),
 }  # fmt: skip
-"""Name -> what it does, and the seconds it may take; in the order of their importance."""
+"""Name -> its function, and its time limit in seconds; in the order of importance."""
 
 
 def machine(report: Report) -> tuple[str, str]:
@@ -342,7 +342,7 @@ def machine(report: Report) -> tuple[str, str]:
 
 
 def write(report: Report, card: str, table: str) -> Path:
-    """Write the report into the folder and, from a real GPU, into benchmarks/results; returns where."""
+    """Write the report into the folder and, from a real GPU, into benchmarks/results; returns its path."""
     took = time.monotonic() - report.started
     verdict = f"Failed: {', '.join(report.failed)}." if report.failed else "Everything passed."
     head = f"# {card}\n\nMade by `make gpu` in {took:.0f} s. {verdict}\n\n{table}\n"
@@ -358,13 +358,13 @@ def write(report: Report, card: str, table: str) -> Path:
 
 
 def remember(report: Report, card: str, table: str) -> None:
-    """Keep what there is, for a later call with --steps."""
+    """Store the results for a later call with --steps."""
     kept = {"card": card, "table": table, "sections": report.sections, "failed": report.failed}
     (BUILD / "report.json").write_text(json.dumps({**kept, "simulated": report.simulated}))
 
 
 def recalled(report: Report) -> tuple[str, str]:
-    """Take up what an earlier call found; returns the card's name and the table of the machine, if there are any."""
+    """Load the results of an earlier call; returns the card's name and the table of the machine, if there are any."""
     try:
         kept = json.loads((BUILD / "report.json").read_text())
     except (OSError, ValueError):
@@ -384,7 +384,7 @@ def chosen_steps(text: str) -> list[str]:
 
 
 def main() -> int:
-    """Do everything; returns the exit status."""
+    """Run all steps; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", default=Path(os.environ.get("OUT") or ROOT / "out" / "gpu"))
     parser.add_argument("--simulated", action="store_true", help="try every step out on the simulator")
@@ -407,14 +407,14 @@ def main() -> int:
     else:
         environment["COLLECTOR_REQUIRE_GPU"] = "1"
     if options.simulated:
-        environment["XDG_CACHE_HOME"] = str(BUILD / "cache")  # the simulated card's ceilings are nobody else's business
+        environment["XDG_CACHE_HOME"] = str(BUILD / "cache")  # keeps simulated ceilings out of the user's cache
     report = Report(folder, environment, python, options.simulated, seconds=options.seconds)
     steps = list(options.steps)
     card = table = ""
     if "build" not in steps:
         card, table = recalled(report)
         steps = steps if SITE.is_dir() else ["build", *steps]
-    more = max(1.0, options.seconds / sum(STEPS[name][1] for name in steps))  # for each, where there are few
+    more = max(1.0, options.seconds / sum(STEPS[name][1] for name in steps))  # more time for each step if there are few
     path = folder
     for name in steps:
         step, seconds = STEPS[name]

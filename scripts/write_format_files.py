@@ -1,7 +1,7 @@
-"""Write one set of files in the formats of the present version: `write_format_files.py tests/data/formats/vN`.
+"""Write one set of files in the formats of the current version: `write_format_files.py tests/data/formats/vN`.
 
 Each change of a format adds one set, written by the last version before the change; `test_earlier_formats` reads all of
-them in every run. `expected.json` beside the files holds what they must be read as.
+them in every run. `expected.json` beside the files contains the expected content.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ def nodes_of(path: Path) -> list[list[Any]]:
 
 
 def main(folder: Path) -> None:
-    """Trace a simulated program and write what is made of it into ``folder``."""
+    """Trace a simulated program and write all formats into ``folder``."""
     folder.mkdir(parents=True)
     journal, kept = folder / "open.journal", folder / "step.journal"
     with SimulatedGpu(devices=2, cuda="13.5") as gpu:
         with collector.trace(journal=journal, kinds=(*KINDS, *KINDS_ON_REQUEST), rank=3) as step:
             run_program(gpu)
-            while True:  # until the journal has caught up
+            while True:  # until the journal is up to date
                 kept.write_bytes(journal.read_bytes())
                 try:
                     if len(Recording.load(kept).synchronizations) >= 2:
