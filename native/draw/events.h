@@ -24,10 +24,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace collector::convert {
+#include "stepstats/category.h"
 
-enum class Category : uint8_t { kKernel, kMemcpy, kMemset, kOp, kApi, kSync, kOverhead, kOther };
-inline constexpr size_t kCategories = 8;
+namespace collector::convert {
 
 // The name in files: "kernel", "memcpy", ...
 std::string_view category_name(Category category);

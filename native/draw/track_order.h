@@ -13,16 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "stepstats/devices.h"
-
 namespace collector::convert {
-
-// Negative, 0 or positive if `a` comes before, with or after `b` in natural order: numbers by value, other text by
-// bytes.
-int compare_naturally(std::string_view a, std::string_view b);
-
-// Whether a device is shown before another device of the same owner; no two devices are equal.
-bool comes_before(const DeviceName& a, std::string_view device_a, const DeviceName& b, std::string_view device_b);
 
 class TrackOrder {
  public:

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "draw/events.h"
+#include "stepstats/category.h"
 #include "stepstats/step_stats.h"
 #include "stepstats/typed_activity.h"
 

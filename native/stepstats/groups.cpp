@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "draw/track_order.h"
+#include "stepstats/device_order.h"
 #include "stepstats/name_table.h"
 #include "stepstats/typed_activity.h"
 
