@@ -8,10 +8,10 @@
 namespace collector::fuzz {
 namespace {
 
-using convert::kBytes;
-using convert::kVarint;
-using convert::make_tag;
-using convert::WireReader;
+using stepstats::kBytes;
+using stepstats::kVarint;
+using stepstats::make_tag;
+using stepstats::WireReader;
 
 // Calls visit(tag, reader) for each field, which reads the value or returns false.
 template <typename Visit>
@@ -177,7 +177,7 @@ uint64_t check_perfetto(std::string_view file, const std::vector<size_t>& piece_
       packet_ends.push_back(static_cast<size_t>(packet.data() + packet.size() - file.data()));
       trace.read_packet(packet);
     }
-  } catch (const convert::WireError& error) {
+  } catch (const stepstats::WireError& error) {
     require(false, error.what());
   }
   for (const size_t end : piece_ends) {

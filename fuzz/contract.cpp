@@ -5,8 +5,8 @@
 namespace collector::fuzz {
 namespace {
 
-using convert::Argument;
-using convert::Slice;
+using draw::Argument;
+using draw::Slice;
 
 constexpr int64_t kLargestTimeNs = int64_t{1} << 53;
 
@@ -14,21 +14,21 @@ bool is_time(int64_t time_ns) { return time_ns >= 0 && time_ns <= kLargestTimeNs
 
 }  // namespace
 
-void Contract::on_begin(const convert::Summary& summary) {
+void Contract::on_begin(const draw::Summary& summary) {
   require(!begun_, "Begin twice");
   begun_ = true;
   announced_ = summary;
   writer_.on_begin(summary);
 }
 
-void Contract::on_process(const convert::Process& process) {
+void Contract::on_process(const draw::Process& process) {
   require(begun_ && !ended_, "a process outside Begin and End");
   require(process.pid != 0 && pids_.insert(process.pid).second, "a pid that comes twice");
   require(!process.name.empty(), "a process without a name");
   writer_.on_process(process);
 }
 
-void Contract::on_track(const convert::Track& track) {
+void Contract::on_track(const draw::Track& track) {
   require(pids_.count(track.pid) == 1, "a track of a process that was not announced");
   require(track.tid != 0 && !track.name.empty(), "a track without a number or name");
   require(tracks_.try_emplace(track.tid, TrackState{track.pid, track.nests, 0, {}}).second, "a tid that comes twice");
@@ -48,7 +48,7 @@ void Contract::on_slice(const Slice& slice) {
   require(track.ends.empty() || (track.nests && end_ns <= track.ends.back()), "slices that overlap on one track");
   track.ends.push_back(end_ns);
   require(!slice.name.empty(), "a slice without a name");
-  require(static_cast<size_t>(slice.category) < convert::kCategories, "a slice of no category");
+  require(static_cast<size_t>(slice.category) < stepstats::kCategories, "a slice of no category");
   check_alike(slice);
   check_flows(slice);
   ++slices_;
@@ -92,14 +92,14 @@ void Contract::check_flows(const Slice& slice) {
   require(slice.wait_in == 0 || slice.duration_ns > 0, "a wait's arrow that ends nowhere");
 }
 
-void Contract::on_counter_track(const convert::CounterTrack& counter) {
+void Contract::on_counter_track(const draw::CounterTrack& counter) {
   require(pids_.count(counter.pid) == 1, "a counter of a process that was not announced");
   const CounterState state{counter.pid, std::string(counter.name), std::string(counter.unit)};
   require(counters_.try_emplace(counter.id, state).second, "a counter's number that comes twice");
   writer_.on_counter_track(counter);
 }
 
-void Contract::on_value(const convert::Value& value) {
+void Contract::on_value(const draw::Value& value) {
   const auto found = counters_.find(value.counter_id);
   require(found != counters_.end(), "a value of an unknown counter");
   CounterState& counter = found->second;
@@ -111,12 +111,12 @@ void Contract::on_value(const convert::Value& value) {
   writer_.on_value(value);
 }
 
-void Contract::on_instant(const convert::Instant& instant) {
+void Contract::on_instant(const draw::Instant& instant) {
   require(begun_ && is_time(instant.time_ns), "an instant outside the time axis");
   writer_.on_instant(instant);
 }
 
-void Contract::on_end(const convert::Summary& summary) {
+void Contract::on_end(const draw::Summary& summary) {
   require(begun_ && !ended_, "End without Begin");
   ended_ = true;
   for (const auto& [tid, track] : tracks_) require(pids_.count(tid) == 0, "a tid that is also a pid");

@@ -11,24 +11,24 @@
 
 namespace collector::fuzz {
 
-class Contract : public convert::TraceVisitor {
+class Contract : public draw::TraceVisitor {
  public:
   // Whether on_begin announces everything that follows, which it does not in a file of several steps.
   enum class Steps { kOne, kSeveral };
   // `alike`: whether the writer learns which slices are alike. The file must be the same if it does not.
   enum class Alike { kGiven, kHidden };
 
-  Contract(convert::TraceVisitor& writer, Steps steps, Alike alike)
+  Contract(draw::TraceVisitor& writer, Steps steps, Alike alike)
       : writer_(writer), several_(steps == Steps::kSeveral), hides_alike_(alike == Alike::kHidden) {}
 
-  void on_begin(const convert::Summary& summary) override;
-  void on_process(const convert::Process& process) override;
-  void on_track(const convert::Track& track) override;
-  void on_slice(const convert::Slice& slice) override;
-  void on_counter_track(const convert::CounterTrack& counter) override;
-  void on_value(const convert::Value& value) override;
-  void on_instant(const convert::Instant& instant) override;
-  void on_end(const convert::Summary& summary) override;
+  void on_begin(const draw::Summary& summary) override;
+  void on_process(const draw::Process& process) override;
+  void on_track(const draw::Track& track) override;
+  void on_slice(const draw::Slice& slice) override;
+  void on_counter_track(const draw::CounterTrack& counter) override;
+  void on_value(const draw::Value& value) override;
+  void on_instant(const draw::Instant& instant) override;
+  void on_end(const draw::Summary& summary) override;
 
   uint64_t slices() const { return slices_; }
 
@@ -46,17 +46,17 @@ class Contract : public convert::TraceVisitor {
   };
 
   // Name, category and shared arguments of alike slices.
-  static std::string common_part(const convert::Slice& slice);
-  void check_alike(const convert::Slice& slice);
-  void check_flows(const convert::Slice& slice);
+  static std::string common_part(const draw::Slice& slice);
+  void check_alike(const draw::Slice& slice);
+  void check_flows(const draw::Slice& slice);
 
-  convert::TraceVisitor& writer_;
+  draw::TraceVisitor& writer_;
   bool several_, hides_alike_;
   bool begun_ = false;
   bool ended_ = false;
   uint64_t slices_ = 0;
   uint64_t values_ = 0;
-  convert::Summary announced_;
+  draw::Summary announced_;
   std::set<uint32_t> pids_;
   std::unordered_map<uint32_t, TrackState> tracks_;
   std::unordered_map<uint32_t, CounterState> counters_;

@@ -27,7 +27,9 @@
 namespace collector::fuzz {
 namespace {
 
-using namespace collector::convert;  // NOLINT(google-build-using-namespace): all of it is under test
+using namespace collector::stepstats;  // NOLINT(google-build-using-namespace): all of it is under test
+using namespace collector::draw;       // NOLINT(google-build-using-namespace): all of it is under test
+using namespace collector::write;      // NOLINT(google-build-using-namespace): all of it is under test
 
 constexpr size_t kHeaderBytes = 8;
 constexpr std::string_view kAbout = R"({"base_time_ns":"0"})";
@@ -221,8 +223,8 @@ struct ReadColumns {
   static constexpr std::array<uint32_t, 4> kNumbers = {2, 5, 13, 16};
   static constexpr std::array<uint32_t, 2> kTexts = {1, 8};
 
-  explicit ReadColumns(std::string_view device) : num_nodes(profile::count_nodes(device)) {
-    profile::Columns columns;
+  explicit ReadColumns(std::string_view device) : num_nodes(stepstats::count_nodes(device)) {
+    stepstats::Columns columns;
     for (size_t i = 0; i < kNumbers.size(); ++i) {
       numbers[i].resize(num_nodes);
       columns.numbers[kNumbers[i]] = numbers[i].data();
@@ -232,10 +234,10 @@ struct ReadColumns {
       ends[i].resize(num_nodes);
       columns.texts[kTexts[i]] = {begins[i].data(), ends[i].data()};
     }
-    profile::read_nodes(device, num_nodes, columns);
+    stepstats::read_nodes(device, num_nodes, columns);
     for (size_t i = 0; i < kTexts.size(); ++i) {
       text_numbers[i].resize(num_nodes);
-      texts[i] = profile::distinct_texts(device, begins[i].data(), ends[i].data(), num_nodes, text_numbers[i].data());
+      texts[i] = stepstats::distinct_texts(device, begins[i].data(), ends[i].data(), num_nodes, text_numbers[i].data());
     }
   }
 

@@ -14,7 +14,7 @@
 namespace collector::fuzz {
 namespace {
 
-using namespace collector::convert;  // NOLINT(google-build-using-namespace): all of it is under test
+using namespace collector::stepstats;  // NOLINT(google-build-using-namespace): all of it is under test
 
 constexpr uint32_t kStepStats = 1;  // of RunMetadata
 constexpr uint32_t kCapture = 100002;

@@ -23,7 +23,7 @@ class RecordedRows {
  private:
   int64_t offset_ns_;
   uint32_t choice_;  // of the data that a step has besides its rows
-  convert::TypedRows rows_;
+  stepstats::TypedRows rows_;
 };
 
 }  // namespace collector::fuzz

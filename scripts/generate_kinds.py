@@ -602,7 +602,7 @@ def activities(kinds: Kinds) -> str:
         "",
         *(f"#include <{name}>" for name in ("cstdint", "string_view")),
         "",
-        "namespace collector::convert {",
+        "namespace collector::stepstats {",
         "",
         "// Activity.Kind: the table that an activity is of.",
         "enum class TableKind : uint32_t {",
@@ -626,7 +626,7 @@ def activities(kinds: Kinds) -> str:
         listed = {value: text for value, text in texts_of(enum).items() if text != unlisted}
         lines += [f"    case {value}: return {quoted(text)};" for value, text in listed.items()]
         lines += [f"    default: return {quoted(unlisted)};", "  }", "}"]
-    return "\n".join([*lines, "", "}  // namespace collector::convert", ""])
+    return "\n".join([*lines, "", "}  // namespace collector::stepstats", ""])
 
 
 def enums_module(kinds: Kinds) -> str:

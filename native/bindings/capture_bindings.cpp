@@ -19,7 +19,7 @@
 
 namespace py = pybind11;
 
-namespace collector {
+namespace collector::bindings {
 namespace {
 
 using capture::Session;
@@ -195,10 +195,11 @@ py::dict benchmark_decode(const py::buffer& buffer, int cuda_version, int repeat
 }
 
 }  // namespace
-}  // namespace collector
+}  // namespace collector::bindings
 
 PYBIND11_MODULE(_native, m) {
   using namespace collector;
+  using namespace collector::bindings;
   m.doc() = "The CUPTI client. One session at a time; see collector.tracing.session for the interface people use.";
 
   static py::handle capture_error = py::exception<CaptureError>(m, "CaptureError", PyExc_RuntimeError).release();

@@ -19,7 +19,7 @@
 #include "kinds/generated/kinds.h"
 #include "store/store.h"
 
-namespace collector {
+namespace collector::bindings {
 
 // Pages that come from the system directly and are returned to it.
 class Pages {
@@ -153,4 +153,4 @@ class TableBuilder {
   size_t rows_ = 0;
 };
 
-}  // namespace collector
+}  // namespace collector::bindings

@@ -27,7 +27,18 @@
 
 namespace py = pybind11;
 
-namespace collector::convert {
+namespace collector::bindings {
+
+using draw::DrawingOptions;
+using draw::Summary;
+using stepstats::StepStats;
+using stepstats::WireError;
+using write::AllocatorMaximum;
+using write::BeyondInt64;
+using write::OpTime;
+using write::TensorflowTimelineOptions;
+using write::TraceWriter;
+
 namespace {
 
 // Pretty text is rarely longer than this multiple of the message. Unused room costs only address space, but too little
@@ -171,10 +182,10 @@ py::dict write_trace(const py::buffer& message, const py::function& write, bool 
 }
 
 }  // namespace
-}  // namespace collector::convert
+}  // namespace collector::bindings
 
 PYBIND11_MODULE(_convert, module) {
-  using namespace collector::convert;
+  using namespace collector::bindings;
   module.doc() = "Converters on StepStats and RunMetadata wire bytes. Needs no CUDA library.";
 
   static py::exception<WireError> wire_error(module, "WireError", PyExc_ValueError);
@@ -210,9 +221,9 @@ PYBIND11_MODULE(_convert, module) {
       "with the figures that are returned, for the JSON object about the whole file. `base_ns` is the wall time of "
       "time 0,\nNone: the first start. `labels` are those of devices, and `event_records` those of\n"
       "`collector.timeline.object_labels`. Raises WireError(what, position).");
-  module.def("trace_writers", &trace_writer_names, "The names of the writers of drawn files.");
+  module.def("trace_writers", &collector::write::trace_writer_names, "The names of the writers of drawn files.");
   bind_merge(module);
   bind_nodes(module);
   bind_recording(module);
-  collector::profile::bind_profile(module);
+  bind_profile(module);
 }

@@ -7,13 +7,13 @@
 
 #include "draw/event_records.h"
 
-namespace collector::convert {
+namespace collector::bindings {
 
 // Call, event, synchronisation, context and stream.
 using EventRecordArguments = std::vector<std::tuple<uint32_t, uint32_t, uint64_t, uint32_t, uint32_t>>;
 
-inline std::vector<EventRecord> to_event_records(const EventRecordArguments& arguments) {
-  std::vector<EventRecord> records;
+inline std::vector<draw::EventRecord> to_event_records(const EventRecordArguments& arguments) {
+  std::vector<draw::EventRecord> records;
   records.reserve(arguments.size());
   for (const auto& [call, event, sync, context, stream] : arguments) {
     records.push_back({call, event, sync, context, stream});
@@ -21,4 +21,4 @@ inline std::vector<EventRecord> to_event_records(const EventRecordArguments& arg
   return records;
 }
 
-}  // namespace collector::convert
+}  // namespace collector::bindings

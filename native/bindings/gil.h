@@ -8,7 +8,7 @@
 #include <Python.h>
 #include <unistd.h>
 
-namespace collector {
+namespace collector::bindings {
 
 // Our threads are never cancelled, so pause does not throw.
 [[noreturn]] inline void wait_for_exit() noexcept {  // NOLINT(bugprone-exception-escape)
@@ -56,4 +56,4 @@ class GilAcquire {
   PyGILState_STATE state_;
 };
 
-}  // namespace collector
+}  // namespace collector::bindings

@@ -21,7 +21,16 @@
 
 namespace py = pybind11;
 
-namespace collector::convert {
+namespace collector::bindings {
+
+using draw::DrawingOptions;
+using draw::MergeVisitor;
+using draw::Summary;
+using draw::TrackOrder;
+using stepstats::Device;
+using stepstats::StepStats;
+using write::TraceWriter;
+
 namespace {
 
 // A file into which several steps are drawn, one after the other.
@@ -126,4 +135,4 @@ void bind_merge(py::module_& module) {
            "Write what is left, with `metadata` (JSON text) about the file. Once, at the end.");
 }
 
-}  // namespace collector::convert
+}  // namespace collector::bindings

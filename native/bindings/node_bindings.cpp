@@ -16,7 +16,15 @@
 
 namespace py = pybind11;
 
-namespace collector::convert {
+namespace collector::bindings {
+
+using stepstats::FieldKind;
+using stepstats::LabelledActivities;
+using stepstats::MessageSchema;
+using stepstats::ProcessKind;
+using stepstats::StepStats;
+using stepstats::ThreadName;
+
 namespace {
 
 using Int64s = py::array_t<int64_t, py::array::c_style>;
@@ -52,7 +60,7 @@ py::dict labelled_columns(const py::bytes& message, bool is_run_metadata) {
     return read_labelled_activities(StepStats(bytes, is_run_metadata));
   }();
   py::dict columns;
-  const std::vector<std::string_view> names = labelled_column_names();
+  const std::vector<std::string_view> names = stepstats::labelled_column_names();
   for (size_t at = 0; at < names.size(); ++at) {
     const std::vector<int64_t>& values = found.columns[at];
     columns[py::str(names[at].data(), names[at].size())] =
@@ -92,4 +100,4 @@ void bind_nodes(py::module_& module) {
              "A text is its place in `texts`; what a node does not say is -1. Raises WireError(what, position).");
 }
 
-}  // namespace collector::convert
+}  // namespace collector::bindings

@@ -17,7 +17,13 @@
 
 namespace py = pybind11;
 
-namespace collector::profile {
+namespace collector::bindings {
+
+using stepstats::Columns;
+using stepstats::kMaxFields;
+using stepstats::MessageColumn;
+using stepstats::MessageTree;
+
 namespace {
 
 using Int64s = py::array_t<int64_t, py::array::c_style>;
@@ -37,7 +43,7 @@ Int64s zeros(size_t count) {
 }
 
 void check_field(uint32_t field) {
-  if (place_of(field) == kMaxFields) throw py::value_error("a field that cannot be asked for");
+  if (stepstats::place_of(field) == kMaxFields) throw py::value_error("a field that cannot be asked for");
 }
 
 py::tuple read_node_columns(const py::buffer& device, const std::vector<uint32_t>& numbers,
@@ -46,14 +52,14 @@ py::tuple read_node_columns(const py::buffer& device, const std::vector<uint32_t
   const std::string_view bytes = view_of(info);
   const size_t num_nodes = [&] {
     const GilRelease no_gil;
-    return count_nodes(bytes);
+    return stepstats::count_nodes(bytes);
   }();
   Columns columns;
   py::dict answer_numbers;
   for (const uint32_t field : numbers) {
     check_field(field);
     Int64s values = zeros(num_nodes);
-    columns.numbers[place_of(field)] = values.mutable_data();
+    columns.numbers[stepstats::place_of(field)] = values.mutable_data();
     answer_numbers[py::int_(field)] = std::move(values);
   }
   py::dict answer_texts;
@@ -61,7 +67,7 @@ py::tuple read_node_columns(const py::buffer& device, const std::vector<uint32_t
     check_field(field);
     Int64s begins = zeros(num_nodes);
     Int64s ends = zeros(num_nodes);
-    columns.texts[place_of(field)] = {begins.mutable_data(), ends.mutable_data()};
+    columns.texts[stepstats::place_of(field)] = {begins.mutable_data(), ends.mutable_data()};
     answer_texts[py::int_(field)] = py::make_tuple(std::move(begins), std::move(ends));
   }
   {
@@ -116,7 +122,7 @@ py::tuple read_distinct_texts(const py::buffer& data, const Int64s& begins, cons
   const int64_t* const until = ends.data();
   const std::vector<std::string_view> texts = [&] {
     const GilRelease no_gil;
-    return distinct_texts(bytes, from, until, count, to);
+    return stepstats::distinct_texts(bytes, from, until, count, to);
   }();
   py::list decoded(texts.size());
   for (size_t number = 0; number < texts.size(); ++number) {
@@ -150,7 +156,7 @@ py::list read_gpu_labels(const py::list& names, const py::list& labels) {
   if (name_texts.size() != label_texts.size()) throw py::value_error("as many labels as names are needed");
   py::list answer;
   for (size_t row = 0; row < name_texts.size(); ++row) {
-    const convert::LabelledGpuWork work = convert::read_gpu_label(name_texts[row], label_texts[row]);
+    const stepstats::LabelledGpuWork work = stepstats::read_gpu_label(name_texts[row], label_texts[row]);
     answer.append(py::make_tuple(static_cast<uint32_t>(work.kind), work.num_bytes, work.copy_kind, work.from, work.to,
                                  work.src_device, work.dst_device, work.num_blocks));
   }
@@ -207,4 +213,4 @@ void bind_profile(py::module_& module) {
              "Raises ValueError where a column has another length, or the depths are not those of a tree.");
 }
 
-}  // namespace collector::profile
+}  // namespace collector::bindings

@@ -3,8 +3,8 @@
 
 #include <pybind11/pybind11.h>
 
-namespace collector::profile {
+namespace collector::bindings {
 
 void bind_profile(pybind11::module_& module);
 
-}  // namespace collector::profile
+}  // namespace collector::bindings

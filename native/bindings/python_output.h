@@ -13,10 +13,10 @@
 #include "bindings/gil.h"
 #include "write/output.h"
 
-namespace collector::convert {
+namespace collector::bindings {
 
 // Builds a str of ASCII text in place, so that the text is not copied. For use without the GIL.
-class StringOutput : public Output {
+class StringOutput : public write::Output {
  public:
   // `expected_bytes`: the approximate length of the text.
   explicit StringOutput(size_t expected_bytes) : first_bytes_(std::max(expected_bytes, kFewestBytes)) {}
@@ -86,7 +86,7 @@ class StringOutput : public Output {
 
 // Passes the bytes to a callable piece by piece, as a memoryview that is valid only during the call. For use without
 // the GIL.
-class CallableOutput : public Output {
+class CallableOutput : public write::Output {
  public:
   explicit CallableOutput(pybind11::function write) : write_(std::move(write)) { allocate(kPieceBytes); }
 
@@ -123,4 +123,4 @@ class CallableOutput : public Output {
   size_t piece_bytes_ = 0;
 };
 
-}  // namespace collector::convert
+}  // namespace collector::bindings

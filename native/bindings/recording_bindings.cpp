@@ -23,7 +23,19 @@
 
 namespace py = pybind11;
 
-namespace collector::convert {
+namespace collector::bindings {
+
+using stepstats::ColumnView;
+using stepstats::kBytes;
+using stepstats::Measure;
+using stepstats::RecordedStep;
+using stepstats::RecordedStepEncoder;
+using stepstats::RecordedTable;
+using stepstats::RowMessages;
+using stepstats::TypedRows;
+using stepstats::TypedTable;
+using stepstats::WireWriter;
+
 namespace {
 
 using Indices = py::array_t<uint32_t, py::array::c_style>;
@@ -255,4 +267,4 @@ void bind_recording(py::module_& module) {
              "nodes have no columns.\n\nRaises WireError(what, position).");
 }
 
-}  // namespace collector::convert
+}  // namespace collector::bindings

@@ -8,7 +8,7 @@
 #include "bindings/columns.h"
 #include "capture/api_call_names.h"
 
-namespace collector {
+namespace collector::bindings {
 namespace {
 
 namespace py = pybind11;
@@ -90,4 +90,4 @@ py::dict tables_of(const cupti::Library& library, store::Store& store, std::vect
   return out;
 }
 
-}  // namespace collector
+}  // namespace collector::bindings

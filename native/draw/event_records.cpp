@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace collector::convert {
+namespace collector::draw {
 
 EventRecords::EventRecords(std::vector<EventRecord> records) : records_(std::move(records)) {
   std::stable_sort(records_.begin(), records_.end(),
@@ -35,4 +35,4 @@ const EventRecord* EventRecords::waited_for(uint32_t event_id, uint64_t event_sy
   return after == places.begin() ? nullptr : &records_[*(after - 1)];
 }
 
-}  // namespace collector::convert
+}  // namespace collector::draw

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace collector::convert {
+namespace collector::draw {
 
 struct EventRecord {
   uint32_t correlation_id;  // of the call
@@ -32,4 +32,4 @@ class EventRecords {
   std::unordered_map<uint32_t, std::vector<size_t>> by_event_;
 };
 
-}  // namespace collector::convert
+}  // namespace collector::draw

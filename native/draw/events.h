@@ -26,10 +26,7 @@
 
 #include "stepstats/category.h"
 
-namespace collector::convert {
-
-// The name in files: "kernel", "memcpy", ...
-std::string_view category_name(Category category);
+namespace collector::draw {
 
 struct Process {
   uint32_t pid;            // unique in the file; viewers should order processes by it
@@ -66,7 +63,7 @@ struct Slice {
   int64_t start_ns;
   int64_t duration_ns;
   std::string_view name;  // arbitrary bytes
-  Category category;
+  stepstats::Category category;
   const Argument* arguments;
   size_t num_arguments;
   // Slices of one step with the same number other than 0 have the same name and category, and their first
@@ -138,4 +135,4 @@ class TraceVisitor {
   virtual void on_end(const Summary& summary) = 0;
 };
 
-}  // namespace collector::convert
+}  // namespace collector::draw

@@ -5,7 +5,11 @@
 #include <string_view>
 #include <utility>
 
-namespace collector::convert {
+namespace collector::draw {
+
+using stepstats::Activity;
+using stepstats::Detail;
+
 namespace {
 
 // Whether a text consists of comma-separated numbers in JSON's form, without leading zeros.
@@ -71,4 +75,4 @@ void add_label_arguments(const Activity& activity, std::vector<Argument>& argume
   }
 }
 
-}  // namespace collector::convert
+}  // namespace collector::draw

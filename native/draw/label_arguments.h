@@ -6,10 +6,10 @@
 #include "draw/events.h"
 #include "stepstats/activity.h"
 
-namespace collector::convert {
+namespace collector::draw {
 
 // Adds the arguments of a slice that depend only on name and label. They refer to the texts that the activity refers
 // to.
-void add_label_arguments(const Activity& activity, std::vector<Argument>& arguments);
+void add_label_arguments(const stepstats::Activity& activity, std::vector<Argument>& arguments);
 
-}  // namespace collector::convert
+}  // namespace collector::draw

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace collector::convert {
+namespace collector::draw {
 
 // The ends of the lanes' last activities in a tournament tree: a complete binary tree with the ends as leaves and the
 // minimum of both children in each inner node, so that the first lane that ends before a time is found in O(log lanes).
@@ -59,4 +59,4 @@ class Lanes {
   std::vector<Time> tree_ = std::vector<Time>(2, kNoLane);  // [1] is the root, [capacity_ + i] is lane i
 };
 
-}  // namespace collector::convert
+}  // namespace collector::draw

@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-namespace collector::convert {
+namespace collector::draw {
+
+using stepstats::Activity;
+using stepstats::NameTable;
+using stepstats::Node;
+using stepstats::Span;
 
 uint64_t Launches::correlation_key(const Node& node, uint32_t rank) {
   if (node.correlation_id == 0) return 0;
@@ -176,4 +181,4 @@ uint64_t Launches::flow_to(const Node& node, uint64_t ordinal, uint32_t rank) {
   return launch.first_flow + launch.num_given++;
 }
 
-}  // namespace collector::convert
+}  // namespace collector::draw

@@ -11,7 +11,7 @@
 #include "stepstats/step_stats.h"
 #include "stepstats/waiting_names.h"
 
-namespace collector::convert {
+namespace collector::draw {
 
 // An activity is matched with its call by the first of these keys that it has: a correlation id; the thread and time of
 // the launch, which are those of the call; or, in TensorFlow's own recordings, the op's name, which matches the last op
@@ -23,10 +23,11 @@ namespace collector::convert {
 class Launches {
  public:
   // `rank` distinguishes the ids of processes that share a message.
-  void add_activity(const Node& node, const Activity& activity, uint32_t rank);
-  void add_call(const Node& node, const Span& span, uint64_t ordinal, uint32_t rank);
+  void add_activity(const stepstats::Node& node, const stepstats::Activity& activity, uint32_t rank);
+  void add_call(const stepstats::Node& node, const stepstats::Span& span, uint64_t ordinal, uint32_t rank);
   void join();
-  void count_named(const Node& node, const Activity& activity, const Span& span, uint64_t ordinal, uint32_t rank);
+  void count_named(const stepstats::Node& node, const stepstats::Activity& activity, const stepstats::Span& span,
+                   uint64_t ordinal, uint32_t rank);
 
   // Whether there are no activities.
   bool empty() const { return launches_.empty() && names_.size() == 0; }
@@ -42,7 +43,7 @@ class Launches {
   // The arrows that start at a call; their ids are taken from next_flow_id.
   Flows flows_from(uint64_t ordinal, uint64_t& next_flow_id);
   // The arrow that ends at an activity; 0: none.
-  uint64_t flow_to(const Node& node, uint64_t ordinal, uint32_t rank);
+  uint64_t flow_to(const stepstats::Node& node, uint64_t ordinal, uint32_t rank);
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -62,10 +63,10 @@ class Launches {
   };
 
   // The two numeric keys of a launch; 0 if the node does not have the key.
-  static uint64_t correlation_key(const Node& node, uint32_t rank);
+  static uint64_t correlation_key(const stepstats::Node& node, uint32_t rank);
   static uint64_t time_key_of(uint32_t thread_id, int64_t start_ns, uint32_t rank);
-  static uint64_t key_of_activity(const Node& node, uint32_t rank);
-  static std::string_view call_name(const Activity& activity);
+  static uint64_t key_of_activity(const stepstats::Node& node, uint32_t rank);
+  static std::string_view call_name(const stepstats::Activity& activity);
 
   struct Call {
     uint64_t keys[2];
@@ -80,20 +81,20 @@ class Launches {
   uint32_t find(uint64_t key) const;
   Launch& insert(uint64_t key);
   // The index of a launch that has a call.
-  uint32_t keyed_launch_of(const Node& node, uint32_t rank) const;
-  uint32_t named_launch_of(const Activity& activity, const Span& span) const;
+  uint32_t keyed_launch_of(const stepstats::Node& node, uint32_t rank) const;
+  uint32_t named_launch_of(const stepstats::Activity& activity, const stepstats::Span& span) const;
 
   std::vector<uint32_t> launch_of_;                           // of calls, by ordinal
   std::vector<std::pair<uint64_t, uint32_t>> more_launches_;  // of calls with several launches; by ordinal after join
   bool has_time_keys_ = false;
   std::vector<uint32_t> slots_;  // open addressing: index of a launch, or kNone
   std::vector<Launch> launches_;
-  NameTable names_;                     // op names of activities without a numeric key
-  WaitingNames<Call> waiting_{names_};  // for add_call
-  std::vector<NamedCall> calls_;        // with these names; sorted by name and start after join
-  std::vector<uint32_t> named_launch_;  // of activities matched by name, by ordinal from first_named_ on
+  stepstats::NameTable names_;                     // op names of activities without a numeric key
+  stepstats::WaitingNames<Call> waiting_{names_};  // for add_call
+  std::vector<NamedCall> calls_;                   // with these names; sorted by name and start after join
+  std::vector<uint32_t> named_launch_;             // of activities matched by name, by ordinal from first_named_ on
   uint64_t first_named_ = 0;
   std::vector<uint32_t> first_call_;  // by name, and one entry for the end
 };
 
-}  // namespace collector::convert
+}  // namespace collector::draw

@@ -10,7 +10,19 @@
 #include "stepstats/name_table.h"
 #include "stepstats/waiting_names.h"
 
-namespace collector::convert {
+namespace collector::draw {
+
+using stepstats::Allocation;
+using stepstats::AllocationRecord;
+using stepstats::AllocatorMemory;
+using stepstats::Device;
+using stepstats::NameTable;
+using stepstats::Node;
+using stepstats::Span;
+using stepstats::StepStats;
+using stepstats::TensorDescription;
+using stepstats::WaitingNames;
+
 namespace {
 
 class Allocators {
@@ -156,12 +168,12 @@ std::vector<AllocatorChanges> from_tensors(const StepStats& step, const std::vec
         if (allocation.requested_bytes <= 0) continue;
         tensors.add(node.name, i, allocation.allocator_name, span, allocation.requested_bytes);
       }
-      const std::string_view inputs = parse_op_label(node.label).inputs;
+      const std::string_view inputs = stepstats::parse_op_label(node.label).inputs;
       if (!inputs.empty()) uses.push_back({inputs, span.end_ns()});
     });
   }
   for (const Use& use : uses) {
-    for_each_input(use.inputs, [&](std::string_view input) { tensors.use(input, use.end_ns); });
+    stepstats::for_each_input(use.inputs, [&](std::string_view input) { tensors.use(input, use.end_ns); });
   }
   return tensors.take();
 }
@@ -178,4 +190,4 @@ std::vector<AllocatorChanges> read_memory_changes(const StepStats& step, const s
   return from_tensors(step, devices, is_plausible);
 }
 
-}  // namespace collector::convert
+}  // namespace collector::draw

@@ -9,7 +9,7 @@
 #include "draw/series.h"
 #include "stepstats/step_stats.h"
 
-namespace collector::convert {
+namespace collector::draw {
 
 struct AllocatorChanges {
   std::string_view allocator;
@@ -20,8 +20,9 @@ struct AllocatorChanges {
 // Uses the allocation records if the step has any. Otherwise each output counts from its op's start to the end of the
 // last op that names it as an input. Changes whose start is not `is_plausible` are left out. `may_have_records`:
 // whether any node has an AllocatorMemoryUsed.
-std::vector<AllocatorChanges> read_memory_changes(const StepStats& step, const std::vector<const Device*>& devices,
+std::vector<AllocatorChanges> read_memory_changes(const stepstats::StepStats& step,
+                                                  const std::vector<const stepstats::Device*>& devices,
                                                   bool may_have_records,
                                                   const std::function<bool(int64_t)>& is_plausible);
 
-}  // namespace collector::convert
+}  // namespace collector::draw

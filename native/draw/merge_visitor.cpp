@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace collector::convert {
+namespace collector::draw {
 
 void MergeVisitor::start_step(int64_t start_ns, std::string_view owner) {
   ++step_;
@@ -123,4 +123,4 @@ void MergeVisitor::on_end(const Summary& summary) {
   total_.next_flow_id = summary.next_flow_id;
 }
 
-}  // namespace collector::convert
+}  // namespace collector::draw

@@ -18,7 +18,7 @@
 #include "draw/events.h"
 #include "draw/track_order.h"
 
-namespace collector::convert {
+namespace collector::draw {
 
 class MergeVisitor : public TraceVisitor {
  public:
@@ -83,4 +83,4 @@ class MergeVisitor : public TraceVisitor {
   Row* last_track_ = nullptr;
 };
 
-}  // namespace collector::convert
+}  // namespace collector::draw

@@ -11,11 +11,11 @@
 #include "stepstats/activity.h"
 #include "stepstats/repeated_nodes.h"
 
-namespace collector::convert {
+namespace collector::draw {
 
 // A node's parsed name and label, and the arguments that a slice gets from them.
 struct Description {
-  Activity activity;
+  stepstats::Activity activity;
   std::list<std::string> texts;     // storage of texts that arguments refer to
   std::vector<Argument> arguments;  // first those of the labels, then those added for the current slice
   size_t num_label_arguments = 0;
@@ -27,7 +27,7 @@ class RepeatedLabels {
  public:
   // The description of a node: a cached one, or one that describe(description) fills in.
   template <typename Describe>
-  Description& find(const Node& node, bool on_gpu, Describe describe) {
+  Description& find(const stepstats::Node& node, bool on_gpu, Describe describe) {
     const auto fill = [&describe](Description& description) {
       description.arguments.clear();
       describe(description);
@@ -46,9 +46,9 @@ class RepeatedLabels {
   }
 
  private:
-  RepeatedNodes<Description> repeated_;
+  stepstats::RepeatedNodes<Description> repeated_;
   Description fresh_;
   uint32_t last_alike_ = 0;
 };
 
-}  // namespace collector::convert
+}  // namespace collector::draw

@@ -4,7 +4,14 @@
 
 #include "draw/series.h"
 
-namespace collector::convert {
+namespace collector::draw {
+
+using stepstats::Device;
+using stepstats::Group;
+using stepstats::Node;
+using stepstats::Span;
+using stepstats::StepStats;
+
 namespace {
 
 constexpr size_t kSamples = 1001;
@@ -143,7 +150,7 @@ void Selection::select_nodes() {
 void Selection::note(const Group& group, const Node& node, const Span& span, uint64_t ordinal, Links& links) {
   if (holds_waits(group)) links.waits.add_wait(node, span, ordinal, group.rank);
   if (!group.name.on_gpu) {
-    if (!links.launches.empty() && !is_beside_calls(kind_of(node.activity))) {
+    if (!links.launches.empty() && !stepstats::is_beside_calls(stepstats::kind_of(node.activity))) {
       links.launches.add_call(node, span, ordinal, group.rank);
     }
   } else if (group.takes_arrows) {
@@ -179,4 +186,4 @@ void Selection::link_launches(Launches& launches) {
   launches.forget_names();
 }
 
-}  // namespace collector::convert
+}  // namespace collector::draw

@@ -14,7 +14,7 @@
 #include "stepstats/name_table.h"
 #include "stepstats/step_stats.h"
 
-namespace collector::convert {
+namespace collector::draw {
 
 // Viewers store µs in doubles, in which every ns is exact up to here, i.e. 104 days.
 constexpr int64_t kLargestTimeNs = int64_t{1} << 53;
@@ -30,13 +30,13 @@ class Selection {
   };
 
   // Reads the step. Launches and waits are added to `links` during this pass. All arguments must outlive the object.
-  Selection(const StepStats& step, const DrawingOptions& options, Links* links);
+  Selection(const stepstats::StepStats& step, const DrawingOptions& options, Links* links);
 
   // Connects the launches and waits of which both ends are drawn.
   void link(Links& links);
 
   const Summary& summary() const { return summary_; }
-  const std::vector<Group>& groups() const { return groups_; }
+  const std::vector<stepstats::Group>& groups() const { return groups_; }
   // Whether nodes contain allocators' memory, recorded or estimated.
   bool has_memory() const { return has_memory_; }
   bool has_allocator_memory() const { return has_allocator_memory_; }
@@ -51,26 +51,27 @@ class Selection {
   bool can_draw_at(int64_t wall_ns) const { return is_plausible(wall_ns) && shifted(wall_ns) >= base_floor_ns_; }
 
   // Whether the span can be drawn. Shifts the span.
-  bool can_draw(Span& span) const {
+  bool can_draw(stepstats::Span& span) const {
     if (!span.valid() || span.duration_ns > kFarNs || !is_plausible(span.start_ns)) return false;
     span.start_ns = shifted(span.start_ns);
     return span.start_ns >= base_floor_ns_ &&
            (!options_.base_ns || span.end_ns() - *options_.base_ns <= kLargestTimeNs);
   }
   // Gives a node the activity that its twin on another device contains.
-  static void find_activity(const Group& group, uint64_t ordinal, Node& node) {
+  static void find_activity(const stepstats::Group& group, uint64_t ordinal, stepstats::Node& node) {
     if (!group.activities.empty()) node.activity = group.activities[ordinal - group.first_ordinal];
   }
   // Whether a drawable node is selected by the options.
-  bool is_selected(const Group& group, const Node& node, const Span& span, uint64_t ordinal) {
+  bool is_selected(const stepstats::Group& group, const stepstats::Node& node, const stepstats::Span& span,
+                   uint64_t ordinal) {
     if (!selects()) return true;
     if (!passes_filters(group, node, span)) return false;
     return span.duration_ns > limit_ns_ || (span.duration_ns == limit_ns_ && ordinal < limit_ordinal_);
   }
   // Calls visit(node, span, ordinal) for each drawn node of a group, in the order of the message.
   template <typename Visit>
-  void for_each_selected(const Group& group, Visit visit) {
-    for_each_drawable(group, [&](const Node& node, const Span& span, uint64_t ordinal) {
+  void for_each_selected(const stepstats::Group& group, Visit visit) {
+    for_each_drawable(group, [&](const stepstats::Node& node, const stepstats::Span& span, uint64_t ordinal) {
       if (is_selected(group, node, span, ordinal)) visit(node, span, ordinal);
     });
   }
@@ -82,9 +83,10 @@ class Selection {
   template <typename Visit>
   void for_each_group_to_link(Visit visit);
   void select_nodes();
-  void note(const Group& group, const Node& node, const Span& span, uint64_t ordinal, Links& links);
+  void note(const stepstats::Group& group, const stepstats::Node& node, const stepstats::Span& span, uint64_t ordinal,
+            Links& links);
   void link_launches(Launches& launches);
-  bool passes_filters(const Group& group, const Node& node, const Span& span);
+  bool passes_filters(const stepstats::Group& group, const stepstats::Node& node, const stepstats::Span& span);
   bool is_kept(std::string_view name);
 
   bool selects() const {
@@ -94,12 +96,12 @@ class Selection {
   bool is_plausible(int64_t wall_ns) const { return wall_ns >= middle_ns_ - kFarNs && wall_ns <= middle_ns_ + kFarNs; }
 
   template <typename Visit>
-  void for_each_drawable(const Group& group, Visit visit) {
+  void for_each_drawable(const stepstats::Group& group, Visit visit) {
     uint64_t ordinal = group.first_ordinal;
-    for (const Device* device : group.parts) {
-      step_.for_each_node(*device, [&](Node& node) {
+    for (const stepstats::Device* device : group.parts) {
+      step_.for_each_node(*device, [&](stepstats::Node& node) {
         const uint64_t this_ordinal = ordinal++;
-        Span span = span_of(node);
+        stepstats::Span span = span_of(node);
         if (!can_draw(span)) return;
         find_activity(group, this_ordinal, node);
         visit(node, span, this_ordinal);
@@ -107,20 +109,20 @@ class Selection {
     }
   }
 
-  const StepStats& step_;
+  const stepstats::StepStats& step_;
   const DrawingOptions& options_;
   Summary summary_;
-  std::vector<Group> groups_;
+  std::vector<stepstats::Group> groups_;
   int64_t middle_ns_ = 0;
   int64_t base_floor_ns_ = INT64_MIN;
   bool has_memory_ = false;
   bool has_allocator_memory_ = false;
-  Activity activity_;  // of the current node
+  stepstats::Activity activity_;  // of the current node
 
-  NameTable asked_names_;
+  stepstats::NameTable asked_names_;
   std::vector<bool> keep_name_;
   int64_t limit_ns_ = -1;       // slices must be longer than this,
   uint64_t limit_ordinal_ = 0;  // or equally long with a smaller ordinal
 };
 
-}  // namespace collector::convert
+}  // namespace collector::draw

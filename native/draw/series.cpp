@@ -5,7 +5,7 @@
 #include <queue>
 #include <utility>
 
-namespace collector::convert {
+namespace collector::draw {
 namespace {
 
 // Sets the value from a time on, if it differs from the value before.
@@ -55,4 +55,4 @@ std::vector<Point> running_total(std::vector<Delta>& deltas) {
   return points;
 }
 
-}  // namespace collector::convert
+}  // namespace collector::draw

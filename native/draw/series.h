@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace collector::convert {
+namespace collector::draw {
 
 struct Interval {
   int64_t start_ns;
@@ -30,4 +30,4 @@ struct Delta {
 // The running total of the changes, with one point per time at which it changes. Sorts the changes.
 std::vector<Point> running_total(std::vector<Delta>& deltas);
 
-}  // namespace collector::convert
+}  // namespace collector::draw

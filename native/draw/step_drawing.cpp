@@ -21,7 +21,20 @@
 #include "stepstats/labels.h"
 #include "stepstats/name_table.h"
 
-namespace collector::convert {
+namespace collector::draw {
+
+using stepstats::Activity;
+using stepstats::Category;
+using stepstats::Device;
+using stepstats::DeviceKind;
+using stepstats::Group;
+using stepstats::NameTable;
+using stepstats::Node;
+using stepstats::Span;
+using stepstats::StepStats;
+using stepstats::TableKind;
+using stepstats::ThreadName;
+
 namespace {
 
 // Arguments that do not come from a node's label.
@@ -297,7 +310,7 @@ StepDrawing::Rows& StepDrawing::thread_of(uint32_t thread_id) {
       rows.name = "thread " + number;
     } else {
       rows.name = named->second;
-      if (!contains(named->second, number)) rows.name.append(" (thread ").append(number).append(")");
+      if (!stepstats::contains(named->second, number)) rows.name.append(" (thread ").append(number).append(")");
     }
   }
   last_thread_ = &rows;
@@ -470,4 +483,4 @@ Summary survey(const StepStats& step, const DrawingOptions& options) {
   return Selection(step, options, nullptr).summary();
 }
 
-}  // namespace collector::convert
+}  // namespace collector::draw

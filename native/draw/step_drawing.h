@@ -18,7 +18,7 @@
 #include "draw/events.h"
 #include "stepstats/step_stats.h"
 
-namespace collector::convert {
+namespace collector::draw {
 
 // A remark about the whole step that the drawing shows.
 struct Remark {
@@ -51,9 +51,9 @@ struct DrawingOptions {
 };
 
 // Throws WireError. The step's bytes must outlive the call; the visitor and the callables may throw anything.
-Summary draw_step(const StepStats& step, const DrawingOptions& options, TraceVisitor& visitor);
+Summary draw_step(const stepstats::StepStats& step, const DrawingOptions& options, TraceVisitor& visitor);
 
 // The summary that on_begin would get: the step's time range, and the amount that would be drawn.
-Summary survey(const StepStats& step, const DrawingOptions& options);
+Summary survey(const stepstats::StepStats& step, const DrawingOptions& options);
 
-}  // namespace collector::convert
+}  // namespace collector::draw

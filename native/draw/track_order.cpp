@@ -6,7 +6,11 @@
 #include "stepstats/devices.h"
 #include "stepstats/name_table.h"
 
-namespace collector::convert {
+namespace collector::draw {
+
+using stepstats::DeviceName;
+using stepstats::NameTable;
+
 namespace {
 
 constexpr uint32_t kFirstTid = 1'000'000;
@@ -25,8 +29,8 @@ TrackOrder::TrackOrder(const std::vector<std::pair<std::string, std::string>>& o
   std::vector<OwnedDevice> ordered;
   for (const auto& [owner, device] : owned_devices) {
     const auto [number, is_new] = owners.insert(owner);
-    if (is_new) ordered.push_back({number, kMemory, parse_device_name(kMemory)});
-    ordered.push_back({number, device, parse_device_name(device)});
+    if (is_new) ordered.push_back({number, kMemory, stepstats::parse_device_name(kMemory)});
+    ordered.push_back({number, device, stepstats::parse_device_name(device)});
   }
   std::sort(ordered.begin(), ordered.end(), [](const OwnedDevice& a, const OwnedDevice& b) {
     if (a.name.process_kind != b.name.process_kind) return a.name.process_kind < b.name.process_kind;
@@ -53,4 +57,4 @@ uint32_t TrackOrder::take_tid(std::string_view owner, std::string_view device) {
   return rows.next < rows.end ? rows.next++ : next_tid_++;
 }
 
-}  // namespace collector::convert
+}  // namespace collector::draw

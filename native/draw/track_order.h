@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace collector::convert {
+namespace collector::draw {
 
 class TrackOrder {
  public:
@@ -43,4 +43,4 @@ class TrackOrder {
   uint32_t next_tid_ = 0;  // for rows of devices without free numbers
 };
 
-}  // namespace collector::convert
+}  // namespace collector::draw

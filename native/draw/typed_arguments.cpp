@@ -3,7 +3,12 @@
 #include <string_view>
 #include <utility>
 
-namespace collector::convert {
+namespace collector::draw {
+
+using stepstats::ActivityField;
+using stepstats::TableKind;
+using stepstats::TypedActivity;
+
 namespace {
 
 using Field = ActivityField;
@@ -47,7 +52,7 @@ class Writer {
       add_triple("cluster", Field::kClusterX);
     }
     if (activity_[Field::kLaunchType] != 0) {
-      add_text("launch_type", launch_type_text(activity_[Field::kLaunchType]));
+      add_text("launch_type", stepstats::launch_type_text(activity_[Field::kLaunchType]));
     }
     add_number_if_any("priority", Field::kPriority);
     add_graph();
@@ -85,7 +90,7 @@ class Writer {
   }
   void add_memory_operation() {
     add_number_if_any("bytes", Field::kNumBytes);
-    add_text("memory", memory_kind_text(activity_[Field::kMemoryKind]));
+    add_text("memory", stepstats::memory_kind_text(activity_[Field::kMemoryKind]));
     add_number("device", Field::kDeviceId);
     own_text("address", hexadecimal(static_cast<uint64_t>(activity_[Field::kAddress])));
   }
@@ -138,4 +143,4 @@ void add_typed_arguments(const TypedActivity& activity, std::vector<Argument>& a
   }
 }
 
-}  // namespace collector::convert
+}  // namespace collector::draw

@@ -8,10 +8,10 @@
 #include "draw/events.h"
 #include "stepstats/typed_activity.h"
 
-namespace collector::convert {
+namespace collector::draw {
 
 // `texts` stores the texts that the arguments refer to, and must outlive them.
-void add_typed_arguments(const TypedActivity& activity, std::vector<Argument>& arguments,
+void add_typed_arguments(const stepstats::TypedActivity& activity, std::vector<Argument>& arguments,
                          std::list<std::string>& texts);
 
-}  // namespace collector::convert
+}  // namespace collector::draw

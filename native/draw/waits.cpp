@@ -5,7 +5,16 @@
 
 #include "stepstats/typed_activity.h"
 
-namespace collector::convert {
+namespace collector::draw {
+
+using stepstats::ActivityField;
+using stepstats::DeviceKind;
+using stepstats::Group;
+using stepstats::Node;
+using stepstats::Span;
+using stepstats::TableKind;
+using stepstats::TypedActivity;
+
 namespace {
 
 // CUpti_ActivitySynchronizationType. A stream that waits for an event (2) does not hold up the host.
@@ -21,7 +30,7 @@ bool holds_waits(const Group& group) {
 }
 
 void Waits::add_wait(const Node& node, const Span& span, uint64_t ordinal, uint32_t rank) {
-  if (kind_of(node.activity) != TableKind::kSynchronization || span.duration_ns == 0) return;
+  if (stepstats::kind_of(node.activity) != TableKind::kSynchronization || span.duration_ns == 0) return;
   TypedActivity activity;
   activity.read(node.activity);
   Wait wait{span, ordinal, rank, static_cast<uint32_t>(activity[ActivityField::kContextId]), kAnyStream, 0};
@@ -119,4 +128,4 @@ uint64_t Waits::arrow_to(uint64_t ordinal) const {
   return found == by_ordinal_.end() || waits_[*found].ordinal != ordinal ? 0 : waits_[*found].arrow;
 }
 
-}  // namespace collector::convert
+}  // namespace collector::draw

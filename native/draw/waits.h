@@ -16,10 +16,10 @@
 #include "stepstats/groups.h"
 #include "stepstats/step_stats.h"
 
-namespace collector::convert {
+namespace collector::draw {
 
 // Whether a group holds the waits of a host.
-bool holds_waits(const Group& group);
+bool holds_waits(const stepstats::Group& group);
 
 // Order of the calls: add_wait for all waits; then for each stream begin_stream, and add_activity for all of its
 // activities; then link. "All" means all nodes that will be drawn. Ordinals are numbers of nodes.
@@ -30,9 +30,9 @@ class Waits {
   bool empty() const { return waits_.empty(); }
   const EventRecords& records() const { return records_; }
 
-  void add_wait(const Node& node, const Span& span, uint64_t ordinal, uint32_t rank);
-  void begin_stream(const Group& group);
-  void add_activity(const Node& node, const Span& span, uint64_t ordinal) {
+  void add_wait(const stepstats::Node& node, const stepstats::Span& span, uint64_t ordinal, uint32_t rank);
+  void begin_stream(const stepstats::Group& group);
+  void add_activity(const stepstats::Node& node, const stepstats::Span& span, uint64_t ordinal) {
     if (is_stream_ && (!is_known_ || !candidates_.empty())) match(node, span, ordinal);
   }
   // Connects waits and activities; the ids of the arrows start at next_flow_id.
@@ -51,7 +51,7 @@ class Waits {
   static constexpr uint32_t kAnyStream = UINT32_MAX;
 
   struct Wait {
-    Span span;
+    stepstats::Span span;
     uint64_t ordinal;
     uint32_t rank;
     uint32_t context_id;
@@ -63,8 +63,8 @@ class Waits {
   };
 
   // Finds the waits that concern the stream of a node.
-  void find_candidates(const Node& node);
-  void match(const Node& node, const Span& span, uint64_t ordinal);
+  void find_candidates(const stepstats::Node& node);
+  void match(const stepstats::Node& node, const stepstats::Span& span, uint64_t ordinal);
 
   EventRecords records_;
   std::vector<Wait> waits_;
@@ -77,4 +77,4 @@ class Waits {
   std::vector<size_t> by_source_, by_ordinal_;  // only waits with an arrow; valid after link
 };
 
-}  // namespace collector::convert
+}  // namespace collector::draw

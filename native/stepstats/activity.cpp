@@ -5,7 +5,7 @@
 
 #include "stepstats/labels.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 namespace {
 
 constexpr auto kNpos = std::string_view::npos;
@@ -233,4 +233,4 @@ void read_host_activity(const Node& node, Activity& activity) {
   activity.inputs = label.inputs;
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

@@ -9,7 +9,7 @@
 #include "stepstats/step_stats.h"
 #include "stepstats/typed_activity.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // A span of wall time. Nodes with impossible times have an invalid span.
 struct Span {
@@ -66,4 +66,4 @@ void read_gpu_activity(const Node& node, KernelNames& names, Activity& activity)
 // Reads a node of a host's device.
 void read_host_activity(const Node& node, Activity& activity);
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

@@ -5,7 +5,7 @@
 #include "kinds/generated/activities.h"
 #include "stepstats/wire_sink.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 namespace {
 
 std::string encoded_varint(uint64_t value) {
@@ -53,4 +53,4 @@ char* ActivityEncoder::write(size_t row, char* to) const {
   return writer.to();
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

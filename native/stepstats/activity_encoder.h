@@ -8,7 +8,7 @@
 
 #include "stepstats/recorded_table.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 class ActivityEncoder {
  public:
@@ -32,4 +32,4 @@ class ActivityEncoder {
   std::vector<uint32_t> num_bytes_;  // by row
 };
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace collector::convert {
+namespace collector::stepstats {
 namespace {
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
@@ -49,4 +49,4 @@ bool comes_before(const DeviceName& a, std::string_view device_a, const DeviceNa
   return device_a < device_b;
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

@@ -5,9 +5,9 @@
 
 #include "stepstats/devices.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // Whether a device is shown before another device of the same owner; no two devices are equal.
 bool comes_before(const DeviceName& a, std::string_view device_a, const DeviceName& b, std::string_view device_b);
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

@@ -5,7 +5,7 @@
 
 #include "stepstats/labels.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 namespace {
 
 constexpr auto kNpos = std::string_view::npos;
@@ -137,4 +137,4 @@ DeviceName parse_device_name(std::string_view device) {
   return name;
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // The kinds of processes in a trace, in the order in which viewers should show them.
 enum class ProcessKind : uint8_t { kGpu, kOther, kHost };
@@ -27,4 +27,4 @@ struct DeviceName {
 // Parses the names of this project and those of all versions of TensorFlow's tracers.
 DeviceName parse_device_name(std::string_view device);
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

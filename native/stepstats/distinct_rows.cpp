@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-namespace collector::convert {
+namespace collector::stepstats {
 namespace {
 
 constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
@@ -81,4 +81,4 @@ DistinctRows find_distinct_rows(const std::vector<ColumnView>& columns, size_t n
   return distinct;
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

@@ -7,7 +7,7 @@
 
 #include "stepstats/recorded_table.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 struct DistinctRows {
   std::vector<uint32_t> firsts;  // the first row of each group
@@ -16,4 +16,4 @@ struct DistinctRows {
 
 DistinctRows find_distinct_rows(const std::vector<ColumnView>& columns, size_t num_rows);
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

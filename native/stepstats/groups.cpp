@@ -7,7 +7,7 @@
 #include "stepstats/name_table.h"
 #include "stepstats/typed_activity.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 namespace {
 
 // Gives the nodes under streams and copies the activities that their twins under `stream:all` have.
@@ -83,4 +83,4 @@ std::vector<Group> make_groups(const StepStats& step, const std::function<bool(s
   return groups;
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

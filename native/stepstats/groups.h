@@ -9,7 +9,7 @@
 #include "stepstats/devices.h"
 #include "stepstats/step_stats.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // The devices with one name. Well-formed messages have one device per name.
 struct Group {
@@ -31,4 +31,4 @@ struct Group {
 // those that keep_device, if it is given, rejects.
 std::vector<Group> make_groups(const StepStats& step, const std::function<bool(std::string_view device)>& keep_device);
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

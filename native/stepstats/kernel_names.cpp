@@ -7,7 +7,7 @@
 
 #include "stepstats/wire.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 void KernelNames::add_capture(std::string_view capture, std::string_view whole) {
   constexpr uint32_t kStrings = 4;
@@ -35,4 +35,4 @@ std::string_view KernelNames::whole_name(int64_t name_id) {
   return name.text;
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

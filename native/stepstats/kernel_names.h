@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 class KernelNames {
  public:
@@ -26,4 +26,4 @@ class KernelNames {
   std::deque<std::string> demangled_;
 };
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // "cudaLaunchKernel = cudaLaunchKernel()"
 template <typename Sink>
@@ -104,4 +104,4 @@ struct MemsetLabel {
   }
 };
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

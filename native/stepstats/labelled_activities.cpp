@@ -6,7 +6,7 @@
 #include "stepstats/activity.h"
 #include "stepstats/groups.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 namespace {
 
 constexpr std::array<std::string_view, LabelledActivities::kColumns> kNames = {
@@ -172,4 +172,4 @@ LabelledActivities read_labelled_activities(const StepStats& step) {
 
 std::vector<std::string_view> labelled_column_names() { return {kNames.begin(), kNames.end()}; }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

@@ -12,7 +12,7 @@
 #include "stepstats/name_table.h"
 #include "stepstats/step_stats.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 struct LabelledActivities {
   // The values of each activity. A text is an index into `texts`; kAbsent means that the node does not contain the
@@ -78,4 +78,4 @@ LabelledActivities read_labelled_activities(const StepStats& step);
 // The names of the columns, in the order of `Column`.
 std::vector<std::string_view> labelled_column_names();
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

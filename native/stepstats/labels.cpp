@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace collector::convert {
+namespace collector::stepstats {
 namespace {
 
 constexpr auto kNpos = std::string_view::npos;
@@ -46,4 +46,4 @@ KernelName parse_kernel_name(std::string_view label, std::string_view node_name)
 
 bool is_tracer_device(std::string_view device) { return contains(device, "/stream:") || contains(device, "/memcpy"); }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // The parts of `[memory] name = Op(in1, in2)`. A label of another form has the op "unknown" and no inputs.
 struct OpLabel {
@@ -36,4 +36,4 @@ bool is_tracer_device(std::string_view device);
 
 inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace collector::profile {
+namespace collector::stepstats {
 
 // The rows are messages in depth-first order. Values that are 0 or empty are left out, as in proto3.
 struct MessageTree {
@@ -34,4 +34,4 @@ bool is_tree(const MessageTree& tree);
 // The bytes of the first message, which contains all others. The depths must form a tree.
 std::string encode_message_tree(const MessageTree& tree);
 
-}  // namespace collector::profile
+}  // namespace collector::stepstats

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // Open addressing over hashes. The names are not copied and must outlive the table.
 //
@@ -123,4 +123,4 @@ class NameTable {
   std::vector<std::string_view> names_;
 };
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

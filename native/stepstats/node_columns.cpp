@@ -2,18 +2,14 @@
 
 #include "stepstats/name_table.h"
 
-namespace collector::profile {
+namespace collector::stepstats {
 namespace {
 
-using convert::make_tag;
-using convert::WireError;
-using convert::WireReader;
-
-constexpr uint32_t kNodeTag = make_tag(2, convert::kBytes);
+constexpr uint32_t kNodeTag = make_tag(2, kBytes);
 
 // Steps contain no groups, as proto3 has none: bytes that look like a group are another message or damaged.
 void skip(WireReader& reader, uint32_t tag) {
-  if ((tag & 7) == convert::kGroupStart) throw WireError("a group, which no step has", 0);
+  if ((tag & 7) == kGroupStart) throw WireError("a group, which no step has", 0);
   reader.skip(tag);
 }
 
@@ -36,10 +32,10 @@ void read_node(std::string_view node, std::string_view device, size_t row, const
     const uint32_t tag = reader.read_tag();
     const uint32_t place = place_of(tag >> 3);
     const uint32_t type = tag & 7;
-    if (type == convert::kVarint) {
+    if (type == kVarint) {
       const int64_t value = reader.read_int64();
       if (place < kMaxFields && columns.numbers[place] != nullptr) columns.numbers[place][row] = value;
-    } else if (type == convert::kBytes) {
+    } else if (type == kBytes) {
       const std::string_view text = reader.read_bytes();
       if (place < kMaxFields && columns.texts[place].begins != nullptr) {
         columns.texts[place].begins[row] = text.data() - device.data();
@@ -74,7 +70,7 @@ void read_messages(std::string_view data, const int64_t* begins, const int64_t* 
     WireReader reader(data.substr(begin, static_cast<size_t>(ends[row]) - begin), data);
     while (!reader.at_end()) {
       const uint32_t tag = reader.read_tag();
-      if ((tag & 7) != convert::kVarint) {
+      if ((tag & 7) != kVarint) {
         skip(reader, tag);
         continue;
       }
@@ -88,7 +84,7 @@ void read_messages(std::string_view data, const int64_t* begins, const int64_t* 
 
 std::vector<std::string_view> distinct_texts(std::string_view data, const int64_t* begins, const int64_t* ends,
                                              size_t count, int64_t* numbers) {
-  convert::NameTable table;
+  NameTable table;
   for (size_t row = 0; row < count; ++row) {
     const auto begin = static_cast<size_t>(begins[row]);
     numbers[row] = table.insert(data.substr(begin, static_cast<size_t>(ends[row]) - begin)).number;
@@ -99,4 +95,4 @@ std::vector<std::string_view> distinct_texts(std::string_view data, const int64_
   return texts;
 }
 
-}  // namespace collector::profile
+}  // namespace collector::stepstats

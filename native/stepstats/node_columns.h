@@ -9,7 +9,7 @@
 
 #include "stepstats/wire.h"
 
-namespace collector::profile {
+namespace collector::stepstats {
 
 // A table of fields: TensorFlow's fields, then ours, whose numbers are above 100000.
 constexpr uint32_t kTheirFields = 32;
@@ -57,4 +57,4 @@ void read_messages(std::string_view data, const int64_t* begins, const int64_t* 
 std::vector<std::string_view> distinct_texts(std::string_view data, const int64_t* begins, const int64_t* ends,
                                              size_t count, int64_t* numbers);
 
-}  // namespace collector::profile
+}  // namespace collector::stepstats

@@ -16,7 +16,7 @@
 #include "stepstats/row_order.h"
 #include "stepstats/wire_sink.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 namespace {
 
 // Fields of NodeExecStats.
@@ -834,4 +834,4 @@ char* RecordedStepEncoder::write_capture(char* to) const {
   return to;
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

@@ -9,7 +9,7 @@
 
 #include "stepstats/recorded_table.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // Encoded messages for some rows: row r has messages[index[r]], which is empty for rows without one.
 struct RowMessages {
@@ -67,4 +67,4 @@ class RecordedStepEncoder {
   std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 ColumnView RecordedTable::operator[](std::string_view name) const {
   for (const auto& [own, column] : columns) {
@@ -11,4 +11,4 @@ ColumnView RecordedTable::operator[](std::string_view name) const {
   throw std::invalid_argument("a table has no column " + std::string(name));
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

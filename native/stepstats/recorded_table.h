@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // One column of a table, of integers of any width.
 struct ColumnView {
@@ -81,4 +81,4 @@ struct RecordedTable {
   ColumnView operator[](std::string_view name) const;
 };
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

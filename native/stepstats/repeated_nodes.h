@@ -11,7 +11,7 @@
 #include "stepstats/sampled_hash.h"
 #include "stepstats/step_stats.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // Keeps one value per hash of name and label. A node replaces the value when the same hash comes twice in a row. If no
 // two nodes are equal, as with host ops, only the hashes are read, which are few and close together. The cache holds
@@ -62,4 +62,4 @@ class RepeatedNodes {
   std::vector<Place> places_ = std::vector<Place>(kPlaces);
 };
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

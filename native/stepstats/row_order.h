@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 constexpr uint32_t kNoNumber = std::numeric_limits<uint32_t>::max();
 
@@ -80,4 +80,4 @@ class NumberByKey {
   std::unordered_map<uint64_t, uint32_t> sparse_;
 };
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

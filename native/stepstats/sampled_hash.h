@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // Hashes the lengths, the ends and a few places between. Texts that differ only elsewhere collide, which only costs
 // time.
@@ -36,4 +36,4 @@ inline uint32_t sampled_hash(std::string_view name, std::string_view label) {
   return static_cast<uint32_t>(hash >> 32);
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

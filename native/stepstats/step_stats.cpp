@@ -3,7 +3,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace collector::convert {
+namespace collector::stepstats {
 namespace {
 
 constexpr uint32_t kCapture = 100002;  // of RunMetadata
@@ -243,4 +243,4 @@ void StepStats::read_memory(std::string_view message, AllocatorMemory& memory) c
   }
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

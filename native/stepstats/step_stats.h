@@ -9,7 +9,7 @@
 #include "stepstats/kernel_names.h"
 #include "stepstats/wire.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // One NodeExecStats. Absent fields are 0 or empty.
 struct Node {
@@ -136,4 +136,4 @@ class StepStats {
   mutable KernelNames kernel_names_;
 };
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 void TypedActivity::read(std::string_view message) {
   values_.fill(0);
@@ -70,4 +70,4 @@ std::vector<std::string_view> RepeatedActivities::take_copies(std::string_view u
   return {};
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

@@ -9,7 +9,7 @@
 #include "kinds/generated/activities.h"
 #include "stepstats/step_stats.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // The columns of one activity; absent columns are 0.
 class TypedActivity {
@@ -60,4 +60,4 @@ class RepeatedActivities {
   std::vector<Part> parts_;
 };
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

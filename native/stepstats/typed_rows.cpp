@@ -7,7 +7,7 @@
 #include "stepstats/name_table.h"
 #include "stepstats/typed_activity.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 namespace {
 
 constexpr uint32_t kCapture = 100002;  // of RunMetadata
@@ -177,4 +177,4 @@ void read_typed_rows(std::string_view bytes, bool is_run_metadata, int64_t offse
   }
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

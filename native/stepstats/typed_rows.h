@@ -9,7 +9,7 @@
 
 #include "stepstats/step_stats.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // One table to read, and its rows.
 struct TypedTable {
@@ -33,4 +33,4 @@ struct TypedRows {
 // WireError.
 void read_typed_rows(std::string_view bytes, bool is_run_metadata, int64_t offset_ns, TypedRows& rows);
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

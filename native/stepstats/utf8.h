@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // The length of the UTF-8 sequence of two or more bytes at `from`, and its code point; 0 if there is none.
 inline size_t decode_utf8(const unsigned char* from, size_t available, uint32_t& code_point) {
@@ -62,4 +62,4 @@ inline size_t broken_utf8_length(const unsigned char* from, size_t available) {
   return first >= 0xF0 && available > 2 && (from[2] & 0xC0) == 0x80 ? 3 : 2;
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

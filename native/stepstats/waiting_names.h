@@ -7,7 +7,7 @@
 
 #include "stepstats/name_table.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // Names whose table entries are being fetched from memory, with a payload for each.
 template <typename Payload>
@@ -45,4 +45,4 @@ class WaitingNames {
   size_t count_ = 0;
 };
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

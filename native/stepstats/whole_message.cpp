@@ -5,7 +5,7 @@
 #include "stepstats/utf8.h"
 #include "stepstats/wire.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 namespace {
 
 constexpr int kMaxDepth = 60;           // protobuf's limit is 100
@@ -152,4 +152,4 @@ std::optional<std::vector<uint64_t>> count_if_whole(std::string_view bytes, cons
   return check.take_counts();
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

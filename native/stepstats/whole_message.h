@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 enum class FieldKind : uint8_t { kUnknown, kVarint, kFixed32, kFixed64, kText, kBytes, kMessage };
 
@@ -38,4 +38,4 @@ class MessageSchema {
 std::optional<std::vector<uint64_t>> count_if_whole(std::string_view bytes, const std::vector<MessageSchema>& schemas,
                                                     uint32_t root);
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

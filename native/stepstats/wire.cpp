@@ -1,6 +1,6 @@
 #include "stepstats/wire.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 WireReader::Varint WireReader::slow_varint(const char* start, const char* end, const char* origin) {
   const char* next = start;
@@ -49,4 +49,4 @@ void WireReader::fail(const char* what, const char* at, const char* origin) {
   throw WireError(what, static_cast<size_t>(at - origin));
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

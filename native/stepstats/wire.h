@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // The bytes are not a message of the expected type.
 class WireError : public std::runtime_error {
@@ -162,4 +162,4 @@ class WireReader {
   const char* limit_;
 };
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

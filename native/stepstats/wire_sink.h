@@ -9,7 +9,7 @@
 
 #include "stepstats/wire.h"
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 constexpr size_t varint_bytes(uint64_t value) {
   const int bits = 64 - __builtin_clzll(value | 1);
@@ -114,4 +114,4 @@ void put_message(Sink& sink, uint32_t field, const Put& put) {
   put(sink);
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats

@@ -4,7 +4,18 @@
 
 #include "write/json.h"
 
-namespace collector::convert {
+namespace collector::write {
+
+using draw::Argument;
+using draw::Instant;
+using draw::Process;
+using draw::Slice;
+using draw::Summary;
+using draw::Track;
+using draw::Value;
+using stepstats::Category;
+using stepstats::kCategories;
+
 namespace {
 
 // The text after a slice's name. The viewer derives the colours of kernels and ops from their names, so that different
@@ -26,12 +37,6 @@ constexpr std::string_view kLaunchFlow = R"(,"name":"launch","cat":"launch")";
 constexpr std::string_view kWaitFlow = R"(,"name":"wait","cat":"wait")";
 
 }  // namespace
-
-std::string_view category_name(Category category) {
-  constexpr std::array<std::string_view, kCategories> kNames = {"kernel", "memcpy", "memset",   "op",
-                                                                "api",    "sync",   "overhead", "other"};
-  return kNames[static_cast<size_t>(category)];
-}
 
 void ChromeWriter::on_begin(const Summary&) {
   for (RememberedSlice& slice : alike_) slice.alike = 0;
@@ -235,4 +240,4 @@ void ChromeWriter::on_instant(const Instant& instant) {
   output_.append('}');
 }
 
-}  // namespace collector::convert
+}  // namespace collector::write

@@ -13,21 +13,21 @@
 #include "write/output.h"
 #include "write/trace_writer.h"
 
-namespace collector::convert {
+namespace collector::write {
 
 class ChromeWriter : public TraceWriter {
  public:
   explicit ChromeWriter(Output& output) : output_(output) {}
 
   // The first call begins the file; several steps may follow.
-  void on_begin(const Summary& summary) override;
-  void on_process(const Process& process) override;
-  void on_track(const Track& track) override;
-  void on_slice(const Slice& slice) override;
-  void on_counter_track(const CounterTrack&) override {}
-  void on_value(const Value& value) override;
-  void on_instant(const Instant& instant) override;
-  void on_end(const Summary&) override {}
+  void on_begin(const draw::Summary& summary) override;
+  void on_process(const draw::Process& process) override;
+  void on_track(const draw::Track& track) override;
+  void on_slice(const draw::Slice& slice) override;
+  void on_counter_track(const draw::CounterTrack&) override {}
+  void on_value(const draw::Value& value) override;
+  void on_instant(const draw::Instant& instant) override;
+  void on_end(const draw::Summary&) override {}
 
   // Ends the file. `other_data` is a JSON object about the whole file.
   void finish(std::string_view other_data) override;
@@ -37,8 +37,8 @@ class ChromeWriter : public TraceWriter {
   void append_string(std::string_view text);
   void append_micros(int64_t ns);
   // Appends a slice's arguments, starting with number `first`.
-  static void append_arguments(Output& output, const Slice& slice, size_t first, size_t end);
-  static void append_start(Output& output, const Slice& slice);
+  static void append_arguments(Output& output, const draw::Slice& slice, size_t first, size_t end);
+  static void append_start(Output& output, const draw::Slice& slice);
   void append_flow(std::string_view start, uint64_t id, std::string_view name, int64_t time_ns, bool inside);
   // `,"pid":1,"tid":2,"ts":`
   const Fragment& place_of(uint32_t pid, uint32_t tid);
@@ -63,9 +63,9 @@ class ChromeWriter : public TraceWriter {
     Fragment start;      // up to the category
     Fragment arguments;  // only the shared ones
   };
-  const RememberedSlice& remember(const Slice& slice);
+  const RememberedSlice& remember(const draw::Slice& slice);
   static constexpr size_t kRememberedSlices = 1024;
   std::vector<RememberedSlice> alike_ = std::vector<RememberedSlice>(kRememberedSlices);  // by Slice::alike
 };
 
-}  // namespace collector::convert
+}  // namespace collector::write

@@ -2,7 +2,11 @@
 
 #include <string_view>
 
-namespace collector::convert {
+namespace collector::write {
+
+using stepstats::Allocation;
+using stepstats::Dimension;
+using stepstats::TensorDescription;
 
 std::string description_text(const TensorDescription& description,
                              const std::unordered_map<int32_t, std::string>& data_type_names) {
@@ -78,4 +82,4 @@ std::string description_text(const TensorDescription& description,
   return text;
 }
 
-}  // namespace collector::convert
+}  // namespace collector::write

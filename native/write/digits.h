@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace collector::convert {
+namespace collector::write {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "eight digits are made as one number below");
 
@@ -83,4 +83,4 @@ class NearNumbers {
   char text_[8] = {};
 };
 
-}  // namespace collector::convert
+}  // namespace collector::write

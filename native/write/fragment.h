@@ -7,7 +7,7 @@
 
 #include "write/output.h"
 
-namespace collector::convert {
+namespace collector::write {
 
 // A text whose memory is a whole number of blocks, so that it can be copied block by block without a function call.
 class Fragment {
@@ -37,4 +37,4 @@ class Fragment {
   std::string padded_;
 };
 
-}  // namespace collector::convert
+}  // namespace collector::write

@@ -6,7 +6,7 @@
 
 #include "stepstats/utf8.h"
 
-namespace collector::convert {
+namespace collector::write {
 namespace {
 
 constexpr char kHex[] = "0123456789abcdef";
@@ -71,12 +71,12 @@ char* put_escaped_text(char* to, std::string_view text, BadText bad_text) {
       } else if (escape == 1) {
         const auto* bytes = reinterpret_cast<const unsigned char*>(from);
         uint32_t code_point = 0;
-        const size_t length = decode_utf8(bytes, static_cast<size_t>(end - from), code_point);
+        const size_t length = stepstats::decode_utf8(bytes, static_cast<size_t>(end - from), code_point);
         if (bad_text == BadText::kReplace) {
           const std::string_view shown = length == 0 ? kReplacement : std::string_view(from, length);
           std::memcpy(to, shown.data(), shown.size());
           to += shown.size();
-          from += length == 0 ? broken_utf8_length(bytes, static_cast<size_t>(end - from)) : length;
+          from += length == 0 ? stepstats::broken_utf8_length(bytes, static_cast<size_t>(end - from)) : length;
           continue;
         }
         if (length == 0) return nullptr;
@@ -105,7 +105,8 @@ const char* find_bad_text(std::string_view text) {
   while (from != end) {
     uint32_t code_point = 0;
     const auto* const bytes = reinterpret_cast<const unsigned char*>(from);
-    const size_t length = *bytes < 0x80 ? 1 : decode_utf8(bytes, static_cast<size_t>(end - from), code_point);
+    const size_t length =
+        *bytes < 0x80 ? 1 : stepstats::decode_utf8(bytes, static_cast<size_t>(end - from), code_point);
     if (length == 0) return from;
     from += length;
   }
@@ -122,4 +123,4 @@ const char* append_json_string(Output& output, std::string_view text, BadText ba
   return nullptr;
 }
 
-}  // namespace collector::convert
+}  // namespace collector::write

@@ -8,7 +8,7 @@
 
 #include "write/output.h"
 
-namespace collector::convert {
+namespace collector::write {
 
 // The treatment of bytes that are not UTF-8. kReplace, which is for viewers, also writes characters beyond ASCII
 // unchanged: Perfetto (v52) shows \u00fc in a name letter by letter, and refuses a whole file because of one surrogate
@@ -112,4 +112,4 @@ inline char* put_json_text(char* to, std::string_view text, BadText bad_text) {
 // is not UTF-8, in which case the output is undefined; otherwise null.
 const char* append_json_string(Output& output, std::string_view text, BadText bad_text = BadText::kReplace);
 
-}  // namespace collector::convert
+}  // namespace collector::write

@@ -9,7 +9,7 @@
 
 #include "write/digits.h"
 
-namespace collector::convert {
+namespace collector::write {
 
 class Output {
  public:
@@ -72,4 +72,4 @@ class TextOutput : public Output {
   std::string text_;
 };
 
-}  // namespace collector::convert
+}  // namespace collector::write

@@ -8,7 +8,22 @@
 #include "stepstats/utf8.h"
 #include "stepstats/wire.h"
 
-namespace collector::convert {
+namespace collector::write {
+
+using draw::Argument;
+using draw::CounterTrack;
+using draw::Instant;
+using draw::Process;
+using draw::Slice;
+using draw::Summary;
+using draw::Track;
+using draw::Value;
+using stepstats::kBytes;
+using stepstats::kCategories;
+using stepstats::kFixed64;
+using stepstats::kVarint;
+using stepstats::NameTable;
+
 namespace {
 
 // The field numbers of Perfetto's messages that are written here.
@@ -109,9 +124,9 @@ void put_text(Output& to, uint32_t number, std::string_view text) {
   const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
   for (size_t at = 0; at < text.size();) {
     uint32_t code_point = 0;
-    const size_t length = bytes[at] < 0x80 ? 1 : decode_utf8(bytes + at, text.size() - at, code_point);
+    const size_t length = bytes[at] < 0x80 ? 1 : stepstats::decode_utf8(bytes + at, text.size() - at, code_point);
     mended.append(length == 0 ? "\xEF\xBF\xBD" : text.substr(at, length));
-    at += length == 0 ? broken_utf8_length(bytes + at, text.size() - at) : length;
+    at += length == 0 ? stepstats::broken_utf8_length(bytes + at, text.size() - at) : length;
   }
   put_bytes(to, number, mended);
 }
@@ -281,7 +296,7 @@ void PerfettoWriter::forget() {
 
 void PerfettoWriter::append_start(Output& to, const Slice& slice) {
   put_number(to, field::kCategoryIids,
-             categories_.number_of(category_name(slice.category), field::kCategories, interned_));
+             categories_.number_of(stepstats::category_name(slice.category), field::kCategories, interned_));
   put_number(to, field::kNameIid, names_.number_of(slice.name, field::kEventNames, interned_));
 }
 
@@ -424,4 +439,4 @@ void PerfettoWriter::write_packet(std::string_view body, uint64_t sequence_flags
   output_.commit(to + body.size() + frame_size);
 }
 
-}  // namespace collector::convert
+}  // namespace collector::write

@@ -21,21 +21,21 @@
 #include "write/output.h"
 #include "write/trace_writer.h"
 
-namespace collector::convert {
+namespace collector::write {
 
 class PerfettoWriter : public TraceWriter {
  public:
   explicit PerfettoWriter(Output& output) : output_(output) {}
 
-  void on_begin(const Summary& summary) override;
-  void on_process(const Process& process) override;
-  void on_track(const Track& track) override;
-  void on_slice(const Slice& slice) override;
-  void on_counter_track(const CounterTrack& counter) override;
-  void on_value(const Value& value) override;
-  void on_instant(const Instant& instant) override;
+  void on_begin(const draw::Summary& summary) override;
+  void on_process(const draw::Process& process) override;
+  void on_track(const draw::Track& track) override;
+  void on_slice(const draw::Slice& slice) override;
+  void on_counter_track(const draw::CounterTrack& counter) override;
+  void on_value(const draw::Value& value) override;
+  void on_instant(const draw::Instant& instant) override;
   // Ends all open slices; further steps may follow.
-  void on_end(const Summary& summary) override;
+  void on_end(const draw::Summary& summary) override;
 
   // Adds a named text about the whole file; Perfetto lists it in its table `metadata` as cr-NAME.
   void add_metadata(std::string_view name, std::string_view text);
@@ -54,7 +54,7 @@ class PerfettoWriter : public TraceWriter {
     // A copy of `text` that does not move until clear.
     std::string_view keep(std::string_view text);
 
-    NameTable numbers_;
+    stepstats::NameTable numbers_;
     std::deque<std::string> blocks_;  // the copies; their memory is reused
     size_t num_blocks_ = 0;           // in use
     size_t num_bytes_ = 0;
@@ -76,9 +76,9 @@ class PerfettoWriter : public TraceWriter {
   void end_slices(OpenTrack& track, int64_t time_ns);
   void begin_copies(uint32_t pid);
   // Appends category and name.
-  void append_start(Output& to, const Slice& slice);
+  void append_start(Output& to, const draw::Slice& slice);
   // Appends a slice's arguments, starting with number `first`.
-  void append_arguments(Output& to, const Slice& slice, size_t first, size_t end);
+  void append_arguments(Output& to, const draw::Slice& slice, size_t first, size_t end);
   void write_event(int64_t time_ns, bool uses_interned);
   void write_packet(std::string_view body, uint64_t sequence_flags);
   void start_anew();
@@ -102,10 +102,10 @@ class PerfettoWriter : public TraceWriter {
     Fragment start;
     Fragment arguments;  // only the shared ones
   };
-  const RememberedSlice& remember(const Slice& slice);
+  const RememberedSlice& remember(const draw::Slice& slice);
   void forget();
   static constexpr size_t kRememberedSlices = 1024;
   std::vector<RememberedSlice> alike_ = std::vector<RememberedSlice>(kRememberedSlices);  // by Slice::alike
 };
 
-}  // namespace collector::convert
+}  // namespace collector::write

@@ -7,7 +7,7 @@
 
 #include "write/fragment.h"
 
-namespace collector::convert {
+namespace collector::write {
 
 // The pieces of text between the values of the events, including the quotes of texts: the only difference between
 // pretty and compact output. An event begins with the comma after the previous event, except that of a process, which
@@ -81,4 +81,4 @@ struct TensorflowTimelineLayout {
   }
 };
 
-}  // namespace collector::convert
+}  // namespace collector::write

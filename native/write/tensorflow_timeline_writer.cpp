@@ -16,7 +16,20 @@
 #include "write/json.h"
 #include "write/tensorflow_timeline_layout.h"
 
-namespace collector::convert {
+namespace collector::write {
+
+using draw::Lanes;
+using stepstats::Allocation;
+using stepstats::Device;
+using stepstats::KernelName;
+using stepstats::NameTable;
+using stepstats::Node;
+using stepstats::OpLabel;
+using stepstats::RepeatedNodes;
+using stepstats::StepStats;
+using stepstats::TensorDescription;
+using stepstats::WireError;
+
 namespace {
 
 int64_t add(int64_t a, int64_t b) {
@@ -208,9 +221,9 @@ void TensorflowTimelineWriter::apply_op_time() {
   std::vector<Span> spans;
   const std::vector<Device>& devices = step_.devices();
   for (const Device& device : devices) {
-    if (!contains(device.name, "/stream:all")) continue;
+    if (!stepstats::contains(device.name, "/stream:all")) continue;
     step_.for_each_node(device, [&](const Node& node) {
-      const auto [number, is_new] = names.insert(parse_kernel_name(node.label, node.name).name);
+      const auto [number, is_new] = names.insert(stepstats::parse_kernel_name(node.label, node.name).name);
       const int64_t end = add(node.start_us, node.end_rel_us);
       if (is_new) {
         spans.push_back({node.start_us, end});
@@ -222,7 +235,7 @@ void TensorflowTimelineWriter::apply_op_time() {
   }
   moved_.resize(devices.size());
   for (size_t d = 0; d < devices.size(); ++d) {
-    if (contains(devices[d].name, "/stream:all") || !contains(devices[d].name, "/job")) continue;
+    if (stepstats::contains(devices[d].name, "/stream:all") || !stepstats::contains(devices[d].name, "/job")) continue;
     moved_[d].reserve(devices[d].num_nodes);
     step_.for_each_node(devices[d], [&](const Node& node) {
       Times times{node.start_us, node.end_rel_us};
@@ -323,7 +336,7 @@ void TensorflowTimelineWriter::add_compute() {
   const std::vector<Device>& devices = step_.devices();
   const bool follow_inputs = options_.show_dataflow || options_.show_memory;
   for (size_t d = 0; d < devices.size(); ++d) {
-    const bool from_tracer = is_tracer_device(devices[d].name);
+    const bool from_tracer = stepstats::is_tracer_device(devices[d].name);
     const uint32_t pid = compute_pids_[d];
     Lanes lanes = first_lanes();
     size_t index = 0;
@@ -374,11 +387,11 @@ void TensorflowTimelineWriter::add_region(const Node& node, const Op& op, uint32
 
 TensorflowTimelineWriter::RegionLabel TensorflowTimelineWriter::read_region_label(const Node& node, bool from_tracer) {
   if (from_tracer) {
-    const KernelName kernel = parse_kernel_name(node.label, node.name);
+    const KernelName kernel = stepstats::parse_kernel_name(node.label, node.name);
     return {kernel.name, kernel.op, {}};
   }
   if (node.name == "RecvTensor") return {node.name, "RecvTensor", {}};
-  const OpLabel label = parse_op_label(node.label);
+  const OpLabel label = stepstats::parse_op_label(node.label);
   return {node.name, label.op, label.inputs};
 }
 
@@ -408,7 +421,7 @@ void TensorflowTimelineWriter::append_region_end(Output& output, const RegionLab
 
 void TensorflowTimelineWriter::split_inputs(std::string_view inputs) {
   inputs_.clear();
-  for_each_input(inputs, [&](std::string_view name) { inputs_.push_back({name, 0}); });
+  stepstats::for_each_input(inputs, [&](std::string_view name) { inputs_.push_back({name, 0}); });
 }
 
 // Prefetches the table entries of the inputs while the node is written.
@@ -544,4 +557,4 @@ std::vector<AllocatorMaximum> allocator_maximums(const StepStats& step, const Te
   return TensorflowTimelineWriter(step, options, nullptr).maximums();
 }
 
-}  // namespace collector::convert
+}  // namespace collector::write

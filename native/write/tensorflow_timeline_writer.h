@@ -12,7 +12,7 @@
 #include "stepstats/step_stats.h"
 #include "write/output.h"
 
-namespace collector::convert {
+namespace collector::write {
 
 enum class OpTime : uint8_t {
   kSchedule,  // ops have the times of the host
@@ -36,7 +36,8 @@ class BeyondInt64 : public std::runtime_error {
 
 // Writes the trace in the form of TensorFlow's Timeline.generate_chrome_trace_format, or compactly. Throws WireError,
 // also if a text is not UTF-8, and BeyondInt64; the output is then incomplete and must not be used.
-void write_tensorflow_timeline(const StepStats& step, const TensorflowTimelineOptions& options, Output& output);
+void write_tensorflow_timeline(const stepstats::StepStats& step, const TensorflowTimelineOptions& options,
+                               Output& output);
 
 struct AllocatorMaximum {
   std::string allocator;
@@ -46,6 +47,7 @@ struct AllocatorMaximum {
 };
 
 // The times at which the allocators held the most memory, in the order of the allocators' first use.
-std::vector<AllocatorMaximum> allocator_maximums(const StepStats& step, const TensorflowTimelineOptions& options);
+std::vector<AllocatorMaximum> allocator_maximums(const stepstats::StepStats& step,
+                                                 const TensorflowTimelineOptions& options);
 
-}  // namespace collector::convert
+}  // namespace collector::write

@@ -5,13 +5,13 @@
 
 #include "draw/events.h"
 
-namespace collector::convert {
+namespace collector::write {
 
-class TraceWriter : public TraceVisitor {
+class TraceWriter : public draw::TraceVisitor {
  public:
   // Writes the file's description of itself, a JSON object, and ends the file. Must be called once, after the last
   // on_end.
   virtual void finish(std::string_view about) = 0;
 };
 
-}  // namespace collector::convert
+}  // namespace collector::write

@@ -6,7 +6,7 @@
 #include "write/chrome_writer.h"
 #include "write/perfetto_writer.h"
 
-namespace collector::convert {
+namespace collector::write {
 namespace {
 
 struct Kind {
@@ -39,4 +39,4 @@ std::unique_ptr<TraceWriter> make_trace_writer(std::string_view name, Output& ou
   return kind == kKinds.end() ? nullptr : kind->make(output);
 }
 
-}  // namespace collector::convert
+}  // namespace collector::write

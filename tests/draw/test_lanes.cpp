@@ -6,7 +6,7 @@
 
 #include "draw/lanes.h"
 
-using collector::convert::Lanes;
+using collector::draw::Lanes;
 
 TEST_CASE("an activity takes the first lane that is free") {
   Lanes lanes;

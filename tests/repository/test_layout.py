@@ -9,6 +9,8 @@ import re
 OTHER_FOLDERS = {"benchmarks", "data", "gpu", "reference", "repository", "support"}
 SIMULATOR = {"SimulatedGpu", "cupti_client", "plugin_runs"}
 CI_LIMIT_S = 75 * 60
+# In the order of their includes.
+NATIVE_ROOMS = "kinds threads cupti store capture stepstats read analysis draw write bindings".split()
 
 
 def test_tests_are_in_the_folders_of_the_rooms(root):
@@ -38,3 +40,17 @@ def test_the_stages_of_a_ci_run_end_in_time_for_its_summary(root):
     limits = [int(seconds) for seconds in re.findall(r"^stage (\d+) ", (root / ".ci/run").read_text(), re.MULTILINE)]
     assert len(limits) >= 5
     assert sum(limits) <= CI_LIMIT_S
+
+
+def test_cpp_includes_earlier_rooms_alone_and_stands_in_the_namespace_of_its_room(root):
+    wrong = []
+    for path in sorted((root / "native").rglob("*.[ch]*")):
+        room = path.relative_to(root / "native").parts[0]
+        if room not in NATIVE_ROOMS[1:] or path.suffix not in {".h", ".cpp"}:
+            continue
+        code = path.read_text()
+        later = NATIVE_ROOMS[NATIVE_ROOMS.index(room) + 1 :]
+        wrong += [f"{path.name} includes {name}" for name in re.findall(r'#include "(\w+)/', code) if name in later]
+        spaces = set(re.findall(r"^namespace collector(?:::(\w+))? \{", code, re.MULTILINE))
+        wrong += [f"{path.name} is in {space}" for space in spaces - {room}]
+    assert wrong == []

@@ -6,7 +6,7 @@
 
 #include "stepstats/name_table.h"
 
-using collector::convert::NameTable;
+using collector::stepstats::NameTable;
 
 TEST_CASE("a name has one number") {
   NameTable table;

@@ -7,7 +7,7 @@
 
 #include "stepstats/wire.h"
 
-using namespace collector::convert;
+using namespace collector::stepstats;
 
 namespace {
 

@@ -9,7 +9,7 @@
 
 #include "write/digits.h"
 
-using namespace collector::convert;
+using namespace collector::write;
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace collector::convert {
+namespace collector::stepstats {
 
 // Activity.Kind: the table that an activity is of.
 enum class TableKind : uint32_t {
@@ -217,4 +217,4 @@ constexpr std::string_view overhead_kind_text(int64_t value) {
   }
 }
 
-}  // namespace collector::convert
+}  // namespace collector::stepstats
