@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_limits import THREADS_PER_WARP, device_limits
+from collector.analysis.duration_groups import Keys, duration_groups
+from collector.recording.kernel_names import short_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from collector.analysis.answer import Answer
@@ -47,6 +51,7 @@ QUESTION = Question(
     ),
     summed=("count", "total_ns"),
 )
+_LARGEST = float(1 << 62)
 _FIGURES = ("blocks_at_once", "occupancy", "grid_occupancy", "waves", "tail")
 
 
@@ -61,57 +66,59 @@ def occupancy(steps: Asked) -> Answer:
 
 def _part(recording: Recording) -> Part:
     kernels = recording.kernels
-    shape = np.stack(
+    shared_bytes = kernels.static_shared_bytes.astype(np.int64) + kernels.dynamic_shared_bytes
+    sizes = [[getattr(kernels, f"{what}_{axis}") for axis in "xyz"] for what in ("grid", "block")]
+    groups = duration_groups(
         [
-            kernels.device_id,
-            *(getattr(kernels, f"{what}_{axis}") for what in ("grid", "block") for axis in "xyz"),
-            kernels.registers_per_thread,
-            kernels.static_shared_bytes.astype(np.int64) + kernels.dynamic_shared_bytes,
-            kernels.name_id,
-        ]
-    ).astype(np.int64)
-    order = np.lexsort(shape[::-1])
-    is_new = np.ones(len(order), bool)
-    is_new[1:] = (shape[:, order[1:]] != shape[:, order[:-1]]).any(axis=0)
-    firsts = np.flatnonzero(is_new)
-    bounds = np.append(firsts, len(order))
-    launched = shape[:, order[firsts]]
-    spent = np.concatenate([[0], np.cumsum(kernels.duration_ns[order])])
-    figures, limiter, limits = _figures(recording, launched)
-    names = kernels[order[firsts]].names()
-    sizes = [[f"{x},{y},{z}" for x, y, z in launched[first : first + 3].T.tolist()] for first in (1, 4)]
-    rows = list(
-        zip(
-            launched[0].tolist(),
-            names,
-            *sizes,
-            *launched[7:9].tolist(),
-            np.diff(bounds).tolist(),
-            np.diff(spent[bounds]).tolist(),
-            figures["blocks_at_once"].tolist(),
-            limiter,
-            *(figures[name].tolist() for name in _FIGURES[1:]),
-            limits,
-            strict=True,
-        )
+            Keys.of(kernels.device_id),
+            Keys.of(kernels.name_id, lambda name: short_name(kernels.text(name))),
+            *(Keys.of_shapes(*axes) for axes in sizes),
+            Keys.of(kernels.registers_per_thread),
+            Keys.of(shared_bytes),
+        ],
+        kernels.duration_ns,
     )
-    ranked = sorted(range(len(rows)), key=lambda place: (-rows[place][7], rows[place][:6], place))
-    evidence = [{"kernels": np.sort(order[bounds[place] : bounds[place + 1]])} for place in ranked]
-    return Part([rows[place] for place in ranked], (), evidence)
+    firsts = np.array([group.rows[0] for group in groups], np.int64)
+    blocks, threads = (_product([axis[firsts] for axis in axes]) for axes in sizes)
+    launched = _Launched(
+        kernels.device_id[firsts].astype(np.int64),
+        blocks,
+        threads,
+        kernels.registers_per_thread[firsts].astype(np.int64),
+        shared_bytes[firsts],
+    )
+    figures, limiter, limits = _figures(recording, launched)
+    rows = [
+        (*group.key, group.num_rows, group.total_ns, at_once, limiter[place], *others, limits[place])
+        for place, (group, (at_once, *others)) in enumerate(
+            zip(groups, zip(*(figures[name].tolist() for name in _FIGURES), strict=True), strict=True)
+        )
+    ]
+    return Part(rows, (), [{"kernels": group.rows} for group in groups])
 
 
-def _figures(recording: Recording, launched: Numbers) -> tuple[dict[str, Floats], list[str], list[str]]:
+class _Launched(NamedTuple):
+    """Launch shapes, of which each differs from all others or is of another kernel or device."""
+
+    device_ids: Numbers
+    blocks: Numbers
+    """0: not known, as are threads."""
+    threads: Numbers
+    registers: Numbers
+    shared_bytes: Numbers
+
+
+def _figures(recording: Recording, launched: _Launched) -> tuple[dict[str, Floats], list[str], list[str]]:
     """Of each launch shape the figures, what limits it, and where the limits are from."""
-    count = launched.shape[1]
+    count = len(launched.device_ids)
     figures = {name: np.full(count, np.nan) for name in _FIGURES}
     limiter, source = np.full(count, "", object), np.full(count, UNKNOWN_DEVICE, object)
-    blocks = _product(launched[1:4])
-    threads = _product(launched[4:7])
+    blocks, threads = launched.blocks, launched.threads
     for device, limits in device_limits(recording).items():
-        is_own = launched[0] == device
+        is_own = launched.device_ids == device
         source[is_own] = UNKNOWN_SHAPE
         own = np.flatnonzero(is_own & (threads > 0) & (blocks > 0))
-        fits = limits.blocks_at_once(threads[own], launched[7, own], launched[8, own])
+        fits = limits.blocks_at_once(threads[own], launched.registers[own], launched.shared_bytes[own])
         least = np.min(list(fits.values()), axis=0)
         source[own] = np.where(least > 0, limits.source, IMPOSSIBLE)
         is_first = np.argmin(list(fits.values()), axis=0)
@@ -150,7 +157,7 @@ def _divided(values: Numbers, divisor: int) -> Floats:
     return values / divisor if divisor else np.full(len(values), np.nan)
 
 
-def _product(sizes: Any) -> Numbers:
+def _product(axes: Sequence[npt.NDArray[Any]]) -> Numbers:
     """The number of blocks or threads; 0 for what no device can have."""
-    whole = sizes.astype(np.float64).prod(axis=0)
-    return np.where(whole < 2**62, sizes.prod(axis=0), 0)
+    sizes = np.array(axes, np.int64)
+    return np.where(sizes.astype(np.float64).prod(axis=0) < _LARGEST, sizes.prod(axis=0), 0)

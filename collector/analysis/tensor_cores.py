@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
+from collector.analysis.duration_groups import Keys, duration_groups
+from collector.recording.kernel_names import demangle, short_name
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer
@@ -79,23 +79,11 @@ def tensor_core_use(name: str) -> str:
 
 def _part(recording: Recording, by: str) -> Part:
     kernels = recording.kernels
-    ids, index = np.unique(kernels.name_id, return_inverse=True)
-    firsts = np.zeros(len(ids), np.int64)
-    firsts[index[::-1]] = np.arange(len(kernels))[::-1]
-    example = kernels[firsts]
-    uses = [tensor_core_use(name) for name in example.demangled_names()]
-    keys = list(zip(uses, example.names(), strict=True)) if by == "name" else [(use,) for use in uses]
-    distinct = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-    place = np.array([distinct[key] for key in keys], np.int64)[index]
-    order = np.argsort(place, kind="stable")
-    bounds = np.searchsorted(place[order], np.arange(len(distinct) + 1))
-    spent = np.concatenate([[0], np.cumsum(kernels.duration_ns[order])])
-    whole = int(spent[-1])
-    totals = np.diff(spent[bounds])
-    figures = zip(np.diff(bounds).tolist(), totals.tolist(), (totals / max(whole, 1)).tolist(), strict=True)
-    rows = [(*key, *own) for key, own in zip(distinct, figures, strict=True)]
-    evidence = [{"kernels": order[bounds[at] : bounds[at + 1]]} for at in distinct.values()]
-    words = (YES, UNKNOWN, NO_EVIDENCE)
-    in_order = [(-int(totals[at]), key) if by == "name" else (words.index(key[0]), key) for key, at in distinct.items()]
-    ranked = sorted(range(len(rows)), key=in_order.__getitem__)
-    return Part([rows[row] for row in ranked], (), [evidence[row] for row in ranked])
+    uses = Keys.of(kernels.name_id, lambda name: tensor_core_use(demangle(kernels.text(name))))
+    names = [Keys.of(kernels.name_id, lambda name: short_name(kernels.text(name)))] if by == "name" else []
+    groups = duration_groups([uses, *names], kernels.duration_ns)
+    if by == "use":
+        groups.sort(key=lambda group: (YES, UNKNOWN, NO_EVIDENCE).index(group.key[0]))
+    whole = sum(group.total_ns for group in groups)
+    rows = [(*group.key, group.num_rows, group.total_ns, group.total_ns / whole if whole else 0.0) for group in groups]
+    return Part(rows, (), [{"kernels": group.rows} for group in groups])
