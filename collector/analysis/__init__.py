@@ -15,6 +15,7 @@ from collector.analysis.copies import copies
 from collector.analysis.idle import idle, idle_gaps
 from collector.analysis.kernels import kernels
 from collector.analysis.launches import launch_delays, launches
+from collector.analysis.memory import memory
 from collector.analysis.occupancy import occupancy
 from collector.analysis.ops import ops
 from collector.analysis.steps import steps
@@ -32,6 +33,7 @@ __all__ = [
     "kernels",
     "launch_delays",
     "launches",
+    "memory",
     "occupancy",
     "ops",
     "steps",

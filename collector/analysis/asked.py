@@ -34,6 +34,8 @@ class Part:
     windows: Sequence[Window] = ()
     evidence: Sequence[Mapping[str, npt.NDArray[np.int64]]] = field(default=())
     """Of each row; see `Answer.evidence`."""
+    losses: Sequence[str] = ()
+    """What this answer lacks, beside what the ledger of the recording says."""
 
 
 @dataclass(frozen=True)
@@ -65,41 +67,43 @@ class Question:
             else values_of([], column.unit)
             for column in columns
         }
-        windows = tuple(window for part in parts for window in part.windows)
-        return self._answer(columns, values, recordings, windows, parts[0].evidence if is_one else (), is_one=is_one)
+        losses = [
+            loss if is_one else f"step {number}: {loss}"
+            for number, (recording, part) in enumerate(zip(recordings, parts, strict=True))
+            for loss in (*recording.ledger.losses(), *part.losses)
+        ]
+        return self._answer(columns, values, parts, losses, is_one=is_one)
 
     def ask_together(self, given: Asked, ask: Callable[[Sequence[Recording]], Part]) -> Answer:
         """The answer that all steps have together; which step a row is about is for its own columns to say."""
         is_one = not isinstance(given, Sequence)
         recordings = [recording_in(each) for each in (given if isinstance(given, Sequence) else [given])]
         part = ask(recordings)
-        evidence = part.evidence if is_one else ()
-        return self._answer(self.columns, self._values(part), recordings, tuple(part.windows), evidence, is_one=is_one)
-
-    def _answer(
-        self,
-        columns: tuple[Column, ...],
-        values: Mapping[str, npt.NDArray[Any]],
-        recordings: Sequence[Recording],
-        windows: tuple[Window, ...],
-        evidence: Sequence[Mapping[str, npt.NDArray[np.int64]]],
-        *,
-        is_one: bool,
-    ) -> Answer:
         losses = [
             loss if is_one else f"step {number}: {loss}"
             for number, recording in enumerate(recordings)
             for loss in recording.ledger.losses()
         ]
+        return self._answer(self.columns, self._values(part), [part], [*losses, *part.losses], is_one=is_one)
+
+    def _answer(
+        self,
+        columns: tuple[Column, ...],
+        values: Mapping[str, npt.NDArray[Any]],
+        parts: Sequence[Part],
+        losses: Sequence[str],
+        *,
+        is_one: bool,
+    ) -> Answer:
         return Answer(
             question=self.name,
             definition=self.definition,
             columns=columns,
             values=values,
             totals={name: values[name].sum().item() for name in self.summed},
-            windows=windows,
+            windows=tuple(window for part in parts for window in part.windows),
             losses=tuple(losses),
-            evidence=evidence,
+            evidence=parts[0].evidence if is_one else (),
         )
 
     def _values(self, part: Part) -> dict[str, npt.NDArray[Any]]:

@@ -13,6 +13,8 @@ from collector.analysis.idle import idle, idle_gaps
 from collector.analysis.kernels import QUESTIONS as KERNELS_BY
 from collector.analysis.kernels import kernels
 from collector.analysis.launches import launch_delays, launches
+from collector.analysis.memory import QUESTIONS as MEMORY_BY
+from collector.analysis.memory import memory
 from collector.analysis.occupancy import occupancy
 from collector.analysis.ops import ops
 from collector.analysis.steps import steps
@@ -52,6 +54,7 @@ QUESTIONS: Mapping[str, NamedQuestion] = {
     "launches": NamedQuestion(launches),
     "launch_delays": NamedQuestion(launch_delays, in_overview=False),
     "calls": NamedQuestion(calls),
+    "memory": NamedQuestion(memory, by=tuple(MEMORY_BY), in_overview=False),
     "occupancy": NamedQuestion(occupancy, in_overview=False),
     "tensor_cores": NamedQuestion(tensor_cores, by=tuple(TENSOR_CORES_BY), in_overview=False),
     "steps": NamedQuestion(steps, in_overview=False),

@@ -37,7 +37,14 @@ def test_an_overview_answers_every_question_but_those_of_single_rows(step, capsy
     assert all(question.ask(step[1]).definition in " ".join(out.split()) for question in overview.values())
     _, out, _ = stats(capsys, path, "--json")
     assert [answer["question"] for answer in json.loads(out)] == list(overview)
-    assert QUESTIONS.keys() - overview.keys() == {"idle_gaps", "launch_delays", "steps", "occupancy", "tensor_cores"}
+    assert QUESTIONS.keys() - overview.keys() == {
+        "idle_gaps",
+        "launch_delays",
+        "steps",
+        "memory",
+        "occupancy",
+        "tensor_cores",
+    }
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

@@ -1,0 +1,228 @@
+"""How much memory a program held, and who held it when it was most: ``collector.analysis.memory(step)``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from collector.analysis.annotation_paths import annotation_paths
+from collector.analysis.answer import Column
+from collector.analysis.asked import Part, Question
+from collector.analysis.ops import NO_ANNOTATION
+from collector.recording.cupti_enums import ALLOCATION, MEMORY_KINDS, RELEASE
+from collector.text.wording import counted
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from collector.analysis.answer import Answer
+    from collector.analysis.asked import Asked
+    from collector.recording.recording import Recording
+
+    Numbers = npt.NDArray[np.int64]
+
+_NEVER = np.iinfo(np.int64).max
+_LARGEST_BYTES = 1 << 46
+"""64 TiB, which no memory has: a larger operation is damaged."""
+_DEFINITION = (
+    "Memory that was allocated while the step was recorded and not released yet, without what was held before the step "
+    "began. The high water is the most that was held at one moment, for each kind of memory and each pool."
+)
+_PLACE = (
+    Column("device_id", "number", "CUDA's number of the device."),
+    Column("memory", "text", "Kind of memory: Device, Pinned, Managed, …"),
+    Column("pool", "text", "Address of the pool that it is taken from; empty: none."),
+)
+QUESTIONS = {
+    "pool": Question(
+        "memory",
+        _DEFINITION,
+        (
+            *_PLACE,
+            Column("allocations", "count", "Allocations."),
+            Column("frees", "count", "Releases of memory that was allocated in the step."),
+            Column("unknown_frees", "count", "Releases of memory whose allocation was not recorded."),
+            Column("allocated_bytes", "bytes", "Sum of the allocations."),
+            Column("high_water_bytes", "bytes", "The most that was held at once."),
+            Column("high_water_ns", "ns", "When it was first held, counted from the beginning of the step."),
+            Column("end_bytes", "bytes", "Held when the step ended."),
+            Column(
+                "pool_used_bytes", "bytes", "The most that the pool had in use, as it says itself; 0: not recorded."
+            ),
+            Column("pool_reserved_bytes", "bytes", "The largest size of the pool, as it says itself; 0: not recorded."),
+        ),
+        summed=("allocations", "frees", "unknown_frees", "allocated_bytes"),
+    ),
+    "op": Question(
+        "memory",
+        f"What was held at the high water, by the annotation that it was allocated under. {_DEFINITION}",
+        (
+            *_PLACE,
+            Column("path", "text", "Path of the annotation; of what was allocated under none: (no annotation)."),
+            Column("allocations", "count", "Allocations that were held."),
+            Column("live_bytes", "bytes", "Their sizes."),
+            Column("share", "share", "That by the high water."),
+        ),
+        summed=("allocations", "live_bytes"),
+    ),
+}
+
+
+def memory(steps: Asked, *, by: str = "pool") -> Answer:
+    """The most memory that was held at once, of each kind and pool; by annotation: who held it then.
+
+    Recorded on request only: kind ``memory_operations``.
+
+    Args:
+        steps: a recording, a loaded step or an ended session, or several.
+        by: ``pool``, or ``op`` for what was held at the high water by allocating annotation.
+
+    Raises:
+        ValueError: memory cannot be counted by that.
+    """
+    if by not in QUESTIONS:
+        raise ValueError(f"by={by!r}: memory is counted by {', '.join(QUESTIONS)}")
+    return QUESTIONS[by].ask(steps, _by_pool if by == "pool" else _by_op)
+
+
+class _Lifetimes(NamedTuple):
+    """Every allocation with its release. Rows are those of ``memory_operations``."""
+
+    allocated: Numbers
+    """Rows that allocate, in order of devices, addresses and times."""
+    freed_ns: Numbers
+    """When each was released; the largest time: not in the recording."""
+    freed_by: Numbers
+    """Row that released each; -1: none did."""
+    unknown_frees: Numbers
+    """Rows that release what is not known to be held."""
+
+    @classmethod
+    def of(cls, recording: Recording) -> tuple[_Lifetimes, list[str]]:
+        """Pair allocations with releases, by device and address; with what could not be told."""
+        table = recording.memory_operations
+        is_known = np.isin(table.operation, (ALLOCATION, RELEASE)) & (table.num_bytes <= _LARGEST_BYTES)
+        rows = np.flatnonzero(is_known)
+        # Calls have rising correlation ids: of an allocation and a release at one moment they tell the first.
+        keys = (table.operation, table.correlation_id, table.start_ns, table.address, table.device_id)
+        rows = rows[np.lexsort([key[rows] for key in keys])]
+        is_allocation = table.operation[rows] == ALLOCATION
+        address, device = table.address[rows], table.device_id[rows]
+        is_same = (address[1:] == address[:-1]) & (device[1:] == device[:-1])
+        has_next = np.append(is_same, False)
+        had_before = np.insert(is_same & is_allocation[:-1], 0, False)[: len(rows)]
+        following = np.append(rows[1:], -1)
+        next_ns = np.append(table.start_ns[rows][1:], _NEVER)
+        is_reused = is_allocation & has_next & np.append(is_allocation[1:], False)
+        lifetimes = cls(
+            rows[is_allocation],
+            np.where(has_next, next_ns, _NEVER)[is_allocation],
+            np.where(has_next & ~is_reused, following, -1)[is_allocation],
+            rows[~is_allocation & ~had_before],
+        )
+        lost = {
+            "{} release[|s] of memory whose allocation was not recorded": len(lifetimes.unknown_frees),
+            "{} allocation[|s] at an address in use, whose release was not recorded": int(is_reused.sum()),
+            "{} memory operation[|s] of an unknown kind or an impossible size": int(len(table) - is_known.sum()),
+        }
+        return lifetimes, [counted(text, count) for text, count in lost.items() if count]
+
+
+class _Held(NamedTuple):
+    """What was held of one kind of memory of a device, or of one pool."""
+
+    place: tuple[int, str, str]
+    lifetimes: _Lifetimes
+    high_water: int
+    high_water_ns: int
+    """When it was first reached, on the recording's clock."""
+    live: npt.NDArray[np.bool_]
+    """Whether each allocation was held then."""
+
+    @classmethod
+    def of(cls, place: tuple[int, str, str], lifetimes: _Lifetimes, recording: Recording) -> _Held:
+        """Find the moment at which most was held; memory that is released at a moment is not held at it."""
+        table = recording.memory_operations
+        sizes, starts = table.num_bytes[lifetimes.allocated].astype(np.int64), table.start_ns[lifetimes.allocated]
+        is_freed = lifetimes.freed_ns != _NEVER
+        times = np.concatenate([lifetimes.freed_ns[is_freed], starts])
+        order = np.argsort(times, kind="stable")  # releases first
+        held = np.cumsum(np.concatenate([-sizes[is_freed], sizes])[order])
+        if not len(held):
+            return cls(place, lifetimes, 0, recording.clock.cupti_start_ns, np.zeros(0, bool))
+        at = int(np.argmax(held))
+        high_water_ns = int(times[order[at]])
+        live = (starts <= high_water_ns) & (lifetimes.freed_ns > high_water_ns)
+        return cls(place, lifetimes, int(sizes[live].sum()), high_water_ns, live)
+
+
+def _held(recording: Recording) -> tuple[list[_Held], list[str]]:
+    """The memory of each device, kind and pool, and what could not be told."""
+    table = recording.memory_operations
+    lifetimes, losses = _Lifetimes.of(recording)
+    places = np.stack([table.device_id.astype(np.uint64), table.memory_kind.astype(np.uint64), table.pool_address])
+    distinct, place_of_row = np.unique(places, axis=1, return_inverse=True)
+    place_of_row = place_of_row.reshape(-1)
+    found = []
+    for number, (device, kind, pool) in enumerate(distinct.T.tolist()):
+        is_own = place_of_row[lifetimes.allocated] == number
+        own = _Lifetimes(
+            lifetimes.allocated[is_own],
+            lifetimes.freed_ns[is_own],
+            lifetimes.freed_by[is_own],
+            lifetimes.unknown_frees[place_of_row[lifetimes.unknown_frees] == number],
+        )
+        if len(own.allocated) or len(own.unknown_frees):
+            name = MEMORY_KINDS[kind] if kind < len(MEMORY_KINDS) else MEMORY_KINDS[0]
+            found.append(_Held.of((device, name, hex(pool) if pool else ""), own, recording))
+    return found, losses
+
+
+def _by_pool(recording: Recording) -> Part:
+    held, losses = _held(recording)
+    table = recording.memory_operations
+    rows, evidence = [], []
+    for each in held:
+        own = each.lifetimes
+        sizes = table.num_bytes[own.allocated].astype(np.int64)
+        freed_by = own.freed_by[own.freed_by >= 0]
+        used = np.sort(np.concatenate([own.allocated, freed_by, own.unknown_frees]))
+        rows.append(
+            (
+                *each.place,
+                len(own.allocated),
+                len(freed_by),
+                len(own.unknown_frees),
+                int(sizes.sum()),
+                each.high_water,
+                each.high_water_ns - recording.clock.cupti_start_ns,
+                int(sizes[own.freed_ns == _NEVER].sum()),
+                int(np.minimum(table.pool_used_bytes[used].max(), _LARGEST_BYTES)),
+                int(np.minimum(table.pool_bytes[used].max(), _LARGEST_BYTES)),
+            )
+        )
+        evidence.append({"memory_operations": used})
+    return Part(rows, (), evidence, losses)
+
+
+def _by_op(recording: Recording) -> Part:
+    held, losses = _held(recording)
+    table = recording.memory_operations
+    paths, index = annotation_paths(recording)
+    annotations = recording.annotation_rows(table.correlation_id)
+    path_of_row = np.where(annotations >= 0, np.append(index, 0)[annotations], len(paths))
+    paths = [path or NO_ANNOTATION for path in [*paths, ""]]
+    rows: list[tuple[Any, ...]] = []
+    evidence = []
+    for each in held:
+        live = each.lifetimes.allocated[each.live]
+        by_path: dict[str, list[int]] = {}
+        for row, path in zip(live.tolist(), path_of_row[live].tolist(), strict=True):
+            by_path.setdefault(paths[path], []).append(row)
+        sums = {path: int(table.num_bytes[own].astype(np.int64).sum()) for path, own in by_path.items()}
+        for path in sorted(by_path, key=lambda path: (-sums[path], path)):
+            share = sums[path] / each.high_water if each.high_water else 0.0
+            rows.append((*each.place, path, len(by_path[path]), sums[path], share))
+            evidence.append({"memory_operations": np.sort(by_path[path])})
+    return Part(rows, (), evidence, losses)
