@@ -31,9 +31,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options."""
     group = parser.getgroup("gpu-benchmark", "benchmarks of GPU work (collector)")
     group.addoption("--gpu-benchmark-save", metavar="FOLDER", help="store every gpu_benchmark report here")
-    group.addoption("--gpu-benchmark-baseline", metavar="FOLDER", help="fail what became slower than the reports here")
+    group.addoption("--gpu-benchmark-baseline", metavar="FOLDER", help="fail tests slower than the reports here")
     group.addoption(
-        "--gpu-benchmark-fail-above", metavar="SHARE", type=float, default=0.03, help="slower by how much (0.03)"
+        "--gpu-benchmark-fail-above",
+        metavar="SHARE",
+        type=float,
+        default=0.03,
+        help="the share of slowdown that fails (0.03)",
     )
 
 

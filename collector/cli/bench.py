@@ -1,12 +1,12 @@
 """Compare kernels: run the benchmarks in bench_*.py files.
 
-collector bench bench_matmul.py                              measure and show
-collector bench benchmarks/ -k 'n=4096' --json now.json      some of many, and keep the samples
+collector bench bench_matmul.py                              measure and print
+collector bench benchmarks/ -k 'n=4096' --json now.json      run a selection, and store the samples
 collector bench bench_matmul.py --baseline main.json         exit 1 if an arm became slower by more than 3 %
-collector bench compare main.json now.json                   two stored reports, without measuring anything
+collector bench compare main.json now.json                   compare two stored reports without measuring
 
-Options after "compare": --fail-above, --allow-other-machine, --markdown, --csv. A file that is named compare is given
-as ./compare.
+Options after "compare": --fail-above, --allow-other-machine, --markdown, --csv. A benchmark file named compare must be
+written as ./compare.
 """
 
 from __future__ import annotations
@@ -50,24 +50,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths", nargs="+", metavar="FILE", help="files, or folders of bench_*.py; or: compare BEFORE.json NOW.json"
     )
-    parser.add_argument("-k", dest="pattern", default="", metavar="REGEX", help="only benchmarks whose name it finds")
-    parser.add_argument("--baseline", type=Path, metavar="JSON", help="an earlier report to hold this one against")
+    parser.add_argument("-k", dest="pattern", default="", metavar="REGEX", help="only benchmarks whose name matches")
+    parser.add_argument("--baseline", type=Path, metavar="JSON", help="an earlier report to compare with")
     parser.add_argument(
-        "--fail-above", type=_share, default=0.03, metavar="PERCENT", help="how much slower is a regression (3%%)"
+        "--fail-above",
+        type=_share,
+        default=0.03,
+        metavar="PERCENT",
+        help="the slowdown that counts as a regression (3%%)",
     )
-    parser.add_argument("--allow-other-machine", action="store_true", help="take a baseline of another card")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the report with all samples")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="where to write the tables as Markdown")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="where to write the figures of every arm as CSV")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="where to write a plot as one HTML page")
-    parser.add_argument("--precision", type=_share, metavar="PERCENT", help="half-width of a ratio's interval to reach")
-    parser.add_argument("--max-seconds", type=float, metavar="S", help="time for one comparison")
-    parser.add_argument("--seed", type=int, help="of the order of the arms")
+    parser.add_argument("--allow-other-machine", action="store_true", help="accept a baseline of another card")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report with all samples to this file")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as Markdown to this file")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the figures of every arm as CSV")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot as one HTML page")
+    parser.add_argument("--precision", type=_share, metavar="PERCENT", help="stop at this half-width of ratios")
+    parser.add_argument("--max-seconds", type=float, metavar="S", help="time limit of one comparison")
+    parser.add_argument("--seed", type=int, help="seed of the order of the arms")
     parser.add_argument(
         "--runs",
         type=_count,
         metavar="N",
-        help="measure everything N times, each time in a new process, to know how runs differ "
+        help="measure everything N times, each time in a new process, to include the spread of runs "
         f"({STORED_RUNS} with --json or --baseline, else 1)",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")

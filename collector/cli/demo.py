@@ -1,7 +1,7 @@
 """Trace a training-like step, on this machine's GPU or on a simulated one.
 
-With an NVIDIA GPU and cuda-python real kernels are compiled and run on several streams with copies. Without them the
-same step runs on the simulated GPU, and the output and the trace say so.
+With an NVIDIA GPU and cuda-python, real kernels are compiled and run on several streams with copies. Otherwise the same
+step runs on the simulated GPU, which is marked in the output and the trace.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="where to write the trace: .json, .json.gz, .pb, ..."
+        "-o", "--output", type=Path, metavar="FILE", help="write the trace to this file: .json, .json.gz, .pb, ..."
     )
     parser.add_argument("--simulate", action="store_true", help="use the simulated GPU even if there is a real one")
 

@@ -1,4 +1,4 @@
-"""Say what can be traced here, with which libraries, and what to do if nothing can."""
+"""Show whether this machine can be traced and with which libraries, or the remedy if it cannot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
     from collector.sources import SOURCE_NAMES
 
-    parser.add_argument("--source", choices=SOURCE_NAMES, default="auto", help="where activity would come from")
+    parser.add_argument("--source", choices=SOURCE_NAMES, default="auto", help="the source of activity records")
 
 
 def run(arguments: argparse.Namespace) -> int:

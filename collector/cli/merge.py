@@ -1,18 +1,18 @@
 """Put many steps, or the traces of many ranks, into one trace.
 
-A viewer opens one file at a time; this makes one of many. Files of different kinds may be mixed: all that `collector
-timeline` reads.
+A viewer opens one file at a time; this command combines many files in one. It reads all formats of `collector
+timeline`, which may be mixed.
 
   collector merge step*.pb -o all.json                 one step after the other on the same tracks, at their true times
-  collector merge step*.pb -o all.json --overlay       all steps from the same moment on, below each other, to compare
-  collector merge rank*.json.gz -o all.pftrace --align the ranks of a job below each other, their clocks put right
+  collector merge step*.pb -o all.json --overlay       all steps from time 0 on, below each other, to compare them
+  collector merge rank*.json.gz -o all.pftrace --align the ranks of a job below each other, with aligned clocks
   collector merge step*.pb -o RUN/host.xplane.pb       for XProf and TensorBoard, with RUN = LOGDIR/plugins/profile/NAME
 
 Open .json and .pftrace at https://ui.perfetto.dev, .json also in chrome://tracing.
 
-The number of a step is taken from the file's name (step_12), else files are counted in order of time. The rank is taken
-from the devices in the file (/job:worker/replica:0/task:3), from what the trace says of itself, or from the file's name
-(rank3); with more than one rank each process has it before its name.
+The number of a step is taken from the file's name (step_12); otherwise files are counted in the order of time. The rank
+is taken from the devices in the file (/job:worker/replica:0/task:3), from the trace's metadata, or from the file's name
+(rank3); with more than one rank, it precedes the name of each process.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="FILE",
-        help="what to merge, in any order, one step of one rank each: "
+        help="the files to merge, in any order, one step of one rank each: "
         f"{readable_list(with_origins=True)}; also gzipped",
     )
     parser.add_argument(
@@ -51,34 +51,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help=f"what to write, by its suffix: {suffixes_help(merged_suffixes())}",
+        help=f"the file to write; its suffix is the format: {suffixes_help(merged_suffixes())}",
     )
     parser.add_argument(
         "--overlay",
         action="store_true",
-        help="draw every step from time 0 on, each with processes of its own, instead of one after the other",
+        help="draw all steps from time 0 on, each with processes of its own, instead of one after the other",
     )
     group = parser.add_argument_group(
-        "clocks", "Machines' clocks differ. Without one of these they are believed. What was done is in the file, too."
+        "clocks",
+        "The clocks of machines differ. Without these options they are not corrected. The file has the offsets.",
     )
     clocks = group.add_mutually_exclusive_group()
     clocks.add_argument(
         "--align",
         action="store_true",
-        help="estimate the offsets of the ranks' clocks from when collectives (all-reduce, ...) ended on each; the "
-        "result and its error are printed",
+        help="estimate the offsets of the ranks' clocks from the ends of collectives (all-reduce, ...) on each rank; "
+        "the offsets and their errors are printed",
     )
     clocks.add_argument(
         "--clock-offset",
         type=_clock_offset,
         action="append",
         metavar="RANK=NS",
-        help="take NS nanoseconds off the times of RANK, whose clock is that much ahead; once for each rank",
+        help="subtract NS nanoseconds from the times of RANK, whose clock is that far ahead; once per rank",
     )
     group.add_argument(
         "--marker",
         metavar="REGEX",
-        help="with --align: only what has this in its name is taken for done together, such as AllReduce or barrier",
+        help="with --align: only nodes whose name matches count as run together, such as AllReduce or barrier",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar and no summary")
 

@@ -1,14 +1,14 @@
-"""Turn a recorded step into a trace to look at.
+"""Convert a recorded step into a trace for a viewer.
 
-Reads the traces of other tools, too, and gzipped files. The content decides, not the name. Many files at once:
-`collector merge`.
+Also reads the traces of other tools, and gzipped files. The format is recognised by the content, not the name. For many
+files use `collector merge`.
 
   collector timeline step.pb -o step.json.gz
   collector timeline step.pb -o kernels.json --name 'gemm|conv' --min-duration 10us
   collector timeline step.pb -o small.pftrace --window 20ms..35ms --max-events 50000
 
-Open .json and .pftrace at https://ui.perfetto.dev, .json also in chrome://tracing. XProf and TensorBoard want
-LOGDIR/plugins/profile/NAME/host.xplane.pb and are given LOGDIR.
+Open .json and .pftrace at https://ui.perfetto.dev, .json also in chrome://tracing. For XProf and TensorBoard, write
+LOGDIR/plugins/profile/NAME/host.xplane.pb and start them with LOGDIR.
 """
 
 from __future__ import annotations
@@ -42,38 +42,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help=f"what to write, by its suffix: {suffixes_help(written)}",
+        help=f"the file to write; its suffix is the format: {suffixes_help(written)}",
     )
     view = parser.add_argument_group(
-        "what to draw",
-        f"For {drawn}. Times are numbers with a unit: 800ns, 12.5us, 3ms, 1s. A slice is what is drawn for\n"
-        "one kernel, copy, op or call. Counters (copies in flight, busy streams) count what is drawn.",
+        "selection",
+        f"For {drawn}. Times are numbers with a unit: 800ns, 12.5us, 3ms, 1s. A slice represents one kernel, copy,\n"
+        "op or call. Counters (copies in flight, busy streams) cover the selected slices.",
     )
     view.add_argument(
-        "--device", metavar="REGEX", type=_regex, help="only devices with this in their name: gpu:0/stream:7"
+        "--device", metavar="REGEX", type=_regex, help="only devices whose name matches, such as gpu:0/stream:7"
     )
-    view.add_argument("--name", metavar="REGEX", type=_regex, help="only slices with this in their short or whole name")
-    view.add_argument("--min-duration", metavar="TIME", type=_time, default=0, help="only slices at least this long")
+    view.add_argument("--name", metavar="REGEX", type=_regex, help="only slices whose short or whole name matches")
+    view.add_argument(
+        "--min-duration", metavar="TIME", type=_time, default=0, help="only slices of at least this length"
+    )
     view.add_argument(
         "--window",
         metavar="FROM..TO",
         type=_window,
         default=(None, None),
-        help="only what overlaps this part of the trace, counted from its beginning; either end may be left open",
+        help="only slices that overlap this part of the trace, counted from its start; either end may be omitted",
     )
     view.add_argument(
         "--max-events",
         metavar="N",
         type=_count,
-        help="keep at most this many slices, the longest, and say what was left out; then all counters are, too: "
-        "of what is kept alone they would be wrong",
+        help="draw at most this many slices, the longest, and report the number left out; counters, which would be "
+        "wrong, are then left out too",
     )
-    view.add_argument("--no-arrows", action="store_true", help="without arrows from calls to what they caused")
+    view.add_argument("--no-arrows", action="store_true", help="without arrows from calls to their activities")
     view.add_argument("--no-counters", action="store_true", help="without counters of memory, copies and busy streams")
     view.add_argument(
         "--tensorflow",
         action="store_true",
-        help="exactly as TensorFlow's own Timeline draws it (a Chrome trace only; none of the options above)",
+        help="exactly the output of TensorFlow's own Timeline (only a Chrome trace; none of the options above)",
     )
 
 

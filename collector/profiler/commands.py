@@ -18,27 +18,27 @@ from collector.profiler.reporter import VIEWS
 
 COMMANDS: dict[str, str] = {
     "scope": "by name scope: a tree of names, like files in folders",
-    "graph": "by graph: from what nobody consumes, along the inputs",
+    "graph": "by graph: from nodes without consumers along the inputs",
     "op": "by op type: one row per type, with its share",
-    "code": "by line of code: call stacks of what created the ops",
-    "advise": "what to look at first; -explain for the evidence",
-    "set": "options that all later commands start from",
+    "code": "by line of code: the call stacks that created the ops",
+    "advise": "findings with the largest gain first; -explain for the evidence",
+    "set": "defaults of the options of all later commands",
     "help": "this text; help COMMAND or help -OPTION for one",
 }
 """Command -> help."""
 
 OPTIONS: dict[str, str] = {
     "max_depth": "levels of a tree, hops of the graph, rows of the op view",
-    "min_bytes": "only what requested at least so many bytes in all",
-    "min_peak_bytes": "only what held at least so many bytes at some point",
-    "min_residual_bytes": "only what kept at least so many bytes",
-    "min_output_bytes": "only what put out at least so many bytes",
-    "min_micros": "only what took at least so many microseconds in all",
-    "min_accelerator_micros": "only what took at least so many microseconds on the accelerator",
-    "min_cpu_micros": "only what took at least so many microseconds on the host",
-    "min_params": "only what holds at least so many parameters",
-    "min_float_ops": "only what does at least so many float operations",
-    "min_occurrence": "only what ran (op: is defined) at least so often",
+    "min_bytes": "only nodes that requested at least this many bytes in total",
+    "min_peak_bytes": "only nodes that held at least this many bytes at some time",
+    "min_residual_bytes": "only nodes that kept at least this many bytes",
+    "min_output_bytes": "only nodes with outputs of at least this many bytes",
+    "min_micros": "only nodes that took at least this many microseconds in total",
+    "min_accelerator_micros": "only nodes that took at least this many microseconds on the accelerator",
+    "min_cpu_micros": "only nodes that took at least this many microseconds on the host",
+    "min_params": "only nodes with at least this many parameters",
+    "min_float_ops": "only nodes with at least this many float operations",
+    "min_occurrence": "only nodes that ran (op: are defined) at least this often",
     "step": "one step; -1: the average of all",
     "order_by": f"sort by one of {', '.join(ORDERS)}",
     "account_type_regexes": "only nodes with one of these types count",
@@ -46,9 +46,9 @@ OPTIONS: dict[str, str] = {
     "trim_name_regexes": "do not go below these names",
     "show_name_regexes": "show only these names",
     "hide_name_regexes": "do not show these names",
-    "account_displayed_op_only": "totals of what is displayed only",
+    "account_displayed_op_only": "totals of displayed nodes only",
     "select": f"show some of {', '.join(ATTRIBUTES)}",
-    "output": f"where to: {', '.join(OUTPUTS)}; as in file:outfile=report.txt",
+    "output": f"one of {', '.join(OUTPUTS)}; for example file:outfile=report.txt",
 }
 """Option -> help. Regular expressions are separated by commas and must match whole names."""
 

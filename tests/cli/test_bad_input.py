@@ -488,7 +488,7 @@ def test_counters_are_drawn_whole_or_not_at_all(write, tmp_path, capsys):
     assert capsys.readouterr().err == f"collector: {output}: {message}\n"
     with pytest.raises(SystemExit):
         main(["timeline", "--help"])
-    assert "then all counters are, too" in " ".join(capsys.readouterr().out.split())
+    assert "counters, which would be wrong, are then left out too" in " ".join(capsys.readouterr().out.split())
 
 
 # --- the profiler's own readers

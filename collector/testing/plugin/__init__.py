@@ -1,8 +1,8 @@
 """The pytest plugin: traces, limits and requirements of each test's GPU work.
 
 Every pytest run in an environment with this package imports this module, so it imports nothing but the names of its
-markers: the parts are imported when an option, a marker or a fixture needs them. Switch it off with ``-p
-no:collector``.
+markers: the parts are imported when an option, a marker or a fixture needs them. Use ``-p no:collector`` to switch it
+off.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ if TYPE_CHECKING:
     from collector.testing.simulator.simulated_gpu import SimulatedGpu
 
 _MARKERS = (
-    "gpu(count=1, memory=None, compute_capability=None, simulate=False): needs that many GPUs, each with that much "
-    'memory for the test ("16GiB") and at least that capability ((8, 0)); skipped with the reason where it cannot run. '
+    "gpu(count=1, memory=None, compute_capability=None, simulate=False): needs this many GPUs, each with this much "
+    'memory for the test ("16GiB") and at least this compute capability ((8, 0)); otherwise skipped with the reason. '
     "simulate=True: can also run on the simulated GPU of --gpu-simulate.",
-    "gpu_limits(**limits): what the test's call may do on the GPU at most: kernels, launches, memcpys, memcpy_bytes, "
+    "gpu_limits(**limits): upper limits for the GPU work of the test's call: kernels, launches, memcpys, memcpy_bytes, "
     "memcpy_htod_bytes, memcpy_dtoh_bytes, memcpy_dtod_bytes, memcpy_ptop_bytes, memsets, memset_bytes, "
     'device_time="250us", kernel_time, synchronizations, allocations, streams, devices.',
-    "gpu_leaks: fails where the test takes device memory and does not give it back.",
-    "gpu_untraced(reason): not traced, for a test that needs CUPTI for itself.",
+    "gpu_leaks: fails if the test allocates device memory and does not free it.",
+    "gpu_untraced(reason): not traced, for a test that uses CUPTI itself.",
 )
 
 _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (
         "--gpu-trace",
-        "trace what every test does on the GPU and show the ten that used it most; with =FOLDER, keep traces there",
+        "trace the GPU work of every test and list the ten tests with most of it; with =FOLDER, keep traces there",
         {"nargs": "?", "const": "on", "metavar": "FOLDER"},
     ),
     (
         "--gpu-trace-keep",
-        "whose traces to keep in the folder: failed (the default), always, or slow:N, the N tests with most GPU time",
+        "tests whose traces are kept in the folder: failed (the default), always, or slow:N, the N with most GPU time",
         {"metavar": "WHICH"},
     ),
-    ("--gpu-report", "write what every test did on the GPU to a JSON file", {"metavar": "FILE"}),
+    ("--gpu-report", "write the GPU work of every test to a JSON file", {"metavar": "FILE"}),
     ("--gpu-leaks", "look for leaked device memory in every test that uses the GPU", {"action": "store_true"}),
     (
         "--gpu-lines",
-        "before Python 3.12, note which lines run in tests with limits, leak checks or steps, for their messages; slow",
+        "before Python 3.12, record the lines of tests with limits, leak checks or steps for their messages; slow",
         {"action": "store_true"},
     ),
     ("--require-gpu", "fail at once if there is no usable GPU, instead of skipping", {"action": "store_true"}),
     (
         "--gpu-simulate",
-        "run the GPU tests that can on simulated GPUs (default: 1), and skip the others",
+        "run the GPU tests that support it on simulated GPUs (default: 1), and skip the others",
         {"nargs": "?", "const": "on", "metavar": "DEVICES"},
     ),
     ("--gpu-snapshot-update", "write snapshots instead of comparing with them", {"action": "store_true"}),
@@ -65,7 +65,7 @@ _WITH_OPTIONAL_VALUE = ("--gpu-trace", "--gpu-simulate")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options, and an ini value for each but the last."""
-    group = parser.getgroup("gpu", "what tests do on the GPU (cupti-collector)")
+    group = parser.getgroup("gpu", "GPU work of tests (cupti-collector)")
     for option, text, settings in _OPTIONS:
         name = option.removeprefix("--").replace("-", "_")
         group.addoption(option, dest=f"collector_{name}", help=text, default=None, **settings)
