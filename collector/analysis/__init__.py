@@ -11,6 +11,7 @@ One module per question; each takes a recording, a loaded step or an ended sessi
 from collector.analysis.answer import Answer, Column, Window
 from collector.analysis.api_calls import calls
 from collector.analysis.busy_time import devices
+from collector.analysis.compare import compare
 from collector.analysis.copies import copies
 from collector.analysis.idle import idle, idle_gaps
 from collector.analysis.kernels import kernels
@@ -26,6 +27,7 @@ __all__ = [
     "Column",
     "Window",
     "calls",
+    "compare",
     "copies",
     "devices",
     "idle",

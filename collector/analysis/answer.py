@@ -81,6 +81,8 @@ class Answer:
     """What was lost of what the answer is made of, as the ledgers say. Empty: nothing."""
     evidence: Sequence[Mapping[str, npt.NDArray[np.int64]]] = ()
     """Of each row: table -> the rows of the recording that it is made of. Empty where several recordings were asked."""
+    notes: tuple[str, ...] = ()
+    """What else is to be known to read it, a sentence each."""
 
     def __post_init__(self) -> None:
         lengths = {name: len(values) for name, values in self.values.items()}
@@ -135,6 +137,8 @@ class Answer:
         console.print(_table(lines, is_text), width=max(width, least), no_wrap=True, crop=False)
         if shown < len(self):
             console.print(f"{len(self) - shown:,} more of {len(self):,} rows", style="dim")
+        for note in self.notes:
+            console.print(Text(printable(note), style="yellow"))
         for loss in self.losses if losses else ():
             console.print(Text(f"incomplete: {printable(loss)}", style="bold red"))
         return "\n".join(line.rstrip() for line in out.getvalue().split("\n")).rstrip("\n")
@@ -163,7 +167,7 @@ class Answer:
         """The answer as values that ``json.dumps`` takes; every integer is exact.
 
         Keys: ``schema``, ``question``, ``definition``, ``windows``, ``columns`` (name, unit, meaning), ``rows`` (lists
-        in the order of the columns, null for what is not known), ``totals``, ``losses``.
+        in the order of the columns, null for what is not known), ``totals``, ``losses``, ``notes``.
         """
         lists = [_known(self.values[column.name]) for column in self.columns]
         return {
@@ -173,8 +177,9 @@ class Answer:
             "windows": [{"name": each.name, "start_ns": each.start_ns, "end_ns": each.end_ns} for each in self.windows],
             "columns": [column._asdict() for column in self.columns],
             "rows": [list(row) for row in zip(*lists, strict=True)],
-            "totals": dict(self.totals),
+            "totals": {name: None if value != value else value for name, value in self.totals.items()},
             "losses": list(self.losses),
+            "notes": list(self.notes),
         }
 
     def to_arrow(self) -> pa.Table:
@@ -225,10 +230,11 @@ class Answer:
         ]
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         more = f"<p>{len(self) - len(rows):,} more of {len(self):,} rows</p>" if len(self) > len(rows) else ""
+        notes = "".join(f"<p>{html.escape(printable(note))}</p>" for note in self.notes)
         losses = "".join(f"<li>{html.escape(printable(loss))}</li>" for loss in self.losses)
         return (
             f"<p>{html.escape(self.definition)}</p>"
-            f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{more}"
+            f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{more}{notes}"
             + (f"<p>Incomplete:</p><ul>{losses}</ul>" if losses else "")
         )
 

@@ -12,6 +12,7 @@ from collector.analysis.activities import Activities
 from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question
+from collector.analysis.step_marks import MARK, mark_rows, path_within, places_launched_in
 from collector.recording.copy_kind_names import copy_kind_name
 from collector.recording.schema import ACTIVITY_TABLES
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
     Floats = npt.NDArray[np.float64]
 
-MARK = r"(profiler_?|train(ing)?_?)?(step|iteration|iter|batch)[ _#:=-]*[0-9]*"
-"""The whole name of an annotation that marks a step: ``ProfilerStep#3``, ``step 12``, ``iteration_7``."""
 FAR = 3.5
 """A modified z-score beyond this, up or down, is an outlier (Iglewicz and Hoaglin 1993)."""
 IDLE = "(idle)"
@@ -144,17 +143,14 @@ def _verdict(*, is_known: bool, is_apart: bool, is_outlier: bool) -> str:
 def _steps_of(recording: Recording, number: int, mark: re.Pattern[str]) -> list[_Step]:
     work = Activities.of(recording)
     paths, index = annotation_paths(recording)
-    marks = _marks(recording, paths, index, mark)
+    marks = mark_rows(recording, paths, index, mark)
     op_names, op_index = _ops(recording, work, paths, index, {paths[index[row]] for row in marks.tolist()})
-    annotations, calls = recording.all_annotations, recording.api_calls
+    annotations = recording.all_annotations
     if len(marks):
-        launches = work.launch_rows(recording)
-        launched_ns = np.where(launches >= 0, np.append(calls.start_ns, 0)[launches], work.start_ns)
         starts, ends = annotations.start_ns[marks], annotations.end_ns[marks]
         names = [recording.strings[name_id] for name_id in annotations.name_id[marks].tolist()]
         windows = [Window("step", *bounds) for bounds in zip(starts.tolist(), ends.tolist(), strict=True)]
-        place = np.searchsorted(starts, launched_ns, side="right") - 1
-        place = np.where((place >= 0) & (launched_ns < ends[np.maximum(place, 0)]), place, -1)
+        place = places_launched_in(recording, work, starts, ends)
     else:
         names = [""]
         windows = [Window("step", recording.clock.cupti_start_ns, recording.clock.cupti_stop_ns)]
@@ -173,26 +169,6 @@ def _steps_of(recording: Recording, number: int, mark: re.Pattern[str]) -> list[
     return steps
 
 
-def _marks(recording: Recording, paths: list[str], index: Numbers, mark: re.Pattern[str]) -> Numbers:
-    """Rows of the annotations that mark steps, in order of time.
-
-    Of several threads with marks the one with the most of them counts, of marks inside of each other the outer one. One
-    mark alone divides nothing.
-    """
-    table = recording.all_annotations
-    is_mark = np.array([bool(mark.fullmatch(path.rpartition("/")[2])) for path in paths] or [False], bool)
-    rows = np.flatnonzero(is_mark[index] & (table.end_ns > table.start_ns)) if len(index) else np.zeros(0, np.int64)
-    if len(rows) < 2:
-        return rows[:0]
-    threads, counts = np.unique(table.thread_id[rows], return_counts=True)
-    rows = rows[table.thread_id[rows] == threads[np.argmax(counts)]]
-    rows = rows[np.lexsort((-table.end_ns[rows], table.start_ns[rows]))]
-    reached = np.maximum.accumulate(table.end_ns[rows])
-    is_outer = np.concatenate([[True], table.start_ns[rows][1:] >= reached[:-1]])
-    outer: Numbers = rows[is_outer]
-    return outer if len(outer) > 1 else outer[:0]
-
-
 def _ops(
     recording: Recording, work: Activities, paths: list[str], index: Numbers, marks: set[str]
 ) -> tuple[list[str], Numbers]:
@@ -201,7 +177,7 @@ def _ops(
     What was launched under no annotation but that of its step goes by the name of its kernel or the kind of its copy.
     """
     names: dict[str, int] = {}
-    stripped = np.array([names.setdefault(_within(path, marks), len(names)) for path in paths] or [0], np.int64)
+    stripped = np.array([names.setdefault(path_within(path, marks), len(names)) for path in paths] or [0], np.int64)
     none = names.setdefault("", len(names))
     rows = recording.annotation_rows(work.correlation_id)
     op = np.where(rows >= 0, stripped[np.append(index, 0)[rows]], none) if len(index) else np.full(len(work), none)
@@ -214,16 +190,6 @@ def _ops(
         own = np.flatnonzero((op == none) & (work.table == ACTIVITY_TABLES.index(table)))
         op[own] = [names.setdefault(called[row], len(names)) for row in work.row[own].tolist()]
     return list(names), op
-
-
-def _within(path: str, marks: set[str]) -> str:
-    """The part of a path that is inside of the annotation of its step, or all of it where it is in none."""
-    around = path
-    while around:
-        if around in marks:
-            return path[len(around) + 1 :]
-        around = around.rpartition("/")[0]
-    return path
 
 
 def _explanations(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from collector.analysis import Answer, Column, devices, kernels
+import collector.analysis.answer as answer_module
+from collector.analysis import Answer, Column, compare, devices, kernels
+from collector.analysis.compare import BY
+from collector.analysis.questions import QUESTIONS
 
 COLUMNS = (
     Column("name", "text", "Which."),
@@ -111,3 +116,22 @@ def test_losses_of_the_ledger_travel(build):
     build.counters["records_dropped"] = 3
     answer = devices(build.kernel("k", 100).recording())
     assert any("3 records" in loss for loss in answer.losses)
+
+
+def test_the_json_of_every_question_fits_the_schema_of_answers(example):
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads(Path(answer_module.__file__).with_name("answer.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    answers = [question.ask(asked) for question in QUESTIONS.values() for asked in (example, [example, example])]
+    answers += [compare(example, example, by=by) for by in BY]
+    for answer in answers:
+        told = json.loads(json.dumps(answer.to_json(), allow_nan=False))
+        jsonschema.validate(told, schema)
+        assert all(len(row) == len(told["columns"]) for row in told["rows"])
+
+
+def test_notes_are_shown_and_told(answer):
+    noted = dataclasses.replace(answer, notes=("Three steps are few\x07.",))
+    assert "Three steps are few\\x07." in str(noted)
+    assert "Three steps are few" in noted._repr_html_()
+    assert noted.to_json()["notes"] == ["Three steps are few\x07."]

@@ -1,0 +1,300 @@
+"""What changed from some steps to others: ``collector.analysis.compare(before, now)``."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from collector.analysis.answer import Answer, Column, Window, values_of
+from collector.analysis.asked import recording_in
+from collector.analysis.busy_time import devices
+from collector.analysis.copies import copies
+from collector.analysis.idle import CAUSES, idle
+from collector.analysis.kernels import QUESTIONS as KERNELS_BY
+from collector.analysis.kernels import kernels
+from collector.analysis.ops import NO_ANNOTATION, ops
+from collector.analysis.step_marks import path_within, split_at_marks
+from collector.errors import MissingDependencyError
+from collector.runtime.optional_packages import optional_package
+from collector.statistics.changes import FALSE_DISCOVERIES, Change, changes, steps_suffice
+from collector.text.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Set
+
+    import numpy.typing as npt
+
+    from collector.analysis.asked import Asked
+    from collector.recording.recording import Recording
+
+LEAST_EFFECT = 0.01
+"""Share of the step that a change has to reach to be called slower or faster."""
+
+_Figures: TypeAlias = "Iterator[tuple[tuple[Any, ...], int, int]]"
+"""Key, number of activities, ns."""
+
+_NAME = Column("name", "text", "Short name of the kernel.")
+
+
+@dataclass(frozen=True)
+class _Family:
+    """What a step is divided into: figures with keys that add up to the whole."""
+
+    whole: str
+    """What the parts add up to."""
+    keys: tuple[Column, ...]
+    of: Callable[[Recording, Set[str]], _Figures]
+    """Takes a step and the paths of the annotations that mark steps."""
+    has_counts: bool = True
+
+
+def _step(recording: Recording, marks: Set[str]) -> _Figures:
+    yield ("step",), 0, recording.clock.window_ns
+
+
+def _time(recording: Recording, marks: Set[str]) -> _Figures:
+    busy = {
+        "compute": "compute_ns",
+        "exposed communication": "exposed_communication_ns",
+        "exposed copies": "exposed_copy_ns",
+        "exposed memsets": "exposed_memset_ns",
+    }
+    for row in devices(recording):
+        yield from (((part,), 0, row[column]) for part, column in busy.items())
+    yield from (((f"idle: {cause}",), 0, spent) for (cause,), _, spent in _idle(recording, marks))
+
+
+def _idle(recording: Recording, marks: Set[str]) -> _Figures:
+    for row in idle(recording):
+        yield from (((cause,), 0, row[f"{cause}_ns"]) for cause in CAUSES)
+
+
+def _ops(recording: Recording, marks: Set[str]) -> _Figures:
+    for row in ops(recording):
+        yield (path_within(row["path"], marks) or NO_ANNOTATION,), row["self_activities"], row["self_ns"]
+
+
+def _kernels(by: str) -> Callable[[Recording, Set[str]], _Figures]:
+    keys = [column.name for column in KERNELS_BY[by].columns if column.unit in ("text", "number")]
+
+    def figures(recording: Recording, marks: Set[str]) -> _Figures:
+        for row in kernels(recording, by=by):
+            yield tuple(row[key] for key in keys), row["count"], row["total_ns"]
+
+    return figures
+
+
+def _copies(recording: Recording, marks: Set[str]) -> _Figures:
+    for row in copies(recording):
+        yield (row["kind"], row["source"], row["target"]), row["count"], row["total_ns"]
+
+
+_FAMILIES = {
+    "step": _Family("the duration of the step", (Column("part", "text", "The whole step."),), _step, has_counts=False),
+    "time": _Family(
+        "the time of all devices",
+        (Column("part", "text", "What devices did, and why they were idle."),),
+        _time,
+        has_counts=False,
+    ),
+    "op": _Family(
+        "the durations of all GPU work",
+        (Column("path", "text", "Annotation that it was launched right under; of none: (no annotation)."),),
+        _ops,
+    ),
+    "kernel": _Family("the durations of all kernels", (_NAME,), _kernels("name")),
+    "shape": _Family("the durations of all kernels", KERNELS_BY["shape"].columns[:3], _kernels("shape")),
+    "idle": _Family(
+        "the idle time of all devices",
+        (Column("cause", "text", "Why a device was idle."),),
+        _idle,
+        has_counts=False,
+    ),
+    "copies": _Family(
+        "the durations of all copies and memsets",
+        (
+            Column("kind", "text", "Direction, or memset."),
+            Column("source", "text", "Kind of memory that was read; of a memset nothing."),
+            Column("target", "text", "Kind of memory that was written."),
+        ),
+        _copies,
+    ),
+}
+"""What can be compared -> how it is divided."""
+
+BY = tuple(_FAMILIES)
+
+_COUNTS = (
+    Column("count_before", "ratio", "How many in a step before, on average."),
+    Column("count_now", "ratio", "How many in a step now, on average."),
+)
+_CHANGE = (
+    Column("before_ns", "ns", "Time in a step before, on average."),
+    Column("now_ns", "ns", "Time in a step now, on average."),
+    Column("change_ns", "ns", "Time now less time before; all of them add up to the whole change."),
+    Column("of_step", "share", "Change by the duration of a step before."),
+    Column("ratio", "ratio", "Time now by time before; of steps, the ratio of their geometric means."),
+    Column("low", "ratio", "Lower end of the ratio's interval, at 95 %."),
+    Column("high", "ratio", "Upper end of it."),
+    Column(
+        "verdict",
+        "text",
+        "slower, faster, no change shown, small, new, gone, or not enough steps; empty: not tested.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The steps of one side, with the figures of each."""
+
+    recordings: list[Recording]
+    windows: list[Window]
+    figures: list[dict[tuple[Any, ...], tuple[int, int]]]
+    """Of each step: key -> number and ns."""
+
+    @classmethod
+    def of(cls, given: Asked, family: _Family) -> _Side:
+        recordings = [recording_in(each) for each in (given if isinstance(given, Sequence) else [given])]
+        steps = [step for recording in recordings for step in split_at_marks(recording)]
+        windows = [Window("step", step.clock.cupti_start_ns, step.clock.cupti_stop_ns) for step, _ in steps]
+        return cls(recordings, windows, [_summed(family.of(*step)) for step in steps])
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    def table(self, keys: Sequence[tuple[Any, ...]], place: int) -> npt.NDArray[np.int64]:
+        """Counts (place 0) or ns (place 1): a row for each key, a column for each step."""
+        rows = [[step.get(key, (0, 0))[place] for step in self.figures] for key in keys]
+        return np.array(rows, np.int64).reshape(len(keys), len(self))
+
+    def mean_step_ns(self) -> float:
+        """The mean duration of a step."""
+        return sum(window.length_ns for window in self.windows) / len(self)
+
+
+def compare(
+    before: Asked,
+    now: Asked,
+    *,
+    by: str = "op",
+    false_discoveries: float = FALSE_DISCOVERIES,
+    least_effect: float = LEAST_EFFECT,
+) -> Answer:
+    """What changed from some steps to others, the largest change first; the parts add up to the whole change.
+
+    A recording with steps that are marked by annotations counts as these steps, any other one as one step. With enough
+    steps on both sides (4 for one key, 8 for 200) each key has an interval and a verdict: see
+    `collector.statistics.changes`.
+
+    Args:
+        before: a recording, a loaded step or an ended session, or several.
+        now: the same, later or otherwise.
+        by: ``step`` (its duration), ``time`` (busy time by what ran, idle time by cause), ``op``, ``kernel``,
+            ``shape`` (kernels by launch shape), ``idle`` (causes) or ``copies``.
+        false_discoveries: the share of the changes called slower or faster that are none, on average.
+        least_effect: a change of less than this share of a step before is called small.
+
+    Raises:
+        ValueError: nothing is divided by that, or one side has no steps.
+    """
+    if by not in _FAMILIES:
+        raise ValueError(f"by={by!r}: steps are compared by {', '.join(BY)}")
+    family = _FAMILIES[by]
+    sides = _Side.of(before, family), _Side.of(now, family)
+    if not all(map(len, sides)):
+        raise ValueError("there are no steps to compare")
+    step_ns = sides[0].mean_step_ns()
+    keys = sorted({key for side in sides for step in side.figures for key in step})
+    times = [side.table(keys, 1) for side in sides]
+    means = [_apportioned(table) for table in times]
+    found, notes = _changes(times, least_effect * step_ns if by != "step" else 0.0, false_discoveries)
+    change = means[1] - means[0]
+    order = sorted(range(len(keys)), key=lambda row: (-abs(change[row]), -means[0][row], keys[row]))
+    averages = [side.table(keys, 0).mean(axis=1) for side in sides] if family.has_counts else []
+    columns = (*family.keys, *(_COUNTS if family.has_counts else ()), *_CHANGE)
+    rows = [
+        (
+            *keys[row],
+            *(average[row] for average in averages),
+            means[0][row],
+            means[1][row],
+            change[row],
+            change[row] / step_ns if step_ns else math.nan,
+            *_ratio(found[row] if found else None, means[0][row], means[1][row]),
+            found[row].verdict if found else "",
+        )
+        for row in order
+    ]
+    values = {column.name: values_of([row[place] for row in rows], column.unit) for place, column in enumerate(columns)}
+    return Answer(
+        question="compare",
+        definition=f"Means of {counted('{} step[|s]', len(sides[0]))} before and {len(sides[1])} now, by {by}; the "
+        f"parts add up to {family.whole}.",
+        columns=columns,
+        values=values,
+        totals={
+            "before_steps": len(sides[0]),
+            "now_steps": len(sides[1]),
+            **{name: int(values[name].sum()) for name in ("before_ns", "now_ns", "change_ns")},
+        },
+        windows=(*sides[0].windows, *sides[1].windows),
+        losses=tuple(_losses("before", sides[0].recordings) + _losses("now", sides[1].recordings)),
+        notes=tuple(notes),
+    )
+
+
+def _changes(
+    times: Sequence[npt.NDArray[np.int64]], least_ns: float, false_discoveries: float
+) -> tuple[list[Change], list[str]]:
+    """The change of each key, or nothing without scipy; and what is to be said of them."""
+    try:
+        optional_package("scipy")
+    except MissingDependencyError as error:
+        return [], [f"There are no intervals and no verdicts: {error}"]
+    found = changes(times[0], times[1], least=least_ns, rate=false_discoveries)
+    tested = sum(each.verdict == "not enough steps" for each in found)
+    if not tested:
+        return found, []
+    needed = next(steps for steps in range(2, 1000) if steps_suffice(steps, steps, tested, false_discoveries))
+    have = " and ".join(str(table.shape[1]) for table in times)
+    text = counted("Not enough steps: {} key[|s] need[s|]", tested)
+    return found, [f"{text} {needed} steps of each side for a verdict, and there are {have}."]
+
+
+def _summed(figures: _Figures) -> dict[tuple[Any, ...], tuple[int, int]]:
+    """Figures by key; devices and annotations of the same key count together."""
+    counts, times = Counter[tuple[Any, ...]](), Counter[tuple[Any, ...]]()
+    for key, count, spent in figures:
+        counts[key] += count
+        times[key] += spent
+    return {key: (counts[key], times[key]) for key in times if counts[key] or times[key]}
+
+
+def _apportioned(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The mean of each row in whole ns, so that they add up to the mean of the sums, rounded down."""
+    sums, steps = times.sum(axis=1), times.shape[1]
+    means: npt.NDArray[np.int64] = sums // steps
+    missing = int(sums.sum() // steps - means.sum())
+    means[np.argsort(-(sums % steps), kind="stable")[:missing]] += 1
+    return means
+
+
+def _ratio(change: Change | None, before: int, now: int) -> tuple[float, float, float]:
+    """The ratio with its interval, as far as they are known."""
+    if change is not None and change.ratio is not None:
+        return change.ratio.estimate, change.ratio.low, change.ratio.high
+    return (now / before if before else math.nan), math.nan, math.nan
+
+
+def _losses(side: str, recordings: Sequence[Recording]) -> list[str]:
+    return [
+        f"{side}: {loss}" if len(recordings) == 1 else f"{side}, step {number}: {loss}"
+        for number, recording in enumerate(recordings)
+        for loss in recording.ledger.losses()
+    ]
