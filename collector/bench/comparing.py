@@ -37,7 +37,7 @@ class Rotating:
     """A call whose inputs change from round to round: see `rotating`."""
 
     def __init__(self, function: Callable[..., Any], inputs: Sequence[Sequence[Any]]) -> None:
-        """Take what to call, and the arguments of each round."""
+        """Store the function, and the arguments of each round."""
         if not inputs:
             raise ValueError("rotating inputs need at least one set of arguments")
         self._function = function
@@ -45,7 +45,7 @@ class Rotating:
         self._current = tuple(inputs[0])
 
     def advance(self) -> None:
-        """Go on to the next inputs, as the harness does once in a round."""
+        """Advance to the next inputs; the harness calls this once per round."""
         self._current = next(self._sets)
 
     def __call__(self) -> Any:
@@ -54,9 +54,9 @@ class Rotating:
 
 
 def rotating(function: Callable[..., Any], inputs: Sequence[Sequence[Any]]) -> Rotating:
-    """Return an arm that calls ``function`` with the next of ``inputs`` in every round, beginning again at the end.
+    """Return an arm that calls ``function`` with the next of ``inputs`` in every round, starting over at the end.
 
-    Give every arm the same inputs in the same order, so that a round compares like with like.
+    Every arm should get the same inputs in the same order, so that a round compares equal work.
     """
     return Rotating(function, inputs)
 
@@ -81,35 +81,35 @@ def compare(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Measure ``arms`` against the first of them.
+    """Measure ``arms`` and compare them with the first one.
 
     >>> report = bench.compare({"torch": lambda: a @ b, "mine": lambda: my_matmul(a, b)}, check=bench.allclose(1e-2))
     >>> print(report)
 
     Args:
-        arms: name -> what to call; the first is the reference.
-        check: compares each arm's result with the reference's before anything is timed; see `allclose`.
+        arms: name -> function; the first is the reference.
+        check: compares each arm's result with the reference's before any timing; see `allclose`.
         flops: floating point operations of one call.
-        bytes: bytes that one call has to read and write.
-        name: what is measured.
-        parameters: axis -> value, of a benchmark that is run over axes.
-        gpu: the card; None: the current CUDA device, or none with the wall clock on a machine without.
+        bytes: the minimum number of bytes that one call reads and writes.
+        name: the name of the comparison.
+        parameters: axis -> value, for a benchmark that is run over axes.
+        gpu: the card; None: the current CUDA device or, with a clock of the host, none if the machine has none.
         clock: ``cupti``: time in which the call's own activities ran. ``wall``: host time until the GPU is idle.
-            ``cpu``: processor time of this process until then. Both time several calls at once where the clock does
+            ``cpu``: processor time of this process until then. Both time several calls together if the clock does
             not resolve a single one (`Arm.calls_per_sample`). ``returned``: the ns that a call returns.
-        cache: ``cold``: L2 emptied before every call. ``hot``: the call made once, untimed, right before.
-        graph_calls: replay a CUDA graph of that many calls, for kernels too small to be timed by themselves.
-        precision: stop when half the interval of every ratio is at most this share of it.
-        same_within: a ratio that lies wholly within 1 plus or minus this is called the same.
-        min_rounds: rounds to make in any case.
-        max_rounds: rounds to make at most.
-        max_seconds: when to stop in any case (throttled rounds are replaced for as long again).
-        seed: of the order of the arms; None: a new one, which the report tells.
+        cache: ``cold``: L2 is emptied before every call. ``hot``: the call is made once, untimed, right before.
+        graph_calls: replay a CUDA graph of that many calls, for kernels that are too small to be timed singly.
+        precision: stop when half the interval of every ratio is at most this share of the ratio.
+        same_within: a ratio whose whole interval lies within 1 plus or minus this counts as the same.
+        min_rounds: the minimum number of rounds.
+        max_rounds: the maximum number of rounds.
+        max_seconds: the time limit (doubled if throttled rounds must be replaced).
+        seed: of the order of the arms; None: a new one, which the report contains.
         progress: called with rounds and precision after every batch.
 
     Raises:
-        BenchmarkError: no arm can be measured. One that cannot is named in the report, and the others go on.
-        ValueError: an option has a value that it cannot have.
+        BenchmarkError: no arm can be measured. Single failures are in the report, and the other arms continue.
+        ValueError: an option has an invalid value.
         collector.UnavailableError: there is no GPU, or it cannot be traced.
     """
     if not arms:
@@ -138,7 +138,7 @@ def compare(
     if flops is not None or bytes is not None:
         try:
             roof = ceilings(gpu)
-        except Exception as error:  # what was measured is not to be lost for it
+        except Exception as error:  # an error here must not lose the measurements
             warnings.append(f"there is no roof to hold rates against: {error}")
     comparison = Comparison(
         arms={arm: _arm(found, arm) for arm in found.arms},
@@ -181,7 +181,7 @@ def _gpu_for(clock: Clock) -> Gpu:
 def _same_work(
     arms: Mapping[str, Callable[[], Any]], check: Check, gpu: Gpu, failures: dict[str, ArmError]
 ) -> dict[str, Callable[[], Any]]:
-    """The arms whose results agree with the first one's that has a usable result."""
+    """The arms whose results agree with the first usable result."""
     usable: dict[str, Callable[[], Any]] = {}
     reference, reference_name = None, ""
     for name, call in arms.items():
@@ -223,7 +223,7 @@ def _arm(found: Run, name: str) -> Arm:
 
 
 def _warnings(found: Run, design: Design, asked_reference: str, *, has_cache: bool) -> list[str]:
-    """Everything that a reader of the figures has to know."""
+    """Warnings for readers of the figures."""
     warnings = []
     reference = next(iter(found.arms))
     if reference != asked_reference:
@@ -272,9 +272,8 @@ def _arm_warnings(
     if far_out > _MANY_OUTLIERS * len(times):
         warnings.append(f"{name}: {far_out} of {len(times)} samples are outliers; they are kept")
     if len(events) and len(spans):
-        # Events are queued behind other work, which closes the gaps that launching leaves between an arm's kernels:
-        # they have to lie between the time without any gaps and the time with all of them. Around that they add what
-        # they say of next to nothing.
+        # Events are queued behind other work, which closes the gaps that launches leave between an arm's kernels.
+        # Their time must lie between the time without gaps and the time with all gaps, plus the events' overhead.
         by_events, busy, span = (median(each, _EVENT_CONFIDENCE) for each in (events, times, spans))
         if by_events.high < busy.low or by_events.low - event_overhead > span.high:
             warnings.append(

@@ -126,22 +126,22 @@ def chrome_trace(step: Any, path: str | os.PathLike[str] | None = None, **option
     >>> collector.chrome_trace(step.run_metadata, "step.json.gz", max_events=100_000)  # doctest: +SKIP
 
     Times are exact to the nanosecond and count from ``otherData.base_time_ns``. Processes are devices, threads are
-    streams or host threads, with further lanes only where activities overlap. Arrows join calls and what they caused.
+    streams or host threads, with further lanes only if activities overlap. Arrows connect calls and their activities.
 
     Args:
         step: a ``Session``, ``Step`` (``collector.load``), ``Recording``, ``RunMetadata`` or ``StepStats``
             (TensorFlow's too), or wire bytes of one of these messages.
-        path: the file to write, whole or not at all: ``.json`` or ``.pftrace``, either with ``.gz``; None for the JSON
-            text.
+        path: the file to write, completely or not at all: ``.json`` or ``.pftrace``, either with ``.gz``; None for the
+            JSON text.
         options: fields of `View`.
 
     Returns:
-        The text, or what was drawn into the file.
+        The text, or the figures of the file.
 
     Raises:
-        collector.InvalidFileError: bytes that are no such message; with the place.
+        collector.InvalidFileError: the bytes are not such a message; the error contains the position.
         collector.OutputError: the file cannot be written.
-        collector.UnknownFormatError: ``path`` ends in none of these suffixes.
+        collector.UnknownFormatError: ``path`` has none of these suffixes.
         ValueError: ``max_events`` is below 0.
         re.error: an option is no regular expression.
     """

@@ -1,4 +1,4 @@
-// What a node stands for, as timelines tell them apart.
+// The categories of nodes in timelines.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Names of API calls: one for each function, and its number where the library knows no name.
+// Names of API calls: one for each function, and its number if the library has no name for it.
 #include <doctest/doctest.h>
 
 #include "capture/api_call_names.h"

@@ -1,4 +1,4 @@
-// Buffers of activity records: handed out zeroed, counted, taken back once, and told apart by session and pool.
+// Buffers of activity records: handed out zeroed, counted, taken back once, and distinguished by session and pool.
 #include <doctest/doctest.h>
 
 #include <algorithm>

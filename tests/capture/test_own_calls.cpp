@@ -1,4 +1,4 @@
-// The collector's own calls leave the store with what belongs to them; the program's stay.
+// The collector's own calls are removed from the store with their dependent rows; the program's stay.
 #include <doctest/doctest.h>
 
 #include "capture/own_calls.h"

@@ -1,4 +1,4 @@
-// The options of a session: which buffers there can be.
+// The options of a session: possible and impossible buffers.
 #include <doctest/doctest.h>
 
 #include <stdexcept>

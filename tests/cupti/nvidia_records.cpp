@@ -1,4 +1,4 @@
-// Records laid out and read by NVIDIA's own headers: what a buffer says, in words that owe nothing to our structs.
+// Records written and read through NVIDIA's own headers: the contents of a buffer, independent of our structs.
 // Compiled by test_real_libcupti.py against the headers of one CUDA version; KERNEL, MEMCPY, ... name its structs.
 #include <cuda.h>
 #include <cupti.h>
@@ -68,7 +68,7 @@ uint32_t correlation(const T&, ...) {
 }
 template <typename T>
 auto clear_overhead_data(T& record, int) -> decltype(void(record.overheadData)) {
-  record.overheadData = nullptr;  // whoever reads a record frees what this points to
+  record.overheadData = nullptr;  // a reader of the record would free this pointer
 }
 template <typename T>
 void clear_overhead_data(T&, ...) {}
@@ -83,7 +83,7 @@ T* append(uint8_t* buffer, size_t* used, Random* random, CUpti_ActivityKind kind
   return record;
 }
 
-// Only variables have names; what stands there for other memory is nobody's business.
+// Only variables have names; for other memory the field is undefined.
 bool is_variable(const MEMORY2& record) {
   return record.memoryKind == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC ||
          record.memoryKind == CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC;
@@ -110,8 +110,8 @@ void place_columns(Row* row, const T& record) {
 
 }  // namespace
 
-// Fills a buffer with `count` records of kinds drawn at random; with `foreign`, of one kind more that we do not read.
-// Returns the bytes used.
+// Fills a buffer with `count` records of random kinds; with `foreign`, also of a kind that we do not read. Returns the
+// bytes used.
 extern "C" size_t fill_records(uint8_t* buffer, uint64_t seed, size_t count, int foreign) {
   Random random(seed);
   size_t used = 0;
@@ -171,7 +171,7 @@ extern "C" size_t fill_records(uint8_t* buffer, uint64_t seed, size_t count, int
   return used;
 }
 
-// What a record says, as one JSON object of our column names; {"table": ""} for a kind that we do not read.
+// The contents of a record as a JSON object of our column names; {"table": ""} for a kind that we do not read.
 extern "C" void describe_record(const uint8_t* bytes, char* out, size_t capacity) {
   const auto kind = reinterpret_cast<const CUpti_Activity*>(bytes)->kind;
   Row row("");

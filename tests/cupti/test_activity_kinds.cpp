@@ -1,4 +1,4 @@
-// Kinds by name: the order of enabling, whatever the order of the names, and names that no kind has.
+// Kinds by name: the order of enabling for any order of the names, and unknown names.
 #include <doctest/doctest.h>
 
 #include <algorithm>

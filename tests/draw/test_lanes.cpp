@@ -1,4 +1,4 @@
-// Which row an activity is drawn in: the first whose last activity is over, as a plain search finds it.
+// The lane of an activity: the first whose last activity has ended, compared with a plain search.
 #include <doctest/doctest.h>
 
 #include <random>

@@ -1,4 +1,4 @@
-// A libcuda.so.1 whose functions are whatever was registered: it leads the real cuda.bindings to the simulator.
+// A libcuda.so.1 with registered functions, through which the real cuda.bindings call the simulator.
 #include <cstdint>
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-// Names numbered in the order in which they first come.
+// Names numbered in the order of their first use.
 #include <doctest/doctest.h>
 
 #include <string>

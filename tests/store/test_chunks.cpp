@@ -1,4 +1,4 @@
-// Lists of rows: growth from a small piece to blocks, removal, and memory that is given back on the way.
+// Lists of rows: growth from a small piece to blocks, removal, and memory that is released on the way.
 #include <doctest/doctest.h>
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// C++ names: mangled ones as they are written, all others as they are.
+// C++ names: mangled names are demangled, all others are unchanged.
 #include <doctest/doctest.h>
 
 #include "store/demangled_name.h"

@@ -330,7 +330,7 @@ def tensor_core_free_matmuls(activity: Activity, limits: Limits) -> Iterator[Adv
 
 
 def _share_of_kernel_time(device: Device, rows: Mask, share: float, take: str, remedy: str) -> Iterator[Advice]:
-    """Advice where ``rows`` take at least a share of the time of all kernels."""
+    """Advice if ``rows`` take at least a share of the time of all kernels."""
     spent, total = int(device.duration[rows].sum()), int(device.duration[device.is_kernel].sum())
     if spent and spent >= share * total:
         line = f"{take} {spent / total:.0%} of the kernel time of {device.name}; {remedy}"
