@@ -177,7 +177,7 @@ class Table:
 
     @property
     def row_columns(self) -> list[Column]:
-        """What a row holds itself, widest first, so that there is no padding between."""
+        """The columns stored in a row, widest first, so that there is no padding."""
         held = [c for c in self.columns.values() if not c.looked_up and not (self.per_stream and c.name in PLACE)]
         return sorted(held, key=lambda column: -column.num_bytes)
 
@@ -446,8 +446,8 @@ def cpp(kinds: Kinds) -> str:
     lines = [
         f"// {NOTICE}",
         "//",
-        "// Records as CUPTI lays them out (cupti), rows as we keep them (store), and the way from the one to the",
-        "// other (capture) and back (simulator).",
+        "// Records in CUPTI's layout (cupti), rows in ours (store), and the conversion of records into rows (capture)",
+        "// and back (simulator).",
         "// clang-format off",
         "#pragma once",
         "",
@@ -490,12 +490,12 @@ def cpp(kinds: Kinds) -> str:
     lines += [
         "};",
         "",
-        "// What a user asks for, what the record is called, and CUPTI's kind; in the order of enabling.",
+        "// The user's option, the record's name, and CUPTI's kind; in the order of enabling.",
         "struct KindOption {",
         "  std::string_view option;",
         "  std::string_view record;",
         "  ActivityKind kind;",
-        "  bool is_made_once;  // when the thing is made, and for a client that asks for all there are",
+        "  bool is_made_once;  // written when an object is created, and on request for all existing objects",
         "};",
         "inline constexpr KindOption kKindOptions[] = {",
     ]
@@ -529,7 +529,7 @@ def cpp(kinds: Kinds) -> str:
     for table, records in kinds.structs.values():
         lines += [*copy_lines(table, records[0]), ""]
     lines += [
-        "// Reads a record into the store; false: of a kind that is not read.",
+        "// Reads a record into the store; returns false for a kind that is not read.",
         "template <typename Store>",
         "bool decode_record(uint32_t kind, const uint8_t* bytes, int cuda, Store& store) {",
         "  switch (static_cast<cupti::ActivityKind>(kind)) {",
@@ -544,7 +544,7 @@ def cpp(kinds: Kinds) -> str:
         "",
         "namespace collector::simulator {",
         "",
-        "// blank: a record of which nothing is known, with noise where the version has no field. fill: its columns.",
+        "// blank: an empty record, with noise in bytes without a field in the version. fill: sets its columns.",
     ]
     for _, records in kinds.structs.values():
         lines += [*fill_lines(records[0]), ""]
@@ -596,7 +596,7 @@ def activities(kinds: Kinds) -> str:
     lines = [
         f"// {NOTICE}",
         "//",
-        "// Activities as StepStats have them: the fields of the message Activity, and the texts of enumerations.",
+        "// Activities in StepStats: the fields of the message Activity, and the texts of enumerations.",
         "// clang-format off",
         "#pragma once",
         "",
@@ -604,7 +604,7 @@ def activities(kinds: Kinds) -> str:
         "",
         "namespace collector::stepstats {",
         "",
-        "// Activity.Kind: the table that an activity is of.",
+        "// Activity.Kind: the table of an activity.",
         "enum class TableKind : uint32_t {",
         "  kUnknown = 0,",
     ]
@@ -632,7 +632,7 @@ def activities(kinds: Kinds) -> str:
 def enums_module(kinds: Kinds) -> str:
     """`collector/recording/cupti_enums.py`."""
     lines = [
-        '"""CUPTI\'s enumerations, by the numbers that its C interface fixes.',
+        '"""CUPTI\'s enumerations, by the numbers of its C interface.',
         "",
         NOTICE,
         '"""',
@@ -664,7 +664,7 @@ def enums_module(kinds: Kinds) -> str:
 def schema(kinds: Kinds) -> str:
     """`collector/recording/schema.py`."""
     lines = [
-        '"""The columns of a recording: what every source fills and every reader may count on.',
+        '"""The columns of a recording, which every source fills and every reader may rely on.',
         "",
         NOTICE,
         '"""',
@@ -698,17 +698,17 @@ def schema(kinds: Kinds) -> str:
         lines.append(f'    "{table.name}": {python_tuple(keys)},')
     lines += [
         "}",
-        '"""Table -> the columns that its rows are ordered by, first one first; ``-``: from large to small."""',
+        '"""Table -> the columns by which its rows are sorted, most significant first; ``-``: descending."""',
         "",
         f"LATER_TABLES = {python_tuple(table.name for table in kinds.tables if table.added)}",
-        '"""Tables that a capture may lack, as older files and sources do: no rows say the same."""',
+        '"""Tables that a capture may lack, as older files and sources do; they are then empty."""',
         "",
         "LATER_COLUMNS = frozenset((",
     ]
     lines += [f'    ("{t.name}", "{c.name}"),' for t in kinds.tables for c in t.columns.values() if c.added]
     lines += [
         "))",
-        '"""(table, column) that a capture may lack, as older files and sources do: zeros say the same."""',
+        '"""(table, column) that a capture may lack, as older files and sources do; the column is then zero."""',
         "",
         f"ACTIVITY_TABLES = {python_tuple(table.name for table in kinds.tables if table.per_stream)}",
         '"""The tables of work done by a device; their rows have device, context, stream and correlation id."""',
@@ -717,10 +717,10 @@ def schema(kinds: Kinds) -> str:
     always = dict.fromkeys(quoted(record.option) for record in kinds.records if not record.on_request)
     request = dict.fromkeys(quoted(record.option) for record in kinds.records if record.on_request)
     lines += ["KINDS = (", *wrapped(list(always), "    "), ")"]
-    lines += ['"""The kinds of activity that are recorded unless something else is asked for."""', ""]
+    lines += ['"""The kinds of activity that are recorded by default."""', ""]
     lines += ["KINDS_ON_REQUEST = (", *wrapped(list(request), "    "), ")"]
     lines += [
-        '"""Further kinds, recorded only where they are named."""',
+        '"""Further kinds, recorded only on request."""',
         "",
         "",
         "class Record(NamedTuple):",
@@ -731,12 +731,12 @@ def schema(kinds: Kinds) -> str:
         "    name: str",
         "    struct: str",
         "    option: str",
-        '    """Which of `KINDS` and `KINDS_ON_REQUEST` enables it."""',
+        '    """The name in `KINDS` or `KINDS_ON_REQUEST` that enables it."""',
         "    table: str",
         "    made_once: bool",
-        '    """It is written when the thing is made, and for a client that asks for all there are."""',
+        '    """Whether it is written when an object is created, and on request for all existing objects."""',
         "    attributes: Mapping[str, str]",
-        '    """Column -> attribute of the record that cupti-python makes of it."""',
+        '    """Column -> attribute of cupti-python\'s record."""',
         "    later: tuple[str, ...]",
         '    """Columns whose attribute an older cupti-python lacks."""',
         "    constants: Mapping[str, int]",
