@@ -19,6 +19,7 @@ from collector.analysis.launches import launch_delays, launches
 from collector.analysis.memory import memory
 from collector.analysis.occupancy import occupancy
 from collector.analysis.ops import ops
+from collector.analysis.ranks import ranks
 from collector.analysis.steps import steps
 from collector.analysis.tensor_cores import tensor_cores
 
@@ -38,6 +39,7 @@ __all__ = [
     "memory",
     "occupancy",
     "ops",
+    "ranks",
     "steps",
     "tensor_cores",
 ]

@@ -17,6 +17,8 @@ from collector.analysis.memory import QUESTIONS as MEMORY_BY
 from collector.analysis.memory import memory
 from collector.analysis.occupancy import occupancy
 from collector.analysis.ops import ops
+from collector.analysis.ranks import QUESTIONS as RANKS_BY
+from collector.analysis.ranks import ranks
 from collector.analysis.steps import steps
 from collector.analysis.tensor_cores import QUESTIONS as TENSOR_CORES_BY
 from collector.analysis.tensor_cores import tensor_cores
@@ -37,6 +39,8 @@ class NamedQuestion:
     """Whether it takes ``window``."""
     in_overview: bool = True
     """Whether it is part of what is answered where nothing is asked for."""
+    of_ranks: bool = False
+    """Whether it compares ranks, and refuses the steps of a single one."""
 
     @property
     def help(self) -> str:
@@ -58,6 +62,7 @@ QUESTIONS: Mapping[str, NamedQuestion] = {
     "occupancy": NamedQuestion(occupancy, in_overview=False),
     "tensor_cores": NamedQuestion(tensor_cores, by=tuple(TENSOR_CORES_BY), in_overview=False),
     "steps": NamedQuestion(steps, in_overview=False),
+    "ranks": NamedQuestion(ranks, by=tuple(RANKS_BY), in_overview=False, of_ranks=True),
 }
 """Name -> question, in the order of an overview."""
 

@@ -38,7 +38,7 @@ _Shared = list[tuple["NDArray[np.int64]", "NDArray[np.int64]"]]
 COLLECTIVE = re.compile(r"nccl|rccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all", re.IGNORECASE)
 """Occurs in the names or labels of nodes that several ranks run together. Sends and receives are among them, because
 NCCL implements an all-to-all with them."""
-_RESOLUTION_NS = 1000
+RESOLUTION_NS = 1000
 """Smaller differences count as equal: GPUs do not leave a collective closer together than this."""
 _MOST_DIFFERENCES = 1_000_000
 """Above this many differences only a sample is clustered; the offset found is then applied to all."""
@@ -216,12 +216,12 @@ def _crowd(shared: _Shared) -> tuple[float, float] | None:
     possible = _possible(sampled)
     total = len(differences)
     elapsed_ns = max(max(np.ptp(theirs), np.ptp(ours)) for theirs, ours in sampled)
-    range_ns = max(int(differences[-1] - differences[0]), int(elapsed_ns), _RESOLUTION_NS)
+    range_ns = max(int(differences[-1] - differences[0]), int(elapsed_ns), RESOLUTION_NS)
     counts = _counts(min(possible, total))
     best: tuple[float, float, float] | None = None
     least = math.log(total * max(len(counts), 1) / _CHANCE)  # the number of intervals tried
     for count in counts:
-        widths = np.maximum(differences[count - 1 :] - differences[: total - count + 1], _RESOLUTION_NS)
+        widths = np.maximum(differences[count - 1 :] - differences[: total - count + 1], RESOLUTION_NS)
         shortest = int(widths.min())
         expected = 2 * total * shortest / range_ns
         if count <= expected:
@@ -247,11 +247,11 @@ def _counts(most: int) -> list[int]:
 def _paired(shared: _Shared, first_ns: float, last_ns: float) -> _Fit | None:
     """Pairs of markers that are nearest neighbours on both ranks and whose difference is in the range."""
     middle_ns = round((first_ns + last_ns) / 2)
-    reach_ns = max((last_ns - first_ns) * 0.75, _RESOLUTION_NS)
+    reach_ns = max((last_ns - first_ns) * 0.75, RESOLUTION_NS)
     theirs_kept, ours_kept = [], []
     for theirs, ours in shared:
         ends, moved = theirs[:, 1], ours[:, 1] - middle_ns
-        to_theirs, to_ours = _nearest(ends, moved), _nearest(moved, ends)
+        to_theirs, to_ours = nearest(ends, moved), nearest(moved, ends)
         mutual = to_ours[to_theirs] == np.arange(len(moved))
         near = mutual & (np.abs(moved - ends[to_theirs]) <= reach_ns)
         theirs_kept.append(theirs[to_theirs[near]])
@@ -259,7 +259,7 @@ def _paired(shared: _Shared, first_ns: float, last_ns: float) -> _Fit | None:
     return _fit_of(np.concatenate(theirs_kept), np.concatenate(ours_kept), _possible(shared))
 
 
-def _nearest(among: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.intp]:
+def nearest(among: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.intp]:
     """The index of the element of ``among`` nearest to each element of ``wanted``; both are sorted."""
     after = np.clip(np.searchsorted(among, wanted), 1, max(len(among) - 1, 1))
     if len(among) == 1:

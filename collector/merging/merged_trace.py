@@ -27,6 +27,7 @@ from collector.formats.registry import merged_format
 from collector.formats.step import Step
 from collector.merging.clocks import COLLECTIVE, ClockOffset, Markers, collective_moments, estimate_offsets, joined
 from collector.merging.merged_files import MergedFile, Placed, merged_file
+from collector.merging.rank_numbers import rank_number, step_number, tasks_of
 from collector.protos.step_stats_pb2 import StepStats
 from collector.runtime.extension import convert_extension
 from collector.stepstats.wire import provenance_of, step_stats_of
@@ -35,9 +36,6 @@ from collector.timeline.drawing import wire_of
 Progress = Callable[[str, int, int], None]
 """Called with the current activity, the number of finished inputs, and the number of inputs."""
 
-_RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[_-]?(\d{1,7})", re.IGNORECASE)
-_STEP_IN_NAME = re.compile(r"(?:^|[^a-z])step[_-]?(\d{1,12})", re.IGNORECASE)
-_RANK_IN_DEVICE = re.compile(r"^/job:([^/]+)/replica:\d+/task:(\d+)")
 _UNTIMED = "inputs without a timed node"
 _LONGEST_NS = 1 << 53
 """The largest time that a viewer's number represents exactly: 104 days."""
@@ -239,10 +237,9 @@ def _survey(
         if bounds is None:
             read.skipped[_UNTIMED] = 1
         devices = convert_extension.devices(read.message, is_run_metadata=read.is_run_metadata)
-        tasks = _tasks(device.decode(errors="replace") for device in devices)
-        rank = _rank(tasks, read.stated_rank, source)
-        step = _STEP_IN_NAME.findall(Path(source.name).name)
-        number = int(step[-1]) if step else None
+        tasks = tasks_of(device.decode(errors="replace") for device in devices)
+        rank = rank_number(tasks, read.stated_rank, source.name)
+        number = step_number(source.name)
         start_ns, end_ns = bounds or (0, 0)
         found.append(_Found(source, rank, bool(tasks), devices, number, start_ns, end_ns, read.skipped, read.warning))
         if pattern is not None and rank is not None:
@@ -255,23 +252,6 @@ def _survey(
         )
     report_progress("reading", len(sources), len(sources))
     return found, markers
-
-
-def _tasks(devices: Iterable[str]) -> set[int]:
-    """The ranks in the device names, except the one local task that every single machine has."""
-    found = (_RANK_IN_DEVICE.match(device) for device in devices)
-    return {int(task[2]) for task in found if task and (task[1] != "localhost" or int(task[2]))}
-
-
-def _rank(tasks: set[int], stated: int | None, source: _Source) -> int | None:
-    if len(tasks) == 1:
-        return min(tasks)
-    if tasks:
-        return None  # one file with several ranks, which its devices name
-    if stated is not None:
-        return stated
-    named = _RANK_IN_NAME.findall(Path(source.name).name)
-    return int(named[-1]) if named else None
 
 
 def _offsets(

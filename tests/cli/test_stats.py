@@ -37,17 +37,22 @@ def test_an_overview_answers_every_question_but_those_of_single_rows(step, capsy
     assert all(question.ask(step[1]).definition in " ".join(out.split()) for question in overview.values())
     _, out, _ = stats(capsys, path, "--json")
     assert [answer["question"] for answer in json.loads(out)] == list(overview)
-    assert QUESTIONS.keys() - overview.keys() == {
-        "idle_gaps",
-        "launch_delays",
-        "steps",
-        "memory",
-        "occupancy",
-        "tensor_cores",
-    }
+    assert QUESTIONS.keys() - overview.keys() >= {"idle_gaps", "launch_delays", "steps", "ranks"}
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+def test_ranks_refuse_one_step_and_answer_two(step, capsys, tmp_path):
+    path, recording = step
+    status, out, err = stats(capsys, path, "--question", "ranks")
+    assert (status, out) == (2, "")
+    assert err.startswith("collector: waits between ranks need the steps of at least two ranks: 1 was given")
+    for rank in (0, 1):
+        recording.save(tmp_path / f"rank{rank}.gpurec")
+    status, _, err = stats(capsys, tmp_path / "rank0.gpurec", tmp_path / "rank1.gpurec", "--question", "ranks")
+    assert status == 2
+    assert "the clocks of the ranks 0, 1 are not known to each other" in err
+
+
+@pytest.mark.parametrize("name", [name for name, question in QUESTIONS.items() if not question.of_ranks])
 def test_json_has_the_figures_that_python_gives(step, capsys, name):
     path, recording = step
     status, out, _ = stats(capsys, path, "--question", name, "--json")

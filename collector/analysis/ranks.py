@@ -1,0 +1,224 @@
+"""Which rank the others wait for: ``collector.analysis.ranks([rank0, rank1, ...])``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from collector.analysis.answer import Column
+from collector.analysis.asked import Part, Question
+from collector.errors import CollectorError
+from collector.merging.clocks import COLLECTIVE, ClockOffset, Markers, collective_moments, estimate_offsets, joined
+from collector.merging.collectives import Collective, matched_collectives
+from collector.merging.rank_numbers import rank_number, step_number, tasks_of
+from collector.recording.recording import Recording
+from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
+from collector.stepstats.from_recording import step_stats
+from collector.text.wording import counted
+
+if TYPE_CHECKING:
+    from collector.analysis.answer import Answer
+    from collector.analysis.asked import Asked
+    from collector.formats.step import TracedStep
+    from collector.protos import StepStats
+
+ClockOffsets: TypeAlias = "Mapping[int, int] | Literal['estimate'] | None"
+_DEFINITION = (
+    "Ranks begin a collective together: those that arrive early wait for the last one, the straggler. Waits are "
+    "counted where they are longer than the error of the clocks of both ranks."
+)
+QUESTIONS = {
+    "rank": Question(
+        "ranks",
+        _DEFINITION,
+        (
+            Column("rank", "number", "Number of the rank."),
+            Column("collectives", "count", "Collectives that it ran with other ranks of those that were asked."),
+            Column("last", "count", "Those in which others waited for it."),
+            Column("caused_ns", "ns", "Sum of the waits of other ranks for it."),
+            Column("wait_ns", "ns", "Sum of its own waits for others."),
+            Column("clock_offset_ns", "ns", "How far its clock is ahead, which is taken off its times."),
+            Column("clock_error_ns", "ns", "How certain that is; half of the common moments agree within it."),
+            Column("clock", "text", "Where the offset is from: reference, estimated, given or believed."),
+        ),
+        summed=("caused_ns", "wait_ns"),
+    ),
+    "collective": Question(
+        "ranks",
+        _DEFINITION,
+        (
+            Column("step", "number", "Number of the step, as the names of files state it."),
+            Column("name", "text", "Name of the collective, with its launch shape and what else tells it from others."),
+            Column("ordinal", "number", "Which of those with this name it is, counted from 0."),
+            Column("ranks", "count", "Ranks that ran it, of those that were asked."),
+            Column("straggler", "number", "Rank that began it last."),
+            Column("skew_ns", "ns", "From the first rank's beginning to the last one's."),
+            Column("cost_ns", "ns", "Sum of the waits for the straggler."),
+            Column("transfer_ns", "ns", "Shortest duration on any rank: that of the one that did not wait."),
+        ),
+        summed=("cost_ns",),
+    ),
+}
+
+
+def ranks(steps: Asked, *, by: str = "rank", clock_offsets: ClockOffsets = "estimate") -> Answer:
+    """Waits in collectives, and which rank caused them.
+
+    Ranks are known by what their traces state, by their devices or by the names of their files; recordings at hand that
+    state none are ranks in the order in which they are given.
+
+    Args:
+        steps: the steps of at least two ranks.
+        by: ``rank``, or ``collective`` for each of them, those that cost most first.
+        clock_offsets: ``estimate``: from the ends of collectives; rank -> ns that its clock is ahead; None: clocks are
+            believed, as on one machine they can be.
+
+    Raises:
+        collector.CollectorError: there are no two ranks whose clocks are known to each other; the message says why.
+        ValueError: waits cannot be counted by that.
+    """
+    if by not in QUESTIONS:
+        raise ValueError(f"by={by!r}: waits are counted by {', '.join(QUESTIONS)}")
+    given = list(steps) if isinstance(steps, Sequence) else [steps]
+    markers, unknown = _markers(given)
+    offsets, losses = _offsets(markers, clock_offsets)
+    if unknown:
+        losses.append(counted("{} step[|s] [is|are] left out: nothing tells the rank", unknown))
+    collectives, alone = matched_collectives(markers, offsets)
+    if alone:
+        losses.append(counted("{} collective[|s] [is|are] left out: no other rank has a partner of [it|theirs]", alone))
+    waits = [_Waits.of(collective, offsets) for collective in collectives]
+    rows = _by_rank(waits, offsets) if by == "rank" else _by_collective(waits)
+    return QUESTIONS[by].ask_together(steps, lambda _: Part(rows, (), (), losses))
+
+
+class _Waits(NamedTuple):
+    """How long each rank waited in a collective."""
+
+    collective: Collective
+    straggler: int
+    wait_ns: Mapping[int, int]
+    """Rank -> its wait; 0 where the clocks do not tell."""
+
+    @classmethod
+    def of(cls, collective: Collective, offsets: Mapping[int, ClockOffset]) -> _Waits:
+        """The waits for the rank that arrived last, of equals for the lowest."""
+        starts = collective.start_ns
+        straggler = min(starts, key=lambda rank: (-starts[rank], rank))
+        waits = {rank: starts[straggler] - start for rank, start in starts.items()}
+        errors = {rank: (offsets[rank].error_ns or 0) + (offsets[straggler].error_ns or 0) for rank in starts}
+        return cls(collective, straggler, {rank: wait if wait > errors[rank] else 0 for rank, wait in waits.items()})
+
+
+def _markers(given: Sequence[Recording | TracedStep]) -> tuple[dict[int, Markers], int]:
+    """The collectives of each rank, and the number of steps whose rank nothing tells."""
+    found: list[tuple[int | None, Markers]] = []
+    for step in given:
+        name = str(getattr(step, "path", None) or "")
+        collectives = _collectives_of(step)
+        tasks = tasks_of(device.device for device in collectives.dev_stats)
+        rank = rank_number(tasks, getattr(step, "rank", None), name)
+        found.append((rank, collective_moments(collectives, step_number(name) or 0)))
+    if all(rank is None for rank, _ in found):
+        found = [(place, own) for place, (_, own) in enumerate(found)]
+    markers: dict[int, Markers] = {rank: {} for rank, _ in found if rank is not None}
+    for rank, own in found:
+        if rank is not None:
+            of_rank = markers[rank]
+            of_rank |= {key: joined(of_rank.get(key), moments) for key, moments in own.items()}
+    return markers, sum(rank is None for rank, _ in found)
+
+
+def _collectives_of(step: Recording | TracedStep) -> StepStats:
+    """The step as StepStats; of a recording those of its collectives alone, as a message of all would be large."""
+    if isinstance(step, Recording):
+        recording = step
+    elif step.recorded is None:
+        return step.step_stats
+    else:
+        recording = step.recorded
+    is_collective = np.array([bool(COLLECTIVE.search(text)) for text in recording.strings] or [False], bool)
+    masks = {name: np.zeros(len(getattr(recording, name)), bool) for name in SCHEMA}
+    for name in ACTIVITY_TABLES:
+        table = getattr(recording, name)
+        launched_under = recording.annotation_ids(table.correlation_id)
+        masks[name] = (launched_under >= 0) & is_collective[launched_under]
+    masks["kernels"] |= is_collective[recording.kernels.name_id]
+    return step_stats(recording.part(masks), getattr(step, "device_prefix", ""))
+
+
+def _offsets(markers: Mapping[int, Markers], clock_offsets: ClockOffsets) -> tuple[dict[int, ClockOffset], list[str]]:
+    """The offsets of the ranks whose clocks are known to each other, and which ranks are left out.
+
+    Raises:
+        CollectorError: there are no two such ranks.
+    """
+    if len(markers) < 2:
+        raise CollectorError(
+            f"waits between ranks need the steps of at least two ranks: {counted('{} [was|were] given', len(markers))}",
+            "Give one file of each rank",
+        )
+    if clock_offsets == "estimate":
+        offsets = estimate_offsets(markers)
+        remedy = "Give the offsets (clock_offsets={1: 0}), or None where the clocks are one and the same"
+    elif clock_offsets is None:
+        return {rank: ClockOffset(0, None, 0, "believed") for rank in markers}, []
+    else:
+        offsets = {
+            rank: ClockOffset(clock_offsets.get(rank, 0), None, 0, "given" if rank in clock_offsets else "none")
+            for rank in markers
+        }
+        remedy = "Give the offset of each rank"
+    unaligned = [rank for rank, offset in offsets.items() if offset.source == "none"]
+    known = {rank: offset for rank, offset in offsets.items() if offset.source != "none"}
+    if len(known) < 2:
+        raise CollectorError(
+            f"the clocks of the ranks {', '.join(map(str, markers))} are not known to each other: they have no "
+            "collectives in common whose ends tell an offset",
+            remedy,
+        )
+    return known, [
+        f"rank {rank} is left out: it has nothing in common with other ranks that tells how far its clock is ahead"
+        for rank in unaligned
+    ]
+
+
+def _by_rank(waits: Sequence[_Waits], offsets: Mapping[int, ClockOffset]) -> list[tuple[Any, ...]]:
+    rows = []
+    for rank, offset in offsets.items():
+        own = [each for each in waits if rank in each.wait_ns]
+        caused = [sum(each.wait_ns.values()) for each in own if each.straggler == rank]
+        rows.append(
+            (
+                rank,
+                len(own),
+                sum(cost > 0 for cost in caused),
+                sum(caused),
+                sum(each.wait_ns[rank] for each in own),
+                offset.offset_ns,
+                offset.error_ns or 0,
+                offset.source,
+            )
+        )
+    return sorted(rows, key=lambda row: (-row[3], row[0]))
+
+
+def _by_collective(waits: Sequence[_Waits]) -> list[tuple[Any, ...]]:
+    rows = []
+    for each in waits:
+        starts, ends = each.collective.start_ns, each.collective.end_ns
+        rows.append(
+            (
+                each.collective.step,
+                each.collective.name,
+                each.collective.ordinal,
+                len(starts),
+                each.straggler,
+                max(starts.values()) - min(starts.values()),
+                sum(each.wait_ns.values()),
+                min(ends[rank] - start for rank, start in starts.items()),
+            )
+        )
+    return sorted(rows, key=lambda row: (-row[6], row[:3]))

@@ -1,0 +1,44 @@
+"""The rank and the number of a step among many: from its devices, its own words, or the name of its file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[_-]?(\d{1,7})", re.IGNORECASE)
+_STEP_IN_NAME = re.compile(r"(?:^|[^a-z])step[_-]?(\d{1,12})", re.IGNORECASE)
+_RANK_IN_DEVICE = re.compile(r"^/job:([^/]+)/replica:\d+/task:(\d+)")
+
+
+def tasks_of(devices: Iterable[str]) -> set[int]:
+    """The ranks that device names state, except the one local task that every machine of its own has."""
+    found = (_RANK_IN_DEVICE.match(device) for device in devices)
+    return {int(task[2]) for task in found if task and (task[1] != "localhost" or int(task[2]))}
+
+
+def rank_number(tasks: set[int], stated: int | None, file_name: str) -> int | None:
+    """The rank of a step; None where nothing tells it, or where the step is of several ranks.
+
+    Args:
+        tasks: the ranks that its devices state.
+        stated: the rank that its file states.
+        file_name: the name of its file, ``""`` where it has none.
+    """
+    if len(tasks) == 1:
+        return min(tasks)
+    if tasks:
+        return None  # one file of several ranks, which its devices already name
+    if stated is not None:
+        return stated
+    named = _RANK_IN_NAME.findall(Path(file_name).name)
+    return int(named[-1]) if named else None
+
+
+def step_number(file_name: str) -> int | None:
+    """The number of a step in the name of its file; None where it has none."""
+    named = _STEP_IN_NAME.findall(Path(file_name).name)
+    return int(named[-1]) if named else None
