@@ -1,4 +1,4 @@
-"""What all tests share: the modules and fixtures of `tests/support`, reference data, NVIDIA's wheels, the scripts."""
+"""Shared by all tests: the modules and fixtures of `tests/support`, reference data, NVIDIA's wheels, the scripts."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ pytest_plugins = ["captures", "viewers"]
 if importlib.util.find_spec("hypothesis"):  # the tests that need a GPU run without it
     import hypothesis
 
-    # How long an example takes is a matter of the machine.
+    # The time of an example depends on the machine.
     hypothesis.settings.register_profile("collector", deadline=None)
     hypothesis.settings.load_profile("collector")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the setting of pytest-timeout where that is not installed: `make quick` runs without it."""
+    """Declare the setting of pytest-timeout if that is not installed: `make quick` runs without it."""
     if importlib.util.find_spec("pytest_timeout") is None:
         parser.addini("timeout", "the limit of a test in seconds; without pytest-timeout nothing ends a test")
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests and their modules live until the end: no garbage collection has to search them again."""
+    """Thousands of tests and their modules live until the end: garbage collections need not search them again."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True)
 def not_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a test run that a test starts be one of its own, also where xdist runs the test that starts it, or CI does.
+    """Isolate a test run that a test starts, even if xdist or CI runs the outer test.
 
-    In CI pytest prints whole messages in its summary once more.
+    In CI, pytest would repeat whole messages in its summary.
     """
     for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID", "CI", "BUILD_NUMBER"):
         monkeypatch.delenv(name, raising=False)
@@ -66,13 +66,13 @@ def load_module() -> Callable[[Path], ModuleType]:
 
 @pytest.fixture(scope="session")
 def load_script(load_module: Callable[[Path], ModuleType]) -> Callable[[str], ModuleType]:
-    """Imports `scripts/NAME.py`: a test can call what the Makefile runs."""
+    """Imports `scripts/NAME.py`, so that a test can call the scripts of the Makefile."""
     return lambda name: load_module(ROOT / "scripts" / f"{name}.py")
 
 
 @pytest.fixture(scope="session")
 def cuda_wheels(load_script: Callable[[str], ModuleType]) -> ModuleType:
-    """`scripts/cuda_wheels.py` with every wheel at hand; COLLECTOR_REQUIRE_WHEELS turns the skip into a failure."""
+    """`scripts/cuda_wheels.py` with all wheels available; COLLECTOR_REQUIRE_WHEELS turns the skip into a failure."""
     module = load_script("cuda_wheels")
     try:
         for cuda in module.RELEASES:
@@ -92,7 +92,7 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """Recorded traces and golden files, kept outside the repository: COLLECTOR_SHARED, or `shared` beside it."""
+    """Recorded traces and golden files, stored outside the repository: COLLECTOR_SHARED, or `shared` beside it."""
     folder = Path(os.environ.get("COLLECTOR_SHARED") or ROOT.parent / "shared")
     if not (folder / "data").is_dir():
         pytest.skip(f"REFERENCE DATA MISSING: no {folder}/data; set COLLECTOR_SHARED to the folder that holds it")

@@ -1,4 +1,4 @@
-"""Everything here needs a GPU: skipped with the reason without one, an error where COLLECTOR_REQUIRE_GPU is set."""
+"""These tests need a GPU: without one they are skipped with the reason, or fail if COLLECTOR_REQUIRE_GPU is set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if simulated_cuda.asked_for():
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if os.environ.get("COLLECTOR_REQUIRE_GPU") == "1":
-        return  # the plugin would skip tests with its marker; here a missing GPU is the error of `gpu_here`
+        return  # the plugin would skip tests with its marker; here `gpu_here` reports a missing GPU
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.gpu)
@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def gpu_here() -> None:
-    """Skip, or fail, where there is no GPU."""
+    """Skip or fail if there is no GPU."""
     reason = why_no_gpu()
     if not reason:
         return
@@ -41,20 +41,20 @@ def gpu_here() -> None:
 
 @pytest.fixture(scope="session")
 def real_gpu(gpu_here: None) -> None:
-    """For tests of what only a real GPU or a real libcupti has."""
+    """For tests of features that only a real GPU or a real libcupti has."""
     if simulated_cuda.asked_for():
         pytest.skip("the simulator is no real GPU")
 
 
 @pytest.fixture(scope="session")
 def million() -> int:
-    """Launches of the tests that make very many: a million, and few on the simulator, where they prove nothing."""
+    """Launches of the tests with very many: a million, and few on the simulator, where many would prove nothing."""
     return 20_000 if simulated_cuda.asked_for() else 1_000_000
 
 
 @pytest.fixture(scope="session")
 def cuda(gpu_here: None) -> CudaProgram:
-    """The program all tests of this process share, warmed up: its first launch and copy are behind it."""
+    """The program that all tests of this process share, warmed up by a first launch and copy."""
     program = CudaProgram()
     stream = program.stream()
     program.launch_empty(1, stream)
@@ -64,9 +64,9 @@ def cuda(gpu_here: None) -> CudaProgram:
 
 @pytest.fixture
 def run_program(gpu_here: None) -> Callable[..., str]:
-    """Runs Python text in a process of its own with ``cuda_program`` at hand; returns what it printed.
+    """Runs Python text with ``cuda_program`` in a separate process; returns its output.
 
-    It has to end with ``status``: less than 0 is a signal's number.
+    The process must end with ``status``; a negative number is that of a signal.
     """
 
     def run(text: str, status: int = 0) -> str:

@@ -1,6 +1,6 @@
-"""A CUDA program that knows exactly what it did: kernels, copies, sets, events and graphs through ``cuda.bindings``.
+"""A CUDA program that knows its exact work: kernels, copies, sets, events and graphs through ``cuda.bindings``.
 
-Only plain allocations, a few megabytes. Every driver call's result is checked.
+Only plain allocations of a few megabytes. Every driver call's result is checked.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ MANGLED = {
     "axpy_pair": "_Z9axpy_pairPfi",
     "scale": "_ZN5house5scaleIfEEvPT_S1_i",
 }
-"""What the tests call a kernel -> the name that CUPTI records."""
+"""The tests' name of a kernel -> the name that CUPTI records."""
 
 
 class CudaError(RuntimeError):
@@ -58,7 +58,7 @@ class CudaError(RuntimeError):
 
 
 def checked(answer: tuple[Any, ...]) -> Any:
-    """Return what a ``cuda.bindings`` call gave besides its result: nothing, one value, or a tuple."""
+    """Return the values of a ``cuda.bindings`` call after its result: nothing, one value, or a tuple."""
     result, *values = answer
     if int(result) != 0:
         raise CudaError(f"{result!r}")
@@ -66,7 +66,7 @@ def checked(answer: tuple[Any, ...]) -> Any:
 
 
 def why_no_gpu() -> str:
-    """Say why no GPU can be used here; ``""`` when one can."""
+    """The reason why no GPU can be used here; ``""`` if one can."""
     try:
         from cuda.bindings import driver, nvrtc  # noqa: F401
     except ImportError as error:
@@ -157,11 +157,11 @@ class CudaProgram:
                 raise CudaError(f"{result!r}")
 
     def allocate(self, num_bytes: int) -> int:
-        """Return the address of new device memory; `free` gives it back."""
+        """Return the address of new device memory; `free` releases it."""
         return int(checked(self.driver.cuMemAlloc(num_bytes)))
 
     def free(self, address: int) -> None:
-        """Give device memory back."""
+        """Release device memory."""
         checked(self.driver.cuMemFree(address))
 
     def allocate_in_order(self, num_bytes: int, stream: Any) -> int:
@@ -169,7 +169,7 @@ class CudaProgram:
         return int(checked(self.driver.cuMemAllocAsync(num_bytes, stream)))
 
     def free_in_order(self, address: int, stream: Any) -> None:
-        """Give memory back to the device's pool in the stream's order."""
+        """Release memory to the device's pool in the stream's order."""
         checked(self.driver.cuMemFreeAsync(address, stream))
 
     @contextlib.contextmanager
@@ -198,7 +198,7 @@ class CudaProgram:
         checked(self.driver.cuMemsetD8Async(device, value, num_bytes, stream))
 
     def synchronize(self) -> None:
-        """Wait for everything this context was given."""
+        """Wait for all work of this context."""
         checked(self.driver.cuCtxSynchronize())
 
     def timed_ms(self, launch: Any, stream: Any) -> float:
@@ -215,7 +215,7 @@ class CudaProgram:
 
     @contextlib.contextmanager
     def captured(self, stream: Any) -> Iterator[list[Any]]:
-        """Capture what is given to ``stream`` into a graph; afterwards the yielded list holds its executable."""
+        """Capture the work given to ``stream`` in a graph; afterwards the yielded list contains its executable."""
         graphs: list[Any] = []
         mode = self.driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
         checked(self.driver.cuStreamBeginCapture(stream, mode))

@@ -1,8 +1,8 @@
-"""``cuda.bindings.driver`` and ``nvrtc`` as far as `cuda_program` uses them, played by the simulator.
+"""The parts of ``cuda.bindings.driver`` and ``nvrtc`` that `cuda_program` uses, on the simulator.
 
-With COLLECTOR_GPU_TESTS_SIMULATED=1 the GPU tests run on this, so that their own logic is tested where there is no GPU.
-It answers as the bindings do: a tuple of the result and what else there is to say. With the value ``bindings`` the real
-cuda.bindings and NVRTC are used, and only the driver below them is played: see `stand_in_libcuda`.
+With COLLECTOR_GPU_TESTS_SIMULATED=1 the GPU tests run on this module, so that their own logic is tested without a GPU.
+Its functions return the bindings' tuples of a result and values. With the value ``bindings`` the real cuda.bindings and
+NVRTC are used, and only the driver below them is simulated: see `stand_in_libcuda`.
 """
 
 # ruff: noqa: N802  (the driver's own names)
@@ -22,7 +22,7 @@ VARIABLE = "COLLECTOR_GPU_TESTS_SIMULATED"
 
 
 class CUresult(enum.IntEnum):
-    """Results, which print as the bindings' do."""
+    """Results, which print like the bindings' results."""
 
     CUDA_SUCCESS = 0
     CUDA_ERROR_OUT_OF_MEMORY = 2
@@ -238,7 +238,7 @@ class _Nvrtc:
 
 
 def install() -> None:
-    """Put the stand-ins where ``import cuda.bindings`` finds them. The simulated GPU stays open till the end."""
+    """Install the stand-ins for ``import cuda.bindings``. The simulated GPU stays open until the end."""
     gpu = SimulatedGpu(real_time=True, api_call_ns=500).__enter__()
     if os.environ.get(VARIABLE) == "bindings":
         from stand_in_libcuda import StandInLibcuda
@@ -253,5 +253,5 @@ def install() -> None:
 
 
 def asked_for() -> bool:
-    """Whether the tests are to run on the simulator."""
+    """Whether the tests must run on the simulator."""
     return os.environ.get(VARIABLE) in ("1", "bindings")

@@ -1,7 +1,7 @@
-"""``triton.testing.do_bench`` and ``flashinfer.testing.bench_gpu_time``, as far as `benchmarks/harness.py` uses them.
+"""The parts of ``triton.testing.do_bench`` and ``flashinfer.testing.bench_gpu_time`` that `benchmarks/harness.py` uses.
 
-They are played by the simulated card. They take the same arguments, spend the same budgets (of the card's time), empty
-the cache before every call and time by events, and return ms: what ``return_mode`` asks for, or a list.
+They run on the simulated card. They take the same arguments, spend the same budgets (of the card's time), empty the
+cache before every call, time by events, and return ms according to ``return_mode``, or a list.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A libcuda.so.1 played by the simulator, for the real ``cuda.bindings`` to load: their arguments, results and types.
+"""A libcuda.so.1 on the simulator, which the real ``cuda.bindings`` load: their arguments, results and types.
 
-Each function has the C prototype of cuda.h and is answered by `simulated_cuda`. What that hands out as objects
-(kernels, graphs) travels as numbers.
+Each function has the C prototype of cuda.h and calls `simulated_cuda`. Objects (kernels, graphs) are passed as numbers.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ PROTOTYPES = {
     "cuEventSynchronize": "p", "cuEventElapsedTime": "Fpp", "cuEventDestroy": "p", "cuStreamBeginCapture": "pi",
     "cuStreamEndCapture": "pO", "cuGraphInstantiate": "Oop", "cuGraphDestroy": "o", "cuGraphLaunch": "op",
 }  # fmt: skip
-"""Function -> its parameters: i int, b byte, p what is as wide as a pointer, s text, o an object's number; capitals are
-written through a pointer (F: float)."""
+"""Function -> its parameters: i int, b byte, p pointer-sized, s text, o an object's number; capitals are written
+through a pointer (F: float)."""
 _EXPORTED = {"cuGraphInstantiate": "cuGraphInstantiateWithFlags"}
 """The bindings' name -> the library's, where cuda.h redefines it."""
 _SIZES = {"i": ctypes.c_int, "b": ctypes.c_ubyte, "p": ctypes.c_size_t, "s": ctypes.c_char_p, "o": ctypes.c_size_t}
 _WRITTEN = {"I": ctypes.c_int, "P": ctypes.c_size_t, "O": ctypes.c_size_t, "F": ctypes.c_float}
 _FILLING = ("cuDeviceGetName", "cuDeviceGetUuid", "cuDeviceGetPCIBusId")
-"""These fill the memory that their first argument points to."""
+"""Functions that fill the memory of their first argument."""
 
 
 class StandInLibcuda:
-    """The library, loaded under the name that the bindings look for. Keep it as long as they are used."""
+    """The library, loaded under the name that the bindings search for. It must be kept as long as they are used."""
 
     def __init__(self, driver: Any) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Journals: what a program did before it was killed, and CUPTI flushed from another thread all the while."""
+"""Journals: the records of a program before it was killed, while another thread flushes CUPTI."""
 
 import signal
 import threading

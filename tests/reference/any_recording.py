@@ -1,4 +1,4 @@
-"""Recordings of every kind of row with any values, for properties that hold for all of them."""
+"""Recordings with all kinds of rows and arbitrary values, for property tests."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from collector.recording.schema import SCHEMA
 START_NS = 1_700_000_000_000_000_000
 WINDOW_NS = 1_000_000
 _SMALL = {"correlation_id", "external_id", "device_id", "context_id", "stream_id", "thread_id", "name_id", "details_id"}
-"""Columns by which rows find each other: of few values, so that they do."""
+"""Columns that link rows: they have few values, so that links occur."""
 _KINDS = {"copy_kind", "src_kind", "dst_kind", "memory_kind", "sync_type", "operation", "external_kind"}
 _STRINGS = ("_Z3addIfEvPT_i", "sgemm", "odd@@name#1", "layer1/conv", "a:b::c", "cudaMemcpy_v3020", "loss/", "é", "")
 _DETAILS = ([3, 4, "Conv2D", ["a:b::c", "sgemm"], [["/a.py", 7, "f", 5]]], [0, 0, "", [], []])
 
 
 def recordings(max_rows: int = 6) -> st.SearchStrategy[Recording]:
-    """Recordings of up to ``max_rows`` rows in each table, with rows that lie outside of the step."""
+    """Recordings of up to ``max_rows`` rows in each table, including rows outside of the step."""
     return st.builds(_recording, st.fixed_dictionaries({name: _rows(name, max_rows) for name in SCHEMA}), _clocks())
 
 
@@ -44,7 +44,7 @@ def _values(column: str, dtype: str) -> st.SearchStrategy[int]:
         return st.integers(0, 12)
     limits = np.iinfo(dtype)
     few = st.sampled_from([0, 0, 1, int(limits.max), int(limits.min)])
-    if column == "num_bytes":  # sums of them are numbers of 64 bits in TensorFlow's messages
+    if column == "num_bytes":  # their sums are 64-bit numbers in TensorFlow's messages
         return st.one_of(st.integers(0, 1 << 40), st.just(0))
     return st.one_of(few, st.integers(int(limits.min), int(limits.max)))
 

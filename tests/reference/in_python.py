@@ -1,4 +1,4 @@
-"""The package as if its native code were plain Python."""
+"""Replaces the package's native code by plain Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def use_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the twins of native code do its work: drawing, TensorFlow's timeline, encoding and reading nodes."""
+    """Use the twins instead of native code: drawing, TensorFlow's timeline, encoding and reading nodes."""
     monkeypatch.setattr(drawing, "draw", plain_drawing.draw)
     monkeypatch.setattr(tensorflow._Step, "native_text", lambda self, options, *, pretty: None)
     monkeypatch.setattr(tensorflow._Step, "native_maximums", lambda self, options: None if options.show_memory else {})

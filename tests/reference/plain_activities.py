@@ -1,4 +1,4 @@
-"""What device names, node names and labels say: the readable twin of native/stepstats/devices.cpp and activity.cpp."""
+"""Parses device names, node names and labels: the readable twin of native/stepstats/devices.cpp and activity.cpp."""
 
 from __future__ import annotations
 
@@ -45,30 +45,30 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True)
 class DeviceName:
-    """What a device's name says: which processor, which of its streams, whose it is."""
+    """The parts of a device's name: the processor, its stream, and its task."""
 
     process_kind: ProcessKind
     kind: Kind
     on_gpu: bool
-    """What a GPU did, rather than the host."""
+    """Whether it is the work of a GPU, as opposed to the host's."""
     prefix: str
     """``/job:worker/replica:0/task:3``, or empty."""
     unit: str
     """The processor with its prefix: ``/job:worker/replica:0/task:3/gpu:0``."""
     process: str
-    """For people: ``GPU 0``; with a prefix ``worker 3 GPU 0``."""
+    """For display: ``GPU 0``; with a prefix ``worker 3 GPU 0``."""
     track: str
-    """For people: ``stream 7``, ``copies``, ``ops``."""
+    """For display: ``stream 7``, ``copies``, ``ops``."""
 
 
 def parse_device_name(device: str) -> DeviceName:
-    """Understands this project's names and those of TensorFlow's tracers of all times."""
+    """Parses the names of this project and those of all versions of TensorFlow's tracers."""
     for key in ("/device:gpu:", "/gpu:", "/device:cpu:", "/cpu:"):
         found = re.search(re.escape(key) + "([0-9]*)", device, re.IGNORECASE | re.ASCII)
         if found:
             number = int64(found[1])
             return _of_processor(device, found.start(), found.end(), "GPU" if "gpu" in key else "CPU", number)
-    if is_tracer_device(device):  # a GPU, but which is not said
+    if is_tracer_device(device):  # a GPU without a number
         end = min(at for at in (device.find("/stream:"), device.find("/memcpy")) if at >= 0)
         return _of_processor(device, end, end, "GPU", None)
     return _of_no_processor(device)
@@ -92,7 +92,7 @@ def _of_processor(device: str, start: int, end: int, processor: str, number: int
 
 
 def _of_no_processor(device: str) -> DeviceName:
-    """Threads of a host, a process of the machine, or what else there was to draw."""
+    """Threads of a host, a process of the machine, or another kind of row."""
     before, host, _ = device.partition("/host:")
     process_kind, prefix, track = ProcessKind.HOST, "", "ops"
     if host:
@@ -111,7 +111,7 @@ def _process_name(prefix: str, processor: str, number: int | None) -> str:
 
 
 def _rank(prefix: str) -> str:
-    """``worker 3`` of ``/job:worker/replica:0/task:3``; empty for the one local task."""
+    """``worker 3`` for ``/job:worker/replica:0/task:3``; empty for the local task."""
     job, replica, task = (_value(prefix, key) for key in ("/job:", "/replica:", "/task:"))
     alone = replica in ("", "0")
     if not job or (job == "localhost" and alone and task in ("", "0")):
@@ -127,7 +127,7 @@ def _value(text: str, key: str) -> str:
 
 @dataclass(slots=True)
 class Activity:
-    """What a node says about itself."""
+    """The contents of one node."""
 
     name: str
     category: str
@@ -142,7 +142,7 @@ class Activity:
 
 
 def span_ns(node: Any) -> tuple[int, int] | None:
-    """Start and duration, in ns where the node has them; None where they cannot be."""
+    """Start and duration, in ns if the node has them; None if they are impossible."""
     if node.all_start_nanos:
         start, duration = node.all_start_nanos, node.all_end_rel_nanos
     else:
@@ -153,13 +153,13 @@ def span_ns(node: Any) -> tuple[int, int] | None:
 
 
 def scheduled_ns(node: Any) -> int:
-    """When the host asked for it; 0: not known."""
+    """The time when the host scheduled the node; 0: unknown."""
     time: int = node.scheduled_nanos or node.scheduled_micros * 1000
     return time if INT64_MIN <= time <= INT64_MAX else 0
 
 
 def gpu_activity(node: Any, kernel_names: Sequence[str] = ()) -> Activity:
-    """A node on a device that holds what a GPU did; ``kernel_names`` is what the columns of kernels index."""
+    """A node of a device with GPU work; the columns of kernels refer to ``kernel_names``."""
     label, name = node.timeline_label, node.node_name
     has_columns = node.activity.kind in (RecordedActivity.KERNEL, RecordedActivity.MEMCPY, RecordedActivity.MEMSET)
     kernel, separator, annotation = label.partition("@@")
@@ -167,7 +167,7 @@ def gpu_activity(node: Any, kernel_names: Sequence[str] = ()) -> Activity:
         label, name = kernel, annotation.partition("#")[0] or name
     short, op = name, ""
     before, colon, after = name.rpartition(":")
-    # A C++ name that was not shortened has scopes among its arguments, whose colons separate nothing.
+    # A C++ name that was not shortened has scopes in its arguments, whose colons are no separators.
     if colon and after and (":" not in before or not set(after) & set("<>()")):
         short, op = after, before.removesuffix(":")
         op = "" if op == short else op
@@ -215,7 +215,7 @@ _HOST_CATEGORIES = {
 
 
 def _gpu_columns(node: Any, name: str, op: str, kernel_names: Sequence[str]) -> Activity:
-    """Work of a GPU that says in columns what it was."""
+    """GPU work with columns."""
     columns = node.activity
     details = _details(columns)
     if columns.kind == RecordedActivity.KERNEL:
@@ -243,7 +243,7 @@ def _details(columns: RecordedActivity) -> list[tuple[str, str]]:
 
 
 def int64(text: str) -> int | None:
-    """The number that a whole text is, if 64 bits hold it."""
+    """The whole text as a number, if it fits 64 bits."""
     if not _NUMBER.fullmatch(text) or len(text.lstrip("-0")) > _MAX_DIGITS:
         return None
     number = int(text)
@@ -251,7 +251,7 @@ def int64(text: str) -> int | None:
 
 
 def _take_details(label: str, activity: Activity) -> str:
-    """Takes ``key:value`` words off the end of a label; what is left is the whole name."""
+    """Splits ``key:value`` words off the end of a label and returns the rest, the whole name."""
     while len(activity.details) < _MAX_DETAILS:
         rest, _, word = label.rpartition(" ")
         detail = _DETAIL.fullmatch(word)
@@ -263,9 +263,9 @@ def _take_details(label: str, activity: Activity) -> str:
 
 
 def _read_bytes(label: str, activity: Activity) -> None:
-    """``4096 bytes (Pageable to Device)``, ``4096 bytes`` or ``(Pageable to Device)`` behind a name."""
+    """``4096 bytes (Pageable to Device)``, ``4096 bytes`` or ``(Pageable to Device)`` after a name."""
     end = label.find(" bytes")
-    if end < 0:  # of unknown size
+    if end < 0:  # the size is unknown
         if not label.startswith(f"{activity.name} ("):
             return
         end = len(activity.name)

@@ -56,7 +56,7 @@ _NUMBERS = re.compile(r"(?:0|[1-9][0-9]*)(?:,(?:0|[1-9][0-9]*))*")
 
 @dataclass(frozen=True, slots=True)
 class Drawable:
-    """A node and when it was, in wall ns."""
+    """A node and its time in wall ns."""
 
     node: Any
     start: int
@@ -65,13 +65,13 @@ class Drawable:
 
     @property
     def end(self) -> int:
-        """Wall ns."""
+        """The end in wall ns."""
         return self.start + self.duration
 
 
 @dataclass
 class Group:
-    """The devices of one name, of which well-made messages have one."""
+    """The devices with one name. Well-formed messages have one device per name."""
 
     device: str
     name: DeviceName
@@ -85,12 +85,12 @@ class Group:
 
 @dataclass
 class Rows:
-    """Rows that activities share when they do not overlap."""
+    """Rows shared by activities that do not overlap."""
 
     name: str
     os_thread: bool = False
     open: list[int] = field(default_factory=list)
-    """Of a thread: ends of what is open in its first row, where slices lie inside each other."""
+    """For a thread: ends of the open slices in its first row, in which slices nest."""
     lanes: Lanes = field(default_factory=Lanes)
     tids: dict[int, int] = field(default_factory=dict)
 
@@ -105,7 +105,7 @@ def draw(
     writer: str = "chrome",
     base_ns: int | None = None,
 ) -> dict[str, int]:
-    """See `collector.timeline.drawing.draw`; it writes Chrome traces alone, from the first start on."""
+    """See `collector.timeline.drawing.draw`; it only writes Chrome traces, from the first start on."""
     assert writer == "chrome"
     assert base_ns is None
     message = _readable(data, is_run_metadata)
@@ -122,7 +122,7 @@ def draw(
 
 
 def _readable(data: bytes | bytearray | memoryview, whole: bool) -> Any:
-    """The message; one with texts that are not UTF-8 has them as viewers show such texts, as the extension does."""
+    """The message; texts that are not UTF-8 have the form that viewers show, as in the extension."""
     try:
         return parse_step(data, whole=whole)
     except InvalidFileError:
@@ -158,7 +158,7 @@ class _Drawing:
             if not group.name.on_gpu and ":" in node.node_name:
                 self.names_with_colons.setdefault(_without_colons(node.node_name), node.node_name)
 
-    # --- what there is to draw ---
+    # --- selection ---
 
     def _grouped(self) -> list[Group]:
         by_name: dict[str, Group] = {}
@@ -185,14 +185,14 @@ class _Drawing:
             and (keep is None or keep(group.device))
         ]
 
-        # Calls before what they launched; within a process in the order of its rows.
+        # Calls come before the work that they launched; within a process, the order is that of its rows.
         return sorted(groups, key=lambda group: (group.name.on_gpu, shown_key(group.name, group.device)))
 
     def _nodes(self) -> Iterator[tuple[Group, Any]]:
         return ((group, node) for group in self.groups for part in group.parts for node in part.node_stats)
 
     def _middle(self) -> int:
-        """The middle of a sample of all starts: robust against nodes without a time and times that wrapped around."""
+        """The median of a sample of all starts, which tolerates nodes without a time and times that wrapped around."""
         total = sum(len(part.node_stats) for group in self.groups for part in group.parts)
         stride = -(-total // _SAMPLES)
         spans = (span_ns(node) for number, (_, node) in enumerate(self._nodes()) if number % stride == 0)
@@ -245,7 +245,8 @@ class _Drawing:
             for group in self.groups:
                 group.nodes = [item for item in group.nodes if item.ordinal in ordinals]
         for group in self.groups:
-            # On a thread what encloses comes before what it encloses; the sort keeps the message's order otherwise.
+            # On a thread, an enclosing slice comes before the slices inside it; otherwise the sort keeps the message's
+            # order.
             if group.name.on_gpu:
                 group.nodes.sort(key=lambda item: item.start)
             else:
@@ -335,7 +336,7 @@ class _Drawing:
             )
 
     def _label(self, group: Group, device: str) -> str:
-        """Of a device or, where it is a whole GPU's, of its process."""
+        """The label of a device or, for a device with all streams of a GPU, of its process."""
         return self.options.labels.get(device.removeprefix(group.name.prefix), "") if group.name.on_gpu else ""
 
     def _process(self, name: str, label: str = "") -> Iterator[str]:
@@ -386,7 +387,7 @@ class _Drawing:
         place = '"pid":{},"tid":{}'.format(*self.place)
         colour = _COLOURS.get(activity.category)
         look = f'"cat":"{activity.category}"' + (f',"cname":"{colour}"' if colour else "")
-        # `aten::copy_`, as the slice on the host is called, for the `aten.copy_` of an activity.
+        # The name of the host's slice, e.g. `aten::copy_`, for the op `aten.copy_` of an activity.
         op = self.names_with_colons.get(activity.op, activity.op) if group.name.on_gpu else activity.op
         args = _arguments(replace(activity, op=op), item, self.event_records)
         yield (
@@ -417,7 +418,7 @@ class _Drawing:
 
     def _series(self, pid: int, name: str, unit: str, points: Iterable[tuple[int, int]]) -> Iterator[str]:
         first, last = self.options.window_start_ns, self.options.window_end_ns
-        before: int | None = None  # the window, which begins with the value it had
+        before: int | None = None  # the last value before the window, which is the window's first value
         for time, value in points:
             if last is not None and time > last:
                 break
@@ -475,12 +476,12 @@ def _share_activities(step_stats: Any) -> None:
 
 
 def _without_colons(name: str) -> str:
-    """An annotation as the ``op`` of an ``op:kernel`` has it: readers split node names at colons."""
+    """An annotation in the form that it has as the ``op`` of ``op:kernel``: readers split node names at colons."""
     return re.sub(r":+", ".", name)
 
 
 def _row(rows: Rows, start: int, end: int) -> int:
-    """The row for a slice: a thread's own if it nests there, else the first lane that is free."""
+    """The row for a slice: a thread's own if it nests there, else the first free lane."""
     if rows.os_thread:
         while rows.open and rows.open[-1] <= start:
             rows.open.pop()
@@ -532,7 +533,7 @@ def _metadata(event: str, pid: int, tid: int | None, **arguments: str | int) -> 
 
 
 def _json(text: str) -> str:
-    # Perfetto (v52) shows \u00fc in a name letter by letter, so what is beyond ASCII stays as it is.
+    # Perfetto (v52) shows \u00fc in a name letter by letter, so characters beyond ASCII are written unchanged.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

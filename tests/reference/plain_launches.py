@@ -1,4 +1,4 @@
-"""Which call caused which activity: the readable twin of native/draw/launches.cpp."""
+"""Matches activities with the calls that launched them: the readable twin of native/draw/launches.cpp."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Key = tuple[Any, ...]
 
 @dataclass(slots=True)
 class Launch:
-    """One call, and what it caused."""
+    """One call, and the activities that it launched."""
 
     caller: int | None = None
     """Ordinal of the call's node."""
@@ -23,10 +23,10 @@ class Launch:
 
 
 class Launches:
-    """Activities and calls find each other by the first of these that the activity has.
+    """An activity is matched with its call by the first of these keys that it has.
 
-    A correlation id; the thread and time of the launch, which are those of the call; or, as in TensorFlow's own
-    recordings, the op's name, where the call is the last op of that name that started before the activity.
+    A correlation id; the thread and time of the launch, which are those of the call; or, in TensorFlow's own
+    recordings, the op's name, which matches the last op of that name that started before the activity.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Launches:
         self._calls: dict[str, list[tuple[int, int, Launch]]] = {}
 
     def add_activity(self, node: Any, activity: Activity, rank: int) -> None:
-        """First, for all activities."""
+        """Called first, for all activities."""
         key = _key(node, rank)
         if key:
             self._launches.setdefault(key, Launch())
@@ -43,7 +43,7 @@ class Launches:
             self._names.add(activity.op or activity.name)
 
     def add_call(self, node: Any, start: int, ordinal: int, rank: int) -> None:
-        """Then, for all calls. Of calls with one correlation id the first counts."""
+        """Called second, for all calls. Of several calls with one correlation id, the first counts."""
         for launch in self._keyed(node, start, rank):
             if launch.caller is None:
                 launch.caller = ordinal
@@ -52,18 +52,18 @@ class Launches:
             calls.append((start, ordinal, Launch(caller=ordinal)))
 
     def join(self) -> None:
-        """Then, once."""
+        """Called third, once."""
         for calls in self._calls.values():
             calls.sort(key=lambda call: call[:2])
 
     def count_activity(self, node: Any, activity: Activity, start: int, rank: int) -> None:
-        """Then, for all activities."""
+        """Called fourth, for all activities."""
         launch = self._launch_of(node, activity, start, rank)
         if launch:
             launch.num_activities += 1
 
     def flows_from(self, node: Any, start: int, ordinal: int, rank: int, next_flow: int) -> int:
-        """How many arrows start at a call; the first has the id ``next_flow``."""
+        """The number of arrows that start at a call; the first has the id ``next_flow``."""
         by_name = [launch for _, other, launch in self._calls.get(node.node_name, ()) if other == ordinal]
         number = 0
         for launch in [*self._keyed(node, start, rank), *by_name]:

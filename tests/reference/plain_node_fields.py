@@ -17,7 +17,7 @@ _NODE_STATS_TAG = 0x12
 def read_fields(device: memoryview, numbers: Sequence[int], texts: Sequence[int]) -> Fields:
     """See `collector.profiler.node_fields.read_fields`.
 
-    One short Python loop finds where each node begins. Then all nodes are decoded together: in each round every node
+    One short Python loop finds the start of each node. Then all nodes are decoded together: in each round, every node
     that is not at its end reads its next field.
     """
     at, ends = _node_bounds(device)
@@ -66,7 +66,7 @@ class _Ids(dict[bytes, int]):
 
 
 def _node_bounds(device: memoryview) -> tuple[Ints, Ints]:
-    """Where each NodeExecStats begins and ends."""
+    """The begin and end of each NodeExecStats."""
     begins: list[int] = []
     ends: list[int] = []
     position, end = 0, len(device)
@@ -87,7 +87,7 @@ def _node_bounds(device: memoryview) -> tuple[Ints, Ints]:
 
 
 def _take(tag: int, data: NDArray[np.uint8], rows: Ints, at: Ints, ends: Ints, fields: Fields) -> Ints:
-    """Stores one field of some rows, and answers where each row's next one begins."""
+    """Stores one field of some rows, and returns the start of each row's next field."""
     number, kind = tag >> 3, tag & 7
     if kind == VARINT:
         values, at = _varints(data, at, ends)
@@ -109,7 +109,7 @@ def _take(tag: int, data: NDArray[np.uint8], rows: Ints, at: Ints, ends: Ints, f
 
 
 def _varints(data: NDArray[np.uint8], at: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """The numbers that begin at ``at``, and where they end. Negative ones have ten bytes and wrap as in C."""
+    """The numbers that begin at ``at``, and their ends. Negative numbers have ten bytes and wrap around as in C."""
     byte = data[at]
     values = (byte & 0x7F).astype(np.int64)
     at = at + 1

@@ -1,6 +1,6 @@
-"""Values over time, for counters: the twin of native/draw/series.h and memory_changes.cpp.
+"""Counters over time: the twin of native/draw/series.h and memory_changes.cpp.
 
-A series is (time in ns, value from then on), in order of time.
+A series is (time in ns, value from then on), in the order of time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from reference.plain_activities import INT64_MAX, span_ns
 
 
 def _set_value(points: list[tuple[int, int]], time: int, value: int) -> None:
-    """Sets the value from a time on, where it is another than before."""
+    """Sets the value from a time on, if it differs from the value before."""
     if points and points[-1][0] == time:
         points.pop()
     if value != (points[-1][1] if points else 0):
@@ -23,7 +23,7 @@ def _set_value(points: list[tuple[int, int]], time: int, value: int) -> None:
 
 
 def count_busy(streams: list[list[list[int]]]) -> list[tuple[int, int]]:
-    """How many streams are busy; each stream's intervals are in order and apart."""
+    """The number of busy streams; each stream's intervals are sorted and disjoint."""
     changes = heapq.merge(
         *(
             [(time, number, change) for interval in stream for time, change in zip(interval, (1, -1), strict=True)]
@@ -40,19 +40,19 @@ def count_busy(streams: list[list[list[int]]]) -> list[tuple[int, int]]:
 
 
 def running_total(changes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """What changes at these times add up to, from 0 on."""
+    """The running total of the changes, starting at 0."""
     points: list[tuple[int, int]] = []
     total = 0
     for time, amount in sorted(changes):
         total += amount
         if not -INT64_MAX - 1 <= total <= INT64_MAX:
-            break  # no machine holds as much: the rest is not to be trusted
+            break  # no machine has this much memory, so the remaining changes are unreliable
         _set_value(points, time, total)
     return points
 
 
 def recorded_memory(nodes: Iterable[Any], is_plausible: Callable[[int], bool]) -> dict[str, list[tuple[int, int]]]:
-    """Changes by allocator, as the nodes' allocation records have them."""
+    """Changes by allocator, from the nodes' allocation records."""
     changes: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for node in nodes:
         for memory in node.memory:

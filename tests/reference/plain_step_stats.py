@@ -200,7 +200,7 @@ def _gpus(recording: Recording) -> list[tuple[str, list[NodeExecStats], set[int]
 
 
 def _paths(recording: Recording) -> dict[int, str]:
-    """Correlation id -> the annotation it was launched under."""
+    """Correlation id -> the annotation around its launch."""
     known: dict[int, str] = {}
     for part in recording.parts:
         for row in part.annotations:
@@ -231,7 +231,7 @@ def _text(texts: tuple[str, ...], value: int) -> str:
 
 
 def _untyped(nodes: list[NodeExecStats]) -> list[NodeExecStats]:
-    """The nodes without what is written once for each activity."""
+    """The nodes without the fields that are written once per activity."""
     copies = []
     for node in nodes:
         copies.append(NodeExecStats())

@@ -9,7 +9,7 @@ from typing import Any
 from reference.plain_activities import DeviceName, parse_device_name
 
 MEMORY = "memory"
-"""The process that holds what belongs to no device: the allocators' memory."""
+"""The process of tracks that belong to no device: the allocators' memory."""
 _FIRST_TID = 1_000_000
 _ROWS_OF_A_DEVICE = 1000
 _DIGITS = re.compile(rb"([0-9]+)")
@@ -22,7 +22,7 @@ def shown_key(name: DeviceName, device: str) -> tuple[Any, ...]:
 
 
 def _natural(text: bytes) -> list[Any]:
-    """Numbers by size, other text by bytes."""
+    """Numbers by value, other text by bytes."""
     pieces: list[Any] = _DIGITS.split(text)
     for at in range(1, len(pieces), 2):
         digits = pieces[at].lstrip(b"0")
@@ -44,7 +44,7 @@ class TrackOrder:
         self._next_tid = first + len(ordered) * _ROWS_OF_A_DEVICE
 
     def pid(self, process: str) -> int:
-        """Of a process by its name as `DeviceName` has it."""
+        """The pid of a process, by `DeviceName`'s process name."""
         return self._pids[process]
 
     def take_tid(self, device: str) -> int:

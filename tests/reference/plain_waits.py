@@ -1,4 +1,4 @@
-"""What the host's waits were for: the readable twin of native/draw/waits.cpp and event_records.cpp."""
+"""The activities that held up the host's waits: the readable twin of native/draw/waits.cpp and event_records.cpp."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from collector.protos import Activity
 
 _EVENT, _STREAM, _CONTEXT = 1, 3, 4
-"""``CUpti_ActivitySynchronizationType``. A stream that waits for an event (2) holds up no host."""
+"""``CUpti_ActivitySynchronizationType``. A stream that waits for an event (2) does not hold up the host."""
 _SHORTEST_SOURCE_NS = 2
 
 
@@ -26,10 +26,10 @@ class EventRecord:
 
 @dataclass(frozen=True)
 class Timed:
-    """A wait or an activity, and which rank and node it is."""
+    """A wait or an activity, with its rank and node."""
 
     columns: Any
-    """Of the wait, or of any activity of the stream."""
+    """The columns of the wait, or of any activity of the stream."""
     correlation_id: int
     rank: int
     ordinal: int
@@ -38,7 +38,7 @@ class Timed:
 
 
 def waited_for(records: Iterable[EventRecord], wait: Timed) -> EventRecord | None:
-    """The recording of the event: of that id or, without one, the last before the wait's own call."""
+    """The recording of the event: the one with that id or, without an id, the last one before the wait's own call."""
     ordered = sorted(records, key=lambda record: record.correlation_id)
     columns = wait.columns
     same = [record for record in ordered if columns.event_sync_id and record.event_sync_id == columns.event_sync_id]

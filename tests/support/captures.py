@@ -12,12 +12,12 @@ from collector.recording.recording import Recording
 from collector.recording.schema import SCHEMA
 
 START_NS = 1_700_000_000_000_000_000
-"""Where the window of every capture made here begins; times are given relative to it."""
+"""The begin of the window of every capture made here; times are given relative to it."""
 WINDOW_NS = 1_000_000
 
 
 class CaptureBuilder:
-    """A capture of a window of 1 ms, filled row by row; times are ns from its beginning."""
+    """A capture of a window of 1 ms, filled row by row; times are ns from its begin."""
 
     def __init__(self) -> None:
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMA}
@@ -38,7 +38,7 @@ class CaptureBuilder:
         return self.strings.index(text)
 
     def raw(self, table: str, **values: Any) -> CaptureBuilder:
-        """Add a row exactly as given; what is not given is 0."""
+        """Add a row with exactly these values; other columns are 0."""
         self.rows[table].append(values)
         return self
 
@@ -91,7 +91,7 @@ class CaptureBuilder:
 
 
 class FakeSource:
-    """A source that hands over what it is given, and fails where it is told to."""
+    """A source that returns a given capture, and fails on request."""
 
     name = "fake"
 
@@ -136,13 +136,13 @@ def build() -> CaptureBuilder:
 
 @pytest.fixture
 def start_ns() -> int:
-    """Where the window of `build` begins."""
+    """The begin of the window of `build`."""
     return START_NS
 
 
 @pytest.fixture
 def fake_source() -> type[FakeSource]:
-    """A source that does what the test says."""
+    """A source that the test controls."""
     return FakeSource
 
 

@@ -1,4 +1,4 @@
-"""A CUPTI client of a page, in ctypes, for the simulator's own tests. It shares nothing with the product's client."""
+"""A one-page CUPTI client in ctypes, for the simulator's own tests. It shares no code with the product's client."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Record:
     kind: int
     data: bytes
     buffer: int
-    """Which delivered buffer it came in."""
+    """The index of the delivered buffer that contained it."""
     values: dict[str, Any] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
@@ -145,7 +145,7 @@ class Record:
 
 
 class CuptiClient:
-    """Subscribes to buffers with callbacks of its own, and reads records with the library's GetNextRecord."""
+    """Requests and receives buffers with its own callbacks, and reads records with the library's GetNextRecord."""
 
     def __init__(self, *, buffer_bytes: int = 1 << 16, max_records: int = 0) -> None:
         self.library = ctypes.CDLL(str(library_path()))
@@ -156,7 +156,7 @@ class CuptiClient:
         self.reuse = False
         self.dirty = False
         self.in_request: Any = None
-        """Something to call from within the request callback."""
+        """A function to call inside the request callback."""
         self.delivered: list[bytes] = []
         self.held: dict[int, Any] = {}
         self.last: int | None = None
@@ -227,7 +227,7 @@ class CuptiClient:
         self.check("cuptiActivityFlushAll", 1 if forced else 0)
 
     def walk(self, data: bytes) -> tuple[list[tuple[int, bytes]], int]:
-        """One buffer's records as (kind, bytes), and what ended the walk."""
+        """One buffer's records as (kind, bytes), and the end of the walk."""
         memory = ctypes.create_string_buffer(data, len(data)) if data else ctypes.create_string_buffer(1)
         base = ctypes.addressof(memory)
         record = ctypes.c_void_p()

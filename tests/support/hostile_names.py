@@ -1,4 +1,4 @@
-"""A name that a terminal would obey, and what a test asks of text in which it stands."""
+"""A name with control sequences for terminals, and a check of texts that contain it."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ EVIL = "\x1b]0;title\x07\x1b[31mred\x9b2J\r\x08\u202eright to left\x7f"
 
 
 def obeyed(text: str) -> set[str]:
-    """The characters of ``text`` that a terminal obeys instead of showing them, but for ends of lines and tabs."""
+    """The characters of ``text`` that a terminal obeys instead of showing them, except line ends and tabs."""
     return {each for each in text if unicodedata.category(each) in ("Cc", "Cf", "Cs") and each not in "\n\t"}

@@ -1,4 +1,4 @@
-"""Whether a table of a recording reaches files and Arrow as it is."""
+"""Checks that a table of a recording reaches files and Arrow unchanged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collector.recording.table import Table
 
 
 def assert_equal(found: Table, expected: Table) -> None:
-    """Every column alike, names as text."""
+    """All columns are equal, with names as text."""
     assert list(found.columns) == list(expected.columns)
     for column, values in expected.columns.items():
         if column == "name_id":
@@ -39,7 +39,7 @@ def assert_kept(recording: Recording, table: str, folder: Path) -> None:
 
 
 def journal_with(path: Path, table: str, rows: int, copy: Path) -> Recording:
-    """The journal of an open step as soon as it has that many rows of a table; the test's time limit ends the wait."""
+    """The journal of an open step once it has that many rows of a table; the test's time limit ends the wait."""
     while True:
         copy.write_bytes(path.read_bytes())
         try:

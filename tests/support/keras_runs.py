@@ -1,7 +1,7 @@
-"""Models trained and evaluated with our callbacks: by Keras, and by a loop that tells callbacks what Keras tells them.
+"""Models trained and evaluated with our callbacks: by Keras, and by a loop that calls callbacks in the same way.
 
-Run as a program it prints what each scenario left behind: `python keras_runs.py keras|stand-in FOLDER`. Every batch
-launches a kernel on the simulated GPU, named after what it is: train or infer.
+Run as a program it prints the results of each scenario: `python keras_runs.py keras|stand-in FOLDER`. Every batch
+launches a kernel on the simulated GPU, named after its purpose: train or infer.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ gpu: SimulatedGpu
 
 
 class BatchError(Exception):
-    """What a batch raises."""
+    """The error that a batch raises."""
 
 
 class StandIn:
-    """Tells callbacks what Keras 3 tells them, in its order, with its arguments."""
+    """Calls callbacks like Keras 3, in its order, with its arguments."""
 
     def __init__(self, batches_per_call: int = 1) -> None:
         self.stop_training = False
@@ -92,7 +92,7 @@ class StandIn:
         self._tell(callbacks, "on_predict_end", None)
 
     def stopper(self, after: int) -> Any:
-        """A callback that stops the training after so many batches, in the middle of an epoch."""
+        """A callback that stops the training after this many batches, in the middle of an epoch."""
         return _Stopper(self, after)
 
 
@@ -106,7 +106,7 @@ class _Stopper(adapters._Callback):
 
 
 class Keras:
-    """The same, by Keras."""
+    """The same scenarios, run by Keras."""
 
     def __init__(self, batches_per_call: int = 1) -> None:
         import keras
@@ -124,7 +124,7 @@ class Keras:
         self.is_built = False
         inputs = keras.Input((2,))
         self._model = keras.Model(inputs, keras.layers.Dense(1)(Launching()(inputs)))
-        # A graph's operations do not come back to Python, which launches on the simulated GPU.
+        # A graph's operations do not return to Python, which launches on the simulated GPU.
         self._model.compile("sgd", "mse", run_eagerly=batches_per_call == 1, steps_per_execution=batches_per_call)
         self.is_built = batches_per_call == 1
 
@@ -203,7 +203,7 @@ def stopped_early(model: Model, folder: Path) -> Any:
 
 
 def fails_in_a_traced_batch(model: Model, folder: Path) -> Any:
-    """And what comes after it is as ever: another session, and the same callback."""
+    """Later uses are unaffected: another session, and the same callback."""
     hook = ProfilerHook(save_steps=2, output_dir=folder)
     callback = adapters.KerasCallback(hook)
     failing = model()
@@ -213,7 +213,7 @@ def fails_in_a_traced_batch(model: Model, folder: Path) -> Any:
         with hook:
             failing.fit(3, callbacks=[callback])
     except BatchError as error:
-        message = next(line for line in str(error).splitlines() if BATCH_FAILS in line)  # Keras says where it was, too
+        message = next(line for line in str(error).splitlines() if BATCH_FAILS in line)  # Keras adds the place
     with collector.trace() as step:
         gpu.launch("own")
     failing.fit(3, callbacks=[callback])
@@ -221,7 +221,7 @@ def fails_in_a_traced_batch(model: Model, folder: Path) -> Any:
 
 
 def fails_and_the_hook_was_not_closed(model: Model, folder: Path) -> Any:
-    """The next fit ends what the failed one left."""
+    """The next fit ends the trace that the failed one left open."""
     callback = adapters.KerasCallback(ProfilerHook(save_steps=2, output_dir=folder))
     failing = model()
     failing.fails_after = 2
@@ -233,19 +233,19 @@ def fails_and_the_hook_was_not_closed(model: Model, folder: Path) -> Any:
 
 
 def several_batches_per_call(model: Model, folder: Path) -> Any:
-    """The files have the number of the last batch; what is inside Keras compiled, so that it launches nothing here."""
+    """The files have the number of the last batch; code inside Keras is compiled, so that it launches nothing here."""
     hook = ProfilerHook(save_steps=4, output_dir=folder)
     try:
         trained = model(2)
         trained.fit(1)
-    except ValueError as error:  # Keras on torch has no such thing
+    except ValueError as error:  # Keras on torch does not support it
         return str(error)
     trained.fit(12, callbacks=[adapters.KerasCallback(hook)])
     return list(kernels_of(folder))
 
 
 def copied(model: Model, folder: Path) -> Any:
-    """As tuners do for every trial, which then counts for itself, and as a pool of processes does."""
+    """Copies as tuners make for every trial, which then counts separately, and as pools of processes make."""
     callback = adapters.KerasCallback(ProfilerHook(save_steps=2, output_dir=folder))
     model().fit(1, callbacks=[callback])
     for name, twin in (("deep", copy.deepcopy(callback)), ("pickled", pickle.loads(pickle.dumps(callback)))):
@@ -256,7 +256,7 @@ def copied(model: Model, folder: Path) -> Any:
 
 
 def beside_a_session_of_ones_own(model: Model, folder: Path) -> Any:
-    """The program's session has everything; the hook has nothing, and does not end the training."""
+    """The program's session has all records; the hook has none, and does not end the training."""
     hook = ProfilerHook(save_steps=2, output_dir=folder)
     with collector.trace() as step:
         model().fit(3, callbacks=[adapters.KerasCallback(hook)])
@@ -289,7 +289,7 @@ def a_failed_batch_is_no_step(model: Model, folder: Path) -> Any:
 
 
 def the_context_ends_with_a_failed_batch(model: Model, folder: Path) -> Any:
-    """While somebody still holds the callback, and with it the batch that has no end."""
+    """While the callback, and with it the batch without an end, is still referenced."""
     trained = model()
     trained.fails_after = 2
     try:
@@ -304,7 +304,7 @@ def the_context_ends_with_a_failed_batch(model: Model, folder: Path) -> Any:
 
 
 def nothing_is_left(model: Model, folder: Path) -> Any:
-    """After all of the others: what a user of CUPTI may not do, and what is still open."""
+    """After all other scenarios: misuses of CUPTI, and anything left open."""
     with collector.trace() as step:
         gpu.launch("own")
     return gpu.misuse(), step.kernels.names(), step.ledger.losses()
@@ -327,7 +327,7 @@ SCENARIOS = [
 
 
 def run(model: Model, folder: Path) -> dict[str, Any]:
-    """What every scenario left behind."""
+    """The results of every scenario."""
     global gpu
     results = {}
     with SimulatedGpu() as gpu:

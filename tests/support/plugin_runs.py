@@ -1,4 +1,4 @@
-"""Runs of pytest inside a test, with the plugin as an installed package brings it."""
+"""Runs of pytest inside a test, with the plugin registered as by an installed package."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 import collector.testing.plugin
 
-# Hypothesis is left out because its plugin imports all of it at the end of every run, which takes longer than the run.
+# Without Hypothesis, whose plugin imports all of it at the end of every run, which takes longer than the run.
 INI = """
 [pytest]
 addopts = --strict-markers --strict-config -p no:cacheprovider -p no:benchmark -p no:hypothesispytest
@@ -27,7 +27,7 @@ needs_lines = pytest.mark.skipif(
     reason="beside a coverage tool the plugin notes no lines before Python 3.12",
 )
 
-# A run in this process forgets what it imported, and numpy can be imported once: so all of it is imported before.
+# A run in this process drops its imports, and numpy can be imported only once: so all is imported before.
 for module in pkgutil.iter_modules(collector.testing.plugin.__path__):
     importlib.import_module(f"collector.testing.plugin.{module.name}")
 for name in ("collector._native", "collector.testing", "collector.timeline", "rich.table", "rich.box"):
@@ -35,11 +35,11 @@ for name in ("collector._native", "collector.testing", "collector.timeline", "ri
 
 
 def run(pytester, source, *arguments, ini=INI, file="test_step.py", apart=False):
-    """Write ``source`` as a test file (none: leave the files as they are), run pytest, return its result.
+    """Write ``source`` as a test file (None: leave the files unchanged), run pytest, return its result.
 
-    In this process, unless it is to be ``apart``: because it ends its process, changes it, or must find it fresh. (The
-    simulator stays the one that was last opened in a process, also for a run that opens none.) The leak check
-    collects garbage around each test, and all that this process has made until then would be searched each time.
+    The run is in this process unless it is ``apart``, for runs that end or change their process, or need a fresh one.
+    (The simulator stays the one that was last opened in a process, also for a run that opens none.) The leak check
+    collects garbage around each test, and would each time search all objects that this process has made.
     """
     if source is not None:
         (pytester.path / file).write_text(source)
@@ -58,5 +58,5 @@ def report_of(pytester, name="out.json"):
 
 
 def without_times(text):
-    """Output without what differs from run to run."""
+    """The output without the parts that differ between runs."""
     return re.sub(r"in \d+\.\d+s", "in 1.00s", text)

@@ -1,4 +1,4 @@
-"""Programs in files of their own, which tests run in processes of their own."""
+"""Programs in separate files, which tests run in separate processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def results_of(script: str, *arguments: str) -> dict[str, Any]:
-    """Run a script beside this file; its last line says in JSON what it saw. No GPU, few words."""
+    """Run a script beside this file; its last line is its result as JSON. Without a GPU and with little output."""
     done = subprocess.run(
         [sys.executable, str(HERE / script), *arguments],
         env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},

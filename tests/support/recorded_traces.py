@@ -1,7 +1,7 @@
-"""Recorded GPU traces as lists of activities: what the recordings' own figures (counts.json) are held against.
+"""Recorded GPU traces as lists of activities, to compare with the recordings' own figures (counts.json).
 
 Independent of the package's readers on purpose. The rules are those of the recordings' README: JSON times are decimal
-microseconds, never binary floats, rounded half-even to nanoseconds; no event is dropped for being odd.
+microseconds, never binary floats, rounded half-even to nanoseconds; no event is dropped for unusual values.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Activity:
     end_ns: int
     device: str
     stream: str
-    """As counts.json writes it: a number, or `memcpy` in a TensorFlow timeline."""
+    """In the form of counts.json: a number, or `memcpy` in a TensorFlow timeline."""
     context: int | None = None
     correlation: tuple[int, int] | None = None
-    """Process (0 where a file has one) and correlation id."""
+    """Process (0 if the file has only one) and correlation id."""
     num_bytes: int | None = None
     copy_kind: str = "Unknown"
     grid: tuple[int, int, int] | None = None
@@ -57,7 +57,7 @@ class Trace:
 
 
 def read(path: Path) -> Trace:
-    """The recording in a file of the shared folder, by its name's ending."""
+    """The recording in a file of the shared folder, by the ending of its name."""
     if path.name.endswith(".sqlite.gz"):
         return read_nsys(path)
     if path.name.endswith(".xplane.pb.gz"):
@@ -90,13 +90,13 @@ def shape_of(value: Any) -> tuple[int, int, int] | None:
 
 
 def read_text(path: Path) -> str:
-    """Unzipped as far as the stream goes, bytes that are not UTF-8 replaced."""
+    """Decompressed as far as the stream is intact, with bytes that are not UTF-8 replaced."""
     unzipped = zlib.decompressobj(wbits=31).decompress(path.read_bytes())
     return unzipped.decode("utf-8", errors="replace")
 
 
 def read_events(path: Path) -> list[dict[str, Any]]:
-    """The trace's events; of a cut file those that are whole."""
+    """The trace's events; for a truncated file, the complete ones."""
     text = read_text(path)
     try:
         root = json.loads(text, parse_float=Decimal)
@@ -231,7 +231,7 @@ def read_nsys(path: Path) -> Trace:
 
 @dataclass(frozen=True)
 class Summed:
-    """What a tree without single launches says of one kernel."""
+    """The data of one kernel in a tree without single launches."""
 
     device: str
     name: str

@@ -1,7 +1,7 @@
-"""A data-parallel step of several ranks, simulated: what `collector merge` is for.
+"""A simulated data-parallel step of several ranks, the purpose of `collector merge`.
 
 Each rank computes on one stream, reduces its gradients over all ranks on a second while the next layer computes, and
-copies on a third. A collective ends on all ranks at the same moment, for which the early ones wait.
+copies on a third. A collective ends on all ranks at the same time, for which the early ranks wait.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LAYERS = 3
 
 
 def trace_ranks(folder: Path, ranks: int) -> list[Path]:
-    """Trace a step of each rank into a file of its own in `folder`; the files by rank.
+    """Trace a step of each rank into a separate file in `folder`; returns the files by rank.
 
     The ranks run one after the other, so their clocks disagree: merge them with ``clock_offsets="estimate"``.
     """

@@ -1,4 +1,4 @@
-"""What rows cost in memory: one measurement in a process of its own, named by the argument; bytes, as JSON."""
+"""The memory of rows: one measurement in a separate process, named by the argument; bytes, as JSON."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def memory(which: str = "VmRSS") -> int:
 
 
 def forget_peak() -> int:
-    """Let the peak begin anew; the memory in use now."""
+    """Reset the peak; returns the memory in use now."""
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")
     return memory()
 
 
 def records(kinds: Sequence[str], count: int, streams: int) -> bytes:
-    """``count`` records of each kind by turns. Later ones have earlier times, which is the most there is to sort."""
+    """``count`` records of each kind in turn. Later records have earlier times, which is the worst case for sorting."""
     strides = _native.decode_buffer(b"", CUDA)["strides"]
     layout = np.dtype(
         [
@@ -72,7 +72,7 @@ def many_streams() -> dict[str, int]:
 
 
 def new_streams() -> dict[str, int]:
-    """Eight sessions, each with 300 streams that no other has."""
+    """Eight sessions, each with 300 new streams."""
     after = []
     with SimulatedGpu() as gpu:
         for session in range(8):
@@ -95,7 +95,7 @@ def hand_over() -> dict[str, int]:
 
 
 def order() -> dict[str, int]:
-    """Which tables would still have to be sorted."""
+    """The tables that would still have to be sorted."""
     tables = _native.decode_buffer(records(["kernel", "runtime_api"], 50_000, streams=13), CUDA)["tables"]
     return {
         name: int(_order(name, table) is not None) for name, table in tables.items() if len(next(iter(table.values())))
@@ -103,7 +103,7 @@ def order() -> dict[str, int]:
 
 
 def large_step() -> dict[str, int]:
-    """What there is without CUPTI's buffers: after a small step, with a large one, when that is gone."""
+    """The memory without CUPTI's buffers: after a small step, with a large one, and after that is released."""
 
     def trace(kernels: int) -> collector.Session:
         with collector.trace() as step:

@@ -1,4 +1,4 @@
-"""What TensorFlow's own tfprof and timeline make of recorded steps.
+"""Recorded steps in TensorFlow's own tfprof and timeline.
 
 `python tensorflow_reads_recorded.py GRAPH STEP...` prints, for each step, the times that both show.
 """
@@ -37,7 +37,7 @@ def nodes_of(root: Any) -> list[Any]:
 
 
 def times_of(node: Any) -> list[Any]:
-    """Name, own times, and those with all below."""
+    """Name, own times, and total times."""
     names = ("exec_micros", "accelerator_exec_micros", "cpu_exec_micros")
     return [node.name, *(getattr(node, name) for name in (*names, *(f"total_{name}" for name in names)))]
 

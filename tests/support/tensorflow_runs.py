@@ -1,6 +1,6 @@
 """A TensorFlow program that profiles itself: run with TensorFlow's profiler, and with one import line changed.
 
-`python tensorflow_runs.py` prints, for every use, whether what was printed and what was returned is the same.
+`python tensorflow_runs.py` prints, for every use, whether the output and the result are the same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ v1.disable_eager_execution()
 
 
 def program() -> tuple[Any, Any]:
-    """A graph that was trained by one step, and what that step recorded."""
+    """A graph that was trained by one step, and the record of that step."""
     graph = v1.Graph()
     with graph.as_default(), v1.Session() as session:
         x = v1.placeholder(tf.float32, [None, 8], name="x")
@@ -43,7 +43,7 @@ def program() -> tuple[Any, Any]:
 
 
 def printed_by(use: Callable[[], Any]) -> tuple[Any, str]:
-    """What a call returns, and what it prints from Python or C++."""
+    """A call's result, and its output from Python or C++."""
     sys.stdout.flush()
     with tempfile.TemporaryFile() as file:
         before = os.dup(1)
@@ -59,7 +59,7 @@ def printed_by(use: Callable[[], Any]) -> tuple[Any, str]:
 
 
 def uses(graph: Any, run_meta: Any, folder: Path) -> dict[str, Callable[[Any], Any]]:
-    """What TensorFlow's users write; given the module, each returns messages."""
+    """Typical uses of TensorFlow's users; given the module, each returns messages."""
 
     def options(profiler: Any, preset: str = "time_and_memory") -> Any:
         return profiler.ProfileOptionBuilder(getattr(profiler.ProfileOptionBuilder, preset)())
@@ -128,7 +128,7 @@ def uses(graph: Any, run_meta: Any, folder: Path) -> dict[str, Callable[[Any], A
 
 
 def timelines(run_meta: Any) -> list[bool]:
-    """Whether our Timeline renders TensorFlow's StepStats as TensorFlow's does."""
+    """Whether our Timeline renders TensorFlow's StepStats exactly like TensorFlow."""
     from tensorflow.python.client import timeline
 
     same = []
@@ -148,7 +148,7 @@ def main() -> None:
             answers = []
             for profiler in (theirs, ours):
                 messages, text = printed_by(lambda use=use, profiler=profiler: use(profiler))
-                # The order of advice changes from run to run, and with it where a line is empty.
+                # The order of advice differs between runs, and thus the position of empty lines.
                 lines = sorted(filter(None, text.splitlines())) if name == "advice" else text
                 answers.append((lines, [message.SerializeToString(deterministic=True) for message in messages]))
             results[name] = [answers[0][part] == answers[1][part] for part in (0, 1)] + [bool(answers[0][1][0])]

@@ -1,4 +1,4 @@
-"""The viewers do notice: each trap is shown on a hand-made trace first, so that a passing test means something."""
+"""The viewer checks detect errors: each trap is first shown on a hand-made trace, so that passing is meaningful."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def varint(value):
 
 
 def message(**fields):
-    """Protobuf's bytes; `f8=3` is field 8."""
+    """Protobuf bytes; `f8=3` is field 8."""
     content = b""
     for name, value in fields.items():
         number = int(name.removeprefix("f"))
@@ -52,7 +52,7 @@ def message(**fields):
 
 
 def test_t3_overlapping_slices_of_a_native_track_get_wrong_lengths(perfetto, tmp_path):
-    """A lasts from 0 to 10 and B from 5 to 15: what ends first is taken for what began last."""
+    """A lasts from 0 to 10 and B from 5 to 15: the first end is applied to the last begun slice."""
     track = message(f60=message(f1=1, f2=b"track"), f10=1)
     begins, ends = 1, 2
     events = [

@@ -1,6 +1,6 @@
-"""What a torch program does while it is traced, on the CPU; what it would launch is launched on the simulated GPU.
+"""Torch programs that are traced on the CPU; their launches are made on the simulated GPU.
 
-Run as a program it prints what each scenario saw: `python torch_runs.py torch-first|collector-first FOLDER`.
+Run as a program it prints the results of each scenario: `python torch_runs.py torch-first|collector-first FOLDER`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ gpu: SimulatedGpu
 
 @torch.library.custom_op("collector_runs::launch", mutates_args=())
 def launch(x: torch.Tensor) -> torch.Tensor:
-    """An operator with a kernel of its own, as a CUDA extension has."""
+    """An operator with its own kernel, like a CUDA extension."""
     gpu.launch("fused")
     return x * 2
 
@@ -135,7 +135,7 @@ def modules_are_copied_and_saved(folder: Path) -> Any:
 
 
 def compiled(folder: Path) -> Any:
-    """Traced and untraced it is the same compiled program, and the second trace compiles nothing."""
+    """Traced and untraced, the compiled program is the same, and the second trace compiles nothing."""
     net, x = Net(), torch.ones(2, 4)
     graphs = []
 
@@ -227,7 +227,7 @@ class Traces(Dataset):
 
 
 def loops_over_a_loader(folder: Path) -> Any:
-    """Workers are forked, and go on, while the trace is open."""
+    """Workers are forked, and continue, while the trace is open."""
     loader = DataLoader(Numbers(), batch_size=2, num_workers=2, multiprocessing_context="fork")
     with ProfilerHook(save_steps=2, output_dir=folder) as hook:
         for _ in adapters.after_each(loader, hook):
@@ -258,7 +258,7 @@ def workers(folder: Path) -> Any:
 
 
 def what_is_called_of_torch_exists(folder: Path) -> Any:
-    """Also where it cannot be called, without CUDA: it takes what it is given. Returns what does not."""
+    """Also for functions that cannot be called without CUDA: they accept our arguments. Returns those that do not."""
     cuda, profiler, anything = torch.cuda, torch.autograd.profiler, object()
     calls: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = [
         (cuda.is_available, (), {}),

@@ -1,8 +1,8 @@
 """The contents of one trace: its rows, arrows, counters and marks, as written and as each viewer holds them.
 
-`written` reads a Chrome trace, `in_catapult` and `in_perfetto` translate what the viewers answer; where all three are
-equal, the viewer shows exactly what the file says. `work` tells from the StepStats alone what must be in the file, so
-that a writer and a viewer that agree on a mistake are found out.
+`written` reads a Chrome trace, and `in_catapult` and `in_perfetto` convert the viewers' answers; if all three are
+equal, the viewer shows exactly the file's contents. `work` derives the required contents from the StepStats alone, so
+that an error that writer and viewer share is detected.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 Row = tuple[str, str | int]
-"""A process's name, and a thread's: or its number, where it has no name."""
+"""The names of a process and a thread; the thread's number if it has no name."""
 Place = tuple[Row, str, int]
 """A slice: its row, its name, its start in ns."""
 
-# Asked of Perfetto's engine, in Node and in its own page; the answers go to `in_perfetto` in this order.
-# Threads, and the rows of a closed track, which are none.
+# Queries for Perfetto's engine, in Node and in its own page; the answers go to `in_perfetto` in this order.
+# Threads, and the rows of a collapsed track, which are no threads.
 ROWS_SQL = """with row as (
     select thread_track.id, process.name as process, coalesce(thread.name, thread.tid) as name
     from thread_track join thread using (utid) join process using (upid)
@@ -57,15 +57,15 @@ class TraceContents:
     """Process and counter -> time and value, in the order of time."""
     marks: Counter[tuple[str, int]] = field(default_factory=Counter)
     devices: dict[Row, str] = field(default_factory=dict, compare=False)
-    """What a row's device is called in StepStats, where a file says it."""
+    """A row's device name in StepStats, if the file contains it."""
 
     @property
     def num_slices(self) -> int:
-        """In all rows together."""
+        """The sum over all rows."""
         return sum(row.total() for row in self.rows.values())
 
     def with_arrows_as_perfetto_orders_them(self) -> TraceContents:
-        """With each arrow from the slice that began first: Perfetto's engine orders the ends of a flow so.
+        """The same contents with each arrow from the slice that began first, because Perfetto's engine orders flows so.
 
         An arrow to a wait leads back from an activity that began during the wait.
         """
@@ -75,7 +75,7 @@ class TraceContents:
         return replace(self, arrows=arrows)
 
     def cut_at_zero_bytes(self) -> TraceContents:
-        """The names of slices as far as a zero byte, where Perfetto ends a text of its own format."""
+        """The names of slices up to a zero byte, where Perfetto ends a text of its own format."""
 
         def cut(name: str) -> str:
             return name.partition("\0")[0]
@@ -89,7 +89,7 @@ class TraceContents:
         return picture
 
     def by_device(self) -> dict[str, Counter[tuple[int, int]]]:
-        """Device -> start and duration of its slices, whatever their row."""
+        """Device -> start and duration of its slices in all rows."""
         found: dict[str, Counter[tuple[int, int]]] = defaultdict(Counter)
         for row, slices in self.rows.items():
             for (_, start_ns, duration_ns), number in slices.items():
@@ -106,14 +106,14 @@ def events_of(path: Path) -> list[dict[str, Any]]:
 
 
 def nanoseconds(microseconds: Decimal | int) -> int:
-    """Exactly; a fraction of a nanosecond is an error."""
+    """Exact conversion; a fraction of a nanosecond is an error."""
     exact = Decimal(microseconds) * 1000
     assert exact == int(exact)
     return int(exact)
 
 
 def written(path: Path) -> TraceContents:
-    """What the timeline wrote into a Chrome trace. An arrow's ends follow the slices that they belong to."""
+    """The contents of a Chrome trace. In the file, the ends of an arrow follow their slices."""
     events = events_of(path)
     processes = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
     threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
@@ -147,11 +147,11 @@ def written(path: Path) -> TraceContents:
 
 
 def tensorflow_in_perfetto(events: Sequence[Mapping[str, Any]]) -> tuple[TraceContents, int, int]:
-    """What Perfetto makes of TensorFlow's events, by the rules of its importer; slices dropped; arrows dropped.
+    """Perfetto's view of TensorFlow's events, by the rules of its importer; slices dropped; arrows dropped.
 
-    Lane 0 of a process is the lane that has the process's number (T2). A slice that ends after the one around it is
-    dropped (T1). An arrow is between the innermost slices at its ends; one that ends before it begins is dropped, which
-    TensorFlow's are where an input was kept until after its reader began.
+    Lane 0 of a process is the lane with the process's number (T2). A slice that ends after its enclosing slice is
+    dropped (T1). An arrow connects the innermost slices at its ends; an arrow that ends before it begins is dropped,
+    which TensorFlow's do if an input was kept until after its reader began.
     """
     names = {event["pid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
     picture, dropped, backwards = TraceContents(), 0, 0
@@ -182,7 +182,7 @@ def tensorflow_in_perfetto(events: Sequence[Mapping[str, Any]]) -> tuple[TraceCo
 
 
 def tensorflow_in_catapult(events: Sequence[Mapping[str, Any]]) -> TraceContents:
-    """What chrome://tracing makes of TensorFlow's events but for the arrows: all of it, from the first moment on."""
+    """The view of chrome://tracing of TensorFlow's events, without arrows: all events, from the first time on."""
     names = {event["pid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
     first = min(event["ts"] for event in events if "ts" in event)
     picture = TraceContents()
@@ -206,9 +206,9 @@ def _counters(
 
 
 def in_catapult(seen: Mapping[str, Any], step_ns: int = 1) -> TraceContents:
-    """What chrome://tracing's model holds; `seen` is the answer of browser.py.
+    """The contents of chrome://tracing's model; `seen` is the answer of browser.py.
 
-    Its times are milliseconds in doubles; `step_ns` is what they are known to be multiples of.
+    Its times are milliseconds in doubles; `step_ns` is the known step of the exact times.
     """
 
     def exact(milliseconds: float) -> int:
@@ -240,10 +240,10 @@ def in_catapult(seen: Mapping[str, Any], step_ns: int = 1) -> TraceContents:
 
 
 def in_perfetto(answers: Sequence[Sequence[Sequence[Any]]], units: bool) -> TraceContents:
-    """What Perfetto's engine holds: the answers to PERFETTO_SQL.
+    """The contents of Perfetto's engine: the answers to PERFETTO_SQL.
 
-    `units`: the file is Chrome's format, where Perfetto puts the value's name, our unit, behind the counter's name, and
-    keeps JSON's escapes in the names of slices.
+    `units`: the file is in Chrome's format, for which Perfetto appends the value's name, our unit, to the counter's
+    name, and keeps JSON's escapes in the names of slices.
     """
     slices, flows, counters, marks, [[num_flows]], [[num_values]] = answers
 
@@ -265,9 +265,9 @@ def in_perfetto(answers: Sequence[Sequence[Sequence[Any]]], units: bool) -> Trac
 
 
 def work(step_stats: Any) -> dict[str, Counter[tuple[int, int]]]:
-    """Device -> start and duration in ns of all that it did, from the StepStats alone.
+    """Device -> start and duration in ns of all its work, from the StepStats alone.
 
-    Left out are nodes without a start, and `stream:all` where its streams are there.
+    Nodes without a start are left out, and so is `stream:all` if its streams are present.
     """
     names = {device.device for device in step_stats.dev_stats if device.node_stats}
     single = {name.rpartition("/stream:")[0] for name in names if "/stream:" in name and not name.endswith(":all")}

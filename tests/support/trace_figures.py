@@ -1,4 +1,4 @@
-"""The figures of counts.json, computed from activities: what a recording holds per device, stream, kind and name."""
+"""The figures of counts.json, computed from activities: totals per device, stream, kind and name."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def per_device(trace: Trace) -> dict[str, Any]:
 
 
 def per_stream(trace: Trace) -> dict[tuple[str, str], dict[str, int]]:
-    """Counts and sums by (device, stream), of the kinds that occur there."""
+    """Counts and sums by (device, stream), for the kinds that occur there."""
     streams: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for activity in trace.activities:
         row = streams[activity.device, activity.stream]
@@ -117,7 +117,7 @@ def top_kernels(trace: Trace, count: int = 10) -> list[dict[str, Any]]:
 
 
 def same_stream_overlaps(trace: Trace) -> int:
-    """Kernels that start before an earlier one of their stream is over."""
+    """The number of kernels that start before an earlier kernel of their stream has ended."""
     streams: dict[tuple[str, str], list[Interval]] = defaultdict(list)
     for kernel in trace.of(KERNEL):
         streams[kernel.device, kernel.stream].append((kernel.start_ns, kernel.end_ns))
@@ -154,7 +154,7 @@ def launches(trace: Trace) -> dict[str, Any]:
 
 
 def figures(trace: Trace) -> dict[str, Any]:
-    """Everything counts.json says under `gpu`."""
+    """All entries of counts.json under `gpu`."""
     kernels, memcpys, memsets = trace.of(KERNEL), trace.of(MEMCPY), trace.of(MEMSET)
     return {
         "devices": sorted({activity.device for activity in trace.activities}),

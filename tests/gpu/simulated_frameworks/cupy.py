@@ -1,4 +1,4 @@
-"""As much of CuPy as the plugin's GPU tests use, on the simulator: arrays are memory, launches are kernels."""
+"""The parts of CuPy that the plugin's GPU tests use, on the simulator: arrays are memory, launches are kernels."""
 
 import weakref
 from contextlib import nullcontext
@@ -11,7 +11,7 @@ _blocks = {}
 
 
 class ndarray:  # noqa: N801  (CuPy's own name)
-    """Memory that is freed with it; CuPy would give it back to its pool, which `free_all_blocks` would empty."""
+    """Memory that is freed with the object; CuPy would return it to its pool, which `free_all_blocks` would empty."""
 
     def __init__(self, num_bytes):
         _, address = driver.cuMemAlloc(num_bytes)

@@ -1,4 +1,4 @@
-"""As much of PyTorch as the plugin's GPU tests use, on the simulator: tensors are memory, operations are kernels."""
+"""The parts of PyTorch that the plugin's GPU tests use, on the simulator: tensors are memory, operations kernels."""
 
 import weakref
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ _blocks = {}
 
 
 class Tensor:
-    """Memory that is freed with it; PyTorch would keep it in a cache, which `empty_cache` would empty."""
+    """Memory that is freed with the object; PyTorch would keep it in a cache, which `empty_cache` would empty."""
 
     def __init__(self, count):
         _, address = driver.cuMemAlloc(BYTES * count)
