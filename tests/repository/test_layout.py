@@ -10,7 +10,19 @@ OTHER_FOLDERS = {"benchmarks", "data", "gpu", "reference", "repository", "suppor
 SIMULATOR = {"SimulatedGpu", "cupti_client", "plugin_runs"}
 CI_LIMIT_S = 75 * 60
 # In the order of their includes.
-NATIVE_ROOMS = "kinds threads cupti store capture stepstats read analysis draw write bindings".split()
+NATIVE_ROOMS = (
+    "kinds",
+    "threads",
+    "cupti",
+    "store",
+    "capture",
+    "stepstats",
+    "read",
+    "analysis",
+    "draw",
+    "write",
+    "bindings",
+)
 
 
 def test_tests_are_in_the_folders_of_the_rooms(root):
