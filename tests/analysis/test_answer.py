@@ -13,6 +13,8 @@ import collector.analysis.answer as answer_module
 from collector.analysis import Answer, Column, compare, devices, kernels
 from collector.analysis.compare import BY
 from collector.analysis.questions import QUESTIONS
+from collector.analysis.ranks import QUESTIONS as RANKS_BY
+from collector.analysis.ranks import ranks
 
 COLUMNS = (
     Column("name", "text", "Which."),
@@ -122,7 +124,9 @@ def test_the_json_of_every_question_fits_the_schema_of_answers(example):
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads(Path(answer_module.__file__).with_name("answer.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
-    answers = [question.ask(asked) for question in QUESTIONS.values() for asked in (example, [example, example])]
+    of_steps = [question for question in QUESTIONS.values() if not question.of_ranks]
+    answers = [question.ask(asked) for question in of_steps for asked in (example, [example, example])]
+    answers += [ranks([example, example], by=by, clock_offsets=None) for by in RANKS_BY]
     answers += [compare(example, example, by=by) for by in BY]
     for answer in answers:
         told = json.loads(json.dumps(answer.to_json(), allow_nan=False))
