@@ -13,7 +13,7 @@ _EventRecords = Sequence[tuple[int, int, int, int, int]]
 _Table = tuple[int, Mapping[str, npt.NDArray[np.integer]], Sequence[tuple[int, str]]]
 """(Activity.Kind, columns, [(field of Activity, column)])."""
 _Messages = tuple[Sequence[bytes], npt.NDArray[np.uint32]]
-"""Messages, and for each row the place of its own among them."""
+"""Messages, and for each row the index of its message."""
 
 class WireError(ValueError):
     args: tuple[str, int]

@@ -1,8 +1,8 @@
 """Three ways to compute z = a x + y, compared: ``collector bench examples/bench_saxpy.py``.
 
-With an NVIDIA GPU and cuda-python the kernels are compiled by NVRTC and run; else they are simulated, and the report
-says so. `saxpy` compares them one call at a time, `tiny` by replaying a graph of a hundred calls, which is how kernels
-of a microsecond are timed.
+With an NVIDIA GPU and cuda-python the kernels are compiled by NVRTC and run; otherwise they are simulated, which the
+report states. `saxpy` compares them one call at a time, `tiny` by replays of a graph of a hundred calls, the method for
+kernels of a microsecond.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ A = 2.0
 @bench.benchmark
 @bench.parametrize("n", [1 << 16, 1 << 20, 1 << 24])
 def saxpy(n: int) -> Iterator[bench.Case]:
-    """One kernel an element, one for four elements at once, and two kernels."""
+    """A kernel with one element per thread, one with four, and a pair of kernels."""
     yield from compared(n, flops=2 * n, bytes=12 * n)
 
 
 @bench.benchmark(graph_calls=100, cache="hot")
 def tiny() -> Iterator[bench.Case]:
-    """The same for so few elements that a launch takes longer than a kernel."""
+    """The same kernels for so few elements that a launch takes longer than a kernel."""
     yield from compared(4096)
 
 
@@ -73,7 +73,7 @@ def compared(n: int, **options: Any) -> Iterator[bench.Case]:
 
 
 def simulated(n: int, options: dict[str, Any]) -> Iterator[bench.Case]:
-    """Durations as 4 TB/s and 2 us of latency would have them."""
+    """Kernels with the durations of 4 TB/s and 2 us of latency."""
     with bench.SimulatedCard(seed=n) as card:
         time_ns = 2_000 + 12 * n / 4_000
         scale, add = card.kernel("scale", time_ns * 0.7), card.kernel("add", time_ns * 0.95)
@@ -86,7 +86,7 @@ def simulated(n: int, options: dict[str, Any]) -> Iterator[bench.Case]:
 
 
 def arms(cuda: Cuda, n: int, x: int, y: int, z: int) -> dict[str, Callable[..., Any]]:
-    """Calls that launch on the stream they are given, and return what they computed once somebody looks at it."""
+    """Calls that launch on the given stream, and return their result, which is copied when it is read."""
     a, count = ctypes.c_float(A), ctypes.c_ulonglong(n)
     at_x, at_y, at_z = (ctypes.c_void_p(address) for address in (x, y, z))
     result = OnGpu(cuda, z, n)
@@ -108,7 +108,7 @@ def arms(cuda: Cuda, n: int, x: int, y: int, z: int) -> dict[str, Callable[..., 
 
 
 class Cuda:
-    """As much of the driver as this takes, in the current context."""
+    """The parts of the driver API that this example needs, in the current context."""
 
     def __init__(self) -> None:
         """Compile the kernels."""
@@ -149,7 +149,7 @@ class Cuda:
         checked(self.driver.cuMemcpyDtoH(array.ctypes.data, address, array.nbytes))
 
     def free(self, address: int) -> None:
-        """Give memory back."""
+        """Free memory."""
         checked(self.driver.cuMemFree(address))
 
     def launch(self, kernel: str, threads: int, stream: int, *arguments: Any) -> None:
@@ -163,21 +163,21 @@ class Cuda:
 
 
 class OnGpu:
-    """Floats on the GPU, copied to the host when numpy asks for them."""
+    """Floats on the GPU, which are copied to the host when numpy reads them."""
 
     def __init__(self, cuda: Cuda, address: int, n: int) -> None:
-        """Remember where they are."""
+        """Store the address and the number of floats."""
         self.cuda, self.address, self.n = cuda, address, n
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """What numpy calls."""
+        """Convert to a numpy array; numpy calls this."""
         found = np.zeros(self.n, np.float32)
         self.cuda.get(self.address, found)
         return found if dtype is None else found.astype(dtype)
 
 
 def checked(answer: tuple[Any, ...]) -> Any:
-    """What a call of cuda-python gave besides its result, which has to be success."""
+    """The values of a cuda-python call after its result, which must be success."""
     code, *values = answer
     if int(code) != 0:
         raise RuntimeError(f"CUDA says {code!r}")
