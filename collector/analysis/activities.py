@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from collector.analysis.answer import Window
 from collector.recording.intervals import Union
 from collector.recording.schema import ACTIVITY_TABLES
+from collector.runtime.extension import convert_extension
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -55,24 +58,16 @@ class Activities:
     def of(cls, recording: Recording) -> Activities:
         """All that was kept of a recording."""
         tables = [getattr(recording, name) for name in ACTIVITY_TABLES]
-        is_communication = np.array([bool(COMMUNICATION.search(text)) for text in recording.strings] or [False], bool)
-        kernel_class = np.where(is_communication, WorkClass.COMMUNICATION, WorkClass.COMPUTE).astype(np.int8)
+        order = convert_extension.order_by_device_and_start([(table.device_id, table.start_ns) for table in tables])
         places = np.arange(len(tables), dtype=np.int8)
         columns = {
-            name: np.concatenate([getattr(table, name) for table in tables])
+            name: _joined([getattr(table, name) for table in tables])
             for name in ("start_ns", "end_ns", "device_id", "stream_id", "correlation_id")
         } | {
-            "work_class": np.concatenate(
-                [
-                    kernel_class[recording.kernels.name_id],
-                    np.full(len(recording.memcpys), WorkClass.COPY, np.int8),
-                    np.full(len(recording.memsets), WorkClass.MEMSET, np.int8),
-                ]
-            ),
+            "work_class": _joined(work_classes(recording)),
             "table": np.repeat(places, [len(table) for table in tables]),
-            "row": np.concatenate([np.arange(len(table), dtype=np.int64) for table in tables]),
+            "row": _joined([np.arange(len(table), dtype=np.int64) for table in tables]),
         }
-        order = np.lexsort((columns["start_ns"], columns["device_id"]))
         return cls(**{name: values[order] for name, values in columns.items()})
 
     def __len__(self) -> int:
@@ -91,12 +86,25 @@ class Activities:
 
     def by_device(self) -> dict[int, Activities]:
         """Device -> what it did."""
-        devices, first = np.unique(self.device_id, return_index=True)
-        bounds = [*first.tolist(), len(self)]
-        return {
-            device: self._slice(slice(bounds[place], bounds[place + 1]))
-            for place, device in enumerate(devices.tolist())
-        }
+        is_first = np.ones(len(self), bool)
+        is_first[1:] = self.device_id[1:] != self.device_id[:-1]
+        bounds = [*np.flatnonzero(is_first).tolist(), len(self)]
+        return {int(self.device_id[begin]): self._slice(slice(begin, end)) for begin, end in pairwise(bounds)}
+
+    def in_order_of_time(self) -> Activities:
+        """The same, in order of their starts on all devices together."""
+        return self.at(np.argsort(self.start_ns, kind="stable"))
+
+    def column(self, recording: Recording, name: str) -> npt.NDArray[Any]:
+        """The values of a column that all tables of activities have."""
+        tables = [getattr(recording, table) for table in ACTIVITY_TABLES]
+        return self.of_rows(recording, [getattr(table, name) for table in tables])
+
+    def of_rows(self, recording: Recording, values: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        """Of values for each row of each of the tables, those of these activities."""
+        first = np.cumsum([0, *(len(getattr(recording, table)) for table in ACTIVITY_TABLES)])
+        chosen: npt.NDArray[Any] = _joined(values)[first[self.table] + self.row]
+        return chosen
 
     def launch_rows(self, recording: Recording) -> Numbers:
         """The row in ``api_calls`` of the call that caused each; -1 where none was recorded."""
@@ -123,24 +131,58 @@ class Activities:
         return {name: rows for name, rows in found.items() if len(rows)}
 
 
+def work_classes(recording: Recording) -> list[npt.NDArray[np.uint8]]:
+    """The `WorkClass` of each row of each table of activities."""
+    is_communication = np.array([bool(COMMUNICATION.search(text)) for text in recording.strings] or [False], bool)
+    kernel_class = np.where(is_communication, WorkClass.COMMUNICATION, WorkClass.COMPUTE).astype(np.uint8)
+    return [
+        kernel_class[recording.kernels.name_id],
+        np.full(len(recording.memcpys), WorkClass.COPY, np.uint8),
+        np.full(len(recording.memsets), WorkClass.MEMSET, np.uint8),
+    ]
+
+
+def _joined(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    filled = [part for part in parts if len(part)]
+    return filled[0] if len(filled) == 1 else np.concatenate(parts)
+
+
+class RowOfEach(Sequence[Mapping[str, "Numbers"]]):
+    """Evidence of one row of one table for each row of an answer; looked up when asked for, as there are many."""
+
+    def __init__(self, tables: Sequence[str], table: npt.NDArray[Any], row: npt.NDArray[Any]) -> None:
+        """Of each row of the answer the place in ``tables``, and the row there; -1: there is no evidence."""
+        self._tables, self._table, self._row = tables, table, row
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, Numbers]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Numbers]]: ...
+    def __getitem__(self, index: int | slice) -> Mapping[str, Numbers] | Sequence[Mapping[str, Numbers]]:
+        if isinstance(index, slice):
+            return RowOfEach(self._tables, self._table[index], self._row[index])
+        row = int(self._row[index])
+        return {} if row < 0 else {self._tables[int(self._table[index])]: np.array([row])}
+
+
 def by_device(recording: Recording, window: str) -> list[tuple[int, Activities, Window]]:
     """Each device that did something, what it did, and the window of that name.
 
     Raises:
         ValueError: there is no such window, also where no device did anything.
     """
-    work = Activities.of(recording)
-    _window_of(recording, work, window)
-    return [(device, own, _window_of(recording, own, window)) for device, own in work.by_device().items()]
+    step = step_window(recording, window)
+    return [
+        (device, own, step or Window(window, int(own.start_ns.min()), int(own.end_ns.max())))
+        for device, own in Activities.of(recording).by_device().items()
+    ]
 
 
-def _window_of(recording: Recording, work: Activities, name: str) -> Window:
-    """The window of that name of what a device did.
-
-    Args:
-        recording: that it is part of.
-        work: what the device did.
-        name: ``step`` or ``span``; see `Window.name`.
+def step_window(recording: Recording, name: str) -> Window | None:
+    """The window of that name, ``step`` or ``span``; None: each device has its own. See `Window.name`.
 
     Raises:
         ValueError: another name.
@@ -148,5 +190,5 @@ def _window_of(recording: Recording, work: Activities, name: str) -> Window:
     if name == "step":
         return Window(name, recording.clock.cupti_start_ns, recording.clock.cupti_stop_ns)
     if name == "span":
-        return Window(name, int(work.start_ns.min()), int(work.end_ns.max())) if len(work) else Window(name, 0, 0)
+        return None
     raise ValueError(f"window {name!r}: neither 'step' nor 'span'")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.analysis.activities import Activities, WorkClass, by_device
+from collector.analysis.activities import WorkClass
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
-from collector.recording.intervals import Union
+from collector.analysis.device_times import DeviceTimes, RowsOfDevices, device_times, ratio
 
 if TYPE_CHECKING:
-    from collector.analysis.answer import Answer, Window
+    from collector.analysis.answer import Answer
     from collector.analysis.asked import Asked
     from collector.recording.recording import Recording
 
@@ -56,72 +55,26 @@ def devices(steps: Asked, *, window: str = "step") -> Answer:
     return QUESTION.ask(steps, lambda recording: _part(recording, window))
 
 
-def _part(recording: Recording, window_name: str) -> Part:
-    rows, windows, evidence = [], [], []
-    for device, own, window in by_device(recording, window_name):
-        windows.append(window)
-        rows.append((device, *_row(own, window)))
-        evidence.append(own.rows_by_table())
-    return Part(rows, windows, evidence)
+def _part(recording: Recording, window: str) -> Part:
+    found = device_times(recording, window)
+    rows = [(times.device, *_row(times)) for times in found]
+    return Part(rows, [times.window for times in found], RowsOfDevices(recording, [times.device for times in found]))
 
 
-def _row(work: Activities, window: Window) -> tuple[float, ...]:
-    present = frozenset(WorkClass(each) for each in np.flatnonzero(np.bincount(work.work_class)).tolist())
-
-    @cache
-    def union_of(classes: frozenset[WorkClass]) -> Union:
-        return work.union(*(classes if classes < present else ()), window=window)
-
-    def union(*classes: WorkClass) -> Union:
-        chosen = present.intersection(classes)
-        return union_of(chosen) if chosen else _NEVER
-
-    busy = union(*WorkClass).length
-    compute, communication, copies, memsets = map(union, WorkClass)
-    kernels = union(WorkClass.COMPUTE, WorkClass.COMMUNICATION)
-    moving = union(WorkClass.COMPUTE, WorkClass.COMMUNICATION, WorkClass.COPY)
-    overlap = compute.overlap(communication)
-    running, lengths = concurrency(work, window)
+def _row(times: DeviceTimes) -> tuple[float, ...]:
+    window_ns, busy_ns = times.window.length_ns, times.busy_ns
+    kernels = (WorkClass.COMPUTE, WorkClass.COMMUNICATION)
     return (
-        window.length_ns,
-        busy,
-        window.length_ns - busy,
-        _ratio(busy, window.length_ns),
-        *(each.length for each in (compute, communication, copies, memsets)),
-        overlap,
-        communication.length - overlap,
-        _not_in(copies, kernels),
-        _not_in(memsets, moving),
-        _ratio(int((running * lengths).sum()), window.length_ns),
-        int(running[lengths > 0].max(initial=0)),
-        len(work),
+        window_ns,
+        busy_ns,
+        window_ns - busy_ns,
+        ratio(busy_ns, window_ns),
+        *(times.ran(each) for each in WorkClass),
+        times.ran(*kernels),
+        times.ran(WorkClass.COMMUNICATION, without=[WorkClass.COMPUTE]),
+        times.ran(WorkClass.COPY, without=kernels),
+        times.ran(WorkClass.MEMSET, without=[*kernels, WorkClass.COPY]),
+        times.mean_concurrency,
+        int(np.flatnonzero(times.by_number).max(initial=0)),
+        times.activities,
     )
-
-
-_NEVER = Union.of(np.zeros(0, np.int64), np.zeros(0, np.int64))
-
-
-def _not_in(union: Union, other: Union) -> int:
-    return union.length - union.overlap(other)
-
-
-def _ratio(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
-
-
-def concurrency(work: Activities, window: Window) -> tuple[np.ndarray, np.ndarray]:
-    """How many activities ran at once, from moment to moment of a window.
-
-    Of two moments that are the same an end comes before a start.
-
-    Returns:
-        Numbers of activities, and how long (ns) so many ran; in order of time, times of no length left out.
-    """
-    starts, ends = (np.clip(times, window.start_ns, window.end_ns) for times in (work.start_ns, work.end_ns))
-    is_there = ends > starts
-    times = np.concatenate([[window.start_ns], starts[is_there], ends[is_there], [window.end_ns]])
-    change = np.repeat([0, 1, -1, 0], [1, is_there.sum(), is_there.sum(), 1])
-    order = np.argsort(times, kind="stable")
-    running = np.cumsum(change[order])[:-1]
-    lengths = np.diff(times[order])
-    return running[lengths > 0], lengths[lengths > 0]

@@ -8,17 +8,16 @@ to the idle time to the nanosecond.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.analysis.activities import Activities, by_device
+from collector.analysis.activities import Activities, RowOfEach, by_device
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.idle_causes import idle_causes
-from collector.recording.intervals import Union
+from collector.recording.intervals import Union, gaps_between
 from collector.recording.schema import ACTIVITY_TABLES
 
 if TYPE_CHECKING:
@@ -105,17 +104,20 @@ def idle_gaps(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL
     def ask(recording: Recording) -> Part:
         windows: list[Window] = []
         columns: dict[str, list[Numbers]] = {column.name: [] for column in GAPS.columns}
-        ended_by: list[tuple[Activities, Numbers]] = []
+        ended_tables: list[Numbers] = []
+        ended_by: list[Numbers] = []
         for device, work, own_window, gaps in _devices(recording, window, kernel_gap_ns):
             windows.append(own_window)
-            ended_by.append((work, gaps.ended_by))
+            ended_tables.append(work.table[gaps.ended_by])
+            ended_by.append(np.where(gaps.ended_by >= 0, work.row[gaps.ended_by], -1))
             own = (np.full(len(gaps.starts), device), gaps.starts, gaps.ends, gaps.ends - gaps.starts, *gaps.by_cause.T)
             for name, values in zip(columns, own, strict=True):
                 columns[name].append(values)
         joined = {name: np.concatenate(parts or [np.zeros(0, np.int64)]) for name, parts in columns.items()}
         order = np.lexsort((joined["start_ns"], joined["device_id"], -joined["idle_ns"]))
         rows = {name: values[order] for name, values in joined.items()}
-        return Part(rows, windows, _EndedBy(ended_by, order))
+        tables, ended_rows = (np.concatenate(parts or [order])[order] for parts in (ended_tables, ended_by))
+        return Part(rows, windows, RowOfEach(ACTIVITY_TABLES, tables, ended_rows))
 
     return GAPS.ask(steps, ask)
 
@@ -126,10 +128,9 @@ class _Gaps:
     def __init__(
         self, recording: Recording, work: Activities, window: Window, waits: Union, kernel_gap_ns: int
     ) -> None:
-        free = work.union(window=window).gaps(window.start_ns, window.end_ns)
-        self.starts, self.ends = free.starts.astype(np.int64), free.ends.astype(np.int64)
-        self.ended_by = self._first_at(work.start_ns, self.ends)
-        """Place in the work of an activity that ended each gap; -1: nothing did."""
+        gaps = gaps_between(work.start_ns, work.end_ns, window.start_ns, window.end_ns)
+        self.starts, self.ends, self.ended_by = gaps
+        """Start and end of each, and the place in the work of the first activity that ended it; -1: nothing did."""
         length = self.ends - self.starts
         called = self._calls(recording, work)
         causes = idle_causes(self.starts, self.ends, self.ended_by >= 0, called, waits)
@@ -145,49 +146,23 @@ class _Gaps:
         }
         self.by_cause: Numbers = np.stack([parts[cause] for cause in CAUSES], axis=1)
 
-    @staticmethod
-    def _first_at(starts: Numbers, times: Numbers) -> Numbers:
-        """Place of the first of the ordered starts that is at each time; -1 where none is."""
-        if not len(starts):
-            return np.full(len(times), -1, np.int64)
-        places = np.searchsorted(starts, times)
-        return np.where(starts[np.minimum(places, len(starts) - 1)] == times, places, -1)
-
     def _calls(self, recording: Recording, work: Activities) -> Numbers:
         """When the launch of what ended each gap was called; -1 where that is not known.
 
         Of several activities that start at once any may have ended the gap: the earliest call counts, and it is not
         known where that of one of them is not.
         """
-        if not len(work):
-            return np.full(len(self.ends), -1, np.int64)
-        rows = work.launch_rows(recording)
+        called = np.full(len(self.ends), -1, np.int64)
+        is_ended = self.ended_by >= 0
+        if not is_ended.any():
+            return called
+        first = self.ended_by[is_ended]
+        counts = np.searchsorted(work.start_ns, self.ends[is_ended], side="right") - first
+        begins = np.cumsum(counts) - counts
+        rows = work.at(np.repeat(first - begins, counts) + np.arange(counts.sum())).launch_rows(recording)
         launched = np.where(rows >= 0, np.append(recording.api_calls.start_ns, 0)[rows], -1)
-        first = np.flatnonzero(np.concatenate([[True], work.start_ns[1:] != work.start_ns[:-1]]))
-        earliest = np.minimum.reduceat(launched, first)
-        group = np.searchsorted(first, np.maximum(self.ended_by, 0), side="right") - 1
-        return np.where(self.ended_by >= 0, earliest[group], -1)
-
-
-class _EndedBy(Sequence[Mapping[str, "Numbers"]]):
-    """Of each gap the activity that ended it, as table -> row; looked up when asked for, as there are many gaps."""
-
-    def __init__(self, parts: list[tuple[Activities, Numbers]], order: Numbers) -> None:
-        places = [np.stack([work.table[ended_by], work.row[ended_by], ended_by]) for work, ended_by in parts]
-        self._places = np.concatenate(places or [np.zeros((3, 0), np.int64)], axis=1)[:, order]
-
-    def __len__(self) -> int:
-        return int(self._places.shape[1])
-
-    @overload
-    def __getitem__(self, index: int) -> Mapping[str, Numbers]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Numbers]]: ...
-    def __getitem__(self, index: int | slice) -> Mapping[str, Numbers] | Sequence[Mapping[str, Numbers]]:
-        if isinstance(index, slice):
-            return [self[place] for place in range(len(self))[index]]
-        table, row, ended_by = self._places[:, index].tolist()
-        return {} if ended_by < 0 else {ACTIVITY_TABLES[table]: np.array([row])}
+        called[is_ended] = np.minimum.reduceat(launched, begins)
+        return called
 
 
 def _devices(recording: Recording, window: str, kernel_gap_ns: int) -> list[tuple[int, Activities, Window, _Gaps]]:

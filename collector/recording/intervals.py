@@ -1,4 +1,7 @@
-"""Unions of time intervals, in whole nanoseconds: what every figure of busy, idle and overlap is made of."""
+"""Unions of time intervals, in whole nanoseconds: what every figure of busy, idle and overlap is made of.
+
+The algorithms are those of native/analysis, which need no memory beyond their results and do not sort what is in order.
+"""
 
 from __future__ import annotations
 
@@ -6,55 +9,59 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from collector.runtime.extension import convert_extension
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Times = npt.NDArray[Any]
+    Ints = npt.NDArray[np.int64]
 
 
 class Union(NamedTuple):
     """Intervals ``[start, end)`` that do not touch each other, in order."""
 
-    starts: Times
-    ends: Times
+    starts: Ints
+    ends: Ints
 
     @classmethod
     def of(cls, starts: Times, ends: Times) -> Union:
         """The union of any intervals; those that end before they start count as empty."""
-        order = np.argsort(starts, kind="stable")
-        starts = starts[order].astype(np.int64)
-        reached = np.maximum.accumulate(np.maximum(ends[order].astype(np.int64), starts))
-        is_first = np.concatenate([[True], starts[1:] > reached[:-1]])[: len(starts)]
-        is_last = np.concatenate([is_first[1:], [True]])[: len(starts)]
-        return cls(starts[is_first], reached[is_last])
+        return cls(*convert_extension.interval_union(_int64(starts), _int64(ends)))
 
     @property
     def length(self) -> int:
         """The time that at least one interval covers."""
         return int((self.ends - self.starts).sum())
 
-    def covered(self, starts: Times, ends: Times) -> Times:
+    def covered(self, starts: Times, ends: Times) -> Ints:
         """The length of each interval ``[start, end)`` that the union covers."""
-        return self._until(ends) - self._until(starts)
+        return convert_extension.covered_lengths(self.starts, self.ends, _int64(starts), _int64(ends))
 
     def overlap(self, other: Union) -> int:
         """The time that both unions cover."""
-        return int(self.covered(other.starts, other.ends).sum())
+        return convert_extension.overlap_length(*self, *other)
+
+    def without(self, other: Union) -> Union:
+        """The part of the union that the other one leaves."""
+        return Union(*convert_extension.interval_difference(*self, *other))
 
     def gaps(self, start: int, end: int) -> Union:
-        """The intervals between ``start`` and ``end`` that the union leaves free; it lies between the two."""
-        begins, ends = np.append(start, self.ends), np.append(self.starts, end)
-        return Union(begins[ends > begins], ends[ends > begins])
-
-    def _until(self, times: Times) -> Times:
-        """The length that the union covers before each time."""
-        lengths = np.concatenate([[0], np.cumsum(self.ends - self.starts)])
-        begun = np.searchsorted(self.starts, times, side="right")
-        ends = np.concatenate([[np.iinfo(np.int64).min], self.ends])[begun]
-        return lengths[begun] - np.where(begun > 0, np.maximum(ends, times) - times, 0)
+        """The intervals between ``start`` and ``end`` that the union leaves free."""
+        begins, ends, _ = gaps_between(*self, start, end)
+        return Union(begins, ends)
 
 
-def covered_by_group(groups: Times, starts: Times, ends: Times, count: int) -> Times:
+def gaps_between(starts: Times, ends: Times, start: int, end: int) -> tuple[Ints, Ints, Ints]:
+    """The times between ``start`` and ``end`` that any intervals leave free.
+
+    Returns:
+        Starts and ends of these times, and the row of the interval that starts at each end; -1: none does.
+    """
+    return convert_extension.interval_gaps(_int64(starts), _int64(ends), start, end)
+
+
+def covered_by_group(groups: Times, starts: Times, ends: Times, count: int) -> Ints:
     """For each of the groups 0 to ``count`` - 1 the time that at least one of its intervals covers.
 
     Args:
@@ -63,13 +70,27 @@ def covered_by_group(groups: Times, starts: Times, ends: Times, count: int) -> T
         ends: of each interval.
         count: of groups.
     """
-    covered = np.zeros(count, np.int64)
-    if not len(groups):
-        return covered
-    # Each group is shifted past all times of the one before, so that one union serves all of them.
-    first = int(starts.min())
-    span = int(ends.max()) - first + 1
-    shift = groups.astype(np.int64) * span - first
-    union = Union.of(starts + shift, ends + shift)
-    np.add.at(covered, union.starts // span, union.ends - union.starts)
-    return covered
+    return convert_extension.covered_by_group(_int64(groups), _int64(starts), _int64(ends), count)
+
+
+class GroupTimes(NamedTuple):
+    """How long groups of intervals ran, ns, one value for each group."""
+
+    covered: Ints
+    """At least one of its intervals ran."""
+    alone: Ints
+    """None of another group ran beside it."""
+
+    @classmethod
+    def of(cls, groups: Times, starts: Times, ends: Times, count: int) -> GroupTimes:
+        """The times of the groups 0 to ``count`` - 1; arguments are those of `covered_by_group`."""
+        return cls(*convert_extension.sweep_groups(_int64(groups), _int64(starts), _int64(ends), count))
+
+
+def times_by_number(starts: Times, ends: Times, start: int, end: int) -> Ints:
+    """How long 0, 1, 2, ... of the intervals ran at once between ``start`` and ``end``."""
+    return convert_extension.times_by_number(_int64(starts), _int64(ends), start, end)
+
+
+def _int64(values: Times) -> Ints:
+    return np.ascontiguousarray(values, np.int64)

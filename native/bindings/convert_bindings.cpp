@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/analysis_bindings.h"
 #include "bindings/drawing_arguments.h"
 #include "bindings/gil.h"
 #include "bindings/merge_bindings.h"
@@ -223,6 +224,7 @@ PYBIND11_MODULE(_convert, module) {
       "`collector.timeline.object_labels`. Raises WireError(what, position).");
   module.def("trace_writers", &collector::write::trace_writer_names, "The names of the writers of drawn files.");
   bind_merge(module);
+  bind_analysis(module);
   bind_nodes(module);
   bind_recording(module);
   bind_profile(module);

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "bindings/gil.h"
+#include "bindings/moved_array.h"
 #include "stepstats/recorded_step.h"
 #include "stepstats/typed_rows.h"
 #include "stepstats/wire_sink.h"
@@ -211,16 +211,6 @@ std::string_view view_of(const py::buffer_info& info) {
                         : std::string_view(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size));
 }
 
-// The values as bytes; their memory is moved, not copied.
-py::array_t<uint8_t> to_array(std::vector<char> values) {
-  auto owned = std::make_unique<std::vector<char>>(std::move(values));
-  const std::vector<char>& kept = *owned;
-  const py::capsule owner(owned.get(), [](void* held) { delete static_cast<std::vector<char>*>(held); });
-  static_cast<void>(owned.release());
-  return py::array_t<uint8_t>(static_cast<py::ssize_t>(kept.size()), reinterpret_cast<const uint8_t*>(kept.data()),
-                              owner);
-}
-
 // (Activity.Kind, [(field of Activity, bytes of a value)])
 using WantedTable = std::tuple<uint32_t, std::vector<std::pair<uint32_t, uint8_t>>>;
 
@@ -244,7 +234,7 @@ py::tuple read_activities(const py::buffer& message, bool is_run_metadata, int64
   py::list tables;
   for (TypedTable& table : rows.tables) {
     py::list columns;
-    for (TypedTable::Column& column : table.columns) columns.append(to_array(std::move(column.values)));
+    for (TypedTable::Column& column : table.columns) columns.append(moved_array<uint8_t>(std::move(column.values)));
     tables.append(std::move(columns));
   }
   return py::make_tuple(tables, py::bytes(rows.capture), rows.without_columns);

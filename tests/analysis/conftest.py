@@ -36,6 +36,35 @@ def example(build):
     return build.recording()
 
 
+@pytest.fixture
+def some_work():
+    """Strategy for functions that fill a builder with up to 30 activities of all kinds on two devices."""
+    st = pytest.importorskip("hypothesis").strategies
+    activity = st.tuples(
+        st.sampled_from(["compute", "nccl", "copy", "memset"]),
+        st.integers(0, 900_000),
+        st.integers(0, 200_000),
+        st.integers(0, 1),
+        st.integers(7, 9),
+    )
+
+    def filling(activities):
+        def fill(made):
+            for kind, start, duration, device, stream in activities:
+                place = {"device_id": device, "stream_id": stream}
+                if kind == "copy":
+                    made.memcpy(start, duration, **place)
+                elif kind == "memset":
+                    made.memset(start, duration, **place)
+                else:
+                    made.kernel(kind, start, duration, **place)
+            return made
+
+        return fill
+
+    return st.lists(activity, max_size=30).map(filling)
+
+
 @pytest.fixture(scope="session")
 def gpu_traces(shared):
     """The folder of recorded traces."""

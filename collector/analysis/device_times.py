@@ -1,0 +1,100 @@
+"""How long each device of a recording ran what, from one sweep over its activities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, overload
+
+import numpy as np
+
+from collector.analysis.activities import WorkClass, step_window, work_classes
+from collector.analysis.answer import Window
+from collector.recording.schema import ACTIVITY_TABLES
+from collector.runtime.extension import convert_extension
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from collector.recording.recording import Recording
+
+    Numbers = npt.NDArray[np.int64]
+
+
+class DeviceTimes(NamedTuple):
+    """Times of one device in a window, ns."""
+
+    device: int
+    activities: int
+    window: Window
+    by_classes: Numbers
+    """How long exactly a set of classes ran; bit c of the place stands for `WorkClass` c."""
+    by_number: Numbers
+    """How long so many activities ran at once; the first: how long nothing ran."""
+
+    @property
+    def busy_ns(self) -> int:
+        """How long anything ran."""
+        return int(self.by_classes[1:].sum())
+
+    @property
+    def mean_concurrency(self) -> float:
+        """Activities that ran at once, on average over the window."""
+        return ratio(int((self.by_number * np.arange(len(self.by_number))).sum()), self.window.length_ns)
+
+    def ran(self, *classes: WorkClass, without: Sequence[WorkClass] = ()) -> int:
+        """How long each of these classes ran at once, and none of the others."""
+        wanted, unwanted = (sum(1 << each for each in chosen) for chosen in (classes, without))
+        sets = np.arange(len(self.by_classes))
+        return int(self.by_classes[((sets & wanted) == wanted) & ((sets & unwanted) == 0)].sum())
+
+
+def device_times(recording: Recording, window: str) -> list[DeviceTimes]:
+    """The times of each device that did anything, in order of the devices' numbers.
+
+    Args:
+        recording: that they are part of.
+        window: ``step``, all of what was recorded, or ``span``, from the first to the last activity of each device.
+
+    Raises:
+        ValueError: there is no such window.
+    """
+    step = step_window(recording, window)
+    found = convert_extension.sweep_devices(
+        [
+            (table.start_ns, table.end_ns, table.device_id, classes)
+            for table, classes in zip(
+                [getattr(recording, name) for name in ACTIVITY_TABLES], work_classes(recording), strict=True
+            )
+        ],
+        None if step is None else (step.start_ns, step.end_ns),
+    )
+    return [
+        DeviceTimes(device, activities, step or Window(window, first_ns, last_ns), by_classes, by_number)
+        for device, activities, first_ns, last_ns, by_classes, by_number in found
+    ]
+
+
+class RowsOfDevices(Sequence[Mapping[str, "Numbers"]]):
+    """Evidence of all rows of one device for each row of an answer; looked up when asked for, as there are many."""
+
+    def __init__(self, recording: Recording, devices: Sequence[int]) -> None:
+        self._recording, self._devices = recording, devices
+
+    def __len__(self) -> int:
+        return len(self._devices)
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, Numbers]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Numbers]]: ...
+    def __getitem__(self, index: int | slice) -> Mapping[str, Numbers] | Sequence[Mapping[str, Numbers]]:
+        if isinstance(index, slice):
+            return RowsOfDevices(self._recording, self._devices[index])
+        tables = ((name, getattr(self._recording, name)) for name in ACTIVITY_TABLES)
+        found = {name: np.flatnonzero(table.device_id == self._devices[index]) for name, table in tables}
+        return {name: rows for name, rows in found.items() if len(rows)}
+
+
+def ratio(part: int, whole: int) -> float:
+    """Part by whole; 0 of nothing."""
+    return part / whole if whole else 0.0

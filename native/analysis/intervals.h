@@ -1,0 +1,61 @@
+// Intervals [start, end) of whole nanoseconds: unions, what they cover, and what they leave free.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "analysis/rows_by_start.h"
+
+namespace collector::analysis {
+
+// Intervals as two columns.
+struct IntervalColumns {
+  Times starts;
+  Times ends;
+
+  size_t size() const { return starts.size; }
+};
+
+struct Intervals {
+  std::vector<int64_t> starts;
+  std::vector<int64_t> ends;
+
+  void add(int64_t start, int64_t end) {
+    starts.push_back(start);
+    ends.push_back(end);
+  }
+  IntervalColumns columns() const { return {{starts.data(), starts.size()}, {ends.data(), ends.size()}}; }
+};
+
+// The length of an interval. Times of damaged files may be further apart than a signed number says; then it wraps.
+inline int64_t length_of(int64_t start, int64_t end) {
+  return static_cast<int64_t>(static_cast<uint64_t>(end) - static_cast<uint64_t>(start));
+}
+
+// What intervals cover together, as intervals that do not touch each other, in order. Those that end before they start
+// count as empty; an empty one that nothing touches stays.
+Intervals union_of(const IntervalColumns& intervals);
+
+// For each interval the length of it that a union covers; one that ends before it starts counts backwards.
+std::vector<int64_t> covered_lengths(const IntervalColumns& covering, const IntervalColumns& intervals);
+
+// The length that both of two unions cover.
+int64_t overlap_length(const IntervalColumns& one, const IntervalColumns& other);
+
+// What of one union another one leaves.
+Intervals difference_of(const IntervalColumns& from, const IntervalColumns& taken);
+
+// For each of so many groups the length that at least one of its intervals covers. `groups` are those of the intervals.
+std::vector<int64_t> covered_by_group(const IntervalColumns& intervals, const Column<int64_t>& groups,
+                                      size_t num_groups);
+
+struct Gaps {
+  Intervals free;
+  std::vector<int64_t> next;  // row of the first interval that starts where the gap ends; -1: the window ends there
+};
+
+// What intervals leave free of a window.
+Gaps gaps_between(const IntervalColumns& intervals, int64_t begin, int64_t end);
+
+}  // namespace collector::analysis

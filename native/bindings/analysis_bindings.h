@@ -1,0 +1,10 @@
+// The part of collector._convert that computes with intervals of time.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace collector::convert {
+
+void bind_analysis(pybind11::module_& module);
+
+}  // namespace collector::convert
