@@ -12,6 +12,7 @@ from collector.analysis.answer import Answer, Column, Window
 from collector.analysis.api_calls import calls
 from collector.analysis.busy_time import devices
 from collector.analysis.compare import compare
+from collector.analysis.concurrency import concurrency
 from collector.analysis.copies import copies
 from collector.analysis.idle import idle, idle_gaps
 from collector.analysis.kernels import kernels
@@ -19,8 +20,11 @@ from collector.analysis.launches import launch_delays, launches
 from collector.analysis.memory import memory
 from collector.analysis.occupancy import occupancy
 from collector.analysis.ops import ops
+from collector.analysis.overlap import overlap
+from collector.analysis.queue_depth import queue
 from collector.analysis.ranks import ranks
 from collector.analysis.steps import steps
+from collector.analysis.streams import streams
 from collector.analysis.tensor_cores import tensor_cores
 
 __all__ = [
@@ -29,6 +33,7 @@ __all__ = [
     "Window",
     "calls",
     "compare",
+    "concurrency",
     "copies",
     "devices",
     "idle",
@@ -39,7 +44,10 @@ __all__ = [
     "memory",
     "occupancy",
     "ops",
+    "overlap",
+    "queue",
     "ranks",
     "steps",
+    "streams",
     "tensor_cores",
 ]

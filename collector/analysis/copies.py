@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collector.analysis.activities import WorkClass, work_classes
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
+from collector.analysis.device_times import ratio
 from collector.recording.copy_kind_names import copy_kind_name
 from collector.recording.cupti_enums import MEMORY_KINDS
 from collector.recording.intervals import Union
@@ -33,6 +35,8 @@ QUESTION = Question(
         Column("union_ns", "ns", "Time in which at least one ran."),
         Column("bandwidth", "bytes/s", "Bytes by the sum of durations."),
         Column("union_bandwidth", "bytes/s", "Bytes by the time in which at least one ran."),
+        Column("hidden_ns", "ns", "Time in which at least one ran while a compute kernel ran on the device."),
+        Column("hidden_share", "share", "That by the time in which at least one ran."),
     ),
     summed=("count", "unknown_sizes", "num_bytes", "total_ns"),
 )
@@ -48,6 +52,9 @@ def copies(steps: Asked) -> Answer:
 
 
 def _part(recording: Recording) -> Part:
+    kernels = recording.kernels
+    is_compute = work_classes(recording)[0] == WorkClass.COMPUTE
+    computing: dict[int, Union] = {}
     rows, evidence = [], []
     for table_name, columns in (("memcpys", ("copy_kind", "src_kind", "dst_kind")), ("memsets", ("memory_kind",))):
         table = getattr(recording, table_name)
@@ -62,6 +69,11 @@ def _part(recording: Recording) -> Part:
             num_bytes = int(sizes.sum())
             spent = int((ends - starts)[known].sum())
             covered = Union.of(starts[known], ends[known]).length
+            ran = Union.of(starts, ends)
+            if device not in computing:
+                chosen = is_compute & (kernels.device_id == device)
+                computing[device] = Union.of(kernels.start_ns[chosen], kernels.end_ns[chosen])
+            hidden = ran.overlap(computing[device])
             names = (
                 (copy_kind_name(kinds[0]), _memory(kinds[1]), _memory(kinds[2]))
                 if table_name == "memcpys"
@@ -75,9 +87,11 @@ def _part(recording: Recording) -> Part:
                     int((~known).sum()),
                     num_bytes,
                     int((ends - starts).sum()),
-                    Union.of(starts, ends).length,
+                    ran.length,
                     _rate(num_bytes, spent),
                     _rate(num_bytes, covered),
+                    hidden,
+                    ratio(hidden, ran.length),
                 )
             )
             evidence.append({table_name: own})

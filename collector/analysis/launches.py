@@ -39,6 +39,7 @@ QUESTION = Question(
         Column("min_delay_ns", "ns", "Shortest delay; below 0 where the clocks disagree."),
         Column("median_delay_ns", "ns", "Median of the delays, of an even number the lower one."),
         Column("max_delay_ns", "ns", "Longest delay."),
+        Column("min_queue_ns", "ns", "Shortest time in the queue; below 0: it began so long before the call returned."),
         Column("median_queue_ns", "ns", "Median of the times in the queue; 0 for what began before the call returned."),
         Column("max_queue_ns", "ns", "Longest time in the queue."),
     ),
@@ -111,7 +112,8 @@ def _by_function(recording: Recording) -> Part:
         own = np.isin(index, [place for place, each in enumerate(names) if each == name])
         api_rows = distinct_values(launch_rows[own])
         activities = work.where(own)
-        delay, queue = activities.start_ns - starts[own], np.maximum(activities.start_ns - ends[own], 0)
+        delay, since_return = activities.start_ns - starts[own], activities.start_ns - ends[own]
+        queue = np.maximum(since_return, 0)
         figures = (
             len(api_rows),
             len(activities),
@@ -119,6 +121,7 @@ def _by_function(recording: Recording) -> Part:
             int(delay.min()),
             lower_median(delay),
             int(delay.max()),
+            int(since_return.min()),
             lower_median(queue),
             int(queue.max()),
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from collector.analysis.api_calls import calls
 from collector.analysis.busy_time import devices
+from collector.analysis.concurrency import concurrency
 from collector.analysis.copies import copies
 from collector.analysis.idle import idle, idle_gaps
 from collector.analysis.kernels import QUESTIONS as KERNELS_BY
@@ -17,9 +18,14 @@ from collector.analysis.memory import QUESTIONS as MEMORY_BY
 from collector.analysis.memory import memory
 from collector.analysis.occupancy import occupancy
 from collector.analysis.ops import ops
+from collector.analysis.overlap import QUESTIONS as OVERLAP_BY
+from collector.analysis.overlap import overlap
+from collector.analysis.queue_depth import QUESTIONS as QUEUE_BY
+from collector.analysis.queue_depth import queue
 from collector.analysis.ranks import QUESTIONS as RANKS_BY
 from collector.analysis.ranks import ranks
 from collector.analysis.steps import steps
+from collector.analysis.streams import streams
 from collector.analysis.tensor_cores import QUESTIONS as TENSOR_CORES_BY
 from collector.analysis.tensor_cores import tensor_cores
 
@@ -50,12 +56,16 @@ class NamedQuestion:
 
 QUESTIONS: Mapping[str, NamedQuestion] = {
     "devices": NamedQuestion(devices, has_window=True),
+    "concurrency": NamedQuestion(concurrency, has_window=True, in_overview=False),
+    "streams": NamedQuestion(streams, in_overview=False),
+    "overlap": NamedQuestion(overlap, by=tuple(OVERLAP_BY), has_window=True, in_overview=False),
     "idle": NamedQuestion(idle, has_window=True),
     "idle_gaps": NamedQuestion(idle_gaps, has_window=True, in_overview=False),
     "kernels": NamedQuestion(kernels, by=tuple(KERNELS_BY)),
     "ops": NamedQuestion(ops),
     "copies": NamedQuestion(copies),
     "launches": NamedQuestion(launches),
+    "queue": NamedQuestion(queue, by=tuple(QUEUE_BY), in_overview=False),
     "launch_delays": NamedQuestion(launch_delays, in_overview=False),
     "calls": NamedQuestion(calls),
     "memory": NamedQuestion(memory, by=tuple(MEMORY_BY), in_overview=False),

@@ -25,6 +25,13 @@ def test_launches_by_function(example):
     graph = rows["cudaGraphLaunch"]
     assert (graph["calls"], graph["activities"], graph["api_ns"]) == (1, 2, 20)
     assert (graph["min_delay_ns"], graph["median_delay_ns"], graph["max_delay_ns"]) == (85, 85, 115)
+    assert (graph["min_queue_ns"], graph["median_queue_ns"], graph["max_queue_ns"]) == (65, 65, 95)
+
+
+def test_work_that_began_before_its_call_returned_was_in_no_queue(build):
+    build.call("cudaLaunchKernel", 1000, 500, correlation_id=5).kernel("k", 1200, 500, correlation_id=5)
+    (row,) = launches(build.recording())
+    assert (row["min_queue_ns"], row["median_queue_ns"], row["max_queue_ns"]) == (-300, 0, 0)
 
 
 def test_clocks_that_disagree_make_negative_delays(build):
@@ -52,6 +59,14 @@ def test_bandwidth_of_the_worked_example(example):
     (row,) = copies(example)
     assert (row["kind"], row["source"], row["target"]) == ("HtoD", "Pageable", "Device")
     assert (row["num_bytes"], row["total_ns"], row["bandwidth"]) == (4000, 100, 40e9)
+    assert (row["union_bandwidth"], row["hidden_ns"], row["hidden_share"]) == (40e9, 100, 1.0)
+
+
+def test_copies_are_hidden_by_compute_kernels_of_their_own_device(build):
+    build.memcpy(0, 1000).memcpy(500, 1000, stream_id=8).kernel("k", 200, 400).kernel("ncclA", 700, 100)
+    build.kernel("other", 0, 1500, device_id=1)
+    (row,) = copies(build.recording())
+    assert (row["hidden_ns"], row["union_ns"], row["hidden_share"]) == (400, 1500, 400 / 1500)
 
 
 def test_copies_that_overlap_are_faster_together_than_alone(build):

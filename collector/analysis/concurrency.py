@@ -1,0 +1,58 @@
+"""How many activities ran at once, and for how long: ``collector.analysis.concurrency(step)``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collector.analysis.answer import Column
+from collector.analysis.asked import Part, Question
+from collector.analysis.device_times import RowsOfDevices, device_times, ratio
+
+if TYPE_CHECKING:
+    from collector.analysis.answer import Answer
+    from collector.analysis.asked import Asked
+    from collector.recording.recording import Recording
+
+QUESTION = Question(
+    "concurrency",
+    "For how much of the window so many kernels, copies and memsets ran at once on a device; of two moments that are "
+    "the same an end comes before a start, and the times of a device add up to the window.",
+    (
+        Column("device_id", "number", "CUDA's number of the device."),
+        Column("running", "count", "Activities that ran at once."),
+        Column("duration_ns", "ns", "Time in which so many ran."),
+        Column("share", "share", "That by the window's length."),
+        Column("busy_share", "share", "That by the time in which anything ran; 0 where nothing did."),
+    ),
+    summed=("duration_ns",),
+)
+
+
+def concurrency(steps: Asked, *, window: str = "step") -> Answer:
+    """How long how many activities ran at once on each device.
+
+    Args:
+        steps: a recording, a loaded step or an ended session, or several.
+        window: ``step``, all of what was recorded, or ``span``, from the first to the last activity of each device.
+
+    Raises:
+        ValueError: there is no such window.
+    """
+    return QUESTION.ask(steps, lambda recording: _part(recording, window))
+
+
+def _part(recording: Recording, window: str) -> Part:
+    found = device_times(recording, window)
+    rows = [
+        (
+            times.device,
+            running,
+            duration_ns,
+            ratio(duration_ns, times.window.length_ns),
+            ratio(duration_ns, times.busy_ns) if running else 0.0,
+        )
+        for times in found
+        for running, duration_ns in enumerate(times.by_number.tolist())
+        if duration_ns
+    ]
+    return Part(rows, [times.window for times in found], RowsOfDevices(recording, [row[0] for row in rows]))

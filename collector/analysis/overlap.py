@@ -1,0 +1,145 @@
+"""How much of communication and copies computation hid: ``collector.analysis.overlap(step)``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collector.analysis.activities import WorkClass, by_device
+from collector.analysis.answer import Column
+from collector.analysis.asked import Part, Question
+from collector.analysis.device_times import RowsOfDevices, device_times, ratio
+from collector.analysis.stream_numbers import StreamNumbers
+from collector.recording.intervals import GroupTimes, Union
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from collector.analysis.answer import Answer
+    from collector.analysis.asked import Asked
+    from collector.recording.recording import Recording
+
+SEVERAL = -1
+"""The stream of the row that has the time in which several streams communicated at once."""
+
+_DEVICE = Column("device_id", "number", "CUDA's number of the device.")
+QUESTIONS = {
+    "device": Question(
+        "overlap",
+        "Communication is exposed while no compute kernel runs, a copy while no kernel runs, a memset while nothing "
+        "else does; compute and the exposed parts add up to busy.",
+        (
+            _DEVICE,
+            Column("busy_ns", "ns", "Time in which anything ran on the device."),
+            Column("compute_ns", "ns", "Time in which a kernel ran that is none of NCCL's or RCCL's."),
+            Column("exposed_communication_ns", "ns", "Communication while no compute ran."),
+            Column("exposed_copy_ns", "ns", "Copies while neither compute nor communication ran."),
+            Column("exposed_memset_ns", "ns", "Memsets while nothing else ran."),
+            Column("communication_ns", "ns", "Time in which a kernel of NCCL or RCCL ran."),
+            Column("hidden_communication", "share", "Communication while compute ran, by all communication."),
+            Column("copy_ns", "ns", "Time in which a copy ran."),
+            Column("hidden_copy", "share", "Copies while compute or communication ran, by all copies."),
+            Column("compute_communication_ns", "ns", "Time in which both compute and communication ran."),
+            Column("compute_copy_ns", "ns", "Time in which both compute and a copy ran."),
+            Column("communication_copy_ns", "ns", "Time in which both communication and a copy ran."),
+        ),
+        summed=("busy_ns", "compute_ns", "exposed_communication_ns", "exposed_copy_ns", "exposed_memset_ns"),
+    ),
+    "stream": Question(
+        "overlap",
+        "Communication by the stream that it ran on, which is that of one communicator of NCCL or RCCL; it is exposed "
+        "while no compute kernel runs on the device, and the times exposed alone add up to the device's exposed "
+        "communication.",
+        (
+            _DEVICE,
+            Column("context_id", "number", "CUPTI's number of the context."),
+            Column("stream_id", "number", "CUPTI's number of the stream; -1: several streams at once."),
+            Column("kernels", "count", "Kernels of NCCL or RCCL."),
+            Column("communication_ns", "ns", "Time in which at least one of them ran."),
+            Column("hidden_ns", "ns", "That while compute ran."),
+            Column("hidden_communication", "share", "Hidden communication by all communication of the stream."),
+            Column("exposed_ns", "ns", "The rest: communication while no compute ran."),
+            Column("exposed_alone_ns", "ns", "Exposed time in which no other stream communicated."),
+        ),
+        summed=("kernels", "exposed_alone_ns"),
+    ),
+}
+"""What overlap is told by -> the question."""
+
+
+def overlap(steps: Asked, *, by: str = "device", window: str = "step") -> Answer:
+    """Overlap of compute, communication and copies, and the parts of each that nothing hides.
+
+    Args:
+        steps: a recording, a loaded step or an ended session, or several.
+        by: ``device``, or ``stream``: communication alone, by the streams of NCCL's or RCCL's communicators.
+        window: ``step``, all of what was recorded, or ``span``, from the first to the last activity of each device.
+
+    Raises:
+        ValueError: there is no such window, or overlap is not told by that.
+    """
+    if by not in QUESTIONS:
+        raise ValueError(f"by={by!r}: overlap is told by {', '.join(QUESTIONS)}")
+    part = _by_device if by == "device" else _by_stream
+    return QUESTIONS[by].ask(steps, lambda recording: part(recording, window))
+
+
+def _by_device(recording: Recording, window: str) -> Part:
+    found = device_times(recording, window)
+    compute, communication, copy, memset = WorkClass
+    rows = []
+    for times in found:
+        communication_ns, copy_ns = times.ran(communication), times.ran(copy)
+        both_ns = times.ran(compute, communication)
+        exposed_copy_ns = times.ran(copy, without=[compute, communication])
+        rows.append(
+            (
+                times.device,
+                times.busy_ns,
+                times.ran(compute),
+                communication_ns - both_ns,
+                exposed_copy_ns,
+                times.ran(memset, without=[compute, communication, copy]),
+                communication_ns,
+                ratio(both_ns, communication_ns),
+                copy_ns,
+                ratio(copy_ns - exposed_copy_ns, copy_ns),
+                both_ns,
+                times.ran(compute, copy),
+                times.ran(communication, copy),
+            )
+        )
+    return Part(rows, [times.window for times in found], RowsOfDevices(recording, [times.device for times in found]))
+
+
+def _by_stream(recording: Recording, window: str) -> Part:
+    rows: list[tuple[float, ...]] = []
+    windows = []
+    evidence: list[Mapping[str, npt.NDArray[np.int64]]] = []
+    for device, work, own_window in by_device(recording, window):
+        windows.append(own_window)
+        compute = work.union(WorkClass.COMPUTE, window=own_window)
+        collectives = work.where(work.work_class == WorkClass.COMMUNICATION)
+        known, numbers = StreamNumbers.of(recording, collectives)
+        exposed: dict[int, Union] = {}
+        for number in np.flatnonzero(np.bincount(numbers, minlength=len(known))).tolist():
+            own = collectives.where(numbers == number)
+            covered = own.union(window=own_window)
+            exposed[number] = covered.without(compute)
+            hidden_ns = covered.length - exposed[number].length
+            figures = (covered.length, hidden_ns, ratio(hidden_ns, covered.length), exposed[number].length)
+            rows.append((*known[number], len(own), *figures))
+            evidence.append(own.rows_by_table())
+        groups = np.repeat(list(exposed), [len(each.starts) for each in exposed.values()])
+        starts, ends = (np.concatenate([numbers[:0], *(each[side] for each in exposed.values())]) for side in (0, 1))
+        alone = GroupTimes.of(groups, starts, ends, len(known)).alone
+        first = len(rows) - len(exposed)
+        rows[first:] = [(*row, int(alone[number])) for row, number in zip(rows[first:], exposed, strict=True)]
+        all_exposed = collectives.union(window=own_window).without(compute).length
+        if several := all_exposed - int(alone.sum()):
+            rows.append((device, SEVERAL, SEVERAL, 0, several, 0, 0.0, several, several))
+            evidence.append({})
+    return Part(rows, windows, evidence)

@@ -1,0 +1,127 @@
+"""How much work was launched ahead of each stream: ``collector.analysis.queue(step)``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from collector.analysis.activities import Activities
+from collector.analysis.answer import Column
+from collector.analysis.asked import Part, Question
+from collector.analysis.device_times import ratio
+from collector.analysis.stream_numbers import Stream, StreamNumbers
+from collector.analysis.streams import STREAM_COLUMNS
+from collector.recording.intervals import times_by_number
+from collector.text.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from collector.analysis.answer import Answer
+    from collector.analysis.asked import Asked
+    from collector.recording.recording import Recording
+
+    Numbers = npt.NDArray[np.int64]
+
+_DEFINITION = (
+    "An activity is queued from the start of the call that launched it to its own start, each node of a graph by "
+    "itself; the depth of a stream's queue is how many are queued at once, from the first call to the last start."
+)
+QUESTIONS = {
+    "stream": Question(
+        "queue",
+        _DEFINITION,
+        (
+            *STREAM_COLUMNS,
+            Column("activities", "count", "Kernels, copies and memsets whose call was recorded."),
+            Column("window_ns", "ns", "Time from the first of their calls to the last of their starts."),
+            Column("empty_ns", "ns", "Time of that in which nothing was queued."),
+            Column("empty_share", "share", "That by the whole."),
+            Column("mean_depth", "ratio", "Depth on average over the time."),
+            Column("max_depth", "count", "Largest depth."),
+        ),
+        summed=("activities", "window_ns", "empty_ns"),
+    ),
+    "depth": Question(
+        "queue",
+        _DEFINITION,
+        (
+            *STREAM_COLUMNS,
+            Column("depth", "count", "Activities that were queued at once."),
+            Column("duration_ns", "ns", "Time in which so many were."),
+            Column("share", "share", "That by the time from the first call to the last start."),
+        ),
+        summed=("duration_ns",),
+    ),
+}
+"""What the depths of queues are told by -> the question."""
+
+
+def queue(steps: Asked, *, by: str = "stream") -> Answer:
+    """Depth of the queue of each stream: how far the host was ahead.
+
+    Args:
+        steps: a recording, a loaded step or an ended session, or several.
+        by: ``stream``, or ``depth``: how long each depth lasted.
+
+    Raises:
+        ValueError: depths are not told by that.
+    """
+    if by not in QUESTIONS:
+        raise ValueError(f"by={by!r}: depths of queues are told by {', '.join(QUESTIONS)}")
+    return QUESTIONS[by].ask(steps, lambda recording: _part(recording, by))
+
+
+class _Queue(NamedTuple):
+    stream: Stream
+    work: Activities
+    by_depth: Numbers
+
+
+def _part(recording: Recording, by: str) -> Part:
+    work = Activities.of(recording)
+    launches = work.launch_rows(recording)
+    is_known = launches >= 0
+    known = work.where(is_known)
+    called = recording.api_calls.start_ns[launches[is_known]]
+    rows: list[tuple[float, ...]] = []
+    evidence = []
+    for each in _queues(recording, known, called):
+        by_depth = each.by_depth.tolist()
+        length = sum(by_depth)
+        if by == "stream":
+            mean = ratio(sum(depth * duration for depth, duration in enumerate(by_depth)), length)
+            deepest = max((depth for depth, duration in enumerate(by_depth) if duration), default=0)
+            figures = (len(each.work), length, by_depth[0], ratio(by_depth[0], length), mean, deepest)
+            found: list[tuple[float, ...]] = [(*each.stream, *figures)]
+        else:
+            lasted = ((depth, duration) for depth, duration in enumerate(by_depth) if duration)
+            found = [(*each.stream, depth, duration, ratio(duration, length)) for depth, duration in lasted]
+        rows += found
+        evidence += [each.work.rows_by_table()] * len(found)
+    losses = []
+    if without := len(work) - len(known):
+        losses.append(
+            f"{counted('{:,} activit[y|ies]', without)} without a recorded call: when they were queued is not known"
+        )
+    if early := int((called > known.start_ns).sum()):
+        losses.append(
+            f"{counted('{:,} activit[y|ies]', early)} began before the call, as the clocks disagree: never queued"
+        )
+    return Part(rows, (), evidence, losses)
+
+
+def _queues(recording: Recording, work: Activities, called: Numbers) -> Iterator[_Queue]:
+    streams, numbers = StreamNumbers.of(recording, work)
+    order = np.argsort(numbers, kind="stable")
+    bounds = np.searchsorted(numbers[order], np.arange(len(streams) + 1))
+    for stream, begin, end in zip(streams, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        if begin == end:
+            continue
+        own = work.at(order[begin:end])
+        queued = np.minimum(called[order[begin:end]], own.start_ns)
+        by_depth = times_by_number(queued, own.start_ns, int(queued.min()), int(own.start_ns.max()))
+        yield _Queue(stream, own, by_depth)

@@ -1,0 +1,71 @@
+"""How the time of each device was divided among its streams: ``collector.analysis.streams(step)``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collector.analysis.activities import by_device
+from collector.analysis.answer import Column
+from collector.analysis.asked import Part, Question
+from collector.analysis.device_times import ratio
+from collector.analysis.stream_numbers import StreamNumbers
+from collector.recording.intervals import GroupTimes
+
+if TYPE_CHECKING:
+    from collector.analysis.answer import Answer
+    from collector.analysis.asked import Asked
+    from collector.recording.recording import Recording
+
+STREAM_COLUMNS = (
+    Column("device_id", "number", "CUDA's number of the device."),
+    Column("context_id", "number", "CUPTI's number of the context."),
+    Column("stream_id", "number", "CUPTI's number of the stream."),
+)
+QUESTION = Question(
+    "streams",
+    "A stream is busy while at least one kernel, copy or memset runs on it, and alone while none runs on another "
+    "stream of its device; the rest of its busy time is concurrent with other streams.",
+    (
+        *STREAM_COLUMNS,
+        Column("activities", "count", "Kernels, copies and memsets."),
+        Column("total_ns", "ns", "Sum of their durations."),
+        Column("busy_ns", "ns", "Time in which at least one ran."),
+        Column(
+            "busy_share", "share", "That by the device's busy time; shares of concurrent streams exceed 1 together."
+        ),
+        Column("alone_ns", "ns", "Busy time in which no other stream of the device was busy."),
+        Column("concurrent_ns", "ns", "The rest of the busy time."),
+        Column("concurrent_share", "share", "That by the stream's busy time."),
+    ),
+    summed=("activities", "total_ns"),
+)
+
+
+def streams(steps: Asked) -> Answer:
+    """Time of each stream, and how much of it was concurrent with other streams of its device.
+
+    Args:
+        steps: a recording, a loaded step or an ended session, or several.
+    """
+    return QUESTION.ask(steps, _part)
+
+
+def _part(recording: Recording) -> Part:
+    rows, windows, evidence = [], [], []
+    for _device, work, window in by_device(recording, "step"):
+        windows.append(window)
+        known, numbers = StreamNumbers.of(recording, work)
+        times = GroupTimes.of(numbers, work.start_ns, work.end_ns, len(known))
+        busy_ns = work.union().length
+        counts = np.bincount(numbers, minlength=len(known))
+        totals = np.zeros(len(known), np.int64)
+        np.add.at(totals, numbers, work.end_ns - work.start_ns)
+        for number in np.flatnonzero(counts).tolist():
+            covered, alone = int(times.covered[number]), int(times.alone[number])
+            shared = covered - alone
+            figures = (int(counts[number]), int(totals[number]), covered, ratio(covered, busy_ns), alone, shared)
+            rows.append((*known[number], *figures, ratio(shared, covered)))
+            evidence.append(work.where(numbers == number).rows_by_table())
+    return Part(rows, windows, evidence)
