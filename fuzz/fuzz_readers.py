@@ -40,13 +40,23 @@ def readers() -> list[str]:
 
 
 @cache
-def _empty_recording() -> bytes:
+def _small_recording() -> bytes:
+    """Kernels of which columns are packed in every way, and nothing else."""
+    import numpy as np
+
     from collector.recording.capture import empty_capture
     from collector.recording.recording import Recording
 
+    capture = empty_capture()
+    kernels = {name: np.zeros(40, values.dtype) for name, values in capture["tables"]["kernels"].items()}
+    kernels["start_ns"] = 10**18 + 1000 * np.arange(40)
+    kernels["start_ns"][20:] += 10**9
+    kernels["end_ns"] = kernels["start_ns"] + 7 * np.arange(40)
+    kernels["grid_x"] += np.arange(40, dtype=np.int32) % 3
+    capture["tables"]["kernels"], capture["strings"] = kernels, ["kernel"]
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "empty.gpurec"
-        Recording.from_capture(empty_capture()).save(path)
+        path = Path(folder) / "small.gpurec"
+        Recording.from_capture(capture).save(path)
         return path.read_bytes()
 
 
@@ -60,7 +70,7 @@ def _damaged_recording(damage: bytes) -> bytes:
     import zipfile
 
     which, at, how, rest = damage[:1], int.from_bytes(damage[1:3], "big"), damage[3:4], damage[4:]
-    whole = _empty_recording()
+    whole = _small_recording()
     with zipfile.ZipFile(io.BytesIO(whole)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     names = sorted(members, key=lambda name: (name != "meta.json", name))
@@ -167,7 +177,8 @@ TOKENS = {
     "journal": 'kernels|api_calls|annotations|memory_operations|clock.cupti_start_ns|records_decoded|[0,0,"",[],[]]',
     "nsys": "CREATE TABLE |INTEGER|TEXT|StringIds|NVTX_EVENTS|CUPTI_ACTIVITY_KIND_KERNEL|globalTid|eventType",
     "gpurec": """"strings"|"clock"|"counters"|"version"|"environment"|"details"|null|-1|1e999|'descr': '<i8'|[[[[
-        |'shape': (1,)|'shape': (99999999999,)|'fortran_order': True|object|<f8""",
+        |'shape': (1,)|'shape': (99999999999,)|'fortran_order': True|object|<f8|"columns"|"rows"|"value"|"base"
+        |"before"|"type"|"column"|"jumps":""",
 }
 """Typical parts of a format's files, by reader, which libFuzzer inserts."""
 

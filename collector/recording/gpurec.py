@@ -1,10 +1,14 @@
 """Recordings in files: ``.gpurec``.
 
 A zip archive of ``meta.json`` and one ``TABLE/COLUMN.npy`` per column, readable by any program that reads zip and npy.
-``meta.json`` holds ``format`` (always "collector recording"), ``version``, the columns of each table, and the capture's
-strings, counters, clock, environment, and the details of annotations. Columns are read by name: columns that the file
-lacks are zeros, unknown columns are ignored, and only a newer version is refused. The tables contain all rows,
-including those that the recording sets apart; reading the file separates them again. Equal recordings make equal bytes.
+``meta.json`` holds ``format`` (always "collector recording"), ``version``, ``columns``, and the capture's strings,
+counters, clock, environment, and the details of annotations. ``columns`` has the packing of each column of each table
+(`collector.recording.column_packing.Packing`); a column of one value has no file. Columns are read by name: columns
+that the file lacks are zeros, unknown columns are ignored, and only a newer version is refused. The tables contain all
+rows, including those that the recording sets apart; reading the file separates them again. Equal recordings make equal
+bytes.
+
+Files of version 1 hold the values themselves, and the names of each table's columns as ``tables``.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ import zipfile
 import zlib
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +29,7 @@ from collector.errors import InvalidFileError
 from collector.files.atomic_files import atomic_write, expanded
 from collector.files.unpacking import check_size
 from collector.recording import journal
+from collector.recording.column_packing import Constants, Packing, pack, unpack
 from collector.recording.recording import Recording
 from collector.recording.schema import LATER_COLUMNS, LATER_TABLES, SCHEMA
 
@@ -32,9 +37,16 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
+    from collector.recording.column_packing import Values
+
+    _TableColumns = dict[str, dict[str, Values]]
+
 FORMAT = "collector recording"
-VERSION = 1
+VERSION = 2
 _COMPRESSION_LEVEL = 1
+_WORTH_DEFLATING = 0.8
+"""Deflated to more than this, bytes are stored as they are."""
+_SAMPLE_BYTES = 1 << 18
 _DAMAGE = (
     zlib.error,
     struct.error,
@@ -66,19 +78,27 @@ def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
         collector.OutputError: the file cannot be written.
     """
     capture: dict[str, Any] = dict(recording.to_capture())
+    packed = {
+        table: {column: pack(column, columns) for column in columns} for table, columns in capture["tables"].items()
+    }
     meta = {
         "format": FORMAT,
         "version": VERSION,
-        "tables": {table: list(columns) for table, columns in capture["tables"].items()},
+        "columns": {
+            table: {column: each.packing.as_dict() for column, each in columns.items()}
+            for table, columns in packed.items()
+        },
         **{key: capture[key] for key in _META_KEYS},
     }
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         _add(archive, "meta.json", json.dumps(meta, sort_keys=True, default=str).encode())
-        for table, columns in capture["tables"].items():
-            for column, values in columns.items():
-                npy = io.BytesIO()
-                np.save(npy, values, allow_pickle=False)
-                _add(archive, f"{table}/{column}.npy", npy.getvalue())
+        for table, columns in packed.items():
+            for column, each in columns.items():
+                # The jumps come first, so that a cut file that has the numbers has the jumps, too.
+                _add_array(archive, f"{table}/{column}.jumps.npy", each.jumps)
+                # One byte for each row is not deflated: files that unpack to many times their size are refused.
+                may_deflate = column != "start_ns" or each.numbers is None or each.numbers.itemsize > 1
+                _add_array(archive, f"{table}/{column}.npy", each.numbers, may_deflate)
 
 
 def load_recording(path: str | os.PathLike[str], data: bytes | None = None) -> Recording:
@@ -99,21 +119,33 @@ def load_recording(path: str | os.PathLike[str], data: bytes | None = None) -> R
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 check_size(sum(member.file_size for member in archive.infolist()), len(data), name)
-                return _of_members(name, set(archive.namelist()), _Unpacker(archive, data).content)
+                content = _Unpacker(archive, data).content
+                return _of_members(_Members(name, set(archive.namelist()), content, len(data), is_cut=False))
         except zipfile.BadZipFile as error:
             return _of_cut_file(name, data, error)
     except _DAMAGE as error:
         raise InvalidFileError(f"{name}: a damaged recording ({' '.join(str(error).split())})") from error
 
 
-def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+def _add_array(archive: zipfile.ZipFile, name: str, values: Values | None, may_deflate: bool = True) -> None:
+    if values is None:
+        return
+    npy = io.BytesIO()
+    np.save(npy, values, allow_pickle=False)
+    _add(archive, name, npy.getvalue(), may_deflate)
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes, may_deflate: bool = True) -> None:
     entry = zipfile.ZipInfo(name)  # the default date is fixed, so equal recordings make equal files
-    entry.compress_type = zipfile.ZIP_DEFLATED
+    # What hardly shrinks is read faster as it is.
+    sample = content[:_SAMPLE_BYTES]
+    deflates = may_deflate and len(zlib.compress(sample, _COMPRESSION_LEVEL)) < _WORTH_DEFLATING * len(sample)
+    entry.compress_type = zipfile.ZIP_DEFLATED if deflates else zipfile.ZIP_STORED
     archive.writestr(entry, content, compresslevel=_COMPRESSION_LEVEL)
 
 
 class _Unpacker:
-    """Unpacks an archive's members, and equal members only once: a table has many columns of zeros."""
+    """Unpacks an archive's members, and equal members only once: files of version 1 have many columns of zeros."""
 
     def __init__(self, archive: zipfile.ZipFile, data: bytes) -> None:
         self._archive = archive
@@ -137,29 +169,82 @@ class _Unpacker:
         return self._unpacked[key]
 
 
-def _of_members(name: Path, files: set[str], content: Callable[[str], bytes], tables_cut_off: int = 0) -> Recording:
-    """The recording in an archive's members. Incomplete tables are empty, and their number is counted."""
-    meta = json.loads(content("meta.json"))
+class _Members(NamedTuple):
+    """The members of a file, all of them or those before its cut."""
+
+    path: Path
+    names: set[str]
+    content: Callable[[str], bytes]
+    file_bytes: int
+    is_cut: bool
+
+    def lacks(self, table: str, columns: list[str]) -> bool:
+        """Whether the cut took one of a table's columns away."""
+        return self.is_cut and any(f"{table}/{column}.npy" not in self.names for column in columns)
+
+
+def _of_members(members: _Members) -> Recording:
+    """The recording in an archive's members; tables of which a cut file lacks columns are empty and counted."""
+    meta = json.loads(members.content("meta.json"))
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
-        raise InvalidFileError(f"{name}: not a recording")
+        raise InvalidFileError(f"{members.path}: not a recording")
     if not (isinstance(meta.get("version"), int) and 1 <= meta["version"] <= VERSION):
         raise InvalidFileError(
-            f"{name}: a recording of version {meta.get('version')}, this program reads version {VERSION}",
+            f"{members.path}: a recording of version {meta.get('version')}, this program reads version {VERSION}",
             "Upgrade cupti-collector",
         )
-    written = _columns_written(meta, files)
-    tables = {
-        table: {
-            column: _array(content(f"{table}/{column}.npy"))
-            for column in columns
-            if f"{table}/{column}.npy" in files or column in written.get(table, ())
-        }
-        for table, columns in SCHEMA.items()
-    }
+    tables, num_lost = _plain_tables(members, meta) if meta["version"] == 1 else _packed_tables(members, meta)
     meta.setdefault("details", [])  # files of older versions have none
-    if tables_cut_off:
-        meta["counters"]["tables_cut_off"] = tables_cut_off
+    if num_lost:
+        meta["counters"]["tables_cut_off"] = num_lost
     return Recording.from_capture({"tables": tables, **{key: meta[key] for key in _META_KEYS}})  # type: ignore[typeddict-item]
+
+
+def _packed_tables(members: _Members, meta: dict[str, Any]) -> tuple[_TableColumns, int]:
+    """The columns of each table, and how many tables are lost."""
+    packings = {
+        table: {column: Packing(**fields) for column, fields in columns.items()}
+        for table, columns in meta["columns"].items()
+    }
+    num_bytes = sum(packing.num_bytes for columns in packings.values() for packing in columns.values())
+    check_size(num_bytes, members.file_bytes, members.path)
+    tables: _TableColumns = {}
+    constants = Constants()
+    lost = 0
+    for table, schema in SCHEMA.items():
+        packed = {column: packing for column, packing in packings.get(table, {}).items() if column in schema}
+        if members.lacks(table, [column for column, packing in packed.items() if packing.value is None]):
+            tables[table] = {column: np.zeros(0, dtype) for column, dtype in schema.items()}
+            lost += 1
+            continue
+        columns = tables[table] = {}
+        for column in sorted(packed, key=lambda name: bool(packed[name].column)):  # first the columns others refer to
+            packing = packed[column]
+            if packing.value is not None:
+                columns[column] = constants.column(packing)
+                continue
+            jumps = _array(members.content(f"{table}/{column}.jumps.npy")) if packing.jumps else None
+            columns[column] = unpack(packing, _array(members.content(f"{table}/{column}.npy")), jumps, columns)
+    return tables, lost
+
+
+def _plain_tables(members: _Members, meta: dict[str, Any]) -> tuple[_TableColumns, int]:
+    """The columns of each table of a file of version 1, and how many tables are lost."""
+    written = _columns_written(meta, members.names)
+    tables: _TableColumns = {}
+    lost = 0
+    for table, schema in SCHEMA.items():
+        if members.lacks(table, written.get(table, [])):
+            tables[table] = {column: np.zeros(0, dtype) for column, dtype in schema.items()}
+            lost += 1
+            continue
+        files = {column: f"{table}/{column}.npy" for column in schema}
+        tables[table] = {
+            column: _array(members.content(file))
+            for column, file in files.items()
+            if file in members.names or column in written.get(table, ())
+        }
+    return tables, lost
 
 
 def _columns_written(meta: dict[str, Any], files: set[str]) -> dict[str, list[str]]:
@@ -180,16 +265,7 @@ def _of_cut_file(name: Path, data: bytes, why: zipfile.BadZipFile) -> Recording:
     members = _whole_members(name, data)
     if "meta.json" not in members:
         raise InvalidFileError(f"{name}: not a recording, or cut short ({why})") from why
-    lost = 0
-    for table, columns in _columns_written(json.loads(members["meta.json"]), set(members)).items():
-        if table not in SCHEMA or all(f"{table}/{column}.npy" in members for column in columns):
-            continue
-        lost += 1
-        for column, dtype in SCHEMA[table].items():
-            npy = io.BytesIO()
-            np.save(npy, np.zeros(0, dtype))
-            members[f"{table}/{column}.npy"] = npy.getvalue()
-    return _of_members(name, set(members), members.__getitem__, lost)
+    return _of_members(_Members(name, set(members), members.__getitem__, len(data), is_cut=True))
 
 
 def _whole_members(name: Path, data: bytes) -> dict[str, bytes]:
@@ -212,14 +288,14 @@ def _whole_members(name: Path, data: bytes) -> dict[str, bytes]:
     return members
 
 
-def _array(npy: bytes) -> np.ndarray[Any, np.dtype[Any]]:
+def _array(npy: bytes) -> Values:
     """The array in an npy file; a contiguous one-dimensional array of numbers is not copied."""
     if npy.startswith(_NPY):
         begin = _NPY_HEAD.size + _NPY_HEAD.unpack_from(npy)[1]
         shape, dtype = _shape_and_type(npy[:begin])
         if len(shape) == 1 and not dtype.hasobject and len(npy) - begin == shape[0] * dtype.itemsize:
             return np.frombuffer(npy, dtype, offset=begin)
-    values: np.ndarray[Any, np.dtype[Any]] = np.lib.format.read_array(io.BytesIO(npy), allow_pickle=False)
+    values: Values = np.lib.format.read_array(io.BytesIO(npy), allow_pickle=False)
     return values
 
 

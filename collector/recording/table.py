@@ -124,6 +124,8 @@ class Table:
             one = self[np.array([index])]
             row.__dict__.update({name: one[name].tolist()[0] for name in self._beside()})
             return row
+        if isinstance(index, np.ndarray) and index.dtype == bool and index.shape == (len(self),):
+            index = np.flatnonzero(index)  # a mask would be searched anew for each column
         columns = {name: values[index] for name, values in self._columns.items()}
         annotations = self._annotations[index] if isinstance(self._annotations, np.ndarray) else self._annotations
         return Table(self.name, columns, self._strings, annotations)

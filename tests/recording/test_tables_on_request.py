@@ -19,7 +19,9 @@ def without(source, target, *tables):
         for name in old.namelist():
             content = old.read(name)
             if name == "meta.json":
-                content = json.dumps({key: value for key, value in json.loads(content).items() if key != "tables"})
+                meta = json.loads(content)
+                meta["columns"] = {table: each for table, each in meta["columns"].items() if table not in tables}
+                content = json.dumps(meta)
             if name.partition("/")[0] not in tables:
                 new.writestr(name, content)
 
