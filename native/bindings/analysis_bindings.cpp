@@ -17,7 +17,7 @@
 
 namespace py = pybind11;
 
-namespace collector::convert {
+namespace collector::bindings {
 namespace {
 
 template <typename Value>
@@ -167,4 +167,4 @@ void bind_analysis(py::module_& module) {
              "The places of the rows of all tables, (devices, starts), in order of devices, and of starts on each.");
 }
 
-}  // namespace collector::convert
+}  // namespace collector::bindings

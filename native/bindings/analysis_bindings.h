@@ -3,8 +3,8 @@
 
 #include <pybind11/pybind11.h>
 
-namespace collector::convert {
+namespace collector::bindings {
 
 void bind_analysis(pybind11::module_& module);
 
-}  // namespace collector::convert
+}  // namespace collector::bindings

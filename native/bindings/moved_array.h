@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace collector {
+namespace collector::bindings {
 
 // `To` is as large as `From`: numpy has no array of char.
 template <typename To, typename From>
@@ -21,4 +21,4 @@ pybind11::array_t<To> moved_array(std::vector<From> values) {
                                owner);
 }
 
-}  // namespace collector
+}  // namespace collector::bindings
