@@ -108,7 +108,7 @@ def regressions(
             if name in past[each.title].arms:
                 now_runs, past_runs = each.runs(name), past[each.title].runs(name)
                 if not _comparable(now_runs, past_runs):
-                    notes.append(f"{each.title} {name}: one sample alone cannot be held against several".strip())
+                    notes.append(f"{each.title} {name}: one sample cannot be compared with several".strip())
                     continue
                 one_each = one_each or len(now_runs) == len(past_runs) == 1
                 means = None if each.is_reported else independent_ratio_of_means(now_runs, past_runs)

@@ -139,7 +139,7 @@ def compare(
         try:
             roof = ceilings(gpu)
         except Exception as error:  # an error here must not lose the measurements
-            warnings.append(f"there is no roof to hold rates against: {error}")
+            warnings.append(f"the card's ceilings could not be measured: {error}")
     comparison = Comparison(
         arms={arm: _arm(found, arm) for arm in found.arms},
         reference=next(iter(found.arms)),
@@ -193,7 +193,7 @@ def _same_work(
             failures[name] = failure_of(name, error)
             continue
         if difference is not None:
-            than = f"its result is wrong, held against {reference_name!r}" if usable else "its result cannot be used"
+            than = f"its result is wrong, compared with {reference_name!r}" if usable else "its result cannot be used"
             failures[name] = ArmError(name, f"{than}: {difference}")
             continue
         if not usable:
@@ -277,9 +277,9 @@ def _arm_warnings(
         by_events, busy, span = (median(each, _EVENT_CONFIDENCE) for each in (events, times, spans))
         if by_events.high < busy.low or by_events.low - event_overhead > span.high:
             warnings.append(
-                f"{name}: CUDA events say {time_text(by_events.estimate)} and CUPTI {time_text(busy.estimate)} "
+                f"{name}: CUDA events measure {time_text(by_events.estimate)} and CUPTI {time_text(busy.estimate)} "
                 f"({time_text(span.estimate)} with the gaps), which is beyond their intervals and the "
-                f"{time_text(event_overhead)} that events say of nothing"
+                f"{time_text(event_overhead)} that events measure of no work"
             )
     return warnings
 
@@ -290,9 +290,11 @@ def _cache_warnings(found: Run, design: Design) -> list[str]:
     cold, hot = median(found.probe_cold_ns), median(found.probe_hot_ns)
     if cold.estimate >= _CACHE_MATTERS * hot.estimate:
         return []
-    wrong = "emptying it did not make memory slow" if design.cache == "cold" else "what was just used is not quicker"
+    wrong = (
+        "emptying it did not make memory slow" if design.cache == "cold" else "data that was just used is not faster"
+    )
     return [
-        f"the cache was not {design.cache} as asked: {wrong} "
+        f"the cache was not {design.cache} as requested: {wrong} "
         f"(a touch takes {time_text(cold.estimate)} after a flush, {time_text(hot.estimate)} after itself)"
     ]
 

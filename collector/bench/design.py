@@ -48,4 +48,4 @@ class Design:
         if self.graph_calls < 0:
             raise ValueError("graph_calls cannot be negative")
         if self.graph_calls and self.clock != "cupti":
-            raise ValueError("a graph is timed by what it ran on the GPU: graph_calls needs clock='cupti'")
+            raise ValueError("a graph is timed by its activities on the GPU: graph_calls needs clock='cupti'")

@@ -452,7 +452,7 @@ class _Experiment:
         try:
             self.event_overhead_ns = self.gpu.event_overhead_ns()
         except Exception as error:  # an error of this cross-check must not lose the measurements
-            self.notes[f"not held against CUDA events: {error}"] = None
+            self.notes[f"not compared with CUDA events: {error}"] = None
             return
         for _ in range(_EVENT_ROUNDS):
             names = self.left()

@@ -85,7 +85,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """List the benchmarks without a baseline."""
     without = config.stash.get(_WITHOUT_BASELINE, [])
     if without:
-        terminalreporter.section("gpu_benchmark: not held against a baseline, for there is none")
+        terminalreporter.section("gpu_benchmark: no baseline to compare with")
         for file in without:
             terminalreporter.line(file)
 

@@ -127,5 +127,5 @@ def checked_environment(content: Any) -> dict[str, Any]:
         ValueError: it is no mapping, or an entry that identifies the card is no text.
     """
     if not isinstance(content, Mapping) or not isinstance(content.get("gpu_uuid", ""), str):
-        raise ValueError("its environment tells of no card")
+        raise ValueError("its environment names no card")
     return dict(content)

@@ -188,7 +188,7 @@ _CLOCKS = {
     "wall": "wall clock",
     "cpu": "processor time of this process",
     "returned": "the time that each call returned",
-    "reported": "what each process reported of itself",
+    "reported": "the figures that each process reported",
 }
 
 

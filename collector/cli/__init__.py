@@ -75,7 +75,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     from collector.version import version
 
-    parser = _Parser(prog="collector", description="Trace what the GPU did, and look at what was traced.")
+    parser = _Parser(prog="collector", description="Trace the work of a GPU, and inspect traces.")
     parser.add_argument("--version", action="version", version=f"collector {version()}")
     added = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True, parser_class=_Parser)
     asked_for = next((word for word in given if not word.startswith("-")), None)

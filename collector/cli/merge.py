@@ -129,7 +129,7 @@ def _print(report: MergeReport, *, aligned: bool) -> None:
     inputs, drawn = counted("{} input[|s]", len(report.inputs)), counted("{} slice[|s]", slices)
     print(f"{terminal.printable(str(report.output))}: {inputs}, {drawn}")
     if aligned and len(report.clock_offsets) < 2:
-        print("no clock was put right: the inputs say no two ranks")
+        print("no clock was corrected: the inputs are not of several ranks")
     for rank, clock in report.clock_offsets.items():
         if clock.source == "estimated":
             error = "error unknown" if clock.error_ns is None else f"±{clock.error_ns} ns"
@@ -142,7 +142,7 @@ def _print(report: MergeReport, *, aligned: bool) -> None:
                 found += f", by way of rank {clock.through}"
             print(f"rank {rank}: clock {clock.offset_ns} ns ahead, {error} ({found})")
         elif clock.source == "none":
-            print(f"rank {rank}: clock left as it is: nothing that tells an offset in common with other ranks")
+            print(f"rank {rank}: clock unchanged: no collectives shared with other ranks determine its offset")
 
 
 @contextmanager

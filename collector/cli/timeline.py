@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CollectorError(f"{arguments.output}: TensorFlow's timeline is a Chrome trace", remedy)
     if view != View() and (arguments.tensorflow or wanted.drawn is None):
         drawn = " and ".join(each.suffix for each in DRAWN_FILES)
-        raise CollectorError(f"what to draw can be chosen for {drawn}, and not with --tensorflow")
+        raise CollectorError(f"the options of the selection are for {drawn}, and not for --tensorflow")
     step = load(arguments.input)
     if step.is_empty:
         raise InvalidFileError(f"{arguments.input}: the file is empty", "Record the step again")

@@ -34,7 +34,7 @@ def run_demo(path: Path | None = None, *, simulate: bool = False) -> tuple[Sessi
 
 @contextlib.contextmanager
 def _open_gpu(*, simulate: bool) -> Iterator[DemoGpu]:
-    reason = "as asked for" if simulate else _why_no_gpu()
+    reason = "as requested" if simulate else _why_no_gpu()
     if not reason:
         try:
             gpu = CudaDemoGpu()

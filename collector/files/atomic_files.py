@@ -78,7 +78,7 @@ def check_writable(path: str | os.PathLike[str], *inputs: str | os.PathLike[str]
         for given in inputs:
             with contextlib.suppress(OSError):  # a missing one is reported when it is read
                 if target.samefile(given):
-                    raise OutputError(f"cannot write {target}: it is what is read", "Give the output another name")
+                    raise OutputError(f"cannot write {target}: it is an input", "Give the output another name")
         if _is_stream(target):
             return
         _check_place(_behind_links(target))
@@ -127,7 +127,7 @@ def _open_stream(target: Path) -> BinaryIO:
         descriptor = os.open(target, os.O_WRONLY | os.O_NONBLOCK)  # opening a pipe without a reader would block
     except OSError as error:
         if error.errno == errno.ENXIO:
-            raise OutputError(f"cannot write {target}: nobody reads this pipe", "Start its reader first") from error
+            raise OutputError(f"cannot write {target}: this pipe has no reader", "Start its reader first") from error
         raise
     os.set_blocking(descriptor, True)
     return os.fdopen(descriptor, "wb")

@@ -264,7 +264,7 @@ def _offsets(
         return estimate_offsets({rank: markers.get(rank, {}) for rank in ranks})
     unknown = sorted(set(asked) - ranks)
     if unknown:
-        there = f"there are {', '.join(map(str, sorted(ranks)))}" if ranks else "none of them says its rank"
+        there = f"there are {', '.join(map(str, sorted(ranks)))}" if ranks else "none of them has a rank"
         raise CollectorError(f"a clock offset is given for rank {unknown[0]}, of which there is no input: {there}")
     return {rank: ClockOffset(offset_ns, None, 0, "given") for rank, offset_ns in sorted(asked.items())}
 

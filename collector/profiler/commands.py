@@ -158,7 +158,7 @@ def _value(name: str, text: str) -> Any:
 def _known(name: str, given: frozenset[str], known: Iterable[str]) -> frozenset[str]:
     unknown = sorted(given.difference(known))
     if unknown:
-        raise OptionError(f"option -{name} knows no {unknown[0]!r}", f"It knows {', '.join(known)}")
+        raise OptionError(f"option -{name} has no value {unknown[0]!r}", f"Its values are {', '.join(known)}")
     return given
 
 

@@ -47,7 +47,7 @@ def _from_file(path: Path) -> RecordedStep:
     trace = load(path)
     step = read_step(trace)
     if trace.skipped and not any(name.startswith("/") for name in step.device_names):
-        raise InvalidFileError(f"{path} is no step: what can be read of it has no device", "Give a recorded step")
+        raise InvalidFileError(f"{path} is no step: its readable part has no device", "Give a recorded step")
     if trace.warning:
         log.warning("%s", printable(trace.warning))
     return step

@@ -134,9 +134,9 @@ class Ledger(TableCounts):
 
 LOSSES = {
     "untraced": "nothing was traced",
-    "nothing_recorded": "nothing was recorded: no activity of the kinds asked for happened in this process",
+    "nothing_recorded": "nothing was recorded: no activity of the enabled kinds happened in this process",
     "open_at_exit": "the step was still open when the interpreter ended, and ends there",
-    "interrupted": "this is the journal of a step that had not ended: what had not reached it is missing",
+    "interrupted": "this is the journal of a step that had not ended: records that had not reached it are missing",
     "tables_cut_off": "{} table[|s] [is|are] missing: the recording's file is cut off",
     "records_dropped": "CUPTI dropped {} record[|s]: make more or larger buffers (max_buffers, buffer_bytes)",
     "buffers_declined": "{} buffer request[|s] [was|were] declined: raise max_buffers",

@@ -33,7 +33,7 @@ def load_extension() -> ModuleType:
     except ImportError as error:
         raise MissingDependencyError(
             f"the extension collector._convert cannot be loaded ({error})",
-            "Install cupti-collector again with pip, with a C++ compiler at hand where there is no wheel",
+            "Install cupti-collector again with pip, with a C++ compiler if there is no wheel",
         ) from error
     return _convert
 

@@ -48,7 +48,7 @@ class NativeSource:
         if error is not None:
             raise CuptiUnusableError(
                 f"the native extension cannot be loaded ({error})",
-                "Install the package again with a C++ compiler at hand, or use source='cupti-python'",
+                "Install the package again with a C++ compiler, or use source='cupti-python'",
             ) from error
         from collector import _native
 

@@ -73,9 +73,9 @@ def fields(data: memoryview, start: int = 0) -> Iterator[Field]:
         elif wire_type in (FIXED64, FIXED32):
             at += 8 if wire_type == FIXED64 else 4
         else:
-            raise WireError(start + tag_at, f"wire type {wire_type} is none that protobuf has here")
+            raise WireError(start + tag_at, f"wire type {wire_type} is invalid here")
         if not 0 < number < 1 << 29:
-            raise WireError(start + tag_at, f"field number {number} is none that protobuf has")
+            raise WireError(start + tag_at, f"field number {number} is invalid in protobuf")
         yield Field(number, wire_type, start + begin, data[begin:at], at <= len(data))
 
 
@@ -101,7 +101,7 @@ def foreign(data: bytes, is_run_metadata: bool) -> WireError | None:
             expected = known.get(item.number)
             recognised |= expected is not None
             if expected is not None and item.wire_type != expected:
-                raise WireError(item.start, f"field {item.number} is none that a {what} has")
+                raise WireError(item.start, f"field {item.number} of a {what} has another wire type")
             found.append(item)
             if len(found) > NODES_CHECKED:
                 break

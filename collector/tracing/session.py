@@ -447,10 +447,10 @@ class Session(TracedStep):
         if is_empty:
             _warn(f"the journal {journal} broke off before anything was in it: {trouble}")
         elif trouble:
-            kept = "; what was recorded until then is in it" if keep else ""
+            kept = "; it contains the records until then" if keep else ""
             _warn(f"the journal {journal} broke off before the step ended: {trouble}{kept}")
         elif keep:
-            _warn(f"what was recorded is in the journal {journal}")
+            _warn(f"the records are in the journal {journal}")
 
     def _trouble(self, error: Exception, message: str) -> None:
         """Report ``error`` as the options require: raised, or as a warning."""

@@ -43,7 +43,7 @@ Int64s zeros(size_t count) {
 }
 
 void check_field(uint32_t field) {
-  if (stepstats::place_of(field) == kMaxFields) throw py::value_error("a field that cannot be asked for");
+  if (stepstats::place_of(field) == kMaxFields) throw py::value_error("a field that cannot be requested");
 }
 
 py::tuple read_node_columns(const py::buffer& device, const std::vector<uint32_t>& numbers,

@@ -47,7 +47,7 @@ inline constexpr MisuseRow kMisuses[] = {
     {"callbacks_after_enable", false, "buffer callbacks were registered after the first activity kind was enabled"},
     {"disable_deadlock", true, "CONCURRENT_KERNEL was disabled on 130000 while kernels were unfinished"},
     {"finalize", true, "cuptiFinalize was called before 12.6 after CUDA graphs had been launched"},
-    {"flush_in_callback", true, "a flush was asked for from within a buffer callback"},
+    {"flush_in_callback", true, "a flush was requested inside a buffer callback"},
     {"no_buffer_callbacks", false, "an activity kind was enabled before buffer callbacks were registered"},
     {"no_driver", false, "libcupti was called although the driver is only the toolkit's stub; 13.2 dies of it"},
     {"older_driver", true, "a 13.2 library was called although the driver is older, which recurses without end"},

@@ -407,7 +407,7 @@ def test_a_card_without_room_for_the_ceilings_keeps_what_was_measured(cuda, monk
     comparison = bench.compare({"one": launcher(cuda, "k")}, gpu=cuda.gpu, bytes=1000, max_rounds=40).comparison
     assert comparison.arms["one"].median_ns.estimate == 1000
     assert comparison.ceilings is None
-    assert "there is no roof to hold rates against: cuMemAlloc failed with CUDA error 2" in comparison.warnings
+    assert "the card's ceilings could not be measured: cuMemAlloc failed with CUDA error 2" in comparison.warnings
 
 
 def test_a_driver_that_says_no_is_no_gpu(cuda, monkeypatch):

@@ -107,7 +107,7 @@ def test_wrong_results_are_found_before_anything_is_timed(card):
     comparison = bench.compare(arms, gpu=card, check=bench.allclose()).comparison
     assert set(comparison.arms) == {"right", "close"}
     assert "1 of 4 values are NaN" in comparison.failures["nan first"]
-    assert "held against 'right': 4 of 4 values differ, the worst by 1" in comparison.failures["wrong"]
+    assert "compared with 'right': 4 of 4 values differ, the worst by 1" in comparison.failures["wrong"]
     assert "shape (2,) instead of (4,)" in comparison.failures["shape"]
     assert "NaN" in comparison.failures["nan"]
     assert "returned None" in comparison.failures["none"]
@@ -166,7 +166,7 @@ def test_events_that_cannot_be_had_cost_no_figures(card, monkeypatch):
     monkeypatch.setattr(card, "event_overhead_ns", refuse)
     comparison = bench.compare({"a": card.kernel("a", 10_000)}, gpu=card, max_rounds=40).comparison
     assert comparison.arms["a"].event_ns == []
-    assert "not held against CUDA events: no events here" in comparison.warnings
+    assert "not compared with CUDA events: no events here" in comparison.warnings
 
 
 def test_a_trace_that_is_incomplete_once_is_made_again(card):

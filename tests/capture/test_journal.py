@@ -96,7 +96,7 @@ def test_a_killed_program_leaves_what_it_did(tmp_path):
     assert recording.details[0].op == "MatMul"
     assert not recording.ledger.complete
     assert recording.ledger.losses() == [
-        "this is the journal of a step that had not ended: what had not reached it is missing"
+        "this is the journal of a step that had not ended: records that had not reached it are missing"
     ]
 
     packed = tmp_path / "step.journal.gz"
@@ -210,7 +210,7 @@ def test_it_stays_where_the_trace_cannot_be_written(gpu, tmp_path):
     with pytest.warns(CollectorWarning) as warned:
         step()
     assert "the trace is not saved" in str(warned[0].message)
-    assert f"what was recorded is in the journal {journal}" in str(warned[1].message)
+    assert f"the records are in the journal {journal}" in str(warned[1].message)
     assert len(Recording.load(journal).kernels) == 1
 
 
@@ -318,7 +318,7 @@ print(*(warning.message for warning in told), sep="\\n")
     journal = tmp_path / "step.journal"
     assert journal.exists() == is_kept
     if is_kept:
-        assert of_the_journal.endswith("File too large; what was recorded until then is in it")
+        assert of_the_journal.endswith("File too large; it contains the records until then")
         assert len(Recording.load(journal).kernels) > 0
     else:
         assert of_the_journal == f"the journal {journal} broke off before anything was in it: File too large"

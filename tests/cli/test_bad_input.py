@@ -444,13 +444,13 @@ def test_the_output_is_not_an_input(command, link, write, tmp_path, capsys):
         getattr(output, link)(step)
     assert main([command, str(step), "-o", str(output)]) == 2
     printed = capsys.readouterr().err
-    assert printed == f"collector: cannot write {output}: it is what is read. Give the output another name\n"
+    assert printed == f"collector: cannot write {output}: it is an input. Give the output another name\n"
     assert step.read_bytes() == b"[" + KERNEL + b"]"
 
 
 def test_a_merge_into_one_of_many_inputs_is_refused(write, tmp_path):
     inputs = [write(f"{number}.json", b"[" + KERNEL + b"]") for number in range(3)]
-    with pytest.raises(OutputError, match="it is what is read"):
+    with pytest.raises(OutputError, match="it is an input"):
         collector.merge(inputs, inputs[1])
     assert {path.read_bytes() for path in inputs} == {b"[" + KERNEL + b"]"}
 

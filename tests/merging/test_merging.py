@@ -326,7 +326,7 @@ def test_options_that_would_do_nothing_are_reported(write, tmp_path, capsys, opt
 def test_to_align_takes_two_ranks(write, tmp_path, capsys):
     path = write("rank3.pb", step())
     assert main(["merge", str(path), "-o", str(tmp_path / "all.json"), "--align"]) == 0
-    assert "the inputs say no two ranks" in capsys.readouterr().out
+    assert "the inputs are not of several ranks" in capsys.readouterr().out
 
 
 def test_a_broken_file_among_many_is_named_and_nothing_is_written(write, tmp_path, capsys):

@@ -53,8 +53,8 @@ def test_options_are_understood(line, field, value):
         ("scope -max_depth x", "is a number"),
         ("scope -max_depth", "needs a value"),
         ("scope max_depth", "is no option"),
-        ("scope -select nonsense", "knows no 'nonsense'"),
-        ("scope -order_by depth", "knows no 'depth'"),
+        ("scope -select nonsense", "has no value 'nonsense'"),
+        ("scope -order_by depth", "has no value 'depth'"),
         ("scope -show_name_regexes ([", "not a regular expression"),
         ("scope -output nonsense", "unknown output type"),
         ("scope -output file", "needs 'outfile'"),
@@ -186,7 +186,7 @@ def test_every_feature_of_the_prompt_at_a_terminal(step, tmp_path):
 
     # Trouble is one line, and the prompt lives on.
     terminal.ask("nonsense", "no command 'nonsense'")
-    terminal.ask("scope -order_by depth", "knows no 'depth'")
+    terminal.ask("scope -order_by depth", "has no value 'depth'")
     terminal.ask("scope -show_name_regexes (", "not a regular expression")
     terminal.ask("code", "No code trace")
 

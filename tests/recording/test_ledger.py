@@ -110,7 +110,7 @@ def test_what_only_the_source_counts_is_kept(build):
     ledger = build.recording().ledger
     assert dict(ledger.source_counters) == {"bytes_mapped": 16}
     assert ledger.as_dict()["bytes_mapped"] == 16
-    assert ledger.losses() == ["nothing was recorded: no activity of the kinds asked for happened in this process"]
+    assert ledger.losses() == ["nothing was recorded: no activity of the enabled kinds happened in this process"]
 
 
 def test_a_step_in_which_nothing_happened_is_not_complete(build):

@@ -61,7 +61,7 @@ def tracer_losses(activity: Activity, limits: Limits) -> Iterator[Advice]:
     losses = ledger.losses()
     if losses:
         figures = (f"{name} = {count}" for name, count in sorted(ledger.as_dict().items()) if count)
-        line = f"what follows is not all that happened: {'; '.join(losses)}"
+        line = f"these findings are incomplete: {'; '.join(losses)}"
         yield Advice(Severity.WRONG, line, tuple(figures))
 
 

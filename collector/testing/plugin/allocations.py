@@ -79,7 +79,7 @@ class Unfreed:
         ]
         headers = ("address", "bytes", "device", "call", "annotation", "line")
         table = columns(headers, rows, right=(1, 2)).splitlines() if rows else []
-        counted = [*self.calls, f"less what was freed: {self.balance}"] if self.balance else []
+        counted = [*self.calls, f"minus freed allocations: {self.balance}"] if self.balance else []
         return [*(line[2:] for line in table), *counted]
 
 

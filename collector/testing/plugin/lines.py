@@ -41,7 +41,7 @@ NOT_ASKED = (
 )
 ANOTHER_TOOL = "before Python 3.12 no lines are noted while a debugger or a coverage tool runs: run without it"
 NO_TOOL_ID = "other tools hold every tool id of sys.monitoring that is free for use: run without them"
-OTHER_CLOCK = "CUPTI's clock does not run with this system's clock, so that times do not tell the line"
+OTHER_CLOCK = "CUPTI's clock does not run with this system's clock, so that times do not determine the line"
 ELSEWHERE = (
     "the call was not made by Python code of the project, or by a line in a loop whose lines ran more than "
     f"{MOST_RUNS:,} times"

@@ -56,4 +56,4 @@ def match_snapshot(running: Running, step: Step, name: str | None, *, update: bo
         running.note("remarks", remark)
     if difference:
         head = f"the step does not match its snapshot {shown}" + (f"\n{remark}" if remark else "")
-        fail(f"{head}\n{difference}\n--gpu-snapshot-update accepts what this run did", pytrace=True)
+        fail(f"{head}\n{difference}\n--gpu-snapshot-update accepts this run", pytrace=True)

@@ -105,7 +105,7 @@ def test_calls_without_records_are_counted(program):
     assert (found.count, found.allocations) == (1, ())
     assert found.lines() == [
         "2 x cuMemCreate at a line that is not known",
-        "less what was freed: 1",
+        "minus freed allocations: 1",
     ]
 
 

@@ -270,7 +270,7 @@ def test_stream_ids_do_not_matter_but_shapes_names_and_order_do(pytester, snapsh
             "*the step does not match its snapshot *test_step.json",
             "*-  sgemm grid=64,1,1 block=256,1,1",
             "*+  sgemm grid=65,1,1 block=256,1,1",
-            "*--gpu-snapshot-update accepts what this run did",
+            "*--gpu-snapshot-update accepts this run",
         ]
     )
 
