@@ -1,4 +1,4 @@
-"""Which annotation each correlation id was launched under."""
+"""The annotations around launches, by correlation id."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def look_up(wanted: npt.NDArray[Any], keys: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """The value beside each wanted key, -1 where it is missing. ``keys`` are sorted; key 0 stands for none."""
+    """The value of each wanted key, or -1 if it is missing. ``keys`` are sorted; key 0 is never found."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -26,19 +26,19 @@ def look_up(wanted: npt.NDArray[Any], keys: npt.NDArray[Any], values: npt.NDArra
 
 
 class LaunchAnnotations:
-    """The innermost annotation that each correlation id was launched under; found out when it is first asked for."""
+    """The innermost annotation around the launch of each correlation id, determined at first use."""
 
     def __init__(self, annotations: Sequence[Columns], external_correlations: Columns) -> None:
-        """Of a recording's columns; rows of annotations that were set apart count as well."""
+        """Take a recording's columns; the annotations include those that were set apart."""
         self._annotations = annotations
         self._external_correlations = external_correlations
 
     def rows_of(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """For each correlation id the row of its annotation, counted through all tables; -1 where there was none."""
+        """For each correlation id the row of its annotation, over all tables, or -1 if there was none."""
         return look_up(correlation_ids, *self._rows)
 
     def name_ids_of(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """For each correlation id the name of its annotation, -1 where there was none."""
+        """For each correlation id the name id of its annotation, or -1 if there was none."""
         ids, rows = self._rows
         return look_up(correlation_ids, ids, self._column("name_id")[rows])
 
@@ -47,7 +47,7 @@ class LaunchAnnotations:
 
     @cached_property
     def _rows(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-        """Correlation ids in order, and the row of the annotation of each."""
+        """Sorted correlation ids, and the row of each one's annotation."""
         external_ids, external = self._column("external_id"), self._external_correlations
         is_ours = external["external_kind"] == ANNOTATION_EXTERNAL_KIND
         by_id = np.argsort(external_ids, kind="stable")

@@ -88,7 +88,7 @@ class Recording(TablesOfRecording):
         environment: Mapping[str, Any],
         details: Iterable[Details] = (),
     ) -> None:
-        """Hold the parts (kept, invalid, early, late) as they are; see `from_capture` for the way to make one."""
+        """Keep the parts (kept, invalid, early, late) unchanged; `from_capture` makes them."""
         self._annotated = LaunchAnnotations(
             [part.annotations.columns for part in parts], parts[0].external_correlations.columns
         )
@@ -238,19 +238,19 @@ class Recording(TablesOfRecording):
 
     @cached_property
     def all_annotations(self) -> Table:
-        """Every annotation, those that are set apart included: one that began before the step may own launches."""
+        """All annotations, including those set apart: one that began before the step may contain launches."""
         return _joined([part.annotations for part in self.parts])
 
     def annotation_rows(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """For each correlation id the row in `all_annotations` of the one it was launched under, -1 where none."""
+        """For each correlation id the row in `all_annotations` of the annotation around its launch, or -1."""
         return self._annotated.rows_of(correlation_ids)
 
     def annotation_ids(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """For each correlation id the ``strings`` index of the annotation it was launched under, -1 where none."""
+        """For each correlation id the ``strings`` index of the annotation around its launch, or -1."""
         return self._annotated.name_ids_of(correlation_ids)
 
     def annotations_of(self, table: Table) -> list[str]:
-        """For each row of ``table`` the path it was launched under, ``""`` where there was none."""
+        """For each row of ``table`` the path of the annotation around its launch, or ``""``."""
         return table.launched_under(self._annotated).annotations()
 
     @cached_property
