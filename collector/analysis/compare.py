@@ -151,31 +151,40 @@ _CHANGE = (
 
 @dataclass(frozen=True)
 class _Side:
-    """The steps of one side, with the figures of each."""
+    """The steps of one side."""
 
     recordings: list[Recording]
-    windows: list[Window]
-    figures: list[dict[tuple[Any, ...], tuple[int, int]]]
-    """Of each step: key -> number and ns."""
+    steps: list[tuple[Recording, frozenset[str]]]
+    """Each with the paths of the annotations that mark steps."""
 
     @classmethod
-    def of(cls, given: Asked, family: _Family) -> _Side:
+    def of(cls, given: Asked) -> _Side:
         recordings = [recording_in(each) for each in (given if isinstance(given, Sequence) else [given])]
-        steps = [step for recording in recordings for step in split_at_marks(recording)]
-        windows = [Window("step", step.clock.cupti_start_ns, step.clock.cupti_stop_ns) for step, _ in steps]
-        return cls(recordings, windows, [_summed(family.of(*step)) for step in steps])
+        return cls(recordings, [step for recording in recordings for step in split_at_marks(recording)])
 
-    def __len__(self) -> int:
-        return len(self.windows)
+    @property
+    def windows(self) -> list[Window]:
+        return [Window("step", step.clock.cupti_start_ns, step.clock.cupti_stop_ns) for step, _ in self.steps]
+
+    def divided(self, family: _Family) -> _Divided:
+        return _Divided([_summed(family.of(*step)) for step in self.steps])
+
+    def mean_step_ns(self) -> float:
+        """The mean duration of a step."""
+        return sum(step.clock.window_ns for step, _ in self.steps) / len(self.steps)
+
+
+@dataclass(frozen=True)
+class _Divided:
+    """The figures of steps."""
+
+    figures: list[dict[tuple[Any, ...], tuple[int, int]]]
+    """Of each step: key -> number and ns."""
 
     def table(self, keys: Sequence[tuple[Any, ...]], place: int) -> npt.NDArray[np.int64]:
         """Counts (place 0) or ns (place 1): a row for each key, a column for each step."""
         rows = [[step.get(key, (0, 0))[place] for step in self.figures] for key in keys]
-        return np.array(rows, np.int64).reshape(len(keys), len(self))
-
-    def mean_step_ns(self) -> float:
-        """The mean duration of a step."""
-        return sum(window.length_ns for window in self.windows) / len(self)
+        return np.array(rows, np.int64).reshape(len(keys), len(self.figures))
 
 
 def compare(
@@ -203,20 +212,39 @@ def compare(
     Raises:
         ValueError: nothing is divided by that, or one side has no steps.
     """
-    if by not in _FAMILIES:
-        raise ValueError(f"by={by!r}: steps are compared by {', '.join(BY)}")
-    family = _FAMILIES[by]
-    sides = _Side.of(before, family), _Side.of(now, family)
-    if not all(map(len, sides)):
+    (answer,) = comparisons(before, now, by=[by], false_discoveries=false_discoveries, least_effect=least_effect)
+    return answer
+
+
+def comparisons(
+    before: Asked,
+    now: Asked,
+    *,
+    by: Sequence[str] = BY,
+    false_discoveries: float = FALSE_DISCOVERIES,
+    least_effect: float = LEAST_EFFECT,
+) -> list[Answer]:
+    """Several comparisons of the same steps, which are cut out of their recordings once; see `compare`."""
+    if unknown := set(by) - set(BY):
+        raise ValueError(f"by={min(unknown)!r}: steps are compared by {', '.join(BY)}")
+    sides = _Side.of(before), _Side.of(now)
+    if not all(side.steps for side in sides):
         raise ValueError("there are no steps to compare")
+    return [_comparison(sides, each, false_discoveries, least_effect) for each in by]
+
+
+def _comparison(sides: tuple[_Side, _Side], by: str, false_discoveries: float, least_effect: float) -> Answer:
+    family = _FAMILIES[by]
+    divided = [side.divided(family) for side in sides]
+    counts = [len(side.steps) for side in sides]
     step_ns = sides[0].mean_step_ns()
-    keys = sorted({key for side in sides for step in side.figures for key in step})
-    times = [side.table(keys, 1) for side in sides]
+    keys = sorted({key for side in divided for step in side.figures for key in step})
+    times = [side.table(keys, 1) for side in divided]
     means = [_apportioned(table) for table in times]
     found, notes = _changes(times, least_effect * step_ns if by != "step" else 0.0, false_discoveries)
     change = means[1] - means[0]
     order = sorted(range(len(keys)), key=lambda row: (-abs(change[row]), -means[0][row], keys[row]))
-    averages = [side.table(keys, 0).mean(axis=1) for side in sides] if family.has_counts else []
+    averages = [side.table(keys, 0).mean(axis=1) for side in divided] if family.has_counts else []
     columns = (*family.keys, *(_COUNTS if family.has_counts else ()), *_CHANGE)
     rows = [
         (
@@ -234,13 +262,13 @@ def compare(
     values = {column.name: values_of([row[place] for row in rows], column.unit) for place, column in enumerate(columns)}
     return Answer(
         question="compare",
-        definition=f"Means of {counted('{} step[|s]', len(sides[0]))} before and {len(sides[1])} now, by {by}; the "
+        definition=f"Means of {counted('{} step[|s]', counts[0])} before and {counts[1]} now, by {by}; the "
         f"parts add up to {family.whole}.",
         columns=columns,
         values=values,
         totals={
-            "before_steps": len(sides[0]),
-            "now_steps": len(sides[1]),
+            "before_steps": counts[0],
+            "now_steps": counts[1],
             **{name: int(values[name].sum()) for name in ("before_ns", "now_ns", "change_ns")},
         },
         windows=(*sides[0].windows, *sides[1].windows),

@@ -87,3 +87,12 @@ ALIASES: Mapping[str, tuple[str, str]] = {
     "cuda_kern_exec_trace": ("launch_delays", ""),
 }
 """Report of ``nsys stats`` -> the question that answers it, and what its rows are counted by."""
+
+BY_ALONE: Mapping[str, tuple[str, str]] = {
+    "op": ("ops", ""),
+    "kernel": ("kernels", "name"),
+    "shape": ("kernels", "shape"),
+    "stream": ("kernels", "stream"),
+    "step": ("steps", ""),
+}
+"""What GPU time is asked for by -> the question that answers it, and what its rows are counted by."""

@@ -21,10 +21,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from collector.cli._share_arguments import share
 from collector.errors import CollectorError
 from collector.files.atomic_files import atomic_write, check_writable
 from collector.runtime.optional_packages import optional_package
 from collector.text import terminal
+from collector.text.progress import progress
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--baseline", type=Path, metavar="JSON", help="an earlier report to compare with")
     parser.add_argument(
         "--fail-above",
-        type=_share,
+        type=share,
         default=0.03,
         metavar="PERCENT",
         help="the slowdown that counts as a regression (3%%)",
@@ -64,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as Markdown to this file")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the figures of every arm as CSV")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot as one HTML page")
-    parser.add_argument("--precision", type=_share, metavar="PERCENT", help="stop at this half-width of ratios")
+    parser.add_argument("--precision", type=share, metavar="PERCENT", help="stop at this half-width of ratios")
     parser.add_argument("--max-seconds", type=float, metavar="S", help="time limit of one comparison")
     parser.add_argument("--seed", type=int, help="seed of the order of the arms")
     parser.add_argument(
@@ -81,17 +83,6 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of runs")
     return int(text)
-
-
-def _share(text: str) -> float:
-    """0.03 for ``3%`` and for ``0.03``."""
-    try:
-        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share such as 3% or 0.03")
-    return value
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -187,7 +178,7 @@ def _measure_here(instances: Sequence[Instance], arguments: argparse.Namespace) 
     }
     reports: list[Report] = []
     troubles: list[str] = []
-    with _progress(shown=not arguments.quiet and sys.stderr.isatty(), of=len(instances)) as show_progress:
+    with _progress(shown=not arguments.quiet, of=len(instances)) as show_progress:
         for index, instance in enumerate(instances):
             try:
                 reports.append(_measure(instance, options, partial(show_progress, index, instance)))
@@ -250,19 +241,9 @@ def _regressed(report: Report, before: Report, arguments: argparse.Namespace) ->
 @contextmanager
 def _progress(*, shown: bool, of: int) -> Iterator[Callable[[int, Instance, int, float], None]]:
     """A progress bar on standard error, or nothing."""
-    if not shown:
-        yield lambda index, instance, rounds, width: None
-        return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("benchmarks", total=of)
+    with progress("benchmarks", shown=shown, after_s=0) as report:
 
         def show_progress(index: int, instance: Instance, rounds: int, width: float) -> None:
-            title = escape(instance.title[-50:])  # otherwise [n=256] would be read as markup
-            bar.update(task, completed=index, description=f"{title}: {counted('{} round[|s]', rounds)}, ±{width:.2%}")
+            report(f"{instance.title[-50:]}: {counted('{} round[|s]', rounds)}, ±{width:.2%}", index, of)
 
         yield show_progress

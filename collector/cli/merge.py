@@ -18,19 +18,18 @@ is taken from the devices in the file (/job:worker/replica:0/task:3), from the t
 from __future__ import annotations
 
 import argparse
-import sys
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError
+from collector.files.written_files import written
 from collector.text import terminal
+from collector.text.progress import progress
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from collector.merging.merged_trace import MergeReport, Progress
+    from collector.merging.merged_trace import MergeReport
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,14 +103,17 @@ def run(arguments: argparse.Namespace) -> int:
         raise CollectorError("--clock-offset is given twice for one rank")
     if arguments.marker and not arguments.align:
         raise CollectorError("--marker names the kernels by which --align works: give both")
-    with _progress(shown=not arguments.quiet and sys.stderr.isatty()) as progress:
+    with (
+        nullcontext() if arguments.quiet else written(arguments.output),
+        progress("merging", shown=not arguments.quiet) as report_progress,
+    ):
         report = merge(
             arguments.inputs,
             arguments.output,
             layout="overlay" if arguments.overlay else "sequence",
             clock_offsets="estimate" if arguments.align else offsets,
             marker=arguments.marker or COLLECTIVE.pattern,
-            progress=progress,
+            progress=report_progress,
         )
     for each in report.inputs:
         if each.warning:
@@ -143,19 +145,3 @@ def _print(report: MergeReport, *, aligned: bool) -> None:
             print(f"rank {rank}: clock {clock.offset_ns} ns ahead, {error} ({found})")
         elif clock.source == "none":
             print(f"rank {rank}: clock unchanged: no collectives shared with other ranks determine its offset")
-
-
-@contextmanager
-def _progress(*, shown: bool) -> Iterator[Progress | None]:
-    """A progress bar on standard error, or nothing."""
-    if not shown:
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("merging")
-        yield lambda what, done, of: bar.update(task, description=what[-60:], completed=done, total=of)

@@ -5,16 +5,18 @@ collector prof --graph_path=graph.pb --run_meta_path=run_meta [--op_log_path=…
 collector prof --profile_path=profile_100 [COMMAND …]
 
 Without a command it asks you: commands, options and their values complete with the tab key, help explains them. Without
-a terminal it prints the scope view.
+a terminal it prints what `collector summary` does of recorded steps, and the scope view of all else.
 """
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from collector.profiler.api import Profiler
     from collector.profiler.commands import Command
@@ -60,10 +62,18 @@ def run(arguments: argparse.Namespace) -> int:
         return _answer(profiler, asked)
 
     if command is None:
-        prompt.interact(prompt.Prompt(answer, options))
+        of_graph = arguments.graph_path or arguments.run_meta_path
+        prompt.interact(prompt.Prompt(answer, options), _summaries(steps) if steps and not of_graph else None)
     else:
         terminal.write(answer(command))
     return 0
+
+
+def _summaries(steps: list[str]) -> Callable[[], str]:
+    """What `collector summary` prints of these steps."""
+    from collector.cli.summary import summaries
+
+    return lambda: f"{summaries([Path(step) for step in steps])}\n"
 
 
 def _profiler(arguments: argparse.Namespace, steps: list[str]) -> Profiler:

@@ -6,32 +6,28 @@ those of `collector.analysis`.
   collector stats step.pb                             all of them, the largest rows of each
   collector stats step.json.gz --question idle        why the devices were idle
   collector stats step.gpurec --question kernels --by shape --csv > kernels.csv
+  collector stats step.pb --by op                     what took the GPU's time: by op, kernel, stream, step, ...
   collector stats report.sqlite --question cuda_gpu_kern_sum    names of nsys stats work as well
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.cli._printed_answers import add_format_arguments, print_answers
+from collector.cli._step_files import load_steps
 from collector.errors import CollectorError
-from collector.text import terminal
 
 if TYPE_CHECKING:
-    from collector.analysis.answer import Answer
+    import argparse
 
-_ROWS = 20
-_WIDTH = 100
-"""Characters of a line where the terminal does not say."""
+    from collector.analysis.answer import Answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
-    from collector.analysis.questions import ALIASES, QUESTIONS
+    from collector.analysis.questions import ALIASES, BY_ALONE, QUESTIONS
     from collector.formats.registry import readable_list
 
     parser.add_argument(
@@ -49,77 +45,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"what to answer; may be given several times. {questions} Names of nsys stats: {', '.join(ALIASES)}",
     )
-    counted_by = {by: None for each in QUESTIONS.values() for by in each.by}
-    parser.add_argument("--by", choices=[*counted_by], help="what the rows of a question are counted by")
+    counted_by = [*BY_ALONE, *dict.fromkeys(by for each in QUESTIONS.values() for by in each.by if by not in BY_ALONE)]
+    parser.add_argument(
+        "--by",
+        choices=counted_by,
+        help="what the rows of a question are counted by; without --question it says which is answered: "
+        + ", ".join(f"{by} {question}" for by, (question, _) in BY_ALONE.items()),
+    )
     parser.add_argument(
         "--window",
         choices=["step", "span"],
         help="step: all of what was recorded; span: from the first to the last activity of each device (step)",
     )
-    parser.add_argument("--rows", type=_rows, metavar="N", help=f"rows to show; all: every one ({_ROWS})")
-    formats = parser.add_mutually_exclusive_group()
-    formats.add_argument("--json", action="store_true", help="a list of answers, with every row and what columns mean")
-    formats.add_argument("--csv", action="store_true", help="every row of one answer")
-    formats.add_argument("--markdown", action="store_true", help="every row as tables of Markdown")
-
-
-def _rows(text: str) -> int:
-    if text == "all":
-        return sys.maxsize
-    try:
-        rows = int(text)
-    except ValueError:
-        rows = 0
-    if rows < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a number from 1 on nor 'all'")
-    return rows
+    add_format_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    from collector.formats.loading import load
-
     asked = _asked(arguments)
     if arguments.csv and len(asked) > 1:
         raise CollectorError("--csv holds one answer: say which with --question")
-    steps = [load(path) for path in arguments.inputs]
-    for step in steps:
-        if step.warning:
-            terminal.report(step.warning)
-    answers = _answers(asked, steps[0] if len(steps) == 1 else steps, arguments.window)
-    if arguments.json:
-        json.dump([answer.to_json() for answer in answers], sys.stdout, indent=1, allow_nan=False)
-        print()
-    elif arguments.csv:
-        sys.stdout.write(answers[0].to_csv())
-    elif arguments.markdown:
-        terminal.write("\n".join(f"{answer.definition}\n\n{answer.to_markdown()}" for answer in answers))
-    else:
-        rows = _ROWS if arguments.rows is None else arguments.rows
-        width = shutil.get_terminal_size((_WIDTH, 0)).columns
-        color = sys.stdout.isatty()
-        print("\n\n".join(answer.text(rows=rows, width=width, color=color, losses=False) for answer in answers))
-        for loss in answers[0].losses:
-            print(f"incomplete: {terminal.printable(loss)}")
+    steps = load_steps(arguments.inputs)
+    print_answers(_answers(asked, steps[0] if len(steps) == 1 else steps, arguments.window), arguments)
     return 0
 
 
 def _asked(arguments: argparse.Namespace) -> list[tuple[str, str]]:
     """Names of questions, and what the rows of each are counted by."""
-    from collector.analysis.questions import ALIASES, QUESTIONS
+    from collector.analysis.questions import ALIASES, BY_ALONE, QUESTIONS
 
+    if arguments.by and not arguments.question:
+        alone = [(name, arguments.by) for name, each in QUESTIONS.items() if arguments.by in each.by]
+        return [BY_ALONE[arguments.by]] if arguments.by in BY_ALONE else alone
     overview = [name for name, each in QUESTIONS.items() if each.in_overview]
     asked = [ALIASES.get(name, (name, "")) for name in arguments.question or overview]
-    if arguments.question and arguments.by and not any(QUESTIONS[name].by for name, _ in asked):
-        raise CollectorError(f"--by {arguments.by}: the rows of {arguments.question[0]} are counted by one thing only")
-    for name, _ in asked if arguments.question and arguments.by else ():
-        if QUESTIONS[name].by and arguments.by not in QUESTIONS[name].by:
-            raise CollectorError(
-                f"--by {arguments.by}: the rows of {name} are counted by {', '.join(QUESTIONS[name].by)}"
-            )
+    if arguments.by:
+        asked = [(name, _counted_by(name, arguments.by, asked, by)) for name, by in asked]
     if arguments.question and arguments.window and not any(QUESTIONS[name].has_window for name, _ in asked):
         raise CollectorError(f"--window {arguments.window}: {arguments.question[0]} is asked of all that was recorded")
-    return [(name, arguments.by if arguments.by in QUESTIONS[name].by else by) for name, by in asked]
+    return asked
+
+
+def _counted_by(name: str, wanted: str, asked: list[tuple[str, str]], otherwise: str) -> str:
+    """What the rows of a question are counted by where that is asked for."""
+    from collector.analysis.questions import BY_ALONE, QUESTIONS
+
+    question, meant = BY_ALONE.get(wanted, ("", ""))
+    choices = QUESTIONS[name].by
+    if not any(QUESTIONS[each].by for each, _ in asked):
+        raise CollectorError(f"--by {wanted}: the rows of {name} are counted by one thing only")
+    if not choices:
+        return otherwise
+    if wanted in choices or (question == name and meant in choices):
+        return wanted if wanted in choices else meant
+    raise CollectorError(f"--by {wanted}: the rows of {name} are counted by {', '.join(choices)}")
 
 
 def _answers(asked: list[tuple[str, str]], steps: object, window: str | None) -> list[Answer]:

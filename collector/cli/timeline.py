@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError, InvalidFileError
+from collector.files.written_files import written
 from collector.text import terminal
+from collector.text.progress import progress
 from collector.text.quantities import TIME_UNITS
 
 if TYPE_CHECKING:
@@ -83,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
     from collector.files.atomic_files import check_writable
     from collector.formats.loading import load
-    from collector.formats.registry import written_format
+    from collector.formats.registry import save_in_format, written_format
     from collector.timeline import View, chrome_trace
     from collector.timeline.drawn_files import CHROME, DRAWN_FILES
 
@@ -104,18 +106,20 @@ def run(arguments: argparse.Namespace) -> int:
     if view != View() and (arguments.tensorflow or wanted.drawn is None):
         drawn = " and ".join(each.suffix for each in DRAWN_FILES)
         raise CollectorError(f"the options of the selection are for {drawn}, and not for --tensorflow")
-    step = load(arguments.input)
+    with progress(f"reading {arguments.input.name}"):
+        step = load(arguments.input)
     if step.is_empty:
         raise InvalidFileError(f"{arguments.input}: the file is empty", "Record the step again")
     if step.warning:
         terminal.report(step.warning)
-    if arguments.tensorflow:
-        _write_tensorflow(step.step_stats, arguments.output)
-    elif wanted.drawn is not None:
-        for sentence in chrome_trace(step, arguments.output, **vars(view)).sentences():
-            terminal.report(f"{arguments.output}: {sentence}")
-    else:
-        step.save(arguments.output)
+    with written(arguments.output), progress(f"writing {arguments.output.name}"):
+        if arguments.tensorflow:
+            _write_tensorflow(step.step_stats, arguments.output)
+        elif wanted.drawn is not None:
+            for sentence in chrome_trace(step, arguments.output, **vars(view)).sentences():
+                terminal.report(f"{arguments.output}: {sentence}")
+        else:
+            save_in_format(step, arguments.output)
     return 0
 
 

@@ -10,15 +10,17 @@ Each form is made of the other when it is asked for, and then kept.
 from __future__ import annotations
 
 import os
+import sys
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.files.written_files import written
 from collector.runtime.later_modules import later_function
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from collector.protos import Provenance, RunMetadata, StepStats
     from collector.recording.ledger import Ledger
@@ -116,7 +118,8 @@ class TracedStep:
             collector.UnknownFormatError: the suffix says no format.
             collector.OutputError: the file cannot be written.
         """
-        later_function("save_in_format")(self, path)
+        with written(Path(path).expanduser(), shown=sys.stderr.isatty()):
+            later_function("save_in_format")(self, path)
 
 
 class StepSource:

@@ -58,17 +58,14 @@ class Prompt:
         return self._answer(command)
 
 
-def interact(prompt: Prompt) -> None:
+def interact(prompt: Prompt, unattended: Callable[[], str] | None = None) -> None:
     """Runs on the terminal with completion and history, or plainly if input is piped.
 
-    If input is empty or output is redirected, the answer is the scope view.
+    If input is empty or output is redirected, the answer is that of ``unattended``; None: the scope view.
     """
-    if not sys.stdin.isatty():
-        if not prompt.run(sys.stdin, terminal.write):
-            terminal.write(prompt.reply("scope"))
-        return
-    if not sys.stdout.isatty():
-        terminal.write(prompt.reply("scope"))
+    if not sys.stdin.isatty() or not sys.stdout.isatty():
+        if sys.stdin.isatty() or not prompt.run(sys.stdin, terminal.write):
+            terminal.write(prompt.reply("scope") if unattended is None else unattended())
         return
     try:
         lines = _edited_lines()

@@ -9,7 +9,7 @@ import json
 import pytest
 
 from collector import analysis
-from collector.analysis.questions import ALIASES, QUESTIONS
+from collector.analysis.questions import ALIASES, BY_ALONE, QUESTIONS
 from collector.cli import main
 
 
@@ -151,3 +151,18 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path, capsys):
     (tmp_path / "a.pb").write_bytes(b"<html></html>")
     status, out, err = stats(capsys, tmp_path / "a.pb")
     assert (status, out, err.count("\n")) == (2, "", 1)
+
+
+@pytest.mark.parametrize(("by", "question"), BY_ALONE.items())
+def test_what_time_is_asked_for_by_says_the_question(step, capsys, by, question):
+    path, recording = step
+    name, counted_by = question
+    _, out, _ = stats(capsys, path, "--by", by, "--json")
+    expected = QUESTIONS[name].ask(recording, **({"by": counted_by} if counted_by else {}))
+    assert json.loads(out) == json.loads(json.dumps([expected.to_json()]))
+
+
+def test_kernels_are_counted_by_kernel(step, capsys):
+    path, _ = step
+    by_kernel, by_name = (stats(capsys, path, "--question", "kernels", "--by", by)[1] for by in ("kernel", "name"))
+    assert by_kernel == by_name

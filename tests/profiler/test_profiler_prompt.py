@@ -287,6 +287,17 @@ def test_without_anybody_to_ask_the_scope_view_is_the_answer(is_terminal, monkey
     assert capsys.readouterr().out == "scope by name\n"
 
 
+def test_without_anybody_to_ask_recorded_steps_are_summarised(monkeypatch, capsys, build, tmp_path):
+    path = tmp_path / "step.pb"
+    build.kernel("relu", 100).recording().save(path)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    assert main(["prof", str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert main(["summary", str(path)]) == 0
+    assert printed == capsys.readouterr().out
+    assert "Kernels: 1 of 1 name" in printed
+
+
 def test_a_recorded_step_begins_with_what_takes_the_gpu_longest(monkeypatch, capsys, tmp_path):
     metadata = RunMetadata()
     host = metadata.step_stats.dev_stats.add(device="/cpu:0")
@@ -297,8 +308,7 @@ def test_a_recorded_step_begins_with_what_takes_the_gpu_longest(monkeypatch, cap
         device.node_stats.add(node_name=name, all_start_micros=start, op_end_rel_micros=duration)
     path = tmp_path / "step.pb"
     path.write_bytes(metadata.SerializeToString())
-    monkeypatch.setattr("sys.stdin", io.StringIO())
-    assert main(["prof", str(path)]) == 0
+    assert main(["prof", str(path), "scope"]) == 0
     report = capsys.readouterr().out.partition("node name")[2]
     names = re.findall(r"^ +(\S+) \(", report, re.MULTILINE)
     order = ["zlarge", "zlarge/k", "small", "small/k2", "small/k", "a_long_loop", "cudaLaunchKernel"]

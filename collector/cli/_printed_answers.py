@@ -1,0 +1,59 @@
+"""Answers on standard output: as tables, JSON, CSV or Markdown."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from collector.text import terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.analysis.answer import Answer
+
+_ROWS = 20
+_WIDTH = 100
+"""Characters of a line where the terminal does not say."""
+
+
+def add_format_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that say how answers are printed."""
+    parser.add_argument("--rows", type=_rows, metavar="N", help=f"rows to show; all: every one ({_ROWS})")
+    formats = parser.add_mutually_exclusive_group()
+    formats.add_argument("--json", action="store_true", help="a list of answers, with every row and what columns mean")
+    formats.add_argument("--csv", action="store_true", help="every row of one answer")
+    formats.add_argument("--markdown", action="store_true", help="every row as tables of Markdown")
+
+
+def _rows(text: str) -> int:
+    if text == "all":
+        return sys.maxsize
+    try:
+        rows = int(text)
+    except ValueError:
+        rows = 0
+    if rows < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number from 1 on nor 'all'")
+    return rows
+
+
+def print_answers(answers: Sequence[Answer], arguments: argparse.Namespace) -> None:
+    """Print answers in the format that the arguments say; what was lost is said once."""
+    if arguments.json:
+        json.dump([answer.to_json() for answer in answers], sys.stdout, indent=1, allow_nan=False)
+        print()
+    elif arguments.csv:
+        sys.stdout.write(answers[0].to_csv())
+    elif arguments.markdown:
+        terminal.write("\n".join(f"{answer.definition}\n\n{answer.to_markdown()}" for answer in answers))
+    else:
+        rows = _ROWS if arguments.rows is None else arguments.rows
+        width = shutil.get_terminal_size((_WIDTH, 0)).columns
+        color = sys.stdout.isatty()
+        print("\n\n".join(answer.text(rows=rows, width=width, color=color, losses=False) for answer in answers))
+        for loss in dict.fromkeys(loss for answer in answers for loss in answer.losses):
+            print(f"incomplete: {terminal.printable(loss)}")

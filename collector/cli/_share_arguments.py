@@ -1,0 +1,16 @@
+"""Arguments that are shares: ``3%`` or ``0.03``."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def share(text: str) -> float:
+    """0.03 for ``3%`` and for ``0.03``."""
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share such as 3% or 0.03")
+    return value

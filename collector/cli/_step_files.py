@@ -1,0 +1,64 @@
+"""Steps that commands are given as files: reading them with a progress bar, and what is to be said of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collector.errors import CollectorError
+from collector.text import terminal
+from collector.text.progress import progress
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.formats.step import Step
+
+
+def load_steps(paths: Sequence[Path]) -> list[Step]:
+    """The steps in these files, in their order; what was left out of them is reported.
+
+    Raises:
+        collector.InvalidFileError: a file is no step.
+    """
+    from collector.analysis.no_launches import no_launches
+    from collector.formats.loading import load
+
+    steps = []
+    with progress("reading") as report:
+        for place, path in enumerate(paths):
+            report(f"reading {path.name}", place, len(paths))
+            steps.append(load(path))
+            report(f"reading {path.name}", place + 1, len(paths))
+    for step in steps:
+        if step.warning:
+            terminal.report(step.warning)
+        if causes := no_launches(step.recording):
+            terminal.report(f"{step.path}: {causes}")
+    return steps
+
+
+def step_files(given: str) -> list[Path]:
+    """A file, the files that a pattern finds, or all files in a folder, in the order of the numbers in their names.
+
+    Raises:
+        collector.CollectorError: there are none.
+    """
+    path = Path(given).expanduser()
+    if path.is_dir():
+        found = [each for each in path.iterdir() if not each.name.startswith(".")]
+    elif path.exists() or not any(mark in given for mark in "*?["):
+        return [path]
+    else:
+        root = Path(path.anchor)
+        found = list(root.glob(str(path.relative_to(root))))
+    found = [each for each in found if each.is_file()]
+    if not found:
+        raise CollectorError(f"{given}: there are no files", "Give files of steps, a folder of them, or a pattern")
+    return sorted(found, key=lambda each: _natural(each.name))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key by which ``step_9`` comes before ``step_10``."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -1,0 +1,70 @@
+"""Compare steps with others: what takes longer, what is new, and whether that is more than chance.
+
+BEFORE and NOW are files that `collector stats` reads, folders of such files, or patterns in quotes; a file in which
+annotations mark steps counts as these steps. Time is divided in several ways, and each time the parts add up to the
+whole change. Exit status: 0; 1: the step became slower by more than --fail-above, and certainly slower; 3: too few
+steps to say so; 2: a file or an argument cannot be used.
+
+  collector compare before.json.gz now.json.gz
+  collector compare runs/monday runs/tuesday --by kernel
+  collector compare 'main/step_*.pb' 'change/step_*.pb' --fail-above 5% --markdown > change.md
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collector.cli._printed_answers import add_format_arguments, print_answers
+from collector.cli._share_arguments import share
+from collector.cli._step_files import load_steps, step_files
+from collector.errors import CollectorError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from collector.analysis.answer import Answer
+
+EXIT_REGRESSION = 1
+EXIT_NOT_ENOUGH_STEPS = 3
+_OVERVIEW = ("step", "time", "op", "kernel", "copies")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """See `collector.cli`."""
+    from collector.analysis.compare import BY
+
+    parser.add_argument("before", metavar="BEFORE", help="a file, a folder of files, or a pattern: one step each")
+    parser.add_argument("now", metavar="NOW", help="the same, later or otherwise")
+    parser.add_argument(
+        "--by",
+        action="append",
+        choices=BY,
+        help=f"what is compared; may be given several times ({', '.join(_OVERVIEW)})",
+    )
+    parser.add_argument(
+        "--fail-above", type=share, default=0.03, metavar="PERCENT", help="how much slower is a regression (3%%)"
+    )
+    add_format_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """See `collector.cli`."""
+    from collector.analysis.compare import comparisons
+
+    asked = arguments.by or _OVERVIEW
+    if arguments.csv and len(asked) > 1:
+        raise CollectorError("--csv holds one answer: say which with --by")
+    sides = [step_files(given) for given in (arguments.before, arguments.now)]
+    loaded = load_steps([path for side in sides for path in side])
+    before, now = loaded[: len(sides[0])], loaded[len(sides[0]) :]
+    *answers, whole = comparisons(before, now, by=(*asked, "step"))
+    print_answers(answers, arguments)
+    return _status(whole, arguments.fail_above)
+
+
+def _status(answer: Answer, fail_above: float) -> int:
+    """The exit status that follows from the durations of the steps."""
+    (row,) = answer
+    if row["verdict"] in ("not enough steps", ""):
+        return EXIT_NOT_ENOUGH_STEPS
+    return EXIT_REGRESSION if row["verdict"] == "slower" and row["low"] > 1 and row["ratio"] > 1 + fail_above else 0

@@ -1,0 +1,65 @@
+"""What is said of a file that took long to write: where it is, how large, how to open it, and what would be smaller."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from collector.text import terminal
+from collector.text.quantities import size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SAID_AFTER_S = 1.0
+"""Writes that are quicker say nothing."""
+_SMALLER = 5
+"""The least factor that is worth another format."""
+_SAMPLE_BYTES = 1 << 20
+_OPENED_BY = {
+    ".json": "https://ui.perfetto.dev or chrome://tracing",
+    ".pftrace": "https://ui.perfetto.dev",
+    ".pb": "collector prof",
+    ".gpurec": "collector prof",
+}
+
+
+@contextmanager
+def written(path: Path, *, shown: bool = True, after_s: float | None = None) -> Iterator[None]:
+    """Say on standard error what was written, where the block took long.
+
+    Args:
+        path: the file.
+        shown: False: say nothing.
+        after_s: what is long; None: `SAID_AFTER_S`.
+    """
+    began = time.monotonic()
+    yield
+    if shown and time.monotonic() - began >= (SAID_AFTER_S if after_s is None else after_s):
+        terminal.report(_sentence(path))
+
+
+def _sentence(path: Path) -> str:
+    num_bytes = path.stat().st_size
+    name = path.name.lower()
+    plain = name.removesuffix(".gz")
+    open_with = next((how for suffix, how in _OPENED_BY.items() if plain.endswith(suffix)), "")
+    if plain.endswith(".xplane.pb"):
+        open_with = "XProf or TensorBoard, which take the folder above plugins/profile"
+    text = f"{path}: {size_text(num_bytes)}" + (f"; open it with {open_with}" if open_with else "")
+    if name.endswith(".json"):
+        times = _compression(path, num_bytes)
+        if times >= _SMALLER:
+            text += f"; {path.name}.gz would be about {times:.0f} times smaller and opens in the same viewers"
+    return text
+
+
+def _compression(path: Path, num_bytes: int) -> float:
+    """How many times smaller a sample from the middle of a file becomes."""
+    with path.open("rb") as file:
+        file.seek(max(num_bytes - _SAMPLE_BYTES, 0) // 2)
+        sample = file.read(_SAMPLE_BYTES)
+    return len(sample) / max(len(zlib.compress(sample, 6)), 1)

@@ -1,0 +1,56 @@
+"""A progress bar on standard error, for whatever takes longer than a second; only on a terminal."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Report = Callable[[str, int, int], None]
+    """Takes what is being done, how much of it is done, and of how much."""
+
+SHOWN_AFTER_S = 1.0
+"""Until then there is no bar: what is quicker needs none."""
+_LONGEST_TITLE = 80
+
+
+@contextmanager
+def progress(title: str, *, shown: bool = True, after_s: float = SHOWN_AFTER_S) -> Iterator[Report]:
+    """A bar until the end of the block; gives the function that moves it.
+
+    Args:
+        title: what is being done, until the function says otherwise.
+        shown: False: never.
+        after_s: how long it takes until the bar appears.
+    """
+    if not shown or not sys.stderr.isatty():
+        yield lambda _what, _done, _of: None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(title, total=None)
+    appearance = threading.Timer(after_s, bar.start)
+    appearance.daemon = True
+
+    def report(what: str, done: int, of: int) -> None:
+        bar.update(task, description=escape(what[-_LONGEST_TITLE:]), completed=done, total=of)  # [n=5] is no markup
+
+    if after_s:
+        appearance.start()
+    else:
+        bar.start()
+    try:
+        yield report
+    finally:
+        appearance.cancel()
+        if after_s:
+            appearance.join()
+        bar.stop()

@@ -1,0 +1,33 @@
+"""The command ``collector summary``."""
+
+from __future__ import annotations
+
+from collector.analysis.summary import summarize
+from collector.cli import main
+
+
+def test_it_prints_the_summary_of_a_step(build, tmp_path, capsys):
+    recording = build.kernel("relu", 100).recording()
+    recording.save(tmp_path / "step.pb")
+    assert main(["summary", str(tmp_path / "step.pb")]) == 0
+    assert capsys.readouterr().out == f"{summarize(recording)}\n"
+
+
+def test_several_steps_stand_under_their_names(build, tmp_path, capsys):
+    build.kernel("relu", 100).recording().save(tmp_path / "step.pb")
+    assert main(["summary", str(tmp_path / "step.pb"), str(tmp_path / "step.pb")]) == 0
+    assert capsys.readouterr().out.count(f"{tmp_path / 'step.pb'}\n") == 2
+
+
+def test_a_step_without_launches_says_the_likely_causes_in_each_command(build, tmp_path, capsys):
+    build.annotation("layer", 0, 50, 1).recording().save(tmp_path / "step.gpurec")
+    path = str(tmp_path / "step.gpurec")
+    for command in (["summary", path], ["stats", path], ["compare", path, path]):
+        main(command)
+        assert "step.gpurec: no launch was recorded; likely causes: " in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_step_is_one_line(tmp_path, capsys):
+    (tmp_path / "a.pb").write_bytes(b"<html></html>")
+    assert main(["summary", str(tmp_path / "a.pb")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
