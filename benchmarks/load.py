@@ -144,7 +144,8 @@ def commands(folder: Path, kernels: int) -> dict[str, list[str]]:
 def cost(command: list[str]) -> tuple[float, float]:
     """Processor seconds and peak MiB of a command."""
     quiet = os.open(os.devnull, os.O_WRONLY)
-    child = os.posix_spawn(command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, quiet, 2)])
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    child = os.posix_spawn(command[0], command, environment, file_actions=[(os.POSIX_SPAWN_DUP2, quiet, 2)])
     os.close(quiet)
     _, status, used = os.wait4(child, 0)
     if status:
@@ -173,6 +174,7 @@ def main() -> None:
         found: dict[str, list[tuple[float, float]]] = {}
         for _ in range(arguments.rounds):
             for each, command in commands(folder, arguments.kernels).items():
+                (folder / "out.json").unlink(missing_ok=True)  # replacing a large file would cost more than a part
                 found.setdefault(each, []).append(cost(command))
         for each, costs in found.items():
             cpu, memory = zip(*costs, strict=True)

@@ -72,6 +72,16 @@ class _Parser(argparse.ArgumentParser):
         self.exit(EXIT_TROUBLE, f"collector: {message} (see: {self.prog} --help)\n")
 
 
+class _Version(argparse.Action):
+    """Finds the version out when it is asked for, because that takes as long as many a command."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from collector.version import version
+
+        print(f"collector {version()}")
+        parser.exit()
+
+
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     from collector.version import version
 

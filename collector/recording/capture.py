@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class _Details(TypedDict, total=False):
     details: Sequence[Details]
     """The details of annotations, at index ``details_id`` - 1; the session adds them."""
+    launch_figures: Mapping[str, int]
+    """`collector.recording.ledger.LAUNCH_FIGURES` of a file that has them, so that they are not counted again."""
 
 
 class Capture(_Details):

@@ -1,12 +1,12 @@
 """Recordings in files: ``.gpurec``.
 
 A zip archive of ``meta.json`` and one ``TABLE/COLUMN.npy`` per column, readable by any program that reads zip and npy.
-``meta.json`` holds ``format`` (always "collector recording"), ``version``, ``columns``, and the capture's strings,
-counters, clock, environment, and the details of annotations. ``columns`` has the packing of each column of each table
-(`collector.recording.column_packing.Packing`); a column of one value has no file. Columns are read by name: columns
-that the file lacks are zeros, unknown columns are ignored, and only a newer version is refused. The tables contain all
-rows, including those that the recording sets apart; reading the file separates them again. Equal recordings make equal
-bytes.
+``meta.json`` holds ``format`` (always "collector recording"), ``version``, ``columns``, the ledger's ``launch_figures``
+and the capture's strings, counters, clock, environment, and the details of annotations. ``columns`` has the packing of
+each column of each table (`collector.recording.column_packing.Packing`); a column of one value has no file. Columns are
+read by name: columns that the file lacks are zeros, unknown columns are ignored, and only a newer version is refused.
+The tables contain all rows, including those that the recording sets apart; reading the file separates them again. Equal
+recordings make equal bytes.
 
 Files of version 1 hold the values themselves, and the names of each table's columns as ``tables``.
 """
@@ -30,6 +30,7 @@ from collector.files.atomic_files import atomic_write, expanded
 from collector.files.unpacking import check_size
 from collector.recording import journal
 from collector.recording.column_packing import Constants, Packing, pack, unpack
+from collector.recording.ledger import LAUNCH_FIGURES
 from collector.recording.recording import Recording
 from collector.recording.schema import LATER_COLUMNS, LATER_TABLES, SCHEMA
 
@@ -90,6 +91,8 @@ def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
         },
         **{key: capture[key] for key in _META_KEYS},
     }
+    if not recording.ledger.source_counters.get("rows_cut"):  # of a part they are those of the whole
+        meta["launch_figures"] = {name: getattr(recording.ledger, name) for name in LAUNCH_FIGURES}
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         _add(archive, "meta.json", json.dumps(meta, sort_keys=True, default=str).encode())
         for table, columns in packed.items():
@@ -195,9 +198,12 @@ def _of_members(members: _Members) -> Recording:
         )
     tables, num_lost = _plain_tables(members, meta) if meta["version"] == 1 else _packed_tables(members, meta)
     meta.setdefault("details", [])  # files of older versions have none
+    capture = {"tables": tables, **{key: meta[key] for key in _META_KEYS}}
     if num_lost:
         meta["counters"]["tables_cut_off"] = num_lost
-    return Recording.from_capture({"tables": tables, **{key: meta[key] for key in _META_KEYS}})  # type: ignore[typeddict-item]
+    elif "launch_figures" in meta:
+        capture["launch_figures"] = {name: int(meta["launch_figures"][name]) for name in LAUNCH_FIGURES}
+    return Recording.from_capture(capture)  # type: ignore[arg-type]
 
 
 def _packed_tables(members: _Members, meta: dict[str, Any]) -> tuple[_TableColumns, int]:

@@ -166,6 +166,18 @@ TIMES_LOST = (
 _UNREAD = "{} in the file that the step was read from: {}"
 
 
+LAUNCH_FIGURES = (
+    "launches_seen",
+    "launches_matched",
+    "launches_failed",
+    "launches_captured",
+    "launches_without_kernel",
+    "kernels_without_launch",
+    "correlations_unmatched",
+)
+"""The figures for which each row is matched with others."""
+
+
 class LaunchFates(NamedTuple):
     """The launches of a step with their kernels: one row for each correlation id."""
 

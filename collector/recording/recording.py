@@ -145,7 +145,10 @@ class Recording(TablesOfRecording):
         split = [_split(name, values, clock, strings) for name, values in columns.items()]
         kept, invalid, early, late = (Tables(*tables) for tables in zip(*split, strict=True))
         counters = {name: int(value) for name, value in capture["counters"].items()}
-        ledger = _balance(columns, kept, (len(invalid), len(early), len(late)), counters, strings)
+        launch_figures = capture.get("launch_figures")
+        if launch_figures is None:
+            launch_figures = _launch_figures(columns, strings)
+        ledger = _balance(columns, kept, (len(invalid), len(early), len(late)), counters, launch_figures)
         details = [Details.from_fields(each) for each in capture.get("details", ())]
         if (columns["annotations"]["details_id"] > len(details)).any():
             raise ValueError("an annotation's details_id points beyond the capture's details")
@@ -347,24 +350,30 @@ def _is_ordered(keys: list[npt.NDArray[Any]], rows_at_once: int = 1 << 16) -> bo
     return True
 
 
+def _launch_figures(columns: Mapping[str, Mapping[str, npt.NDArray[Any]]], strings: tuple[str, ...]) -> dict[str, int]:
+    activities = [columns[name] for name in ACTIVITY_TABLES]
+    external = columns["external_correlations"]
+    ours = external["external_id"][external["external_kind"] == ANNOTATION_EXTERNAL_KIND]
+    return {
+        **reconcile(activities, columns["kernels"], columns["api_calls"], strings),
+        "correlations_unmatched": int((~np.isin(ours, columns["annotations"]["external_id"])).sum()),
+    }
+
+
 def _balance(
     columns: Mapping[str, Mapping[str, npt.NDArray[Any]]],
     kept: Tables,
     apart: tuple[int, int, int],
     counters: Mapping[str, int],
-    strings: tuple[str, ...],
+    launch_figures: Mapping[str, int],
 ) -> Ledger:
-    activities = [columns[name] for name in ACTIVITY_TABLES]
     is_empty = not any(len(columns[name]["start_ns"]) for name in SCHEMA if "start_ns" in columns[name])
-    external = columns["external_correlations"]
-    ours = external["external_id"][external["external_kind"] == ANNOTATION_EXTERNAL_KIND]
     return Ledger.from_dict(
         {
             **counters,
             "nothing_recorded": int(is_empty and not any(counters.get(name) for name in LOSSES)),
             **{item.name: len(getattr(kept, item.name)) for item in fields(Tables)},
-            **reconcile(activities, columns["kernels"], columns["api_calls"], strings),
-            "correlations_unmatched": int((~np.isin(ours, columns["annotations"]["external_id"])).sum()),
+            **launch_figures,
             **dict(zip(("invalid_timestamps", "early", "late"), apart, strict=True)),
         }
     )

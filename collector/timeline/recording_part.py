@@ -94,15 +94,20 @@ def part_of(
     start_ns = first_ns if window_ns[0] is None else first_ns + min(max(window_ns[0], 0), FAR_NS)
     end_ns = last_ns if window_ns[1] is None else first_ns + min(max(window_ns[1], -1), FAR_NS)
     masks: dict[str, Mask] = {name: np.zeros(len(getattr(recording, name)), bool) for name in SCHEMA}
+    durations = {name: _ends(table) - table.start_ns for name, table in tables.items()}
     for name, table in tables.items():
-        masks[name] = (table.start_ns <= end_ns) & (_ends(table) >= start_ns)
-        masks[name] &= _durations(table) >= min_duration_ns
+        if start_ns <= first_ns and end_ns >= last_ns:
+            masks[name] = np.ones(len(table), bool)
+        else:
+            masks[name] = (table.start_ns <= end_ns) & (_ends(table) >= start_ns)
+        if min_duration_ns > 0:
+            masks[name] &= durations[name] >= min_duration_ns
     num_slices = _num_slices(tables)
     passing = sum(_SLICES[name] * int(masks[name].sum()) for name in tables)
     left_out, left_out_ns, longest_ns = 0, 0, 0
     if times_decide and max_slices is not None and passing > max_slices:
         left_out = passing - max_slices
-        left_out_ns, longest_ns = _keep_longest(tables, masks, max_slices)
+        left_out_ns, longest_ns = _keep_longest(tables, durations, masks, max_slices)
     if with_memory:
         masks["memory_operations"][:] = True
         rows = recording.launch_rows(recording.memory_operations.correlation_id)
@@ -128,31 +133,25 @@ def _ends(table: Table) -> npt.NDArray[np.int64]:
     return ends
 
 
-def _durations(table: Table) -> npt.NDArray[np.int64]:
-    durations: npt.NDArray[np.int64] = _ends(table) - table.start_ns
-    return durations
-
-
 def _num_slices(tables: Mapping[str, Table]) -> int:
     return sum(_SLICES[name] * len(table) for name, table in tables.items())
 
 
-def _keep_longest(tables: Mapping[str, Table], masks: dict[str, Mask], count: int) -> tuple[int, int]:
+def _keep_longest(
+    tables: Mapping[str, Table], durations: Mapping[str, npt.NDArray[np.int64]], masks: dict[str, Mask], count: int
+) -> tuple[int, int]:
     """Let the masks select the longest slices; return the total and the longest duration of the others.
 
     Of equally long slices the first ones are kept, in the order of drawing.
     """
-    rows = {name: np.flatnonzero(masks[name]) for name in tables}
-    durations = {name: _durations(table)[rows[name]] for name, table in tables.items()}
-    repeated = np.concatenate([np.repeat(durations[name], _SLICES[name]) for name in tables])
-    limit_ns = int(-np.partition(-repeated, count)[count])
-    tied = {name: rows[name][durations[name] == limit_ns] for name in tables}
-    longer = {name: rows[name][durations[name] > limit_ns] for name in tables}
-    kept_ns = sum(_SLICES[name] * int(_durations(tables[name])[longer[name]].sum()) for name in tables)
-    places = count - sum(_SLICES[name] * len(longer[name]) for name in tables)
+    passing = [durations[name] if masks[name].all() else durations[name][masks[name]] for name in tables]
+    repeated = np.concatenate([each for each, name in zip(passing, tables, strict=True) for _ in range(_SLICES[name])])
+    limit_ns = int(np.partition(repeated, len(repeated) - 1 - count)[len(repeated) - 1 - count])
+    tied = {name: np.flatnonzero(masks[name] & (durations[name] == limit_ns)) for name in tables}
     for name in tables:
-        masks[name] = np.zeros(len(masks[name]), bool)
-        masks[name][longer[name]] = True
+        masks[name] &= durations[name] > limit_ns
+    kept_ns = sum(_SLICES[name] * int(durations[name][masks[name]].sum()) for name in tables)
+    places = count - sum(_SLICES[name] * int(masks[name].sum()) for name in tables)
     keys = _drawing_order(tables, tied)
     first = np.lexsort(keys[::-1])[:places]
     for number, name in enumerate(tables):

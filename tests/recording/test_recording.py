@@ -450,3 +450,22 @@ def test_a_file_of_equal_steps_between_many_kernels_is_read_back(build, tmp_path
     recording.save(tmp_path / "step.gpurec")
     again = Recording.load(tmp_path / "step.gpurec")
     np.testing.assert_array_equal(again.kernels.start_ns, recording.kernels.start_ns)
+
+
+def test_a_file_keeps_the_figures_of_its_launches_and_a_part_has_those_of_the_part(build, tmp_path):
+    recording = build.launch(1, 1000).kernel("sgemm", 5000, correlation_id=1).launch(2, 9000).recording()
+    recording.save(tmp_path / "a.gpurec")
+    with zipfile.ZipFile(tmp_path / "a.gpurec") as archive:
+        figures = json.loads(archive.read("meta.json"))["launch_figures"]
+    assert (figures["launches_seen"], figures["launches_matched"]) == (2, 1)
+
+    def without_figures(name, data):
+        return data.replace(b'"launch_figures"', b'"other_figures"') if name == "meta.json" else data
+
+    rewritten(tmp_path / "a.gpurec", tmp_path / "b.gpurec", without_figures)
+    for name in ("a", "b"):
+        assert Recording.load(tmp_path / f"{name}.gpurec").ledger == recording.ledger
+    part = recording.between(None, recording.kernels.end_ns[0])
+    assert len(part.api_calls) == 2
+    part.save(tmp_path / "part.gpurec")
+    assert Recording.load(tmp_path / "part.gpurec").ledger.launches_seen == 1
