@@ -16,8 +16,8 @@ from collector.analysis.activities import Activities, RowOfEach, by_device
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.recording.api_functions import ApiRole, ids_with_role
-from collector.recording.idle_causes import idle_causes
-from collector.recording.intervals import Union, gaps_between
+from collector.recording.idle_causes import idle_times
+from collector.recording.intervals import Union
 from collector.recording.schema import ACTIVITY_TABLES
 
 if TYPE_CHECKING:
@@ -128,13 +128,15 @@ class _Gaps:
     def __init__(
         self, recording: Recording, work: Activities, window: Window, waits: Union, kernel_gap_ns: int
     ) -> None:
-        gaps = gaps_between(work.start_ns, work.end_ns, window.start_ns, window.end_ns)
-        self.starts, self.ends, self.ended_by = gaps
+        def launched(places: Numbers) -> Numbers:
+            rows = work.at(places).launch_rows(recording)
+            return np.where(rows >= 0, np.append(recording.api_calls.start_ns, 0)[rows], -1)
+
+        bounds = (window.start_ns, window.end_ns)
+        times = idle_times(work.start_ns, work.end_ns, bounds, launched, waits)
+        self.starts, self.ends, self.ended_by, causes = times
         """Start and end of each, and the place in the work of the first activity that ended it; -1: nothing did."""
-        length = self.ends - self.starts
-        called = self._calls(recording, work)
-        causes = idle_causes(self.starts, self.ends, self.ended_by >= 0, called, waits)
-        is_short = length <= kernel_gap_ns
+        is_short = self.ends - self.starts <= kernel_gap_ns
         parts = {
             "synchronize": causes.synchronizing,
             "host": causes.unlaunched,
@@ -145,24 +147,6 @@ class _Gaps:
             "tail": causes.tail,
         }
         self.by_cause: Numbers = np.stack([parts[cause] for cause in CAUSES], axis=1)
-
-    def _calls(self, recording: Recording, work: Activities) -> Numbers:
-        """When the launch of what ended each gap was called; -1 where that is not known.
-
-        Of several activities that start at once any may have ended the gap: the earliest call counts, and it is not
-        known where that of one of them is not.
-        """
-        called = np.full(len(self.ends), -1, np.int64)
-        is_ended = self.ended_by >= 0
-        if not is_ended.any():
-            return called
-        first = self.ended_by[is_ended]
-        counts = np.searchsorted(work.start_ns, self.ends[is_ended], side="right") - first
-        begins = np.cumsum(counts) - counts
-        rows = work.at(np.repeat(first - begins, counts) + np.arange(counts.sum())).launch_rows(recording)
-        launched = np.where(rows >= 0, np.append(recording.api_calls.start_ns, 0)[rows], -1)
-        called[is_ended] = np.minimum.reduceat(launched, begins)
-        return called
 
 
 def _devices(recording: Recording, window: str, kernel_gap_ns: int) -> list[tuple[int, Activities, Window, _Gaps]]:

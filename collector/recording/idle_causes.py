@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from collector.recording.intervals import gaps_between
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from collector.recording.intervals import Union
@@ -58,3 +62,40 @@ def idle_causes(begins: Ints, ends: Ints, is_ended: npt.NDArray[np.bool_], launc
         unknown=where(is_ended & ~is_known, ends - begins),
         tail=where(~is_ended, ends - begins),
     )
+
+
+class IdleTimes(NamedTuple):
+    """The times in which nothing runs on a device, in order. There is one row per idle time."""
+
+    begins: Ints
+    ends: Ints
+    ended_by: Ints
+    """The place of the first activity that starts at its end; -1: none does."""
+    causes: IdleCauses
+
+
+def idle_times(
+    starts: Ints, ends: Ints, window: tuple[int, int], launched: Callable[[Ints], Ints], waits: Union
+) -> IdleTimes:
+    """The idle times of a device in a window, with their causes.
+
+    Of several activities that start at once any may have ended the idle time: the earliest launch counts, and it is not
+    known where that of one of them is not.
+
+    Args:
+        starts: of the activities, in order, ns.
+        ends: of the activities, ns.
+        window: begin and end, ns.
+        launched: gives for places of activities the times of their launches, ns; 0 or less: not known.
+        waits: the times in which the host was in a synchronizing call.
+    """
+    begins, free_until, ended_by = gaps_between(starts, ends, *window)
+    called = np.full(len(begins), -1, np.int64)
+    is_ended = ended_by >= 0
+    if is_ended.any():
+        first = ended_by[is_ended]
+        counts = np.searchsorted(starts, free_until[is_ended], side="right") - first
+        groups = np.cumsum(counts) - counts
+        places = np.repeat(first - groups, counts) + np.arange(counts.sum())
+        called[is_ended] = np.minimum.reduceat(launched(places), groups)
+    return IdleTimes(begins, free_until, ended_by, idle_causes(begins, free_until, is_ended, called, waits))

@@ -17,7 +17,7 @@ from collector.profiler.recorded_steps import RecordedStep
 from collector.protos import Activity as RecordedActivity
 from collector.recording.api_functions import ApiRole, role_of
 from collector.recording.cupti_enums import COPY_KINDS
-from collector.recording.idle_causes import idle_causes
+from collector.recording.idle_causes import idle_times
 from collector.recording.intervals import Union
 from collector.stepstats.labels import op_and_kernel, stream_device, unit_of
 
@@ -106,11 +106,8 @@ class Device:
     @cached_property
     def idle(self) -> Idle:
         """The times in the window without any activity, with their causes."""
-        begins, ends = self.busy.gaps(*self.window)
-        row = np.searchsorted(self.start, ends)
-        row[row == len(self.start)] = -1
-        causes = idle_causes(begins, ends, row >= 0, self.scheduled[row], self._waits)
-        return Idle(row, begins, ends, *causes)
+        times = idle_times(self.start, self.end, self.window, lambda rows: self.scheduled[rows], self._waits)
+        return Idle(times.ended_by, times.begins, times.ends, *times.causes)
 
     @property
     def copied_bytes(self) -> Ints:

@@ -1,0 +1,140 @@
+"""The same question has one number everywhere: Python, JSON, CSV, terminal, summaries, advice and limits."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from functools import cache
+
+import pytest
+
+import collector
+from collector import analysis
+from collector.analysis.questions import QUESTIONS
+from collector.cli import main
+from collector.profiler.advice.step_activity import Activity
+from collector.profiler.step_reader import read_step
+from collector.testing.plugin.figures import figures_of
+from collector.text.quantities import time_text
+
+RECORDINGS = (
+    "torch_tutorial/h100_transformer_before.json.gz",
+    "hta/sampled_of128/rank0.json.gz",
+    "hta/a100_event_sync_multi_stream.json.gz",
+    "hta/mi250_minitoy.json.gz",
+    "nsys_ai/mock.sqlite.gz",
+)
+PLAIN = [name for name, question in QUESTIONS.items() if not question.of_ranks]
+
+
+@cache
+def loaded(path):
+    return collector.load(path)
+
+
+@pytest.fixture(params=RECORDINGS)
+def step(request, shared):
+    return loaded(shared / "data" / "gpu_traces" / request.param)
+
+
+def printed(capsys, *arguments):
+    assert main([*map(str, arguments)]) == 0
+    return capsys.readouterr().out
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_terminal_json_and_csv_have_the_numbers_of_python(step, name, capsys):
+    expected = QUESTIONS[name].ask(step)
+    (told,) = json.loads(printed(capsys, "stats", step.path, "--question", name, "--json"))
+    assert told == json.loads(json.dumps(expected.to_json()))
+    rows = list(csv.reader(io.StringIO(printed(capsys, "stats", step.path, "--question", name, "--csv"))))
+    assert rows == list(csv.reader(io.StringIO(expected.to_csv())))
+    text = words(printed(capsys, "stats", step.path, "--question", name))
+    for column in expected.columns:
+        if column.unit == "ns" and len(expected):
+            assert time_text(abs(int(expected[column.name][0]))) in text, column.name
+
+
+def test_busy_and_idle_time(step, capsys):
+    devices, summary = analysis.devices(step), words(step.summary())
+    assert words(printed(capsys, "summary", step.path)) == summary
+    for row in devices:
+        assert f"/gpu:{row['device_id']} {time_text(row['busy_ns'])} {time_text(row['idle_ns'])}" in summary
+    busy, idle = (devices.totals[f"{name}_ns"] for name in ("busy", "idle"))
+    assert idle == analysis.idle(step).totals["idle_ns"] == analysis.idle_gaps(step).totals["idle_ns"]
+    assert busy == figures_of([step.recording]).device_time_ns
+    alone = [step.recording] * 2
+    assert 2 * busy == analysis.devices(alone).totals["busy_ns"]
+    times = {row["part"]: row["now_ns"] for row in analysis.compare(step, step, by="time")}
+    is_whole = analysis.compare(step, step, by="time").totals["before_steps"] == 1
+    assert not is_whole or sum(spent for part, spent in times.items() if not part.startswith("idle")) == busy
+
+
+def test_kernels(step):
+    recording, answers = step.recording, [analysis.kernels(step, by=by) for by in QUESTIONS["kernels"].by]
+    figures = figures_of([recording])
+    for answer in answers:
+        assert answer.totals["count"] == len(recording.kernels) == recording.ledger.kernels == figures.kernels
+        assert answer.totals["total_ns"] == int(recording.kernels.duration_ns.sum()) == figures.kernel_time_ns
+    title = f"Kernels: {figures.kernels:,} of {len(answers[0]):,} name"
+    assert (title in words(step.summary())) == bool(figures.kernels)
+    for row in list(answers[0])[:10]:
+        assert f"{row['count']:,} {time_text(row['total_ns'])}" in words(step.summary())
+
+
+def test_copies_and_memsets(step):
+    answer, figures, recording = analysis.copies(step), figures_of([step.recording]), step.recording
+    assert (
+        answer.totals["count"] == figures.memcpys + figures.memsets == len(recording.memcpys) + len(recording.memsets)
+    )
+    assert answer.totals["num_bytes"] == figures.memcpy_bytes + figures.memset_bytes
+    assert answer.totals["total_ns"] == int(recording.memcpys.duration_ns.sum() + recording.memsets.duration_ns.sum())
+
+
+def test_time_by_annotation(step):
+    answer, kernels, copies = analysis.ops(step), analysis.kernels(step), analysis.copies(step)
+    assert answer.totals["self_ns"] == kernels.totals["total_ns"] + copies.totals["total_ns"]
+    assert answer.totals["self_activities"] == kernels.totals["count"] + copies.totals["count"]
+    assert answer.totals["self_activities"] == analysis.devices(step).totals["activities"]
+
+
+def test_calls_and_launches(step):
+    assert analysis.calls(step).totals["count"] == len(step.recording.api_calls) == step.recording.ledger.api_calls
+    launches, delays = analysis.launches(step), analysis.launch_delays(step)
+    assert launches.totals["activities"] == len(delays)
+    assert (min(launches["min_delay_ns"], default=0), max(launches["max_delay_ns"], default=0)) == (
+        min(delays["delay_ns"], default=0),
+        max(delays["delay_ns"], default=0),
+    )
+
+
+def test_advice_has_the_numbers_of_the_questions(step):
+    activity = Activity(read_step(step))
+    for device in activity.devices:
+        window = "step" if device.window_name == "the step" else "span"
+        number = int(device.name.rpartition(":")[2])
+        row = next(row for row in analysis.devices(step, window=window) if row["device_id"] == number)
+        idle = next(row for row in analysis.idle(step, window=window) if row["device_id"] == number)
+        assert (device.window_ns, device.busy.length) == (row["window_ns"], row["busy_ns"])
+        communication, compute = device.union(device.is_communication), device.union(device.is_compute)
+        assert communication.length - communication.overlap(compute) == row["exposed_communication_ns"]
+        causes = {name: int(getattr(device.idle, name).sum()) for name in device.idle._fields[3:]}
+        assert causes == {
+            "queued": idle["kernel_gap_ns"] + idle["dependency_ns"],
+            "synchronizing": idle["synchronize_ns"],
+            "unlaunched": idle["host_ns"],
+            "latency": idle["launch_latency_ns"],
+            "unknown": idle["no_launch_ns"],
+            "tail": idle["tail_ns"],
+        }
+    of_names = sorted(
+        (name, count, spent) for device in activity.devices for name, count, spent in device.by_name(device.is_kernel)
+    )
+    if len(activity.devices) == 1:
+        rows = analysis.kernels(step)
+        assert of_names == sorted((row["name"], row["count"], row["total_ns"]) for row in rows)
