@@ -1,18 +1,20 @@
 """What answers about a step cost: processor time and memory, in Python, beyond having the recording.
 
 Goal: busy time with compute, communication and copies apart, of ten million kernels on eight devices, in 2.5 CPU
-seconds. Beside it stand the other questions, and what plain numpy takes to order the same starts once, which is the
-least that any union of intervals needs.
+seconds and no memory that grows with them. The peers answer a part of it: plain numpy the busy time, compute,
+communication and their overlap on each device, and DuckDB's SQL, where it is installed (``pip install duckdb``), the
+busy time alone. The other questions stand beside it.
 
-One process, each question three times, medians; memory is the peak while all of them ran over the recording's own.
+One process, each question three times, medians; memory is the peak while it is answered over what the process had.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
+import importlib.util
 import statistics
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +33,19 @@ DEVICES = 8
 STREAMS = 4
 NAMES = [f"kernel_{number}" for number in range(199)] + ["ncclDevKernel_AllReduce"]
 REPEATS = 3
+ISLANDS = """
+WITH reached AS (
+  SELECT *, max(end_ns) OVER (
+    PARTITION BY device_id ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached FROM kernels
+), numbered AS (
+  SELECT *, sum(CASE WHEN start_ns <= reached THEN 0 ELSE 1 END) OVER (
+    PARTITION BY device_id ORDER BY start_ns ROWS UNBOUNDED PRECEDING) AS island FROM reached
+), islands AS (
+  SELECT device_id, max(end_ns) - min(start_ns) AS length FROM numbered GROUP BY device_id, island
+)
+SELECT sum(length)::BIGINT FROM islands GROUP BY device_id ORDER BY device_id
+"""
+"""The busy time of each device in SQL."""
 
 
 def recording(kernels: int) -> Recording:
@@ -84,9 +99,56 @@ def seconds(work: Callable[[], object]) -> float:
     return statistics.median(spent)
 
 
-def peak_mib() -> float:
-    """The most memory that this process had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def numpy_overlap(step: Recording) -> list[tuple[int, int, int, int]]:
+    """Busy, compute, communication and overlap of each device, as plain numpy finds them."""
+
+    def union(starts: Any, ends: Any) -> tuple[Any, Any]:
+        order = np.argsort(starts, kind="stable")
+        starts, reached = starts[order], np.maximum.accumulate(ends[order])
+        is_first = np.concatenate([[True], starts[1:] > reached[:-1]])
+        return starts[is_first], reached[np.concatenate([is_first[1:], [True]])]
+
+    def covered_until(starts: Any, ends: Any, times: Any) -> Any:
+        lengths = np.concatenate([[0], np.cumsum(ends - starts)])
+        begun = np.searchsorted(starts, times, side="right")
+        return lengths[begun] - np.maximum(np.concatenate([[0], ends])[begun] - times, 0)
+
+    kernels, found = step.kernels, []
+    is_communication = kernels.name_id == len(NAMES) - 1
+    for device in range(DEVICES):
+        own = kernels.device_id == device
+        busy = union(kernels.start_ns[own], kernels.end_ns[own])
+        compute, communication = (
+            union(kernels.start_ns[chosen], kernels.end_ns[chosen])
+            for chosen in (own & ~is_communication, own & is_communication)
+        )
+        overlap = covered_until(*compute, communication[1]) - covered_until(*compute, communication[0])
+        lengths = (int((ends - starts).sum()) for starts, ends in (busy, compute, communication))
+        found.append((*lengths, int(overlap.sum())))
+    return found
+
+
+def duckdb_busy(step: Recording) -> list[int]:
+    """Busy time of each device, as DuckDB finds it on one thread."""
+    import duckdb
+
+    kernels = step.kernels
+    columns = {name: getattr(kernels, name) for name in ("device_id", "start_ns", "end_ns")}
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.register("kernels", columns)
+        return [row[0] for row in connection.execute(ISLANDS).fetchall()]
+
+
+def peak_mib(work: Callable[[], object]) -> float:
+    """The most memory that the process had during a call, over what it had before; Linux counts it anew when asked."""
+
+    def memory_kib(name: str) -> int:
+        return int(Path("/proc/self/status").read_text().partition(f"{name}:")[2].split()[0])
+
+    Path("/proc/self/clear_refs").write_text("5")
+    before = memory_kib("VmRSS")
+    work()
+    return (memory_kib("VmHWM") - before) / 1024
 
 
 def main() -> None:
@@ -97,16 +159,38 @@ def main() -> None:
     arguments = parser.parse_args()
     kernels = 1_000_000 if arguments.quick else arguments.kernels
     step = recording(kernels)
-    before = peak_mib()
-    starts = step.kernels.start_ns
-    ordered = seconds(lambda: np.argsort(starts, kind="stable"))
-    print(f"{kernels:,} kernels on {DEVICES} devices, as many launch calls; starts ordered once: {ordered:.2f} CPU s\n")
-    print("| question | CPU s | ns a kernel | starts ordered once |")
-    print("| --- | --- | --- | --- |")
+    print(f"{kernels:,} kernels on {DEVICES} devices, as many launch calls\n")
+    print("| question | CPU s | ns a kernel | by devices | peak, MiB |")
+    print("| --- | --- | --- | --- | --- |")
+
+    def of_devices() -> object:
+        return QUESTIONS["devices"].ask(step)
+
+    ours = seconds(of_devices)
+
+    def line(name: str, work: Callable[[], object], spent: float | None = None) -> None:
+        peak = peak_mib(work)
+        spent = seconds(work) if spent is None else spent
+        print(f"| {name} | {spent:.2f} | {spent / kernels * 1e9:.0f} | {spent / ours:.1f} | {peak:,.0f} |", flush=True)
+
+    line("devices", of_devices, ours)
     for name, question in QUESTIONS.items():
-        spent = seconds(lambda: question.ask(step))  # noqa: B023
-        print(f"| {name} | {spent:.2f} | {spent / kernels * 1e9:.0f} | {spent / ordered:.1f} |", flush=True)
-    print(f"\npeak memory over the recording's: {peak_mib() - before:,.0f} MiB")
+        if question.of_ranks or name == "devices":
+            continue
+        for by in question.by or ("",):
+            options = {"by": by} if by else {}
+            line(f"{name} by {by}" if by else name, lambda: question.ask(step, **options))  # noqa: B023
+    answer = QUESTIONS["devices"].ask(step)
+    columns = ("busy_ns", "compute_ns", "communication_ns", "overlap_ns")
+    if numpy_overlap(step) != list(zip(*(answer[column].tolist() for column in columns), strict=True)):
+        raise SystemExit("numpy has other figures")
+    line("numpy: busy, compute, communication, overlap", lambda: numpy_overlap(step))
+    if importlib.util.find_spec("duckdb") is None:
+        print("\nDuckDB is not installed and not compared.")
+        return
+    if duckdb_busy(step) != answer["busy_ns"].tolist():
+        raise SystemExit("DuckDB has other figures")
+    line("DuckDB: busy", lambda: duckdb_busy(step))
 
 
 if __name__ == "__main__":

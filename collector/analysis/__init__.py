@@ -14,6 +14,7 @@ from collector.analysis.busy_time import devices
 from collector.analysis.compare import compare
 from collector.analysis.concurrency import concurrency
 from collector.analysis.copies import copies
+from collector.analysis.critical_path import critical_path
 from collector.analysis.idle import idle, idle_gaps
 from collector.analysis.kernels import kernels
 from collector.analysis.launches import launch_delays, launches
@@ -35,6 +36,7 @@ __all__ = [
     "compare",
     "concurrency",
     "copies",
+    "critical_path",
     "devices",
     "idle",
     "idle_gaps",

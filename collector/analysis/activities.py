@@ -15,6 +15,7 @@ from collector.analysis.answer import Window
 from collector.recording.intervals import Union
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.runtime.extension import convert_extension
+from collector.text.wording import counted
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -140,6 +141,19 @@ def work_classes(recording: Recording) -> list[npt.NDArray[np.uint8]]:
         np.full(len(recording.memcpys), WorkClass.COPY, np.uint8),
         np.full(len(recording.memsets), WorkClass.MEMSET, np.uint8),
     ]
+
+
+def repetitions(recording: Recording) -> list[str]:
+    """A sentence with the number of activities that equal another one in every column; none where there is none."""
+    number = 0
+    for name in ACTIVITY_TABLES:
+        table = getattr(recording, name)
+        places = np.flatnonzero(table.start_ns[1:] == table.start_ns[:-1])  # rows are in order
+        for values in table.columns.values():
+            places = places[values[places] == values[places + 1]]
+        number += len(places)
+    text = "{:,} activit[y equals another|ies equal others] in every column: times count once, numbers and sums each"
+    return [counted(text, number)] if number else []
 
 
 def _joined(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.analysis.activities import WorkClass
+from collector.analysis.activities import WorkClass, repetitions
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
-from collector.analysis.device_times import DeviceTimes, RowsOfDevices, device_times, ratio
+from collector.analysis.device_times import DeviceTimes, RowsOf, device_times, ratio
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer
@@ -58,7 +58,8 @@ def devices(steps: Asked, *, window: str = "step") -> Answer:
 def _part(recording: Recording, window: str) -> Part:
     found = device_times(recording, window)
     rows = [(times.device, *_row(times)) for times in found]
-    return Part(rows, [times.window for times in found], RowsOfDevices(recording, [times.device for times in found]))
+    evidence = RowsOf(recording, [{"device_id": times.device} for times in found])
+    return Part(rows, [times.window for times in found], evidence, repetitions(recording))
 
 
 def _row(times: DeviceTimes) -> tuple[float, ...]:

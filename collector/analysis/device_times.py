@@ -74,14 +74,15 @@ def device_times(recording: Recording, window: str) -> list[DeviceTimes]:
     ]
 
 
-class RowsOfDevices(Sequence[Mapping[str, "Numbers"]]):
-    """Evidence of all rows of one device for each row of an answer; looked up when asked for, as there are many."""
+class RowsOf(Sequence[Mapping[str, "Numbers"]]):
+    """Evidence of all activities of a device or stream for each row of an answer; looked up when asked for."""
 
-    def __init__(self, recording: Recording, devices: Sequence[int]) -> None:
-        self._recording, self._devices = recording, devices
+    def __init__(self, recording: Recording, places: Sequence[Mapping[str, int]]) -> None:
+        """Of each row of the answer the columns that say the device or stream, with their values."""
+        self._recording, self._places = recording, places
 
     def __len__(self) -> int:
-        return len(self._devices)
+        return len(self._places)
 
     @overload
     def __getitem__(self, index: int) -> Mapping[str, Numbers]: ...
@@ -89,9 +90,12 @@ class RowsOfDevices(Sequence[Mapping[str, "Numbers"]]):
     def __getitem__(self, index: slice) -> Sequence[Mapping[str, Numbers]]: ...
     def __getitem__(self, index: int | slice) -> Mapping[str, Numbers] | Sequence[Mapping[str, Numbers]]:
         if isinstance(index, slice):
-            return RowsOfDevices(self._recording, self._devices[index])
-        tables = ((name, getattr(self._recording, name)) for name in ACTIVITY_TABLES)
-        found = {name: np.flatnonzero(table.device_id == self._devices[index]) for name, table in tables}
+            return RowsOf(self._recording, self._places[index])
+        found = {}
+        for name in ACTIVITY_TABLES:
+            table = getattr(self._recording, name)
+            is_there = [getattr(table, column) == value for column, value in self._places[index].items()]
+            found[name] = np.flatnonzero(np.logical_and.reduce(is_there))
         return {name: rows for name, rows in found.items() if len(rows)}
 
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.analysis.activities import WorkClass, by_device
+from collector.analysis.activities import WorkClass, by_device, repetitions
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
-from collector.analysis.device_times import RowsOfDevices, device_times, ratio
+from collector.analysis.device_times import RowsOf, device_times, ratio
 from collector.analysis.stream_numbers import StreamNumbers
 from collector.recording.intervals import GroupTimes, Union
 
@@ -112,7 +112,8 @@ def _by_device(recording: Recording, window: str) -> Part:
                 times.ran(communication, copy),
             )
         )
-    return Part(rows, [times.window for times in found], RowsOfDevices(recording, [times.device for times in found]))
+    evidence = RowsOf(recording, [{"device_id": times.device} for times in found])
+    return Part(rows, [times.window for times in found], evidence, repetitions(recording))
 
 
 def _by_stream(recording: Recording, window: str) -> Part:
@@ -142,4 +143,4 @@ def _by_stream(recording: Recording, window: str) -> Part:
         if several := all_exposed - int(alone.sum()):
             rows.append((device, SEVERAL, SEVERAL, 0, several, 0, 0.0, several, several))
             evidence.append({})
-    return Part(rows, windows, evidence)
+    return Part(rows, windows, evidence, repetitions(recording))

@@ -10,6 +10,8 @@ from collector.analysis.api_calls import calls
 from collector.analysis.busy_time import devices
 from collector.analysis.concurrency import concurrency
 from collector.analysis.copies import copies
+from collector.analysis.critical_path import QUESTIONS as CRITICAL_PATH_BY
+from collector.analysis.critical_path import critical_path
 from collector.analysis.idle import idle, idle_gaps
 from collector.analysis.kernels import QUESTIONS as KERNELS_BY
 from collector.analysis.kernels import kernels
@@ -61,6 +63,7 @@ QUESTIONS: Mapping[str, NamedQuestion] = {
     "overlap": NamedQuestion(overlap, by=tuple(OVERLAP_BY), has_window=True, in_overview=False),
     "idle": NamedQuestion(idle, has_window=True),
     "idle_gaps": NamedQuestion(idle_gaps, has_window=True, in_overview=False),
+    "critical_path": NamedQuestion(critical_path, by=tuple(CRITICAL_PATH_BY), in_overview=False),
     "kernels": NamedQuestion(kernels, by=tuple(KERNELS_BY)),
     "ops": NamedQuestion(ops),
     "copies": NamedQuestion(copies),

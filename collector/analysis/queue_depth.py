@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from collector.analysis.activities import Activities
+from collector.analysis.activities import Activities, repetitions
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
@@ -102,7 +102,7 @@ def _part(recording: Recording, by: str) -> Part:
             found = [(*each.stream, depth, duration, ratio(duration, length)) for depth, duration in lasted]
         rows += found
         evidence += [each.work.rows_by_table()] * len(found)
-    losses = []
+    losses = repetitions(recording)
     if without := len(work) - len(known):
         losses.append(
             f"{counted('{:,} activit[y|ies]', without)} without a recorded call: when they were queued is not known"

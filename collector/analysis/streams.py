@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.analysis.activities import by_device
+from collector.analysis.activities import by_device, repetitions
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
-from collector.analysis.device_times import ratio
+from collector.analysis.device_times import RowsOf, ratio
 from collector.analysis.stream_numbers import StreamNumbers
 from collector.recording.intervals import GroupTimes
 
@@ -53,7 +53,7 @@ def streams(steps: Asked) -> Answer:
 
 
 def _part(recording: Recording) -> Part:
-    rows, windows, evidence = [], [], []
+    rows, windows, places = [], [], []
     for _device, work, window in by_device(recording, "step"):
         windows.append(window)
         known, numbers = StreamNumbers.of(recording, work)
@@ -67,5 +67,5 @@ def _part(recording: Recording) -> Part:
             shared = covered - alone
             figures = (int(counts[number]), int(totals[number]), covered, ratio(covered, busy_ns), alone, shared)
             rows.append((*known[number], *figures, ratio(shared, covered)))
-            evidence.append(work.where(numbers == number).rows_by_table())
-    return Part(rows, windows, evidence)
+            places.append({f"{name}_id": value for name, value in known[number]._asdict().items()})
+    return Part(rows, windows, RowsOf(recording, places), repetitions(recording))

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/critical_path.h"
 #include "analysis/intervals.h"
 #include "analysis/rows_by_start.h"
 #include "analysis/sweep.h"
@@ -136,6 +137,61 @@ Int64s order_by_device_and_start(const std::vector<std::pair<Array<uint32_t>, In
   return moved(without_gil([&] { return analysis::order_by_device_and_start(starts, devices); }));
 }
 
+// Activities: starts, ends, streams, times of calls, threads, graphs.
+using GivenPathActivities = std::tuple<Int64s, Int64s, Int64s, Int64s, Int64s, Int64s>;
+// Waits of streams: streams, times of calls, streams waited for, times of the records.
+using GivenStreamWaits = std::tuple<Int64s, Int64s, Int64s, Int64s>;
+// Waits of the host: threads, starts, ends, activities, sets of streams, times until which launches count.
+using GivenHostWaits = std::tuple<Int64s, Int64s, Int64s, Int64s, Int64s, Int64s>;
+
+py::tuple critical_path(const GivenPathActivities& given, const GivenStreamWaits& given_waits,
+                        const GivenHostWaits& given_host_waits, const std::vector<Int64s>& stream_sets,
+                        int64_t first_ns, int64_t kernel_gap_ns) {
+  const auto& [starts, ends, streams, call_times, threads, graphs] = given;
+  analysis::PathActivities activities{intervals(starts, ends), {}, {}, {}, {}};
+  const size_t rows = activities.size();
+  activities.queues = column(streams, rows);
+  activities.call_times = column(call_times, rows);
+  activities.threads = column(threads, rows);
+  activities.graphs = column(graphs, rows);
+
+  const auto& [wait_streams, called_at, sources, recorded_at] = given_waits;
+  const analysis::Column<int64_t> waiting = column(wait_streams);
+  const analysis::StreamWaits stream_waits{waiting, column(called_at, waiting.size), column(sources, waiting.size),
+                                           column(recorded_at, waiting.size)};
+
+  const auto& [wait_threads, wait_starts, wait_ends, wait_activities, wait_sets, launched_until] = given_host_waits;
+  std::vector<int64_t> set_bounds{0};
+  std::vector<int64_t> set_queues;
+  for (const Int64s& set : stream_sets) {
+    const analysis::Column<int64_t> members = column(set);
+    set_queues.insert(set_queues.end(), members.values, members.values + members.size);
+    set_bounds.push_back(static_cast<int64_t>(set_queues.size()));
+  }
+  analysis::HostWaits host_waits{intervals(wait_starts, wait_ends), {}, {}, {}, {}, {}, {}};
+  const size_t num_waits = host_waits.times.size();
+  host_waits.threads = column(wait_threads, num_waits);
+  host_waits.activities = column(wait_activities, num_waits);
+  host_waits.queue_sets = column(wait_sets, num_waits);
+  host_waits.launched_until = column(launched_until, num_waits);
+  host_waits.set_bounds = {set_bounds.data(), set_bounds.size()};
+  host_waits.set_queues = {set_queues.data(), set_queues.size()};
+  for (size_t wait = 0; wait < num_waits; ++wait) {
+    const int64_t activity = host_waits.activities[wait];
+    const int64_t set = host_waits.queue_sets[wait];
+    const bool has_activity = activity >= 0 && static_cast<size_t>(activity) < rows;
+    const bool has_set = set >= 0 && static_cast<size_t>(set) < stream_sets.size();
+    if (!has_activity && (activity != analysis::kNone || !has_set)) {
+      throw py::value_error("a wait for what is not there");
+    }
+  }
+
+  analysis::Path path = without_gil(
+      [&] { return analysis::critical_path(activities, stream_waits, host_waits, first_ns, kernel_gap_ns); });
+  return py::make_tuple(moved(std::move(path.kinds)), moved(std::move(path.starts)), moved(std::move(path.ends)),
+                        moved(std::move(path.rows)));
+}
+
 }  // namespace
 
 void bind_analysis(py::module_& module) {
@@ -165,6 +221,9 @@ void bind_analysis(py::module_& module) {
              "device's activities.");
   module.def("order_by_device_and_start", &order_by_device_and_start, py::arg("tables"),
              "The places of the rows of all tables, (devices, starts), in order of devices, and of starts on each.");
+  module.def("critical_path", &critical_path, py::arg("activities"), py::arg("stream_waits"), py::arg("host_waits"),
+             py::arg("stream_sets"), py::arg("first_ns"), py::arg("kernel_gap_ns"),
+             "The segments of the critical path: kinds, starts, ends, rows; see native/analysis/critical_path.h.");
 }
 
 }  // namespace collector::bindings

@@ -10,7 +10,13 @@ import collector
 
 
 @pytest.fixture
-def example(build):
+def example(example_builder):
+    """The recording of the worked example."""
+    return example_builder.recording()
+
+
+@pytest.fixture
+def example_builder(build):
     """A step of 1,000 ns on device 0, small enough to be counted by hand.
 
     Calls, start to end: launches 1 at 0-20, 2 at 30-50, 5 at 90-110, 4 at 300-320, 7 at 750-770; an asynchronous copy 3
@@ -33,7 +39,7 @@ def example(build):
     ):
         build.kernel(name, start, end - start, stream_id=stream, correlation_id=correlation)
     build.memcpy(120, 100, stream_id=8, correlation_id=3, num_bytes=4000)
-    return build.recording()
+    return build
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ def test_parts_add_up_whatever_ran(build, some_work):
     "name",
     [
         "hta/a100_rank0of2_nccl_metadata.json.gz",
-        "kineto/resnet50_13_streams.json.gz",
+        pytest.param("kineto/resnet50_13_streams.json.gz", marks=pytest.mark.slow),
         "nsys_ai/mock.sqlite.gz",
         "broken_derived/negative_missing_dur_and_args.json.gz",
         "broken_derived/repeated_kernels.json.gz",

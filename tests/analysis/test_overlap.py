@@ -69,7 +69,9 @@ def test_parts_add_up_whatever_ran(build, some_work):
     check()
 
 
-@pytest.mark.parametrize("name", ["a100_rank0of2_nccl_metadata", "a100_rank0of16_orphan_kernels"])
+@pytest.mark.parametrize(
+    "name", ["a100_rank0of2_nccl_metadata", pytest.param("a100_rank0of16_orphan_kernels", marks=pytest.mark.slow)]
+)
 def test_recorded_traces(load_trace, counts, name):
     truth = counts[f"hta/{name}.json.gz"]["gpu"]["per_device"]
     recording = load_trace(f"hta/{name}.json.gz").recording

@@ -66,7 +66,13 @@ def test_depths_add_up_whatever_was_launched(build):
     check()
 
 
-@pytest.mark.parametrize("name", ["hta/v100_rank1of2_diff_test_graphs.json.gz", "nsys_ai/h100_2gpu_1s.sqlite.gz"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("hta/v100_rank1of2_diff_test_graphs.json.gz", marks=pytest.mark.slow),
+        "nsys_ai/h100_2gpu_1s.sqlite.gz",
+    ],
+)
 def test_recorded_traces_add_up(load_trace, name):
     recording = load_trace(name).recording
     answer = queue(recording)

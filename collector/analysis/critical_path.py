@@ -1,0 +1,230 @@
+"""What made a step as long as it was: ``collector.analysis.critical_path(step)``.
+
+The path is walked back from the last end of a kernel, copy or memset of the recording, on whatever device. Each
+activity waited for several things; the one that was met last held it up, and the path goes on there: the activity
+before it on its stream, what a wait of its stream was for, a node of the same graph launch, or the call that launched
+it. From a call the path goes back along its thread up to the last call that had to wait for a device, and on with what
+that waited for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from collector.analysis.activities import RowOfEach, WorkClass, repetitions
+from collector.analysis.answer import Column, Window
+from collector.analysis.asked import Part, Question
+from collector.analysis.device_times import ratio
+from collector.analysis.duration_groups import Keys, duration_groups
+from collector.analysis.idle import KERNEL_GAP_NS
+from collector.analysis.path_edges import NONE, PathEdges
+from collector.recording.api_functions import plain_api_name
+from collector.recording.copy_kind_names import copy_kind_name
+from collector.recording.kernel_names import short_name
+from collector.recording.schema import ACTIVITY_TABLES
+from collector.runtime.extension import convert_extension
+from collector.text.wording import counted
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from collector.analysis.answer import Answer
+    from collector.analysis.asked import Asked
+    from collector.recording.recording import Recording
+
+    Numbers = npt.NDArray[np.int64]
+
+KINDS = {
+    "compute": "A kernel ran that is none of NCCL's or RCCL's.",
+    "communication": "A kernel of NCCL or RCCL ran.",
+    "copy": "A copy ran.",
+    "memset": "A memset ran.",
+    "launch_latency": "The activity had been launched, and had not begun.",
+    "kernel_gap": "The activity before it on its stream had ended a moment ago.",
+    "dependency": "What the activity waited for had ended, or the activity before it on its stream longer ago.",
+    "synchronize": "What the host waited for had ended, and its call had not returned.",
+    "host": "The host did something else than to wait for a device.",
+    "unknown": "What the activity waited for is not in the recording.",
+}
+"""Kind of a segment -> what it means. The first are those of `WorkClass`."""
+_SYNCHRONIZE, _HOST = (list(KINDS).index(name) for name in ("synchronize", "host"))
+_DEFINITION = (
+    "Back from the last end on any device, each activity is held up by what it waited for last, and a call by the last "
+    "wait of its thread for a device; the segments follow each other without gaps from the first call or activity to "
+    "that end."
+)
+_FIGURES = (
+    Column("segments", "count", "Segments of the path."),
+    Column("total_ns", "ns", "Sum of their durations."),
+    Column("share", "share", "That by the length of the path."),
+    Column("longest_ns", "ns", "Longest of them."),
+)
+_KIND = Column("kind", "text", "Kind of the segment: " + ", ".join(KINDS) + ".")
+_NAME = Column("name", "text", "Kernel or copy that ran or was to begin; of the host the function that it called.")
+_OP = Column("op", "text", "Innermost annotation that this was launched under; empty: none.")
+QUESTIONS = {
+    "kind": Question("critical_path", _DEFINITION, (_KIND, *_FIGURES), summed=("segments", "total_ns")),
+    "name": Question("critical_path", _DEFINITION, (_KIND, _NAME, *_FIGURES), summed=("segments", "total_ns")),
+    "op": Question("critical_path", _DEFINITION, (_OP, _KIND, *_FIGURES), summed=("segments", "total_ns")),
+    "segment": Question(
+        "critical_path",
+        _DEFINITION,
+        (
+            _KIND,
+            _NAME,
+            _OP,
+            Column("device_id", "number", "CUDA's number of the device; -1: the host."),
+            Column("stream_id", "number", "CUPTI's number of the stream; -1: the host."),
+            Column("thread_id", "number", "Thread of the host; -1: a device."),
+            Column("start_ns", "ns", "When the segment begins, on the recording's clock."),
+            Column("duration_ns", "ns", "Its length."),
+        ),
+        summed=("duration_ns",),
+    ),
+}
+"""What the path is counted by -> the question."""
+
+
+def critical_path(steps: Asked, *, by: str = "kind", kernel_gap_ns: int = KERNEL_GAP_NS) -> Answer:
+    """The chain of activities, waits and host time that made a step as long as it was, over all of its devices.
+
+    Args:
+        steps: a recording, a loaded step or an ended session, or several.
+        by: ``kind``, ``name`` or ``op``, or ``segment``: each segment in order of time.
+        kernel_gap_ns: the longest time after the activity before that is put down to the way from one to the next.
+
+    Raises:
+        ValueError: the path is not counted by that.
+    """
+    if by not in QUESTIONS:
+        raise ValueError(f"by={by!r}: a critical path is counted by {', '.join(QUESTIONS)}")
+    return QUESTIONS[by].ask(steps, lambda recording: _part(recording, by, kernel_gap_ns))
+
+
+class _Segments(NamedTuple):
+    """Segments in order of time, with the row of a table that each is about."""
+
+    edges: PathEdges
+    kinds: Numbers
+    """Places in `KINDS`."""
+    start_ns: Numbers
+    end_ns: Numbers
+    tables: Numbers
+    """Places in `_TABLES`."""
+    rows: Numbers
+
+    @classmethod
+    def of(cls, recording: Recording, kernel_gap_ns: int) -> _Segments:
+        edges = PathEdges(recording)
+        work, calls = edges.work, recording.api_calls
+        first_ns = min(int(each.start_ns[0]) for each in (work, calls) if len(each)) if len(work) else 0
+        kinds, start_ns, end_ns, places = convert_extension.critical_path(
+            (work.start_ns, work.end_ns, edges.stream_numbers, edges.called_ns, edges.call_threads, edges.graphs),
+            edges.stream_waits,
+            edges.host_waits[:-1],
+            edges.stream_sets,
+            first_ns,
+            kernel_gap_ns,
+        )
+        ran = kinds == 0
+        own_kinds = kinds.astype(np.int64) + len(WorkClass) - 1
+        own_kinds[ran] = work.work_class[places[ran]]
+        is_wait, is_host = own_kinds == _SYNCHRONIZE, own_kinds == _HOST
+        tables, rows = np.full(len(kinds), len(ACTIVITY_TABLES)), np.empty(len(kinds), np.int64)
+        rows[is_wait] = edges.host_waits.api_rows[places[is_wait]]
+        rows[is_host] = edges.launches[places[is_host]]
+        on_device = ~(is_wait | is_host)
+        tables[on_device], rows[on_device] = work.table[places[on_device]], work.row[places[on_device]]
+        return cls(edges, own_kinds, start_ns, end_ns, tables, rows)
+
+    @property
+    def duration_ns(self) -> Numbers:
+        return self.end_ns - self.start_ns
+
+    def column(self, recording: Recording, name: str) -> Numbers:
+        """The values of a column in the rows; -1 where their tables have it not."""
+        values = np.full(len(self.rows), NONE, np.int64)
+        for place, table_name in enumerate(_TABLES):
+            table = getattr(recording, table_name)
+            own = self.tables == place
+            if name in table.columns:
+                values[own] = getattr(table, name)[self.rows[own]]
+        return values
+
+    def names(self, recording: Recording) -> Keys:
+        """The names of what ran, was about to begin or was called."""
+        ids = np.where(
+            self.tables == _TABLES.index("memcpys"),
+            self.column(recording, "copy_kind"),
+            self.column(recording, "name_id"),
+        )
+
+        def name_of(key: int) -> str:
+            table, number = _TABLES[key >> 40], key & 0xFFFFFFFF
+            if table == "memcpys":
+                return copy_kind_name(number)
+            if table == "memsets":
+                return "memset"
+            return (short_name if table == "kernels" else plain_api_name)(recording.strings[number])
+
+        # Names are numbers of 32 bits; memsets have none.
+        return Keys.of((self.tables << 40) | np.maximum(ids, 0), name_of)
+
+    def ops(self, recording: Recording) -> Keys:
+        """The annotations that the rows were launched under."""
+        ids = recording.annotation_ids(self.column(recording, "correlation_id").astype(np.uint32))
+        return Keys.of(ids, lambda place: recording.strings[place] if place >= 0 else "")
+
+
+_TABLES = (*ACTIVITY_TABLES, "api_calls")
+
+
+def _part(recording: Recording, by: str, kernel_gap_ns: int) -> Part:
+    found = _Segments.of(recording, kernel_gap_ns)
+    windows = [Window("path", int(found.start_ns[0]), int(found.end_ns[-1]))] if len(found.rows) else []
+    losses = [*repetitions(recording), *_losses(found.edges)]
+    kind_names = np.array(list(KINDS), object)
+    if by == "segment":
+        names, ops = found.names(recording), found.ops(recording)
+        columns = {
+            "kind": kind_names[found.kinds],
+            "name": np.array(names.values, object)[names.codes],
+            "op": np.array(ops.values, object)[ops.codes],
+            **{name: found.column(recording, name) for name in ("device_id", "stream_id", "thread_id")},
+            "start_ns": found.start_ns,
+            "duration_ns": found.duration_ns,
+        }
+        return Part(columns, windows, RowOfEach(_TABLES, found.tables, found.rows), losses)
+    kinds = Keys(list(KINDS), found.kinds)
+    keys = {
+        "kind": lambda: [kinds],
+        "name": lambda: [kinds, found.names(recording)],
+        "op": lambda: [found.ops(recording), kinds],
+    }[by]()
+    whole_ns = int(found.duration_ns.sum())
+    groups = duration_groups(keys, found.duration_ns)
+    rows = [(*each.key, each.num_rows, each.total_ns, ratio(each.total_ns, whole_ns), each.max_ns) for each in groups]
+    evidence = [
+        {
+            name: np.sort(found.rows[each.rows[chosen]])
+            for place, name in enumerate(_TABLES)
+            if (chosen := found.tables[each.rows] == place).any()
+        }
+        for each in groups
+    ]
+    return Part(rows, windows, evidence, losses)
+
+
+def _losses(edges: PathEdges) -> list[str]:
+    work = edges.work
+    early = int(((edges.launches >= 0) & (edges.called_ns > work.start_ns)).sum())
+    sentences = {
+        "{:,} wait[|s] of streams for an event whose record is not known: no part of the path": edges.unknown_events,
+        "{:,} activit[y|ies] without a recorded call: what the host did before is not known": int(
+            (edges.launches < 0).sum()
+        ),
+        "{:,} activit[y|ies] began before the call, as the clocks disagree: the call counts from the start on": early,
+    }
+    return [counted(text, number) for text, number in sentences.items() if number]
