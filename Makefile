@@ -43,7 +43,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test-cpp test lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan coverage fuzz bench gpu wheels picture clean
+.PHONY: help demo quick test-cpp test lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan coverage fuzz bench gpu wheels picture web web-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -273,6 +273,17 @@ gpu: ## On a machine with a GPU: build, test, measure, write benchmarks/results/
 	$(if $(WHEELS),COLLECTOR_WHEELS=$(abspath $(WHEELS))) $(PYTHON) scripts/gpu_report.py
 
 # --- pages
+
+# Only those who change the page need Node; what is built is committed.
+web: ## Build the page of reports from web/ into collector/web/assets (needs npm)
+	cd web && npm ci --no-audit --no-fund --silent && npm run --silent check && npm run --silent build
+
+# The bundle must follow from its sources, whoever built it.
+web-check: ## Rebuild the page and compare; without npm's registry only the checksums
+	cd collector/web/assets && sha256sum --check --quiet SHA256SUMS
+	@if command -v npm >/dev/null && (cd web && npm ci --no-audit --no-fund --silent); then \
+	  cd web && npm run --silent check && node build.mjs ../build/web && diff -r ../build/web ../collector/web/assets; \
+	else echo "!!! THE PAGE WAS NOT REBUILT: npm or its registry is missing" >&2; fi
 
 picture: $(VENV)/.test ## Draw the demo's trace in both viewers and its summary, for README and docs (needs chromium)
 	@mkdir -p build docs/images

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))  # modules that tests of several rooms import
 sys.path.insert(1, str(ROOT / "tests"))  # the package `reference`: slow, readable twins of native code
 
-pytest_plugins = ["captures", "viewers"]
+pytest_plugins = ["captures", "report_pages", "viewers"]
 
 if importlib.util.find_spec("hypothesis"):  # the tests that need a GPU run without it
     import hypothesis

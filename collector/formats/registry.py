@@ -40,6 +40,7 @@ _MODULES = (
     "xprof_trace_format",
     "profiler_timeline_format",
     "xspace_format",
+    "report_format",
 )
 """In the order in which texts list them, and in which a file is held against them; drawn files come before them."""
 
@@ -84,7 +85,7 @@ def format_of(content: FileContent) -> Format:
     for each in _possible(content.data):
         if each.sniff is None or each.sniff(content):
             return each
-    _refuse_written(content)
+    _refuse_written(content.data, content.name)
     return _without_signature()
 
 
@@ -103,6 +104,8 @@ def check_head(head: bytes, name: Path, num_bytes: int) -> None:
         collector.InvalidFileError: it does.
     """
     refuse_foreign(head, name)
+    if not _possible(head):
+        _refuse_written(head, name)
     if not first_letter(head):
         return
     possible = _possible(head) or [_without_signature()]
@@ -128,12 +131,12 @@ def refuse_foreign(head: bytes, name: Path) -> None:
         raise InvalidFileError(f"{name}: this is {what}, not a trace", remedy)
 
 
-def _refuse_written(content: FileContent) -> None:
+def _refuse_written(head: bytes, name: Path) -> None:
     for each in formats():
-        if each.read is None and each.begins is not None and each.begins(content.data):
+        if each.read is None and each.begins is not None and each.begins(head):
             article = "an" if each.name[0] in "AEIOUX" else "a"
             raise InvalidFileError(
-                f"{content.name}: this is {article} {each.name}, which cannot be read back",
+                f"{name}: this is {article} {each.name}, which cannot be read back",
                 "Give the file that it was made from, or write .json or .pb, which can",
             )
 

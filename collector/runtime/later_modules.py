@@ -11,6 +11,7 @@ from typing import Any
 _FUNCTIONS = {
     "benchmark_report_as_text": ("collector.bench.report_tables", "as_text"),
     "load_recording": ("collector.recording.gpurec", "load_recording"),
+    "save_report": ("collector.web.report_file", "save_report"),
     "save_in_format": ("collector.formats.registry", "save_in_format"),
     "summarize": ("collector.analysis.summary", "summarize"),
 }

@@ -6,6 +6,13 @@ from collector.text.wording import counted
 
 TIME_UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 """Unit as written by users -> ns."""
+SIZE_UNITS = (
+    {"B": 1}
+    | {f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGT", 1)}
+    | {f"{prefix}B": 1000**power for power, prefix in enumerate(("k", "M", "G", "T"), 1)}
+    | {"KB": 1000}
+)
+"""Accepted unit -> bytes."""
 
 _LARGER_TIMES = (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000))
 _LARGER_SIZES = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))

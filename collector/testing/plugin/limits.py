@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from collector.text.quantities import TIME_UNITS, time_text
+from collector.text.quantities import SIZE_UNITS, TIME_UNITS, time_text
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -52,12 +52,9 @@ LIMITS: dict[str, Kind] = {
 MEMORY_LIMIT = "allocations"
 """The limit that needs records of memory operations, which are made only for it."""
 
-_BYTES = {"B": 1}
-_BYTES |= {f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGT", 1)}
-_BYTES |= {f"{prefix}B": 1000**power for power, prefix in enumerate(("k", "M", "G", "T"), 1)} | {"KB": 1000}
 _UNITS: dict[Unit, tuple[dict[str, int], str, str]] = {
     "time": (TIME_UNITS, "ns, us, ms, s", '"250us"'),
-    "bytes": (_BYTES, "B, KiB, MiB, GiB, TiB, kB, MB, GB, TB", '4096 or "16MiB"'),
+    "bytes": (SIZE_UNITS, "B, KiB, MiB, GiB, TiB, kB, MB, GB, TB", '4096 or "16MiB"'),
 }
 _QUANTITY = re.compile(r"\s*(-?\d+(?:\.\d*)?|-?\.\d+)\s*([^\s\d]*)\s*")
 

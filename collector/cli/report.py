@@ -1,0 +1,83 @@
+"""Write a page about one step or several into one file that opens in any browser, without a network.
+
+Reads all files that `collector timeline` reads. The page shows how busy the GPUs were, why they were idle, kernels,
+annotations, copies, launches, a timeline, findings and losses; its figures are those of `collector stats`.
+
+  collector report step.pb -o step.html
+  collector report step_*.pb -o run.html              several steps: how much they differ, and in what
+  collector report step.pb -o step.html --max-size 8MB     with more of the timeline's slices
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from collector.errors import CollectorError
+from collector.text import terminal
+from collector.text.quantities import SIZE_UNITS
+from collector.text.wording import counted
+
+_LEAST_SIZE = 300_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """See `collector.cli`."""
+    from collector.formats.registry import readable_list
+
+    parser.add_argument(
+        "inputs",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help=f"one step each: {readable_list(with_origins=True)}; also gzipped",
+    )
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the page: .html")
+    parser.add_argument("--title", default="", help="of the page (the names of the files)")
+    parser.add_argument(
+        "--max-size",
+        type=_size,
+        metavar="SIZE",
+        default="2MB",
+        help="how large the file may be: slices of the timeline that do not fit are left out, the shortest first, and "
+        "the page says so; tables are never cut for it (2MB)",
+    )
+
+
+def _size(text: str) -> int:
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)", text.strip())
+    if not found or found[2] not in SIZE_UNITS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size: give a number and a unit, such as 8MB")
+    size: int = round(float(found[1]) * SIZE_UNITS[found[2]])
+    if size < _LEAST_SIZE:
+        raise argparse.ArgumentTypeError(f"{text}: the page without any data takes {_LEAST_SIZE // 1000} kB")
+    return size
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """See `collector.cli`."""
+    from collector.files.atomic_files import check_writable
+    from collector.formats.loading import load
+    from collector.web.report_file import write_report
+
+    if arguments.output.suffix.lower() != ".html":
+        raise CollectorError(f"{arguments.output}: a report is a page", "Name it .html")
+    check_writable(arguments.output, *arguments.inputs)
+    steps = [load(path) for path in arguments.inputs]
+    for step in steps:
+        if step.warning:
+            terminal.report(step.warning)
+    written = write_report(
+        arguments.output,
+        [(path.name, step) for path, step in zip(arguments.inputs, steps, strict=True)],
+        title=arguments.title,
+        max_size=arguments.max_size,
+        warnings=[step.warning for step in steps],
+    )
+    if written.slices < written.all_slices:
+        terminal.report(
+            f"{arguments.output}: holds the longest {written.slices:,} of "
+            f"{counted('{:,} slice[|s]', written.all_slices)} of the timeline; --max-size gives room for more"
+        )
+    return 0

@@ -1,0 +1,186 @@
+"""The data of a page: answers, lanes, findings and losses of each step, without anything about machine or person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from collector.analysis.questions import QUESTIONS
+from collector.errors import CollectorError
+from collector.text.quantities import time_text
+from collector.text.wording import counted
+from collector.version import version
+from collector.web.report_lanes import BINS, FULL, lanes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from collector.analysis.answer import Answer
+    from collector.analysis.questions import NamedQuestion
+    from collector.formats.step import TracedStep
+    from collector.web.report_lanes import Lanes
+
+FORMAT = "collector-report/1"
+"""What the data says that it is."""
+MOST_ROWS = 5000
+"""Rows of an answer that the page is given; the first ones. It says how many there are."""
+_EXACT = 2**53
+"""From here on JavaScript's numbers are not exact: larger integers are given as text."""
+_OF_MANY = "steps"
+"""The question about one step that is also asked of several together, as those about ranks are."""
+
+
+@dataclass(frozen=True)
+class StepData:
+    """A step as the page has it."""
+
+    described: Mapping[str, Any]
+    """All but the lanes, as values that ``json.dumps`` takes."""
+    lanes: Lanes
+
+
+def step_data(step: TracedStep, name: str, *, warning: str | None = None) -> StepData:
+    """The data of one step.
+
+    Args:
+        step: a loaded step or an ended session.
+        name: how people tell it from others: its file's name.
+        warning: what loading it had to say.
+    """
+    recording = step.recording
+    lanes = lanes_of(recording)
+    answers = {
+        key: (answer, python, cli)
+        for question_name, question in QUESTIONS.items()
+        if not question.of_ranks
+        for key, answer, python, cli in _answers(question_name, question, step, "step")
+        if len(answer) or key == "devices"
+    }
+    described = {
+        "name": name,
+        "warning": warning,
+        "unavailable": step.unavailable,
+        "simulated": bool(recording.environment.get("simulated")),
+        "start_ns": str(lanes.start_ns),
+        "length_ns": lanes.end_ns - lanes.start_ns,
+        "verdict": _verdict(answers["devices"][0], answers["idle"][0] if "idle" in answers else None),
+        "losses": list(recording.ledger.losses()),
+        "ledger": [[name, value] for name, value in recording.ledger.as_dict().items() if value],
+        "answers": {
+            key: {**answer_data(answer), "python": python, "cli": cli.format(name)}
+            for key, (answer, python, cli) in answers.items()
+        },
+        "findings": _findings(step),
+        "lanes": [{"kind": lane.kind, "name": lane.name, "slices": len(lane.names)} for lane in lanes.lanes],
+        "lanes_left_out": lanes.left_out,
+        "names": list(lanes.names),
+        "bins": BINS,
+        "full": FULL,
+    }
+    return StepData(described, lanes)
+
+
+def page_data(steps: Sequence[StepData], together: Sequence[TracedStep], title: str) -> dict[str, Any]:
+    """The data of all steps of a page, and the answers that several of them have together."""
+    answers: dict[str, Any] = {}
+    refused: dict[str, str] = {}
+    if len(together) > 1:
+        for name, question in QUESTIONS.items():
+            if question.of_ranks or name == _OF_MANY:
+                try:
+                    answers |= {
+                        key: {**answer_data(answer), "python": python, "cli": cli.format("FILE...")}
+                        for key, answer, python, cli in _answers(name, question, list(together), "[step, ...]")
+                        if len(answer)
+                    }
+                except CollectorError as error:
+                    refused[name] = str(error)
+    return {
+        "format": FORMAT,
+        "version": version(),
+        "title": title,
+        "steps": [dict(step.described) for step in steps],
+        "answers": answers,
+        "refused": refused,
+    }
+
+
+def answer_data(answer: Answer) -> dict[str, Any]:
+    """An answer by its columns, which the page shows digit for digit; integers that JavaScript cannot hold as text."""
+    return {
+        "question": answer.question,
+        "definition": answer.definition,
+        "columns": [column._asdict() for column in answer.columns],
+        "values": [_values(answer[column.name][:MOST_ROWS]) for column in answer.columns],
+        "rows": len(answer),
+        "totals": {name: _exact(value) for name, value in answer.totals.items()},
+        "losses": list(answer.losses),
+    }
+
+
+def _values(values: Any) -> list[Any]:
+    return [_exact(value) for value in values.tolist()]
+
+
+def _exact(value: Any) -> Any:
+    if isinstance(value, int) and abs(value) >= _EXACT:
+        return str(value)
+    return None if value != value else value
+
+
+def _answers(
+    name: str, question: NamedQuestion, asked: TracedStep | Sequence[TracedStep], argument: str
+) -> Iterator[tuple[str, Answer, str, str]]:
+    """Each answer to a question with its key, its expression in Python and its command; ``{}`` stands for the files."""
+    for by in question.by or ("",):
+        answer = question.ask(asked, **({"by": by} if by else {}))
+        python = f"analysis.{name}({argument}, by={by!r})" if by else f"analysis.{name}({argument})"
+        cli = f"collector stats {{}} --question {name}" + (f" --by {by}" if by else "")
+        yield (f"{name}/{by}" if by else name), answer, python, cli
+
+
+def _verdict(devices: Answer, idle: Answer | None) -> str:
+    """One sentence: how busy the devices were, and where most of the rest went."""
+    if not len(devices):
+        return "No GPU did anything in this step."
+    busy, window = devices.totals["busy_ns"], devices.totals["window_ns"]
+    whose = f"GPU {devices['device_id'][0]}" if len(devices) == 1 else counted("{:,} GPU[|s]", len(devices))
+    sentence = f"{whose} {'was' if len(devices) == 1 else 'were'} busy {busy / window if window else 0:.1%} of the time"
+    if idle is None or not idle.totals["idle_ns"]:
+        return f"{sentence}."
+    causes = {name: value for name, value in idle.totals.items() if name not in ("window_ns", "idle_ns", "gaps")}
+    cause = max(causes, key=lambda name: causes[name])
+    if not causes[cause]:
+        return f"{sentence}."
+    return (
+        f"{sentence}; most of the idle time, {time_text(causes[cause])} of {time_text(idle.totals['idle_ns'])}: "
+        f"{_CAUSES.get(cause.removesuffix('_ns'), cause)}."
+    )
+
+
+_CAUSES = {
+    "synchronize": "the host waited in a synchronising call",
+    "host": "the host had not launched the next work",
+    "launch_latency": "launches had been called and had not taken effect",
+    "kernel_gap": "the way from one kernel to the next",
+    "dependency": "launched work waited for other work",
+    "no_launch": "the launching calls were not recorded",
+    "tail": "nothing ran until the end of the step",
+}
+
+
+def _findings(step: TracedStep) -> list[dict[str, Any]]:
+    from collector.profiler.advice.step_advice import advise
+    from collector.profiler.recorded_steps import read
+
+    data, _ = step.wire()
+    found = advise(read(data))
+    return [
+        {
+            "severity": each.severity.name.lower(),
+            "checker": each.checker,
+            "line": each.line,
+            "evidence": list(each.evidence),
+        }
+        for each in found
+    ]

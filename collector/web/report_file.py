@@ -1,0 +1,146 @@
+"""One file that holds the page and its data: opens from a mail attachment, and loads nothing from anywhere."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+import json
+import os
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from collector.files.atomic_files import atomic_write
+from collector.text.terminal import printable
+from collector.web.report_data import page_data, step_data
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from collector.formats.step import TracedStep
+    from collector.web.report_lanes import Lanes
+
+MAX_SIZE = 2_000_000
+"""Bytes of a report, unless something else is asked for."""
+_FEWEST_SLICES = 2_000
+"""Slices that a report has however small it is to be."""
+
+
+@dataclass(frozen=True)
+class ReportSize:
+    """What a report that was written holds."""
+
+    num_bytes: int
+    slices: int
+    """Slices in it."""
+    all_slices: int
+    """Slices of the steps."""
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    steps: Sequence[tuple[str, TracedStep]],
+    *,
+    title: str = "",
+    max_size: int = MAX_SIZE,
+    warnings: Sequence[str | None] = (),
+) -> ReportSize:
+    """Write a page about these steps to a file, whole or not at all.
+
+    Args:
+        path: the file.
+        steps: name and step of each.
+        title: of the page; empty: the names of the steps.
+        max_size: bytes that the file may have. Slices of the timeline that do not fit are left out, the shortest first,
+            and the page says so; tables are never cut for it.
+        warnings: what loading each step had to say.
+
+    Raises:
+        collector.OutputError: the file cannot be written.
+    """
+    said = [*warnings, *[None] * len(steps)]
+    data = [step_data(step, name, warning=said[place]) for place, (name, step) in enumerate(steps)]
+    title = title or ", ".join(name for name, _ in steps[:3]) + (", …" if len(steps) > 3 else "")
+    described = page_data(data, [step for _, step in steps], title)
+    content, kept = _fitting([each.lanes for each in data], described, max_size)
+    with atomic_write(path) as file:
+        file.write(content)
+    return ReportSize(len(content), kept, sum(each.lanes.num_slices for each in data))
+
+
+def save_report(step: TracedStep, path: Path) -> None:
+    """Write a page about one step; see `write_report`."""
+    write_report(path, [(_plain_name(step, path), step)])
+
+
+def _plain_name(step: TracedStep, path: Path) -> str:
+    """The name of the step's file, or that of the page without its suffix."""
+    return step.path.name if step.path is not None else path.stem
+
+
+def _fitting(lanes: Sequence[Lanes], described: dict[str, Any], max_size: int) -> tuple[bytes, int]:
+    """The page with as many slices as fit."""
+    most = total = sum(each.num_slices for each in lanes)
+    content = _page(lanes, described, most)
+    if len(content) <= max_size:
+        return content, total
+    fixed = len(_page(lanes, described, 0))
+    while len(content) > max_size and most > _FEWEST_SLICES:
+        room = max(max_size - fixed, 0) / max(len(content) - fixed, 1)
+        most = max(int(most * room * 0.97), _FEWEST_SLICES)
+        content = _page(lanes, described, most)
+    return content, min(most, total)
+
+
+def _page(lanes: Sequence[Lanes], described: dict[str, Any], most: int) -> bytes:
+    total = sum(each.num_slices for each in lanes)
+    islands = {}
+    kept = []
+    for place, each in enumerate(lanes):
+        share = None if most >= total else each.num_slices * most // max(total, 1)
+        kept.append(each.num_slices if share is None else share)
+        islands[f"bins-{place}"] = each.bins()
+        islands[f"slices-{place}"] = each.slices(share)
+    whole = {
+        **described,
+        "steps": [{**step, "slices": count} for step, count in zip(described["steps"], kept, strict=True)],
+    }
+    text = json.dumps(whole, separators=(",", ":"), allow_nan=False)
+    islands = {"data": text.encode(), "licences": asset("LICENSES.txt").encode(), **islands}
+    script, style = asset("app.js"), asset("app.css")
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    parts = [
+        "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n",
+        f'<meta http-equiv=Content-Security-Policy content="{policy}">\n',
+        '<meta name=viewport content="width=device-width,initial-scale=1">\n<meta name=referrer content=no-referrer>\n',
+        f"<meta name=generator content={described['format']}>\n",
+        f"<title>{html.escape(printable(described['title']))}</title>\n",
+        f"<style>{style}</style>\n</head>\n<body>\n",
+        "<noscript>This report is drawn by the script that it contains, and scripts are disabled.</noscript>\n",
+        "<main id=app></main>\n",
+        *(
+            f'<script type="application/octet-stream" id="{name}">{_packed(content)}</script>\n'
+            for name, content in islands.items()
+        ),
+        f"<script>{script}</script>\n</body>\n</html>\n",
+    ]
+    return "".join(parts).encode()
+
+
+def _packed(content: bytes) -> str:
+    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+
+
+def _hash(content: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
+
+
+def asset(name: str) -> str:
+    """A file of the page."""
+    return files("collector.web").joinpath("assets", name).read_text("utf-8")

@@ -1,0 +1,182 @@
+"""The lanes of the timeline, one for each stream and thread: their busy shares over time, and their slices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from collector.analysis.activities import Activities
+from collector.recording.api_functions import plain_api_name
+from collector.recording.copy_kind_names import copy_kind_name
+from collector.recording.distinct import distinct_values
+from collector.recording.intervals import Union
+from collector.recording.kernel_names import short_name
+from collector.recording.nesting import NestedRanges
+from collector.recording.schema import ACTIVITY_TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import numpy.typing as npt
+
+    from collector.recording.recording import Recording
+    from collector.recording.table import Table
+
+    Numbers = npt.NDArray[np.int64]
+
+BINS = 2048
+"""Parts that the step is cut into; of each a lane has the share of time in which anything ran."""
+FULL = 255
+"""The value of a bin that was busy all the time."""
+MOST_LANES = 96
+"""Lanes beyond these, those with the least in them, are left out; `Lanes.left_out` counts them."""
+_TIME_BYTES = 6
+"""Bytes of a time: 2^48 ns are three days."""
+_NAME_BYTES = 3
+_RANGE = ("thread_id", "start_ns", "end_ns")
+
+
+class Lane(NamedTuple):
+    """One line of the drawing."""
+
+    kind: str
+    """``device``: all work of a device; ``stream``, ``calls`` and ``annotations``: slices of their own."""
+    name: str
+    starts: Numbers
+    ends: Numbers
+    names: Numbers
+    """Of each slice the place in `Lanes.names`; empty for a device."""
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """All lanes of a step."""
+
+    lanes: tuple[Lane, ...]
+    names: tuple[str, ...]
+    start_ns: int
+    end_ns: int
+    left_out: int
+    """How many lanes are not among them."""
+
+    @property
+    def num_slices(self) -> int:
+        """Slices of all lanes."""
+        return sum(len(lane.names) for lane in self.lanes)
+
+    def bins(self) -> bytes:
+        """`BINS` bytes for each lane: the busy share of each part of the step, 0 to `FULL`; above 0 if anything ran."""
+        edges = self.start_ns + np.arange(BINS + 1, dtype=np.int64) * (self.end_ns - self.start_ns) // BINS
+        lengths = np.maximum(np.diff(edges), 1)
+        out = np.zeros((len(self.lanes), BINS), np.uint8)
+        for row, lane in enumerate(self.lanes):
+            covered = Union.of(lane.starts, lane.ends).covered(edges[:-1], edges[1:])
+            out[row] = np.minimum(-(-covered * FULL // lengths), FULL)
+        return out.tobytes()
+
+    def slices(self, most: int | None = None) -> bytes:
+        """Slices for the page, lane after lane and by their starts: lane, time since the one before it, length, name.
+
+        One byte plane after the other, the lowest first: all lanes in two planes, times since the start of the slice
+        before it on the lane (of the first: of the step), lengths, names.
+
+        Args:
+            most: how many slices; the longest are taken. None: all.
+        """
+        lane = np.repeat(np.arange(len(self.lanes)), [len(each.names) for each in self.lanes])
+        starts = np.concatenate([np.zeros(0, np.int64), *(each.starts[: len(each.names)] for each in self.lanes)])
+        ends = np.concatenate([np.zeros(0, np.int64), *(each.ends[: len(each.names)] for each in self.lanes)])
+        names = np.concatenate([np.zeros(0, np.int64), *(each.names for each in self.lanes)])
+        if most is not None and most < len(lane):
+            kept = np.sort(np.argsort(starts - ends, kind="stable")[:most])
+            lane, starts, ends, names = lane[kept], starts[kept], ends[kept], names[kept]
+        order = np.lexsort((starts, lane))
+        lane, starts, ends, names = lane[order], starts[order], ends[order], names[order]
+        before = np.concatenate([[self.start_ns], starts[:-1]])[: len(starts)]
+        before[np.concatenate([[True], lane[1:] != lane[:-1]])[: len(lane)]] = self.start_ns
+        planes = (
+            (lane, 2),
+            (starts - before, _TIME_BYTES),
+            (ends - starts, _TIME_BYTES),
+            (names, _NAME_BYTES),
+        )
+        return b"".join(_planes(values, width) for values, width in planes)
+
+
+def _planes(values: Numbers, width: int) -> bytes:
+    return np.ascontiguousarray(values.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :width].T).tobytes()
+
+
+class _Names:
+    def __init__(self) -> None:
+        self.places: dict[str, int] = {}
+
+    def of(self, ids: npt.NDArray[Any], form: Callable[[int], str]) -> Numbers:
+        """The place of the name of each id."""
+        known = distinct_values(ids)
+        places = np.array([self.places.setdefault(form(each), len(self.places)) for each in known.tolist()], np.int64)
+        return places[np.searchsorted(known, ids)] if len(known) else np.zeros(0, np.int64)
+
+
+def lanes_of(recording: Recording) -> Lanes:
+    """The lanes of a recording: devices, their streams, and of the host's threads annotations and calls.
+
+    What overlaps on a stream is drawn over each other; annotations have one lane for each depth.
+    """
+    names = _Names()
+    start, end = recording.clock.cupti_start_ns, recording.clock.cupti_stop_ns
+    work = Activities.of(recording)
+    found = list(_devices(recording, work, names))
+    threads = [*_annotations(recording, names), *_calls(recording, names)]
+    found += sorted(threads, key=lambda lane: (lane.name, lane.kind))
+    found = [
+        lane._replace(starts=np.clip(lane.starts, start, end), ends=np.clip(lane.ends, start, end)) for lane in found
+    ]
+    by_size = sorted(range(len(found)), key=lambda place: (found[place].kind != "device", -len(found[place].starts)))
+    kept = sorted(by_size[:MOST_LANES])
+    return Lanes(
+        tuple(found[place] for place in kept), tuple(names.places), start, max(end, start), len(found) - len(kept)
+    )
+
+
+def _devices(recording: Recording, work: Activities, names: _Names) -> Iterator[Lane]:
+    tables: dict[str, Callable[[Table], Numbers]] = {
+        "kernels": lambda table: names.of(table.name_id, lambda index: short_name(recording.strings[index])),
+        "memcpys": lambda table: names.of(table.copy_kind, lambda kind: f"memcpy {copy_kind_name(kind)}"),
+        "memsets": lambda table: names.of(np.zeros(len(table), np.int64), lambda _: "memset"),
+    }
+    named = [tables[name](getattr(recording, name)) for name in ACTIVITY_TABLES]
+    firsts = np.cumsum([0, *map(len, named)])[:-1]
+    name_of = np.concatenate([np.zeros(0, np.int64), *named])
+    for device, own in work.by_device().items():
+        nothing = np.zeros(0, np.int64)
+        yield Lane("device", f"GPU {device}", own.start_ns, own.end_ns, nothing)
+        for stream in distinct_values(own.stream_id).tolist():
+            slices = own.where(own.stream_id == stream)
+            places = name_of[firsts[slices.table] + slices.row]
+            yield Lane("stream", f"GPU {device} stream {stream}", slices.start_ns, slices.end_ns, places)
+
+
+def _annotations(recording: Recording, names: _Names) -> Iterator[Lane]:
+    table = recording.annotations
+    places = names.of(table.name_id, lambda index: recording.strings[index].rpartition("/")[2])
+    depth_of = table.depth.astype(np.int64)
+    if not depth_of.any():  # a reader that knows times alone
+        depth_of = NestedRanges(*(getattr(table, name).astype(np.int64) for name in _RANGE)).depths
+    for thread in distinct_values(table.thread_id).tolist():
+        own = np.flatnonzero(table.thread_id == thread)
+        depths = depth_of[own]
+        for depth in distinct_values(depths).tolist():
+            rows = own[depths == depth]
+            name = f"thread {thread} annotations" + (f" {depth + 1}" if depth else "")
+            yield Lane("annotations", name, table.start_ns[rows], table.end_ns[rows], places[rows])
+
+
+def _calls(recording: Recording, names: _Names) -> Iterator[Lane]:
+    table = recording.api_calls
+    places = names.of(table.name_id, lambda index: plain_api_name(recording.strings[index]))
+    for thread in distinct_values(table.thread_id).tolist():
+        rows = np.flatnonzero(table.thread_id == thread)
+        yield Lane("calls", f"thread {thread} CUDA calls", table.start_ns[rows], table.end_ns[rows], places[rows])

@@ -1,0 +1,107 @@
+"""Reports as their readers see them: the data in a file, and its page in headless Chromium."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+_ISLAND = re.compile(r'<script type="application/octet-stream" id="([a-z0-9-]+)">([A-Za-z0-9+/=]*)</script>')
+WINDOW: Any = {"width": 1500, "height": 950}
+
+
+def islands(path: Path) -> dict[str, bytes]:
+    """The parts of a report by their names, unpacked."""
+    return {name: gzip.decompress(base64.b64decode(text)) for name, text in _ISLAND.findall(path.read_text("utf-8"))}
+
+
+def page_of(path: Path) -> dict[str, Any]:
+    """The data of a report."""
+    return json.loads(islands(path)["data"])
+
+
+def slices(path: Path, step: int = 0) -> list[tuple[int, int, int, int]]:
+    """The slices of a step of a report: lane, start in ns since the step began, length, name."""
+    planes = np.frombuffer(islands(path)[f"slices-{step}"], np.uint8)
+    count = len(planes) // 17
+    columns, at = [], 0
+    for width in (2, 6, 6, 3):
+        rows = planes[at : at + width * count].reshape(width, count).astype(np.int64)
+        columns.append((rows << (8 * np.arange(width))[:, None]).sum(axis=0))
+        at += width * count
+    lane, since, length, name = columns
+    found, start = [], 0
+    for row in range(count):
+        start = int(since[row]) + (start if row and lane[row] == lane[row - 1] else 0)
+        found.append((int(lane[row]), start, int(length[row]), int(name[row])))
+    return found
+
+
+class Page:
+    """A report in the browser; what it does that it must not do is kept."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
+        page.on("request", self._request)
+
+    def _request(self, request: Any) -> None:
+        if not request.url.startswith(("file:", "blob:", "about:")):
+            self.complaints.append(f"request: {request.url}")
+
+    def open(self, path: Path, chosen: str = "") -> Page:
+        """Show a report with what is chosen behind the ``#`` of its address."""
+        self.page.goto("about:blank")
+        self.page.goto(f"{path.as_uri()}#{chosen}")
+        self.page.wait_for_selector("nav[aria-label=views]")
+        return self
+
+    def views(self) -> list[str]:
+        """The names of the views that have something to show, in their order."""
+        links = self.page.eval_on_selector_all("nav[aria-label=views] a", "all => all.map(each => each.hash)")
+        return [each.removeprefix("#view=") for each in links]
+
+    def table(self, label: str) -> list[list[str]]:
+        """The rows of a table's body as texts."""
+        return self.page.eval_on_selector_all(
+            f"section[aria-label={json.dumps(label)}] tbody tr",
+            "rows => rows.map(row => [...row.cells].map(cell => cell.innerText.trim()))",
+        )
+
+    def chosen(self) -> dict[str, str]:
+        """What the address says."""
+        return self.page.evaluate("() => Object.fromEntries(new URLSearchParams(location.hash.slice(1)))")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Headless Chromium."""
+    program = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if program is None:
+        pytest.skip("REPORTS NOT TESTED IN A BROWSER: they need chromium")
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        yield driver.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+
+
+@pytest.fixture
+def report_page(browser: Any) -> Iterator[Page]:
+    """A page of the browser, which must have nothing to complain of at the end."""
+    context = browser.new_context(viewport=WINDOW, color_scheme="light")
+    context.set_default_timeout(120_000)
+    page = Page(context.new_page())
+    yield page
+    context.close()
+    assert page.complaints == []

@@ -1,0 +1,234 @@
+"""A report holds the answers digit for digit, in one file that loads nothing and says nothing of its writer."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import platform
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hostile_names import EVIL
+from report_pages import islands, page_of, slices
+
+import collector
+from collector.analysis.questions import QUESTIONS
+from collector.web.report_data import MOST_ROWS
+from collector.web.report_file import asset, write_report
+from collector.web.report_lanes import BINS, FULL, lanes_of
+
+RECORDED = [
+    "hta/a100_alexnet.json.gz",
+    "nsys_ai/mfu_2gpu_before.sqlite.gz",
+    "hta/v100_rank1of2_diff_test_graphs.json.gz",
+    "xprof/gpu_multi_worker.xplane.pb.gz",
+]
+HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "a\0b", EVIL, "=1+1", "x" * 65_536]
+
+
+@pytest.fixture
+def small(build):
+    """A step with two streams, a copy, calls and annotations."""
+    for number in range(5):
+        build.call("cudaLaunchKernel_v7000", 10 + 100 * number, 20, correlation_id=number + 1)
+        build.kernel(f"kernel_{number % 2}", 50 + 100 * number, 60, stream_id=7 + number % 2, correlation_id=number + 1)
+    build.memcpy(700, 100, stream_id=8)
+    return build.recording()
+
+
+def write(path, *recordings, **options):
+    from collector.formats.step import RecordingSource, Step
+
+    steps = [(f"step {number}", Step(RecordingSource(each))) for number, each in enumerate(recordings)]
+    return write_report(path, steps, **options)
+
+
+def expected(answer, column):
+    """Values of an answer as a report has them."""
+    return [
+        None if isinstance(value, float) and math.isnan(value) else value
+        for value in answer[column].tolist()[:MOST_ROWS]
+    ]
+
+
+def numbers(values, unit):
+    return [int(each) if isinstance(each, str) and unit != "text" else each for each in values]
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_every_figure_is_that_of_an_answer(shared, tmp_path, name):
+    step = collector.load(shared / "data" / "gpu_traces" / name)
+    step.save(tmp_path / "step.html")
+    [found] = page_of(tmp_path / "step.html")["steps"]
+    assert {"devices", "idle", "kernels/name", "kernels/shape", "ops", "copies", "launches"} <= set(found["answers"])
+    for key, data in found["answers"].items():
+        question, _, by = key.partition("/")
+        answer = QUESTIONS[question].ask(step, **({"by": by} if by else {}))
+        assert [each["name"] for each in data["columns"]] == [each.name for each in answer.columns]
+        assert data["rows"] == len(answer)
+        for column, values in zip(answer.columns, data["values"], strict=True):
+            assert numbers(values, column.unit) == expected(answer, column.name), (key, column.name)
+        assert {name: int(value) if isinstance(value, str) else value for name, value in data["totals"].items()} == (
+            answer.totals
+        )
+
+
+def test_what_is_beside_a_table_gives_the_same(small, tmp_path):
+    from collector import analysis
+
+    write(tmp_path / "step.html", small)
+    [found] = page_of(tmp_path / "step.html")["steps"]
+    for data in found["answers"].values():
+        answer = eval(data["python"], {"analysis": analysis, "step": small})
+        assert [expected(answer, column.name) for column in answer.columns] == [
+            numbers(values, column.unit) for column, values in zip(answer.columns, data["values"], strict=True)
+        ]
+
+
+def test_every_slice_is_in_it(small, tmp_path):
+    write(tmp_path / "step.html", small)
+    [found] = page_of(tmp_path / "step.html")["steps"]
+    drawn = [
+        (found["lanes"][lane]["name"], start, length, found["names"][name])
+        for lane, start, length, name in slices(tmp_path / "step.html")
+    ]
+    assert [each for each in drawn if each[0].startswith("GPU")] == [
+        ("GPU 0 stream 7", 50, 60, "kernel_0"),
+        ("GPU 0 stream 7", 250, 60, "kernel_0"),
+        ("GPU 0 stream 7", 450, 60, "kernel_0"),
+        ("GPU 0 stream 8", 150, 60, "kernel_1"),
+        ("GPU 0 stream 8", 350, 60, "kernel_1"),
+        ("GPU 0 stream 8", 700, 100, "memcpy HtoD"),
+    ]
+    assert sorted(each[1] for each in drawn if "calls" in each[0]) == [10, 110, 210, 310, 410]
+    assert found["slices"] == len(drawn)
+
+
+def test_bins_are_the_busy_share_of_equal_parts(build):
+    build.kernel("half", 0, 500_000)
+    build.kernel("short", 600_000, 1)
+    lanes = lanes_of(build.recording())
+    device = np.frombuffer(lanes.bins(), np.uint8)[:BINS]
+    assert device[: BINS // 2].tolist() == [FULL] * (BINS // 2)
+    assert np.flatnonzero(device[BINS // 2 :]).tolist() == [int(0.6 * BINS) - BINS // 2]
+    assert device[int(0.6 * BINS)] == 1  # anything that ran is seen
+
+
+def test_what_does_not_fit_is_the_shortest_and_said(build, tmp_path):
+    lengths = np.random.default_rng(1).integers(1, 90, 20_000).tolist()
+    for number, length in enumerate(lengths):
+        build.kernel(f"kernel_{number % 50}", 40 * number, length)
+    whole = write(tmp_path / "whole.html", build.recording(), max_size=10**9)
+    cut = write(tmp_path / "cut.html", build.recording(), max_size=whole.num_bytes - 8_000)
+    assert whole.slices == whole.all_slices == cut.all_slices > cut.slices
+    assert (tmp_path / "cut.html").stat().st_size == cut.num_bytes <= whole.num_bytes - 8_000
+    kept = [each[2] for each in slices(tmp_path / "cut.html")]
+    assert len(kept) == cut.slices == page_of(tmp_path / "cut.html")["steps"][0]["slices"]
+    assert sorted(kept) == sorted(lengths)[-len(kept) :]
+    assert islands(tmp_path / "cut.html")["bins-0"] == islands(tmp_path / "whole.html")["bins-0"]
+
+
+def test_the_same_step_gives_the_same_bytes(small, tmp_path):
+    write(tmp_path / "first.html", small)
+    write(tmp_path / "second.html", small)
+    assert (tmp_path / "first.html").read_bytes() == (tmp_path / "second.html").read_bytes()
+
+
+def test_several_steps_have_answers_together(build, tmp_path):
+    for number in range(4):
+        build.kernel("k", 1000 * number, 500)
+    write(tmp_path / "run.html", *[build.recording()] * 4)
+    page = page_of(tmp_path / "run.html")
+    assert [each["name"] for each in page["steps"]] == ["step 0", "step 1", "step 2", "step 3"]
+    assert page["answers"]["steps"]["rows"] == 4
+
+
+def test_the_policy_lets_only_its_own_script_and_style_run(small, tmp_path):
+    write(tmp_path / "step.html", small)
+    text = (tmp_path / "step.html").read_text("utf-8")
+    policy = re.search(r'Content-Security-Policy content="([^"]+)"', text)[1]
+    rules = dict(each.strip().partition(" ")[::2] for each in policy.split(";"))
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    for tag, rule in (("script", "script-src"), ("style", "style-src")):
+        [content] = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        assert rules[rule] == f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=["script", "image", "NUL", "terminal", "formula", "64 KB"])
+def test_names_of_strangers_are_data(build, tmp_path, name):
+    build.kernel(name, 10)
+    write(tmp_path / "step.html", build.recording(), title=name)
+    text = (tmp_path / "step.html").read_text("utf-8")
+    assert text.count("<script") == len(islands(tmp_path / "step.html")) + 1 + asset("app.js").count("<script")
+    assert "onerror=alert" not in re.sub(r"&[a-z]+;", "", text.replace("&lt;img src=x onerror=alert(1)&gt;", ""))
+
+
+@pytest.mark.simulator
+def test_it_says_nothing_of_machine_or_person(tmp_path, monkeypatch, simulated_gpu):
+    monkeypatch.setenv("COLLECTOR_SECRET", "s3cr3t-value")
+    with collector.trace(tmp_path / "step.html"):
+        simulated_gpu.launch("kernel")
+    everything = b"".join([(tmp_path / "step.html").read_bytes(), *islands(tmp_path / "step.html").values()]).decode(
+        errors="replace"
+    )
+    for word in (socket.gethostname(), platform.node(), str(tmp_path), str(Path.home()), "s3cr3t-value"):
+        assert len(word) < 4 or word not in everything
+
+
+def test_a_report_cannot_be_read_back_and_says_so(small, tmp_path):
+    write(tmp_path / "step.html", small)
+    with pytest.raises(collector.InvalidFileError, match="this is a report, which cannot be read back"):
+        collector.load(tmp_path / "step.html")
+
+
+def test_an_untraced_step_has_a_page(build, tmp_path):
+    write(tmp_path / "empty.html", build.recording())
+    [found] = page_of(tmp_path / "empty.html")["steps"]
+    assert found["verdict"] == "No GPU did anything in this step."
+
+
+class TestCommand:
+    def run(self, *arguments):
+        return subprocess.run(
+            [sys.executable, "-m", "collector", "report", *map(str, arguments)], capture_output=True, text=True
+        )
+
+    def test_several_files(self, small, tmp_path):
+        for number in range(2):
+            small.save(tmp_path / f"step_{number}.gpurec")
+        done = self.run(tmp_path / "step_0.gpurec", tmp_path / "step_1.gpurec", "-o", tmp_path / "run.html")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        page = page_of(tmp_path / "run.html")
+        assert page["title"] == "step_0.gpurec, step_1.gpurec"
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["-o", "step.txt"], "a report is a page. name it .html"),
+            (["-o", "no/folder/step.html"], "no/folder"),
+            (["-o", "step.html", "--max-size", "8"], "'8' is no size: give a number and a unit, such as 8MB"),
+            (["-o", "step.html", "--max-size", "8kB"], "8kB: the page without any data takes 300 kB"),
+        ],
+    )
+    def test_what_cannot_be_done_is_one_line(self, small, tmp_path, monkeypatch, arguments, message):
+        monkeypatch.chdir(tmp_path)
+        small.save("step.gpurec")
+        done = self.run("step.gpurec", *arguments)
+        assert done.returncode == 2
+        assert message.lower() in done.stderr.lower()
+        assert "Traceback" not in done.stderr
+        assert not list(tmp_path.glob("*.html"))
+
+
+def test_checksums_of_the_page_are_true():
+    for line in asset("SHA256SUMS").splitlines():
+        digest, name = line.split()
+        assert hashlib.sha256(asset(name).encode()).hexdigest() == digest, name

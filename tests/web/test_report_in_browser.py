@@ -1,0 +1,184 @@
+"""Reports in headless Chromium under their own policy: figures, choices, keys, and nothing that they must not do."""
+
+from __future__ import annotations
+
+import pytest
+from hostile_names import EVIL
+from report_pages import page_of
+
+import collector
+from collector.analysis.questions import QUESTIONS
+from collector.text.terminal import printable
+from collector.web.report_file import write_report
+
+pytestmark = [pytest.mark.viewer, pytest.mark.slow]
+
+RECORDED = ["torch_tutorial/h100_transformer_before.json.gz", "nsys_ai/mfu_2gpu_before.sqlite.gz"]
+VIEWS = {"overview", "timeline", "idle", "kernels", "ops", "launches", "steps", "findings", "trust"}
+"""Views that every step in which a kernel ran has."""
+
+
+@pytest.fixture(scope="module")
+def reports(shared, tmp_path_factory):
+    """Writes reports of recorded traces, each once: step and file."""
+    known = {}
+
+    def report(name):
+        if name not in known:
+            step = collector.load(shared / "data" / "gpu_traces" / name)
+            path = tmp_path_factory.mktemp("report") / "step.html"
+            step.save(path)
+            known[name] = step, path
+        return known[name]
+
+    return report
+
+
+def shown(answer, rows=200):
+    """The cells of an answer as the terminal and Markdown have them."""
+    lines = answer.to_markdown().splitlines()[2 : 2 + rows]
+    return [[cell.strip() for cell in line[1:-1].replace("\\|", "\0").split("|")] for line in lines]
+
+
+@pytest.mark.parametrize(("name", "theme"), [*zip(RECORDED, ["light", "dark"], strict=True)])
+def test_every_view_opens_and_is_accessible(report_page, reports, name, theme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    _, path = reports(name)
+    report_page.page.emulate_media(color_scheme=theme)
+    views = report_page.open(path).views()
+    assert set(views) >= VIEWS
+    for view in views:
+        report_page.open(path, f"view={view}")
+        report_page.page.wait_for_selector(f"nav a[aria-current=page][href='#view={view}']")
+        if view in ("timeline", "idle", "ops", "overview"):
+            report_page.page.wait_for_timeout(500)  # what is drawn comes after the page
+        found = axe.run(report_page.page)
+        assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found.response["violations"]] == [], view
+    assert report_page.complaints == []
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_tables_have_the_figures_of_the_terminal(report_page, reports, name):
+    step, path = reports(name)
+    for view, key, label in (
+        ("kernels", "kernels/name", "kernels"),
+        ("kernels", "kernels/shape", "kernels"),
+        ("launches", "calls", "calls"),
+        ("copies", "copies", "copies"),
+    ):
+        question, _, by = key.partition("/")
+        answer = QUESTIONS[question].ask(step, **({"by": by} if by else {}))
+        report_page.open(path, f"view={view}&by={key}&cols=-")
+        found = report_page.table(label)
+        assert [[printable(cell).replace("\0", "|") for cell in row] for row in shown(answer)] == found, key
+
+
+def test_a_table_is_sorted_searched_and_narrowed_and_the_address_holds_it(report_page, reports):
+    step, path = reports(RECORDED[0])
+    answer = QUESTIONS["kernels"].ask(step, by="name")
+    report_page.open(path, "view=kernels")
+    report_page.page.get_by_role("button", name="count").click()
+    assert report_page.chosen()["sort"] == "count.desc"
+    order = sorted(range(len(answer)), key=lambda row: -answer["count"][row])
+    assert [row[0] for row in report_page.table("kernels")] == [printable(answer["name"][row]) for row in order[:200]]
+    report_page.page.keyboard.press("/")
+    report_page.page.keyboard.type("gemm|^void")
+    report_page.page.wait_for_function("() => location.hash.includes('q=')")
+    kept = [row[0] for row in report_page.table("kernels")]
+    assert kept == [
+        each
+        for row in order[:]
+        if "gemm" in (each := printable(answer["name"][row])).lower() or each.startswith("void")
+    ]
+    address = report_page.page.evaluate("() => location.hash.slice(1)")
+    report_page.open(path, address)
+    assert [row[0] for row in report_page.table("kernels")] == kept
+
+
+def test_a_gap_is_shown_where_it_is(report_page, reports):
+    step, path = reports(RECORDED[0])
+    gaps = QUESTIONS["idle_gaps"].ask(step)
+    report_page.open(path, "view=idle")
+    report_page.page.locator("section[aria-label=Gaps] tbody tr button").first.click()
+    start = int(gaps["start_ns"][0]) - step.recording.clock.cupti_start_ns
+    length = int(gaps["idle_ns"][0])
+    chosen = report_page.chosen()
+    assert int(chosen["from"]) == max(0, start - -(-length // 2))
+    assert int(chosen["to"]) >= start + length
+    inside = [
+        row
+        for row in range(len(gaps))
+        if int(gaps["start_ns"][row]) - step.recording.clock.cupti_start_ns < int(chosen["to"])
+        and int(gaps["end_ns"][row]) - step.recording.clock.cupti_start_ns > int(chosen["from"])
+    ]
+    assert len(report_page.table("Gaps")) == min(len(inside), 200)
+    report_page.page.keyboard.press("w")
+    assert "from" not in report_page.chosen()
+
+
+def test_views_and_help_are_reached_by_keys(report_page, reports):
+    _, path = reports(RECORDED[0])
+    report_page.open(path)
+    report_page.page.keyboard.press("j")
+    assert report_page.chosen()["view"] == "timeline"
+    report_page.page.keyboard.press("k")
+    assert "view" not in report_page.chosen()
+    report_page.page.keyboard.press("?")
+    assert report_page.page.get_by_role("dialog", name="keys").is_visible()
+    report_page.page.keyboard.press("Escape")
+    assert not report_page.page.get_by_role("dialog", name="keys").is_visible()
+
+
+def test_the_timeline_moves_by_keys_and_by_dragging(report_page, reports):
+    step, path = reports(RECORDED[0])
+    report_page.open(path, "view=timeline")
+    canvas = report_page.page.locator("canvas")
+    canvas.focus()
+    report_page.page.keyboard.press("+")
+    length = step.recording.clock.window_ns
+    chosen = report_page.chosen()
+    assert abs(int(chosen["to"]) - int(chosen["from"]) - length / 2) < 3
+    report_page.page.keyboard.press("ArrowRight")
+    assert int(report_page.chosen()["from"]) > int(chosen["from"])
+    report_page.page.keyboard.press("Home")
+    assert "from" not in report_page.chosen()
+    box = canvas.bounding_box()
+    report_page.page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 40)
+    report_page.page.mouse.down()
+    report_page.page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 40)
+    report_page.page.mouse.up()
+    chosen = report_page.chosen()
+    assert abs(int(chosen["from"]) - length * 0.25) < length / 100
+    assert abs(int(chosen["to"]) - length * 0.5) < length / 100
+
+
+def test_names_of_strangers_do_nothing(report_page, build, tmp_path):
+    names = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "a\0b", EVIL, "javascript:alert(1)"]
+    for number, name in enumerate(names):
+        build.call("cudaLaunchKernel_v7000", 100 * number, 20, correlation_id=number + 1)
+        build.annotation(name, 100 * number, 50, number + 100, number + 1)
+        build.kernel(name, 100 * number + 30, 50, correlation_id=number + 1)
+    path = tmp_path / "hostile.html"
+    from collector.formats.step import RecordingSource, Step
+
+    write_report(path, [(names[1], Step(RecordingSource(build.recording())))], title=names[0])
+    for view in report_page.open(path).views():
+        report_page.open(path, f"view={view}")
+        report_page.page.wait_for_timeout(200)
+    report_page.open(path, "view=kernels&by=kernels/whole_name")
+    [found] = page_of(path)["steps"]
+    wanted = {printable(each) for each in found["answers"]["kernels/whole_name"]["values"][0]}
+    assert {row[0] for row in report_page.table("kernels")} == wanted
+
+
+def test_designed_states(report_page, build, tmp_path):
+    """Nothing ran; a loss; a made-up clock: each is said in words on the first view."""
+    from collector.formats.step import RecordingSource, Step
+
+    build.counters["records_dropped"] = 3
+    write_report(tmp_path / "empty.html", [("empty", Step(RecordingSource(build.recording())))])
+    report_page.open(tmp_path / "empty.html")
+    text = report_page.page.inner_text("main")
+    assert "No GPU did anything in this step." in text
+    assert "incomplete" in text
+    assert "the times are made up" in text

@@ -1,0 +1,63 @@
+// Where the page has its data from: islands of gzipped base64 in the file itself.
+
+/** @typedef {{name: string, unit: string, meaning: string}} Column */
+/** @typedef {import("./numbers.js").Value} Value */
+/** @typedef {{question: string, definition: string, columns: Column[], values: Value[][], rows: number,
+ *   totals: Record<string, Value>, losses: string[], python: string, cli: string}} Answer */
+/** @typedef {{kind: "device" | "stream" | "annotations" | "calls", name: string, slices: number}} LaneInfo */
+/** @typedef {{severity: string, checker: string, line: string, evidence: string[]}} Finding */
+/** @typedef {{name: string, warning: string | null, unavailable: string | null, simulated: boolean, start_ns: string,
+ *   length_ns: number, verdict: string, losses: string[], ledger: [string, number][], answers: Record<string, Answer>,
+ *   findings: Finding[], lanes: LaneInfo[], lanes_left_out: number, names: string[], bins: number, full: number,
+ *   slices: number}} Step */
+/** @typedef {{format: string, version: string, title: string, steps: Step[], answers: Record<string, Answer>,
+ *   refused: Record<string, string>}} Page */
+/** @typedef {{lane: Uint16Array, start: Float64Array, length: Float64Array, name: Uint32Array}} Slices */
+
+/** @param {string} name @returns {Promise<Uint8Array>} */
+async function island(name) {
+  const element = document.getElementById(name);
+  if (!element) throw new Error(`the file has no part ${name}: it was cut or changed`);
+  const packed = Uint8Array.from(atob(element.textContent ?? ""), (each) => each.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** @returns {Promise<Page>} */
+export async function loadPage() {
+  return JSON.parse(new TextDecoder().decode(await island("data")));
+}
+
+/** The licences of the libraries in the page. */
+export async function loadLicences() {
+  return new TextDecoder().decode(await island("licences"));
+}
+
+/** Of each lane the busy share of each part of the step. @param {number} step */
+export function loadBins(step) {
+  return island(`bins-${step}`);
+}
+
+/** The slices of a step, lane after lane and by their starts; times in ns since the step began.
+ * @param {number} step @returns {Promise<Slices>} */
+export async function loadSlices(step) {
+  const bytes = await island(`slices-${step}`);
+  const count = bytes.length / 17;
+  const lane = new Uint16Array(count);
+  const start = new Float64Array(count);
+  const length = new Float64Array(count);
+  const name = new Uint32Array(count);
+  let at = 0;
+  /** @param {Uint16Array | Float64Array | Uint32Array} into @param {number} width */
+  const planes = (into, width) => {
+    for (let plane = 0, weight = 1; plane < width; plane++, weight *= 256, at += count) {
+      for (let row = 0; row < count; row++) into[row] += bytes[at + row] * weight;
+    }
+  };
+  planes(lane, 2);
+  planes(start, 6);
+  planes(length, 6);
+  planes(name, 3);
+  for (let row = 1; row < count; row++) if (lane[row] === lane[row - 1]) start[row] += start[row - 1];
+  return { lane, start, length, name };
+}

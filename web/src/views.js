@@ -1,0 +1,53 @@
+// The views, in the order of their links. Each says whether there is anything for it to show.
+import { Findings, Trust } from "./views/account.js";
+import { Idle } from "./views/idle.js";
+import { Icicle } from "./views/icicle.js";
+import { Overview } from "./views/overview.js";
+import { Tables } from "./views/tables.js";
+import { Timeline } from "./views/timeline.js";
+import { html } from "htm/preact";
+import { printable } from "./numbers.js";
+
+/** @typedef {import("./provider.js").Page} Page */
+/** @typedef {import("./provider.js").Step} Step */
+/** @typedef {{page: Page, step: Step, place: number}} Shown */
+/** @typedef {{name: string, title: string, is: (page: Page, step: Step) => boolean, show: (props: any) => any}} View */
+
+/** Tables of the answers to some questions. @param {string} name @param {string} title @param {string[]} questions @returns {View} */
+function tables(name, title, questions) {
+  const of = (/** @type {Page} */ page, /** @type {Step} */ step) => {
+    const answers = { ...step.answers, ...page.answers };
+    return questions.flatMap((question) =>
+      Object.keys(answers).filter((key) => key === question || key.startsWith(`${question}/`)));
+  };
+  return {
+    name,
+    title,
+    is: (page, step) => of(page, step).length > 0 || questions.some((each) => each in page.refused),
+    show: (/** @type {Shown} */ props) => {
+      const keys = of(props.page, props.step);
+      const refused = questions.flatMap((each) => props.page.refused[each] ?? []);
+      return html`
+        ${refused.map((why) => html`<p class="state">${printable(why)}</p>`)}
+        ${keys.length > 0 && html`<${Tables} ...${props} keys=${keys} />`}`;
+    },
+  };
+}
+
+/** @type {View[]} */
+export const VIEWS = [
+  { name: "overview", title: "Overview", is: () => true, show: Overview },
+  { name: "timeline", title: "Timeline", is: (_, step) => step.lanes.length > 0, show: Timeline },
+  { name: "idle", title: "Idle", is: (_, step) => "idle" in step.answers, show: Idle },
+  tables("kernels", "Kernels", ["kernels", "tensor_cores", "occupancy"]),
+  { name: "ops", title: "Ops", is: (_, step) => "ops" in step.answers, show: Icicle },
+  tables("copies", "Copies", ["copies"]),
+  tables("launches", "Launches", ["launches", "calls", "queue", "launch_delays"]),
+  tables("streams", "Streams", ["streams", "concurrency", "overlap"]),
+  tables("critical-path", "Critical path", ["critical_path"]),
+  tables("steps", "Steps", ["steps"]),
+  tables("ranks", "Ranks", ["ranks"]),
+  tables("memory", "Memory", ["memory"]),
+  { name: "findings", title: "Findings", is: () => true, show: Findings },
+  { name: "trust", title: "Trust", is: () => true, show: Trust },
+];

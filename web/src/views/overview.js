@@ -1,0 +1,66 @@
+// The step at a glance: one sentence, the devices, what took the time, why they were idle, what to look at.
+import { html } from "htm/preact";
+import { Lanes } from "../lanes.js";
+import { printable } from "../numbers.js";
+import { open } from "../state.js";
+import { AnswerTable } from "../table.js";
+
+/** @param {string} view @param {string} text */
+function more(view, text) {
+  return html`<p><a href=${`#view=${view}`} onClick=${(/** @type {Event} */ event) => { event.preventDefault(); open(view); }}>${text}</a></p>`;
+}
+
+/** @param {import("../views.js").Shown} props */
+export function Overview({ step, place }) {
+  const { devices, idle, ops } = step.answers;
+  const kernels = step.answers["kernels/name"];
+  return html`
+    <p class="verdict">${printable(step.verdict)}</p>
+    ${step.lanes.length > 0 && html`<${Lanes} step=${step} place=${place} kinds=${["device", "stream"]} hint=${false} />`}
+    <div class="cards">
+      ${devices.rows > 0 && html`<div><${AnswerTable} answer=${narrowed(devices, ["device_id", "busy_ns", "idle_ns", "busy_share", "compute_ns", "communication_ns", "copy_ns"])} title="Devices" least /></div>`}
+      ${kernels && html`<div><${AnswerTable} answer=${narrowed(kernels, ["name", "count", "total_ns", "share"])} title="Kernels that took most time" least />${more("kernels", "all kernels")}</div>`}
+      ${idle && html`<div><${AnswerTable} answer=${turned(idle)} title="Why the devices were idle" least />${more("idle", "each gap")}</div>`}
+      ${ops && html`<div><${AnswerTable} answer=${innermost(ops)} title="GPU time by annotation" least />${more("ops", "all annotations")}</div>`}
+    </div>
+    ${step.findings.length > 0 && html`
+      <h2>Look at this first</h2>
+      <ol class="findings">${step.findings.slice(0, 3).map((each) => html`<li class=${each.severity}><p>${printable(each.line)}</p></li>`)}</ol>
+      ${more("findings", "all findings and their evidence")}`}`;
+}
+
+/** An answer with these of its columns. @param {import("../provider.js").Answer} answer @param {string[]} names */
+function narrowed(answer, names) {
+  const places = names.map((name) => answer.columns.findIndex((each) => each.name === name)).filter((each) => each >= 0);
+  return { ...answer, columns: places.map((each) => answer.columns[each]), values: places.map((each) => answer.values[each]) };
+}
+
+/** The annotations with the most GPU time right under them, by the last two parts of their paths. @param {import("../provider.js").Answer} ops */
+function innermost(ops) {
+  const at = (/** @type {string} */ name) => ops.values[ops.columns.findIndex((each) => each.name === name)];
+  const order = at("self_ns").map((_, row) => row).sort((one, other) => Number(at("self_ns")[other]) - Number(at("self_ns")[one]));
+  const taken = narrowed(ops, ["path", "self_activities", "self_ns"]);
+  const values = taken.values.map((each) => order.slice(0, 8).map((row) => each[row]));
+  values[0] = values[0].map((path) => String(path).split("/").slice(-2).join("/"));
+  return { ...taken, values };
+}
+
+/** The causes of idle time as rows, the largest first. @param {import("../provider.js").Answer} idle */
+export function turned(idle) {
+  const causes = idle.columns.filter((each) => each.unit === "ns" && !["window_ns", "idle_ns"].includes(each.name));
+  const rows = causes
+    .map((each) => ({ name: each.name.replace(/_ns$/, "").replaceAll("_", " "), meaning: each.meaning, total: idle.totals[each.name] }))
+    .filter((each) => Number(each.total) > 0)
+    .sort((one, other) => Number(other.total) - Number(one.total));
+  return {
+    ...idle,
+    columns: [
+      { name: "cause", unit: "text", meaning: "What kept the next activity from starting." },
+      { name: "idle_ns", unit: "ns", meaning: "Idle time of all devices that is put down to it." },
+      { name: "meaning", unit: "text", meaning: "What it means." },
+    ],
+    values: [rows.map((each) => each.name), rows.map((each) => each.total), rows.map((each) => each.meaning)],
+    rows: rows.length,
+    totals: {},
+  };
+}
