@@ -10,6 +10,7 @@ import numpy as np
 
 from collector.recording.annotation_details import Details
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND, DRIVER_DOMAIN, RUNTIME_DOMAIN
+from collector.recording.first_rows import first_rows, look_up
 from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
 
@@ -154,7 +155,7 @@ class CaptureBuilder:
         external = [(correlation_ids, rows + 1) for correlation_ids, rows in self._links]
         missing: dict[str, int] = {}
         for correlation_ids, ops, op_index in self._ops:
-            times = _look_up(correlation_ids, *launched)
+            times = look_up(correlation_ids, *launched)
             by_op = np.argsort(op_index, kind="stable")
             ends = np.searchsorted(op_index[by_op], np.arange(len(ops) + 1))
             for place, op in enumerate(ops):
@@ -201,14 +202,8 @@ def _launch_times(tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> tuple
     ids = np.concatenate([calls["correlation_id"], *(columns["correlation_id"] for columns in work)]).astype(np.int64)
     starts = np.concatenate([calls["start_ns"], *(columns["start_ns"] for columns in work)])
     is_work = np.arange(len(ids)) >= len(calls["correlation_id"])
-    order = np.lexsort((starts, is_work, ids))
-    found, first = np.unique(ids[order], return_index=True)
-    return found, starts[order][first]
-
-
-def _look_up(wanted: Numbers, keys: Numbers, values: Numbers) -> Numbers:
-    at = np.searchsorted(keys, wanted)
-    return values[np.minimum(at, max(len(keys) - 1, 0))] if len(keys) else np.zeros(len(wanted), np.int64)
+    found, first = first_rows(ids, is_work, starts)
+    return found, starts[first]
 
 
 def _open_at(times: Numbers, annotations: Mapping[str, npt.NDArray[Any]], rows: Numbers) -> Numbers:

@@ -16,6 +16,7 @@ from collector.formats.capture_builder import CaptureBuilder
 from collector.recording.api_functions import plain_api_name
 from collector.recording.cupti_enums import MEMORY_KINDS, OVERHEAD_KINDS
 from collector.recording.distinct import distinct_values
+from collector.recording.first_rows import first_rows, look_up
 from collector.recording.nesting import NestedRanges
 
 if TYPE_CHECKING:
@@ -269,23 +270,12 @@ class NsysColumns:
         )
         calls = self._calls
         innermost = nested.innermost_open(calls["globalTid"], self._times(calls)["start_ns"])
-        launched, first = self._first_calls()
+        launched, first = first_rows(self._correlation(calls), calls["start"])
         for table in ("kernels", "memcpys", "memsets"):
             ids = distinct_values(self._correlation(self._work[table]))
-            places = np.searchsorted(launched, ids)
-            is_called = np.zeros(len(ids), bool)
-            if len(launched):
-                places = np.minimum(places, len(launched) - 1)
-                is_called = (launched[places] == ids) & (ids != 0)
-            ranges = innermost[first[places[is_called]]]
-            self._built.launched_in(ids[is_called][ranges >= 0], ranges[ranges >= 0])
-
-    def _first_calls(self) -> tuple[Numbers, Numbers]:
-        """Correlation ids of calls in order, and the row of the first call with each."""
-        ids = self._correlation(self._calls)
-        order = np.lexsort((self._calls["start"], ids))
-        found, first = np.unique(ids[order], return_index=True)
-        return found, order[first]
+            callers = look_up(ids, launched, first)
+            ranges = innermost[callers[callers >= 0]]
+            self._built.launched_in(ids[callers >= 0][ranges >= 0], ranges[ranges >= 0])
 
     def _all_timed(self) -> tuple[NsysTable, ...]:
         return (*self._work.values(), self._calls, self._overheads, self._ranges)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
+from collector.recording.first_rows import look_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,14 +16,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Columns = Mapping[str, npt.NDArray[Any]]
-
-
-def look_up(wanted: npt.NDArray[Any], keys: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """The value of each wanted key, or -1 if it is missing. ``keys`` are sorted; key 0 is never found."""
-    if not len(keys):
-        return np.full(len(wanted), -1, np.int64)
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where((keys[at] == wanted) & (wanted != 0), values[at].astype(np.int64), -1)
 
 
 class LaunchAnnotations:

@@ -11,7 +11,8 @@ import numpy as np
 
 from collector.recording.annotation_details import Details
 from collector.recording.cupti_enums import ANNOTATION_EXTERNAL_KIND
-from collector.recording.launch_annotations import LaunchAnnotations, look_up
+from collector.recording.first_rows import first_rows, look_up
+from collector.recording.launch_annotations import LaunchAnnotations
 from collector.recording.ledger import LOSSES, Ledger, reconcile
 from collector.recording.possible_times import is_possible
 from collector.recording.schema import (
@@ -259,7 +260,7 @@ class Recording(TablesOfRecording):
     @cached_property
     def _launches(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         # api_calls are sorted by time, so the first row of each id is the outer call.
-        return np.unique(self.api_calls.correlation_id, return_index=True)
+        return first_rows(self.api_calls.correlation_id)
 
 
 def _overlaps(table: Table, start_ns: int | None, end_ns: int | None) -> npt.NDArray[np.bool_]:

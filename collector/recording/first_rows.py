@@ -1,0 +1,30 @@
+"""The first row of each id, and the look-up of ids: a launch is found by its correlation id in this way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def first_rows(ids: npt.NDArray[Any], *keys: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Return the distinct ids, sorted, and the first row of each.
+
+    Args:
+        ids: the id of each row.
+        keys: the order of the rows, the first key decides; none: the rows are in order.
+    """
+    if not keys:
+        return np.unique(ids, return_index=True)
+    order = np.lexsort((*keys[::-1], ids))
+    distinct, first = np.unique(ids[order], return_index=True)
+    return distinct, order[first]
+
+
+def look_up(wanted: npt.NDArray[Any], keys: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """The value of each wanted key, or -1 if it is missing. ``keys`` are sorted; key 0 is never found."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where((keys[at] == wanted) & (wanted != 0), values[at].astype(np.int64), -1)
