@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import zlib
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from collector.errors import InvalidFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 MAX_BYTES = 4 << 30
 """The maximum size of a file, before and after decompression: Python cannot hold larger traces."""
@@ -34,40 +37,67 @@ class Unpacked(NamedTuple):
     """Whether the file ends inside a stream."""
 
 
+class GzipPieces:
+    """The decompressed content of one or more gzip streams, piece by piece.
+
+    Data after the streams or after damage is ignored. `damage` and `is_cut` are known once all pieces were taken.
+    """
+
+    def __init__(self, packed: Iterable[bytes], num_bytes: int, name: object) -> None:
+        """Hold the packed bytes, of which there are `num_bytes`; `name` is what an error calls them."""
+        self._packed = packed
+        self._limit = _Limit.of(num_bytes)
+        self._name = name
+        self.damage = ""
+        """See `Unpacked`."""
+        self.is_cut = False
+        """See `Unpacked`."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        """The pieces.
+
+        Raises:
+            collector.InvalidFileError: what comes out is larger than `check_size` lets it be.
+        """
+        left = self._limit.num_bytes
+        stream = zlib.decompressobj(wbits=31)
+        chunks = (piece[at : at + _CHUNK] for piece in self._packed for at in range(0, len(piece), _CHUNK))
+        for first in chunks:
+            chunk = first
+            while len(chunk):
+                before = stream.copy()
+                try:
+                    part = stream.decompress(chunk, left + 1)
+                except zlib.error as error:
+                    part, self.damage = _before_damage(before, chunk, left + 1), str(error)
+                left -= len(part)
+                if left < 0:
+                    raise self._limit.error(self._name)
+                yield part
+                if self.damage:
+                    return
+                chunk = b""
+                if stream.eof:
+                    chunk = stream.unused_data
+                    while len(chunk) < len(GZIP) and (more := next(chunks, None)) is not None:
+                        chunk += more
+                    if not chunk or not GZIP.startswith(chunk[: len(GZIP)]):
+                        return
+                    stream = zlib.decompressobj(wbits=31)
+        self.is_cut = True
+
+
 def unpack_gzip(data: bytes, name: object) -> Unpacked:
-    """Decompress one or more gzip streams; data after them or after damage is ignored.
+    """Decompress one or more gzip streams; see `GzipPieces`.
 
     Raises:
         collector.InvalidFileError: the result is larger than `check_size` permits.
     """
-    view = memoryview(data)
-    parts: list[bytes] = []
-    num_bytes = at = 0
-    damage = ""
-    limit = _Limit.of(len(data))
-    stream = zlib.decompressobj(wbits=31)
-    while at < len(data):
-        before = stream.copy()
-        chunk = view[at : at + _CHUNK]
-        try:
-            part = stream.decompress(chunk, limit.num_bytes - num_bytes + 1)
-        except zlib.error as error:
-            part, damage = _before_damage(before, chunk, limit.num_bytes - num_bytes + 1), str(error)
-        parts.append(part)
-        num_bytes += len(part)
-        if num_bytes > limit.num_bytes:
-            raise limit.error(name)
-        if damage:
-            return Unpacked(b"".join(parts), damage, is_cut=False)
-        at += len(chunk) - len(stream.unused_data)
-        if stream.eof:
-            if at == len(data) or not GZIP.startswith(view[at : at + len(GZIP)]):
-                break
-            stream = zlib.decompressobj(wbits=31)
-    return Unpacked(b"".join(parts), "", is_cut=not stream.eof)
+    pieces = GzipPieces([data], len(data), name)
+    return Unpacked(b"".join(pieces), pieces.damage, pieces.is_cut)
 
 
-def _before_damage(stream: zlib._Decompress, chunk: memoryview, most: int) -> bytes:
+def _before_damage(stream: zlib._Decompress, chunk: bytes, most: int) -> bytes:
     parts = []
     with contextlib.suppress(zlib.error):
         for at in range(0, len(chunk), _SMALL_CHUNK):

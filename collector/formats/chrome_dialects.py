@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
-
-from collector.formats.chrome_events import process_names
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collector.formats.chrome_events import ChromeEvents
@@ -27,22 +25,23 @@ def stated_base(found: ChromeEvents) -> int | None:
 
 def is_cut_timeline(found: ChromeEvents) -> bool:
     """Whether a trace looks like ours and lacks its end, where the base is stated."""
-    if not found.is_cut or found.metadata.get("otherData") is not None:
+    if not found.is_cut or found.metadata != {"displayTimeUnit": "ns"}:
         return False
-    slices = [event for event in found.events if event.get("ph") == "X"]
-    is_ours = all(str(event.get("cat")) in _CATEGORIES and isinstance(event.get("pid"), int) for event in slices)
-    return bool(slices) and is_ours and found.metadata == {"displayTimeUnit": "ns"}
+    slices = found.rows("X")
+    processes = {found.tracks[number][0] for number in set(found.track_numbers(slices).tolist())}
+    is_ours = _CATEGORIES.issuperset(found.categories(slices)[0]) and all(isinstance(pid, int) for pid in processes)
+    return bool(len(slices)) and is_ours
 
 
-def is_tensorflow(events: list[dict[str, Any]]) -> bool:
+def is_tensorflow(found: ChromeEvents) -> bool:
     """Whether the events are those of a TensorFlow timeline."""
-    return any(name == "Allocators" or name.endswith(COMPUTE) for name in process_names(events).values()) and not any(
-        event.get("ph") == "X" and event.get("cat") != "Op" for event in events
-    )
+    if not any(name == "Allocators" or name.endswith(COMPUTE) for name in found.process_names.values()):
+        return False
+    return set(found.categories(found.rows("X"))[0]) <= {"Op"}
 
 
-def is_xprof(events: list[dict[str, Any]]) -> bool:
+def is_xprof(found: ChromeEvents) -> bool:
     """Whether a GPU is drawn as XProf draws it."""
-    return any(XPROF_GPU.match(name) for name in process_names(events).values()) and not any(
-        "cat" in each for each in events
-    )
+    if not any(XPROF_GPU.match(name) for name in found.process_names.values()):
+        return False
+    return not found.has_categories

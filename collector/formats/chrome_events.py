@@ -1,6 +1,7 @@
-"""The events of a Chrome trace, out of text that may be cut off, unclosed or bent.
+"""The events of a Chrome trace as columns, out of text that may be cut off, unclosed or bent.
 
-Chrome lets a trace lack its closing brackets, so a recorder that was killed leaves a file that still counts.
+Chrome lets a trace lack its closing brackets, so a recorder that was killed leaves a file that still counts. The text
+is read piece by piece by `collector._convert.ChromeScan`; what the columns hold is made when it is asked for.
 """
 
 from __future__ import annotations
@@ -8,216 +9,307 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-MAX_NANOS = 1 << 62
-"""Times at or beyond this many nanoseconds (146 years) from zero are not taken for times."""
+import numpy as np
+
+from collector.runtime.extension import convert_extension
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import numpy.typing as npt
+
+    Numbers = npt.NDArray[np.int64]
+
 NO_BASE = "base time cut off (the times do not say the date)"
+LARGEST_ID = (1 << 32) - 1
 _UNCLOSED = "end of the file missing (its closing brackets are not there)"
-
-# Numbers with a fraction stay text, so that no time goes through a double; NaN and Infinity become text as well.
-_DECODER = json.JSONDecoder(parse_float=str, parse_constant=str, strict=False)
-# Python refuses to make numbers of thousands of digits, which stay text as well where they come up.
+_MAX_NANOS = 1 << 62
+NO_TIME = -(1 << 63)
+"""What an event states that states no time; `IMPOSSIBLE_TIME`: what it states is no time that can be."""
+IMPOSSIBLE_TIME = NO_TIME + 1
+_MISSING = NO_TIME
+_DIGITS = re.compile(r"[0-9]{1,18}")
 _LONGEST_INT = 30
-_PATIENT_DECODER = json.JSONDecoder(
-    parse_float=str,
+_DECODER = json.JSONDecoder(
+    parse_float=str,  # so that nothing goes through a double
     parse_constant=str,
+    # Python refuses to make numbers of thousands of digits.
     parse_int=lambda digits: int(digits) if len(digits) <= _LONGEST_INT else digits,
     strict=False,
 )
-_SPACE = re.compile(r"[ \t\r\n]*")
-_EVENT_LIST = re.compile(r'"traceEvents"[ \t\r\n]*:[ \t\r\n]*\[')
-_DECIMAL = re.compile(r"(-?)([0-9]{1,19})(?:\.([0-9]{1,3}))?")
 
 
 class NotATraceError(ValueError):
-    """Text without a list of events; `position` is a character of the text."""
+    """Text without a list of events; `position` is a byte of the text."""
 
     def __init__(self, position: int, why: str) -> None:
         super().__init__(why)
         self.position = position
 
 
-@dataclass
 class ChromeEvents:
-    """The events of one file, and what the file says besides."""
+    """The events of one file, in its order, and what the file says besides.
 
-    events: list[dict[str, Any]] = field(default_factory=list)
-    """In file order; numbers with a fraction are still text."""
-    metadata: dict[str, Any] = field(default_factory=dict)
-    """The other keys of the top level (those before the events, where the file is cut off)."""
-    skipped: Counter[str] = field(default_factory=Counter)
-    """Reason -> how many events were left out."""
-    cut_at: int | None = None
-    """Character from which on nothing could be read, or None."""
+    An event is a row: a number from 0 on. Events that have no phase are no rows.
+    """
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        """Read a Chrome trace: an object with ``traceEvents`` or a bare list, whole or cut off.
+
+        Raises:
+            NotATraceError: the text holds no list of events.
+        """
+        self._scan = convert_extension.ChromeScan()
+        is_read = True
+        for piece in pieces:  # to their end, so that damage behind the trace is seen as well
+            is_read = is_read and self._scan.feed(piece)
+        self._scan.finish()
+        failure, at = self._scan.failure, self._scan.failed_at
+        if failure == "nested too deeply" and not self._scan.num_entries:
+            raise NotATraceError(0, failure)
+        if not self._scan.has_events:
+            if failure == "neither a JSON object nor a list":
+                raise NotATraceError(at, failure)
+            is_cut = not self._scan.is_closed
+            what = "JSON that is cut off or wrong before its list" if is_cut else "JSON without a list"
+            raise NotATraceError(0, f"{what} of trace events")
+        self.skipped: Counter[str] = Counter()
+        """Reason -> how many pieces were left out or mended."""
+        self.cut_at: int | None = None
+        """Byte from which on nothing could be read, or None."""
+        self.num_entries = self._scan.num_entries
+        """Entries of the list of events, be they events or not."""
+        if failure is not None:
+            self.cut_at = at
+            self.skipped["unreadable rest of the file"] += 1
+        elif not self._scan.is_closed:
+            self.skipped[_UNCLOSED] += 1
+        if self._scan.num_ill_formed:
+            first = self._scan.first_ill_formed
+            self.skipped[f"bytes that are not UTF-8 (the first at byte {first}; mended)"] = self._scan.num_ill_formed
+        for reason, count in (
+            ("events that are no objects", self._scan.num_not_objects),
+            ("arguments of too many different names", self._scan.num_arguments_left_out),
+        ):
+            if count:
+                self.skipped[reason] += count
 
     @property
     def is_cut(self) -> bool:
         """Whether the end of the file is missing or cannot be read."""
         return self.cut_at is not None or _UNCLOSED in self.skipped
 
+    @cached_property
+    def metadata(self) -> dict[str, Any]:
+        """The other members of the top level (those before the cut, where the file is cut off)."""
+        return {name: value_of(written) for name, written in self._scan.members()}
 
-def parse(text: str) -> ChromeEvents:
-    """Read a Chrome trace: an object with ``traceEvents`` or a bare list, whole or cut off.
+    @property
+    def first_members(self) -> list[str]:
+        """The names of the members of the first event."""
+        return self._scan.first_members()
 
-    Raises:
-        NotATraceError: the text holds no list of events.
-    """
-    text = text.removeprefix("\ufeff")
-    try:
-        whole = _decode(text)
-    except RecursionError:
-        raise NotATraceError(0, "nested too deeply") from None
-    except ValueError:
-        return _parse_broken(text)
-    if isinstance(whole, list):
-        found = ChromeEvents(whole)
-    elif isinstance(whole, dict) and isinstance(whole.get("traceEvents"), list):
-        found = ChromeEvents(whole.pop("traceEvents"), whole)
-    else:
-        raise NotATraceError(0, "JSON without a list of trace events")
-    return _only_objects(found)
+    # --- columns
+
+    def rows(self, phases: str) -> Numbers:
+        """The events that have one of these phases."""
+        found: Numbers = np.flatnonzero(np.isin(self._scan.phases(), np.frombuffer(phases.encode(), np.uint8)))
+        return found
+
+    def phase_of(self, row: int) -> str:
+        """The phase of one event."""
+        return chr(self._phases[row])
+
+    @cached_property
+    def _phases(self) -> npt.NDArray[np.uint8]:
+        return self._scan.phases()
+
+    def starts_ns(self, rows: Numbers) -> Numbers:
+        """When events began; `has_time` tells which of them are times."""
+        return self._scan.starts_ns()[rows]
+
+    def durations_ns(self, rows: Numbers) -> Numbers:
+        """How long events lasted; `has_time` tells which of them are times."""
+        return self._scan.durations_ns()[rows]
+
+    def whole_micros(self, rows: Numbers) -> tuple[list[int | None], list[int | None]]:
+        """Starts and durations of events in microseconds, however large; None where one is no whole number of them."""
+        starts = self._whole_micros(self.starts_ns(rows), self._scan.written_starts(rows))
+        return starts, self._whole_micros(self.durations_ns(rows), self._scan.written_durations(rows))
+
+    def _whole_micros(self, times_ns: Numbers, written: Numbers) -> list[int | None]:
+        micros, rest = np.divmod(times_ns, 1000)
+        is_known = (has_time(times_ns) & (rest == 0)).tolist()
+        found = [each if known else None for each, known in zip(micros.tolist(), is_known, strict=True)]
+        texts = self._scan.texts(written[written >= 0])
+        for place, text_written in zip(np.flatnonzero(written >= 0).tolist(), texts, strict=True):
+            value = value_of(text_written)
+            found[place] = value if type(value) is int else None
+        return found
+
+    def names(self, rows: Numbers) -> tuple[list[str], Numbers]:
+        """The names that there are, and the place of each event's among them."""
+        return self._texts_of(self._scan.names()[rows])
+
+    def categories(self, rows: Numbers) -> tuple[list[str], Numbers]:
+        """The categories that there are (``""`` for none), and the place of each event's among them."""
+        return self._texts_of(self._scan.categories()[rows])
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether any event has a category."""
+        return bool(self._scan.categories().any())
+
+    def track_numbers(self, rows: Numbers) -> Numbers:
+        """The place in `tracks` of each event's process and thread."""
+        return self._scan.track_numbers()[rows].astype(np.int64)
+
+    @cached_property
+    def tracks(self) -> list[tuple[Any, Any]]:
+        """Process and thread ids, which are numbers, texts or anything else; None where an event states none."""
+        return [(_id_of(process), _id_of(thread)) for process, thread in self._scan.tracks()]
+
+    def _texts_of(self, numbers: npt.NDArray[Any]) -> tuple[list[str], Numbers]:
+        """The distinct texts of these numbers in the order of the file, and the place of each among them."""
+        is_there = np.zeros(int(numbers.max(initial=0)) + 1, bool)
+        is_there[numbers] = True
+        found = np.flatnonzero(is_there)
+        places = np.cumsum(is_there) - 1
+        return self._scan.texts(found), places[numbers]
+
+    # --- arguments
+
+    @cached_property
+    def _arguments(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self._scan.argument_names())}
+
+    def integers(self, argument: str, rows: Numbers, largest: int = LARGEST_ID) -> Numbers:
+        """An argument that is a whole number, or text of its digits; -1 where it is none from 0 to `largest`."""
+        number = self._arguments.get(argument)
+        if number is None:
+            return np.full(len(rows), -1, np.int64)
+        found = self._scan.numbers(number, rows, -1)
+        values, places = self.values(argument, rows)
+        if values:
+            digits = [int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else -1 for value in values]
+            found = np.where(places >= 0, np.array([*digits, -1], np.int64)[places], found)
+        return np.where((found >= 0) & (found <= largest), found, -1)
+
+    def values(self, argument: str, rows: Numbers) -> tuple[list[Any], Numbers]:
+        """An argument that is no whole number: the values that there are, and the place of each event's; -1: none."""
+        number = self._arguments.get(argument)
+        if number is None:
+            return [], np.full(len(rows), -1, np.int64)
+        given = self._scan.argument_texts(number, rows)
+        has = given >= 0
+        if not has.any():
+            return [], given
+        distinct = np.unique(given[has])
+        values = [
+            text if place % 2 == 0 else value_of(text)
+            for place, text in zip(distinct.tolist(), self._scan.texts(distinct), strict=True)
+        ]
+        return values, np.where(has, np.searchsorted(distinct, given), -1)
+
+    def all_values(self, argument: str, rows: Numbers) -> list[Any]:
+        """An argument of each event, whatever it is; None where it has none."""
+        number = self._arguments.get(argument)
+        if number is None:
+            return [None] * len(rows)
+        values, places = self.values(argument, rows)
+        whole = self._scan.numbers(number, rows, _MISSING).tolist()
+        return [
+            values[place] if place >= 0 else None if found == _MISSING else found
+            for place, found in zip(places.tolist(), whole, strict=True)
+        ]
+
+    def has(self, argument: str, rows: Numbers) -> npt.NDArray[np.bool_]:
+        """Whether events have an argument."""
+        number = self._arguments.get(argument)
+        if number is None:
+            return np.zeros(len(rows), bool)
+        found: npt.NDArray[np.bool_] = (self._scan.numbers(number, rows, _MISSING) != _MISSING) | (
+            self._scan.argument_texts(number, rows) >= 0
+        )
+        return found
+
+    def arguments_of(self, rows: Numbers) -> Iterator[dict[str, Any]]:
+        """All arguments of each event, in their order in the file."""
+        names = list(self._arguments)
+        used = self._scan.shape_numbers()[rows].tolist()
+        shapes = self._scan.shapes()
+        needed = sorted({argument for shape in set(used) for argument in shapes[shape]})
+        columns = {argument: self.all_values(names[argument], rows) for argument in needed}
+        for place, shape in enumerate(used):
+            yield {names[argument]: columns[argument][place] for argument in shapes[shape]}
+
+    # --- what events say of processes and threads
+
+    @cached_property
+    def process_names(self) -> dict[Any, str]:
+        """Process id -> its name, in file order; the last name of an id holds."""
+        names = {}
+        for (process, _), arguments in self._described("process_name"):
+            if isinstance(process, (int, str)):
+                names[process] = text(arguments.get("name", ""))
+        return names
+
+    @cached_property
+    def described_threads(self) -> dict[tuple[int, int], dict[str, Any]]:
+        """Process and thread id -> the thread's metadata, such as ``name``; the last event of an id holds."""
+        return {
+            (process, thread): arguments
+            for (process, thread), arguments in self._described("thread_name")
+            if isinstance(process, int) and isinstance(thread, int)
+        }
+
+    @cached_property
+    def thread_names(self) -> list[tuple[Any, Any, str]]:
+        """Process id, thread id and name, as the file says them one after the other."""
+        return [(*track, text(about.get("name", ""))) for track, about in self._described("thread_name")]
+
+    def _described(self, kind: str) -> Iterator[tuple[tuple[Any, Any], dict[str, Any]]]:
+        """Process and thread id, and the arguments, of the events of metadata that have this name."""
+        rows = self.rows("M")
+        names, index = self.names(rows)
+        rows = rows[np.array([name == kind for name in names] or [False], bool)[index]] if len(rows) else rows
+        tracks = self.track_numbers(rows).tolist()
+        for track, arguments in zip(tracks, self.arguments_of(rows), strict=True):
+            yield self.tracks[track], arguments
 
 
-def _decode(text: str) -> Any:
-    try:
-        return _DECODER.decode(text)
-    except json.JSONDecodeError:
-        raise
-    except ValueError:
-        return _PATIENT_DECODER.decode(text)
-
-
-def _decode_at(text: str, at: int) -> tuple[Any, int]:
-    try:
-        return _DECODER.raw_decode(text, at)
-    except json.JSONDecodeError:
-        raise
-    except ValueError:
-        return _PATIENT_DECODER.raw_decode(text, at)
-
-
-def _parse_broken(text: str) -> ChromeEvents:
-    """Read event by event until the text makes no sense any more."""
-    found = ChromeEvents()
-    at = _skip_space(text, 0)
-    is_list = text[at : at + 1] == "["
-    if text[at : at + 1] == "{":
-        opening = _EVENT_LIST.search(text, at)
-        if opening is None:
-            raise NotATraceError(at, "JSON that is cut off or wrong before its list of trace events")
-        found.metadata = _readable_members(text[at + 1 : opening.start()])
-        at = opening.end()
-    elif is_list:
-        at += 1
-    else:
-        raise NotATraceError(at, "neither a JSON object nor a list")
-    while True:
-        at = _skip_space(text, at)
-        if at >= len(text) or text[at] == "]":
-            # Chrome's format allows a bare list to lack its bracket. An object has more to tell after its events.
-            if not is_list and not _read_members_after(text[at + 1 :], found):
-                found.skipped[_UNCLOSED] += 1
-            break
-        try:
-            event, after = _decode_at(text, at)
-        except (ValueError, RecursionError):
-            found.cut_at = at
-            found.skipped["unreadable rest of the file"] += 1
-            break
-        found.events.append(event)
-        at = _skip_space(text, after)
-        if text[at : at + 1] == ",":
-            at += 1
-    return _only_objects(found)
-
-
-def _readable_members(text: str) -> dict[str, Any]:
-    try:
-        members = _PATIENT_DECODER.decode("{" + text.rstrip().removesuffix(",") + "}")
-    except (ValueError, RecursionError):
-        return {}
-    return members if isinstance(members, dict) else {}
-
-
-def _read_members_after(text: str, found: ChromeEvents) -> bool:
-    """Take over the members that follow the events, up to the object's closing brace; whether that is there."""
-    try:
-        members, _ = _PATIENT_DECODER.raw_decode("{" + text.lstrip(" \t\r\n,"))
-    except (ValueError, RecursionError):
-        return False
-    found.metadata |= members
-    return True
-
-
-def _skip_space(text: str, at: int) -> int:
-    space = _SPACE.match(text, at)
-    return space.end() if space else at
-
-
-def _only_objects(found: ChromeEvents) -> ChromeEvents:
-    objects = [event for event in found.events if isinstance(event, dict)]
-    if len(objects) != len(found.events):
-        found.skipped["events that are no objects"] += len(found.events) - len(objects)
-        found.events = objects
+def has_time(times_ns: Numbers) -> npt.NDArray[np.bool_]:
+    """Whether these are times; an event may state none, or one that is no number or not possible."""
+    found: npt.NDArray[np.bool_] = times_ns > IMPOSSIBLE_TIME
     return found
 
 
-def nanoseconds(microseconds: Any) -> int | None:
-    """A time of the trace as whole nanoseconds (nearest), exactly; None for what is no number or no possible time."""
-    if type(microseconds) is int:
-        nanos = microseconds * 1000
-    elif isinstance(microseconds, str):
-        plain = _DECIMAL.fullmatch(microseconds)
-        if plain is not None:
-            sign, whole, fraction = plain.groups()
-            nanos = int(whole) * 1000 + int((fraction or "").ljust(3, "0"))
-            nanos = -nanos if sign else nanos
-        else:
-            try:
-                value = Decimal(microseconds)
-            except InvalidOperation:
-                return None
-            if not value.is_finite() or value.adjusted() > 19:
-                return None
-            nanos = round(value.scaleb(3))
-    else:
-        return None
-    return nanos if -MAX_NANOS < nanos < MAX_NANOS else None
+def value_of(written: str) -> Any:
+    """A JSON value; numbers with a fraction stay text."""
+    try:
+        return _DECODER.decode(written)
+    except (ValueError, RecursionError):  # a mended text need not be JSON
+        return written
+
+
+def _id_of(written: str) -> Any:
+    return value_of(written) if written else None
+
+
+def per_place(values: list[Any], make: Callable[[Any], int], missing: int = -1) -> Numbers:
+    """What is made of each value, and last `missing`, which the place -1 finds."""
+    return np.array([*(make(value) for value in values), missing], np.int64)
 
 
 def possible_base(nanos: int, skipped: Counter[str]) -> int:
     """The wall time that a file states for its time 0; one that cannot be is taken as 0 and counted."""
-    if -MAX_NANOS < nanos < MAX_NANOS:
+    if -_MAX_NANOS < nanos < _MAX_NANOS:
         return nanos
     skipped["base times that cannot be (taken as 0)"] += 1
     return 0
-
-
-def process_names(events: list[dict[str, Any]]) -> dict[Any, str]:
-    """Process id -> its name, in file order; the last name of an id holds."""
-    names: dict[Any, str] = {}
-    for event in events:
-        if event.get("ph") == "M" and event.get("name") == "process_name":
-            arguments = event.get("args")
-            pid = event.get("pid")
-            if isinstance(arguments, dict) and isinstance(pid, (int, str)):
-                names[pid] = text(arguments.get("name", ""))
-    return names
-
-
-def described_threads(events: list[dict[str, Any]]) -> dict[tuple[Any, Any], dict[str, Any]]:
-    """Process and thread id -> the thread's metadata, such as ``name``; the last event of an id holds."""
-    threads = {}
-    for event in events:
-        arguments = event.get("args")
-        if event.get("ph") == "M" and event.get("name") == "thread_name" and isinstance(arguments, dict):
-            pid, tid = event.get("pid"), event.get("tid")
-            if isinstance(pid, int) and isinstance(tid, int):
-                threads[pid, tid] = arguments
-    return threads
 
 
 def text(value: Any) -> str:

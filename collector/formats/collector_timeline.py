@@ -11,16 +11,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from collector.formats.chrome_dialects import is_cut_timeline, stated_base
-from collector.formats.chrome_events import (
-    NO_BASE,
-    ChromeEvents,
-    described_threads,
-    nanoseconds,
-    possible_base,
-    process_names,
-    text,
-)
+from collector.formats.chrome_events import NO_BASE, ChromeEvents, has_time, possible_base, text
 from collector.formats.step import StepSource
 from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
@@ -88,18 +82,15 @@ def _members(about: dict[str, Any], key: str) -> Iterable[tuple[str, Any]]:
 
 
 class _Slice(NamedTuple):
-    event: dict[str, Any]
+    name: str
+    category: str
+    arguments: dict[str, Any]
     device: str
     row: str
     """The name of its row."""
     start_ns: int
     """Wall time."""
     duration_ns: int
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        given = self.event.get("args")
-        return given if isinstance(given, dict) else {}
 
     @property
     def thread_id(self) -> int | None:
@@ -157,13 +148,13 @@ class CollectorTrace(StepSource):
                     "context_id": int(number["context"] or 0) if number else 0,
                 }
                 _add_work(columns, each, place)
-            elif each.thread_id is not None and each.event.get("cat") in _HOST_TABLES:
+            elif each.thread_id is not None and each.category in _HOST_TABLES:
                 columns.name_thread(each.thread_id, text(each.row))
                 given = {"thread_id": each.thread_id}
-                table = _HOST_TABLES[str(each.event.get("cat"))]
+                table = _HOST_TABLES[each.category]
                 if table == "api_calls":
                     given["correlation_id"] = _correlation(each.arguments)
-                columns.add(table, text(each.event.get("name", "")), each.start_ns, each.duration_ns, "", **given)
+                columns.add(table, each.name, each.start_ns, each.duration_ns, "", **given)
             elif not each.device.endswith("/memcpy"):
                 columns.without_columns += 1
         about = self._provenance
@@ -184,30 +175,43 @@ def _thread_names(given: str) -> dict[str, str]:
 
 
 def _slices(found: ChromeEvents, base_ns: int) -> Iterator[_Slice]:
-    names = process_names(found.events)
-    threads = described_threads(found.events)
-    for event in found.events:
-        if event.get("ph") != "X":
-            continue
-        start_ns, duration_ns = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
-        pid = event.get("pid")
-        if start_ns is None or duration_ns is None or not isinstance(pid, int):
-            found.skipped["events without a possible time or process"] += 1
-            continue
-        row = threads.get((pid, event.get("tid")), {})
-        device = _device(names.get(pid, f"process {pid}"), row.get("device"))
-        yield _Slice(event, device, str(row.get("name")), base_ns + start_ns, duration_ns)
+    rows = found.rows("X")
+    processes, threads = found.process_names, found.described_threads
+    places: list[tuple[str, str] | None] = []
+    for pid, tid in found.tracks:
+        row = threads.get((pid, tid), {}) if isinstance(pid, int) and isinstance(tid, int) else {}
+        device = _device(processes.get(pid, f"process {pid}"), row.get("device")) if isinstance(pid, int) else ""
+        places.append((device, str(row.get("name"))) if isinstance(pid, int) else None)
+    tracks = found.track_numbers(rows)
+    is_timed = has_time(found.starts_ns(rows)) & has_time(found.durations_ns(rows))
+    is_timed &= np.array([place is not None for place in places], bool)[tracks]
+    if not is_timed.all():
+        found.skipped["events without a possible time or process"] += int((~is_timed).sum())
+    rows = rows[is_timed]
+    names, name_index = found.names(rows)
+    categories, category_index = found.categories(rows)
+    for name, category, track, start_ns, duration_ns, arguments in zip(
+        name_index.tolist(),
+        category_index.tolist(),
+        tracks[is_timed].tolist(),
+        found.starts_ns(rows).tolist(),
+        found.durations_ns(rows).tolist(),
+        found.arguments_of(rows),
+        strict=True,
+    ):
+        device, row_name = places[track] or ("", "")
+        yield _Slice(names[name], categories[category], arguments, device, row_name, base_ns + start_ns, duration_ns)
 
 
 def _add_work(columns: EventColumns, each: _Slice, place: dict[str, int]) -> None:
     """A row for what a stream did."""
     from collector.formats.event_columns import copy_kind_number, memory_kind_number, shape_columns
 
-    kind = _GPU_TABLES.get(str(each.event.get("cat")))
+    kind = _GPU_TABLES.get(each.category)
     if kind is None:
         columns.without_columns += 1
         return
-    arguments, name = each.arguments, text(each.event.get("name", ""))
+    arguments, name = each.arguments, each.name
     given = {
         key: value
         for key, value in arguments.items()
@@ -255,9 +259,9 @@ def _device(process: str, stated: Any) -> str:
 
 
 def _node(each: _Slice) -> NodeExecStats:
-    event, arguments, start_ns, duration_ns = each.event, each.arguments, each.start_ns, each.duration_ns
-    name, op, category = text(event.get("name", "")), text(arguments.get("op", "")), event.get("cat")
-    if category in _GPU_WORK:
+    name, arguments, start_ns, duration_ns = each.name, each.arguments, each.start_ns, each.duration_ns
+    op = text(arguments.get("op", ""))
+    if each.category in _GPU_WORK:
         # A colon ends the op. What is drawn spells it as the host does, where it finds it there.
         node_name = f"{op.replace('::', '.') or name}:{name}"
         label = _work_label(name, arguments)

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import stat
-import zlib
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import InvalidFileError
-from collector.files.unpacking import GZIP, MAX_BYTES, unpack_gzip
+from collector.files.unpacking import GZIP, MAX_BYTES, GzipPieces
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from collector.formats.chrome_events import ChromeEvents
 
 _HEAD_BYTES = 1 << 16
 """Read of a file before the rest, to see what it is."""
+_PIECE_BYTES = 1 << 20
 _SPACES = re.compile(rb"[\xef\xbb\xbf \t\r\n]*")
 """Bytes that may stand before the first letter of a text."""
 
@@ -29,19 +29,84 @@ CheckHead = Callable[[bytes, Path, int], None]
 """Refuses a file by its first bytes, its name and the number of its bytes, before all of it is read."""
 
 
-@dataclass
 class FileContent:
-    """The content of a file, unpacked and parsed when it is asked for."""
+    """The content of a file, unpacked, read and parsed when it is asked for."""
 
-    name: Path
-    data: bytes
-    """Unpacked."""
-    suffix: str = ""
-    """The last of the name, without ``.gz`` where the file was packed; in lower case."""
-    skipped: Counter[str] = field(default_factory=Counter)
-    """Reason -> how many pieces were left out or mended on the way."""
-    readable: str = ""
-    """The formats that can be read, for errors."""
+    def __init__(self, name: Path, head: bytes, whole: bytes | None, num_bytes: int, readable: str) -> None:
+        """Hold what was read of a file so far; see `content_of`."""
+        self.name = name
+        self.suffix = name.suffix.lower()
+        """The last of the name, without ``.gz`` where the file was packed; in lower case."""
+        self.skipped: Counter[str] = Counter()
+        """Reason -> how many pieces were left out or mended on the way."""
+        self.readable = readable
+        """The formats that can be read, for errors."""
+        self.head = head
+        """The first bytes, unpacked."""
+        self._whole = whole
+        """All bytes as they are in the file, where they cannot be read again; else None."""
+        self.num_bytes = num_bytes
+        """Of the file, packed as it is."""
+        self._is_packed = False
+
+    def unpack_head(self) -> None:
+        """Take what the file holds for packed: `head` is what its first bytes unpack to."""
+        self._is_packed = True
+        self.suffix = next((each.lower() for each in reversed(self.name.suffixes) if each != ".gz"), "")
+        pieces = self.pieces()
+        head = b""
+        for piece in pieces:
+            head += piece
+            if len(head) >= _HEAD_BYTES:
+                break
+        self.head = head[:_HEAD_BYTES]
+
+    def pieces(self) -> Iterator[bytes]:
+        """The content piece by piece, unpacked.
+
+        Raises:
+            collector.InvalidFileError: it cannot be read, or unpacks to more than a trace of its size can hold.
+        """
+        if not self._is_packed:
+            yield from self._packed_pieces()
+            return
+        found = GzipPieces(self._packed_pieces(), self.num_bytes, self.name)
+        is_empty = True
+        for piece in found:
+            is_empty &= not piece
+            yield piece
+        if found.damage:
+            if is_empty:
+                raise InvalidFileError(f"{self.name}: damaged gzip ({found.damage})")
+            self.skipped["damaged gzip streams"] = 1
+        elif found.is_cut:
+            self.skipped["gzip streams cut off"] = 1
+
+    def _packed_pieces(self) -> Iterator[bytes]:
+        if self._whole is not None:
+            yield self._whole
+            return
+        try:
+            with self.name.open("rb") as file:
+                while piece := file.read(_PIECE_BYTES):
+                    yield piece
+        except OSError as error:
+            raise _unreadable(self.name, error) from error
+
+    @cached_property
+    def data(self) -> bytes:
+        """All of the content, unpacked."""
+        return b"".join(self.pieces())
+
+    @property
+    def plain_file(self) -> Path | None:
+        """The file, where it holds the content as it is and can be opened again; else None."""
+        return None if self._is_packed or not self.name.is_file() else self.name
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether there is nothing but space in it."""
+        return not first_letter(self.head) and not first_letter(self.data)
 
     @cached_property
     def is_json(self) -> bool:
@@ -49,8 +114,8 @@ class FileContent:
 
         A message may begin so: a device of 91 or 123 bytes begins with a line feed and a bracket.
         """
-        if not begins_as_json(self.data) or self.data[:1] != b"\n":
-            return begins_as_json(self.data)
+        if not begins_as_json(self.head) or self.head[:1] != b"\n":
+            return begins_as_json(self.head)
         from collector.stepstats.salvage import WireError, fields, foreign
         from collector.stepstats.wire import is_run_metadata
 
@@ -69,22 +134,16 @@ class FileContent:
         Raises:
             collector.InvalidFileError: it is none.
         """
-        from collector.formats.chrome_events import NotATraceError, parse
+        from collector.formats.chrome_events import ChromeEvents, NotATraceError
 
-        mended: Counter[str] = Counter()
         try:
-            text = self.data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            text = self.data.decode("utf-8", "replace")
-            mended[f"bytes that are not UTF-8 (the first at byte {error.start}; mended)"] = text.count("\ufffd")
-        try:
-            found = parse(text)
+            found = ChromeEvents(self.pieces())
         except NotATraceError as error:
             raise self.error(f"{error} (character {error.position})") from error
-        if found.events and {"frame", "children"} <= found.events[0].keys() and "ph" not in found.events[0]:
+        members = set(found.first_members)
+        if {"frame", "children"} <= members and "ph" not in members:
             what = "a profile of Proton, which holds sums by call path but no times to draw"
             raise InvalidFileError(f"{self.name}: this is {what}", "Record a trace instead")
-        found.skipped.update(mended)
         found.skipped.update(self.skipped)
         return found
 
@@ -105,7 +164,7 @@ def begins_as_json(head: bytes) -> bool:
 
 
 def content_of(name: Path, check_head: CheckHead, readable: str) -> FileContent:
-    """Read a file or a pipe; gzip is unpacked.
+    """Look at a file, or read a pipe; gzip is unpacked.
 
     Args:
         name: of the file.
@@ -115,46 +174,36 @@ def content_of(name: Path, check_head: CheckHead, readable: str) -> FileContent:
     Raises:
         collector.InvalidFileError: it cannot be read, or its first bytes or their number say that it is no trace.
     """
-    data = bytes_of(name, check_head)
-    content = FileContent(name, data, name.suffix.lower(), readable=readable)
-    if data.startswith(GZIP):
-        content.suffix = next((each.lower() for each in reversed(name.suffixes) if each != ".gz"), "")
-        with contextlib.suppress(zlib.error):
-            head = zlib.decompressobj(wbits=31).decompress(data, _HEAD_BYTES)
-            if len(head) == _HEAD_BYTES:
-                check_head(head, name, len(data))
-        content.data, damage, is_cut = unpack_gzip(data, name)
-        if damage:
-            if not content.data:
-                raise InvalidFileError(f"{name}: damaged gzip ({damage})")
-            content.skipped["damaged gzip streams"] += 1
-        elif is_cut:
-            content.skipped["gzip streams cut off"] += 1
+    content = _opened(name, check_head, readable)
+    if content.head.startswith(GZIP):
+        num_bytes = content.num_bytes
+        content.unpack_head()
+        if len(content.head) == _HEAD_BYTES:
+            check_head(content.head, name, num_bytes)
     return content
 
 
-def bytes_of(name: Path, check_head: CheckHead) -> bytes:
-    """The bytes of a file or a pipe, packed as they are; see `content_of`.
-
-    Raises:
-        collector.InvalidFileError: it cannot be read, or is larger than any trace.
-    """
+def _opened(name: Path, check_head: CheckHead, readable: str) -> FileContent:
+    """The bytes of a file or a pipe, packed as they are."""
     try:
         with name.open("rb") as file:
             head = file.read(_HEAD_BYTES)
             if len(head) < _HEAD_BYTES:
-                return head
+                return FileContent(name, head, head, len(head), readable)
             about = os.fstat(file.fileno())
             if not head.startswith(GZIP):
                 check_head(head, name, about.st_size)
             if about.st_size > MAX_BYTES:
                 raise InvalidFileError(f"{name}: larger than {MAX_BYTES >> 30} GiB")
             if stat.S_ISREG(about.st_mode):
-                file.seek(0)
-                return file.read()
+                return FileContent(name, head, None, about.st_size, readable)
             data = head + file.read(MAX_BYTES + 1 - len(head))  # a pipe does not say how much will come
     except OSError as error:
-        raise InvalidFileError(f"{name}: {error.strerror or error}") from error
+        raise _unreadable(name, error) from error
     if len(data) > MAX_BYTES:
         raise InvalidFileError(f"{name}: larger than {MAX_BYTES >> 30} GiB")
-    return data
+    return FileContent(name, head, data, len(data), readable)
+
+
+def _unreadable(name: Path, error: OSError) -> InvalidFileError:
+    return InvalidFileError(f"{name}: {error.strerror or error}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from collector.errors import InvalidFileError
 from collector.files.atomic_files import expanded
-from collector.formats.file_content import content_of, first_letter
+from collector.formats.file_content import content_of
 from collector.formats.registry import check_head, format_of, readable, readable_sentence, refuse_foreign
 from collector.formats.step import MessageSource, Step
 
@@ -33,8 +33,8 @@ def load(path: str | os.PathLike[str]) -> Step:
             that names the file and the place.
     """
     content = content_of(expanded(path), check_head, readable_sentence())
-    refuse_foreign(content.data, content.name)
-    if not first_letter(content.data):
+    refuse_foreign(content.head, content.name)
+    if content.is_blank:
         return _empty(content)
     read = format_of(content).read
     assert read is not None

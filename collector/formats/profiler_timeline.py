@@ -1,4 +1,4 @@
-"""StepStats out of a Chrome trace of another profiler: PyTorch's (Kineto), or anything with timed events.
+"""Steps out of a Chrome trace of another profiler: PyTorch's (Kineto), XProf's, or anything with timed events.
 
 GPU work goes to the devices that our own recordings use (``/gpu:D/stream:S``, ``/gpu:D/stream:all``,
 ``/gpu:D/memcpy``); what the host did goes to ``/cpu:0``, and further processes to devices of their own.
@@ -7,33 +7,45 @@ GPU work goes to the devices that our own recordings use (``/gpu:D/stream:S``, `
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from collector.formats import xprof_trace
-from collector.formats.chrome_events import NO_BASE, ChromeEvents, nanoseconds, possible_base, process_names, text
+import numpy as np
+
+from collector.formats.chrome_events import NO_BASE, ChromeEvents, per_place, possible_base, text
+from collector.formats.event_columns import copy_kind_number, memory_kind_number
+from collector.formats.profiler_dialect import (
+    CALL,
+    GPU_ANNOTATION,
+    KERNEL,
+    MEMCPY,
+    MEMSET,
+    OP,
+    OTHER,
+    SYNC,
+    Names,
+    ProfilerDialect,
+    row_number,
+)
 from collector.formats.step import StepSource
+from collector.formats.timed_spans import timed_spans
 from collector.protos.run_metadata_pb2 import RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.recording.kernel_names import short_name
 from collector.recording.possible_times import is_wall_time
+from collector.runtime.extension import convert_extension
 
 if TYPE_CHECKING:
-    from collector.formats.event_columns import EventColumns
+    from collections.abc import Iterator
+
+    from collector.formats.capture_builder import CaptureBuilder
+    from collector.formats.chrome_events import Numbers
     from collector.recording.recording import Recording
 
-_GPU_WORK = {
-    "kernel": "kernel",
-    "gpu_memcpy": "memcpy",
-    "memcpy": "memcpy",
-    "gpu_memset": "memset",
-    "memset": "memset",
-}
-"""Category (in lower case) -> what it is."""
-_GPU_ROWS = {"gpu_user_annotation": "annotations", "cuda_sync": "sync"}
-"""Categories on GPU rows that are no work of the GPU -> the device that holds them, beside the streams."""
+_GPU_ROWS = {GPU_ANNOTATION: "annotations", SYNC: "sync"}
+"""Kinds of events on GPU rows that are no work of the GPU -> the device that holds them, beside the streams."""
+_TABLES = {KERNEL: "kernels", MEMCPY: "memcpys", MEMSET: "memsets"}
 _MEMORIES = re.compile(r"\(([A-Za-z ]+?)(?: -> ([A-Za-z ]+))?\)")
 _COPY_KIND = re.compile(r"\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b")
 _COLLECTIVE = {
@@ -44,53 +56,348 @@ _COLLECTIVE = {
     "dtype": "dtype",
 }
 """PyTorch's argument of a collective's kernel -> its key in a label."""
-_DIGITS = re.compile(r"[0-9]{1,9}")
 _WORD = re.compile(r"[\w,.]{1,100}", re.ASCII)
 """Values that a detail of a label may have."""
-_OPS = frozenset({"cpu_op", "operator", "user_annotation"})
-"""Categories (in lower case) of host rows that name an op. Functions of Python are none: their rows are its stack."""
 
 
 @dataclass
-class _Span:
-    """One timed event, with its time checked."""
+class _Work:
+    """GPU work, and what launched it; columns for all of it."""
 
-    event: dict[str, Any]
+    spans: Numbers
+    """Its places among the spans."""
+    rows: Numbers
+    kinds: Numbers
+    correlations: Numbers
+    calls: Numbers
+    """The place among the spans of the call that caused it; -1: none in the trace."""
+    op_spans: Numbers
+    """The place among the spans of the op that it was launched in; -1: none is known."""
+    stated_ops: Names
+    """The op that the work itself names."""
+
+
+class ProfilerTrace(StepSource):
+    """The step in a profiler's trace; what cannot be read is counted in ``found.skipped``."""
+
+    def __init__(self, dialect: ProfilerDialect) -> None:
+        """Read the times of all events; columns and messages are made of them when they are asked for."""
+        self._dialect = dialect
+        found = dialect.found
+        self._rows, self._starts_ns, self._durations_ns = timed_spans(found, _base_ns(found))
+        if found.is_cut and len(self._rows) and not is_wall_time(int(self._starts_ns.min())):
+            found.skipped[NO_BASE] += 1
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing in the trace is an event with a time."""
+        return not len(self._rows)
+
+    @cached_property
+    def _kinds(self) -> Numbers:
+        return self._dialect.kinds(self._rows)
+
+    def _spans_of(self, *kinds: int) -> Numbers:
+        """The places of the spans of these kinds."""
+        found: Numbers = np.flatnonzero(np.isin(self._kinds, kinds))
+        return found
+
+    def _innermost_ops(self, calls: Numbers, ops: Numbers) -> tuple[Numbers, Numbers]:
+        """For each of these spans the op that was open when it began, -1 where none was; how deep each op lies."""
+        threads = self._thread_keys
+        innermost, depths = convert_extension.innermost_ranges(
+            threads[ops],
+            self._starts_ns[ops],
+            self._starts_ns[ops] + self._durations_ns[ops],
+            threads[calls],
+            self._starts_ns[calls],
+        )
+        return np.where(innermost >= 0, ops[innermost] if len(ops) else -1, -1), depths
+
+    @cached_property
+    def _thread_keys(self) -> Numbers:
+        """A number for the thread of each span. Some files write ids as numbers, some as text, and some as both."""
+        found = self._dialect.found
+        keys: dict[tuple[str, str], int] = {}
+        numbers = [keys.setdefault((str(process), str(thread)), len(keys)) for process, thread in found.tracks]
+        return np.array(numbers, np.int64)[found.track_numbers(self._rows)]
+
+    @cached_property
+    def _work(self) -> _Work:
+        dialect = self._dialect
+        spans = self._spans_of(KERNEL, MEMCPY, MEMSET)
+        rows = self._rows[spans]
+        correlations = dialect.correlations(rows)
+        calls = self._calls_of(correlations)
+        ops = self._spans_of(OP)
+        called = np.unique(calls[calls >= 0])
+        innermost, _ = self._innermost_ops(called, ops)
+        op_spans = np.where(calls >= 0, _look_up(calls, called, innermost), self._ops_by_external_id(rows, ops))
+        return _Work(spans, rows, self._kinds[spans], correlations, calls, op_spans, dialect.stated_ops(rows))
+
+    def _calls_of(self, correlations: Numbers) -> Numbers:
+        """For each correlation id the first call that has it: the runtime call, not the driver call in it."""
+        calls = self._spans_of(CALL)
+        ids, first = np.unique(self._dialect.correlations(self._rows[calls]), return_index=True)
+        return np.where(correlations > 0, _look_up(correlations, ids, calls[first]), -1)
+
+    def _ops_by_external_id(self, rows: Numbers, ops: Numbers) -> Numbers:
+        """All that is known of work whose call is not in the trace.
+
+        Before PyTorch 2.1 the external id of an activity is its correlation id, so the call is asked first.
+        """
+        ids, last = np.unique(self._dialect.external_ids(self._rows[ops])[::-1], return_index=True)
+        wanted = self._dialect.external_ids(rows)
+        return np.where(wanted > 0, _look_up(wanted, ids, ops[::-1][last]), -1)
+
+    def _op_names(self, work: _Work) -> list[str]:
+        """The op that each kernel, copy and memset was launched under; ``""``: not known."""
+        stated, index = work.stated_ops
+        names, name_index = self._dialect.names(self._rows[work.op_spans[work.op_spans >= 0]])
+        found = np.full(len(work.op_spans), -1, np.int64)
+        found[work.op_spans >= 0] = name_index
+        own, places = [text(name) for name in [*names, ""]], [text(name) for name in stated]
+        return [
+            places[said] if said >= 0 else own[name] for said, name in zip(index.tolist(), found.tolist(), strict=True)
+        ]
+
+    # --- the step as columns
+
+    def recording(self) -> Recording:
+        """See `StepSource`. Rows of the host that name no op, and those of steps and modules, have no columns."""
+        from collector.formats.capture_builder import CaptureBuilder
+
+        built = CaptureBuilder()
+        self._add_annotations(built)
+        self._add_calls(built)
+        self._add_work(built)
+        waits = self._spans_of(SYNC)
+        rows = self._rows[waits]
+        built.add(
+            "synchronizations",
+            **self._times(waits),
+            stream_id=self._dialect.streams(rows),
+            correlation_id=self._dialect.correlations(rows),
+        )
+        built.without_columns = len(self._spans_of(GPU_ANNOTATION, OTHER))
+        threads = {row_number(thread): name for _, thread, name in self._dialect.thread_names()}
+        return built.recording({}, {"thread_names": threads, "source": "profiler"})
+
+    def _times(self, spans: Numbers) -> dict[str, Numbers]:
+        starts_ns = self._starts_ns[spans]
+        return {"start_ns": starts_ns, "end_ns": starts_ns + self._durations_ns[spans]}
+
+    def _add_annotations(self, built: CaptureBuilder) -> None:
+        ops = self._spans_of(OP)
+        names, index = self._dialect.names(self._rows[ops])
+        threads = self._dialect.threads(self._rows[ops])
+        built.add("annotations", **self._times(ops), name_id=built.name_ids(names)[index], thread_id=threads)
+
+    def _add_calls(self, built: CaptureBuilder) -> None:
+        calls = self._spans_of(CALL)
+        rows = self._rows[calls]
+        names, index = self._dialect.names(rows)
+        built.add_api_calls(
+            names,
+            index,
+            **self._times(calls),
+            thread_id=self._dialect.threads(rows),
+            correlation_id=self._dialect.correlations(rows),
+        )
+
+    def _add_work(self, built: CaptureBuilder) -> None:
+        work = self._work
+        stated, index = work.stated_ops
+        is_stated = np.array([bool(op) for op in stated] + [False], bool)[index]
+        is_linked = (index < 0) & (work.op_spans >= 0)
+        correlations = work.correlations.copy()
+        without = np.flatnonzero((is_stated | is_linked) & (correlations == 0))
+        correlations[without] = built.unused_correlation_ids(len(without))
+        linked, first = np.unique(correlations[is_linked], return_index=True)
+        built.launched_in(linked, np.searchsorted(self._spans_of(OP), work.op_spans[is_linked][first]))
+        built.launched_under(correlations[is_stated], stated, index[is_stated])
+        for kind, table in _TABLES.items():
+            own = np.flatnonzero(work.kinds == kind)
+            rows = work.rows[own]
+            columns = {
+                **self._times(work.spans[own]),
+                "device_id": self._dialect.devices(rows),
+                "stream_id": self._dialect.streams(rows),
+                "context_id": self._figure("context", rows),
+                "correlation_id": correlations[own],
+            }
+            built.add(table, **columns, **(self._kernel_columns if kind == KERNEL else self._copy_columns)(built, own))
+
+    def _figure(self, figure: str, rows: Numbers) -> Numbers:
+        """A figure of GPU work; 0 where it is not stated."""
+        return np.maximum(self._dialect.figures(figure, rows), 0)
+
+    def _kernel_columns(self, built: CaptureBuilder, own: Numbers) -> dict[str, Numbers]:
+        rows = self._work.rows[own]
+        names, index = self._dialect.names(rows)
+        static_bytes = np.maximum(self._dialect.static_shared_bytes(rows), 0)
+        columns = {
+            "name_id": built.name_ids(names)[index],
+            "registers_per_thread": self._figure("registers per thread", rows),
+            "static_shared_bytes": static_bytes,
+            "dynamic_shared_bytes": np.maximum(self._figure("shared memory", rows) - static_bytes, 0),
+        }
+        for which in ("grid", "block"):
+            shapes = self._dialect.shapes(which, rows)
+            for place, axis in enumerate("xyz"):
+                columns[f"{which}_{axis}"] = np.maximum(shapes.sizes[:, place], 0)
+        return columns
+
+    def _copy_columns(self, built: CaptureBuilder, own: Numbers) -> dict[str, Numbers]:
+        """The columns of copies or memsets, whose names say of what kinds they are."""
+        rows = self._work.rows[own]
+        names, index = self._dialect.names(rows)
+        sides = [_memory_kinds(name) for name in names]
+        source, target = (per_place([side[place] for side in sides], int, 0)[index] for place in (0, 1))
+        columns = {"num_bytes": self._figure("bytes", rows)}
+        if (self._work.kinds[own] == MEMSET).all():
+            return columns | {"memory_kind": source}
+        kinds = per_place(names, lambda name: copy_kind_number(_copy_kind(name)), 0)[index]
+        return columns | {"copy_kind": kinds, "src_kind": source, "dst_kind": target}
+
+    # --- the step as StepStats
+
+    def run_metadata(self) -> RunMetadata:
+        """See `StepSource`."""
+        found, dialect = self._dialect.found, self._dialect
+        nodes = self._work_nodes()
+        built = _Builder()
+        host_names = _HostNames(found.process_names)
+        names, index = dialect.names(self._rows)
+        for kind, name, track, thread, device, *times in zip(
+            self._kinds.tolist(),
+            index.tolist(),
+            found.track_numbers(self._rows).tolist(),
+            dialect.threads(self._rows).tolist(),
+            dialect.devices(self._rows).tolist(),
+            self._starts_ns.tolist(),
+            self._durations_ns.tolist(),
+            dialect.correlations(self._rows).tolist(),
+            strict=True,
+        ):
+            span = _Span(names[name], *times)
+            if kind in _TABLES:
+                node = next(nodes)
+                for place in node.devices:
+                    built.add(place, node.name, node.label, span, node.launch)
+            elif kind in _GPU_ROWS:
+                built.add(f"/gpu:{device}/{_GPU_ROWS[kind]}", span.name, "", span)
+            else:
+                built.add(host_names.device(found.tracks[track][0]), span.name, "", span).thread_id = thread
+        _name_threads(dialect.thread_names(), host_names, built)
+        return RunMetadata(step_stats=built.step)
+
+    def _work_nodes(self) -> Iterator[_WorkNode]:
+        """What the nodes of kernels, copies and memsets say, in the order of their spans."""
+        work, dialect = self._work, self._dialect
+        names, index = dialect.names(work.rows)
+        threads = dialect.threads(self._rows[work.calls])
+        for kind, name, op, device, stream, call, thread, num_bytes, shape in zip(
+            work.kinds.tolist(),
+            index.tolist(),
+            self._op_names(work),
+            dialect.devices(work.rows).tolist(),
+            dialect.streams(work.rows).tolist(),
+            work.calls.tolist(),
+            threads.tolist(),
+            dialect.figures("bytes", work.rows).tolist(),
+            self._shape_labels(work),
+            strict=True,
+        ):
+            full_name = names[name]
+            if kind == KERNEL:
+                activity, label = short_name(full_name), full_name + shape
+            else:
+                activity = "MEMSET" if kind == MEMSET else f"MEMCPY{_copy_kind(full_name)}"
+                label = activity + ("" if num_bytes < 0 else f" {num_bytes} bytes") + _memories(full_name)
+            gpu = f"/gpu:{device}"
+            places = [f"{gpu}/stream:all", f"{gpu}/stream:{stream}", *([f"{gpu}/memcpy"] if kind != KERNEL else [])]
+            launch = (int(self._starts_ns[call]), thread) if call >= 0 else None
+            spelled = op.replace("::", ".").replace(":", ".")
+            yield _WorkNode(places, f"{spelled or activity}:{activity}", label, launch)
+
+    def _shape_labels(self, work: _Work) -> list[str]:
+        """Launch shapes as our own labels have them, ``" regs:18 shm:0 grid:1,1,1 block:128,1,1"``, and collectives."""
+        dialect, rows = self._dialect, work.rows
+        labels = [""] * len(rows)
+        for figure, word in (("registers per thread", "regs"), ("shared memory", "shm")):
+            for place, value in enumerate(dialect.figures(figure, rows).tolist()):
+                if value >= 0:
+                    labels[place] += f" {word}:{value}"
+        for which in ("grid", "block"):
+            for place, sizes in enumerate(dialect.shapes(which, rows).sizes.tolist()):
+                if sizes[0] >= 0:
+                    labels[place] += f" {which}:{','.join(map(str, sizes))}"
+        collectives = np.flatnonzero(dialect.found.has("Collective name", rows))
+        for key, word in _COLLECTIVE.items():
+            values = dialect.found.all_values(key, rows[collectives])
+            for place, value in zip(collectives.tolist(), values, strict=True):
+                if type(value) in (int, str) and _WORD.fullmatch(str(value)):
+                    labels[place] += f" {word}:{value}"
+        return labels
+
+
+def _base_ns(found: ChromeEvents) -> int:
+    stated = found.metadata.get("baseTimeNanoseconds")
+    return possible_base(stated, found.skipped) if type(stated) is int else 0
+
+
+def _look_up(wanted: Numbers, keys: Numbers, values: Numbers) -> Numbers:
+    """The value beside each wanted key, -1 where it is missing; the keys are in order."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[places] == wanted, values[places], -1)
+
+
+def _copy_kind(full_name: str) -> str:
+    """``HtoD``; ``unknown`` where the name does not say."""
+    found = _COPY_KIND.search(full_name)
+    return found[1] if found else "unknown"
+
+
+def _memory_kinds(full_name: str) -> tuple[int, int]:
+    found = _MEMORIES.search(full_name)
+    source, target = (found[1], found[2]) if found else ("", "")
+    return memory_kind_number(source), memory_kind_number(target or "")
+
+
+def _memories(full_name: str) -> str:
+    """``Memcpy HtoD (Pageable -> Device)`` names kinds of memory as our own labels do: ``" (Pageable to Device)"``."""
+    found = _MEMORIES.search(full_name)
+    return f" ({found[1]}{f' to {found[2]}' if found[2] else ''})" if found else ""
+
+
+class _Span(NamedTuple):
+    name: str
     start_ns: int
     duration_ns: int
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        found = self.event.get("args")
-        return found if isinstance(found, dict) else {}
-
-    @property
-    def category(self) -> str:
-        """In lower case, as early traces have capitals."""
-        return str(self.event.get("cat", "")).lower()
-
-    @property
-    def row(self) -> tuple[str, str]:
-        """Process and thread, which some files write as numbers, some as text, and some as both."""
-        return str(self.event.get("pid")), str(self.event.get("tid"))
+    correlation_id: int
 
 
-@dataclass
-class _Launch:
-    """The call that caused GPU work."""
-
-    start_ns: int
-    thread_id: int
-    op: str
-    """Name of the innermost op that was open on the calling thread; empty where none was."""
+class _WorkNode(NamedTuple):
+    devices: list[str]
+    name: str
+    label: str
+    launch: tuple[int, int] | None
+    """When and on which thread it was called."""
 
 
-@dataclass
 class _Builder:
-    step: StepStats = field(default_factory=StepStats)
-    devices: dict[str, DeviceStepStats] = field(default_factory=dict)
+    """StepStats under construction."""
 
-    def add(self, device: str, name: str, label: str, span: _Span, launch: _Launch | None = None) -> NodeExecStats:
+    def __init__(self) -> None:
+        self.step = StepStats()
+        self.devices: dict[str, DeviceStepStats] = {}
+
+    def add(
+        self, device: str, name: str, label: str, span: _Span, launch: tuple[int, int] | None = None
+    ) -> NodeExecStats:
         if device not in self.devices:
             self.devices[device] = self.step.dev_stats.add(device=device)
         start_us, end_us = span.start_ns // 1000, (span.start_ns + span.duration_ns) // 1000
@@ -104,282 +411,12 @@ class _Builder:
             op_end_rel_nanos=span.duration_ns,
             all_end_rel_micros=length_us,
             all_end_rel_nanos=span.duration_ns,
-            correlation_id=_correlation(span),
+            correlation_id=span.correlation_id,
         )
         if launch is not None:
-            node.scheduled_micros, node.scheduled_nanos = launch.start_ns // 1000, launch.start_ns
-            node.thread_id = launch.thread_id
+            node.scheduled_micros, node.scheduled_nanos = launch[0] // 1000, launch[0]
+            node.thread_id = launch[1]
         return node
-
-
-class ProfilerTrace(StepSource):
-    """The step in a profiler's trace; what cannot be read is counted in ``found.skipped``."""
-
-    def __init__(self, found: ChromeEvents) -> None:
-        """Read the times of all events; columns and messages are made of them when they are asked for."""
-        self._spans = list(_spans(found, _base_ns(found)))
-        if found.is_cut and self._spans and not is_wall_time(min(span.start_ns for span in self._spans)):
-            found.skipped[NO_BASE] += 1
-        self._metadata = [event for event in found.events if event.get("ph") == "M"]
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing in the trace is an event with a time."""
-        return not self._spans
-
-    def run_metadata(self) -> RunMetadata:
-        """See `StepSource`."""
-        launches, ops = _launches(self._spans), _ops_by_external_id(self._spans)
-        built = _Builder()
-        host_names = _HostNames(process_names(self._metadata))
-        for span in self._spans:
-            if span.category in _GPU_WORK:
-                _add_work(built, _work_of(span, launches, ops))
-            elif span.category in _GPU_ROWS:
-                device = f"/gpu:{_device(span)}/{_GPU_ROWS[span.category]}"
-                built.add(device, text(span.event.get("name", "")), "", span)
-            else:
-                device = host_names.device(span.event.get("pid"))
-                node = built.add(device, text(span.event.get("name", "")), "", span)
-                node.thread_id = _row(span.event.get("tid"))
-        _name_threads(self._metadata, host_names, built)
-        return RunMetadata(step_stats=built.step)
-
-    def recording(self) -> Recording:
-        """See `StepSource`. Rows of the host that name no op, and those of steps and modules, have no columns."""
-        from collector.formats.event_columns import EventColumns
-
-        columns = EventColumns()
-        launches, ops = _launches(self._spans), _ops_by_external_id(self._spans)
-        for span in self._spans:
-            name, category = text(span.event.get("name", "")), span.category
-            if category in _GPU_WORK:
-                _add_columns(columns, _work_of(span, launches, ops))
-            elif category == "cuda_sync":
-                stream = {"stream_id": _stream(span), "correlation_id": _correlation(span)}
-                columns.add("synchronizations", name, span.start_ns, span.duration_ns, "", **stream)
-            elif category in _OPS or "runtime" in category or "driver" in category:
-                table = "annotations" if category in _OPS else "api_calls"
-                given = {"thread_id": _row(span.event.get("tid"))}
-                if table == "api_calls":
-                    given["correlation_id"] = _correlation(span)
-                columns.add(table, name, span.start_ns, span.duration_ns, "", **given)
-            else:
-                columns.without_columns += 1
-        for event in self._metadata:
-            arguments = event.get("args")
-            if event.get("name") == "thread_name" and isinstance(arguments, dict):
-                columns.name_thread(_row(event.get("tid")), text(arguments.get("name", "")))
-        return columns.recording({}, {"source": "profiler"})
-
-
-def _base_ns(found: ChromeEvents) -> int:
-    stated = found.metadata.get("baseTimeNanoseconds")
-    return possible_base(stated, found.skipped) if type(stated) is int else 0
-
-
-def _spans(found: ChromeEvents, base_ns: int) -> Iterator[_Span]:
-    """Complete events, and pairs of begin and end, in file order of their ends."""
-    open_events: dict[tuple[Any, Any], list[_Span]] = {}
-    for event in found.events:
-        phase = event.get("ph")
-        if phase not in ("X", "B", "E"):
-            continue
-        start = nanoseconds(event.get("ts"))
-        if start is None:
-            found.skipped["events without a possible time"] += 1
-        elif phase == "B":
-            begun = _Span(event, start + base_ns, 0)
-            open_events.setdefault(begun.row, []).append(begun)
-        elif phase == "E":
-            row = _Span(event, 0, 0).row
-            if open_events.get(row):
-                span = open_events[row].pop()
-                span.duration_ns = max(start + base_ns - span.start_ns, 0)
-                yield span
-            else:
-                found.skipped["ends without a beginning"] += 1
-        else:
-            duration = nanoseconds(event.get("dur"))
-            if duration is None:
-                found.skipped["durations missing or impossible (taken as 0)"] += 1
-            elif duration < 0:
-                found.skipped["negative durations (taken as 0)"] += 1
-            yield _Span(event, start + base_ns, max(duration or 0, 0))
-    unfinished = sum(map(len, open_events.values()))
-    if unfinished:
-        found.skipped["beginnings without an end"] += unfinished
-
-
-def _launches(spans: list[_Span]) -> dict[int, _Launch]:
-    """Correlation id -> the call that has it, of several (a runtime call and the driver call in it) the first."""
-    calls: dict[int, _Span] = {}
-    rows: dict[tuple[str, str], tuple[list[_Span], list[_Span]]] = {}
-    for span in spans:
-        is_op = span.category in _OPS
-        if is_op or (_is_call(span) and calls.setdefault(_correlation(span), span) is span):
-            ops_and_calls = rows.setdefault(span.row, ([], []))
-            ops_and_calls[0 if is_op else 1].append(span)
-    launches = {}
-    for ops, calls_of_row in rows.values():
-        for call, op in _innermost(ops, calls_of_row):
-            name = "" if op is None else text(op.event.get("name", ""))
-            launches[_correlation(call)] = _Launch(call.start_ns, _row(call.event.get("tid")), name)
-    return launches
-
-
-def _is_call(span: _Span) -> bool:
-    return ("runtime" in span.category or "driver" in span.category) and _correlation(span) != 0
-
-
-def _innermost(ops: list[_Span], calls: list[_Span]) -> Iterator[tuple[_Span, _Span | None]]:
-    """Each call of a thread with the op that began last of those open when the call began."""
-    # Of ops that begin at once the shorter is inside; of equal ones that which the file has later.
-    waiting = deque(sorted(ops, key=lambda op: (op.start_ns, -op.duration_ns)))
-    opened: list[_Span] = []
-    for call in sorted(calls, key=lambda call: call.start_ns):
-        while waiting and waiting[0].start_ns <= call.start_ns:
-            opened.append(waiting.popleft())
-        while opened and opened[-1].start_ns + opened[-1].duration_ns <= call.start_ns:
-            opened.pop()
-        yield call, opened[-1] if opened else None
-
-
-def _ops_by_external_id(spans: list[_Span]) -> dict[int, str]:
-    """External id -> the op that has it: all that is known of work whose call is not in the trace."""
-    ops = {}
-    for span in spans:
-        if span.category in _OPS:
-            external = _integer(span.arguments.get("External id"))
-            if external is not None:
-                ops[external] = text(span.event.get("name", ""))
-    return ops
-
-
-def _correlation(span: _Span) -> int:
-    """The number that a launch and what it caused share; 0 where there is none."""
-    return _integer(span.arguments.get("correlation")) or 0
-
-
-@dataclass
-class _Work:
-    """A kernel, copy or memset, and what launched it."""
-
-    span: _Span
-    kind: str
-    full_name: str
-    launch: _Launch | None
-    op: str
-    """The op that it was launched under; ``""``: not known."""
-
-    @property
-    def copy_kind(self) -> str:
-        """``HtoD``; ``unknown`` where the name does not say."""
-        found = _COPY_KIND.search(self.full_name)
-        return found[1] if found else "unknown"
-
-
-def _work_of(span: _Span, launches: dict[int, _Launch], ops: dict[int, str]) -> _Work:
-    launch = launches.get(_correlation(span))
-    # Before PyTorch 2.1 the external id of an activity is its correlation id, so the call is asked first.
-    named = ops.get(_integer(span.arguments.get("External id")) or -1, "") if launch is None else launch.op
-    op = text(span.arguments.get(xprof_trace.OP, named))
-    return _Work(span, _GPU_WORK[span.category], text(span.event.get("name", "")), launch, op)
-
-
-def _add_work(built: _Builder, work: _Work) -> None:
-    arguments = work.span.arguments
-    op = work.op.replace("::", ".").replace(":", ".")
-    if work.kind == "kernel":
-        name, label = short_name(work.full_name), work.full_name + _shape(arguments)
-    else:
-        name = "MEMSET" if work.kind == "memset" else f"MEMCPY{work.copy_kind}"
-        num_bytes = _integer(arguments.get("bytes"))
-        label = name + ("" if num_bytes is None else f" {num_bytes} bytes") + _memories(work.full_name)
-    gpu = f"/gpu:{_device(work.span)}"
-    node_name = f"{op or name}:{name}"
-    built.add(f"{gpu}/stream:all", node_name, label, work.span, work.launch)
-    built.add(f"{gpu}/stream:{_stream(work.span)}", node_name, label, work.span, work.launch)
-    if work.kind != "kernel":
-        built.add(f"{gpu}/memcpy", node_name, label, work.span, work.launch)
-
-
-def _add_columns(columns: EventColumns, work: _Work) -> None:
-    from collector.formats.event_columns import copy_kind_number, memory_kind_number, shape_columns
-
-    span, arguments = work.span, work.span.arguments
-    given = {
-        "device_id": _device(span),
-        "stream_id": _stream(span),
-        "context_id": _integer(arguments.get("context")) or 0,
-        "correlation_id": _correlation(span),
-    }
-    if work.kind == "kernel":
-        given |= shape_columns(arguments.get("grid"), arguments.get("block"))
-        given["registers_per_thread"] = _integer(arguments.get("registers per thread")) or 0
-        given["static_shared_bytes"] = _integer(arguments.get(xprof_trace.STATIC_SHARED)) or 0
-        shared_bytes = _integer(arguments.get("shared memory")) or 0
-        given["dynamic_shared_bytes"] = max(shared_bytes - given["static_shared_bytes"], 0)
-    else:
-        given["num_bytes"] = _integer(arguments.get("bytes")) or 0
-        memories = _MEMORIES.search(work.full_name)
-        source, target = (memories[1], memories[2]) if memories else ("", "")
-        if work.kind == "memset":
-            given["memory_kind"] = memory_kind_number(source)
-        else:
-            given["copy_kind"] = copy_kind_number(work.copy_kind)
-            given |= {"src_kind": memory_kind_number(source), "dst_kind": memory_kind_number(target or "")}
-    columns.add(f"{work.kind}s", work.full_name, span.start_ns, span.duration_ns, work.op, **given)
-
-
-def _memories(full_name: str) -> str:
-    """``Memcpy HtoD (Pageable -> Device)`` names kinds of memory as our own labels do: ``" (Pageable to Device)"``."""
-    found = _MEMORIES.search(full_name)
-    return f" ({found[1]}{f' to {found[2]}' if found[2] else ''})" if found else ""
-
-
-def _shape(arguments: dict[str, Any]) -> str:
-    """Launch shape as our own labels have it, ``" regs:18 shm:0 grid:1,1,1 block:128,1,1"``; which collective it is."""
-    parts = []
-    for key, word in (("registers per thread", "regs"), ("shared memory", "shm")):
-        value = _integer(arguments.get(key))
-        if value is not None:
-            parts.append(f" {word}:{value}")
-    for key in ("grid", "block"):
-        value = arguments.get(key)
-        if isinstance(value, list) and len(value) == 3 and all(type(size) is int for size in value):
-            parts.append(f" {key}:{','.join(map(str, value))}")
-    if "Collective name" in arguments:
-        for key, word in _COLLECTIVE.items():
-            value = arguments.get(key)
-            if type(value) in (int, str) and _WORD.fullmatch(str(value)):
-                parts.append(f" {word}:{value}")
-    return "".join(parts)
-
-
-def _device(span: _Span) -> int:
-    device = _integer(span.arguments.get("device"))
-    return _row(span.event.get("pid")) if device is None else device
-
-
-def _stream(span: _Span) -> int:
-    stream = _integer(span.arguments.get("stream"))
-    return _row(span.event.get("tid")) if stream is None else stream
-
-
-def _integer(value: Any) -> int | None:
-    if isinstance(value, str) and _DIGITS.fullmatch(value):
-        return int(value)
-    return value if type(value) is int and 0 <= value < 1 << 32 else None
-
-
-def _row(value: Any) -> int:
-    """A process or thread id as a number: itself, the digits in it (``"stream 7"``), or 0."""
-    number = _integer(value)
-    if number is None:
-        digits = _DIGITS.search(str(value))
-        number = int(digits[0]) if digits else 0
-    return number
 
 
 _PROFILERS_OWN = ("Spans", "Traces", "-1")
@@ -409,12 +446,8 @@ class _HostNames:
         return self.devices[key]
 
 
-def _name_threads(events: list[dict[str, Any]], host_names: _HostNames, built: _Builder) -> None:
-    for event in events:
-        arguments = event.get("args")
-        if event.get("ph") != "M" or event.get("name") != "thread_name" or not isinstance(arguments, dict):
-            continue
-        pid = event.get("pid")
+def _name_threads(names: list[tuple[Any, Any, str]], host_names: _HostNames, built: _Builder) -> None:
+    for pid, tid, name in names:
         known = host_names.devices.get(pid) if isinstance(pid, (int, str)) else None
         if known is not None:
-            built.devices[known].thread_names[_row(event.get("tid"))] = text(arguments.get("name", ""))
+            built.devices[known].thread_names[row_number(tid)] = name

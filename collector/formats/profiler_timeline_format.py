@@ -9,10 +9,17 @@ from collector.formats.file_format import Format
 
 if TYPE_CHECKING:
     from collector.formats.file_content import FileContent
+    from collector.formats.profiler_dialect import ProfilerDialect
     from collector.formats.step import Step
 
 
-def read(content: FileContent) -> Step:
+def _read(content: FileContent) -> Step:
+    from collector.formats.profiler_dialect import ProfilerDialect
+
+    return read(content, ProfilerDialect(content.chrome_events))
+
+
+def read(content: FileContent, dialect: ProfilerDialect) -> Step:
     """The step that a profiler's trace shows.
 
     Raises:
@@ -21,10 +28,9 @@ def read(content: FileContent) -> Step:
     from collector.formats.chrome_step import chrome_step
     from collector.formats.profiler_timeline import ProfilerTrace
 
-    found = content.chrome_events
-    trace = ProfilerTrace(found)
+    trace = ProfilerTrace(dialect)
     step = chrome_step(content, FORMAT.name, trace, is_empty=trace.is_empty)
-    if trace.is_empty and found.events:
+    if trace.is_empty and dialect.found.num_entries:
         raise content.error("JSON with a list in which nothing is an event with a time")
     return step
 
@@ -36,5 +42,5 @@ FORMAT = Format(
     origin="PyTorch",
     begins=begins_as_json,
     sniff=lambda content: content.is_json,
-    read=read,
+    read=_read,
 )

@@ -82,7 +82,7 @@ def format_of(content: FileContent) -> Format:
     Raises:
         collector.InvalidFileError: it can be written but not be read back.
     """
-    for each in _possible(content.data):
+    for each in _possible(content.head) or _possible(content.data):
         if each.sniff is None or each.sniff(content):
             return each
     _refuse_written(content.data, content.name)

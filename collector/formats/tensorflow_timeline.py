@@ -7,22 +7,28 @@ Converting the result again gives the same trace.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from google.protobuf import text_format
 
 from collector.formats.chrome_dialects import COMPUTE
-from collector.formats.chrome_events import process_names, text
+from collector.formats.chrome_events import NO_TIME, text
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
 from collector.protos.tensor_pb2 import TensorDescription
 from collector.stepstats.proto_text import parse_text
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TypeGuard
+
+    from collector.formats.chrome_events import ChromeEvents
+
+_INT64_LIMIT = 1 << 63
 _TENSORS = " Tensors"
 _UNQUOTED = re.compile(r"^(\s*(?:allocator_name|name): )(.*)$", re.MULTILINE)
 _SLOT = re.compile(r"(.*):([0-9]{1,3})", re.DOTALL)
-_INT64_LIMIT = 1 << 63
 
 
 class _Placed(NamedTuple):
@@ -38,22 +44,33 @@ _Nodes = dict[tuple[str, str], list[_Placed]]
 """Device and node name -> the nodes of that name, in file order."""
 
 
-def to_step_stats(events: list[dict[str, Any]], skipped: Counter[str]) -> StepStats:
-    """The step that a TensorFlow timeline shows; what cannot be read is counted in `skipped`."""
+class _Event(NamedTuple):
+    """An event of one of the kinds that TensorFlow draws; times in us, None where they are no whole number of them."""
+
+    row: int
+    phase: str
+    name: str
+    pid: Any
+    tid: Any
+    start_us: int | None
+    duration_us: int | None
+    """0 where none is stated."""
+    arguments: dict[str, Any]
+
+
+def to_step_stats(found: ChromeEvents) -> StepStats:
+    """The step that a TensorFlow timeline shows; what cannot be read is counted in `ChromeEvents.skipped`."""
     step = StepStats()
-    names = process_names(events)
+    names = found.process_names
     devices: dict[Any, DeviceStepStats] = {}
     for pid, name in names.items():
         if name.endswith(COMPUTE):
             devices[pid] = step.dev_stats.add(device=name.removesuffix(COMPUTE))
     nodes: _Nodes = defaultdict(list)
-    for event in events:
-        if event.get("ph") != "X":
-            continue
-        pid = event.get("pid")
-        start_us, duration_us = _micros(event.get("ts")), _micros(event.get("dur", 0))
-        if start_us is None or duration_us is None or not isinstance(pid, (int, str)):
-            skipped["events without a possible time or process"] += 1
+    for event in _events(found, "X"):
+        pid, start_us, duration_us = event.pid, event.start_us, event.duration_us
+        if not (_is_int64(start_us) and _is_int64(duration_us) and isinstance(pid, (int, str))):
+            found.skipped["events without a possible time or process"] += 1
             continue
         if pid not in devices:
             devices[pid] = step.dev_stats.add(device=names.get(pid, text(f"process {pid}")))
@@ -61,10 +78,28 @@ def to_step_stats(events: list[dict[str, Any]], skipped: Counter[str]) -> StepSt
         node = _node(event, device.device)
         node.all_start_micros, node.op_end_rel_micros, node.all_end_rel_micros = start_us, duration_us, duration_us
         device.node_stats.append(node)
-        placed = _Placed(device.node_stats[-1], event.get("tid"), start_us, start_us + duration_us)
+        placed = _Placed(device.node_stats[-1], event.tid, start_us, start_us + duration_us)
         nodes[device.device, node.node_name].append(placed)
-    _restore_tensors(events, names, nodes)
+    _restore_tensors(found, names, nodes)
     return step
+
+
+def _events(found: ChromeEvents, phases: str) -> Iterator[_Event]:
+    """The events of these phases, in file order."""
+    rows = found.rows(phases)
+    names, index = found.names(rows)
+    columns = (
+        rows.tolist(),
+        index.tolist(),
+        found.track_numbers(rows).tolist(),
+        *found.whole_micros(rows),
+        (found.durations_ns(rows) == NO_TIME).tolist(),
+        found.arguments_of(rows),
+    )
+    for row, name, track, start_us, duration_us, is_instant, arguments in zip(*columns, strict=True):
+        pid, tid = found.tracks[track]
+        lasted_us = 0 if is_instant else duration_us
+        yield _Event(row, found.phase_of(row), names[name], pid, tid, start_us, lasted_us, arguments)
 
 
 def is_tracer_device(device: str) -> bool:
@@ -72,10 +107,9 @@ def is_tracer_device(device: str) -> bool:
     return "/stream:" in device or "/memcpy" in device
 
 
-def _node(event: dict[str, Any], device: str) -> NodeExecStats:
-    found = event.get("args")
-    arguments: dict[str, Any] = found if isinstance(found, dict) else {}
-    op = text(arguments.get("op", event.get("name", "")))
+def _node(event: _Event, device: str) -> NodeExecStats:
+    arguments = event.arguments
+    op = text(arguments.get("op", event.name))
     name = text(arguments.get("name", op))
     if is_tracer_device(device):
         label = text(arguments.get("kernel", ""))
@@ -88,17 +122,17 @@ def _node(event: dict[str, Any], device: str) -> NodeExecStats:
     return NodeExecStats(node_name=name, timeline_label=f"{name} = {op}({', '.join(inputs)})")
 
 
-def _micros(value: Any) -> int | None:
-    return value if type(value) is int and -_INT64_LIMIT <= value < _INT64_LIMIT else None
+def _is_int64(value: int | None) -> TypeGuard[int]:
+    return value is not None and -_INT64_LIMIT <= value < _INT64_LIMIT
 
 
-def _restore_tensors(events: list[dict[str, Any]], names: dict[Any, str], nodes: _Nodes) -> None:
+def _restore_tensors(found: ChromeEvents, names: dict[Any, str], nodes: _Nodes) -> None:
     """Give producers their outputs: from the tensors drawn where there are any, else from where arrows start."""
-    if not _restore_from_objects(events, names, nodes):
-        _restore_from_arrows(events, names, nodes)
+    if not _restore_from_objects(found, names, nodes):
+        _restore_from_arrows(found, names, nodes)
 
 
-def _restore_from_objects(events: list[dict[str, Any]], names: dict[Any, str], nodes: _Nodes) -> bool:
+def _restore_from_objects(found: ChromeEvents, names: dict[Any, str], nodes: _Nodes) -> bool:
     """Whether there are any. An object is where its producer starts; its number says how many were there before it."""
     # Of loops there are many nodes of one name: they are found by where they are and how many outputs they have.
     waiting: dict[tuple[str, str, str, int], deque[NodeExecStats]] = defaultdict(deque)
@@ -106,13 +140,13 @@ def _restore_from_objects(events: list[dict[str, Any]], names: dict[Any, str], n
         for placed in all_placed:
             waiting[device, name, _place(placed.lane, placed.start_us), 0].append(placed.node)
     found_any = False
-    for drawn, snapshot in pairwise(events):
-        if drawn.get("ph") != "N" or snapshot.get("ph") != "O":
+    for drawn, snapshot in pairwise(_events(found, "NO")):
+        if (drawn.phase, snapshot.phase, snapshot.row) != ("N", "O", drawn.row + 1):
             continue
         found_any = True
         device = _process(drawn, names).removesuffix(_TENSORS)
-        producer, slot = _producer(text(drawn.get("name", "")), device, nodes)
-        place = _place(drawn.get("tid"), drawn.get("ts"))
+        producer, slot = _producer(drawn.name, device, nodes)
+        place = _place(drawn.tid, drawn.start_us)
         ready = waiting.get((device, producer, place, slot))
         if ready:
             node = ready.popleft()
@@ -121,19 +155,17 @@ def _restore_from_objects(events: list[dict[str, Any]], names: dict[Any, str], n
     return found_any
 
 
-def _restore_from_arrows(events: list[dict[str, Any]], names: dict[Any, str], nodes: _Nodes) -> None:
+def _restore_from_arrows(found: ChromeEvents, names: dict[Any, str], nodes: _Nodes) -> None:
     """An arrow starts where its producer ends, and says that the producer has at least so many outputs."""
     ending: dict[tuple[str, str, str], list[NodeExecStats]] = defaultdict(list)
     for (device, name), all_placed in nodes.items():
         for placed in all_placed:
             ending[device, name, _place(placed.lane, placed.end_us)].append(placed.node)
     restored: set[tuple[str, str, str, int]] = set()
-    for event in events:
-        if event.get("ph") != "s":
-            continue
+    for event in _events(found, "s"):
         device = _process(event, names).removesuffix(COMPUTE)
-        producer, slot = _producer(text(event.get("name", "")), device, nodes)
-        place = _place(event.get("tid"), event.get("ts"))
+        producer, slot = _producer(event.name, device, nodes)
+        place = _place(event.tid, event.start_us)
         if (device, producer, place, slot) in restored:
             continue
         restored.add((device, producer, place, slot))
@@ -142,9 +174,8 @@ def _restore_from_arrows(events: list[dict[str, Any]], names: dict[Any, str], no
                 node.output.add(slot=len(node.output))
 
 
-def _process(event: dict[str, Any], names: dict[Any, str]) -> str:
-    pid = event.get("pid")
-    return names.get(pid, "") if isinstance(pid, (int, str)) else ""
+def _process(event: _Event, names: dict[Any, str]) -> str:
+    return names.get(event.pid, "") if isinstance(event.pid, (int, str)) else ""
 
 
 def _place(lane: Any, time: Any) -> str:
@@ -160,10 +191,9 @@ def _producer(tensor: str, device: str, nodes: _Nodes) -> tuple[str, int]:
     return numbered[1], int(numbered[2])
 
 
-def _description(event: dict[str, Any]) -> TensorDescription:
+def _description(event: _Event) -> TensorDescription:
     """The tensor's description; TensorFlow writes it as proto text without its quotes."""
-    arguments = event.get("args")
-    snapshot = arguments.get("snapshot") if isinstance(arguments, dict) else None
+    snapshot = event.arguments.get("snapshot")
     written = text(snapshot.get("tensor_description", "")) if isinstance(snapshot, dict) else ""
     try:
         return parse_text(_UNQUOTED.sub(r'\1"\2"', written), TensorDescription())

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def _sniff(content: FileContent) -> bool:
     from collector.formats.chrome_dialects import is_tensorflow
 
-    return content.is_json and is_tensorflow(content.chrome_events.events)
+    return content.is_json and is_tensorflow(content.chrome_events)
 
 
 def _read(content: FileContent) -> Step:
@@ -25,7 +25,7 @@ def _read(content: FileContent) -> Step:
     from collector.protos import RunMetadata
 
     found = content.chrome_events
-    metadata = RunMetadata(step_stats=to_step_stats(found.events, found.skipped))
+    metadata = RunMetadata(step_stats=to_step_stats(found))
     is_empty = not metadata.step_stats.dev_stats
     return chrome_step(content, FORMAT.name, MessageSource(metadata), is_empty=is_empty)
 

@@ -1,4 +1,4 @@
-"""The Chrome traces of XProf, TensorFlow 2 and JAX (``HOST.trace.json.gz``), rewritten as those of PyTorch's profiler.
+"""The Chrome traces of XProf, TensorFlow 2 and JAX (``HOST.trace.json.gz``), in the words of a profiler's dialect.
 
 Their events have no category: a process ``/device:GPU:N`` is a GPU, its threads ``Stream #S(Compute)`` are streams, and
 its other threads (steps, modules, name scopes) show the same time under other names. All arguments are text.
@@ -7,101 +7,198 @@ its other threads (steps, modules, name scopes) show the same time under other n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from collector.formats.capture_builder import device_ids, is_api_name
 from collector.formats.chrome_dialects import XPROF_GPU
-from collector.formats.chrome_events import described_threads, process_names
+from collector.formats.chrome_events import per_place, text
+from collector.formats.profiler_dialect import (
+    CALL,
+    GPU_ANNOTATION,
+    KERNEL,
+    MEMCPY,
+    MEMSET,
+    OP,
+    OTHER,
+    LaunchShapes,
+    Names,
+    ProfilerDialect,
+    launch_shapes,
+)
 
-OP = "op of XProf"
-"""The argument in which `as_categorised` puts the op of GPU work."""
-STATIC_SHARED = "static shared memory"
-"""The argument in which it puts the part of the shared memory that is static, where it is known."""
+if TYPE_CHECKING:
+    from collector.formats.chrome_events import ChromeEvents, Numbers
+
 _STREAM = re.compile(r"Stream #([0-9]{1,9})\b")
 _COPY = re.compile(r"Memcpy([HDAP])2([HDAP])")
 _DETAIL = re.compile(r"(\w+):(\S+)")
-_INTEGERS = re.compile(r"[0-9]{1,19}(?:,[0-9]{1,19}){0,2}")
+_INTEGERS = re.compile(r"[0-9]{1,9}(?:,[0-9]{1,9}){0,2}")
 _PYTHON_FUNCTION = "$"
 """Prefix of the names of functions that the Python tracer recorded."""
 _OTHER_ROWS = ("Steps", "waits", "overheads", "memory")
 """Threads of the host, in our own profiles, that hold neither calls nor annotations."""
-_OPS = ("tf_op", "level 0", "hlo_op")
-"""Arguments that name the op, the first that is there counts; ``annotation`` holds it too, with more behind it."""
+_OPS = ("tf_op", "level 0", "hlo_op", "annotation")
+"""Arguments that name the op, the first that is there counts."""
+_DETAILS = ("memset_details", "memcpy_details", "kernel_details")
 
 
-def as_categorised(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The same events with the categories, names and arguments of PyTorch's profiler."""
-    units = {
-        pid: f"{name} gpu:{found[1]}" for pid, name in process_names(events).items() if (found := XPROF_GPU.match(name))
-    }
-    numbers = device_ids(units.values())  # of several ranks each may have a GPU of the same number
-    gpus = {pid: str(numbers[unit]) for pid, unit in units.items()}
-    threads = described_threads(events)
-    for event in events:
-        given = event.get("args")
-        arguments = given if isinstance(given, dict) else {}
-        pid = event.get("pid")
-        device = gpus.get(pid) if isinstance(pid, (int, str)) else None
-        if event.get("ph") != "X":
-            yield event
-        elif device is None:
-            yield event | _host_row(
-                str(event.get("name", "")), arguments, str(threads.get((pid, event.get("tid")), {}).get("name"))
-            )
-        else:
-            stream = _STREAM.match(str(threads.get((pid, event.get("tid")), {}).get("name")))
-            if stream is None:
-                yield event | {"cat": "gpu_user_annotation", "args": {"device": device}}
-            else:
-                yield event | _work(str(event.get("name", "")), arguments, device, stream[1])
+class XprofDialect(ProfilerDialect):
+    """XProf's traces."""
+
+    def __init__(self, found: ChromeEvents) -> None:
+        """Find out which processes are GPUs, and which of their threads are streams."""
+        super().__init__(found)
+        units = {
+            pid: f"{name} gpu:{gpu[1]}" for pid, name in found.process_names.items() if (gpu := XPROF_GPU.match(name))
+        }
+        numbers = device_ids(units.values())  # of several ranks each may have a GPU of the same number
+        self._device_of = {pid: numbers[unit] for pid, unit in units.items()}
+
+    @cached_property
+    def _track_threads(self) -> list[str]:
+        threads = self.found.described_threads
+        return [
+            str(threads.get(track, {}).get("name")) if all(isinstance(part, int) for part in track) else "None"
+            for track in self.found.tracks
+        ]
+
+    @cached_property
+    def _track_devices(self) -> Numbers:
+        """The GPU of each track, -1 for those of the host."""
+        known = (int, str)
+        return np.array(
+            [self._device_of.get(pid, -1) if isinstance(pid, known) else -1 for pid, _ in self.found.tracks], np.int64
+        )
+
+    @cached_property
+    def _track_streams(self) -> Numbers:
+        """The stream of each track, -1 for what is none."""
+        return per_place(self._track_threads, lambda name: int(found[1]) if (found := _STREAM.match(name)) else -1)
+
+    def kinds(self, rows: Numbers) -> Numbers:
+        """See `ProfilerDialect`."""
+        found = self.found
+        tracks = found.track_numbers(rows)
+        names, index = found.names(rows)
+        has_copied, has_cleared = (found.has(key, rows) for key in ("memcpy_details", "memset_details"))
+        is_cleared = has_cleared | _are(names, lambda name: name.startswith("Memset"))[index]
+        is_copy = has_copied | _are(names, lambda name: name.startswith("Memcpy"))[index]
+        work = np.where(is_cleared, MEMSET, np.where(is_copy, MEMCPY, KERNEL))
+        is_other_row = np.array([thread in _OTHER_ROWS for thread in self._track_threads], bool)[tracks]
+        is_other = _are(names, lambda name: name.startswith(_PYTHON_FUNCTION))[index] | is_other_row
+        is_call = found.has("correlation_id", rows) | _are(names, is_api_name)[index]
+        host = np.where(is_call, CALL, np.where(is_other, OTHER, OP))
+        is_whole = np.isin(rows, found.rows("X"), assume_unique=True)
+        host = np.where(is_whole, host, OTHER)
+        on_gpu = np.where(self._track_streams[tracks] >= 0, work, GPU_ANNOTATION)
+        return np.where((self._track_devices[tracks] >= 0) & is_whole, on_gpu, host)
+
+    def names(self, rows: Numbers) -> Names:
+        """See `ProfilerDialect`. Copies are called as Kineto calls them."""
+        names, index = self.found.names(rows)
+        is_copy = self.kinds(rows) == MEMCPY
+        if not is_copy.any():
+            return Names(names, index)
+        details, places = self._details(rows)
+        pairs = index[is_copy] * (len(details) + 1) + places[is_copy]
+        distinct, copies = np.unique(pairs, return_inverse=True)
+        named = [
+            _copy_name(names[pair // (len(details) + 1)], [*details, {}][pair % (len(details) + 1)])
+            for pair in distinct.tolist()
+        ]
+        index = index.copy()
+        index[is_copy] = len(names) + copies
+        return Names(names + named, index)
+
+    def devices(self, rows: Numbers) -> Numbers:
+        """See `ProfilerDialect`."""
+        return np.maximum(self._track_devices[self.found.track_numbers(rows)], 0)
+
+    def streams(self, rows: Numbers) -> Numbers:
+        """See `ProfilerDialect`."""
+        return np.maximum(self._track_streams[self.found.track_numbers(rows)], 0)
+
+    def correlations(self, rows: Numbers) -> Numbers:
+        """See `ProfilerDialect`."""
+        return np.maximum(self.found.integers("correlation_id", rows), 0)
+
+    def stated_ops(self, rows: Numbers) -> Names:
+        """See `ProfilerDialect`."""
+        texts: list[str] = [""]
+        index = np.zeros(len(rows), np.int64)
+        for argument in reversed(_OPS):
+            values, places = self.found.values(argument, rows)
+            is_named = np.array([bool(value) for value in values] + [False], bool)[places]
+            index = np.where(is_named, places + len(texts), index)
+            texts += [_op(text(value)) for value in values]
+        # Where GPU work says nothing of its op, it has none: calls of the host hold no ops of other rows.
+        return Names(texts, index)
+
+    def figures(self, figure: str, rows: Numbers) -> Numbers:
+        """See `ProfilerDialect`."""
+        details, places = self._details(rows)
+        if figure == "bytes":
+            return per_place(details, lambda each: _digits(each.get("size", each.get("num_bytes"))))[places]
+        if figure == "registers per thread":
+            return per_place(details, lambda each: _first(each, "regs"))[places]
+        if figure == "shared memory":
+            return per_place(details, _shared)[places]
+        return np.full(len(rows), -1, np.int64)
+
+    def static_shared_bytes(self, rows: Numbers) -> Numbers:
+        """See `ProfilerDialect`."""
+        details, places = self._details(rows)
+        return per_place(details, lambda each: _first(each, "static_shared"))[places]
+
+    def shapes(self, which: str, rows: Numbers) -> LaunchShapes:
+        """See `ProfilerDialect`."""
+        details, places = self._details(rows)
+        return launch_shapes([_integers(each.get(which)) for each in details], places)
+
+    def _details(self, rows: Numbers) -> tuple[list[dict[str, str]], Numbers]:
+        """The details of GPU work: those that there are, and the place of each event's; -1 for none."""
+        details: list[dict[str, str]] = []
+        index = np.full(len(rows), -1, np.int64)
+        for argument in reversed(_DETAILS):
+            values, places = self.found.values(argument, rows)
+            index = np.where(places >= 0, places + len(details), index)
+            details += [dict(_DETAIL.findall(text(value))) for value in values]
+        return details, index
 
 
-def _host_row(name: str, arguments: dict[str, Any], thread: str) -> dict[str, Any]:
-    """Members to add to an event of the host: the category of an API call or op, and its arguments."""
-    if "correlation_id" in arguments or is_api_name(name):
-        return {"cat": "runtime", "args": {"correlation": arguments.get("correlation_id")}}
-    if name.startswith(_PYTHON_FUNCTION) or thread in _OTHER_ROWS:
-        return {}
-    return {"cat": "user_annotation"}
+def _are(names: list[str], check: Any) -> Any:
+    return np.array([bool(check(name)) for name in names], bool)
 
 
-def _work(name: str, arguments: dict[str, Any], device: str, stream: str) -> dict[str, Any]:
-    values = {"device": device, "stream": stream, "correlation": arguments.get("correlation_id"), OP: _op(arguments)}
-    copied, cleared = arguments.get("memcpy_details"), arguments.get("memset_details")
-    if copied is None and cleared is None and not name.startswith(("Memcpy", "Memset")):
-        return {"cat": "kernel", "args": values | _shape(_details(arguments.get("kernel_details")))}
-    details = _details(copied if cleared is None else cleared)
-    size = details.get("size", details.get("num_bytes"))
-    values |= {} if size is None else {"bytes": size}
-    if cleared is not None or name.startswith("Memset"):
-        return {"cat": "gpu_memset", "args": values}
-    kind = _COPY.match(name)
-    sides = [details[key].capitalize() for key in ("kind_src", "kind_dst") if key in details]
-    places = f" ({' -> '.join(sides)})" if sides else ""
-    return {"cat": "gpu_memcpy", "name": f"Memcpy {kind[1]}to{kind[2]}{places}" if kind else name, "args": values}
-
-
-def _op(arguments: dict[str, Any]) -> str:
+def _op(stated: str) -> str:
     """``layer/conv`` of ``layer/conv:Conv2D#shape=(2)#``."""
-    name = next((str(arguments[key]) for key in (*_OPS, "annotation") if arguments.get(key)), "")
-    path = name.partition("#")[0]
+    path = stated.partition("#")[0]
     return path.rpartition(":")[0] or path
 
 
-def _details(text: Any) -> dict[str, str]:
-    return dict(_DETAIL.findall(str(text)))
+def _copy_name(name: str, details: dict[str, str]) -> str:
+    kind = _COPY.match(name)
+    if kind is None:
+        return name
+    sides = [details[key].capitalize() for key in ("kind_src", "kind_dst") if key in details]
+    return f"Memcpy {kind[1]}to{kind[2]}" + (f" ({' -> '.join(sides)})" if sides else "")
 
 
-def _shape(details: dict[str, str]) -> dict[str, Any]:
-    """The launch shape, each part of it optional."""
-    numbers = {
-        key: [int(part) for part in value.split(",")] for key, value in details.items() if _INTEGERS.fullmatch(value)
-    }
-    shared = [numbers[key][0] for key in ("shm", "static_shared", "dynamic_shared") if key in numbers]
-    return {
-        **({STATIC_SHARED: numbers["static_shared"][0]} if "static_shared" in numbers else {}),
-        **({"registers per thread": numbers["regs"][0]} if "regs" in numbers else {}),
-        **({"shared memory": sum(shared)} if shared else {}),
-        **{key: numbers[key] for key in ("grid", "block") if key in numbers},
-    }
+def _digits(value: str | None) -> int:
+    return int(value) if value is not None and re.fullmatch(r"[0-9]{1,15}", value) else -1
+
+
+def _integers(value: str | None) -> list[int]:
+    return [int(part) for part in value.split(",")] if value is not None and _INTEGERS.fullmatch(value) else []
+
+
+def _first(details: dict[str, str], key: str) -> int:
+    return next(iter(_integers(details.get(key))), -1)
+
+
+def _shared(details: dict[str, str]) -> int:
+    known = [_first(details, key) for key in ("shm", "static_shared", "dynamic_shared") if _integers(details.get(key))]
+    return sum(known) if known else -1

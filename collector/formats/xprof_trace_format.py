@@ -15,16 +15,14 @@ if TYPE_CHECKING:
 def _sniff(content: FileContent) -> bool:
     from collector.formats.chrome_dialects import is_xprof
 
-    return content.is_json and is_xprof(content.chrome_events.events)
+    return content.is_json and is_xprof(content.chrome_events)
 
 
 def _read(content: FileContent) -> Step:
     from collector.formats import profiler_timeline_format
-    from collector.formats.xprof_trace import as_categorised
+    from collector.formats.xprof_trace import XprofDialect
 
-    found = content.chrome_events
-    found.events = list(as_categorised(found.events))
-    return profiler_timeline_format.read(content)
+    return profiler_timeline_format.read(content, XprofDialect(content.chrome_events))
 
 
 FORMAT = Format(

@@ -5,11 +5,12 @@ Planes are processes and lines are threads. Of a file that is cut off the planes
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
-from collector.formats.chrome_events import ChromeEvents
+from collector.formats.chrome_events import LARGEST_ID, ChromeEvents
 from collector.protos.xplane_pb2 import XPlane
 from collector.recording.possible_times import is_wall_time
 from collector.stepstats.salvage import WireError, fields
@@ -24,63 +25,76 @@ _PLANES = 1
 _PROFILE_START = "profile_start_time"
 """The stat, of whichever plane, that says the wall time of time 0."""
 _CORRELATION = "correlation_id"
-_LARGEST_U32 = (1 << 32) - 1
 _PICOSECONDS = 1000
 
 
 def xspace_events(data: bytes) -> ChromeEvents:
     """All events of an XSpace; what cannot be read is counted in `ChromeEvents.skipped`."""
-    found = ChromeEvents()
-    start_ns = 0
-    is_absolute = False
-    correlation_ids: dict[int, int] = {}
-    for process, plane in enumerate(_planes(data, found), start=1):
-        texts = {number: metadata.name for number, metadata in plane.stat_metadata.items()}
-        about = _arguments(plane.stats, texts)
-        stated = about.get(_PROFILE_START, 0)
-        start_ns = start_ns or (stated if isinstance(stated, int) else 0)
-        found.events.append(_name("process_name", plane.name, pid=process))
-        for thread, line in enumerate(plane.lines, start=1):
-            found.events.append(_name("thread_name", line.display_name or line.name, pid=process, tid=thread))
-            is_absolute |= is_wall_time(line.timestamp_ns)
-            for event in line.events:
-                found.events.append(_event(plane, line, event, texts) | {"pid": process, "tid": thread})
-    for made in found.events:
-        number = made["args"].get(_CORRELATION, 0)
-        if isinstance(number, int) and number > _LARGEST_U32:  # of traces of several ranks, each of which counts from 1
-            made["args"][_CORRELATION] = correlation_ids.setdefault(number, _LARGEST_U32 - len(correlation_ids))
-    if start_ns and not is_absolute:
-        found.metadata["baseTimeNanoseconds"] = start_ns
+    drawn = _DrawnEvents()
+    found = ChromeEvents(drawn.text(data))
+    if drawn.cut_at is not None:
+        found.cut_at = drawn.cut_at
+        found.skipped["unreadable rest of the file"] += 1
     return found
 
 
-def _planes(data: bytes, found: ChromeEvents) -> Iterator[XPlane]:
-    """The planes that are whole."""
-    position = 0
-    try:
-        for item in fields(memoryview(data)):
-            position = item.start
-            if item.number == _PLANES:
-                yield XPlane.FromString(bytes(item.payload))
-    except (WireError, DecodeError):
-        found.cut_at = position
-        found.skipped["unreadable rest of the file"] += 1
+class _DrawnEvents:
+    """The events of an XSpace as the text of a Chrome trace, of which one plane at a time is there."""
+
+    def __init__(self) -> None:
+        self.cut_at: int | None = None
+        """Byte from which on the planes could not be read, or None."""
+        self._correlation_ids: dict[int, int] = {}
+
+    def text(self, data: bytes) -> Iterator[bytes]:
+        """The text piece by piece."""
+        start_ns = 0
+        is_absolute = False
+        yield b'{"traceEvents":['
+        for process, plane in enumerate(self._planes(data), start=1):
+            texts = {number: metadata.name for number, metadata in plane.stat_metadata.items()}
+            stated = _arguments(plane.stats, texts).get(_PROFILE_START, 0)
+            start_ns = start_ns or (stated if isinstance(stated, int) else 0)
+            yield _written(_name("process_name", plane.name, pid=process))
+            for thread, line in enumerate(plane.lines, start=1):
+                yield _written(_name("thread_name", line.display_name or line.name, pid=process, tid=thread))
+                is_absolute |= is_wall_time(line.timestamp_ns)
+                place = {"pid": process, "tid": thread}
+                yield b"".join(_written(self._event(plane, line, event, texts) | place) for event in line.events)
+        yield b'],"baseTimeNanoseconds":%d}' % (0 if is_absolute else start_ns)
+
+    def _planes(self, data: bytes) -> Iterator[XPlane]:
+        """The planes that are whole."""
+        position = 0
+        try:
+            for item in fields(memoryview(data)):
+                position = item.start
+                if item.number == _PLANES:
+                    yield XPlane.FromString(bytes(item.payload))
+        except (WireError, DecodeError):
+            self.cut_at = position
+
+    def _event(self, plane: XPlane, line: XLine, event: XEvent, texts: Mapping[int, str]) -> dict[str, Any]:
+        metadata = plane.event_metadata.get(event.metadata_id)
+        arguments = _arguments(event.stats, texts)
+        number = arguments.get(_CORRELATION, 0)
+        if isinstance(number, int) and number > LARGEST_ID:  # of traces of several ranks, each of which counts from 1
+            arguments[_CORRELATION] = self._correlation_ids.setdefault(number, LARGEST_ID - len(self._correlation_ids))
+        return {
+            "ph": "X",
+            "name": "" if metadata is None else metadata.display_name or metadata.name,
+            "ts": _microseconds(line.timestamp_ns * _PICOSECONDS + event.offset_ps),
+            "dur": _microseconds(event.duration_ps),
+            "args": arguments,
+        }
+
+
+def _written(event: dict[str, Any]) -> bytes:
+    return json.dumps(event).encode() + b","
 
 
 def _name(kind: str, name: str, **place: int) -> dict[str, Any]:
     return {"ph": "M", "name": kind, "args": {"name": name}, **place}
-
-
-def _event(plane: XPlane, line: XLine, event: XEvent, texts: Mapping[int, str]) -> dict[str, Any]:
-    metadata = plane.event_metadata.get(event.metadata_id)
-    name = "" if metadata is None else metadata.display_name or metadata.name
-    return {
-        "ph": "X",
-        "name": name,
-        "ts": _microseconds(line.timestamp_ns * _PICOSECONDS + event.offset_ps),
-        "dur": _microseconds(event.duration_ps),
-        "args": _arguments(event.stats, texts),
-    }
 
 
 def _arguments(stats: Any, texts: Mapping[int, str]) -> dict[str, Any]:

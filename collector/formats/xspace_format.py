@@ -26,13 +26,12 @@ def _begins(head: bytes) -> bool:
 def _read(content: FileContent) -> Step:
     from collector.formats.profiler_timeline import ProfilerTrace
     from collector.formats.step import Step
-    from collector.formats.xprof_trace import as_categorised
+    from collector.formats.xprof_trace import XprofDialect
     from collector.formats.xspace_events import xspace_events
 
     found = xspace_events(content.data)
-    found.events = list(as_categorised(found.events))
     found.skipped.update(content.skipped)
-    trace = ProfilerTrace(found)
+    trace = ProfilerTrace(XprofDialect(found))
     if trace.is_empty:
         raise content.error("an XSpace profile in which nothing can be read")
     return Step(trace, kind=FORMAT.name, path=content.name, skipped=found.skipped, cut_at=found.cut_at)

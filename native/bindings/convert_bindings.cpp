@@ -20,6 +20,7 @@
 #include "bindings/node_bindings.h"
 #include "bindings/profile_bindings.h"
 #include "bindings/python_output.h"
+#include "bindings/read_bindings.h"
 #include "bindings/recording_bindings.h"
 #include "draw/step_drawing.h"
 #include "stepstats/step_stats.h"
@@ -228,4 +229,5 @@ PYBIND11_MODULE(_convert, module) {
   bind_nodes(module);
   bind_recording(module);
   bind_profile(module);
+  bind_read(module);
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bindings/gil.h"
+#include "bindings/shown_text.h"
 #include "stepstats/labelled_activities.h"
 #include "stepstats/whole_message.h"
 
@@ -45,12 +46,6 @@ std::optional<std::vector<uint64_t>> count_whole(const py::bytes& message, const
   const std::string_view bytes(message);
   const GilRelease no_gil;
   return count_if_whole(bytes, schemas, root);
-}
-
-py::str shown_text(std::string_view text) {
-  PyObject* const shown = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
-  if (shown == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::str>(shown);
 }
 
 py::dict labelled_columns(const py::bytes& message, bool is_run_metadata) {

@@ -223,5 +223,8 @@ def test_numbers_that_name_nothing_and_times_before_the_start():
             )
         ]
     )
-    (event,) = (event for event in xspace_events(space.SerializeToString()).events if event["ph"] == "X")
-    assert (event["name"], event["ts"], event["args"]) == ("", "-1.500", {"": ""})
+    found = xspace_events(space.SerializeToString())
+    slices = found.rows("X")
+    assert found.names(slices)[0] == [""]
+    assert found.starts_ns(slices).tolist() == [-1500]
+    assert list(found.arguments_of(slices)) == [{"": ""}]

@@ -1,0 +1,146 @@
+"""What the traces of profilers say of their events, each dialect in its own words."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from collector.formats.chrome_events import LARGEST_ID, per_place, text
+
+if TYPE_CHECKING:
+    from collector.formats.chrome_events import ChromeEvents, Numbers
+
+KERNEL, MEMCPY, MEMSET, GPU_ANNOTATION, SYNC, OP, CALL, OTHER = range(8)
+"""Kinds of events: GPU work; what else is on rows of a GPU; ops and CUDA calls of the host; anything."""
+_KINDS = {
+    "kernel": KERNEL,
+    "gpu_memcpy": MEMCPY,
+    "memcpy": MEMCPY,
+    "gpu_memset": MEMSET,
+    "memset": MEMSET,
+    "gpu_user_annotation": GPU_ANNOTATION,
+    "cuda_sync": SYNC,
+    "cpu_op": OP,
+    "operator": OP,
+    "user_annotation": OP,
+}
+"""Category (in lower case, as early traces have capitals) -> kind. Functions of Python are no ops but its stack."""
+_LARGEST_SIZE = (1 << 31) - 1
+_LARGEST_BYTES = (1 << 53) - 1
+_FIRST_DIGITS = re.compile(r"[0-9]{1,9}")
+
+
+class Names(NamedTuple):
+    """Texts, and the place of each event's among them; -1: it has none."""
+
+    texts: list[str]
+    places: Numbers
+
+
+class LaunchShapes(NamedTuple):
+    """Three sizes for each event; -1 in all of them where it states none."""
+
+    sizes: Numbers
+
+    @property
+    def is_stated(self) -> Any:
+        """Whether each event states them."""
+        return self.sizes[:, 0] >= 0
+
+
+class ProfilerDialect:
+    """PyTorch's profiler (Kineto), and any other program with timed events. Numbers that are not stated are -1."""
+
+    def __init__(self, found: ChromeEvents) -> None:
+        """Hold the events."""
+        self.found = found
+
+    def kinds(self, rows: Numbers) -> Numbers:
+        """What each event is."""
+        categories, index = self.found.categories(rows)
+        return per_place(categories, _kind)[index]
+
+    def names(self, rows: Numbers) -> Names:
+        """The names of events."""
+        return Names(*self.found.names(rows))
+
+    def devices(self, rows: Numbers) -> Numbers:
+        """The numbers of GPUs."""
+        stated = self.found.integers("device", rows)
+        return np.where(stated < 0, self._of_tracks(0)[self.found.track_numbers(rows)], stated)
+
+    def streams(self, rows: Numbers) -> Numbers:
+        """The numbers of streams."""
+        stated = self.found.integers("stream", rows)
+        return np.where(stated < 0, self.threads(rows), stated)
+
+    def threads(self, rows: Numbers) -> Numbers:
+        """The numbers of threads."""
+        return self._of_tracks(1)[self.found.track_numbers(rows)]
+
+    def processes(self, rows: Numbers) -> Numbers:
+        """The numbers of processes."""
+        return self._of_tracks(0)[self.found.track_numbers(rows)]
+
+    def _of_tracks(self, part: int) -> Numbers:
+        return per_place([track[part] for track in self.found.tracks], row_number, 0)
+
+    def correlations(self, rows: Numbers) -> Numbers:
+        """The number that a launch and what it caused share; 0 where there is none."""
+        return np.maximum(self.found.integers("correlation", rows), 0)
+
+    def external_ids(self, rows: Numbers) -> Numbers:
+        """The number that an op and what it launched share."""
+        return self.found.integers("External id", rows)
+
+    def stated_ops(self, rows: Numbers) -> Names:
+        """The ops that GPU work itself names."""
+        return Names([], np.full(len(rows), -1, np.int64))
+
+    def figures(self, figure: str, rows: Numbers) -> Numbers:
+        """A figure of GPU work by its name at Kineto."""
+        return self.found.integers(figure, rows, _LARGEST_BYTES if figure == "bytes" else LARGEST_ID)
+
+    def static_shared_bytes(self, rows: Numbers) -> Numbers:
+        """The part of the shared memory of a kernel that is static, where it is known."""
+        return np.full(len(rows), -1, np.int64)
+
+    def shapes(self, which: str, rows: Numbers) -> LaunchShapes:
+        """``grid`` or ``block`` of kernels."""
+        values, places = self.found.values(which, rows)
+        return launch_shapes([value if isinstance(value, list) else [] for value in values], places)
+
+    def thread_names(self) -> list[tuple[Any, Any, str]]:
+        """Process, thread and name."""
+        return self.found.thread_names
+
+
+def launch_shapes(values: list[list[Any]], places: Numbers) -> LaunchShapes:
+    """Lists of three sizes as columns; nothing of anything else."""
+    known = [
+        value
+        if len(value) == 3 and all(type(size) is int and 0 <= size <= _LARGEST_SIZE for size in value)
+        else [-1] * 3
+        for value in [*values, []]
+    ]
+    return LaunchShapes(np.array(known, np.int64)[places])
+
+
+def row_number(value: Any) -> int:
+    """A process or thread id as a number: itself, the digits in it (``"stream 7"``), or 0."""
+    if type(value) is int and 0 <= value <= LARGEST_ID:
+        return value
+    digits = _FIRST_DIGITS.search(str(value))
+    return int(digits[0]) if digits else 0
+
+
+def _kind(category: str) -> int:
+    known = category.lower()
+    return _KINDS.get(known, CALL if "runtime" in known or "driver" in known else OTHER)
+
+
+def as_texts(values: list[Any]) -> list[str]:
+    """Values as texts that protobuf takes."""
+    return [text(value) for value in values]

@@ -1,0 +1,174 @@
+// Reads Chrome traces piece by piece into columns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "read/json_cursor.h"
+#include "read/sparse_column.h"
+#include "read/texts.h"
+#include "stepstats/name_table.h"
+#include "store/blocks.h"
+#include "store/chunks.h"
+
+namespace collector::read {
+
+// A time that an event does not have, and one that is no number or no possible time.
+constexpr int64_t kNoTime = INT64_MIN;
+constexpr int64_t kImpossibleTime = INT64_MIN + 1;
+
+// The parts of an event that nearly every one has.
+struct ChromeEvent {
+  int64_t start_ns;     // or one of the two above
+  int64_t duration_ns;  // the same
+  uint32_t name;        // a text, as `ChromeScanner::text` numbers them
+  uint32_t category;    // a text
+  uint32_t track;       // process and thread, as `ChromeScanner::tracks` has them
+  uint16_t shape;       // which arguments it has, as `ChromeScanner::shapes` numbers them
+  char phase;           // one letter
+};
+
+// Takes the text of a trace in pieces of any size. A trace is an object with the list "traceEvents" at any place, or
+// that list alone; both may be cut off. Of members that an object has twice the last one counts. Memory grows with
+// what the events say: distinct texts once, arguments where they are.
+class ChromeScanner {
+ public:
+  // More names of arguments than these are not kept.
+  static constexpr size_t kMaxArguments = 256;
+  // Events with more combinations of arguments than these have that of an event without any.
+  static constexpr size_t kMaxShapes = size_t{1} << 16;
+  // A value of the file that is longer is not read, and nothing behind it.
+  static constexpr size_t kMaxValueBytes = size_t{64} << 20;
+
+  ChromeScanner();
+
+  // Reads on; whether there is anything to read behind this piece.
+  bool feed(std::string_view piece);
+  // There are no more pieces.
+  void finish();
+
+  // Those that have a phase.
+  const store::Chunks<ChromeEvent>& events() const { return events_; }
+
+  // Texts of strings have even numbers, values of other kinds as they are written odd ones.
+  std::string_view text(uint32_t number) const { return (number % 2 == 0 ? strings_ : values_)[number / 2]; }
+  bool has_text(uint64_t number) const { return number / 2 < (number % 2 == 0 ? strings_ : values_).size(); }
+
+  // Process and thread of each track as they are written; empty where an event states none.
+  const std::vector<std::pair<std::string, std::string>>& tracks() const { return tracks_; }
+
+  // The arguments that are whole numbers, and those that are texts, each by the place of its name.
+  const std::vector<std::string>& argument_names() const { return argument_names_; }
+  const SparseColumn& numbers(size_t argument) const { return arguments_[argument].numbers; }
+  const SparseColumn& texts(size_t argument) const { return arguments_[argument].texts; }
+
+  // The numbers of the arguments that events have, in their order. The first has none.
+  const std::vector<std::vector<uint16_t>>& shapes() const { return shapes_; }
+
+  // The text of a time that is kImpossibleTime, as it is written.
+  const SparseColumn& written_starts() const { return written_starts_; }
+  const SparseColumn& written_durations() const { return written_durations_; }
+
+  // The members of the outermost object besides its events, as they are written.
+  const std::vector<std::pair<std::string, std::string>>& members() const { return members_; }
+  // The names of the first event's members.
+  const std::vector<std::string>& first_members() const { return first_members_; }
+
+  // Whether there was a list of events; it may have been empty.
+  bool has_events() const { return has_events_; }
+  bool is_list() const { return is_list_; }
+  // Whether the outermost object or list was there up to its end.
+  bool is_closed() const { return state_ == State::kClosed; }
+  // Why and where it could not be read on; null: it could, or it only ended between two values.
+  const char* failure() const { return failure_; }
+  uint64_t failed_at() const { return failed_at_; }
+
+  // Entries of the list of events, those of them that are no objects, and arguments beyond kMaxArguments.
+  uint64_t num_entries() const { return num_entries_; }
+  uint64_t num_not_objects() const { return num_not_objects_; }
+  uint64_t num_arguments_left_out() const { return num_arguments_left_out_; }
+  uint64_t num_ill_formed() const { return num_ill_formed_; }
+  uint64_t first_ill_formed() const { return first_ill_formed_; }
+
+ private:
+  enum class State { kStart, kMembers, kEvents, kClosed, kFailed };
+  struct Argument {
+    explicit Argument(store::Blocks& blocks) : numbers(blocks), texts(blocks) {}
+    SparseColumn numbers;
+    SparseColumn texts;
+  };
+  struct Given {
+    uint16_t argument;
+    bool is_text;
+    int64_t value;
+  };
+
+  void scan();
+  void step(JsonCursor& cursor);
+  void start(JsonCursor& cursor);
+  void member(JsonCursor& cursor);
+  void entry(JsonCursor& cursor);
+  void read_event(JsonCursor& cursor);
+  void read_member(JsonCursor& cursor, std::string_view name, ChromeEvent& event);
+  void read_arguments(JsonCursor& cursor);
+  void give(std::string_view name, bool is_text, int64_t value);
+  uint32_t text_of(JsonCursor& cursor);
+  int64_t time_of(JsonCursor& cursor, int64_t& written);
+  uint32_t track();
+  uint16_t shape();
+  void fail(const char* why);
+  uint64_t position(const char* at) const { return before_ + static_cast<uint64_t>(at - window_.data()); }
+
+  store::Blocks blocks_{0};
+  store::Chunks<ChromeEvent> events_{blocks_};
+  Texts strings_;
+  Texts values_;
+  Texts track_names_;
+  std::vector<std::pair<std::string, std::string>> tracks_;
+  Texts argument_table_;
+  std::vector<std::string> argument_names_;
+  std::deque<Argument> arguments_;  // which do not move
+  SparseColumn written_starts_{blocks_};
+  SparseColumn written_durations_{blocks_};
+  Texts shape_table_;
+  std::vector<std::vector<uint16_t>> shapes_;
+  std::vector<std::pair<std::string, std::string>> members_;
+  std::vector<std::string> first_members_;
+
+  // The text from the last value on that is not read yet, and what of the file was before it.
+  std::string window_;
+  size_t at_ = 0;
+  uint64_t before_ = 0;
+  size_t retry_bytes_ = 0;  // as long as the window is shorter, reading on would end where it ended before
+
+  State state_ = State::kStart;
+  bool is_list_ = false;
+  bool has_events_ = false;
+  const char* failure_ = nullptr;
+  uint64_t failed_at_ = 0;
+  uint64_t num_entries_ = 0;
+  uint64_t num_not_objects_ = 0;
+  uint64_t num_arguments_left_out_ = 0;
+  uint64_t num_ill_formed_ = 0;
+  uint64_t first_ill_formed_ = 0;
+
+  // Of the event that is being read.
+  std::vector<Given> given_;
+  int64_t written_start_ = -1;  // the text of a time that is kImpossibleTime
+  int64_t written_duration_ = -1;
+  std::string_view process_;
+  std::string_view thread_;
+  std::string name_scratch_;
+  std::string text_scratch_;
+  std::string track_scratch_;
+  std::string shape_scratch_;
+  bool is_first_ = true;
+  bool comma_may_follow_ = false;
+};
+
+}  // namespace collector::read
