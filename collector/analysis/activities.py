@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +17,8 @@ from collector.runtime.extension import convert_extension
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from collector.recording.recording import Recording
@@ -159,27 +160,6 @@ def repetitions(recording: Recording) -> list[str]:
 def _joined(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     filled = [part for part in parts if len(part)]
     return filled[0] if len(filled) == 1 else np.concatenate(parts)
-
-
-class RowOfEach(Sequence[Mapping[str, "Numbers"]]):
-    """Evidence of one row of one table for each row of an answer; looked up when asked for, as there are many."""
-
-    def __init__(self, tables: Sequence[str], table: npt.NDArray[Any], row: npt.NDArray[Any]) -> None:
-        """Of each row of the answer the place in ``tables``, and the row there; -1: there is no evidence."""
-        self._tables, self._table, self._row = tables, table, row
-
-    def __len__(self) -> int:
-        return len(self._row)
-
-    @overload
-    def __getitem__(self, index: int) -> Mapping[str, Numbers]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Numbers]]: ...
-    def __getitem__(self, index: int | slice) -> Mapping[str, Numbers] | Sequence[Mapping[str, Numbers]]:
-        if isinstance(index, slice):
-            return RowOfEach(self._tables, self._table[index], self._row[index])
-        row = int(self._row[index])
-        return {} if row < 0 else {self._tables[int(self._table[index])]: np.array([row])}
 
 
 def by_device(recording: Recording, window: str) -> list[tuple[int, Activities, Window]]:

@@ -52,8 +52,8 @@ class Window:
     """The part of a step that an answer is about, on the clock of its recording."""
 
     name: str
-    """``step``: all of what was recorded; ``span``: from the first to the last activity of each device; ``path``: that of
-    a critical path, from the first call or activity to the last end."""
+    """``step``: all of what was recorded; ``span``: from the first to the last activity of each device; ``path``: from
+    the first call or activity to the last end."""
     start_ns: int
     end_ns: int
 

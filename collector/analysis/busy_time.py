@@ -9,7 +9,8 @@ import numpy as np
 from collector.analysis.activities import WorkClass, repetitions
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
-from collector.analysis.device_times import DeviceTimes, RowsOf, device_times, ratio
+from collector.analysis.device_times import DeviceTimes, device_times, ratio
+from collector.analysis.evidence import activities_of
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer
@@ -58,7 +59,7 @@ def devices(steps: Asked, *, window: str = "step") -> Answer:
 def _part(recording: Recording, window: str) -> Part:
     found = device_times(recording, window)
     rows = [(times.device, *_row(times)) for times in found]
-    evidence = RowsOf(recording, [{"device_id": times.device} for times in found])
+    evidence = activities_of(recording, [{"device_id": times.device} for times in found])
     return Part(rows, [times.window for times in found], evidence, repetitions(recording))
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from collector.analysis.activities import repetitions
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
-from collector.analysis.device_times import RowsOf, device_times, ratio
+from collector.analysis.device_times import device_times, ratio
+from collector.analysis.evidence import activities_of
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer
@@ -56,5 +57,5 @@ def _part(recording: Recording, window: str) -> Part:
         for running, duration_ns in enumerate(times.by_number.tolist())
         if duration_ns
     ]
-    evidence = RowsOf(recording, [{"device_id": row[0]} for row in rows])
+    evidence = activities_of(recording, [{"device_id": row[0]} for row in rows])
     return Part(rows, [times.window for times in found], evidence, repetitions(recording))

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from collector.analysis.activities import RowOfEach, WorkClass, repetitions
+from collector.analysis.activities import WorkClass, repetitions
 from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
 from collector.analysis.duration_groups import Keys, duration_groups
+from collector.analysis.evidence import one_row_of_each
 from collector.analysis.idle import KERNEL_GAP_NS
 from collector.analysis.path_edges import NONE, PathEdges
 from collector.recording.api_functions import plain_api_name
@@ -196,7 +197,7 @@ def _part(recording: Recording, by: str, kernel_gap_ns: int) -> Part:
             "start_ns": found.start_ns,
             "duration_ns": found.duration_ns,
         }
-        return Part(columns, windows, RowOfEach(_TABLES, found.tables, found.rows), losses)
+        return Part(columns, windows, one_row_of_each(_TABLES, found.tables, found.rows), losses)
     kinds = Keys(list(KINDS), found.kinds)
     keys = {
         "kind": lambda: [kinds],

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,6 +12,8 @@ from collector.recording.schema import ACTIVITY_TABLES
 from collector.runtime.extension import convert_extension
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from collector.recording.recording import Recording
@@ -72,31 +73,6 @@ def device_times(recording: Recording, window: str) -> list[DeviceTimes]:
         DeviceTimes(device, activities, step or Window(window, first_ns, last_ns), by_classes, by_number)
         for device, activities, first_ns, last_ns, by_classes, by_number in found
     ]
-
-
-class RowsOf(Sequence[Mapping[str, "Numbers"]]):
-    """Evidence of all activities of a device or stream for each row of an answer; looked up when asked for."""
-
-    def __init__(self, recording: Recording, places: Sequence[Mapping[str, int]]) -> None:
-        """Of each row of the answer the columns that say the device or stream, with their values."""
-        self._recording, self._places = recording, places
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    @overload
-    def __getitem__(self, index: int) -> Mapping[str, Numbers]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Numbers]]: ...
-    def __getitem__(self, index: int | slice) -> Mapping[str, Numbers] | Sequence[Mapping[str, Numbers]]:
-        if isinstance(index, slice):
-            return RowsOf(self._recording, self._places[index])
-        found = {}
-        for name in ACTIVITY_TABLES:
-            table = getattr(self._recording, name)
-            is_there = [getattr(table, column) == value for column, value in self._places[index].items()]
-            found[name] = np.flatnonzero(np.logical_and.reduce(is_there))
-        return {name: rows for name, rows in found.items() if len(rows)}
 
 
 def ratio(part: int, whole: int) -> float:

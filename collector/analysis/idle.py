@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.analysis.activities import Activities, RowOfEach, by_device
+from collector.analysis.activities import Activities, by_device
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
+from collector.analysis.evidence import one_row_of_each
 from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.idle_causes import idle_times
 from collector.recording.intervals import Union
@@ -117,7 +118,7 @@ def idle_gaps(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL
         order = np.lexsort((joined["start_ns"], joined["device_id"], -joined["idle_ns"]))
         rows = {name: values[order] for name, values in joined.items()}
         tables, ended_rows = (np.concatenate(parts or [order])[order] for parts in (ended_tables, ended_by))
-        return Part(rows, windows, RowOfEach(ACTIVITY_TABLES, tables, ended_rows))
+        return Part(rows, windows, one_row_of_each(ACTIVITY_TABLES, tables, ended_rows))
 
     return GAPS.ask(steps, ask)
 

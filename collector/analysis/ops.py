@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,8 +11,11 @@ from collector.analysis.activities import Activities
 from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
+from collector.analysis.evidence import Evidence
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from collector.analysis.answer import Answer
@@ -88,7 +90,8 @@ def _part(recording: Recording) -> Part:
         "total_ns": total_ns,
         "share": total_ns / whole if whole else np.zeros(len(total_ns)),
     }
-    evidence = _Within(work, order, firsts[used], ends[used])
+    bounds = np.stack([firsts[used], ends[used]], axis=1)
+    evidence = Evidence(len(bounds), lambda row: work.at(order[slice(*bounds[row].tolist())]).rows_by_table())
     return Part({name: values[used] for name, values in columns.items()}, (), evidence)
 
 
@@ -142,22 +145,3 @@ def _around(path: str) -> str:
 
 def _longest_last(paths: list[str], total: Mapping[str, int]) -> list[str]:
     return sorted(sorted(paths, reverse=True), key=total.__getitem__)
-
-
-class _Within(Sequence[Mapping[str, "Numbers"]]):
-    """Of each row the activities launched in it and inside of it; looked up when asked for, as there may be many."""
-
-    def __init__(self, work: Activities, order: Numbers, firsts: Numbers, ends: Numbers) -> None:
-        self._work, self._order, self._firsts, self._ends = work, order, firsts, ends
-
-    def __len__(self) -> int:
-        return len(self._firsts)
-
-    @overload
-    def __getitem__(self, index: int) -> Mapping[str, Numbers]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Numbers]]: ...
-    def __getitem__(self, index: int | slice) -> Mapping[str, Numbers] | Sequence[Mapping[str, Numbers]]:
-        if isinstance(index, slice):
-            return [self[place] for place in range(len(self))[index]]
-        return self._work.at(self._order[self._firsts[index] : self._ends[index]]).rows_by_table()

@@ -9,7 +9,8 @@ import numpy as np
 from collector.analysis.activities import WorkClass, by_device, repetitions
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
-from collector.analysis.device_times import RowsOf, device_times, ratio
+from collector.analysis.device_times import device_times, ratio
+from collector.analysis.evidence import activities_of
 from collector.analysis.stream_numbers import StreamNumbers
 from collector.recording.intervals import GroupTimes, Union
 
@@ -112,7 +113,7 @@ def _by_device(recording: Recording, window: str) -> Part:
                 times.ran(communication, copy),
             )
         )
-    evidence = RowsOf(recording, [{"device_id": times.device} for times in found])
+    evidence = activities_of(recording, [{"device_id": times.device} for times in found])
     return Part(rows, [times.window for times in found], evidence, repetitions(recording))
 
 

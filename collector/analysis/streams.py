@@ -9,7 +9,8 @@ import numpy as np
 from collector.analysis.activities import by_device, repetitions
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
-from collector.analysis.device_times import RowsOf, ratio
+from collector.analysis.device_times import ratio
+from collector.analysis.evidence import activities_of
 from collector.analysis.stream_numbers import StreamNumbers
 from collector.recording.intervals import GroupTimes
 
@@ -68,4 +69,4 @@ def _part(recording: Recording) -> Part:
             figures = (int(counts[number]), int(totals[number]), covered, ratio(covered, busy_ns), alone, shared)
             rows.append((*known[number], *figures, ratio(shared, covered)))
             places.append({f"{name}_id": value for name, value in known[number]._asdict().items()})
-    return Part(rows, windows, RowsOf(recording, places), repetitions(recording))
+    return Part(rows, windows, activities_of(recording, places), repetitions(recording))

@@ -1,0 +1,70 @@
+"""The rows of a recording that each row of an answer is made of, looked up when they are asked for: there are many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from collector.recording.schema import ACTIVITY_TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from collector.recording.recording import Recording
+
+    Rows = Mapping[str, npt.NDArray[np.int64]]
+
+
+class Evidence(Sequence["Rows"]):
+    """For each row of an answer table -> rows of the recording."""
+
+    def __init__(self, length: int, rows_of: Callable[[int], Rows]) -> None:
+        """Of so many rows; ``rows_of`` takes the place of one of them."""
+        self._places, self._rows_of = range(length), rows_of
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> Rows: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Rows]: ...
+    def __getitem__(self, index: int | slice) -> Rows | Sequence[Rows]:
+        places = self._places[index]
+        if isinstance(places, range):
+            return Evidence(len(places), lambda place: self._rows_of(places[place]))
+        return self._rows_of(places)
+
+
+def one_row_of_each(tables: Sequence[str], table: npt.NDArray[np.integer], row: npt.NDArray[np.integer]) -> Evidence:
+    """Of each row of an answer one row of one table.
+
+    Args:
+        tables: names.
+        table: the place of the table among them.
+        row: the row there; -1: there is no evidence.
+    """
+
+    def rows_of(place: int) -> Rows:
+        found = int(row[place])
+        return {} if found < 0 else {tables[int(table[place])]: np.array([found])}
+
+    return Evidence(len(row), rows_of)
+
+
+def activities_of(recording: Recording, places: Sequence[Mapping[str, int]]) -> Evidence:
+    """Of each row of an answer all activities of a device or stream, which columns with these values say."""
+
+    def rows_of(place: int) -> Rows:
+        found = {}
+        for name in ACTIVITY_TABLES:
+            table = getattr(recording, name)
+            is_there = [getattr(table, column) == value for column, value in places[place].items()]
+            found[name] = np.flatnonzero(np.logical_and.reduce(is_there))
+        return {name: rows for name, rows in found.items() if len(rows)}
+
+    return Evidence(len(places), rows_of)
