@@ -79,7 +79,7 @@ QUESTIONS = {
             Column("device_id", "number", "CUDA's number of the device; -1: the host."),
             Column("stream_id", "number", "CUPTI's number of the stream; -1: the host."),
             Column("thread_id", "number", "Thread of the host; -1: a device."),
-            Column("start_ns", "ns", "When the segment begins, on the recording's clock."),
+            Column("start_ns", "ns", "When the segment begins, counted from the beginning of the step."),
             Column("duration_ns", "ns", "Its length."),
         ),
         summed=("duration_ns",),
@@ -194,7 +194,7 @@ def _part(recording: Recording, by: str, kernel_gap_ns: int) -> Part:
             "name": np.array(names.values, object)[names.codes],
             "op": np.array(ops.values, object)[ops.codes],
             **{name: found.column(recording, name) for name in ("device_id", "stream_id", "thread_id")},
-            "start_ns": found.start_ns,
+            "start_ns": found.start_ns - recording.clock.cupti_start_ns,
             "duration_ns": found.duration_ns,
         }
         return Part(columns, windows, one_row_of_each(_TABLES, found.tables, found.rows), losses)

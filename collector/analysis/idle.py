@@ -66,8 +66,8 @@ GAPS = Question(
     _DEFINITION,
     (
         Column("device_id", "number", "CUDA's number of the device."),
-        Column("start_ns", "ns", "When the gap began, on the recording's clock."),
-        Column("end_ns", "ns", "When it ended."),
+        Column("start_ns", "ns", "When the gap began, counted from the beginning of the step."),
+        Column("end_ns", "ns", "When it ended, counted alike."),
         Column("idle_ns", "ns", "Its length."),
         *_CAUSE_COLUMNS,
     ),
@@ -111,7 +111,9 @@ def idle_gaps(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL
             windows.append(own_window)
             ended_tables.append(work.table[gaps.ended_by])
             ended_by.append(np.where(gaps.ended_by >= 0, work.row[gaps.ended_by], -1))
-            own = (np.full(len(gaps.starts), device), gaps.starts, gaps.ends, gaps.ends - gaps.starts, *gaps.by_cause.T)
+            began = recording.clock.cupti_start_ns
+            times = (gaps.starts - began, gaps.ends - began, gaps.ends - gaps.starts)
+            own = (np.full(len(gaps.starts), device), *times, *gaps.by_cause.T)
             for name, values in zip(columns, own, strict=True):
                 columns[name].append(values)
         joined = {name: np.concatenate(parts or [np.zeros(0, np.int64)]) for name, parts in columns.items()}

@@ -61,7 +61,6 @@ def step_data(step: TracedStep, name: str, *, warning: str | None = None) -> Ste
         "warning": warning,
         "unavailable": step.unavailable,
         "simulated": bool(recording.environment.get("simulated")),
-        "start_ns": str(lanes.start_ns),
         "length_ns": lanes.end_ns - lanes.start_ns,
         "verdict": _verdict(answers["devices"][0], answers["idle"][0] if "idle" in answers else None),
         "losses": list(recording.ledger.losses()),

@@ -100,7 +100,7 @@ def test_a_gap_is_shown_where_it_is(report_page, reports):
     gaps = QUESTIONS["idle_gaps"].ask(step)
     report_page.open(path, "view=idle")
     report_page.page.locator("section[aria-label=Gaps] tbody tr button").first.click()
-    start = int(gaps["start_ns"][0]) - step.recording.clock.cupti_start_ns
+    start = int(gaps["start_ns"][0])
     length = int(gaps["idle_ns"][0])
     chosen = report_page.chosen()
     assert int(chosen["from"]) == max(0, start - -(-length // 2))
@@ -108,8 +108,8 @@ def test_a_gap_is_shown_where_it_is(report_page, reports):
     inside = [
         row
         for row in range(len(gaps))
-        if int(gaps["start_ns"][row]) - step.recording.clock.cupti_start_ns < int(chosen["to"])
-        and int(gaps["end_ns"][row]) - step.recording.clock.cupti_start_ns > int(chosen["from"])
+        if int(gaps["start_ns"][row]) < int(chosen["to"])
+        and int(gaps["end_ns"][row]) > int(chosen["from"])
     ]
     assert len(report_page.table("Gaps")) == min(len(inside), 200)
     report_page.page.keyboard.press("w")

@@ -6,7 +6,7 @@
  *   totals: Record<string, Value>, losses: string[], python: string, cli: string}} Answer */
 /** @typedef {{kind: "device" | "stream" | "annotations" | "calls", name: string, slices: number}} LaneInfo */
 /** @typedef {{severity: string, checker: string, line: string, evidence: string[]}} Finding */
-/** @typedef {{name: string, warning: string | null, unavailable: string | null, simulated: boolean, start_ns: string,
+/** @typedef {{name: string, warning: string | null, unavailable: string | null, simulated: boolean,
  *   length_ns: number, verdict: string, losses: string[], ledger: [string, number][], answers: Record<string, Answer>,
  *   findings: Finding[], lanes: LaneInfo[], lanes_left_out: number, names: string[], bins: number, full: number,
  *   slices: number}} Step */

@@ -1,31 +1,25 @@
 // Which rows of an answer are in the chosen part of the step: those whose own times say so.
 
 /** @typedef {import("./provider.js").Answer} Answer */
-/** @typedef {import("./provider.js").Step} Step */
 
 /** When a row was, in ns since the step began; null where its answer does not say.
- * @param {Answer} answer @param {Step} step @param {number} row */
-export function timesOf(answer, step, row) {
+ * @param {Answer} answer @param {number} row */
+export function timesOf(answer, row) {
   const at = (/** @type {string} */ name) => answer.columns.findIndex((column) => column.name === name);
   const [start, end, length] = [at("start_ns"), at("end_ns"), at("duration_ns")];
   if (start < 0 || (end < 0 && length < 0)) return null;
-  const began = since(answer.values[start][row], step);
-  return { start: began, end: end >= 0 ? since(answer.values[end][row], step) : began + Number(answer.values[length][row]) };
-}
-
-/** @param {import("./numbers.js").Value} moment @param {Step} step */
-function since(moment, step) {
-  return Number(BigInt(moment ?? 0) - BigInt(step.start_ns));
+  const began = Number(answer.values[start][row]);
+  return { start: began, end: end >= 0 ? Number(answer.values[end][row]) : began + Number(answer.values[length][row]) };
 }
 
 /** The rows that are in a part of the step at least partly; null where rows have no times, or no part is chosen.
- * @param {Answer} answer @param {Step} step @param {{start: number, end: number} | null} part */
-export function inWindow(answer, step, part) {
-  if (!part || !timesOf(answer, step, 0)) return null;
+ * @param {Answer} answer @param {{start: number, end: number} | null} part */
+export function inWindow(answer, part) {
+  if (!part || !timesOf(answer, 0)) return null;
   /** @type {Set<number>} */
   const kept = new Set();
   for (let row = 0; row < answer.values[0].length; row++) {
-    const times = /** @type {{start: number, end: number}} */ (timesOf(answer, step, row));
+    const times = /** @type {{start: number, end: number}} */ (timesOf(answer, row));
     if (times.start < part.end && times.end > part.start) kept.add(row);
   }
   return kept;

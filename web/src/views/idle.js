@@ -10,7 +10,7 @@ import { turned } from "./overview.js";
 export function Idle({ step, place }) {
   const { idle, idle_gaps: gaps } = step.answers;
   const show = (/** @type {number} */ row) => {
-    const times = timesOf(gaps, step, row);
+    const times = timesOf(gaps, row);
     if (!times) return;
     const around = (times.end - times.start) / 2;
     chooseWindow({ start: Math.max(0, times.start - around), end: Math.min(step.length_ns, times.end + around) });
@@ -18,5 +18,5 @@ export function Idle({ step, place }) {
   return html`
     <${AnswerTable} answer=${turned(idle)} title="Causes" least />
     <${Lanes} step=${step} place=${place} />
-    ${gaps && html`<${AnswerTable} answer=${gaps} title="Gaps" kept=${inWindow(gaps, step, chosenWindow.value)} onRow=${show} rowHelp="show this gap" />`}`;
+    ${gaps && html`<${AnswerTable} answer=${gaps} title="Gaps" kept=${inWindow(gaps, chosenWindow.value)} onRow=${show} rowHelp="show this gap" />`}`;
 }

@@ -10,7 +10,7 @@ export function Tables({ page, step, keys }) {
   const key = keys.includes(state.value.by) ? state.value.by : keys[0];
   const answer = answers[key];
   const part = chosenWindow.value;
-  const kept = inWindow(answer, step, part);
+  const kept = inWindow(answer, part);
   const questions = [...new Set(keys.map((each) => each.split("/")[0]))];
   const chosen = key.split("/")[0];
   const ways = keys.filter((each) => each.split("/")[0] === chosen);
