@@ -135,7 +135,7 @@ class Answer:
         least = sum(_least_widths(lines, is_text)) + 3 * len(is_text)  # where this is more, lines are longer than asked
         console = Console(file=out, force_terminal=color, no_color=not color, width=width, highlight=False)
         console.print(self.definition, style="bold")
-        console.print(_table(lines, is_text), width=max(width, least), no_wrap=True, crop=False)
+        console.print(_table(lines, is_text, is_narrow=is_wide), width=max(width, least), no_wrap=True, crop=False)
         if shown < len(self):
             console.print(f"{len(self) - shown:,} more of {len(self):,} rows", style="dim")
         for note in self.notes:
@@ -240,7 +240,7 @@ class Answer:
         )
 
 
-def _table(lines: Sequence[Sequence[str]], is_text: Sequence[bool]) -> RichTable:
+def _table(lines: Sequence[Sequence[str]], is_text: Sequence[bool], *, is_narrow: bool = False) -> RichTable:
     """A table of these lines, the first of which is its head; columns that are no text stand at the right."""
     from rich import box
     from rich.table import Table
@@ -248,7 +248,8 @@ def _table(lines: Sequence[Sequence[str]], is_text: Sequence[bool]) -> RichTable
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, left, least in zip(lines[0], is_text, _least_widths(lines, is_text), strict=True):
-        table.add_column(name, justify="left" if left else "right", overflow="fold", min_width=least)
+        widest = least if is_narrow and not left else None  # which leaves the most for texts
+        table.add_column(name, justify="left" if left else "right", overflow="fold", min_width=least, max_width=widest)
     for line in lines[1:]:
         table.add_row(*map(Text, line))
     return table

@@ -137,7 +137,6 @@ _CHANGE = (
     Column("before_ns", "ns", "Time in a step before, on average."),
     Column("now_ns", "ns", "Time in a step now, on average."),
     Column("change_ns", "ns", "Time now less time before; all of them add up to the whole change."),
-    Column("of_step", "share", "Change by the duration of a step before."),
     Column("ratio", "ratio", "Time now by time before; of steps, the ratio of their geometric means."),
     Column("low", "ratio", "Lower end of the ratio's interval, at 95 %."),
     Column("high", "ratio", "Upper end of it."),
@@ -253,7 +252,6 @@ def _comparison(sides: tuple[_Side, _Side], by: str, false_discoveries: float, l
             means[0][row],
             means[1][row],
             change[row],
-            change[row] / step_ns if step_ns else math.nan,
             *_ratio(found[row] if found else None, means[0][row], means[1][row]),
             found[row].verdict if found else "",
         )

@@ -83,19 +83,22 @@ ALIASES: Mapping[str, tuple[str, str]] = {
     "cuda_gpu_kern_sum": ("kernels", "name"),
     "cuda_gpu_kern_gb_sum": ("kernels", "shape"),
     "nvtx_gpu_proj_sum": ("ops", ""),
+    "nvtx_kern_sum": ("kernels", "op"),
     "cuda_gpu_mem_time_sum": ("copies", ""),
     "cuda_gpu_mem_size_sum": ("copies", ""),
     "cuda_api_sum": ("calls", ""),
     "cuda_kern_exec_sum": ("launches", ""),
     "cuda_kern_exec_trace": ("launch_delays", ""),
+    "gpu_gaps": ("idle_gaps", ""),
+    "gpu_time_util": ("devices", ""),
 }
-"""Report of ``nsys stats`` -> the question that answers it, and what its rows are counted by."""
+"""Report of ``nsys stats`` or ``nsys analyze`` -> the question that answers it, and what its rows are counted by."""
 
 BY_ALONE: Mapping[str, tuple[str, str]] = {
     "op": ("ops", ""),
     "kernel": ("kernels", "name"),
     "shape": ("kernels", "shape"),
-    "stream": ("kernels", "stream"),
+    "stream": ("streams", ""),
     "step": ("steps", ""),
     "rank": ("ranks", "rank"),
 }

@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.text.progress import progress
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
@@ -97,8 +99,10 @@ def _profiler(arguments: argparse.Namespace, steps: list[str]) -> Profiler:
             if not ran:
                 raise InvalidFileError(f"{path} does not belong to the graph: none of its nodes ran in that step")
             print(f"step {step}: {ran / len(of_graph):.1%} of the graph's nodes ran", file=sys.stderr)
-    for path in steps:
-        profiler.add_recorded_step(len(profiler.model.steps), path)
+    with progress("reading", shown=bool(steps)) as report:
+        for place, path in enumerate(steps):
+            report(f"reading {Path(path).name}", place, len(steps))
+            profiler.add_recorded_step(len(profiler.model.steps), path)
     if arguments.op_log_path:
         profiler.add_op_log(arguments.op_log_path)
     if arguments.checkpoint_path:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from collector.cli._printed_answers import add_format_arguments, print_answers
 from collector.cli._step_files import load_steps
 from collector.errors import CollectorError
+from collector.text.progress import progress
 
 if TYPE_CHECKING:
     import argparse
@@ -105,8 +106,10 @@ def _answers(asked: list[tuple[str, str]], steps: object, window: str | None) ->
     from collector.analysis.questions import QUESTIONS
 
     answers = []
-    for name, by in asked:
-        question = QUESTIONS[name]
-        options = ({"by": by} if by else {}) | ({"window": window} if window and question.has_window else {})
-        answers.append(question.ask(steps, **options))
+    with progress("answering") as report:
+        for place, (name, by) in enumerate(asked):
+            report(f"answering {name}", place, len(asked))
+            question = QUESTIONS[name]
+            options = ({"by": by} if by else {}) | ({"window": window} if window and question.has_window else {})
+            answers.append(question.ask(steps, **options))
     return answers

@@ -13,7 +13,9 @@ import collector
 from collector import analysis
 from collector.analysis.questions import QUESTIONS
 from collector.cli import main
+from collector.profiler import Profiler
 from collector.profiler.advice.step_activity import Activity
+from collector.profiler.profile_options import Options
 from collector.profiler.step_reader import read_step
 from collector.testing.plugin.figures import figures_of
 from collector.text.quantities import time_text
@@ -138,3 +140,11 @@ def test_advice_has_the_numbers_of_the_questions(step):
     if len(activity.devices) == 1:
         rows = analysis.kernels(step)
         assert of_names == sorted((row["name"], row["count"], row["total_ns"]) for row in rows)
+
+
+def test_the_profiler_has_the_time_of_the_questions_in_whole_microseconds(step):
+    profiler = Profiler()
+    profiler.add_recorded_step(0, step)
+    total_micros = profiler.reporter.ask("scope", Options()).message.total_accelerator_exec_micros
+    names = len(analysis.kernels(step, by="op")) + len(analysis.copies(step))  # each is rounded by itself
+    assert abs(total_micros - analysis.ops(step).totals["self_ns"] / 1000) <= names

@@ -60,7 +60,7 @@ def test_a_pattern_finds_steps_in_the_order_of_their_numbers(steps_of, capsys):
     folder = steps_of("before", 12, 100_000)
     status, out, _ = compare(capsys, f"{folder}/step_*.gpurec", folder, "--by", "step", "--csv")
     assert status in (0, EXIT_NOT_ENOUGH_STEPS)
-    assert out.splitlines()[1].startswith("step,102055,102055,0,0.0,")
+    assert out.splitlines()[1].startswith("step,102055,102055,0,1.0,")
 
 
 @pytest.mark.parametrize(

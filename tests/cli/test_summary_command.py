@@ -22,7 +22,8 @@ def test_several_steps_stand_under_their_names(build, tmp_path, capsys):
 def test_a_step_without_launches_says_the_likely_causes_in_each_command(build, tmp_path, capsys):
     build.annotation("layer", 0, 50, 1).recording().save(tmp_path / "step.gpurec")
     path = str(tmp_path / "step.gpurec")
-    for command in (["summary", path], ["stats", path], ["compare", path, path]):
+    timeline = ["timeline", path, "-o", str(tmp_path / "step.json")]
+    for command in (["summary", path], ["stats", path], ["compare", path, path], timeline):
         main(command)
         assert "step.gpurec: no launch was recorded; likely causes: " in capsys.readouterr().err
 
