@@ -12,7 +12,7 @@ from collector.analysis.activities import Activities, WorkClass
 from collector.analysis.stream_numbers import StreamNumbers
 from collector.recording.api_functions import ApiRole, ids_with_role, plain_api_name
 from collector.recording.cupti_enums import SYNC_TYPES
-from collector.recording.launch_annotations import look_up
+from collector.recording.first_rows import look_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
