@@ -156,6 +156,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kernels", type=int, default=10_000_000, help="how many (10,000,000)")
     parser.add_argument("--quick", action="store_true", help="1,000,000 kernels")
+    parser.add_argument("--question", action="append", choices=[*QUESTIONS], help="only this one, besides devices")
     arguments = parser.parse_args()
     kernels = 1_000_000 if arguments.quick else arguments.kernels
     step = recording(kernels)
@@ -175,7 +176,7 @@ def main() -> None:
 
     line("devices", of_devices, ours)
     for name, question in QUESTIONS.items():
-        if question.of_ranks or name == "devices":
+        if question.of_ranks or name == "devices" or name not in (arguments.question or QUESTIONS):
             continue
         for by in question.by or ("",):
             options = {"by": by} if by else {}

@@ -12,7 +12,7 @@ from collector.analysis.activities import Activities, WorkClass
 from collector.analysis.stream_numbers import StreamNumbers
 from collector.recording.api_functions import ApiRole, ids_with_role, plain_api_name
 from collector.recording.cupti_enums import SYNC_TYPES
-from collector.recording.first_rows import look_up
+from collector.recording.first_rows import first_rows, look_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,8 +110,11 @@ class PathEdges:
         """Ids in order of one recording of an event each whose time is known, and the rows in ``cuda_events``."""
         events = self._recording.cuda_events
         rows = np.flatnonzero((events.event_sync_id != 0) & (self._recorded_ns != NONE))
-        ids, first = np.unique(events.event_sync_id[rows], return_index=True)
-        return ids, rows[first]
+        ids, first, index = np.unique(events.event_sync_id[rows], return_index=True, return_inverse=True)
+        # Processes of one recording give out the same ids: of two different records it is not known which was meant.
+        differs = events.correlation_id[rows] != events.correlation_id[rows[first]][index]
+        is_clear = np.bincount(index[differs], minlength=len(ids)) == 0
+        return ids[is_clear], rows[first[is_clear]]
 
     @cached_property
     def _recorded_ns(self) -> Numbers:
@@ -177,7 +180,7 @@ class PathEdges:
         sets = np.zeros(len(rows), np.int64)
         waits = recording.synchronizations
         of_host = np.flatnonzero(np.isin(waits.sync_type, (_EVENT, _STREAM, _CONTEXT)))
-        ids, first = np.unique(waits.correlation_id[of_host], return_index=True)
+        ids, first = first_rows(waits.correlation_id[of_host])
         wait_rows = look_up(recording.api_calls.correlation_id[rows], ids, of_host[first])
         kinds = np.where(wait_rows >= 0, np.append(waits.sync_type, 0)[wait_rows], 0)
         events = recording.cuda_events

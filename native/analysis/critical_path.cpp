@@ -74,7 +74,7 @@ class EventEdges {
       const int64_t target = queues.first_launched(waits.queues[wait], waits.called_at[wait]);
       if (target == kNone) continue;
       const int64_t source = queues.last_launched(waits.sources[wait], waits.recorded_at[wait], INT64_MAX, target);
-      if (source != kNone) edges_.push_back({target, source});
+      if (source != kNone) edges_.emplace_back(target, source);
     }
     std::sort(edges_.begin(), edges_.end());
   }

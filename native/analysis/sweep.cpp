@@ -20,7 +20,7 @@ class Sweep {
     leave_until(start);
     pass_to(start);
     visitor_.enter(tag);
-    running_.push_back({end, tag});
+    running_.emplace_back(end, tag);
     std::push_heap(running_.begin(), running_.end(), std::greater<>());
   }
 

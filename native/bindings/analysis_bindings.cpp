@@ -121,7 +121,7 @@ py::list sweep_devices(const std::vector<GivenActivities>& given,
   py::list answer;
   for (analysis::DeviceTimes& device : found) {
     answer.append(py::make_tuple(device.device, device.num_activities, device.first_start, device.last_end,
-                                 Int64s(device.by_classes.size(), device.by_classes.data()),
+                                 Int64s(static_cast<py::ssize_t>(device.by_classes.size()), device.by_classes.data()),
                                  moved(std::move(device.by_number))));
   }
   return answer;

@@ -181,6 +181,18 @@ def test_what_is_not_known_is_said(build):
     )
 
 
+def test_an_id_of_two_records_is_no_edge(example_builder):
+    for correlation in (9, 10, 10):
+        record_event(example_builder, 200, 9, correlation, 77)
+    record_event(example_builder, 200, 9, 11, 78)
+    record_event(example_builder, 200, 9, 11, 78)
+    wait_for_event(example_builder, 215, 7, 12, 77)
+    answer = critical_path(example_builder.recording())
+    assert "1 wait of streams for an event whose record is not known: no part of the path" in answer.losses
+    wait_for_event(example_builder, 215, 7, 13, 78)
+    assert by_kind(example_builder.recording())["communication"] == 160
+
+
 def test_nothing_has_no_path(build):
     answer = critical_path(build.recording())
     assert (len(answer), answer.totals, answer.windows) == (0, {"segments": 0, "total_ns": 0}, ())
