@@ -27,6 +27,9 @@ MAX_SIZE = 2_000_000
 """Bytes of a report, unless something else is asked for."""
 _FEWEST_SLICES = 2_000
 """Slices that a report has however small it is to be."""
+_SAMPLE = 20_000
+"""Slices that are packed to estimate how many fit."""
+_LEVEL = 6
 
 
 @dataclass(frozen=True)
@@ -82,34 +85,34 @@ def _plain_name(step: TracedStep, path: Path) -> str:
 
 
 def _fitting(lanes: Sequence[Lanes], described: dict[str, Any], max_size: int) -> tuple[bytes, int]:
-    """The page with as many slices as fit."""
-    most = total = sum(each.num_slices for each in lanes)
-    content = _page(lanes, described, most)
-    if len(content) <= max_size:
-        return content, total
-    fixed = len(_page(lanes, described, 0))
+    """The page with as many slices as fit, the longest ones."""
+    total = sum(each.num_slices for each in lanes)
+    bins = {f"bins-{place}": _packed(each.bins()) for place, each in enumerate(lanes)}
+
+    def page(most: int) -> bytes:
+        kept = [each.num_slices * most // max(total, 1) for each in lanes]
+        steps = [{**step, "slices": count} for step, count in zip(described["steps"], kept, strict=True)]
+        slices = {f"slices-{place}": _packed(each.slices(kept[place])) for place, each in enumerate(lanes)}
+        return _page({**described, "steps": steps}, bins | slices)
+
+    if total <= _SAMPLE:
+        most = total
+    else:  # how much one takes is known from some
+        fixed, sample = len(page(0)), len(page(_SAMPLE))
+        most = min(total, max(max_size - fixed, 0) * _SAMPLE // max(sample - fixed, 1))
+    most = max(most, min(total, _FEWEST_SLICES))
+    content = page(most)
     while len(content) > max_size and most > _FEWEST_SLICES:
+        fixed = len(page(0))
         room = max(max_size - fixed, 0) / max(len(content) - fixed, 1)
         most = max(int(most * room * 0.97), _FEWEST_SLICES)
-        content = _page(lanes, described, most)
-    return content, min(most, total)
+        content = page(most)
+    return content, most
 
 
-def _page(lanes: Sequence[Lanes], described: dict[str, Any], most: int) -> bytes:
-    total = sum(each.num_slices for each in lanes)
-    islands = {}
-    kept = []
-    for place, each in enumerate(lanes):
-        share = None if most >= total else each.num_slices * most // max(total, 1)
-        kept.append(each.num_slices if share is None else share)
-        islands[f"bins-{place}"] = each.bins()
-        islands[f"slices-{place}"] = each.slices(share)
-    whole = {
-        **described,
-        "steps": [{**step, "slices": count} for step, count in zip(described["steps"], kept, strict=True)],
-    }
-    text = json.dumps(whole, separators=(",", ":"), allow_nan=False)
-    islands = {"data": text.encode(), "licences": asset("LICENSES.txt").encode(), **islands}
+def _page(described: dict[str, Any], drawn: dict[str, str]) -> bytes:
+    text = json.dumps(described, separators=(",", ":"), allow_nan=False)
+    islands = {"data": _packed(text.encode()), "licences": _packed(asset("LICENSES.txt").encode()), **drawn}
     script, style = asset("app.js"), asset("app.css")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
@@ -125,7 +128,7 @@ def _page(lanes: Sequence[Lanes], described: dict[str, Any], most: int) -> bytes
         "<noscript>This report is drawn by the script that it contains, and scripts are disabled.</noscript>\n",
         "<main id=app></main>\n",
         *(
-            f'<script type="application/octet-stream" id="{name}">{_packed(content)}</script>\n'
+            f'<script type="application/octet-stream" id="{name}">{content}</script>\n'
             for name, content in islands.items()
         ),
         f"<script>{script}</script>\n</body>\n</html>\n",
@@ -134,7 +137,7 @@ def _page(lanes: Sequence[Lanes], described: dict[str, Any], most: int) -> bytes
 
 
 def _packed(content: bytes) -> str:
-    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(content, _LEVEL, mtime=0)).decode()
 
 
 def _hash(content: str) -> str:
