@@ -50,31 +50,21 @@ def opened(content: FileContent) -> Iterator[NsysDatabase]:
             "Use a Python that has the module sqlite3",
         ) from error
     with contextlib.ExitStack() as stack:
-        path = content.name
-        if not _holds(path, content.data):
+        path = content.plain_file
+        if path is None:
             file = stack.enter_context(tempfile.NamedTemporaryFile(suffix=".sqlite"))
-            file.write(content.data)
+            file.writelines(content.pieces())
             file.flush()
             path = Path(file.name)
+        num_bytes = path.stat().st_size
         try:
             connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
             stack.callback(connection.close)
             connection.text_factory = lambda text: text.decode("utf-8", "replace")
             connection.execute("PRAGMA trusted_schema = OFF")
-            yield NsysDatabase(connection, content)
+            yield NsysDatabase(connection, content, num_bytes)
         except sqlite3.Error as error:
             raise content.error(f"this is an SQLite database that is damaged ({error})") from error
-
-
-def _holds(path: Path, data: bytes) -> bool:
-    """Whether a file that can be opened again holds these bytes as they are, not packed."""
-    try:
-        if not path.is_file() or path.stat().st_size != len(data):
-            return False
-        with path.open("rb") as file:
-            return file.read(64) == data[:64]
-    except OSError:
-        return False
 
 
 class NsysTable:
@@ -101,7 +91,7 @@ class NsysTable:
 class NsysDatabase:
     """An export that is open."""
 
-    def __init__(self, connection: sqlite3.Connection, content: FileContent) -> None:
+    def __init__(self, connection: sqlite3.Connection, content: FileContent, num_bytes: int) -> None:
         """Look at what tables there are.
 
         Raises:
@@ -112,7 +102,7 @@ class NsysDatabase:
         """Reason -> how many rows were left out because they are damaged."""
         found = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
         names = [name for name, sql in found if _TABLE.match(str(sql))]
-        missing = _missing_bytes(content.data)
+        missing = _missing_bytes(content.head, num_bytes)
         if missing:
             self.skipped["bytes cut off at the end of the file"] += missing
         self._columns = {name: self._columns_of(name) for name in names}
@@ -207,14 +197,15 @@ class NsysDatabase:
         return {name: count for name, count in sorted(counts.items()) if count > 0}
 
 
-def _missing_bytes(data: bytes) -> int:
+def _missing_bytes(head: bytes, num_bytes: int) -> int:
     """How many bytes a database lacks of what its header says that it has; see section 1.3 of SQLite's file format."""
-    if len(data) < _HEADER_BYTES:
+    if len(head) < _HEADER_BYTES:
         return 0
-    (page_bytes,) = struct.unpack_from(">H", data, 16)
-    changes, num_pages = struct.unpack_from(">II", data, 24)
-    (counted_at,) = struct.unpack_from(">I", data, 92)
-    return max(num_pages * (1 << 16 if page_bytes == 1 else page_bytes) - len(data), 0) if counted_at == changes else 0
+    (page_bytes,) = struct.unpack_from(">H", head, 16)
+    changes, num_pages = struct.unpack_from(">II", head, 24)
+    (counted_at,) = struct.unpack_from(">I", head, 92)
+    stated = num_pages * (1 << 16 if page_bytes == 1 else page_bytes)
+    return max(stated - num_bytes, 0) if counted_at == changes else 0
 
 
 def _quoted(name: str) -> str:

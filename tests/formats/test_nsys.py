@@ -12,6 +12,7 @@ import pytest
 
 import collector
 from collector.cli import main
+from collector.formats.file_content import FileContent
 from collector.recording.cupti_enums import COPY_KINDS
 from collector.recording.intervals import Union
 from tests.support.recorded_traces import read_nsys
@@ -193,6 +194,26 @@ def test_a_device_with_its_attributes(recorded):
     (context,) = recording.contexts
     assert (context.process_id, context.null_stream_id) == (91186, 7)
     assert sorted(recording.streams.priority.tolist()) == [-5, 0, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_an_export_is_never_in_memory_as_a_whole(export, monkeypatch, pack):
+    path = export({
+        "StringIds": ("id INTEGER, value TEXT", [(1, "k")]),
+        "CUPTI_ACTIVITY_KIND_KERNEL": (
+            "start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, correlationId INTEGER, "
+            "demangledName INTEGER",
+            [(10, 15, 0, 7, 3, 1)] * 20_000,
+        ),
+    })  # fmt: skip
+    path.write_bytes(pack(path.read_bytes()))
+    assert path.stat().st_size > 1 << 16 or pack is gzip.compress
+
+    def refuse(_):
+        raise AssertionError("all of the file was read into memory")
+
+    monkeypatch.setattr(FileContent, "data", property(refuse))
+    assert len(collector.load(path).recording.kernels) == 20_000
 
 
 def test_what_has_no_columns_is_counted(recorded):
