@@ -133,7 +133,9 @@ class CaptureBuilder:
         return {"nodes_without_columns": self.without_columns} if self.without_columns else {}
 
     def _joined(self, table: str) -> dict[str, npt.NDArray[Any]]:
-        parts = self._tables.get(table)
+        parts = self._tables.pop(table, None)
+        if parts is not None and len(parts) == 1:
+            return parts[0]
         if not parts:
             return {name: np.zeros(0, dtype) for name, dtype in SCHEMA[table].items()}
         return {name: np.concatenate([part[name] for part in parts]) for name in SCHEMA[table]}

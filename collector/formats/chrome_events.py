@@ -198,6 +198,11 @@ class ChromeEvents:
             found = np.where(places >= 0, np.array([*digits, -1], np.int64)[places], found)
         return np.where((found >= 0) & (found <= largest), found, -1)
 
+    def signed_integers(self, argument: str, rows: Numbers) -> Numbers:
+        """An argument that is a whole number of either sign; 0 where it is none."""
+        number = self._arguments.get(argument)
+        return np.zeros(len(rows), np.int64) if number is None else self._scan.numbers(number, rows, 0)
+
     def values(self, argument: str, rows: Numbers) -> tuple[list[Any], Numbers]:
         """An argument that is no whole number: the values that there are, and the place of each event's; -1: none."""
         number = self._arguments.get(argument)

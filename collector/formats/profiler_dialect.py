@@ -10,6 +10,8 @@ import numpy as np
 from collector.formats.chrome_events import LARGEST_ID, per_place, text
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from collector.formats.chrome_events import ChromeEvents, Numbers
 
 KERNEL, MEMCPY, MEMSET, GPU_ANNOTATION, SYNC, OP, CALL, OTHER = range(8)
@@ -28,7 +30,10 @@ _KINDS = {
 }
 """Category (in lower case, as early traces have capitals) -> kind. Functions of Python are no ops but its stack."""
 _LARGEST_SIZE = (1 << 31) - 1
-_LARGEST_BYTES = (1 << 53) - 1
+_LARGEST_FIGURES = {"bytes": (1 << 53) - 1, "graph node id": (1 << 63) - 1}
+"""The largest figure, of those that may be beyond 32 bits."""
+_SYNC_TYPES = {"Event Sync": 1, "Stream Wait Event": 2, "Stream Sync": 3, "Context Sync": 4}
+"""Kineto's name of a ``CUpti_ActivitySynchronizationType`` -> its number."""
 _FIRST_DIGITS = re.compile(r"[0-9]{1,9}")
 
 
@@ -57,10 +62,10 @@ class ProfilerDialect:
         """Hold the events."""
         self.found = found
 
-    def kinds(self, rows: Numbers) -> Numbers:
+    def kinds(self, rows: Numbers) -> npt.NDArray[np.integer]:
         """What each event is."""
         categories, index = self.found.categories(rows)
-        return per_place(categories, _kind)[index]
+        return per_place(categories, _kind).astype(np.uint8)[index]
 
     def names(self, rows: Numbers) -> Names:
         """The names of events."""
@@ -101,7 +106,12 @@ class ProfilerDialect:
 
     def figures(self, figure: str, rows: Numbers) -> Numbers:
         """A figure of GPU work by its name at Kineto."""
-        return self.found.integers(figure, rows, _LARGEST_BYTES if figure == "bytes" else LARGEST_ID)
+        return self.found.integers(figure, rows, _LARGEST_FIGURES.get(figure, LARGEST_ID))
+
+    def sync_types(self, rows: Numbers) -> Numbers:
+        """CUPTI's numbers of the types of waits; 0 for one that is not known."""
+        values, places = self.found.values("cuda_sync_kind", rows)
+        return per_place(values, lambda value: _SYNC_TYPES.get(value, 0) if isinstance(value, str) else 0, 0)[places]
 
     def static_shared_bytes(self, rows: Numbers) -> Numbers:
         """The part of the shared memory of a kernel that is static, where it is known."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from collector.formats.chrome_events import NO_BASE, ChromeEvents, per_place, possible_base, text
+from collector.formats.chrome_events import NO_BASE, ChromeEvents, has_time, per_place, possible_base, text
 from collector.formats.event_columns import copy_kind_number, memory_kind_number
 from collector.formats.profiler_dialect import (
     CALL,
@@ -32,6 +32,8 @@ from collector.formats.step import StepSource
 from collector.formats.timed_spans import timed_spans
 from collector.protos.run_metadata_pb2 import RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+from collector.recording.cupti_enums import ALLOCATION, RELEASE
+from collector.recording.distinct import distinct_values
 from collector.recording.kernel_names import short_name
 from collector.recording.possible_times import is_wall_time
 from collector.runtime.extension import convert_extension
@@ -39,12 +41,16 @@ from collector.runtime.extension import convert_extension
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy.typing as npt
+
     from collector.formats.capture_builder import CaptureBuilder
     from collector.formats.chrome_events import Numbers
     from collector.recording.recording import Recording
 
 _GPU_ROWS = {GPU_ANNOTATION: "annotations", SYNC: "sync"}
 """Kinds of events on GPU rows that are no work of the GPU -> the device that holds them, beside the streams."""
+_FOUND = ("_kinds", "_thread_keys", "_causes", "_ops_at_calls", "_work")
+"""What is found out of a trace once, and again where it is asked for again."""
 _TABLES = {KERNEL: "kernels", MEMCPY: "memcpys", MEMSET: "memsets"}
 _MEMORIES = re.compile(r"\(([A-Za-z ]+?)(?: -> ([A-Za-z ]+))?\)")
 _COPY_KIND = re.compile(r"\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b")
@@ -56,6 +62,8 @@ _COLLECTIVE = {
     "dtype": "dtype",
 }
 """PyTorch's argument of a collective's kernel -> its key in a label."""
+_CUDA_DEVICE = 1
+"""PyTorch's number of CUDA among the types of devices."""
 _WORD = re.compile(r"[\w,.]{1,100}", re.ASCII)
 """Values that a detail of a label may have."""
 
@@ -67,7 +75,7 @@ class _Work:
     spans: Numbers
     """Its places among the spans."""
     rows: Numbers
-    kinds: Numbers
+    kinds: npt.NDArray[np.integer]
     correlations: Numbers
     calls: Numbers
     """The place among the spans of the call that caused it; -1: none in the trace."""
@@ -84,7 +92,8 @@ class ProfilerTrace(StepSource):
         """Read the times of all events; columns and messages are made of them when they are asked for."""
         self._dialect = dialect
         found = dialect.found
-        self._rows, self._starts_ns, self._durations_ns = timed_spans(found, _base_ns(found))
+        self._base_ns = _base_ns(found)
+        self._rows, self._starts_ns, self._durations_ns = timed_spans(found, self._base_ns)
         if found.is_cut and len(self._rows) and not is_wall_time(int(self._starts_ns.min())):
             found.skipped[NO_BASE] += 1
 
@@ -94,7 +103,7 @@ class ProfilerTrace(StepSource):
         return not len(self._rows)
 
     @cached_property
-    def _kinds(self) -> Numbers:
+    def _kinds(self) -> npt.NDArray[np.integer]:
         return self._dialect.kinds(self._rows)
 
     def _spans_of(self, *kinds: int) -> Numbers:
@@ -102,9 +111,10 @@ class ProfilerTrace(StepSource):
         found: Numbers = np.flatnonzero(np.isin(self._kinds, kinds))
         return found
 
-    def _innermost_ops(self, calls: Numbers, ops: Numbers) -> tuple[Numbers, Numbers]:
-        """For each of these spans the op that was open when it began, -1 where none was; how deep each op lies."""
-        threads = self._thread_keys
+    @cached_property
+    def _ops_at_calls(self) -> tuple[Numbers, Numbers]:
+        """For each call that caused GPU work the op that was open when it began, -1: none; how deep each op lies."""
+        calls, ops, threads = self._causes, self._spans_of(OP), self._thread_keys
         innermost, depths = convert_extension.innermost_ranges(
             threads[ops],
             self._starts_ns[ops],
@@ -123,16 +133,21 @@ class ProfilerTrace(StepSource):
         return np.array(numbers, np.int64)[found.track_numbers(self._rows)]
 
     @cached_property
+    def _causes(self) -> Numbers:
+        """The calls that caused GPU work, in order."""
+        work = self._rows[self._spans_of(KERNEL, MEMCPY, MEMSET)]
+        calls = self._calls_of(self._dialect.correlations(work))
+        return distinct_values(calls[calls >= 0])
+
+    @cached_property
     def _work(self) -> _Work:
         dialect = self._dialect
         spans = self._spans_of(KERNEL, MEMCPY, MEMSET)
         rows = self._rows[spans]
         correlations = dialect.correlations(rows)
         calls = self._calls_of(correlations)
-        ops = self._spans_of(OP)
-        called = np.unique(calls[calls >= 0])
-        innermost, _ = self._innermost_ops(called, ops)
-        op_spans = np.where(calls >= 0, _look_up(calls, called, innermost), self._ops_by_external_id(rows, ops))
+        ops = self._ops_by_external_id(rows, self._spans_of(OP))
+        op_spans = np.where(calls >= 0, _look_up(calls, self._causes, self._ops_at_calls[0]), ops)
         return _Work(spans, rows, self._kinds[spans], correlations, calls, op_spans, dialect.stated_ops(rows))
 
     def _calls_of(self, correlations: Numbers) -> Numbers:
@@ -171,16 +186,12 @@ class ProfilerTrace(StepSource):
         self._add_annotations(built)
         self._add_calls(built)
         self._add_work(built)
-        waits = self._spans_of(SYNC)
-        rows = self._rows[waits]
-        built.add(
-            "synchronizations",
-            **self._times(waits),
-            stream_id=self._dialect.streams(rows),
-            correlation_id=self._dialect.correlations(rows),
-        )
+        self._add_waits(built)
+        self._add_memory_operations(built)
         built.without_columns = len(self._spans_of(GPU_ANNOTATION, OTHER))
         threads = {row_number(thread): name for _, thread, name in self._dialect.thread_names()}
+        for found in _FOUND:  # the recording takes memory of its own
+            self.__dict__.pop(found, None)
         return built.recording({}, {"thread_names": threads, "source": "profiler"})
 
     def _times(self, spans: Numbers) -> dict[str, Numbers]:
@@ -191,7 +202,13 @@ class ProfilerTrace(StepSource):
         ops = self._spans_of(OP)
         names, index = self._dialect.names(self._rows[ops])
         threads = self._dialect.threads(self._rows[ops])
-        built.add("annotations", **self._times(ops), name_id=built.name_ids(names)[index], thread_id=threads)
+        built.add(
+            "annotations",
+            **self._times(ops),
+            name_id=built.name_ids(names)[index],
+            thread_id=threads,
+            depth=self._ops_at_calls[1],
+        )
 
     def _add_calls(self, built: CaptureBuilder) -> None:
         calls = self._spans_of(CALL)
@@ -201,8 +218,59 @@ class ProfilerTrace(StepSource):
             names,
             index,
             **self._times(calls),
+            process_id=self._dialect.processes(rows),
             thread_id=self._dialect.threads(rows),
             correlation_id=self._dialect.correlations(rows),
+        )
+
+    def _add_waits(self, built: CaptureBuilder) -> None:
+        """Waits, and the records of the CUDA events that they wait for.
+
+        Kineto says by which call an event was recorded: the id of that call stands for CUPTI's id of one record.
+        """
+        dialect, found = self._dialect, self._dialect.found
+        waits = self._spans_of(SYNC)
+        rows = self._rows[waits]
+        events, recorded_by = (
+            np.maximum(found.integers(f"wait_on_cuda_event_{what}", rows), 0) for what in ("id", "record_corr_id")
+        )
+        built.add(
+            "synchronizations",
+            **self._times(waits),
+            sync_type=dialect.sync_types(rows),
+            context_id=self._figure("context", rows),
+            stream_id=dialect.streams(rows),
+            correlation_id=dialect.correlations(rows),
+            event_id=events,
+            event_sync_id=recorded_by,
+        )
+        distinct, first = np.unique(recorded_by, return_index=True)
+        first = first[distinct > 0]
+        built.add(
+            "cuda_events",
+            device_id=dialect.devices(rows)[first],
+            context_id=self._figure("context", rows)[first],
+            stream_id=np.maximum(found.integers("wait_on_stream", rows), 0)[first],
+            correlation_id=recorded_by[first],
+            event_id=events[first],
+            event_sync_id=recorded_by[first],
+        )
+
+    def _add_memory_operations(self, built: CaptureBuilder) -> None:
+        """What PyTorch's allocator gave out and took back on GPUs: instants with a signed number of bytes."""
+        found = self._dialect.found
+        rows = found.rows("i")
+        rows = rows[found.has("Bytes", rows) & (found.integers("Device Type", rows) == _CUDA_DEVICE)]
+        rows = rows[has_time(found.starts_ns(rows))]
+        num_bytes = found.signed_integers("Bytes", rows)
+        built.add(
+            "memory_operations",
+            start_ns=found.starts_ns(rows) + self._base_ns,
+            operation=np.where(num_bytes < 0, RELEASE, ALLOCATION),
+            memory_kind=np.full(len(rows), memory_kind_number("Device"), np.int64),
+            address=np.maximum(found.signed_integers("Addr", rows), 0),
+            num_bytes=np.abs(num_bytes),
+            device_id=np.maximum(found.integers("Device Id", rows), 0),
         )
 
     def _add_work(self, built: CaptureBuilder) -> None:
@@ -225,6 +293,8 @@ class ProfilerTrace(StepSource):
                 "stream_id": self._dialect.streams(rows),
                 "context_id": self._figure("context", rows),
                 "correlation_id": correlations[own],
+                "graph_id": self._figure("graph id", rows),
+                "graph_node_id": self._figure("graph node id", rows),
             }
             built.add(table, **columns, **(self._kernel_columns if kind == KERNEL else self._copy_columns)(built, own))
 

@@ -30,6 +30,8 @@ from collector.formats.profiler_dialect import (
 )
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from collector.formats.chrome_events import ChromeEvents, Numbers
 
 _STREAM = re.compile(r"Stream #([0-9]{1,9})\b")
@@ -78,7 +80,7 @@ class XprofDialect(ProfilerDialect):
         """The stream of each track, -1 for what is none."""
         return per_place(self._track_threads, lambda name: int(found[1]) if (found := _STREAM.match(name)) else -1)
 
-    def kinds(self, rows: Numbers) -> Numbers:
+    def kinds(self, rows: Numbers) -> npt.NDArray[np.integer]:
         """See `ProfilerDialect`."""
         found = self.found
         tracks = found.track_numbers(rows)
