@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_PARQUET = b"PAR1"
 FOREIGN = {
     b"\x89PNG": "a picture",
     b"\x7fELF": "a program",
-    b"PAR1": "a Parquet table",
+    _PARQUET: "a Parquet table",
     b"ARROW1": "an Arrow table",
     b"BZh": "a bzip2 archive",
     b"\x28\xb5\x2f\xfd": "a zstd archive",
@@ -30,3 +37,23 @@ _REPORTS = {
 def report_kind(name: str) -> tuple[str, str]:
     """The kind of an unreadable file by its name, and the remedy; ``""`` twice if it is not known."""
     return next((about for suffix, about in _REPORTS.items() if name.lower().endswith(suffix)), ("", ""))
+
+
+_RECIPES = {b"Projected Start": "nvtx_gpu_proj_trace"}
+"""Column of a table -> the recipe of Nsight Systems that writes tables with it."""
+_FOOTER_BYTES = 1 << 16
+
+
+def recipe_kind(head: bytes, path: Path) -> tuple[str, str]:
+    """The recipe whose table a Parquet file holds, and the remedy; ``""`` twice if it is not known.
+
+    The names of the columns are in the footer of such a file.
+    """
+    footer = b""
+    if head.startswith(_PARQUET) and path.is_file():
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            file.seek(max(path.stat().st_size - _FOOTER_BYTES, 0))
+            footer = file.read()
+    recipe = next((recipe for column, recipe in _RECIPES.items() if column in footer), "")
+    what = f"a Parquet table of the recipe {recipe} of Nsight Systems, which holds ranges and no GPU work"
+    return (what, "Give the .sqlite of the same report: nsys export --type sqlite FILE") if recipe else ("", "")

@@ -17,7 +17,7 @@ from collector.errors import InvalidFileError, UnknownFormatError
 from collector.files.atomic_files import expanded
 from collector.formats.file_content import first_letter
 from collector.formats.file_format import Format, Writable
-from collector.formats.foreign_files import foreign_kind, report_kind
+from collector.formats.foreign_files import foreign_kind, recipe_kind, report_kind
 from collector.formats.step import RecordingSource, Step, TracedStep
 from collector.timeline.drawn_files import DRAWN_FILES, DrawnFile
 
@@ -123,7 +123,9 @@ def refuse_foreign(head: bytes, name: Path) -> None:
     Raises:
         collector.InvalidFileError: it is such a file.
     """
-    what, remedy = foreign_kind(head), readable_sentence()
+    what, remedy = recipe_kind(head, name)
+    if not what:
+        what, remedy = foreign_kind(head), readable_sentence()
     if not what and not _possible(head):
         what, own_remedy = report_kind(name.name)
         remedy = own_remedy or remedy

@@ -123,6 +123,16 @@ def test_a_foreign_file_of_any_size_is_named(write, magic, what, num_bytes, pack
     assert f"this is {what}, not a trace" in str(caught.value)
 
 
+@pytest.mark.parametrize("num_bytes", [100, 1 << 17])
+def test_a_table_of_a_recipe_of_nsight_systems_names_the_recipe(write, num_bytes):
+    columns = b"\x15\x0cName\x15\x0cProjected Start\x15\x0cRangeStack"
+    with pytest.raises(InvalidFileError) as caught:
+        load(write("trace.parquet", b"PAR1" + bytes(num_bytes) + columns + b"PAR1"))
+    assert "a Parquet table of the recipe nvtx_gpu_proj_trace of Nsight Systems" in str(caught.value)
+    assert "nsys export --type sqlite" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
 def test_names_of_processes_and_threads_with_a_lone_surrogate(write):
     for name in ("p\ud800", "p\ud800 Compute", "/device:GPU:0 \ud800"):
         events = [
