@@ -179,9 +179,11 @@ ifeq ($(FUZZ_CXX),)
 	@echo "!!! THE NATIVE CONVERTERS WERE NOT FUZZED: no clang++, which libFuzzer needs (apt install clang libclang-rt-dev)" >&2
 else
 	$(call configure,build/fuzz,-DCOLLECTOR_FUZZ=ON -DCMAKE_CXX_COMPILER=$(FUZZ_CXX) -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g")
-	$(BIN)/cmake --build build/fuzz --target fuzz_converter -j $(JOBS)
+	$(BIN)/cmake --build build/fuzz --target fuzz_converter fuzz_scanner -j $(JOBS)
 	$(BIN)/python fuzz/converter_seeds.py build/fuzz/seeds
-	@mkdir -p build/fuzz/grown
+	@mkdir -p build/fuzz/grown build/fuzz/scanned
+	build/fuzz/fuzz_scanner -max_len=6000 -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
+	  -artifact_prefix=build/fuzz/ -print_final_stats=1 build/fuzz/scanned $(wildcard fuzz/corpus/*_timeline)
 	build/fuzz/fuzz_converter -dict=fuzz/converter.dict -max_len=6000 -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
 	  -artifact_prefix=build/fuzz/ -print_final_stats=1 build/fuzz/grown build/fuzz/seeds fuzz/corpus/converter
 endif
