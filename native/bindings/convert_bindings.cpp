@@ -17,6 +17,7 @@
 #include "bindings/drawing_arguments.h"
 #include "bindings/gil.h"
 #include "bindings/merge_bindings.h"
+#include "bindings/message_bytes.h"
 #include "bindings/node_bindings.h"
 #include "bindings/profile_bindings.h"
 #include "bindings/python_output.h"
@@ -47,23 +48,6 @@ namespace {
 // room costs more than the writing, because pages must be moved.
 constexpr size_t kTextPerWire = 8;
 
-// Bytes of the caller, kept alive while they are read without the GIL.
-class Bytes {
- public:
-  explicit Bytes(const py::buffer& object) : info_(object.request()) {
-    if (info_.itemsize != 1 || info_.ndim != 1 || (info_.size > 0 && info_.strides[0] != 1)) {
-      throw py::value_error("the message must be given as contiguous bytes");
-    }
-  }
-  std::string_view view() const {
-    return info_.size == 0 ? std::string_view("", 0)
-                           : std::string_view(static_cast<const char*>(info_.ptr), static_cast<size_t>(info_.size));
-  }
-
- private:
-  py::buffer_info info_;
-};
-
 TensorflowTimelineOptions make_options(bool show_dataflow, bool show_memory, const std::string& op_time, bool pretty,
                                        const std::unordered_map<int32_t, std::string>& data_type_names) {
   TensorflowTimelineOptions options;
@@ -78,7 +62,7 @@ TensorflowTimelineOptions make_options(bool show_dataflow, bool show_memory, con
 py::object tensorflow_timeline(const py::buffer& message, bool is_run_metadata, bool show_dataflow, bool show_memory,
                                const std::string& op_time, bool pretty,
                                const std::unordered_map<int32_t, std::string>& data_type_names) {
-  const Bytes bytes(message);
+  const MessageBytes bytes(message);
   const TensorflowTimelineOptions options = make_options(show_dataflow, show_memory, op_time, pretty, data_type_names);
   StringOutput output(kTextPerWire * bytes.view().size());
   try {
@@ -91,7 +75,7 @@ py::object tensorflow_timeline(const py::buffer& message, bool is_run_metadata, 
 }
 
 py::object maximums_of(const py::buffer& message, bool is_run_metadata, const std::string& op_time) {
-  const Bytes bytes(message);
+  const MessageBytes bytes(message);
   const TensorflowTimelineOptions options = make_options(false, true, op_time, false, {});
   std::vector<AllocatorMaximum> maximums;
   try {
@@ -149,7 +133,7 @@ py::dict write_trace(const py::buffer& message, const py::function& write, bool 
                      const std::vector<std::tuple<std::string, std::string, std::optional<int64_t>>>& remarks,
                      const std::unordered_map<std::string, std::string>& labels,
                      const EventRecordArguments& event_records, const py::function& describe) {
-  const Bytes bytes(message);
+  const MessageBytes bytes(message);
   DrawingOptions options;
   options.keep_device = predicate(keep_device);
   options.keep_name = predicate(keep_name);

@@ -14,9 +14,10 @@
 #include "bindings/drawing_arguments.h"
 #include "bindings/gil.h"
 #include "bindings/python_output.h"
-#include "draw/merge_visitor.h"
 #include "draw/step_drawing.h"
+#include "draw/track_order.h"
 #include "stepstats/step_stats.h"
+#include "write/merged_trace.h"
 #include "write/trace_writers.h"
 
 namespace py = pybind11;
@@ -24,23 +25,24 @@ namespace py = pybind11;
 namespace collector::bindings {
 
 using draw::DrawingOptions;
-using draw::MergeVisitor;
 using draw::Summary;
 using draw::TrackOrder;
 using stepstats::Device;
 using stepstats::StepStats;
+using write::MergedTrace;
 using write::TraceWriter;
 
 namespace {
 
-// A file into which several steps are drawn, one after the other.
-class MergedTrace {
+// A MergedTrace that writes through a Python callable.
+class MergedFile {
  public:
-  MergedTrace(py::function write, const std::string& writer,
-              const std::vector<std::pair<std::string, std::string>>& owned_devices)
-      : output_(std::move(write)), writer_(make_trace_writer(writer, output_)) {
-    if (!writer_) throw py::value_error("no writer has this name");
-    merged_ = std::make_unique<MergeVisitor>(*writer_, TrackOrder(owned_devices));
+  MergedFile(py::function write, const std::string& writer,
+             const std::vector<std::pair<std::string, std::string>>& owned_devices)
+      : output_(std::move(write)) {
+    std::unique_ptr<TraceWriter> made = make_trace_writer(writer, output_);
+    if (!made) throw py::value_error("no writer has this name");
+    trace_.emplace(std::move(made), TrackOrder(owned_devices));
   }
 
   // Returns the numbers of nodes drawn and of nodes without a valid time.
@@ -55,36 +57,26 @@ class MergedTrace {
     for (const auto& [name, details, wall_ns] : remarks) options.remarks.push_back({name, details, wall_ns});
     options.labels = labels;
     options.event_records = to_event_records(event_records);
-    if (added_) {
-      options.first_counter_id = merged_->total().next_counter_id;
-      options.first_flow_id = merged_->total().next_flow_id;
-    }
-    added_ = true;
     const GilRelease no_gil;
-    const uint64_t slices = merged_->total().slices;
-    const uint64_t untimed = merged_->total().untimed;
-    merged_->start_step(start_ns + shift_ns - base_ns, owner);
-    draw_step(StepStats(bytes, is_run_metadata), options, *merged_);
-    return {merged_->total().slices - slices, merged_->total().untimed - untimed};
+    const MergedTrace::Drawn drawn =
+        trace_->add(StepStats(bytes, is_run_metadata), std::move(options), start_ns, owner);
+    return {drawn.slices, drawn.untimed};
   }
 
   void mark(int64_t time_ns, const std::string& name, const std::string& details) {
     const GilRelease no_gil;
-    merged_->on_instant({time_ns, name, details});
+    trace_->mark({time_ns, name, details});
   }
 
   void finish(const std::string& metadata) {
     const GilRelease no_gil;
-    merged_->finish();
-    writer_->finish(metadata);
+    trace_->finish(metadata);
     output_.flush();
   }
 
  private:
   CallableOutput output_;
-  std::unique_ptr<TraceWriter> writer_;
-  std::unique_ptr<MergeVisitor> merged_;
-  bool added_ = false;
+  std::optional<MergedTrace> trace_;
 };
 
 // The first start and the last end in wall ns, or None if no node has a valid time.
@@ -116,12 +108,12 @@ void bind_merge(py::module_& module) {
              "(first start, last end) of a message in ns since the epoch; None where no node has a possible time.");
   module.def("devices", &device_names, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"),
              "The names of a message's devices as bytes, in its order.");
-  py::class_<MergedTrace>(module, "MergedTrace", "A trace file of several steps, drawn one after the other.")
+  py::class_<MergedFile>(module, "MergedTrace", "A trace file of several steps, drawn one after the other.")
       .def(py::init<py::function, const std::string&, const std::vector<std::pair<std::string, std::string>>&>(),
            py::arg("write"), py::kw_only(), py::arg("writer"), py::arg("owned_devices"),
            "`write` is called with the file's bytes, piece by piece, as memoryviews valid during the call.\n\n"
            "`owned_devices` are the owner (str) and the device (bytes) of all that will be added: they say the order.")
-      .def("add", &MergedTrace::add, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"), py::arg("owner"),
+      .def("add", &MergedFile::add, py::arg("message"), py::kw_only(), py::arg("is_run_metadata"), py::arg("owner"),
            py::arg("base_ns"), py::arg("start_ns"), py::arg("shift_ns"), py::arg("remarks"), py::arg("labels"),
            py::arg("event_records"),
            "Draw a step that begins at `start_ns`, moved by `shift_ns`, on an axis that begins at `base_ns`.\n\n"
@@ -129,9 +121,9 @@ void bind_merge(py::module_& module) {
            "`remarks` are marks of the step: (name, details, wall time or None for its end).\n"
            "`labels` and `event_records` are those of `collector.timeline.object_labels`.\n"
            "Raises WireError(what, position).")
-      .def("mark", &MergedTrace::mark, py::arg("time_ns"), py::arg("name"), py::arg("details") = "",
+      .def("mark", &MergedFile::mark, py::arg("time_ns"), py::arg("name"), py::arg("details") = "",
            "An instant of the whole file, ns after its base.")
-      .def("finish", &MergedTrace::finish, py::arg("metadata"),
+      .def("finish", &MergedFile::finish, py::arg("metadata"),
            "Write what is left, with `metadata` (JSON text) about the file. Once, at the end.");
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bindings/gil.h"
+#include "bindings/message_bytes.h"
 #include "stepstats/labelled_activities.h"
 #include "stepstats/message_tree.h"
 #include "stepstats/node_columns.h"
@@ -28,14 +29,6 @@ namespace {
 
 using Int64s = py::array_t<int64_t, py::array::c_style>;
 
-std::string_view view_of(const py::buffer_info& info) {
-  if (info.itemsize != 1 || info.ndim != 1 || (info.size > 0 && info.strides[0] != 1)) {
-    throw py::value_error("the message must be given as contiguous bytes");
-  }
-  return info.size == 0 ? std::string_view("", 0)
-                        : std::string_view(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size));
-}
-
 Int64s zeros(size_t count) {
   Int64s array(static_cast<py::ssize_t>(count));
   std::fill_n(array.mutable_data(), count, 0);
@@ -48,8 +41,8 @@ void check_field(uint32_t field) {
 
 py::tuple read_node_columns(const py::buffer& device, const std::vector<uint32_t>& numbers,
                             const std::vector<uint32_t>& texts) {
-  const py::buffer_info info = device.request();
-  const std::string_view bytes = view_of(info);
+  const MessageBytes given(device);
+  const std::string_view bytes = given.view();
   const size_t num_nodes = [&] {
     const GilRelease no_gil;
     return stepstats::count_nodes(bytes);
@@ -91,8 +84,8 @@ void check_spans(std::string_view bytes, const Int64s& begins, const Int64s& end
 
 py::dict read_message_numbers(const py::buffer& data, const Int64s& begins, const Int64s& ends,
                               const std::vector<uint32_t>& fields) {
-  const py::buffer_info info = data.request();
-  const std::string_view bytes = view_of(info);
+  const MessageBytes given(data);
+  const std::string_view bytes = given.view();
   check_spans(bytes, begins, ends);
   const auto count = static_cast<size_t>(begins.size());
   std::vector<MessageColumn> columns;
@@ -112,8 +105,8 @@ py::dict read_message_numbers(const py::buffer& data, const Int64s& begins, cons
 }
 
 py::tuple read_distinct_texts(const py::buffer& data, const Int64s& begins, const Int64s& ends) {
-  const py::buffer_info info = data.request();
-  const std::string_view bytes = view_of(info);
+  const MessageBytes given(data);
+  const std::string_view bytes = given.view();
   check_spans(bytes, begins, ends);
   const auto count = static_cast<size_t>(begins.size());
   Int64s numbers(begins.size());

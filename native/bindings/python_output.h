@@ -2,8 +2,6 @@
 #pragma once
 
 #include <pybind11/pybind11.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "bindings/gil.h"
+#include "write/huge_pages.h"
 #include "write/output.h"
 
 namespace collector::bindings {
@@ -45,15 +44,15 @@ class StringOutput : public write::Output {
 
  private:
   static constexpr size_t kFewestBytes = size_t{1} << 16;
-  static constexpr size_t kHugePageBytes = size_t{2} << 20;
 
   // A large block of memory has its own pages. If its size is a whole number of huge pages, Linux aligns it to a huge
   // page, so that no small pages are needed at its ends. The bytes before the text belong to the headers of Python and
   // malloc.
   static size_t whole_pages(size_t length) {
     constexpr size_t kBeforeText = 1024;
-    if (length < kHugePageBytes) return length;
-    return (length + kBeforeText + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes - kBeforeText;
+    if (length < write::kHugePageBytes) return length;
+    return (length + kBeforeText + write::kHugePageBytes - 1) / write::kHugePageBytes * write::kHugePageBytes -
+           kBeforeText;
   }
 
   void resize(Py_ssize_t length) {
@@ -65,18 +64,7 @@ class StringOutput : public write::Output {
       throw pybind11::error_already_set();
     }
     begin_ = static_cast<char*>(PyUnicode_DATA(text_));
-    if (static_cast<size_t>(length) >= kHugePageBytes) ask_for_huge_pages(static_cast<size_t>(length));
-  }
-
-  // Large texts are written once from front to back: with small pages, page faults would cost more than the writing.
-  // This is only a hint, so its failure does not matter. It is given for all pages of the text: a large block can be
-  // moved without a copy only as long as all its pages are of one kind.
-  void ask_for_huge_pages(size_t length) const {
-    const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-    const auto address = reinterpret_cast<uintptr_t>(begin_);
-    const uintptr_t first = address / page_bytes * page_bytes;
-    const uintptr_t last = (address + length + page_bytes - 1) / page_bytes * page_bytes;
-    madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+    write::ask_for_huge_pages(begin_, static_cast<size_t>(length));
   }
 
   size_t first_bytes_;

@@ -2,8 +2,6 @@
 
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -16,25 +14,25 @@
 #include <vector>
 
 #include "bindings/gil.h"
+#include "bindings/message_bytes.h"
 #include "bindings/moved_array.h"
+#include "stepstats/recorded_message.h"
 #include "stepstats/recorded_step.h"
 #include "stepstats/typed_rows.h"
-#include "stepstats/wire_sink.h"
+#include "write/huge_pages.h"
 
 namespace py = pybind11;
 
 namespace collector::bindings {
 
 using stepstats::ColumnView;
-using stepstats::kBytes;
-using stepstats::Measure;
+using stepstats::RecordedMessage;
 using stepstats::RecordedStep;
-using stepstats::RecordedStepEncoder;
 using stepstats::RecordedTable;
 using stepstats::RowMessages;
+using stepstats::StepSurroundings;
 using stepstats::TypedRows;
 using stepstats::TypedTable;
-using stepstats::WireWriter;
 
 namespace {
 
@@ -92,38 +90,6 @@ const std::vector<std::string>& texts_at(const GivenTexts& texts, const char* na
   return found->second;
 }
 
-// Large bytes are written once from front to back: with small pages, page faults would cost more than the writing.
-void ask_for_huge_pages(char* begin, size_t num_bytes) {
-  constexpr size_t kHugePageBytes = size_t{2} << 20;
-  if (num_bytes < kHugePageBytes) return;
-  const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto address = reinterpret_cast<uintptr_t>(begin);
-  const uintptr_t first = (address + page_bytes - 1) / page_bytes * page_bytes;
-  const uintptr_t last = (address + num_bytes) / page_bytes * page_bytes;
-  madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
-}
-
-constexpr uint32_t kStepStats = 1;  // of RunMetadata
-constexpr uint32_t kProvenance = 100001;
-constexpr uint32_t kCapture = 100002;
-
-// The parts of a RunMetadata around its devices; a plain StepStats has none of them.
-template <typename Sink>
-void put_head(Sink& sink, size_t num_bytes) {
-  if (num_bytes == 0) return;
-  sink.put_varint(make_tag(kStepStats, kBytes));
-  sink.put_varint(num_bytes);
-}
-template <typename Sink>
-void put_capture_head(Sink& sink, const std::string& provenance, const std::string& capture, size_t activity_bytes) {
-  sink.put_varint(make_tag(kProvenance, kBytes));
-  sink.put_varint(provenance.size());
-  sink.put_raw(provenance);
-  sink.put_varint(make_tag(kCapture, kBytes));
-  sink.put_varint(capture.size() + activity_bytes);
-  sink.put_raw(capture);
-}
-
 py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std::vector<GivenTable>& without_node,
                       const GivenTexts& texts, const Indices& annotation_label,
                       const std::optional<GivenMessages>& outputs, const std::optional<GivenMessages>& memory,
@@ -172,43 +138,23 @@ py::bytes encode_step(const std::map<std::string, GivenTable>& tables, const std
   step.device_prefix = device_prefix;
   step.offset_ns = offset_ns;
 
-  std::optional<std::pair<std::string, std::string>> surrounding;
-  if (around) surrounding.emplace(around->first, around->second);
-  std::optional<RecordedStepEncoder> encoder;
-  Measure measure;
+  std::optional<StepSurroundings> surroundings;
+  if (around) surroundings.emplace(StepSurroundings{around->first, around->second});
+  std::optional<RecordedMessage> message;
   {
     const GilRelease no_gil;
-    encoder.emplace(step);
-    if (surrounding) {
-      put_head(measure, encoder->step_bytes());
-      put_capture_head(measure, surrounding->first, surrounding->second, encoder->capture_bytes());
-    }
+    message.emplace(step, std::move(surroundings));
   }
-  const size_t num_bytes = measure.num_bytes() + encoder->step_bytes() + (surrounding ? encoder->capture_bytes() : 0);
-  PyObject* const bytes = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(num_bytes));
+  PyObject* const bytes = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(message->num_bytes()));
   if (bytes == nullptr) throw py::error_already_set();
   char* const begin = PyBytes_AS_STRING(bytes);
   {
     const GilRelease no_gil;
-    ask_for_huge_pages(begin, num_bytes);
-    WireWriter head(begin);
-    if (surrounding) put_head(head, encoder->step_bytes());
-    WireWriter behind(encoder->write_step(head.to()));
-    if (surrounding) {
-      put_capture_head(behind, surrounding->first, surrounding->second, encoder->capture_bytes());
-      encoder->write_capture(behind.to());
-    }
-    encoder.reset();
+    write::ask_for_huge_pages(begin, message->num_bytes());
+    message->write(begin);
+    message.reset();
   }
   return py::reinterpret_steal<py::bytes>(bytes);
-}
-
-std::string_view view_of(const py::buffer_info& info) {
-  if (info.itemsize != 1 || info.ndim != 1 || (info.size > 0 && info.strides[0] != 1)) {
-    throw py::value_error("the message must be given as contiguous bytes");
-  }
-  return info.size == 0 ? std::string_view("", 0)
-                        : std::string_view(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size));
 }
 
 // (Activity.Kind, [(field of Activity, bytes of a value)])
@@ -216,8 +162,8 @@ using WantedTable = std::tuple<uint32_t, std::vector<std::pair<uint32_t, uint8_t
 
 py::tuple read_activities(const py::buffer& message, bool is_run_metadata, int64_t offset_ns,
                           const std::vector<WantedTable>& wanted) {
-  const py::buffer_info info = message.request();
-  const std::string_view bytes = view_of(info);
+  const MessageBytes given(message);
+  const std::string_view bytes = given.view();
   TypedRows rows;
   for (const auto& [kind, columns] : wanted) {
     TypedTable& table = rows.tables.emplace_back();
