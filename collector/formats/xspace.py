@@ -30,6 +30,7 @@ from collector.stepstats.node_times import node_times, step_bounds
 from collector.stepstats.object_tables import object_rows_of_capture
 from collector.stepstats.shared_activities import activities_of_parts
 from collector.text.wording import counted
+from collector.timeline.object_labels import context_label, stream_label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -173,12 +174,26 @@ class XSpaceWriter:
                 continue
             slices += drawn
             left_out += without
-        for row in objects.get("devices", ()):
-            if (owner, row["device_id"]) in self._gpus:
-                _describe_device(self._gpus[owner, row["device_id"]], row)
+        self._describe(objects, owner)
         self._inputs += 1
         self._left_out += left_out
         return slices, left_out
+
+    def _describe(self, objects: Mapping[str, Sequence[ObjectRow]], owner: str) -> None:
+        """Add the properties of GPUs, contexts and streams to the planes of their GPUs."""
+        for row in objects.get("devices", ()):
+            if (owner, row["device_id"]) in self._gpus:
+                _describe_device(self._gpus[owner, row["device_id"]], row)
+        device_of = {row["context_id"]: row["device_id"] for row in objects.get("contexts", ())}
+        described = [(row, f"context {row['context_id']}", context_label(row)) for row in objects.get("contexts", ())]
+        described += [
+            (row, f"stream {row['stream_id']} of context {row['context_id']}", stream_label(row) or "without priority")
+            for row in objects.get("streams", ())
+        ]
+        for row, name, label in described:
+            built = self._gpus.get((owner, device_of.get(row["context_id"], 0)))
+            if built is not None and name not in built.stats:
+                built.plane.stats.append(built.text(name, label))
 
     def warn(self, warning: str) -> None:
         """Add a warning that viewers show when the file is opened."""

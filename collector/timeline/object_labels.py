@@ -45,7 +45,7 @@ def object_labels(tables: Mapping[str, list[ObjectRow]], provenance: Provenance 
         key = device_of.get(row["context_id"], 0), row["stream_id"]
         lowest_context[key] = min(lowest_context.get(key, row["context_id"]), row["context_id"])
     for row in streams:
-        label = _stream_label(row)
+        label = stream_label(row)
         if label:
             device = device_of.get(row["context_id"], 0)
             is_lowest = lowest_context[device, row["stream_id"]] == row["context_id"]
@@ -79,7 +79,18 @@ def _device_label(row: ObjectRow) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _stream_label(row: ObjectRow) -> str:
+def context_label(row: ObjectRow) -> str:
+    """What tells a context from others: ``default stream 7, green context of context 1, 16 SMs``."""
+    parts = [f"default stream {row['null_stream_id']}"]
+    if row["is_green_context"]:
+        parts.append(f"green context of context {row['parent_context_id']}")
+    if row["num_multiprocessors"]:
+        parts.append(f"{row['num_multiprocessors']} SMs")
+    return ", ".join(parts)
+
+
+def stream_label(row: ObjectRow) -> str:
+    """What tells a stream from others: ``default``, ``priority -1``; empty if nothing does."""
     parts = ["default"] if row["stream_flag"] == _DEFAULT_STREAM else []
     if row["priority"]:
         parts.append(f"priority {row['priority']}")
