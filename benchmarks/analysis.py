@@ -1,9 +1,9 @@
 """What answers about a step cost: processor time and memory, in Python, beyond having the recording.
 
 Goal: busy time with compute, communication and copies apart, of ten million kernels on eight devices, in 2.5 CPU
-seconds and little memory beside them (a byte a kernel). The peers answer a part of it: plain numpy the busy time, compute,
-communication and their overlap on each device, and DuckDB's SQL, where it is installed (``pip install duckdb``), the
-busy time alone. The other questions stand beside it.
+seconds and little memory beside them (a byte a kernel). The peers answer a part of it: plain numpy the busy time,
+compute, communication and their overlap on each device, and DuckDB's SQL, where it is installed (``pip install
+duckdb``), the busy time alone. The other questions stand beside it.
 
 One process, each question three times, medians; memory is the peak while it is answered over what the process had.
 """
