@@ -7,9 +7,9 @@ Claims, on a step of a million kernels with their launch calls, in processor tim
 * `collector timeline big.pb` costs at most 1.15 times what drawing the same bytes does: they are not parsed on the way.
 * A window of 5 %, or the longest 5 % of the slices, of a recording cost at most 15 % of drawing all of it, beyond
   loading it, which takes as long for a part.
-* A Chrome trace of PyTorch's profiler, of a tenth of the kernels, becomes a recording in at most half of the time and of
-  the memory in which Python's own `json` only parses it. HTA, DuckDB and Perfetto's trace processor load the same file
-  where they are installed.
+* A Chrome trace of PyTorch's profiler, of a tenth of the kernels, becomes a recording in at most half of the time and
+  memory in which Python's own `json` only parses it. HTA, DuckDB and Perfetto's trace processor load the same file where
+  they are installed.
 * Making the bytes of a `.pb` of a recording costs at most 0.6 of what protobuf takes to parse them.
 
 Each figure is that of a process of its own, the median of several, by turns; figures include Python's own start, which
@@ -86,7 +86,8 @@ EVENTS = (
     '{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":9,"tid":9,"ts":{launch},"dur":1.5,"args":'
     '{{"External id":{number},"cbid":211,"correlation":{number}}}}},\n'
     '{{"ph":"X","cat":"kernel","name":"{name}","pid":0,"tid":7,"ts":{start},"dur":2.125,"args":'
-    '{{"External id":{number},"queued":0,"device":0,"context":1,"stream":7,"correlation":{number},"registers per thread":32,"shared memory":0,'
+    '{{"External id":{number},"queued":0,"device":0,"context":1,"stream":7,"correlation":{number},'
+    '"registers per thread":32,"shared memory":0,'
     '"blocks per SM":0.5,"warps per SM":4,"grid":[{grid},1,1],"block":[256,1,1],"est. achieved occupancy %":50}}}}'
 )
 """A launch and its kernel as PyTorch's profiler writes them."""
