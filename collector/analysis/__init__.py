@@ -24,6 +24,7 @@ from collector.analysis.ops import ops
 from collector.analysis.overlap import overlap
 from collector.analysis.queue_depth import queue
 from collector.analysis.ranks import ranks
+from collector.analysis.record_counts import ledger
 from collector.analysis.steps import steps
 from collector.analysis.streams import streams
 from collector.analysis.tensor_cores import tensor_cores
@@ -43,6 +44,7 @@ __all__ = [
     "kernels",
     "launch_delays",
     "launches",
+    "ledger",
     "memory",
     "occupancy",
     "ops",

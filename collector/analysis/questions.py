@@ -26,6 +26,8 @@ from collector.analysis.queue_depth import QUESTIONS as QUEUE_BY
 from collector.analysis.queue_depth import queue
 from collector.analysis.ranks import QUESTIONS as RANKS_BY
 from collector.analysis.ranks import ranks
+from collector.analysis.record_counts import QUESTIONS as LEDGER_BY
+from collector.analysis.record_counts import ledger
 from collector.analysis.steps import steps
 from collector.analysis.streams import streams
 from collector.analysis.tensor_cores import QUESTIONS as TENSOR_CORES_BY
@@ -75,6 +77,7 @@ QUESTIONS: Mapping[str, NamedQuestion] = {
     "occupancy": NamedQuestion(occupancy, in_overview=False),
     "tensor_cores": NamedQuestion(tensor_cores, by=tuple(TENSOR_CORES_BY), in_overview=False),
     "steps": NamedQuestion(steps, in_overview=False),
+    "ledger": NamedQuestion(ledger, by=tuple(LEDGER_BY), in_overview=False),
     "ranks": NamedQuestion(ranks, by=tuple(RANKS_BY), in_overview=False, of_ranks=True),
 }
 """Name -> question, in the order of an overview."""

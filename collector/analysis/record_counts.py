@@ -1,0 +1,78 @@
+"""What was seen, kept, set apart and lost: ``collector.analysis.ledger(step)``."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collector.analysis.answer import Column
+from collector.analysis.asked import Part, Question
+from collector.recording.schema import Tables
+
+if TYPE_CHECKING:
+    from collector.analysis.answer import Answer
+    from collector.analysis.asked import Asked
+    from collector.recording.recording import Recording
+
+QUESTIONS = {
+    "table": Question(
+        "ledger",
+        "Rows of each table: what was seen is what was kept and what is set apart, as its times are impossible or it "
+        "lies before or after the step. What no record is left of stands in the ledger's figures.",
+        (
+            Column("table", "text", "Table of the recording."),
+            Column("seen", "count", "Rows that were recorded."),
+            Column("kept", "count", "Rows of the step."),
+            Column("invalid", "count", "Rows set apart as a time is 0, or the end before the start."),
+            Column("early", "count", "Rows set apart that begin before the step."),
+            Column("late", "count", "Rows set apart that end after the step."),
+        ),
+        summed=("seen", "kept", "invalid", "early", "late"),
+    ),
+    "figure": Question(
+        "ledger",
+        "Every figure of the ledger that is not 0. Launches seen are launches matched, failed, captured and without "
+        "kernel together.",
+        (
+            Column("figure", "text", "Name of the figure."),
+            Column("value", "number", "A count, or bytes or ns where the name says so."),
+            Column("loss", "text", "What is missing because of it; empty: nothing."),
+        ),
+    ),
+}
+
+
+def ledger(steps: Asked, *, by: str = "table") -> Answer:
+    """Rows seen, kept and set apart by table, or every figure of the ledger with what is missing because of it.
+
+    Args:
+        steps: a recording, a loaded step or an ended session, or several.
+        by: ``table`` or ``figure``.
+
+    Raises:
+        ValueError: the ledger has no rows by that.
+    """
+    if by not in QUESTIONS:
+        raise ValueError(f"by={by!r}: the rows of the ledger are by {', '.join(QUESTIONS)}")
+    return QUESTIONS[by].ask(steps, _by_table if by == "table" else _by_figure)
+
+
+def _by_table(recording: Recording) -> Part:
+    rows, evidence = [], []
+    for table in fields(Tables):
+        kept, *apart = (len(getattr(part, table.name)) for part in recording.parts)
+        if kept or any(apart):
+            rows.append((table.name, kept + sum(apart), kept, *apart))
+            evidence.append({table.name: np.arange(kept)})
+    return Part(rows, (), evidence)
+
+
+def _by_figure(recording: Recording) -> Part:
+    own = recording.ledger
+    lost = dict(own.explained_losses())
+    rows = [(name, value, lost.get(name, "")) for name, value in own.as_dict().items() if value]
+    unread = dict(zip(sorted(own.unread), own.unread_lines(), strict=True))
+    rows += [(f"unread: {what}", own.unread[what], line) for what, line in unread.items()]
+    return Part(rows)
