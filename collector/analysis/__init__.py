@@ -28,6 +28,7 @@ from collector.analysis.record_counts import ledger
 from collector.analysis.steps import steps
 from collector.analysis.streams import streams
 from collector.analysis.tensor_cores import tensor_cores
+from collector.analysis.tracing_cost import tracing_cost
 
 __all__ = [
     "Answer",
@@ -54,4 +55,5 @@ __all__ = [
     "steps",
     "streams",
     "tensor_cores",
+    "tracing_cost",
 ]

@@ -36,6 +36,8 @@ class Part:
     """Of each row; see `Answer.evidence`."""
     losses: Sequence[str] = ()
     """What this answer lacks, beside what the ledger of the recording says."""
+    notes: Sequence[str] = ()
+    """What else has to be known to read the rows."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class Question:
             windows=tuple(window for part in parts for window in part.windows),
             losses=tuple(losses),
             evidence=parts[0].evidence if is_one else (),
+            notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         )
 
     def _values(self, part: Part) -> dict[str, npt.NDArray[Any]]:

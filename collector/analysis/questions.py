@@ -32,6 +32,7 @@ from collector.analysis.steps import steps
 from collector.analysis.streams import streams
 from collector.analysis.tensor_cores import QUESTIONS as TENSOR_CORES_BY
 from collector.analysis.tensor_cores import tensor_cores
+from collector.analysis.tracing_cost import tracing_cost
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer
@@ -77,6 +78,7 @@ QUESTIONS: Mapping[str, NamedQuestion] = {
     "occupancy": NamedQuestion(occupancy, in_overview=False),
     "tensor_cores": NamedQuestion(tensor_cores, by=tuple(TENSOR_CORES_BY), in_overview=False),
     "steps": NamedQuestion(steps, in_overview=False),
+    "tracing_cost": NamedQuestion(tracing_cost, in_overview=False),
     "ledger": NamedQuestion(ledger, by=tuple(LEDGER_BY), in_overview=False),
     "ranks": NamedQuestion(ranks, by=tuple(RANKS_BY), in_overview=False, of_ranks=True),
 }
