@@ -15,6 +15,7 @@ from collector.analysis.compare import compare
 from collector.analysis.concurrency import concurrency
 from collector.analysis.copies import copies
 from collector.analysis.critical_path import critical_path
+from collector.analysis.host_ranges import annotations
 from collector.analysis.idle import idle, idle_gaps
 from collector.analysis.kernels import kernels
 from collector.analysis.launches import launch_delays, launches
@@ -34,6 +35,7 @@ __all__ = [
     "Answer",
     "Column",
     "Window",
+    "annotations",
     "calls",
     "compare",
     "concurrency",

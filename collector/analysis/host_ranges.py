@@ -1,0 +1,65 @@
+"""How long the host was inside of annotations: ``collector.analysis.annotations(step)``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collector.analysis.annotation_paths import annotation_paths
+from collector.analysis.answer import Column
+from collector.analysis.asked import Part, Question
+from collector.analysis.duration_groups import Keys, duration_groups
+
+if TYPE_CHECKING:
+    from collector.analysis.answer import Answer
+    from collector.analysis.asked import Asked
+    from collector.recording.recording import Recording
+
+_KEYS = {
+    "name": Column("name", "text", "Name of the annotation; of those of `collector.annotate` its path."),
+    "path": Column("path", "text", "Names of the annotations around it on its thread and its own, with slashes."),
+}
+QUESTIONS = {
+    by: Question(
+        "annotations",
+        f"Annotations counted by {by}: time of the host from entering to leaving them, whatever the device did.",
+        (
+            column,
+            Column("count", "count", "How often it was entered."),
+            Column("total_ns", "ns", "Sum of the times inside."),
+            Column("min_ns", "ns", "Shortest time."),
+            Column("median_ns", "ns", "Median of the times, of an even number the lower one."),
+            Column("max_ns", "ns", "Longest time."),
+        ),
+        summed=("count", "total_ns"),
+    )
+    for by, column in _KEYS.items()
+}
+
+
+def annotations(steps: Asked, *, by: str = "name") -> Answer:
+    """Annotations and the time that the host spent in them, those that took longest first.
+
+    Args:
+        steps: a recording, a loaded step or an ended session, or several.
+        by: ``name`` or ``path``.
+
+    Raises:
+        ValueError: annotations cannot be counted by that.
+    """
+    if by not in QUESTIONS:
+        raise ValueError(f"by={by!r}: annotations are counted by {', '.join(QUESTIONS)}")
+    return QUESTIONS[by].ask(steps, lambda recording: _part(recording, by))
+
+
+def _part(recording: Recording, by: str) -> Part:
+    table = recording.annotations
+    if by == "name":
+        keys = Keys.of(table.name_id, table.text)
+    else:
+        paths, index = annotation_paths(recording)
+        keys = Keys.of(index[: len(table)], paths.__getitem__)  # those of the step come first
+    groups = duration_groups([keys], np.maximum(table.duration_ns, 0))
+    rows = [(*group.key, group.num_rows, *group[3:]) for group in groups]
+    return Part(rows, (), [{"annotations": group.rows} for group in groups])
