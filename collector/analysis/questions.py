@@ -101,8 +101,19 @@ ALIASES: Mapping[str, tuple[str, str]] = {
     "cuda_kern_exec_trace": ("launch_delays", ""),
     "gpu_gaps": ("idle_gaps", ""),
     "gpu_time_util": ("devices", ""),
+    "temporal_breakdown": ("devices", ""),
+    "idle_time_breakdown": ("idle", ""),
+    "comm_comp_overlap": ("overlap", ""),
+    "gpu_kernel_breakdown": ("kernels", "name"),
+    "gpu_kernels_with_user_annotations": ("kernels", "op"),
+    "gpu_user_annotation_breakdown": ("ops", ""),
+    "cuda_kernel_launch_stats": ("launch_delays", ""),
+    "queue_length_summary": ("queue", ""),
+    "memory_bw_summary": ("copies", ""),
+    "potential_stragglers": ("ranks", ""),
 }
-"""Report of ``nsys stats`` or ``nsys analyze`` -> the question that answers it, and what its rows are counted by."""
+"""Report of ``nsys stats`` or ``nsys analyze``, or analysis of HolisticTraceAnalysis -> the question that answers it, and
+what its rows are counted by."""
 
 BY_ALONE: Mapping[str, tuple[str, str]] = {
     "op": ("ops", ""),

@@ -7,7 +7,7 @@ those of `collector.analysis`.
   collector stats step.json.gz --question idle        why the devices were idle
   collector stats step.gpurec --question kernels --by shape --csv > kernels.csv
   collector stats step.pb --by op                     what took the GPU's time: by op, kernel, stream, step, ...
-  collector stats report.sqlite --question cuda_gpu_kern_sum    names of nsys stats work as well
+  collector stats report.sqlite --question cuda_gpu_kern_sum    names of nsys stats and HTA work as well
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         choices=[*QUESTIONS, *ALIASES],
         metavar="NAME",
-        help=f"what to answer; may be given several times. {questions} Names of nsys stats: {', '.join(ALIASES)}",
+        help=f"what to answer; may be given several times. {questions} Names of nsys and HTA: {', '.join(ALIASES)}",
     )
     counted_by = [*BY_ALONE, *dict.fromkeys(by for each in QUESTIONS.values() for by in each.by if by not in BY_ALONE)]
     parser.add_argument(
