@@ -301,7 +301,7 @@ journal = Path({str(tmp_path / "step.journal")!r})
 with SimulatedGpu() as gpu, warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
     resource.setrlimit(resource.RLIMIT_FSIZE, ({num_bytes}, {num_bytes}))
-    with collector.trace("step.gpurec", journal=journal, buffer_bytes=8192):
+    with collector.trace("step.json", journal=journal, buffer_bytes=8192):
         gpu.launch("kernel")
         gpu.synchronize()
         while {is_kept} and not holds_records(journal):
