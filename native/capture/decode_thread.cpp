@@ -109,7 +109,9 @@ void DecodeThread::decode(const CompletedBuffer& buffer) {
   }
   if (!flusher_.has_journal()) return;
   try {
-    flusher_.append(store_, annotations_, counters());
+    std::map<std::string, int64_t> so_far = counters();
+    so_far["decode_cpu_ns"] = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    flusher_.append(store_, annotations_, so_far);
   } catch (const std::bad_alloc&) {
     flusher_.give_up("out of memory");
   }
