@@ -8,6 +8,7 @@
 One module per question; each takes a recording, a loaded step or an ended session, or a list of them.
 """
 
+from collector.analysis.annotation_times import annotation_times
 from collector.analysis.answer import Answer, Column, Window
 from collector.analysis.api_calls import calls
 from collector.analysis.busy_time import devices
@@ -15,7 +16,6 @@ from collector.analysis.compare import compare
 from collector.analysis.concurrency import concurrency
 from collector.analysis.copies import copies
 from collector.analysis.critical_path import critical_path
-from collector.analysis.host_ranges import annotations
 from collector.analysis.idle import idle, idle_gaps
 from collector.analysis.kernels import kernels
 from collector.analysis.launches import launch_delays, launches
@@ -35,7 +35,7 @@ __all__ = [
     "Answer",
     "Column",
     "Window",
-    "annotations",
+    "annotation_times",
     "calls",
     "compare",
     "concurrency",

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from collector.analysis.annotation_times import QUESTIONS as ANNOTATION_TIMES_BY
+from collector.analysis.annotation_times import annotation_times
 from collector.analysis.api_calls import calls
 from collector.analysis.busy_time import devices
 from collector.analysis.concurrency import concurrency
 from collector.analysis.copies import copies
 from collector.analysis.critical_path import QUESTIONS as CRITICAL_PATH_BY
 from collector.analysis.critical_path import critical_path
-from collector.analysis.host_ranges import QUESTIONS as ANNOTATIONS_BY
-from collector.analysis.host_ranges import annotations as annotation_times
 from collector.analysis.idle import idle, idle_gaps
 from collector.analysis.kernels import QUESTIONS as KERNELS_BY
 from collector.analysis.kernels import kernels
@@ -76,7 +76,7 @@ QUESTIONS: Mapping[str, NamedQuestion] = {
     "queue": NamedQuestion(queue, by=tuple(QUEUE_BY), in_overview=False),
     "launch_delays": NamedQuestion(launch_delays, in_overview=False),
     "calls": NamedQuestion(calls),
-    "annotations": NamedQuestion(annotation_times, by=tuple(ANNOTATIONS_BY), in_overview=False),
+    "annotation_times": NamedQuestion(annotation_times, by=tuple(ANNOTATION_TIMES_BY), in_overview=False),
     "memory": NamedQuestion(memory, by=tuple(MEMORY_BY), in_overview=False),
     "occupancy": NamedQuestion(occupancy, in_overview=False),
     "tensor_cores": NamedQuestion(tensor_cores, by=tuple(TENSOR_CORES_BY), in_overview=False),
@@ -90,8 +90,8 @@ QUESTIONS: Mapping[str, NamedQuestion] = {
 ALIASES: Mapping[str, tuple[str, str]] = {
     "cuda_gpu_kern_sum": ("kernels", "name"),
     "cuda_gpu_kern_gb_sum": ("kernels", "shape"),
-    "nvtx_sum": ("annotations", "name"),
-    "nvtx_pushpop_sum": ("annotations", "name"),
+    "nvtx_sum": ("annotation_times", "name"),
+    "nvtx_pushpop_sum": ("annotation_times", "name"),
     "nvtx_gpu_proj_sum": ("ops", ""),
     "nvtx_kern_sum": ("kernels", "op"),
     "cuda_gpu_mem_time_sum": ("copies", ""),

@@ -1,4 +1,4 @@
-"""How long the host was inside of annotations: ``collector.analysis.annotations(step)``."""
+"""How long the host was inside of annotations: ``collector.analysis.annotation_times(step)``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEYS = {
 }
 QUESTIONS = {
     by: Question(
-        "annotations",
+        "annotation_times",
         f"Annotations counted by {by}: time of the host from entering to leaving them, whatever the device did.",
         (
             column,
@@ -38,7 +38,7 @@ QUESTIONS = {
 }
 
 
-def annotations(steps: Asked, *, by: str = "name") -> Answer:
+def annotation_times(steps: Asked, *, by: str = "name") -> Answer:
     """Annotations and the time that the host spent in them, those that took longest first.
 
     Args:
