@@ -98,6 +98,8 @@ def device_limits(recording: Recording) -> dict[int, DeviceLimits]:
     """
     found = {}
     for device in recording.devices:
+        if device.threads_per_warp not in (0, THREADS_PER_WARP):
+            continue  # another maker's, whose multiprocessors divide their resources in ways of their own
         capability = (int(device.compute_major), int(device.compute_minor))
         known = _CAPABILITIES.get(capability)
         recorded = (

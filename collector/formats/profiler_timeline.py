@@ -15,6 +15,7 @@ import numpy as np
 
 from collector.formats.chrome_events import NO_BASE, ChromeEvents, has_time, per_place, possible_base, text
 from collector.formats.event_columns import copy_kind_number, memory_kind_number
+from collector.formats.profiler_devices import add_devices
 from collector.formats.profiler_dialect import (
     CALL,
     GPU_ANNOTATION,
@@ -188,6 +189,7 @@ class ProfilerTrace(StepSource):
         self._add_work(built)
         self._add_waits(built)
         self._add_memory_operations(built)
+        add_devices(built, self._dialect.found.metadata.get("deviceProperties"))
         built.without_columns = len(self._spans_of(GPU_ANNOTATION, OTHER))
         threads = {row_number(thread): name for _, thread, name in self._dialect.thread_names()}
         for found in _FOUND:  # the recording takes memory of its own

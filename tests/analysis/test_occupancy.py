@@ -12,6 +12,7 @@ from decimal import ROUND_HALF_UP, Decimal
 import numpy as np
 import pytest
 
+import collector
 from collector.analysis import occupancy
 from collector.analysis.device_limits import _CAPABILITIES, device_limits
 from collector.analysis.occupancy import IMPOSSIBLE, UNKNOWN_DEVICE, UNKNOWN_SHAPE, kernel_occupancy
@@ -79,6 +80,22 @@ def test_without_the_number_of_multiprocessors(build):
     build.raw("devices", compute_major=9)
     (row,) = occupancy(launch(build, 5, 256, 32).recording())
     assert (row["occupancy"], np.isnan(row["waves"]), np.isnan(row["grid_occupancy"])) == (1, True, True)
+
+
+def test_a_recorded_trace_of_pytorch(load_trace):
+    answer = occupancy(load_trace("torch_tutorial/h100_transformer_before.json.gz"))
+    assert set(answer["limits"]) == {"compute capability 9.0"}
+    assert not np.isnan(answer["waves"]).any()
+    assert set(occupancy(load_trace("hta/mi250_minitoy.json.gz"))["limits"]) == {UNKNOWN_DEVICE}
+
+
+def test_devices_that_are_none(tmp_path):
+    kernel = {"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "args": {"device": 0, "stream": 7}}
+    for stated in (7, [7], [{"id": -1}, {"id": 2**70}, {"id": 0, "computeMajor": "x", "name": None}], {"id": 0}):
+        path = tmp_path / "trace.json"
+        path.write_text(json.dumps({"deviceProperties": stated, "traceEvents": [kernel]}))
+        (row,) = occupancy(collector.load(path))
+        assert row["limits"] == UNKNOWN_DEVICE
 
 
 def test_sizes_that_no_device_has(build):
