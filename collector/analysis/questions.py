@@ -112,8 +112,8 @@ ALIASES: Mapping[str, tuple[str, str]] = {
     "memory_bw_summary": ("copies", ""),
     "potential_stragglers": ("ranks", ""),
 }
-"""Report of ``nsys stats`` or ``nsys analyze``, or analysis of HolisticTraceAnalysis -> the question that answers it, and
-what its rows are counted by."""
+"""Report of ``nsys stats`` or ``nsys analyze``, or analysis of HolisticTraceAnalysis -> the question that answers it,
+and what its rows are counted by."""
 
 BY_ALONE: Mapping[str, tuple[str, str]] = {
     "op": ("ops", ""),
