@@ -8,8 +8,8 @@ Claims, on a step of a million kernels with their launch calls, in processor tim
 * A window of 5 %, or the longest 5 % of the slices, of a recording cost at most 15 % of drawing all of it, beyond
   loading it, which takes as long for a part.
 * A Chrome trace of PyTorch's profiler, of a tenth of the kernels, becomes a recording in at most half of the time and
-  memory in which Python's own `json` only parses it. HTA, DuckDB and Perfetto's trace processor load the same file where
-  they are installed.
+  memory in which Python's own `json` only parses it. HTA, DuckDB and Perfetto's trace processor load the same file
+  where they are installed.
 * Making the bytes of a `.pb` of a recording costs at most 0.6 of what protobuf takes to parse them.
 
 Each figure is that of a process of its own, the median of several, by turns; figures include Python's own start, which
