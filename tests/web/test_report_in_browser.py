@@ -108,8 +108,7 @@ def test_a_gap_is_shown_where_it_is(report_page, reports):
     inside = [
         row
         for row in range(len(gaps))
-        if int(gaps["start_ns"][row]) < int(chosen["to"])
-        and int(gaps["end_ns"][row]) > int(chosen["from"])
+        if int(gaps["start_ns"][row]) < int(chosen["to"]) and int(gaps["end_ns"][row]) > int(chosen["from"])
     ]
     assert len(report_page.table("Gaps")) == min(len(inside), 200)
     report_page.page.keyboard.press("w")
