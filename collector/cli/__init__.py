@@ -83,10 +83,8 @@ class _Version(argparse.Action):
 
 
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    from collector.version import version
-
     parser = _Parser(prog="collector", description="Trace the work of a GPU, and inspect traces.")
-    parser.add_argument("--version", action="version", version=f"collector {version()}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     added = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True, parser_class=_Parser)
     asked_for = next((word for word in given if not word.startswith("-")), None)
     names = subcommands()

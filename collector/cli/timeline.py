@@ -83,7 +83,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    from collector.analysis.no_launches import no_launches
     from collector.files.atomic_files import check_writable
     from collector.formats.loading import load
     from collector.formats.registry import save_in_format, written_format
@@ -113,8 +112,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidFileError(f"{arguments.input}: the file is empty", "Record the step again")
     if step.warning:
         terminal.report(step.warning)
-    if step.recorded is not None and (causes := no_launches(step.recorded)):
-        terminal.report(f"{arguments.input}: {causes}")
+    if step.recorded is not None and not step.recorded.ledger.launches_seen:
+        from collector.analysis.no_launches import no_launches  # importing it takes as long as drawing a small step
+
+        if causes := no_launches(step.recorded):
+            terminal.report(f"{arguments.input}: {causes}")
     with written(arguments.output), progress(f"writing {arguments.output.name}"):
         if arguments.tensorflow:
             _write_tensorflow(step.step_stats, arguments.output)
