@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browser import CHROMIUM_ARGS
 
 _ISLAND = re.compile(r'<script type="application/octet-stream" id="([a-z0-9-]+)">([A-Za-z0-9+/=]*)</script>')
 WINDOW: Any = {"width": 1500, "height": 950}
@@ -93,7 +94,7 @@ def browser() -> Iterator[Any]:
         pytest.skip("REPORTS NOT TESTED IN A BROWSER: they need chromium")
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as driver:
-        yield driver.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield driver.chromium.launch(executable_path=program, args=CHROMIUM_ARGS)
 
 
 @pytest.fixture

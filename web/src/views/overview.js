@@ -5,6 +5,14 @@ import { printable } from "../numbers.js";
 import { open } from "../state.js";
 import { AnswerTable } from "../table.js";
 
+const LONGEST_PATH = 40;
+const WORK = ["compute_ns", "communication_ns", "copy_ns"];
+
+/** Whether a figure is above 0 in any row. @param {import("../provider.js").Answer} answer @param {string} name */
+function happened(answer, name) {
+  return answer.values[answer.columns.findIndex((each) => each.name === name)]?.some((value) => value !== 0);
+}
+
 /** @param {string} view @param {string} text */
 function more(view, text) {
   return html`<p><a href=${`#view=${view}`} onClick=${(/** @type {Event} */ event) => { event.preventDefault(); open(view); }}>${text}</a></p>`;
@@ -18,7 +26,7 @@ export function Overview({ step, place }) {
     <p class="verdict">${printable(step.verdict)}</p>
     ${step.lanes.length > 0 && html`<${Lanes} step=${step} place=${place} kinds=${["device", "stream"]} hint=${false} />`}
     <div class="cards">
-      ${devices.rows > 0 && html`<div><${AnswerTable} answer=${narrowed(devices, ["device_id", "busy_ns", "idle_ns", "busy_share", "compute_ns", "communication_ns", "copy_ns"])} title="Devices" least /></div>`}
+      ${devices.rows > 0 && html`<div><${AnswerTable} answer=${narrowed(devices, ["device_id", "busy_ns", "idle_ns", "busy_share", ...WORK.filter((name) => happened(devices, name))])} title="Devices" least /></div>`}
       ${kernels && html`<div><${AnswerTable} answer=${narrowed(kernels, ["name", "count", "total_ns", "share"])} title="Kernels that took most time" least />${more("kernels", "all kernels")}</div>`}
       ${idle && html`<div><${AnswerTable} answer=${turned(idle)} title="Why the devices were idle" least />${more("idle", "each gap")}</div>`}
       ${ops && html`<div><${AnswerTable} answer=${innermost(ops)} title="GPU time by annotation" least />${more("ops", "all annotations")}</div>`}
@@ -35,13 +43,18 @@ function narrowed(answer, names) {
   return { ...answer, columns: places.map((each) => answer.columns[each]), values: places.map((each) => answer.values[each]) };
 }
 
-/** The annotations with the most GPU time right under them, by the last two parts of their paths. @param {import("../provider.js").Answer} ops */
+/** A path that fits: of a long one the last two parts. @param {string} path */
+function shortened(path) {
+  return path.length <= LONGEST_PATH ? path : `…/${path.split("/").slice(-2).join("/")}`;
+}
+
+/** The annotations with the most GPU time right under them, the longest first. @param {import("../provider.js").Answer} ops */
 function innermost(ops) {
   const at = (/** @type {string} */ name) => ops.values[ops.columns.findIndex((each) => each.name === name)];
   const order = at("self_ns").map((_, row) => row).sort((one, other) => Number(at("self_ns")[other]) - Number(at("self_ns")[one]));
   const taken = narrowed(ops, ["path", "self_activities", "self_ns"]);
   const values = taken.values.map((each) => order.slice(0, 8).map((row) => each[row]));
-  values[0] = values[0].map((path) => String(path).split("/").slice(-2).join("/"));
+  values[0] = values[0].map((path) => shortened(String(path)));
   return { ...taken, values };
 }
 
