@@ -108,6 +108,13 @@ def test_operations_that_cannot_be(build):
         memory(build.recording(), by="stream")
 
 
+def test_the_high_water_of_a_recorded_trace_of_pytorch(load_trace):
+    """The figures are those of a running sum over its memory events."""
+    (row,) = memory(load_trace("hta/v100_rank1of2_profile_memory.json.gz"))
+    figures = ("allocations", "frees", "unknown_frees", "high_water_bytes", "end_bytes")
+    assert [row[name] for name in figures] == [13_385, 13_385, 0, 2_532_893_696, 0]
+
+
 def test_nothing_was_recorded(build):
     assert len(memory(build.recording())) == len(memory(build.recording(), by="op")) == 0
 
