@@ -157,7 +157,7 @@ def test_a_working_cache_raises_no_warning_and_makes_the_difference_it_makes(cac
 def test_a_mix_up_of_cold_and_hot_is_detected(cache):
     with bench.SimulatedCard(seed=1, flush_works=False) as card:
         comparison = bench.compare({"m": card.kernel("m", 10_000, memory_bound=True)}, gpu=card, cache=cache).comparison
-    assert any(f"the cache was not {cache} as asked" in warning for warning in comparison.warnings)
+    assert any(f"the cache was not {cache} as requested" in warning for warning in comparison.warnings)
 
 
 def test_events_that_disagree_are_reported_and_those_that_agree_are_not():

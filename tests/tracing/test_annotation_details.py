@@ -6,6 +6,7 @@ import json
 import pickle
 import threading
 import zipfile
+from pathlib import Path
 
 import pytest
 from reference.in_python import use_python
@@ -80,22 +81,24 @@ def test_a_recording_keeps_it_in_files_and_copies(step, tmp_path):
         assert copy.annotations.details_id.tolist() == recording.annotations.details_id.tolist()
 
 
-def test_a_file_of_before_has_none(step, tmp_path):
-    """The same file without what was added to the format."""
+def test_a_file_from_before_there_were_details_has_none(tmp_path):
+    """The first version of the format, without what was added to it."""
+    kept = Path(__file__).parent.parent / "data" / "formats" / "v1" / "step.gpurec"
     old = tmp_path / "old.gpurec"
-    with zipfile.ZipFile(step[1] / "step.gpurec") as new, zipfile.ZipFile(old, "w") as archive:
+    with zipfile.ZipFile(kept) as new, zipfile.ZipFile(old, "w") as archive:
         for name in new.namelist():
             content = new.read(name)
             if name == "meta.json":
                 meta = json.loads(content)
-                del meta["details"], meta["tables"]
+                del meta["details"]
                 content = json.dumps(meta).encode()
             if name != "annotations/details_id.npy":
                 archive.writestr(name, content)
-    recording = Recording.load(old)
+    recording, whole = Recording.load(old), Recording.load(kept)
+    assert whole.annotations.details_id.any()
     assert recording.details == ()
     assert not recording.annotations.details_id.any()
-    assert len(recording.annotations) == len(step[0].recording.annotations)
+    assert len(recording.annotations) == len(whole.annotations)
 
 
 def test_a_number_beyond_the_details_is_refused(step):
