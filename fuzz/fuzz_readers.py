@@ -335,7 +335,7 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--replay"]:
         print(f"{replay()} inputs, each a trace or one clear error")
     elif sys.argv[1:] == ["--list"]:
-        print(*readers())
+        print(*readers(), sep="\n")
     elif len(sys.argv) > 1 and sys.argv[1] in readers():
         fuzz(sys.argv[1], sys.argv[2:])
     else:

@@ -19,7 +19,6 @@ using draw::Summary;
 using draw::Track;
 using draw::Value;
 using stepstats::kBytes;
-using stepstats::kCategories;
 using stepstats::kFixed64;
 using stepstats::kVarint;
 using stepstats::NameTable;
