@@ -57,23 +57,19 @@ def _size(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
+    from collector.cli._step_files import load_steps
     from collector.files.atomic_files import check_writable
-    from collector.formats.loading import load
     from collector.web.report_file import write_report
 
     if arguments.output.suffix.lower() != ".html":
         raise CollectorError(f"{arguments.output}: a report is a page", "Name it .html")
     check_writable(arguments.output, *arguments.inputs)
-    steps = [load(path) for path in arguments.inputs]
-    for step in steps:
-        if step.warning:
-            terminal.report(step.warning)
+    steps = load_steps(arguments.inputs)
     written = write_report(
         arguments.output,
         [(path.name, step) for path, step in zip(arguments.inputs, steps, strict=True)],
         title=arguments.title,
         max_size=arguments.max_size,
-        warnings=[step.warning for step in steps],
     )
     if written.slices < written.all_slices:
         terminal.report(

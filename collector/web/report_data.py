@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.analysis.questions import QUESTIONS
 from collector.errors import CollectorError
+from collector.formats.step import Step
 from collector.text.quantities import time_text
 from collector.text.wording import counted
 from collector.version import version
@@ -39,13 +40,12 @@ class StepData:
     lanes: Lanes
 
 
-def step_data(step: TracedStep, name: str, *, warning: str | None = None) -> StepData:
+def step_data(step: TracedStep, name: str) -> StepData:
     """The data of one step.
 
     Args:
         step: a loaded step or an ended session.
         name: how people tell it from others: its file's name.
-        warning: what loading it had to say.
     """
     recording = step.recording
     lanes = lanes_of(recording)
@@ -58,7 +58,7 @@ def step_data(step: TracedStep, name: str, *, warning: str | None = None) -> Ste
     }
     described = {
         "name": name,
-        "warning": warning,
+        "warning": step.warning or None if isinstance(step, Step) else None,
         "unavailable": step.unavailable,
         "simulated": bool(recording.environment.get("simulated")),
         "length_ns": lanes.end_ns - lanes.start_ns,
@@ -170,10 +170,9 @@ _CAUSES = {
 
 def _findings(step: TracedStep) -> list[dict[str, Any]]:
     from collector.profiler.advice.step_advice import advise
-    from collector.profiler.recorded_steps import read
+    from collector.profiler.step_reader import read_step
 
-    data, _ = step.wire()
-    found = advise(read(data))
+    found = advise(read_step(step))
     return [
         {
             "severity": each.severity.name.lower(),

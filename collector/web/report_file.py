@@ -9,6 +9,7 @@ import html
 import json
 import os
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,6 @@ def write_report(
     *,
     title: str = "",
     max_size: int = MAX_SIZE,
-    warnings: Sequence[str | None] = (),
 ) -> ReportSize:
     """Write a page about these steps to a file, whole or not at all.
 
@@ -59,13 +59,11 @@ def write_report(
         title: of the page; empty: the names of the steps.
         max_size: bytes that the file may have. Slices of the timeline that do not fit are left out, the shortest first,
             and the page says so; tables are never cut for it.
-        warnings: what loading each step had to say.
 
     Raises:
         collector.OutputError: the file cannot be written.
     """
-    said = [*warnings, *[None] * len(steps)]
-    data = [step_data(step, name, warning=said[place]) for place, (name, step) in enumerate(steps)]
+    data = [step_data(step, name) for name, step in steps]
     title = title or ", ".join(name for name, _ in steps[:3]) + (", …" if len(steps) > 3 else "")
     described = page_data(data, [step for _, step in steps], title)
     content, kept = _fitting([each.lanes for each in data], described, max_size)
@@ -89,6 +87,7 @@ def _fitting(lanes: Sequence[Lanes], described: dict[str, Any], max_size: int) -
     total = sum(each.num_slices for each in lanes)
     bins = {f"bins-{place}": _packed(each.bins()) for place, each in enumerate(lanes)}
 
+    @cache
     def page(most: int) -> bytes:
         kept = [each.num_slices * most // max(total, 1) for each in lanes]
         steps = [{**step, "slices": count} for step, count in zip(described["steps"], kept, strict=True)]
@@ -103,8 +102,7 @@ def _fitting(lanes: Sequence[Lanes], described: dict[str, Any], max_size: int) -
     most = max(most, min(total, _FEWEST_SLICES))
     content = page(most)
     while len(content) > max_size and most > _FEWEST_SLICES:
-        fixed = len(page(0))
-        room = max(max_size - fixed, 0) / max(len(content) - fixed, 1)
+        room = max(max_size - len(page(0)), 0) / max(len(content) - len(page(0)), 1)
         most = max(int(most * room * 0.97), _FEWEST_SLICES)
         content = page(most)
     return content, most

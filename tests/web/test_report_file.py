@@ -183,6 +183,21 @@ def test_it_says_nothing_of_machine_or_person(tmp_path, monkeypatch, simulated_g
         assert len(word) < 4 or word not in everything
 
 
+def test_findings_are_those_of_the_advice_with_its_losses(build, tmp_path):
+    from collector.profiler.advice.step_advice import advise
+    from collector.profiler.step_reader import read_step
+
+    for number in range(5):
+        build.launch(number + 1, 1000 * number)
+        build.kernel("k", 1000 * number + 600, 100, correlation_id=number + 1)
+    build.counters["records_dropped"] = 3
+    recording = build.recording()
+    write(tmp_path / "step.html", recording)
+    [found] = page_of(tmp_path / "step.html")["steps"]
+    assert [each["line"] for each in found["findings"]] == [each.line for each in advise(read_step(recording))]
+    assert any("dropped" in each["line"] for each in found["findings"])
+
+
 def test_a_report_cannot_be_read_back_and_says_so(small, tmp_path):
     write(tmp_path / "step.html", small)
     with pytest.raises(collector.InvalidFileError, match="this is a report, which cannot be read back"):
