@@ -104,11 +104,12 @@ def check_head(head: bytes, name: Path, num_bytes: int) -> None:
         collector.InvalidFileError: it does.
     """
     refuse_foreign(head, name)
-    if not _possible(head):
+    possible = _possible(head)
+    if not possible:
         _refuse_written(head, name)
     if not first_letter(head):
         return
-    possible = _possible(head) or [_without_signature()]
+    possible = possible or [_without_signature()]
     for each in possible:
         why = each.check_head(head) if each.check_head is not None else ""
         if why:

@@ -2,12 +2,12 @@
 import { computed, effect, signal } from "@preact/signals";
 
 /** @typedef {{view: string, step: string, from: string, to: string, q: string, sort: string, by: string, cols: string,
- *   rows: string, ops: string, lane: string}} State */
+ *   rows: string}} State */
 
 /** @type {State} */
-const NOTHING = { view: "overview", step: "0", from: "", to: "", q: "", sort: "", by: "", cols: "", rows: "", ops: "", lane: "" };
+const NOTHING = { view: "overview", step: "0", from: "", to: "", q: "", sort: "", by: "", cols: "", rows: "" };
 /** What belongs to one view, and is forgotten when another one is opened. */
-const OF_A_VIEW = ["q", "sort", "by", "cols", "rows", "ops"];
+const OF_A_VIEW = ["q", "sort", "by", "cols", "rows"];
 
 /** @returns {State} */
 function read() {

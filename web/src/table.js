@@ -150,9 +150,10 @@ function Head({ column, sorting, fixed }) {
   const is = sorting?.id === column.name ? (sorting.desc ? "descending" : "ascending") : undefined;
   const figure = column.unit === "text" ? "" : "figure";
   if (fixed) return html`<th scope="col" class=${figure} title=${column.meaning}>${heading(column.name)}</th>`;
-  const next = is === "descending" ? "asc" : is === "ascending" ? "" : column.unit === "text" ? "asc" : "desc";
-  const sort = column.unit === "text" && is === "ascending" ? `${column.name}.desc`
-    : column.unit === "text" && is === "descending" ? "" : next ? `${column.name}.${next}` : "";
+  // A click leads through these in turn, and back to the order of the answer.
+  const turns = column.unit === "text" ? ["ascending", "descending"] : ["descending", "ascending"];
+  const next = turns[is ? turns.indexOf(is) + 1 : 0];
+  const sort = next ? `${column.name}.${next === "ascending" ? "asc" : "desc"}` : "";
   return html`
     <th scope="col" class=${figure} aria-sort=${is}>
       <button class="heading" title=${column.meaning} onClick=${() => choose({ sort })}>
