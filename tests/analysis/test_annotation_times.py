@@ -1,4 +1,4 @@
-"""Time of the host in annotations."""
+"""Host time in annotations."""
 
 from __future__ import annotations
 

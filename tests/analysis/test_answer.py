@@ -1,4 +1,4 @@
-"""What an answer looks like to a program, a terminal, a notebook and other libraries."""
+"""The forms of an Answer: for programs, terminals, notebooks and other libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every question has in common: any input is answered, and order and division of the rows do not matter."""
+"""Properties of every question: any input is answered, and order and division of the rows do not matter."""
 
 from __future__ import annotations
 

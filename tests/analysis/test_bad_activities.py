@@ -1,4 +1,4 @@
-"""Activities with impossible times, repeated rows, distant clocks, ids of 64 bits: answers that say what they lack."""
+"""Activities with impossible times, repeated rows, distant clocks and 64-bit ids: answers state their omissions."""
 
 from __future__ import annotations
 

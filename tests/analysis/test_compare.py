@@ -1,4 +1,4 @@
-"""What changed from some steps to others: sums that add up, keys that come and go, and verdicts."""
+"""Comparison of steps: sums that add up, new and gone keys, and verdicts."""
 
 from __future__ import annotations
 

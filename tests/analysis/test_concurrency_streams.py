@@ -1,4 +1,4 @@
-"""How many activities ran at once, and how the time of a device was divided among its streams."""
+"""Concurrent activities, and the division of a device's time among its streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What made a step as long as it was."""
+"""The critical path of a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What idle time is put down to."""
+"""The causes of idle time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches and how long their work waited, copies and their bandwidth, kernels and their time."""
+"""Launch latencies, the bandwidth of copies, and the time of kernels."""
 
 from __future__ import annotations
 

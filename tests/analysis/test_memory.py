@@ -1,4 +1,4 @@
-"""How much memory was held, and by whom when it was most."""
+"""Allocated memory over time, and its holders at the high-water mark."""
 
 from __future__ import annotations
 

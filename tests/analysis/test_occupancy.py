@@ -1,4 +1,4 @@
-"""How far kernels fill a device by their launch shapes."""
+"""Occupancy and waves of kernels by their launch shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Overlap of compute, communication and copies, and what of them nothing hides."""
+"""Overlap of compute, communication and copies, and their exposed parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much work was launched ahead of each stream."""
+"""The queue depth of each stream."""
 
 from __future__ import annotations
 

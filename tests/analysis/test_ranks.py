@@ -1,4 +1,4 @@
-"""Which rank the others wait for."""
+"""Stragglers among ranks."""
 
 from __future__ import annotations
 

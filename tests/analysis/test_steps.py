@@ -1,4 +1,4 @@
-"""How much steps differ, and in what."""
+"""The variation of steps, outliers, and the ops that explain them."""
 
 from __future__ import annotations
 

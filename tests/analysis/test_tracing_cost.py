@@ -1,4 +1,4 @@
-"""What tracing itself cost."""
+"""The cost of tracing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether results agree: what they may be made of, and what is said where they do not."""
+"""Checks that arms compute the same: types of results, and messages where results differ."""
 
 from __future__ import annotations
 

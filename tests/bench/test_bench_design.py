@@ -1,4 +1,4 @@
-"""How a run is laid out: warm-up, stopping, replaced rounds, what the report tells, progress, the card left alone."""
+"""The design of a run: warm-up, stopping, replaced rounds, its account in the report, progress, an idle card."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report says of where it was made, and what it does not: folders, hosts, users, command lines, variables."""
+"""The environment in a report, without folders, hosts, users, command lines or variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the harness asks of a real card, held against the interfaces it asks through, and played by stand-ins."""
+"""The harness's calls to a real card, compared with the interfaces of its libraries, and answered by stand-ins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several runs of one benchmark: joined into a report, and their differences made part of every interval."""
+"""Several runs of one benchmark, joined into a report whose intervals include the differences between runs."""
 
 from __future__ import annotations
 

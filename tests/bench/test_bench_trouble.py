@@ -1,4 +1,4 @@
-"""Arms that cannot be measured are named, and the others are reported."""
+"""Arms that cannot be measured are named, and the other arms are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The harness on kernels of known duration: intervals hold the truth, verdicts err as rarely as they say."""
+"""The harness on kernels of known duration: coverage of intervals, and error rates of verdicts."""
 
 from __future__ import annotations
 

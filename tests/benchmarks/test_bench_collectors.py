@@ -1,4 +1,4 @@
-"""The collectors that benchmarks compare: one that is broken or different is named, and costs no other its figures."""
+"""The collectors that benchmarks compare: broken or different ones are named, and others keep their figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""benchmarks/harness.py: what it makes of do_bench's answers, on a stand-in that answers as triton's does."""
+"""benchmarks/harness.py with a stand-in for Triton's do_bench that returns the same kinds of answers."""
 
 from __future__ import annotations
 

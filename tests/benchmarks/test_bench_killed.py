@@ -1,4 +1,4 @@
-"""The benchmark of what a killed program leaves: a journal is read, and what is kept in memory is gone."""
+"""The benchmark of killed programs: their journal is read, and records kept in memory are lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the scripts of benchmarks/ make of what happens to a collector, on simulated faults."""
+"""The scripts of benchmarks/ with simulated faults of a collector."""
 
 from __future__ import annotations
 

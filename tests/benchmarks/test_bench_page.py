@@ -1,4 +1,4 @@
-"""`make bench`: every script in its own time, and a page of results that is written as they come."""
+"""`make bench`: every script within its time limit, and a page of results that is written after each script."""
 
 import sys
 

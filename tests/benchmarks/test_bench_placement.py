@@ -1,4 +1,4 @@
-"""benchmarks/_placement.py: which cores a benchmark runs on, and that its threads are where they were put."""
+"""benchmarks/_placement.py: the cores of a benchmark, and the placement of its threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""benchmarks/_traces.py: what is wrong with a trace file, and what is not."""
+"""benchmarks/_traces.py: its checks of trace files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Activity buffers over many sessions: which session a buffer belongs to, when it comes back, what stays mapped."""
+"""Activity buffers over many sessions: their session, their return to the pool, and their mapped memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Journals: what a step had recorded is there although its program was killed in it."""
+"""Journals: the records of a step survive when its program is killed."""
 
 from __future__ import annotations
 

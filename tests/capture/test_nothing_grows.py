@@ -1,4 +1,4 @@
-"""Hundreds of mixed sessions in one process end with the memory, threads, files and addresses of a few."""
+"""After hundreds of mixed sessions a process has the memory, threads, files and address space of a few sessions."""
 
 from __future__ import annotations
 

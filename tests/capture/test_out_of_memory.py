@@ -1,4 +1,4 @@
-"""No memory for the decode thread, or no thread at all: the program goes on, and what is lost is counted."""
+"""Without memory for the decode thread, or without the thread, the program continues and losses are counted."""
 
 from __future__ import annotations
 

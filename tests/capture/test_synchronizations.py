@@ -1,4 +1,4 @@
-"""Waits for CUDA events say which recording of the event they wait for, where the version of CUPTI does."""
+"""Waits for CUDA events name the awaited recording of the event, in versions of CUPTI that record it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other collectors ran into, each provoked on the simulator; the public issue is in the docstring."""
+"""Defects of other collectors, each provoked on the simulator; the docstring of a test names the public issue."""
 
 from __future__ import annotations
 

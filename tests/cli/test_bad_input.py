@@ -1,4 +1,4 @@
-"""What people hand over by mistake, at every door: one clear line and nothing written, or what is there and a count."""
+"""Bad input to every command and function: one clear line and no output, or the readable part and a count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command: its subcommands, and how trouble is told."""
+"""The command: its subcommands and its error messages."""
 
 from __future__ import annotations
 

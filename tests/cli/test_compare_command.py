@@ -1,4 +1,4 @@
-"""The command ``collector compare``: what it prints, and what its exit status says."""
+"""The command ``collector compare``: its output and its exit status."""
 
 from __future__ import annotations
 

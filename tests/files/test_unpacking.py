@@ -1,4 +1,4 @@
-"""Packed files: unpacked as far as they are whole, and refused where they would take the machine's memory."""
+"""Compressed files: decompressed as far as they are intact, and refused above the limits of memory."""
 
 from __future__ import annotations
 

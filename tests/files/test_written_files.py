@@ -1,4 +1,4 @@
-"""What is said of a file that took long to write."""
+"""The message about a file that took long to write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chrome traces as columns, held against Python's own JSON decoder, and in pieces of any size."""
+"""Chrome traces as columns, compared with Python's own JSON decoder, and read in pieces of any size."""
 
 from __future__ import annotations
 

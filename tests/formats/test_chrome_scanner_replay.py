@@ -1,4 +1,4 @@
-"""What fuzzing found in Chrome traces, through the native scanner alone: each input is read or refused."""
+"""Inputs that fuzzing found, read by the native scanner of Chrome traces alone: each is read or refused."""
 
 from __future__ import annotations
 

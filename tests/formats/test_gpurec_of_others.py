@@ -1,4 +1,4 @@
-"""Recordings (.gpurec) made of files of others: what has columns is kept, and what has none is counted."""
+"""Recordings (.gpurec) made of other tools' files: data with columns is kept, and other data is counted."""
 
 from __future__ import annotations
 

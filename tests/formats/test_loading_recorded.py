@@ -1,4 +1,4 @@
-"""Traces recorded by others, read back: nothing lost of the whole ones, the whole part kept of the broken ones."""
+"""Recorded traces of other tools: intact files are read completely, damaged files up to the damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry of formats: what every list, help text and error takes from it."""
+"""The registry of formats, the source of every list, help text and error about formats."""
 
 from __future__ import annotations
 

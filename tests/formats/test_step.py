@@ -1,4 +1,4 @@
-"""A step that was loaded, and one that was traced: the same interface, and nothing made that is not asked for."""
+"""Loaded and traced steps: they have the same interface, and compute nothing before it is requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What PyTorch's profiler says besides times, as columns of a recording; what belongs to its user is not taken over."""
+"""Columns from the arguments of PyTorch's profiler; its user's private data is left out."""
 
 from __future__ import annotations
 

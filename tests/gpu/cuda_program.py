@@ -1,4 +1,4 @@
-"""A CUDA program that knows its exact work: kernels, copies, sets, events and graphs through ``cuda.bindings``.
+"""A CUDA program with known work: kernels, copies, memsets, events and graphs through ``cuda.bindings``.
 
 Only plain allocations of a few megabytes. Every driver call's result is checked.
 """

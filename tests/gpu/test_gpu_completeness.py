@@ -1,4 +1,4 @@
-"""Nothing is missing and nothing is invented: counted at the API, counted in the recording."""
+"""Completeness: the counts of API calls equal the counts of records."""
 
 import ctypes
 import threading

@@ -1,4 +1,4 @@
-"""`collector demo` on a real GPU, against what its step asks for, call by call."""
+"""`collector demo` on a real GPU, compared with the calls of its step."""
 
 import json
 from collections import Counter

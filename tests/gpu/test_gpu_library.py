@@ -1,4 +1,4 @@
-"""The libcupti that is loaded here, against the table of layouts we decode by."""
+"""The loaded libcupti, compared with the decoder's table of layouts."""
 
 import ctypes
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Memory that a known program allocated and freed, against what was recorded of it."""
+"""Allocations and frees of a known program, compared with their records."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a known program did, against what was recorded of it."""
+"""The activities of a known program, compared with their records."""
 
 import ctypes
 import statistics

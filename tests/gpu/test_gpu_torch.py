@@ -1,4 +1,4 @@
-"""Annotations in PyTorch programs on a GPU: where backward runs, and what torch.compile makes of them."""
+"""Annotations in PyTorch programs on a GPU, in backward passes and under torch.compile."""
 
 import importlib.util
 

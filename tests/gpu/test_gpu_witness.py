@@ -1,4 +1,4 @@
-"""NVIDIA's own Python package reads what we read: the native recording against cupti-python, record by record."""
+"""The native recording compared with NVIDIA's cupti-python, record by record."""
 
 import ctypes
 import json

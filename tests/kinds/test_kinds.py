@@ -1,5 +1,5 @@
-"""The description of record kinds in `native/kinds/`: what is generated from it is current, and is what records are
-read by, in every version of CUPTI."""
+"""The description of record kinds in `native/kinds/`: its generated files are current, and the decoder
+reads the records of every version of CUPTI by it."""
 
 from __future__ import annotations
 

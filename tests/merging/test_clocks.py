@@ -1,4 +1,4 @@
-"""Clock offsets between ranks, held to offsets that are known."""
+"""Clock offsets between ranks, compared with known offsets."""
 
 from __future__ import annotations
 

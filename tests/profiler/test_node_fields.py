@@ -1,4 +1,4 @@
-"""Fields of many nodes: the native reader against the one with numpy, on whole and on damaged bytes."""
+"""Fields of many nodes: the native reader compared with the numpy reader, on intact and on damaged bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What drives contexts and hooks: what comes between steps, what fails, what cannot be written."""
+"""Programs that drive contexts and hooks: work between steps, failures, and unwritable files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every checker on traced steps: simulated programs that have its trouble, and the same programs without it."""
+"""Every checker on traced steps: simulated programs with the problem, and the same programs without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be used is one line and exit status 2 on the command line, and one line at a prompt that lives on."""
+"""Unusable input gives one line and exit status 2 on the command line, and one line at the prompt, which continues."""
 
 from __future__ import annotations
 

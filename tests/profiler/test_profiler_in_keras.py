@@ -1,4 +1,4 @@
-"""Our callbacks in `keras.Model.fit`, and the same beside a stand-in that tells callbacks what Keras tells them."""
+"""Our callbacks in `keras.Model.fit`, and in a stand-in that calls them as Keras does."""
 
 from __future__ import annotations
 

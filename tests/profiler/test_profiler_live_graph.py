@@ -1,4 +1,4 @@
-"""A ``tf.Graph`` and TensorFlow's own messages, with stand-ins; `test_tensorflow_users.py` does it with TensorFlow."""
+"""A ``tf.Graph`` and TensorFlow's messages as stand-ins; `test_tensorflow_users.py` uses TensorFlow itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields of many nodes read with numpy: what protobuf's own parser makes of the same bytes, whole or damaged."""
+"""Fields of many nodes read with numpy, compared with protobuf's parser on intact and on damaged bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A profiler that was asked before answers as one that was not: trees, figures and lines are kept between questions."""
+"""Trees, figures and lines are kept between questions, and the answers equal those of a new profiler."""
 
 from __future__ import annotations
 

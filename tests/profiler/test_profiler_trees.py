@@ -1,4 +1,4 @@
-"""The trees of views as columns, against the same by plain loops over their nodes."""
+"""The trees of views as columns, compared with plain loops over their nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TensorFlow's own tfprof and timeline read our files: what we add to them changes no time that they show."""
+"""TensorFlow's own tfprof and timeline read our files, and our additional fields change none of their times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the functions of CUDA's API do, by their names."""
+"""The roles of CUDA's API functions."""
 
 from __future__ import annotations
 

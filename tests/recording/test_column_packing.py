@@ -1,4 +1,4 @@
-"""Columns of a `.gpurec` file: few bytes for what differs little, and every value as it was."""
+"""Columns of a `.gpurec` file: few bytes for small differences, and exact values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The distinct values of a column are those that numpy finds."""
+"""The distinct values of a column, compared with numpy's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unions of intervals, held against sets of whole nanoseconds."""
+"""Unions of intervals, compared with sets of whole nanoseconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger: launches held against activities, losses in words."""
+"""The ledger: launches compared with activities, and losses in words."""
 
 from __future__ import annotations
 

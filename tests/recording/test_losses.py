@@ -1,4 +1,4 @@
-"""When something was lost: told as far as it is known, and drawn there."""
+"""The times of losses: stated as far as they are known, and drawn in the timeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranges within ranges, held against looking at all of them."""
+"""Nested ranges, compared with a search through all ranges."""
 
 from __future__ import annotations
 

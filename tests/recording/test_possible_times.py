@@ -1,4 +1,4 @@
-"""Which times are possible, in Python and in the drawing."""
+"""The limits of possible times, in Python and in the drawing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings: order, immutability, what is set apart, who launched what, files, Arrow."""
+"""Recordings: order, immutability, rows set apart, launches of activities, files, Arrow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The activities that held up the host's waits: the readable twin of native/draw/waits.cpp and event_records.cpp."""
+"""The activities that the host's waits waited for: the readable twin of native/draw/waits.cpp and event_records.cpp."""
 
 from __future__ import annotations
 

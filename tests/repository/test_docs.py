@@ -1,4 +1,4 @@
-"""What README and docs tell the reader to type, typed: Python runs, printed results are compared, commands exist.
+"""The examples of README and docs: Python runs, printed results are compared, and commands exist.
 
 Every page is run from top to bottom as one reader would, in one interpreter, on a simulated GPU. A block that needs
 what this machine has not says so in the comment above it: `<!-- not run: needs PyTorch -->`. Python that is a file of

@@ -1,4 +1,4 @@
-"""The GPU tests' program against the real cuda-python, as far as that goes without a GPU."""
+"""The GPU tests' program with the real cuda-python, as far as possible without a GPU."""
 
 import importlib.util
 import inspect

@@ -1,4 +1,4 @@
-"""`make gpu` with nothing but its build left out: every step, tried out on the simulator."""
+"""Every step of `make gpu` but the build, on the simulator."""
 
 import subprocess
 import sys

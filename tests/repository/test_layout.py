@@ -1,4 +1,4 @@
-"""Where tests stand, what their markers say, and how long a CI run may take."""
+"""The folders of tests, their markers, and the time limits of a CI run."""
 
 from __future__ import annotations
 

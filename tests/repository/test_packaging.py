@@ -1,4 +1,4 @@
-"""What is shipped: built as a user's pip builds it, from the source distribution, with no CUDA anywhere in sight."""
+"""The distributed packages: built from the source distribution as a user's pip does, without any CUDA library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stubs of the C++ extensions name what the modules have, with the parameters that they take."""
+"""The stubs of the C++ extensions name the members of the modules with their parameters."""
 
 from __future__ import annotations
 

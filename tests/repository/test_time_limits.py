@@ -1,4 +1,4 @@
-"""How long a test may take is said in one place, with room for slow machines."""
+"""The time limit of tests stands in one place and leaves room for slow machines."""
 
 from __future__ import annotations
 

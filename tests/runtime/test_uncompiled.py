@@ -1,4 +1,4 @@
-"""torch.compile and we, with a stand-in for torch: what it compiles it reads, calling `is_dynamo_compiling` as true."""
+"""Our functions under torch.compile, with a stand-in for torch in which `is_dynamo_compiling` is true."""
 
 from __future__ import annotations
 

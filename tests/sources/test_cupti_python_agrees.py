@@ -1,4 +1,4 @@
-"""NVIDIA's own reader of activity records, where it is installed, and ours: the same bytes, every field alike.
+"""NVIDIA's own reader of activity records, where it is installed, and ours give equal fields for the same bytes.
 
 The records are random but for what must be sound (kind, name). What a real GPU makes of them is for tests/gpu.
 """

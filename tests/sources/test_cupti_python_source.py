@@ -1,4 +1,4 @@
-"""The source over NVIDIA's Python package, on a stand-in; the stand-in's shape is held against the real package."""
+"""The source over NVIDIA's Python package, with a stand-in whose interface is compared with the real package."""
 
 import ctypes
 import gc

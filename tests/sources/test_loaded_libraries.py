@@ -1,4 +1,4 @@
-"""What is asked of the driver without our extension, against the simulated one."""
+"""Questions to the driver without our extension, answered by the simulated driver."""
 
 import ctypes
 import shutil

@@ -1,4 +1,4 @@
-"""Whether samples have two modes: the dip against its definition, how often one is taken for two, what is found."""
+"""Detection of two modes in samples: the dip compared with its definition, the error rate, and the modes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals, ratios and verdicts, held against numbers that others computed or that follow from the definition."""
+"""Intervals, ratios and verdicts, compared with published numbers or with their definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of many figures: the share of false discoveries, what so many steps can show, and verdicts."""
+"""Changes of many figures: false discovery rate, the power of a number of steps, and verdicts."""
 
 from __future__ import annotations
 

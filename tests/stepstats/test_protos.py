@@ -1,4 +1,4 @@
-"""Our messages are TensorFlow's on the wire: numbers, types, bytes; and both can live in one process."""
+"""Our messages equal TensorFlow's on the wire (numbers, types, bytes), and both can be loaded in one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recording -> wire bytes: the native pass writes what the readable twin writes."""
+"""Recording -> wire bytes: the native pass and its readable twin write equal bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What decoded rows cost in memory, while a step is traced and for good."""
+"""The memory of decoded rows, during a traced step and after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The progress bar: on a terminal, and only for what takes long."""
+"""The progress bar: on a terminal, and only for long operations."""
 
 from __future__ import annotations
 

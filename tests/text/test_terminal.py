@@ -1,4 +1,4 @@
-"""What strangers call their kernels, ops, processes and files is shown on a terminal, never obeyed by it."""
+"""Untrusted names of kernels, ops, processes and files are shown on a terminal without any effect on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our traces in the viewers that people use, in headless Chromium: catapult (chrome://tracing) and Perfetto's page.
+"""Our traces in real viewers in headless Chromium: catapult (chrome://tracing) and Perfetto's page.
 
 Both faces, in every format that the viewer opens. What it holds must be exactly what was written: names, slices of each
 row, both ends of each arrow, each value of each counter, and nothing reported as a problem.

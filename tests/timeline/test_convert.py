@@ -1,4 +1,4 @@
-"""The native converters against the readable ones, on steps that nobody would make by hand, and on broken bytes."""
+"""The native converters compared with the readable ones, on generated steps and on damaged bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels that come again are taken apart once, and numbers are written eight digits at a time: as if they were not."""
+"""Parsing repeated labels once, and writing numbers eight digits at a time, changes no output."""
 
 from __future__ import annotations
 

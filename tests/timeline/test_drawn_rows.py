@@ -1,4 +1,4 @@
-"""The processes and rows of every recorded trace, as drawn: their names, and the order that viewers are asked for."""
+"""The processes and rows of every recorded trace as drawn: their names and their order in viewers."""
 
 from __future__ import annotations
 

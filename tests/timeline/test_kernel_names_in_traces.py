@@ -1,4 +1,4 @@
-"""The whole name of a kernel is that of its column, whatever its label says."""
+"""The whole name of a kernel comes from its column, not from its label."""
 
 from __future__ import annotations
 

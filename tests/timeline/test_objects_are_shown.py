@@ -1,4 +1,4 @@
-"""Devices, contexts, streams and CUDA events, which are no activities, reach what is drawn and written."""
+"""Devices, contexts, streams and CUDA events, which are not activities, reach drawn and written files."""
 
 from __future__ import annotations
 

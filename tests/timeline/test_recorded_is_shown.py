@@ -1,4 +1,4 @@
-"""What is recorded reaches what is drawn: waits, overheads, memory operations, and every column that has a meaning."""
+"""Recorded waits, overheads, memory operations and every column with a meaning reach the drawn files."""
 
 from __future__ import annotations
 

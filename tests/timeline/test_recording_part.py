@@ -1,4 +1,4 @@
-"""A view of a recording, which is cut out of its columns, holds what the same view of its StepStats does."""
+"""A view cut from the columns of a recording equals the same view of its StepStats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timeline in Python: what StepStats say, who is accepted, what is refused."""
+"""The timeline in Python: the content of StepStats, accepted inputs, and refused inputs."""
 
 from __future__ import annotations
 

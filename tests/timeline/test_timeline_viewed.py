@@ -1,4 +1,4 @@
-"""Our own trace in Perfetto's trace processor, in both formats: everything arrives, where and when it should.
+"""Our own trace in Perfetto's trace processor, in both formats: every event has its track and its time.
 
 The traps T1 to T10 of traces and their readers are shown in test_viewer_harness.py; here they must not bite. (T8 and T9
 are XSpace's: tests/formats.)

@@ -1,4 +1,4 @@
-"""An arrow leads from the activity that held the host up to the wait, in both viewers."""
+"""An arrow leads from the awaited activity to the host's wait, in both viewers."""
 
 from __future__ import annotations
 

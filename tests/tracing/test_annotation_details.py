@@ -1,4 +1,4 @@
-"""What a program says of its annotations, from the live session to the profiler's views and the timeline's arrows."""
+"""Metadata of annotations, from the live session to the profiler's views and the timeline's arrows."""
 
 from __future__ import annotations
 

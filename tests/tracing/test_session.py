@@ -1,4 +1,4 @@
-"""Sessions: lifecycle, trouble, results, files; on a source made by hand."""
+"""Sessions with a handmade source: lifecycle, errors, results, files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports in headless Chromium under their own policy: figures, choices, keys, and nothing that they must not do."""
+"""Reports in headless Chromium under their content security policy: figures, controls, keys, no requests."""
 
 from __future__ import annotations
 

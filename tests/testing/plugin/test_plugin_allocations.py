@@ -1,4 +1,4 @@
-"""What a test allocated and did not free: by CUPTI's records, and by calls where there are none."""
+"""Allocations that a test did not free: from CUPTI's records, and from API calls where records are missing."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Simulated GPUs of a test's own and of wider scopes, markers that fixtures add, `unittest`, paths of the ini file."""
+"""Simulated GPUs in function and wider scopes, markers added by fixtures, `unittest`, paths in the ini file."""
 
 import pytest
 from plugin_runs import INI, report_of, run

@@ -1,4 +1,4 @@
-"""Limits as they are written, what they are held against, and what a failure says."""
+"""Limits: their notation, their evaluation, and the messages of failures."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which line of the project made a call: by `sys.monitoring`, or by a trace function where that is asked for."""
+"""The project's line of code that made a call: by `sys.monitoring`, or by a trace function if requested."""
 
 import sys
 import threading

@@ -1,4 +1,4 @@
-"""What the plugin leaves behind: reports, traces, snapshots, JUnit properties; and what happens where it cannot."""
+"""The output of the plugin (reports, traces, snapshots, JUnit properties), and errors while it is written."""
 
 import json
 import shlex

@@ -1,4 +1,4 @@
-"""What the plugin writes of strangers' names reaches the terminal escaped: kernels, annotations, devices, tests."""
+"""Untrusted names (kernels, annotations, devices, tests) reach the terminal escaped."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""The pytest plugin in a test run that uses real PyTorch, built without CUDA; what stands in for it: see neighbours."""
+"""The pytest plugin in a test run with real PyTorch, built without CUDA."""
 
 from __future__ import annotations
 

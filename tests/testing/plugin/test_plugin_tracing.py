@@ -1,4 +1,4 @@
-"""What the plugin sees of each test, and how it judges it, in whole pytest runs on the simulated GPU."""
+"""The plugin's records and verdicts of each test, in whole pytest runs on the simulated GPU."""
 
 import re
 import sys

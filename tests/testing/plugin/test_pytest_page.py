@@ -1,4 +1,4 @@
-"""docs/pytest.md, typed by one reader from top to bottom: its files are saved, its commands run, their output compared.
+"""The examples of docs/pytest.md in order: files are saved, commands run, and their output is compared.
 
 With COLLECTOR_UPDATE_PAGE=1 the outputs are written into the page instead; read the difference before you commit it.
 """

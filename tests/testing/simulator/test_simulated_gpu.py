@@ -1,4 +1,4 @@
-"""SimulatedGpu as its users meet it: mistakes, environment, one at a time."""
+"""SimulatedGpu for its users: misuse, environment, one instance at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulated CUPTI's buffers: when they are asked for, filled, and handed back."""
+"""The simulated CUPTI's buffers: the times at which they are requested, filled and completed."""
 
 from __future__ import annotations
 

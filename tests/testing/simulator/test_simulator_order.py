@@ -1,4 +1,4 @@
-"""Streams, events, waits and external correlation ids: what the simulated CUPTI puts before what."""
+"""Streams, events, waits and external correlation ids: the order of the simulated CUPTI's records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the simulated program does, as the simulated CUPTI records it."""
+"""The simulated CUPTI's records of the simulated program's work."""
 
 from __future__ import annotations
 
