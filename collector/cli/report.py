@@ -5,6 +5,7 @@ annotations, copies, launches, a timeline, findings and losses; its figures are 
 
   collector report step.pb -o step.html
   collector report step_*.pb -o run.html              several steps: how much they differ, and in what
+  collector report now.pb --before main.pb -o change.html  what changed, and whether that is more than chance
   collector report step.pb -o step.html --max-size 8MB     with more of the timeline's slices
 """
 
@@ -34,6 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"one step each: {readable_list(with_origins=True)}; also gzipped",
     )
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the page: .html")
+    parser.add_argument(
+        "--before",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="steps that the others are compared with; two files alone are compared as well, the second with the first",
+    )
     parser.add_argument("--title", default="", help="of the page (the names of the files)")
     parser.add_argument(
         "--max-size",
@@ -63,11 +72,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.output.suffix.lower() != ".html":
         raise CollectorError(f"{arguments.output}: a report is a page", "Name it .html")
-    check_writable(arguments.output, *arguments.inputs)
-    steps = load_steps(arguments.inputs)
+    paths = [*arguments.before, *arguments.inputs]
+    check_writable(arguments.output, *paths)
+    steps = [(path.name, step) for path, step in zip(paths, load_steps(paths), strict=True)]
     written = write_report(
         arguments.output,
-        [(path.name, step) for path, step in zip(arguments.inputs, steps, strict=True)],
+        steps[len(arguments.before) :],
+        before=steps[: len(arguments.before)],
         title=arguments.title,
         max_size=arguments.max_size,
     )

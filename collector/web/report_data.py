@@ -1,10 +1,24 @@
-"""The data of a page: answers, lanes, findings and losses of each step, without anything about machine or person."""
+"""The data of a page: answers, lanes, findings and losses of each step, without anything about machine or person.
+
+Its ``compare`` is null, or what `collector.analysis.compare` answers about two sets of the page's steps:
+
+* ``before`` and ``now``: ``{"name": text for people, "steps": places in the page's steps}``;
+* ``answers``: what is compared (``step``, ``time``, ``op``, ``kernel``, ``shape``, ``idle``, ``copies``) -> an answer
+  like any other, the largest change first. Its columns are the keys, ``count_before`` and ``count_now`` (not of all),
+  ``before_ns``, ``now_ns``, ``change_ns``, ``ratio``, ``low`` and ``high`` (the interval of the ratio, null where there
+  is none) and ``verdict``; its totals ``before_steps``, ``now_steps``, ``before_ns``, ``now_ns``, ``change_ns``. Its
+  ``notes`` say why there are no intervals or verdicts.
+
+Where steps cannot be compared, ``compare`` is null and ``refused["compare"]`` states the reason.
+"""
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from collector.analysis.compare import BY, comparisons
 from collector.analysis.questions import QUESTIONS
 from collector.errors import CollectorError
 from collector.formats.step import Step
@@ -25,6 +39,7 @@ FORMAT = "collector-report/1"
 """What the data says that it is."""
 MOST_ROWS = 5000
 """Rows of an answer that the page is given; the first ones. It says how many there are."""
+_NAMES_IN_LINE = 3
 _EXACT = 2**53
 """From here on JavaScript's numbers are not exact: larger integers are given as text."""
 _OF_MANY = "steps"
@@ -66,7 +81,7 @@ def step_data(step: TracedStep, name: str) -> StepData:
         "losses": list(recording.ledger.losses()),
         "ledger": [[name, value] for name, value in recording.ledger.as_dict().items() if value],
         "answers": {
-            key: {**answer_data(answer), "python": python, "cli": cli.format(name)}
+            key: {**answer_data(answer), "python": python, "cli": cli.format(file_argument(name))}
             for key, (answer, python, cli) in answers.items()
         },
         "findings": _findings(step),
@@ -79,10 +94,21 @@ def step_data(step: TracedStep, name: str) -> StepData:
     return StepData(described, lanes)
 
 
-def page_data(steps: Sequence[StepData], together: Sequence[TracedStep], title: str) -> dict[str, Any]:
-    """The data of all steps of a page, and the answers that several of them have together."""
+def page_data(
+    steps: Sequence[StepData], together: Sequence[TracedStep], title: str, num_before: int = 0
+) -> dict[str, Any]:
+    """The data of all steps of a page, and the answers that several of them have together.
+
+    Args:
+        steps: of the page.
+        together: the same steps.
+        title: of the page.
+        num_before: how many of them, the first ones, the others are compared with. 0: none, unless there are exactly
+            two steps that are not those of two ranks.
+    """
     answers: dict[str, Any] = {}
     refused: dict[str, str] = {}
+    compare = None
     if len(together) > 1:
         for name, question in QUESTIONS.items():
             if question.of_ranks or name == _OF_MANY:
@@ -94,6 +120,13 @@ def page_data(steps: Sequence[StepData], together: Sequence[TracedStep], title: 
                     }
                 except CollectorError as error:
                     refused[name] = str(error)
+    if len(together) == 2 and not any(key.startswith("ranks") for key in answers):
+        num_before = 1
+    if num_before:
+        try:
+            compare = comparison_data(together, [step.described["name"] for step in steps], num_before)
+        except ValueError as error:
+            refused["compare"] = str(error)
     return {
         "format": FORMAT,
         "version": version(),
@@ -101,7 +134,50 @@ def page_data(steps: Sequence[StepData], together: Sequence[TracedStep], title: 
         "steps": [dict(step.described) for step in steps],
         "answers": answers,
         "refused": refused,
+        "compare": compare,
     }
+
+
+def comparison_data(steps: Sequence[TracedStep], names: Sequence[str], num_before: int) -> dict[str, Any]:
+    """What changed from the first steps to the others; the module's docstring has its keys.
+
+    Args:
+        steps: to compare.
+        names: of the steps.
+        num_before: how many of them the others are compared with.
+
+    Raises:
+        ValueError: one side has no steps.
+    """
+    places = {"before": range(num_before), "now": range(num_before, len(steps))}
+    sides = {side: [steps[place] for place in own] for side, own in places.items()}
+    files = [
+        file_argument(names[own[0]]) if len(own) == 1 else side.upper() for side, own in places.items()
+    ]  # several files are a folder or a pattern, which a page does not know
+    return {
+        **{
+            side: {"name": joined_names([names[place] for place in own]), "steps": list(own)}
+            for side, own in places.items()
+        },
+        "answers": {
+            by: {
+                **answer_data(answer),
+                "python": f"analysis.compare(before, now, by={by!r})",
+                "cli": f"collector compare {' '.join(files)} --by {by}",
+            }
+            for by, answer in zip(BY, comparisons(sides["before"], sides["now"]), strict=True)
+        },
+    }
+
+
+def joined_names(names: Sequence[str]) -> str:
+    """The names of steps in one line: the first ones, and whether there are more."""
+    return ", ".join(names[:_NAMES_IN_LINE]) + (", …" if len(names) > _NAMES_IN_LINE else "")
+
+
+def file_argument(name: str) -> str:
+    """A file's name as an argument of a shell's command, which takes it for nothing else."""
+    return shlex.quote(f"./{name}" if name.startswith("-") else name)
 
 
 def answer_data(answer: Answer) -> dict[str, Any]:
@@ -114,6 +190,7 @@ def answer_data(answer: Answer) -> dict[str, Any]:
         "rows": len(answer),
         "totals": {name: _exact(value) for name, value in answer.totals.items()},
         "losses": list(answer.losses),
+        "notes": list(answer.notes),
     }
 
 

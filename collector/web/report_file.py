@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.files.atomic_files import atomic_write
 from collector.text.terminal import printable
-from collector.web.report_data import page_data, step_data
+from collector.web.report_data import joined_names, page_data, step_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +48,7 @@ def write_report(
     path: str | os.PathLike[str],
     steps: Sequence[tuple[str, TracedStep]],
     *,
+    before: Sequence[tuple[str, TracedStep]] = (),
     title: str = "",
     max_size: int = MAX_SIZE,
 ) -> ReportSize:
@@ -56,6 +57,7 @@ def write_report(
     Args:
         path: the file.
         steps: name and step of each.
+        before: other steps, which these are compared with; they come first in the page.
         title: of the page; empty: the names of the steps.
         max_size: bytes that the file may have. Slices of the timeline that do not fit are left out, the shortest first,
             and the page says so; tables are never cut for it.
@@ -63,13 +65,18 @@ def write_report(
     Raises:
         collector.OutputError: the file cannot be written.
     """
-    data = [step_data(step, name) for name, step in steps]
-    title = title or ", ".join(name for name, _ in steps[:3]) + (", …" if len(steps) > 3 else "")
-    described = page_data(data, [step for _, step in steps], title)
+    together = [*before, *steps]
+    data = [step_data(step, name) for name, step in together]
+    title = title or _title([name for name, _ in before], [name for name, _ in steps])
+    described = page_data(data, [step for _, step in together], title, len(before))
     content, kept = _fitting([each.lanes for each in data], described, max_size)
     with atomic_write(path) as file:
         file.write(content)
     return ReportSize(len(content), kept, sum(each.lanes.num_slices for each in data))
+
+
+def _title(before: Sequence[str], now: Sequence[str]) -> str:
+    return f"{joined_names(before)} → {joined_names(now)}" if before else joined_names(now)
 
 
 def save_report(step: TracedStep, path: Path) -> None:

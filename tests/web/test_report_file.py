@@ -18,7 +18,9 @@ from hostile_names import EVIL
 from report_pages import islands, page_of, slices
 
 import collector
+from collector.analysis.compare import BY
 from collector.analysis.questions import QUESTIONS
+from collector.formats.step import RecordingSource, Step
 from collector.web.report_data import MOST_ROWS
 from collector.web.report_file import asset, write_report
 from collector.web.report_lanes import BINS, FULL, lanes_of
@@ -43,8 +45,6 @@ def small(build):
 
 
 def write(path, *recordings, **options):
-    from collector.formats.step import RecordingSource, Step
-
     steps = [(f"step {number}", Step(RecordingSource(each))) for number, each in enumerate(recordings)]
     return write_report(path, steps, **options)
 
@@ -149,6 +149,65 @@ def test_several_steps_have_answers_together(build, tmp_path):
     assert page["answers"]["steps"]["rows"] == 4
 
 
+def compared(page, before, now):
+    """Hold the comparison of a page against that of the analysis."""
+    from collector import analysis
+
+    assert set(page["compare"]["answers"]) == set(BY)
+    for by, data in page["compare"]["answers"].items():
+        answer = analysis.compare(before, now, by=by)
+        assert [each["name"] for each in data["columns"]] == [each.name for each in answer.columns]
+        for column, values in zip(answer.columns, data["values"], strict=True):
+            assert numbers(values, column.unit) == expected(answer, column.name), (by, column.name)
+        assert (data["totals"], data["notes"]) == (answer.totals, list(answer.notes))
+
+
+def test_steps_are_compared_with_those_before(build, tmp_path):
+    recordings = []
+    for number in range(10):
+        step = type(build)()
+        for place in range(5):
+            step.kernel("k", 1000 * place, 500 + number + 100 * (number >= 5))
+        recordings.append(step.recording())
+    steps = [(f"step {number}", Step(RecordingSource(each))) for number, each in enumerate(recordings)]
+    write_report(tmp_path / "change.html", steps[5:], before=steps[:5])
+    page = page_of(tmp_path / "change.html")
+    assert page["title"] == "step 0, step 1, step 2, … → step 5, step 6, step 7, …"
+    assert page["compare"]["before"] == {"name": "step 0, step 1, step 2, …", "steps": [0, 1, 2, 3, 4]}
+    assert page["compare"]["now"]["steps"] == [5, 6, 7, 8, 9]
+    assert page["compare"]["answers"]["kernel"]["cli"] == "collector compare BEFORE NOW --by kernel"
+    compared(page, recordings[:5], recordings[5:])
+
+
+def test_two_files_are_compared_unless_they_are_of_two_ranks(small, build, tmp_path):
+    write(tmp_path / "two.html", small, small)
+    page = page_of(tmp_path / "two.html")
+    compared(page, small, small)
+    assert page["compare"]["answers"]["op"]["cli"] == "collector compare 'step 0' 'step 1' --by op"
+    write(tmp_path / "three.html", small, small, small)
+    assert page_of(tmp_path / "three.html")["compare"] is None
+    recordings = []
+    for rank in range(2):
+        of_rank = type(build)()
+        for number in range(50):
+            start = 20_000 * number + 7 * number**2 + 100 * rank
+            of_rank.kernel("ncclDevKernel_AllReduce", start, 500 - 100 * rank)
+        recordings.append(of_rank.recording())
+    write(tmp_path / "ranks.html", *recordings)
+    assert "ranks/rank" in page_of(tmp_path / "ranks.html")["answers"]
+    assert page_of(tmp_path / "ranks.html")["compare"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [("a b.pb", "'a b.pb'"), ("$(reboot).pb", "'$(reboot).pb'"), ("-o.pb", "./-o.pb"), ("plain.pb", "plain.pb")],
+)
+def test_a_file_is_one_argument_of_the_command_beside_a_table(small, tmp_path, name, argument):
+    write_report(tmp_path / "step.html", [(name, Step(RecordingSource(small)))])
+    [found] = page_of(tmp_path / "step.html")["steps"]
+    assert found["answers"]["ops"]["cli"] == f"collector stats {argument} --question ops"
+
+
 def test_the_policy_lets_only_its_own_script_and_style_run(small, tmp_path):
     write(tmp_path / "step.html", small)
     text = (tmp_path / "step.html").read_text("utf-8")
@@ -223,6 +282,16 @@ class TestCommand:
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         page = page_of(tmp_path / "run.html")
         assert page["title"] == "step_0.gpurec, step_1.gpurec"
+
+    def test_what_files_are_compared_with(self, small, tmp_path):
+        for number in range(2):
+            small.save(tmp_path / f"step_{number}.gpurec")
+        done = self.run(
+            tmp_path / "step_1.gpurec", "--before", tmp_path / "step_0.gpurec", "-o", tmp_path / "change.html"
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        page = page_of(tmp_path / "change.html")
+        assert (page["compare"]["before"]["name"], page["compare"]["now"]["name"]) == ("step_0.gpurec", "step_1.gpurec")
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
