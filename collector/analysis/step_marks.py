@@ -88,12 +88,17 @@ def split_at_marks(recording: Recording, mark: str = MARK) -> list[tuple[Recordi
     steps = []
     for number, (start_ns, end_ns) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         part = recording.part(_masks(recording, work.where(place == number), start_ns, end_ns))
-        clock = recording.clock
-        wall_ns = clock.wall_start_ns - clock.cupti_start_ns
-        own = Clock(start_ns, end_ns, start_ns + wall_ns, end_ns + wall_ns, clock.uncertainty_ns)
-        details = (part.ledger, part.counters, part.environment, part.details)
-        steps.append((Recording(part.parts, part.strings, own, *details), marks))
+        steps.append((windowed(part, start_ns, end_ns), marks))
     return steps
+
+
+def windowed(recording: Recording, start_ns: int, end_ns: int) -> Recording:
+    """The same rows as a step that began and ended at these of CUPTI's times."""
+    clock = recording.clock
+    wall_ns = clock.wall_start_ns - clock.cupti_start_ns
+    own = Clock(start_ns, end_ns, start_ns + wall_ns, end_ns + wall_ns, clock.uncertainty_ns)
+    details = (recording.ledger, recording.counters, recording.environment, recording.details)
+    return Recording(recording.parts, recording.strings, own, *details)
 
 
 def _masks(recording: Recording, work: Activities, start_ns: int, end_ns: int) -> dict[str, npt.NDArray[np.bool_]]:

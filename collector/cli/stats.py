@@ -7,6 +7,7 @@ those of `collector.analysis`.
   collector stats step.json.gz --question idle        why the devices were idle
   collector stats step.gpurec --question kernels --by shape --csv > kernels.csv
   collector stats step.pb --by op                     what took the GPU's time: by op, kernel, stream, step, ...
+  collector stats step.pb --question kernels --window 20ms..35ms    of a part of the step
   collector stats report.sqlite --question cuda_gpu_kern_sum    names of nsys stats and HTA work as well
 """
 
@@ -17,13 +18,17 @@ from typing import TYPE_CHECKING
 
 from collector.cli._printed_answers import add_format_arguments, print_answers
 from collector.cli._step_files import load_steps
+from collector.cli._time_arguments import time_window
 from collector.errors import CollectorError
 from collector.text.progress import progress
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from collector.analysis.answer import Answer
+    from collector.formats.step import Step
+    from collector.recording.recording import Recording
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,20 +60,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--window",
-        choices=["step", "span"],
-        help="step: all of what was recorded; span: from the first to the last activity of each device (step)",
+        type=_window,
+        metavar="FROM..TO",
+        help="whatever overlaps this part of the step, counted from its begin, such as 20ms..35ms. "
+        "Also step: all of what was recorded; span: from the first to the last activity of each device (step)",
     )
     add_format_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
+    from collector.analysis.asked import recording_in
+
     asked = _asked(arguments)
     if arguments.csv and len(asked) > 1:
         raise CollectorError("--csv holds one answer: say which with --question")
-    steps = load_steps(arguments.inputs)
-    print_answers(_answers(asked, steps[0] if len(steps) == 1 else steps, arguments.window), arguments)
+    steps: Sequence[Step | Recording] = load_steps(arguments.inputs)
+    window = arguments.window
+    if isinstance(window, tuple):
+        steps, window = [_part(recording_in(step), *window) for step in steps], None
+    print_answers(_answers(asked, steps[0] if len(steps) == 1 else steps, window), arguments)
     return 0
+
+
+def _window(text: str) -> str | tuple[int | None, int | None]:
+    return text if text in ("step", "span") else time_window(text)
+
+
+def _part(recording: Recording, begin_ns: int | None, end_ns: int | None) -> Recording:
+    """What overlaps a part of a step, as a step of this length."""
+    from collector.analysis.step_marks import windowed
+
+    clock = recording.clock
+    start = clock.cupti_start_ns + (begin_ns or 0)
+    end = clock.cupti_stop_ns if end_ns is None else clock.cupti_start_ns + end_ns
+    return windowed(recording.between(start, end), start, end)
 
 
 def _asked(arguments: argparse.Namespace) -> list[tuple[str, str]]:
@@ -82,7 +108,11 @@ def _asked(arguments: argparse.Namespace) -> list[tuple[str, str]]:
     asked = [ALIASES.get(name, (name, "")) for name in arguments.question or overview]
     if arguments.by:
         asked = [(name, _counted_by(name, arguments.by, asked, by)) for name, by in asked]
-    if arguments.question and arguments.window and not any(QUESTIONS[name].has_window for name, _ in asked):
+    if (
+        arguments.question
+        and isinstance(arguments.window, str)
+        and not any(QUESTIONS[name].has_window for name, _ in asked)
+    ):
         raise CollectorError(f"--window {arguments.window}: {arguments.question[0]} is asked of all that was recorded")
     return asked
 

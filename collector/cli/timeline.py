@@ -18,11 +18,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.cli._time_arguments import time_argument, time_window
 from collector.errors import CollectorError, InvalidFileError
 from collector.files.written_files import written
 from collector.text import terminal
 from collector.text.progress import progress
-from collector.text.quantities import TIME_UNITS
 
 if TYPE_CHECKING:
     from collector.protos import StepStats
@@ -56,12 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     view.add_argument("--name", metavar="REGEX", type=_regex, help="only slices whose short or whole name matches")
     view.add_argument(
-        "--min-duration", metavar="TIME", type=_time, default=0, help="only slices of at least this length"
+        "--min-duration", metavar="TIME", type=time_argument, default=0, help="only slices of at least this length"
     )
     view.add_argument(
         "--window",
         metavar="FROM..TO",
-        type=_window,
+        type=time_window,
         default=(None, None),
         help="only slices that overlap this part of the trace, counted from its start; either end may be omitted",
     )
@@ -143,21 +143,6 @@ def _regex(text: str) -> str:
     except re.error as error:
         raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from error
     return text
-
-
-def _time(text: str) -> int:
-    """Nanoseconds."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([a-zµ]+)", text.strip())
-    if not found or found[2] not in TIME_UNITS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: give a number and ns, us, ms or s, such as 12.5us")
-    return round(float(found[1]) * TIME_UNITS[found[2]])
-
-
-def _window(text: str) -> tuple[int | None, int | None]:
-    first, dots, last = text.partition("..")
-    if not dots:
-        raise argparse.ArgumentTypeError(f"{text!r} is no part of a trace: give FROM..TO, such as 20ms..35ms or 1s..")
-    return _time(first) if first else None, _time(last) if last else None
 
 
 def _count(text: str) -> int:

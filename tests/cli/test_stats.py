@@ -106,6 +106,24 @@ def test_the_window_may_be_the_span(step, capsys):
     assert answer["rows"][0][1] == analysis.devices(recording, window="span")["window_ns"][0] == 11_000
 
 
+def test_the_window_may_be_a_part_of_the_step(build, tmp_path, capsys):
+    for number in range(10):
+        build.kernel(f"kernel_{number}", 1000 * number, 500)
+    recording = build.recording()
+    recording.save(tmp_path / "step.gpurec")
+    _, out, _ = stats(capsys, tmp_path / "step.gpurec", "--question", "kernels", "--window", "2.25us..4us", "--json")
+    began = recording.clock.cupti_start_ns
+    answer = analysis.kernels(recording.between(began + 2_250, began + 4_000))
+    assert json.loads(out)[0]["rows"] == answer.to_json()["rows"]
+    assert sorted(answer["name"]) == ["kernel_2", "kernel_3", "kernel_4"]
+    _, out, _ = stats(capsys, tmp_path / "step.gpurec", "--question", "devices", "--window", "2.25us..4us", "--json")
+    (row,) = json.loads(out)[0]["rows"]
+    assert row[1:4] == [1_750, 750, 1_000]  # what lies outside of the part does not count
+    with pytest.raises(SystemExit):
+        stats(capsys, tmp_path / "step.gpurec", "--window", "4us..2us")
+    assert "'4us..2us' ends before it begins" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("columns", ["60", "100", "200"])
 def test_a_terminal_of_any_width_breaks_no_figure(step, capsys, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)

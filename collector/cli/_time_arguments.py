@@ -1,0 +1,27 @@
+"""Arguments that are times, such as ``12.5us``, and parts of a trace: ``20ms..35ms``."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from collector.text.quantities import TIME_UNITS
+
+
+def time_argument(text: str) -> int:
+    """Nanoseconds."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([a-zµ]+)", text.strip())
+    if not found or found[2] not in TIME_UNITS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: give a number and ns, us, ms or s, such as 12.5us")
+    return round(float(found[1]) * TIME_UNITS[found[2]])
+
+
+def time_window(text: str) -> tuple[int | None, int | None]:
+    """Begin and end of a part of a trace in ns since it began; None: open."""
+    first, dots, last = text.partition("..")
+    if not dots:
+        raise argparse.ArgumentTypeError(f"{text!r} is no part of a trace: give FROM..TO, such as 20ms..35ms or 1s..")
+    begin, end = time_argument(first) if first else None, time_argument(last) if last else None
+    if begin is not None and end is not None and end < begin:
+        raise argparse.ArgumentTypeError(f"{text!r} ends before it begins")
+    return begin, end
