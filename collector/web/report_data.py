@@ -10,6 +10,12 @@ Its ``compare`` is null, or what `collector.analysis.compare` answers about two 
   ``notes`` say why there are no intervals or verdicts.
 
 Where steps cannot be compared, ``compare`` is null and ``refused["compare"]`` states the reason.
+
+A part of a step, chosen by its begin and end in ns since the step began, is what `Recording.between` keeps: whatever
+overlaps it. Where the page has all slices of a step (``slices`` is the sum of those of the lanes, and no lane is left
+out), the slices of its streams whose name is one of the first ``kernel_names`` are all of its kernels: the answers
+``kernels/name`` and ``kernels/stream`` about a part follow exactly (web/src/kernels_within.js). All other answers are
+about the whole step. ``start_ns`` is when the step began, on the clock of the recording, as text.
 """
 
 from __future__ import annotations
@@ -85,9 +91,20 @@ def step_data(step: TracedStep, name: str) -> StepData:
             for key, (answer, python, cli) in answers.items()
         },
         "findings": _findings(step),
-        "lanes": [{"kind": lane.kind, "name": lane.name, "slices": len(lane.names)} for lane in lanes.lanes],
+        "lanes": [
+            {
+                "kind": lane.kind,
+                "name": lane.name,
+                "slices": len(lane.names),
+                "device_id": lane.device_id,
+                "stream_id": lane.stream_id,
+            }
+            for lane in lanes.lanes
+        ],
         "lanes_left_out": lanes.left_out,
         "names": list(lanes.names),
+        "kernel_names": lanes.kernel_names,
+        "start_ns": str(lanes.start_ns),
         "bins": BINS,
         "full": FULL,
     }

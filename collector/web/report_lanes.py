@@ -48,6 +48,10 @@ class Lane(NamedTuple):
     ends: Numbers
     names: Numbers
     """Of each slice the place in `Lanes.names`; empty for a device."""
+    device_id: int = -1
+    """Of a device and a stream."""
+    stream_id: int = -1
+    """Of a stream."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ class Lanes:
 
     lanes: tuple[Lane, ...]
     names: tuple[str, ...]
+    kernel_names: int
+    """How many of the names, the first ones, are those of kernels."""
     start_ns: int
     end_ns: int
     left_out: int
@@ -111,12 +117,14 @@ def _planes(values: Numbers, width: int) -> bytes:
 
 class _Names:
     def __init__(self) -> None:
-        self.places: dict[str, int] = {}
+        self.places: dict[tuple[str, str], int] = {}
+        """Kind and name -> its place."""
 
-    def of(self, ids: npt.NDArray[Any], form: Callable[[int], str]) -> Numbers:
+    def of(self, kind: str, ids: npt.NDArray[Any], form: Callable[[int], str]) -> Numbers:
         """The place of the name of each id."""
         known = distinct_values(ids)
-        places = np.array([self.places.setdefault(form(each), len(self.places)) for each in known.tolist()], np.int64)
+        named = [(kind, form(each)) for each in known.tolist()]
+        places = np.array([self.places.setdefault(each, len(self.places)) for each in named], np.int64)
         return places[np.searchsorted(known, ids)] if len(known) else np.zeros(0, np.int64)
 
 
@@ -137,31 +145,37 @@ def lanes_of(recording: Recording) -> Lanes:
     by_size = sorted(range(len(found)), key=lambda place: (found[place].kind != "device", -len(found[place].starts)))
     kept = sorted(by_size[:MOST_LANES])
     return Lanes(
-        tuple(found[place] for place in kept), tuple(names.places), start, max(end, start), len(found) - len(kept)
+        tuple(found[place] for place in kept),
+        tuple(name for _, name in names.places),
+        sum(kind == "kernels" for kind, _ in names.places),
+        start,
+        max(end, start),
+        len(found) - len(kept),
     )
 
 
 def _devices(recording: Recording, work: Activities, names: _Names) -> Iterator[Lane]:
     tables: dict[str, Callable[[Table], Numbers]] = {
-        "kernels": lambda table: names.of(table.name_id, lambda index: short_name(recording.strings[index])),
-        "memcpys": lambda table: names.of(table.copy_kind, lambda kind: f"memcpy {copy_kind_name(kind)}"),
-        "memsets": lambda table: names.of(np.zeros(len(table), np.int64), lambda _: "memset"),
+        "kernels": lambda table: names.of("kernels", table.name_id, lambda index: short_name(recording.strings[index])),
+        "memcpys": lambda table: names.of("memcpys", table.copy_kind, lambda kind: f"memcpy {copy_kind_name(kind)}"),
+        "memsets": lambda table: names.of("memsets", np.zeros(len(table), np.int64), lambda _: "memset"),
     }
     named = [tables[name](getattr(recording, name)) for name in ACTIVITY_TABLES]
     firsts = np.cumsum([0, *map(len, named)])[:-1]
     name_of = np.concatenate([np.zeros(0, np.int64), *named])
     for device, own in work.by_device().items():
         nothing = np.zeros(0, np.int64)
-        yield Lane("device", f"GPU {device}", own.start_ns, own.end_ns, nothing)
+        yield Lane("device", f"GPU {device}", own.start_ns, own.end_ns, nothing, device)
         for stream in distinct_values(own.stream_id).tolist():
             slices = own.where(own.stream_id == stream)
             places = name_of[firsts[slices.table] + slices.row]
-            yield Lane("stream", f"GPU {device} stream {stream}", slices.start_ns, slices.end_ns, places)
+            name = f"GPU {device} stream {stream}"
+            yield Lane("stream", name, slices.start_ns, slices.end_ns, places, device, stream)
 
 
 def _annotations(recording: Recording, names: _Names) -> Iterator[Lane]:
     table = recording.annotations
-    places = names.of(table.name_id, lambda index: recording.strings[index].rpartition("/")[2])
+    places = names.of("annotations", table.name_id, lambda index: recording.strings[index].rpartition("/")[2])
     depth_of = table.depth.astype(np.int64)
     if not depth_of.any():  # a reader that knows times alone
         depth_of = NestedRanges(*(getattr(table, name).astype(np.int64) for name in _RANGE)).depths
@@ -176,7 +190,7 @@ def _annotations(recording: Recording, names: _Names) -> Iterator[Lane]:
 
 def _calls(recording: Recording, names: _Names) -> Iterator[Lane]:
     table = recording.api_calls
-    places = names.of(table.name_id, lambda index: plain_api_name(recording.strings[index]))
+    places = names.of("calls", table.name_id, lambda index: plain_api_name(recording.strings[index]))
     for thread in distinct_values(table.thread_id).tolist():
         rows = np.flatnonzero(table.thread_id == thread)
         yield Lane("calls", f"thread {thread} CUDA calls", table.start_ns[rows], table.end_ns[rows], places[rows])

@@ -3,12 +3,14 @@
 /** @typedef {{name: string, unit: string, meaning: string}} Column */
 /** @typedef {import("./numbers.js").Value} Value */
 /** @typedef {{question: string, definition: string, columns: Column[], values: Value[][], rows: number,
- *   totals: Record<string, Value>, losses: string[], python: string, cli: string}} Answer */
-/** @typedef {{kind: "device" | "stream" | "annotations" | "calls", name: string, slices: number}} LaneInfo */
+ *   totals: Record<string, Value>, losses: string[], notes: string[], python: string, cli: string}} Answer */
+/** @typedef {{kind: "device" | "stream" | "annotations" | "calls", name: string, slices: number,
+ *   device_id: number, stream_id: number}} LaneInfo */
 /** @typedef {{severity: string, checker: string, line: string, evidence: string[]}} Finding */
 /** @typedef {{name: string, warning: string | null, unavailable: string | null, simulated: boolean,
  *   length_ns: number, verdict: string, losses: string[], ledger: [string, number][], answers: Record<string, Answer>,
- *   findings: Finding[], lanes: LaneInfo[], lanes_left_out: number, names: string[], bins: number, full: number,
+ *   findings: Finding[], lanes: LaneInfo[], lanes_left_out: number, names: string[], kernel_names: number,
+ *   start_ns: string, bins: number, full: number,
  *   slices: number}} Step */
 /** @typedef {{format: string, version: string, title: string, steps: Step[], answers: Record<string, Answer>,
  *   refused: Record<string, string>}} Page */

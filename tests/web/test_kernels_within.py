@@ -1,0 +1,88 @@
+"""Kernels of a part of a step, which the page sums up itself, against the answer of Python about the same part."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from report_pages import page_of, slices
+
+import collector
+from collector import analysis
+from collector.formats.step import RecordingSource, Step
+from collector.web.report_file import write_report
+
+MODULE = Path(__file__).resolve().parents[2] / "web" / "src" / "kernels_within.js"
+SCRIPT = """
+import { readFileSync } from "node:fs";
+const { hasAllSlices, kernelsWithin } = await import(process.argv[1]);
+const { step, slices, parts } = JSON.parse(readFileSync(0, "utf8"));
+console.log(JSON.stringify(parts.map((part) => ["name", "stream"].map((by) =>
+  hasAllSlices(step) && kernelsWithin(step.answers[`kernels/${by}`], step, slices, part, by)))));
+"""
+RECORDED = [
+    "hta/a100_alexnet.json.gz",
+    "nsys_ai/mfu_2gpu_before.sqlite.gz",
+    "hta/v100_rank1of2_diff_test_graphs.json.gz",
+    "xprof/gpu_multi_worker.xplane.pb.gz",
+    "torch_tutorial/h100_transformer_before.json.gz",
+]
+
+
+def within(path, parts):
+    """What the page answers about parts of its only step: by name and by stream of each."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("THE PAGE'S SUMS ARE NOT TESTED: they need node")
+    [step] = page_of(path)["steps"]
+    columns = dict(zip(("lane", "start", "length", "name"), zip(*slices(path), strict=True), strict=True))
+    asked = {"step": step, "slices": columns, "parts": [{"start": start, "end": end} for start, end in parts]}
+    command = [node, "--input-type=module", "--eval", SCRIPT, MODULE.as_uri()]
+    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def held_to_python(path, step, parts):
+    began = step.recording.clock.cupti_start_ns
+    for (start, end), answers in zip(parts, within(path, parts), strict=True):
+        part = step.recording.between(began + start, began + end)
+        for by, found in zip(("name", "stream"), answers, strict=True):
+            answer = analysis.kernels(part, by=by)
+            assert dict(zip(answer.values, found["values"], strict=True)) == {
+                name: values.tolist() for name, values in answer.values.items()
+            }
+            assert (found["rows"], found["totals"]) == (len(answer), answer.totals)
+            assert found["cli"].endswith(f"--question kernels --by {by} --window {start}ns..{end}ns")
+            named: dict[str, object] = {"analysis": analysis, "step": step}
+            exec(found["python"].replace("\nanalysis", "\nfound = analysis"), named)
+            assert list(named["found"]) == list(answer)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_sums_of_a_part_are_those_of_python(shared, tmp_path, name):
+    step = collector.load(shared / "data" / "gpu_traces" / name)
+    write_report(tmp_path / "step.html", [(name, step)], max_size=10**9)
+    length = step.recording.clock.window_ns
+    chance = random.Random(name)
+    parts = [tuple(sorted(chance.randrange(length + 1) for _ in range(2))) for _ in range(4)]
+    first = int(step.recording.kernels.start_ns[0]) - step.recording.clock.cupti_start_ns
+    held_to_python(tmp_path / "step.html", step, [*parts, (0, length), (first, first)])
+
+
+def test_a_kernel_that_is_named_like_a_memset_is_a_kernel(build, tmp_path):
+    build.kernel("memset", 10, 20).memset(50, 10)
+    step = Step(RecordingSource(build.recording()))
+    write_report(tmp_path / "step.html", [("step", step)])
+    held_to_python(tmp_path / "step.html", step, [(0, 100), (40, 100)])
+
+
+def test_a_page_that_lacks_slices_gives_no_sums(build, tmp_path):
+    lengths = random.Random(1)
+    for number in range(5_000):
+        build.kernel(f"kernel_{number % 50}", 40 * number, lengths.randrange(90))
+    write_report(tmp_path / "step.html", [("step", Step(RecordingSource(build.recording())))], max_size=300_000)
+    assert within(tmp_path / "step.html", [(0, 1000)]) == [[False, False]]
