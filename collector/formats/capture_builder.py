@@ -1,4 +1,4 @@
-"""Recordings made of what files of others hold: rows collected kind by kind, names, and which op launched what."""
+"""Builds recordings from the files of other tools: rows by kind, names, and the op of each launch."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _LARGEST_U32 = (1 << 32) - 1
 
 
 def is_api_name(name: str) -> bool:
-    """Whether a host's row is called like a function of CUDA's driver or runtime."""
+    """Whether the name of a host row is a function of CUDA's driver or runtime API."""
     return _API.match(name) is not None
 
 
 def device_ids(units: Iterable[str]) -> dict[str, int]:
-    """A number for each GPU: its own, or where two ranks have the same the next that is free."""
+    """A number for each GPU: its own, or the next free number if another rank already has it."""
     found: dict[str, int] = {}
     for unit in dict.fromkeys(units):
         ordinal = _ORDINAL.search(unit)
@@ -46,9 +46,9 @@ def device_ids(units: Iterable[str]) -> dict[str, int]:
 
 
 class CaptureBuilder:
-    """The columns of one step, as a file states them; what it does not state is 0.
+    """The columns of one step as stated in a file; missing values are 0.
 
-    Times are wall time, or count from whatever the file's times count from.
+    Times are wall time, or relative to the origin of the file's times.
     """
 
     def __init__(self) -> None:
@@ -58,18 +58,18 @@ class CaptureBuilder:
         self._ops: list[tuple[Numbers, Sequence[str], Numbers]] = []
         self._links: list[tuple[Numbers, Numbers]] = []
         self.without_columns = 0
-        """The number of nodes or events of the file that no table holds."""
+        """The number of nodes or events in the file for which no table has columns."""
 
     def name_ids(self, names: Sequence[str]) -> Numbers:
-        """The places of names among the recording's strings."""
+        """The indices of names in the recording's strings."""
         return np.array([self._strings.setdefault(name, len(self._strings)) for name in names], np.int64)
 
     def op_details(self, ops: Sequence[str]) -> Numbers:
-        """``details_id`` of annotations whose types of op these are; 0 for ``""``."""
+        """``details_id`` of annotations with these op types; 0 for ``""``."""
         return np.array([self._details.setdefault(op, len(self._details) + 1) if op else 0 for op in ops], np.int64)
 
     def add(self, table: str, **columns: Numbers) -> None:
-        """Add rows; all columns are equally long, and a number that a column cannot hold becomes 0."""
+        """Add rows; all columns have the same length, and values outside a column's range become 0."""
         rows = len(next(iter(columns.values()), ()))
         if not rows:
             return
@@ -85,28 +85,28 @@ class CaptureBuilder:
         self._tables[table].append(held)
 
     def add_api_calls(self, names: Sequence[str], name_index: Numbers, **columns: Numbers) -> None:
-        """Add calls; call ``n`` is of the function ``names[name_index[n]]``."""
+        """Add API calls; call ``n`` calls the function ``names[name_index[n]]``."""
         domains = np.array([RUNTIME_DOMAIN if name.startswith("cuda") else DRIVER_DOMAIN for name in names], np.int64)
         ids = self.name_ids(names)
         self.add("api_calls", name_id=ids[name_index], domain=domains[name_index], **columns)
 
     def launched_under(self, correlation_ids: Numbers, ops: Sequence[str], op_index: Numbers) -> None:
-        """Say which op GPU work was launched under: that of ``correlation_ids[n]`` under ``ops[op_index[n]]``."""
+        """Set the op of GPU work: the work with ``correlation_ids[n]`` was launched under ``ops[op_index[n]]``."""
         self._ops.append((correlation_ids, ops, op_index))
 
     def launched_in(self, correlation_ids: Numbers, annotation_rows: Numbers) -> None:
-        """Say which annotation GPU work was launched in: the rows of them, in the order in which they were added."""
+        """Set the annotation of GPU work by the annotation's row, counted in the order of addition."""
         self._links.append((correlation_ids, annotation_rows))
 
     def unused_correlation_ids(self, count: int) -> Numbers:
-        """Numbers for GPU work that has an op, of which the file states no correlation id."""
+        """Correlation ids for GPU work that has an op but no correlation id in the file."""
         return _LARGEST_U32 - np.arange(count, dtype=np.int64) - 1
 
     def recording(self, counters: Mapping[str, int], environment: Mapping[str, Any]) -> Recording:
-        """The recording of all rows; `without_columns` is a figure of its ledger."""
+        """The recording of all rows; its ledger holds `without_columns`."""
         tables = {name: self._joined(name) for name in SCHEMA}
         first_ns, last_ns = _bounds(tables)
-        # A recording's times are positive; the clock says what wall time they are.
+        # A recording's times are positive; its clock relates them to wall time.
         shift_ns = 1 - first_ns if first_ns <= 0 else 0
         for columns in tables.values():
             for name in ("start_ns", "end_ns"):
@@ -141,9 +141,9 @@ class CaptureBuilder:
         return {name: np.concatenate([part[name] for part in parts]) for name in SCHEMA[table]}
 
     def _link_ops(self, tables: dict[str, dict[str, npt.NDArray[Any]]], start_ns: int) -> None:
-        """Give annotations their external ids, and launches the annotation of their op's name that was open then.
+        """Assign external ids to annotations, and link each launch to the open annotation with its op's name.
 
-        An op that is named but has no row of its own gets one without length where the step begins.
+        An op without a row of its own gets an annotation of zero duration at the start of the step.
         """
         annotations = tables["annotations"]
         annotations["external_id"] = np.arange(1, len(annotations["start_ns"]) + 1, dtype=np.uint64)
@@ -187,7 +187,7 @@ class CaptureBuilder:
 
 
 def _spelling(name: str) -> str:
-    """A name without colons, which an op in ``op:kernel`` cannot have."""
+    """A name without colons, which an op in ``op:kernel`` cannot contain."""
     return re.sub(r":+", ".", name)
 
 
@@ -198,7 +198,7 @@ def _bounds(tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> tuple[int, 
 
 
 def _launch_times(tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> tuple[Numbers, Numbers]:
-    """Correlation ids in order, and the start of the first call of each, or of its work where there is no call."""
+    """Sorted correlation ids, and for each the start of its first call, or of its work if it has no call."""
     calls = tables["api_calls"]
     work = [tables[name] for name in ACTIVITY_TABLES]
     ids = np.concatenate([calls["correlation_id"], *(columns["correlation_id"] for columns in work)]).astype(np.int64)
@@ -209,7 +209,7 @@ def _launch_times(tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> tuple
 
 
 def _open_at(times: Numbers, annotations: Mapping[str, npt.NDArray[Any]], rows: Numbers) -> Numbers:
-    """``external_id`` of the one of these annotations, in order of their starts, that began last and was open then."""
+    """``external_id`` of the annotation that was open at each time and began last; rows are sorted by start."""
     starts, ends = annotations["start_ns"][rows], annotations["end_ns"][rows]
     at = np.searchsorted(starts, times, side="right") - 1
     is_open = (at >= 0) & (ends[np.maximum(at, 0)] >= times)

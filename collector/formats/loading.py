@@ -1,4 +1,4 @@
-"""Read back what was traced: StepStats and RunMetadata, our recordings, Chrome traces.
+"""Loads traces: StepStats and RunMetadata, recordings, Chrome traces and files of other tools.
 
 >>> import collector
 >>> step = collector.load("step.pb")  # doctest: +SKIP
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 def load(path: str | os.PathLike[str]) -> Step:
-    """Read one trace; the content decides what it is, not the name. Gzip is unpacked.
+    """Read one trace, whose format is recognised by its content, not by its name. Gzip is decompressed.
 
-    A file that is damaged gives what is whole of it, with `Step.skipped` and `Step.warning` saying what is missing.
-    Times are kept as the file has them: a Chrome trace that states no base may count from anything. Columns and
-    messages are made when they are asked for.
+    Of a damaged file the intact part is read, and `Step.skipped` and `Step.warning` state the missing part.
+    Times are those of the file: a Chrome trace without a stated base may have any origin. Columns and messages are
+    computed when they are first requested.
 
     Raises:
-        collector.InvalidFileError: the file is not there, is something else, or nothing in it can be read. One line
-            that names the file and the place.
+        collector.InvalidFileError: the file is missing, is not a trace, or nothing in it can be read. The message is
+            one line that names the file and the place.
     """
     content = content_of(expanded(path), check_head, readable_sentence())
     refuse_foreign(content.head, content.name)
@@ -42,7 +42,7 @@ def load(path: str | os.PathLike[str]) -> Step:
 
 
 def _empty(content: FileContent) -> Step:
-    """A message without fields has no byte; TensorFlow may have written such a file."""
+    """The step of an empty file: a message without fields has no bytes, and TensorFlow writes such files."""
     if content.data or not any(each.empty_is_a_step and content.suffix in each.suffixes for each in readable()):
         reasons = "".join(f" ({reason}: {count})" for reason, count in content.skipped.items())
         raise InvalidFileError(f"{content.name}: the file is empty{reasons}")

@@ -1,8 +1,8 @@
-"""Recordings made of exports of Nsight Systems: its tables are CUPTI's records under other names.
+"""Recordings from exports of Nsight Systems, whose tables are CUPTI's records under other names.
 
-Ids of contexts and correlation ids are each process's own. Those that an earlier process has too get numbers of their
-own, so that one recording holds all processes. An activity's op is the innermost NVTX range that was open where its
-launch was called. Of what an export says of the machine and its user only devices and names of threads are taken.
+Context ids and correlation ids are unique within one process only. Ids that an earlier process also uses get new
+numbers, so that one recording holds all processes. An activity's op is the innermost NVTX range that was open when its
+launch was called. Of an export's facts about the machine and its user, only devices and thread names are read.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _GRAPH = {"graphId": "graph_id", "graphNodeId": "graph_node_id"}
 
 
 class _Kind(NamedTuple):
-    """How a table of an export fills a table of a recording."""
+    """The mapping of a table of the export to a table of the recording."""
 
     source: str
     columns: Mapping[str, str]
-    """Column of the export -> column of the recording that holds the same."""
+    """Column of the export -> the corresponding column of the recording."""
 
 
 _WORK = {
@@ -73,7 +73,7 @@ _WORK = {
     ),
 }
 _KERNEL_NAMES = ("demangledName", "shortName", "mangledName")
-"""Columns with ids of a kernel's name; the first that is there counts."""
+"""Columns with the id of a kernel's name, in order of preference."""
 _DEVICE = {
     "id": "device_id",
     "totalMemory": "memory_bytes",
@@ -96,13 +96,13 @@ _DEVICE = {
     "computeMinor": "compute_minor",
 }
 _OVERHEAD_KINDS = (0, 0, *(number for number in OVERHEAD_KINDS if number))
-"""CUPTI's number of what Nsight Systems numbers from 0 on: undefined, unknown, then CUPTI's in their order."""
+"""CUPTI's overhead kind for each number of Nsight Systems, from 0: undefined, unknown, then CUPTI's kinds in order."""
 _THREAD_OBJECT = 2
 """``CUpti_ActivityObjectKind`` of a thread."""
 _PUSH_POP_RANGE = 59
-"""``eventType`` of NVTX ranges that nest on a thread."""
+"""``eventType`` of push/pop ranges of NVTX."""
 _EMIT_NVTX = re.compile(r", (?:seq|op_id|sizes|input_op_ids) = ")
-"""What ``torch.autograd.profiler.emit_nvtx`` adds to the name of an op, different for each call."""
+"""The suffix, unique for each call, that ``torch.autograd.profiler.emit_nvtx`` adds to the name of an op."""
 _THREAD_MASK = (1 << 24) - 1
 _LARGEST_EPOCH_NS = 1 << 62
 _LARGEST_ID = (1 << 32) - 1
@@ -110,10 +110,10 @@ _PRODUCT_VERSION = re.compile(r"[0-9.]{1,40}")
 
 
 class NsysColumns:
-    """One export on its way into a recording."""
+    """The conversion of one export to a recording."""
 
     def __init__(self, database: NsysDatabase) -> None:
-        """Read all tables that recordings have columns for."""
+        """Read all tables for which recordings have columns."""
         self._database = database
         self._strings = database.texts("StringIds", "id", "value")
         self._built = CaptureBuilder()
@@ -163,7 +163,7 @@ class NsysColumns:
         )
 
     def _process(self, rows: NsysTable) -> Numbers:
-        """The process of each row: hardware, virtual machine and process id; 0 where the export tells none apart."""
+        """The process of each row (hardware, virtual machine and process id); 0 if the export names no processes."""
         if not self._has_processes:
             return np.zeros(len(rows), np.int64)
         if "processId" in rows:
@@ -171,12 +171,12 @@ class NsysColumns:
         return (rows["globalPid"] if "globalPid" in rows else rows["globalTid"]) >> 24
 
     def recording(self) -> Recording:
-        """The recording of all of it."""
+        """The recording of the whole export."""
         self._add_work()
         self._add_calls()
         self._add_overheads()
         self._add_ranges()
-        self._add_what_there_was()
+        self._add_objects()
         unread = self._database.unread()
         self._built.without_columns = sum(unread.values())
         environment: dict[str, Any] = {"source": "Nsight Systems", "thread_names": self._thread_names()}
@@ -203,7 +203,7 @@ class NsysColumns:
         return self._context_ids.of(self._process(rows), rows["contextId"])
 
     def _named(self, ids: Numbers) -> tuple[list[str], Numbers]:
-        """The distinct texts of these ids, and which of them each is."""
+        """The distinct texts of these ids, and the index of each id's text."""
         distinct, index = np.unique(ids, return_inverse=True)
         return [self._strings.get(number, "") for number in distinct.tolist()], index
 
@@ -248,7 +248,7 @@ class NsysColumns:
         )
 
     def _add_ranges(self) -> None:
-        """NVTX ranges as annotations, and which of them each activity was launched in."""
+        """Add NVTX ranges as annotations, and link each activity to the range of its launch."""
         rows = self._ranges
         texts = rows.texts or [""] * len(rows)
         interned = rows["textId"].tolist()
@@ -257,7 +257,7 @@ class NsysColumns:
             for text, number in zip(texts, interned, strict=True)
         ]
         times = self._times(rows)
-        # A range that was still open when the recording ended has no end.
+        # A range that was open at the end of the recording has no end time.
         last_ns = max((int(self._times(each)["end_ns"].max()) for each in self._all_timed() if len(each)), default=0)
         times["end_ns"] = np.where(rows["end"] == 0, np.maximum(last_ns, times["start_ns"]), times["end_ns"])
         nested = NestedRanges(rows["globalTid"], times["start_ns"], times["end_ns"])
@@ -280,8 +280,8 @@ class NsysColumns:
     def _all_timed(self) -> tuple[NsysTable, ...]:
         return (*self._work.values(), self._calls, self._overheads, self._ranges)
 
-    def _add_what_there_was(self) -> None:
-        """Devices, contexts and streams."""
+    def _add_objects(self) -> None:
+        """Add devices, contexts and streams."""
         gpus = self._database.table("TARGET_INFO_GPU", *_DEVICE, "memoryBandwidth", "clockRate", text="name")
         columns = {own: gpus[theirs] for theirs, own in _DEVICE.items()}
         columns |= {
@@ -305,13 +305,13 @@ class NsysColumns:
             "streams",
             context_id=self._context(streams),
             stream_id=streams["streamId"],
-            # Written as 32 bits without a sign.
+            # The export writes it as an unsigned 32-bit integer.
             priority=np.where(streams["priority"] >= 1 << 31, streams["priority"] - (1 << 32), streams["priority"]),
             stream_flag=streams["flag"],
         )
 
     def _thread_names(self) -> dict[int, str]:
-        """Thread id -> name, of the threads that did something; of several names the one of the highest priority."""
+        """Thread id -> the name with the highest priority, for threads with calls or ranges."""
         seen = set((self._threads(self._calls)["thread_id"]).tolist()) | set(
             self._threads(self._ranges)["thread_id"].tolist()
         )
@@ -323,14 +323,14 @@ class NsysColumns:
 
 
 class _Renumbered:
-    """Ids that each process gives out for itself, as ids of all of them; 0 stays 0.
+    """Ids that are unique within one process, renumbered so that they are unique among all processes; 0 stays 0.
 
-    Of the processes that have an id the one with the smallest number keeps it, so that those of one process are what
-    they were.
+    If several processes use an id, the process with the smallest number keeps it, so that the ids of a single process
+    do not change.
     """
 
     def __init__(self, parts: Iterable[tuple[Numbers, Numbers]]) -> None:
-        """Take the processes and ids of all rows."""
+        """Collect the processes and ids of all rows."""
         processes, ids = (np.concatenate(each) for each in zip(*parts, strict=True))
         self._processes, self._ids = distinct_values(processes), distinct_values(ids)
         self._keys = distinct_values(self._key(processes, ids))
@@ -341,24 +341,24 @@ class _Renumbered:
         self._numbers = np.where(is_taken, first_free + np.cumsum(is_taken) - 1, own)
 
     def _key(self, processes: Numbers, ids: Numbers) -> Numbers:
-        """One number for an id of a process; in the order of ids, then of processes."""
+        """One number for each pair of id and process, ordered by id, then by process."""
         ranks = np.searchsorted(self._ids, ids)
         return ranks * len(self._processes) + np.searchsorted(self._processes, processes)
 
     def of(self, processes: Numbers, ids: Numbers) -> Numbers:
-        """The numbers of ids that were among those taken."""
+        """The new numbers of collected ids."""
         return self._numbers[np.searchsorted(self._keys, self._key(processes, ids))]
 
 
 def _copy_kinds(theirs: Numbers) -> Numbers:
-    """CUPTI's numbers; those of managed memory that moves by itself have the number of its direction."""
+    """CUPTI's copy kinds; migrations of managed memory get the kind of their direction."""
     return np.select(
         [theirs == 11, theirs == 12, theirs == 13], [1, 2, 8], np.where((theirs >= 0) & (theirs <= 10), theirs, 0)
     )
 
 
 def _memory_kinds(rows: NsysTable, column: str) -> Numbers:
-    """CUPTI's numbers, in which unknown is 0; here it is the last."""
+    """CUPTI's memory kinds, in which 0 is unknown; in the export the last number is unknown."""
     theirs = rows[column]
     is_known = (theirs >= 0) & (theirs < len(MEMORY_KINDS) - 1) & (column in rows)
     return np.where(is_known, theirs + 1, 0)

@@ -1,7 +1,7 @@
 """The SQLite database that ``nsys export --type sqlite`` writes, as columns of whole numbers and texts.
 
-Versions of Nsight Systems differ in tables and columns, and tables without rows are left out, so nothing is relied on:
-a column that is not there is None.
+Versions of Nsight Systems differ in tables and columns, and omit tables without rows, so every table and every column
+is optional: a missing table has no rows, and a missing column is 0.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ROWS_AT_ONCE = 1 << 16
 _ACTIVITIES = "CUPTI_ACTIVITY_KIND_"
 _HEADER_BYTES = 100
 _TABLE = re.compile(r"\s*CREATE\s+TABLE\b", re.IGNORECASE)
-"""How a table is declared that holds rows; the rows of a virtual one are made by code."""
+"""The declaration of a table that stores rows; the rows of a virtual table are computed by code."""
 
 
 @contextlib.contextmanager
@@ -40,7 +40,7 @@ def opened(content: FileContent) -> Iterator[NsysDatabase]:
     """Open a database for reading.
 
     Raises:
-        collector.InvalidFileError: it is damaged, or no export of Nsight Systems.
+        collector.InvalidFileError: the database is damaged, or is not an export of Nsight Systems.
     """
     try:
         import sqlite3
@@ -74,7 +74,7 @@ class NsysTable:
         self._columns = columns
         self._num_rows = num_rows
         self.texts = texts
-        """The column of texts that was asked for; ``""`` for what is NULL."""
+        """The requested column of texts; ``""`` stands for NULL."""
 
     def __len__(self) -> int:
         return self._num_rows
@@ -83,23 +83,23 @@ class NsysTable:
         return name in self._columns
 
     def __getitem__(self, name: str) -> Numbers:
-        """A column; zeros where the file has none of that name. What is NULL is 0."""
+        """A column, in which 0 stands for NULL; zeros if the file has no column of that name."""
         found = self._columns.get(name)
         return np.zeros(self._num_rows, np.int64) if found is None else found
 
 
 class NsysDatabase:
-    """An export that is open."""
+    """An open export."""
 
     def __init__(self, connection: sqlite3.Connection, content: FileContent, num_bytes: int) -> None:
-        """Look at what tables there are.
+        """Read the names of the tables and columns.
 
         Raises:
-            collector.InvalidFileError: it is no export of Nsight Systems.
+            collector.InvalidFileError: the database is not an export of Nsight Systems.
         """
         self._connection = connection
         self.skipped: Counter[str] = Counter()
-        """Reason -> how many rows were left out because they are damaged."""
+        """Reason -> the number of rows left out because of damage."""
         found = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
         names = [name for name, sql in found if _TABLE.match(str(sql))]
         missing = _missing_bytes(content.head, num_bytes)
@@ -116,14 +116,14 @@ class NsysDatabase:
     def table(
         self, name: str, *columns: str, timed: tuple[str, ...] = (), text: str = "", where: str = ""
     ) -> NsysTable:
-        """The rows of a table, those left out and counted that are damaged.
+        """The intact rows of a table; damaged rows are left out and counted.
 
         Args:
-            name: of the table; one that is not there has no rows.
-            columns: to read, those that are there; what is not a whole number counts as 0.
-            timed: columns of `columns` without a whole number in which a row is worth nothing.
-            text: a column of texts to read, if it is there.
-            where: which rows to read, as SQL.
+            name: of the table; a missing table has no rows.
+            columns: to read, as far as they exist; values that are not integers become 0.
+            timed: columns of `columns` in which a row needs an integer; other rows are left out.
+            text: a column of texts to read, if it exists.
+            where: the condition of the rows to read, as SQL.
         """
         there = self._columns.get(name, frozenset())
         wanted = [column for column in columns if column in there]
@@ -146,7 +146,7 @@ class NsysDatabase:
         return NsysTable({column: joined[:, place] for place, column in enumerate(wanted)}, texts, len(joined))
 
     def _pieces(self, name: str, query: str) -> Iterator[list[tuple[Any, ...]]]:
-        """The rows that a query gives, some at a time, up to where the file is damaged."""
+        """The rows of a query in pieces, up to the first damage of the file."""
         import sqlite3
 
         try:
@@ -157,7 +157,7 @@ class NsysDatabase:
             self.skipped[f"pages of {name} that are damaged ({error})"] += 1
 
     def count(self, table: str, where: str = "") -> int:
-        """How many rows a table has; 0 where there is none of that name, or where it is damaged."""
+        """The number of rows of a table; 0 if it is missing or damaged."""
         import sqlite3
 
         if table not in self._columns:
@@ -169,7 +169,7 @@ class NsysDatabase:
         return int(found)
 
     def texts(self, table: str, key: str, value: str) -> dict[int, str]:
-        """A column of texts by one of whole numbers; of a key that is there twice the last."""
+        """A column of texts by a column of integer keys; of repeated keys the last one counts."""
         if not {key, value} <= self._columns.get(table, frozenset()):
             return {}
         query = f"SELECT {_quoted(key)}, {_quoted(value)} FROM {_quoted(table)}"
@@ -177,18 +177,18 @@ class NsysDatabase:
         return {number: str(text) for number, text in rows if type(number) is int}
 
     def has(self, table: str, *columns: str) -> bool:
-        """Whether there is a table with these columns."""
+        """Whether the export has a table with these columns."""
         return table in self._columns and self._columns[table].issuperset(columns)
 
     def value_of(self, name: str) -> str:
-        """What the export says of itself under a name; ``""`` where it says nothing."""
+        """A value of the export's own metadata; ``""`` if it is missing."""
         if not self.has("META_DATA_EXPORT", "name", "value"):
             return ""
         query = f"SELECT value FROM META_DATA_EXPORT WHERE name = '{name}'"
         return next((str(value) for piece in self._pieces("META_DATA_EXPORT", query) for (value,) in piece), "")
 
     def unread(self) -> dict[str, int]:
-        """Table -> how many of its rows, which have a start, were not asked for."""
+        """Table with start times -> the number of its rows that were not read."""
         counts = {
             name: self.count(name) - self._read.get(name, 0)
             for name, columns in self._columns.items()
@@ -198,7 +198,7 @@ class NsysDatabase:
 
 
 def _missing_bytes(head: bytes, num_bytes: int) -> int:
-    """How many bytes a database lacks of what its header says that it has; see section 1.3 of SQLite's file format."""
+    """The number of bytes that are missing from the size in the header; see section 1.3 of SQLite's file format."""
     if len(head) < _HEADER_BYTES:
         return 0
     (page_bytes,) = struct.unpack_from(">H", head, 16)

@@ -1,7 +1,7 @@
-"""Back from the Chrome trace that TensorFlow's Timeline writes to the StepStats it was made of.
+"""StepStats from the Chrome trace that TensorFlow's Timeline wrote of them.
 
-What the trace does not say cannot come back: real thread ids, labels' memory figures, times below a microsecond.
-Converting the result again gives the same trace.
+The trace lacks real thread ids, the memory figures of labels, and times below a microsecond. Converting the result
+again gives the same trace.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SLOT = re.compile(r"(.*):([0-9]{1,3})", re.DOTALL)
 
 
 class _Placed(NamedTuple):
-    """A node, and where the trace draws it."""
+    """A node and its position in the trace."""
 
     node: NodeExecStats
     lane: Any
@@ -41,11 +41,11 @@ class _Placed(NamedTuple):
 
 
 _Nodes = dict[tuple[str, str], list[_Placed]]
-"""Device and node name -> the nodes of that name, in file order."""
+"""Device and node name -> the nodes of that name, in the order of the file."""
 
 
 class _Event(NamedTuple):
-    """An event of one of the kinds that TensorFlow draws; times in us, None where they are no whole number of them."""
+    """An event of a kind that TensorFlow draws; times are in us, None if they are not integers."""
 
     row: int
     phase: str
@@ -54,12 +54,12 @@ class _Event(NamedTuple):
     tid: Any
     start_us: int | None
     duration_us: int | None
-    """0 where none is stated."""
+    """0 if the event has no duration."""
     arguments: dict[str, Any]
 
 
 def to_step_stats(found: ChromeEvents) -> StepStats:
-    """The step that a TensorFlow timeline shows; what cannot be read is counted in `ChromeEvents.skipped`."""
+    """The step in a TensorFlow timeline; unreadable events are counted in `ChromeEvents.skipped`."""
     step = StepStats()
     names = found.process_names
     devices: dict[Any, DeviceStepStats] = {}
@@ -103,7 +103,7 @@ def _events(found: ChromeEvents, phases: str) -> Iterator[_Event]:
 
 
 def is_tracer_device(device: str) -> bool:
-    """Whether a device holds a GPU tracer's records, whose node names are ``name:op``."""
+    """Whether a device holds the records of a GPU tracer, whose node names are ``name:op``."""
     return "/stream:" in device or "/memcpy" in device
 
 
@@ -127,14 +127,14 @@ def _is_int64(value: int | None) -> TypeGuard[int]:
 
 
 def _restore_tensors(found: ChromeEvents, names: dict[Any, str], nodes: _Nodes) -> None:
-    """Give producers their outputs: from the tensors drawn where there are any, else from where arrows start."""
+    """Restore the outputs of producers from the drawn tensors or, if there are none, from the starts of arrows."""
     if not _restore_from_objects(found, names, nodes):
         _restore_from_arrows(found, names, nodes)
 
 
 def _restore_from_objects(found: ChromeEvents, names: dict[Any, str], nodes: _Nodes) -> bool:
-    """Whether there are any. An object is where its producer starts; its number says how many were there before it."""
-    # Of loops there are many nodes of one name: they are found by where they are and how many outputs they have.
+    """Restore outputs from objects, which begin at their producer; False if the trace has no objects."""
+    # Loops run many nodes of one name; position and number of outputs so far identify the node.
     waiting: dict[tuple[str, str, str, int], deque[NodeExecStats]] = defaultdict(deque)
     for (device, name), all_placed in nodes.items():
         for placed in all_placed:
@@ -156,7 +156,7 @@ def _restore_from_objects(found: ChromeEvents, names: dict[Any, str], nodes: _No
 
 
 def _restore_from_arrows(found: ChromeEvents, names: dict[Any, str], nodes: _Nodes) -> None:
-    """An arrow starts where its producer ends, and says that the producer has at least so many outputs."""
+    """Restore outputs from arrows: an arrow starts at the end of its producer and names one of its outputs."""
     ending: dict[tuple[str, str, str], list[NodeExecStats]] = defaultdict(list)
     for (device, name), all_placed in nodes.items():
         for placed in all_placed:
@@ -179,7 +179,7 @@ def _process(event: _Event, names: dict[Any, str]) -> str:
 
 
 def _place(lane: Any, time: Any) -> str:
-    """The place of an event on a device; lanes and times may be any JSON value."""
+    """The position of an event on a device; lanes and times may be any JSON value."""
     return f"{lane!r} {time!r}"
 
 
