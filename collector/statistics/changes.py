@@ -95,7 +95,8 @@ def changes(
 
 
 def _test(before: npt.NDArray[Any], now: npt.NDArray[Any]) -> tuple[Interval | None, float]:
-    """The ratio of one figure with its interval, and the p-value."""
+    """The ratio of one figure with its interval, and the p-value; both are the same in any order of the steps."""
+    before, now = np.sort(before), np.sort(now)  # sums of floating-point numbers depend on the order
     if before.min() > 0 and now.min() > 0:
         found = independent_ratio([[each] for each in now], [[each] for each in before])
         return found.interval, found.p_value

@@ -82,3 +82,14 @@ def test_figures_that_do_not_change_are_seldom_said_to():
 
 def test_no_figures():
     assert changes(np.zeros((0, 4)), np.zeros((0, 4)), least=1) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [((1287, 3077, 3820, 1919), (2305, 4986, 4025, 4904)), ((12, 0, 3, 5), (0, 7, 9, 4))],
+    ids=["ratio of means", "rank test"],
+)
+def test_the_order_of_the_steps_does_not_matter(before, now):
+    found = changes(of(before), of(now), least=0)
+    assert repr(changes(of(before[::-1]), of(now), least=0)) == repr(found)
+    assert repr(changes(of(before), of(now[::-1]), least=0)) == repr(found)
