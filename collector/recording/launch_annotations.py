@@ -32,8 +32,12 @@ class LaunchAnnotations:
 
     def name_ids_of(self, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """For each correlation id the name id of its annotation, or -1 if there was none."""
-        ids, rows = self._rows
-        return look_up(correlation_ids, ids, self._column("name_id")[rows])
+        return look_up(correlation_ids, self._rows[0], self._name_ids)
+
+    @cached_property
+    def _name_ids(self) -> npt.NDArray[Any]:
+        """For each of the sorted correlation ids the name id of its annotation."""
+        return self._column("name_id")[self._rows[1]]
 
     def _column(self, name: str) -> npt.NDArray[Any]:
         return np.concatenate([columns[name] for columns in self._annotations])

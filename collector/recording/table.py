@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
-from collector.recording.kernel_names import demangle, short_name
-from collector.recording.table_rows import row_type
+from collector.recording.kernel_names import demangle
+from collector.recording.table_rows import name_for_people, row_type
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class Table:
             values.flags.writeable = False
         self._columns = dict(columns)
         self._strings = strings
-        self._annotations = annotations
+        self._annotations = annotations if "correlation_id" in columns else None
 
     def launched_under(self, annotations: LaunchAnnotations) -> Table:
         """The same rows, which know what they were launched under."""
@@ -93,14 +92,16 @@ class Table:
 
     def __iter__(self) -> Iterator[Any]:
         """Every row as a named tuple of Python numbers, with ``name``, ``duration_ns`` and ``annotation`` beside."""
-        make = row_type(self.name, tuple(self._columns))._make
-        beside = {name: self[name].tolist() for name in self._beside()}
-        attributes = zip(*beside.values(), strict=True) if beside else repeat(())
+        make, strings = self._row_type()._make, self._strings
+        launched_under = self.annotation_ids.tolist()
         rows = zip(*(each.tolist() for each in self._columns.values()), strict=True)
-        for values, more in zip(rows, attributes, strict=False):  # repeat() has no end
+        for values, annotation_id in zip(rows, launched_under, strict=True):
             row = make(values)
-            row.__dict__.update(zip(beside, more, strict=True))
+            row._strings, row._annotation_id = strings, annotation_id
             yield row
+
+    def _row_type(self) -> Any:
+        return row_type(self.name, tuple(self._columns), tuple(self._beside()))
 
     @overload
     def __getitem__(self, index: int) -> Any: ...
@@ -120,9 +121,8 @@ class Table:
         if isinstance(index, str):
             return self._column(index)
         if isinstance(index, (int, np.integer)):
-            row = row_type(self.name, tuple(self._columns))._make(each[index].item() for each in self._columns.values())
-            one = self[np.array([index])]
-            row.__dict__.update({name: one[name].tolist()[0] for name in self._beside()})
+            row = self._row_type()._make(each[index].item() for each in self._columns.values())
+            row._strings, row._annotation_id = self._strings, self._annotation_id_at(int(index))
             return row
         if isinstance(index, np.ndarray) and index.dtype == bool and index.shape == (len(self),):
             index = np.flatnonzero(index)  # a mask would be searched anew for each column
@@ -157,7 +157,7 @@ class Table:
     @property
     def has_annotations(self) -> bool:
         """Whether rows were caused by calls, which may have been made under an annotation."""
-        return "correlation_id" in self._columns and self._annotations is not None
+        return self._annotations is not None
 
     @property
     def annotation_ids(self) -> npt.NDArray[np.int64]:
@@ -165,6 +165,12 @@ class Table:
         if self._annotations is None or isinstance(self._annotations, np.ndarray):
             return np.full(len(self), -1, np.int64) if self._annotations is None else self._annotations
         return self._annotations.name_ids_of(self.correlation_id)
+
+    def _annotation_id_at(self, row: int) -> int:
+        """The one of `annotation_ids` at a row, without looking at the others."""
+        if self._annotations is None or isinstance(self._annotations, np.ndarray):
+            return -1 if self._annotations is None else int(self._annotations[row])
+        return int(self._annotations.name_ids_of(self.correlation_id[row : row + 1 or None])[0])
 
     def annotations(self) -> list[str]:
         """For each row the path of the annotation it was launched under, ``""`` where there was none."""
@@ -187,11 +193,7 @@ class Table:
 
     def names(self) -> list[str]:
         """Every row's name for people: the short name of a kernel (``add``), the path of an annotation."""
-        return self._named(self._form)
-
-    def _form(self, recorded: str) -> str:
-        """A name for people."""
-        return short_name(recorded) if self.name == "kernels" else recorded
+        return self._named(lambda recorded: name_for_people(self.name, recorded))
 
     def _named(self, form: Callable[[str], str]) -> list[str]:
         ids, inverse = np.unique(self.name_id, return_inverse=True)
@@ -238,7 +240,7 @@ class Table:
         if self.has_duration:
             yield "duration_ns", self.duration_ns
         if self.has_names:
-            yield "name", Texts.of(self.name_id, lambda index: self._form(self._strings[index]))
+            yield "name", Texts.of(self.name_id, lambda index: name_for_people(self.name, self._strings[index]))
         if self.name == "kernels":
             yield "demangled_name", Texts.of(self.name_id, lambda index: demangle(self._strings[index]))
         if self.has_annotations:
