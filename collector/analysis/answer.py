@@ -13,7 +13,8 @@ import numpy as np
 
 from collector.runtime.optional_packages import optional_package
 from collector.text.quantities import size_text, time_text
-from collector.text.terminal import printable
+from collector.text.terminal import printable, styled
+from collector.text.text_tables import folded, table_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
-    from rich.table import Table as RichTable
 
     Values = npt.NDArray[Any] | Sequence[str]
 
@@ -32,8 +32,6 @@ _SHOWN_ROWS = 20
 _ROWS_SIDE_BY_SIDE = 8
 """How many rows of a table that is too wide are shown as columns."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_SHORTEST_TEXT = 12
-"""Characters that a column of texts has at least; figures are never broken."""
 _WIDTH = 100
 
 
@@ -110,39 +108,61 @@ class Answer:
         return self.text()
 
     def text(
-        self, *, rows: int | None = _SHOWN_ROWS, width: int = _WIDTH, color: bool = False, losses: bool = True
+        self,
+        *,
+        rows: int | None = _SHOWN_ROWS,
+        width: int = _WIDTH,
+        color: bool = False,
+        losses: bool = True,
+        whole_names: bool = False,
     ) -> str:
-        """The answer as a table for a terminal; where it is too wide, one column for each row.
+        """The answer as a table for a terminal: see `collector.text.text_tables`.
+
+        Paths with a depth are shown as a tree, and columns in which no row has a value are left out. A single row, and
+        a few rows of figures alone, become columns where they are too wide.
 
         Args:
             rows: how many at most; None: all.
             width: characters of a line.
             color: with terminal colours.
             losses: say below it what was lost.
+            whole_names: do not cut names, however wide the lines become; paths are shown as such.
         """
-        from rich.console import Console
-        from rich.text import Text
-
         shown = len(self) if rows is None else min(rows, len(self))
-        out = io.StringIO()
-        lines = [[_plain(column.name) for column in self.columns]]
-        lines += [[_shown(row[column.name], column.unit) for column in self.columns] for row in islice(self, shown)]
-        is_wide = sum(max(map(len, cells)) + 3 for cells in zip(*lines, strict=True)) > width
-        is_text = [column.unit == "text" for column in self.columns]
-        if is_wide and 1 < len(lines) <= _ROWS_SIDE_BY_SIDE + 1 and not any(is_text):
-            lines = [list(cells) for cells in zip(*lines, strict=True)]
-            is_text = [True] + [False] * shown
-        least = sum(_least_widths(lines, is_text)) + 3 * len(is_text)  # where this is more, lines are longer than asked
-        console = Console(file=out, force_terminal=color, no_color=not color, width=width, highlight=False)
-        console.print(self.definition, style="bold")
-        console.print(_table(lines, is_text, is_narrow=is_wide), width=max(width, least), no_wrap=True, crop=False)
-        if shown < len(self):
-            console.print(f"{len(self) - shown:,} more of {len(self):,} rows", style="dim")
-        for note in self.notes:
-            console.print(Text(printable(note), style="yellow"))
-        for loss in self.losses if losses else ():
-            console.print(Text(f"incomplete: {printable(loss)}", style="bold red"))
-        return "\n".join(line.rstrip() for line in out.getvalue().split("\n")).rstrip("\n")
+        parts = ["\n".join(styled(line, "bold", color=color) for line in folded(self.definition, width))]
+        if shown:
+            parts.append(self._table_text(shown, width, color=color, whole_names=whole_names))
+        below = []
+        if shown < len(self) or not shown:
+            rest = f"{len(self) - shown:,} more of {len(self):,} rows" if len(self) else "There are no rows."
+            below.append(styled(rest, "dim", color=color))
+        lost = [f"incomplete: {printable(loss)}" for loss in self.losses] if losses else []
+        for said, styles in ((map(printable, self.notes), ["yellow"]), (lost, ["bold", "red"])):
+            below += [styled(line, *styles, color=color) for text in said for line in folded(text, width)]
+        return "\n\n".join([*parts, "\n".join(below)] if below else parts)
+
+    def _table_text(self, shown: int, width: int, *, color: bool, whole_names: bool) -> str:
+        """The table of so many rows."""
+        is_tree = {"path", "depth"} <= self.values.keys() and not whole_names
+        chosen = [each for each in self.columns if not is_tree or each.name != "depth"]
+        lines = [
+            [
+                branch(row["path"], row["depth"])
+                if is_tree and each.name == "path"
+                else _shown(row[each.name], each.unit)
+                for each in chosen
+            ]
+            for row in islice(self, shown)
+        ]
+        kept = [place for place, _ in enumerate(chosen) if any(line[place] for line in lines)]
+        heads = [_plain(chosen[place].name) for place in kept]
+        lines = [[line[place] for place in kept] for line in lines]
+        is_name = [chosen[place].unit == "text" for place in kept]
+        is_wide = sum(max(map(len, cells)) + 2 for cells in zip(heads, *lines, strict=True)) > width
+        if is_wide and not whole_names and (shown == 1 or (shown <= _ROWS_SIDE_BY_SIDE and not any(is_name))):
+            heads, *lines = (list(cells) for cells in zip(heads, *lines, strict=True))
+            is_name = [True] + [False] * shown
+        return table_text(heads, lines, is_name, width, whole_names=whole_names, color=color)
 
     def to_csv(self) -> str:
         """The rows as comma-separated values with a line of names; times in ns, sizes in bytes.
@@ -240,30 +260,14 @@ class Answer:
         )
 
 
-def _table(lines: Sequence[Sequence[str]], is_text: Sequence[bool], *, is_narrow: bool = False) -> RichTable:
-    """A table of these lines, the first of which is its head; columns that are no text stand at the right."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, left, least in zip(lines[0], is_text, _least_widths(lines, is_text), strict=True):
-        widest = least if is_narrow and not left else None  # which leaves the most for texts
-        table.add_column(name, justify="left" if left else "right", overflow="fold", min_width=least, max_width=widest)
-    for line in lines[1:]:
-        table.add_row(*map(Text, line))
-    return table
-
-
-def _least_widths(lines: Sequence[Sequence[str]], is_text: Sequence[bool]) -> list[int]:
-    """How wide each column has to be for figures and words of the head to stay whole."""
-    needed = [max(map(len, (*name.split(), *values))) for name, *values in zip(*lines, strict=True)]
-    return [min(width, _SHORTEST_TEXT) if left else width for width, left in zip(needed, is_text, strict=True)]
-
-
 def _plain(name: str) -> str:
     """The name of a column whose values say their unit."""
     return name.removesuffix("_ns").removeprefix("num_").replace("_", " ")
+
+
+def branch(path: str, depth: int) -> str:
+    """The last part of a path, moved to the right by its depth."""
+    return "  " * depth + printable(path.rpartition("/")[2] if depth else path)
 
 
 def _cell(value: Any) -> Any:

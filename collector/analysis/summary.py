@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import io
+import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
+from collector.analysis.answer import branch
 from collector.analysis.busy_time import devices
 from collector.analysis.copies import copies
 from collector.analysis.kernels import kernels
 from collector.analysis.no_launches import no_launches
 from collector.analysis.ops import NO_ANNOTATION, ops
 from collector.text.quantities import time_text
-from collector.text.terminal import printable
+from collector.text.terminal import printable, styled
+from collector.text.text_tables import folded, table_text
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table as RichTable
+    from collections.abc import Iterable, Sequence
 
     from collector.analysis.answer import Answer
     from collector.recording.recording import Recording
 
 _TOP_ROWS = 10
 _WIDTH = 100
+"""Characters of a line where the terminal does not say."""
 
 
 def summarize(recording: Recording, *, unavailable: str | None = None, color: bool | None = None) -> str:
@@ -34,96 +36,105 @@ def summarize(recording: Recording, *, unavailable: str | None = None, color: bo
         unavailable: why nothing was traced; printed instead of an empty table.
         color: with terminal colours; None: if standard output is a terminal.
     """
-    from rich.console import Console
-    from rich.text import Text
-
-    text = io.StringIO()
-    in_color = sys.stdout.isatty() if color is None else color
-    console = Console(file=text, force_terminal=in_color, no_color=not in_color, width=_WIDTH, highlight=False)
-    parts = (
-        _parts(recording) if unavailable is None else [Text(f"not traced: {printable(unavailable)}", style="bold red")]
-    )
-    for part in parts:
-        console.print(part)
-    return text.getvalue().rstrip("\n")
-
-
-def _parts(recording: Recording) -> list[RenderableType]:
-    from rich.text import Text
-
-    parts: list[RenderableType] = []
+    page = _Page(color=sys.stdout.isatty() if color is None else color)
+    if unavailable is not None:
+        page.say(f"not traced: {printable(unavailable)}", "bold", "red")
+        return page.text
     if recording.environment.get("simulated"):
-        parts.append(Text("simulated GPU: the times below are made up", style="bold yellow"))
-    for answer, table in (
+        page.say("simulated GPU: the times below are made up", "bold", "yellow")
+    for answer, show in (
         (devices(recording), _devices),
         (kernels(recording), _kernels),
         (ops(recording), _ops),
         (copies(recording), _copies),
     ):
         if len(answer) and answer[answer.columns[0].name].tolist() != [NO_ANNOTATION]:
-            parts.append(table(answer))
+            show(page, answer)
     ledger = recording.ledger
-    parts.append(
-        Text(
-            f"{counted('{:,} launch[|es]', ledger.launches_seen)}, {counted('{:,} kernel[|s]', ledger.kernels)}, "
-            f"{counted('{:,} cop[y|ies]', ledger.memcpys)}, {counted('{:,} memset[|s]', ledger.memsets)}; "
-            f"{'nothing was lost' if ledger.complete else 'INCOMPLETE:'}",
-            style="green" if ledger.complete else "bold red",
-        )
+    page.say(
+        f"{counted('{:,} launch[|es]', ledger.launches_seen)}, {counted('{:,} kernel[|s]', ledger.kernels)}, "
+        f"{counted('{:,} cop[y|ies]', ledger.memcpys)}, {counted('{:,} memset[|s]', ledger.memsets)}; "
+        f"{'nothing was lost' if ledger.complete else 'INCOMPLETE:'}",
+        *(["green"] if ledger.complete else ["bold", "red"]),
     )
-    parts.extend(Text(f"  {loss}", style="red") for loss in ledger.losses())
+    for loss in ledger.losses():
+        page.say(loss, "red", indent="  ")
     if causes := no_launches(recording):
-        parts.append(Text(causes, style="yellow"))
-    return parts
+        page.say(causes, "yellow")
+    return page.text
 
 
-def _devices(answer: Answer) -> RichTable:
+class _Page:
+    """Lines of text that fit the terminal."""
+
+    def __init__(self, *, color: bool) -> None:
+        self._color = color
+        self._width = shutil.get_terminal_size((_WIDTH, 0)).columns
+        self._lines: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """All lines."""
+        return "\n".join(self._lines)
+
+    def say(self, sentence: str, *styles: str, indent: str = "") -> None:
+        """Add a sentence in these styles."""
+        lines = folded(sentence, self._width - len(indent))
+        self._lines += [styled(indent + line, *styles, color=self._color) for line in lines]
+
+    def show(self, title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, last_is_name: bool) -> None:
+        """Add a table under a title; its first column holds names, and its last one where that is said."""
+        is_name = [place == 0 or (last_is_name and place == len(heads) - 1) for place in range(len(heads))]
+        table = table_text(heads, list(rows), is_name, self._width, color=self._color)
+        self._lines += [styled(title, "bold", color=self._color), "", table, ""]
+
+
+def _devices(page: _Page, answer: Answer) -> None:
     window_ns = answer.windows[0].length_ns
-    table = _table(f"Step of {time_text(window_ns)}", "device", "busy", "idle", "busy share")
-    for row in answer:
-        share = f"{row['busy_share']:.1%}" if window_ns > 0 else ""
-        table.add_row(f"/gpu:{row['device_id']}", time_text(row["busy_ns"]), time_text(row["idle_ns"]), share)
-    return table
+    rows = [
+        (
+            f"/gpu:{row['device_id']}",
+            time_text(row["busy_ns"]),
+            time_text(row["idle_ns"]),
+            f"{row['busy_share']:.1%}" if window_ns > 0 else "",
+        )
+        for row in answer
+    ]
+    heads = ("device", "busy", "idle", "busy share")
+    page.show(f"Step of {time_text(window_ns)}", heads, rows, last_is_name=False)
 
 
-def _kernels(answer: Answer) -> RichTable:
-    from rich.text import Text
-
+def _kernels(page: _Page, answer: Answer) -> None:
     count, total = answer.totals["count"], int(answer.totals["total_ns"])
-    title = f"Kernels: {count:,} of {counted('{:,} name[|s]', len(answer))}, {time_text(total)}"
-    table = _table(title, "kernel", "count", "total", "mean", "share")
 
-    def add(name: str, rows: list[dict[str, Any]]) -> None:
+    def line(name: str, rows: list[dict[str, Any]]) -> tuple[str, ...]:
         count, spent = sum(row["count"] for row in rows), sum(row["total_ns"] for row in rows)
-        share = f"{spent / max(total, 1):.1%}"
-        table.add_row(Text(name), f"{count:,}", time_text(spent), time_text(spent / count), share)
+        return (name, f"{count:,}", time_text(spent), time_text(spent / count), f"{spent / max(total, 1):.1%}")
 
     rows = list(answer)
-    for row in rows[:_TOP_ROWS]:
-        add(printable(row["name"]), [row])
+    lines = [line(printable(row["name"]), [row]) for row in rows[:_TOP_ROWS]]
     if len(rows) > _TOP_ROWS:
-        add(counted("({:,} other[|s])", len(rows) - _TOP_ROWS), rows[_TOP_ROWS:])
-    return table
+        lines.append(line(counted("({:,} other[|s])", len(rows) - _TOP_ROWS), rows[_TOP_ROWS:]))
+    title = f"Kernels: {count:,} of {counted('{:,} name[|s]', len(answer))}, {time_text(total)}"
+    page.show(title, ("kernel", "count", "total", "mean", "share"), lines, last_is_name=False)
 
 
-def _ops(answer: Answer) -> RichTable:
-    from rich.text import Text
-
-    table = _table("GPU time by annotation", "annotation", "activities", "self", "total", "share")
+def _ops(page: _Page, answer: Answer) -> None:
     rows = list(answer)
     longest = sorted(range(len(rows)), key=lambda place: -rows[place]["total_ns"])[:_TOP_ROWS]
+    lines: list[tuple[str, ...]] = []
     for row in (rows[place] for place in sorted(longest)):
-        name = row["path"] if not row["depth"] else row["path"].rpartition("/")[2]
         times = (time_text(row["self_ns"]), time_text(row["total_ns"]), f"{row['share']:.1%}")
-        table.add_row(Text("  " * row["depth"] + printable(name)), f"{row['activities']:,}", *times)
+        lines.append((branch(row["path"], row["depth"]), f"{row['activities']:,}", *times))
     if len(rows) > _TOP_ROWS:
-        table.add_row(counted("({:,} other[|s])", len(rows) - _TOP_ROWS), *[""] * 4)
-    return table
+        lines.append((counted("({:,} other[|s])", len(rows) - _TOP_ROWS), *[""] * 4))
+    heads = ("annotation", "activities", "self", "total", "share")
+    page.show("GPU time by annotation", heads, lines, last_is_name=False)
 
 
-def _copies(answer: Answer) -> RichTable:
+def _copies(page: _Page, answer: Answer) -> None:
     has_devices = len(set(answer["device_id"].tolist())) > 1
-    table = _table("Copies and memsets", "kind", "count", "bytes", "total", "GB/s", "memory")
+    lines = []
     for row in answer:
         known = row["count"] - row["unknown_sizes"]
         size = f"{row['num_bytes']:,}" if known == row["count"] else f"{row['num_bytes']:,} and more"
@@ -131,16 +142,6 @@ def _copies(answer: Answer) -> RichTable:
         memory = " to ".join(filter(None, (row["source"], row["target"])))
         where = f" on /gpu:{row['device_id']}" if has_devices else ""
         figures = (f"{row['count']:,}", size if known else "unknown", time_text(row["total_ns"]), rate)
-        table.add_row(row["kind"], *figures, memory + where)
-    return table
-
-
-def _table(title: str, *headers: str) -> RichTable:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for position, header in enumerate(headers):
-        is_text = header in (headers[0], "memory")
-        table.add_column(header, justify="left" if is_text else "right", overflow="fold", no_wrap=position > 0)
-    return table
+        lines.append((row["kind"], *figures, memory + where))
+    heads = ("kind", "count", "bytes", "total", "GB/s", "memory")
+    page.show("Copies and memsets", heads, lines, last_is_name=True)

@@ -23,6 +23,11 @@ _WIDTH = 100
 def add_format_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options that say how answers are printed."""
     parser.add_argument("--rows", type=_rows, metavar="N", help=f"rows to show; all: every one ({_ROWS})")
+    parser.add_argument(
+        "--whole-names",
+        action="store_true",
+        help="names in full in tables, also where lines get longer than the terminal",
+    )
     formats = parser.add_mutually_exclusive_group()
     formats.add_argument("--json", action="store_true", help="a list of answers, with every row and what columns mean")
     formats.add_argument("--csv", action="store_true", help="every row of one answer")
@@ -54,6 +59,7 @@ def print_answers(answers: Sequence[Answer], arguments: argparse.Namespace) -> N
         rows = _ROWS if arguments.rows is None else arguments.rows
         width = shutil.get_terminal_size((_WIDTH, 0)).columns
         color = sys.stdout.isatty()
-        print("\n\n".join(answer.text(rows=rows, width=width, color=color, losses=False) for answer in answers))
+        options = {"rows": rows, "width": width, "color": color, "whole_names": arguments.whole_names}
+        print("\n\n".join(answer.text(**options, losses=False) for answer in answers))
         for loss in dict.fromkeys(loss for answer in answers for loss in answer.losses):
             print(f"incomplete: {terminal.printable(loss)}")

@@ -6,6 +6,8 @@ import re
 import sys
 
 _KEPT = re.compile(r"([\n\t])")
+_STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
+"""Style -> number of its escape sequence (ECMA-48, SGR)."""
 
 
 def printable(text: str) -> str:
@@ -22,6 +24,13 @@ def printable_lines(text: str) -> str:
 
 def _printable_part(part: str) -> str:
     return part if part in ("\n", "\t") else printable(part)
+
+
+def styled(text: str, *styles: str, color: bool) -> str:
+    """The text in these styles (bold, dim, red, green, yellow) where the terminal shows colours."""
+    if not color or not text:
+        return text
+    return f"\x1b[{';'.join(str(_STYLES[style]) for style in styles)}m{text}\x1b[0m"
 
 
 def write(text: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import collector.analysis.answer as answer_module
-from collector.analysis import Answer, Column, compare, devices, kernels
+from collector.analysis import Answer, Column, compare, devices, kernels, ops
 from collector.analysis.compare import BY
 from collector.analysis.questions import QUESTIONS
 from collector.analysis.ranks import QUESTIONS as RANKS_BY
@@ -139,3 +139,30 @@ def test_notes_are_shown_and_told(answer):
     assert "Three steps are few\\x07." in str(noted)
     assert "Three steps are few" in noted._repr_html_()
     assert noted.to_json()["notes"] == ["Three steps are few\x07."]
+
+
+def test_paths_with_a_depth_are_shown_as_a_tree_unless_names_are_whole(build):
+    build.launch(1, 100).kernel("k", 1000, 500, correlation_id=1)
+    build.annotation("layer", 0, 500, 1).annotation("layer/conv", 50, 300, 2, 1)
+    text = ops(build.recording()).text()
+    assert "\n   conv " in text
+    assert "depth" not in text
+    assert "\n layer/conv " in ops(build.recording()).text(whole_names=True)
+
+
+def test_a_terminal_shows_no_column_in_which_nothing_is_known(answer):
+    unknown = dataclasses.replace(answer, values=answer.values | {"rate": np.full(2, np.nan)})
+    assert "rate" in str(answer)
+    assert "rate" not in str(unknown)
+
+
+def test_an_answer_without_rows_says_so(build):
+    assert "There are no rows." in str(kernels(build.recording()))
+
+
+def test_lines_of_every_answer_fit_the_terminal(example):
+    of_steps = [question for question in QUESTIONS.values() if not question.of_ranks]
+    for width in (60, 80, 100, 140):
+        for question in of_steps:
+            text = question.ask(example).text(width=width)
+            assert max(map(len, text.splitlines())) <= width

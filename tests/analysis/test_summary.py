@@ -33,7 +33,8 @@ def test_unknown_sizes_are_reported_to_be_unknown(build):
     assert re.search(r"memset +2 +500 and more +2 µs +0.5", text)
 
 
-def test_losses_stand_at_the_end_one_line_each_in_red(build):
+def test_losses_stand_at_the_end_one_line_each_in_red(build, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     build.counters.update(records_dropped=7)
     recording = build.kernel("k", 10).kernel("early", -10).recording()
     plain = summarize(recording, color=False).splitlines()
@@ -42,6 +43,14 @@ def test_losses_stand_at_the_end_one_line_each_in_red(build):
     assert "1 activity starts before the step" in plain[-1]
     assert "\x1b[31m" in summarize(recording, color=True).splitlines()[-1]
     assert "\x1b" not in "".join(plain)
+
+
+def test_lines_fit_the_terminal(build, monkeypatch):
+    build.counters.update(records_dropped=7)
+    recording = build.kernel("k" * 300, 10).annotation("layer", 0, 50, 1).memcpy(10, 1000).recording()
+    for width in (60, 80, 100, 140):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert max(map(len, summarize(recording, color=False).splitlines())) <= width
 
 
 def test_a_complete_step_says_so(build):
