@@ -15,7 +15,7 @@ from collector.analysis.asked import recording_in
 from collector.analysis.busy_time import devices
 from collector.analysis.copies import copies
 from collector.analysis.idle import CAUSES, idle
-from collector.analysis.kernels import QUESTIONS as KERNELS_BY
+from collector.analysis.kernels import KEYS as KERNELS_BY
 from collector.analysis.kernels import kernels
 from collector.analysis.ops import NO_ANNOTATION, ops
 from collector.analysis.step_marks import path_within, split_at_marks
@@ -80,7 +80,7 @@ def _ops(recording: Recording, marks: Set[str]) -> _Figures:
 
 
 def _kernels(by: str) -> Callable[[Recording, Set[str]], _Figures]:
-    keys = [column.name for column in KERNELS_BY[by].columns if column.unit in ("text", "number")]
+    keys = [column.name for column in KERNELS_BY[by]]
 
     def figures(recording: Recording, marks: Set[str]) -> _Figures:
         for row in kernels(recording, by=by):
@@ -108,7 +108,7 @@ _FAMILIES = {
         _ops,
     ),
     "kernel": _Family("the durations of all kernels", (_NAME,), _kernels("name")),
-    "shape": _Family("the durations of all kernels", KERNELS_BY["shape"].columns[:3], _kernels("shape")),
+    "shape": _Family("the durations of all kernels", KERNELS_BY["shape"], _kernels("shape")),
     "idle": _Family(
         "the idle time of all devices",
         (Column("cause", "text", "Why a device was idle."),),

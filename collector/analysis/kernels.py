@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.duration_groups import Keys, duration_groups
+from collector.analysis.tensor_cores import tensor_core_use_of_all, tensor_core_uses
 from collector.recording.kernel_names import demangle, short_name
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collector.analysis.asked import Asked
     from collector.recording.recording import Recording
 
-_KEYS = {
+KEYS = {
     "name": (Column("name", "text", "Short name of the kernel, which tells different kernels apart."),),
     "whole_name": (
         Column("whole_name", "text", "Name as its programmer wrote it, with template arguments and types."),
@@ -42,6 +43,11 @@ _FIGURES = (
     Column("min_ns", "ns", "Shortest duration."),
     Column("median_ns", "ns", "Median of the durations, of an even number the lower one."),
     Column("max_ns", "ns", "Longest duration."),
+    Column(
+        "tensor_cores",
+        "text",
+        "By name, whether they use tensor cores: yes, unknown or no evidence; unknown too where names of a row differ.",
+    ),
 )
 QUESTIONS = {
     by: Question(
@@ -50,7 +56,7 @@ QUESTIONS = {
         (*columns, *_FIGURES),
         summed=("count", "total_ns"),
     )
-    for by, columns in _KEYS.items()
+    for by, columns in KEYS.items()
 }
 
 
@@ -73,8 +79,17 @@ def _part(recording: Recording, by: str) -> Part:
     durations = recording.kernels.duration_ns
     whole = int(durations.sum())
     groups = duration_groups(_keys(recording, by), durations)
+    uses = tensor_core_uses(recording)
     rows = [
-        (*each.key, each.num_rows, each.total_ns, each.total_ns / whole if whole else 0.0, *each[4:]) for each in groups
+        (
+            *each.key,
+            each.num_rows,
+            each.total_ns,
+            each.total_ns / whole if whole else 0.0,
+            *each[4:],
+            tensor_core_use_of_all(uses[each.rows]),
+        )
+        for each in groups
     ]
     return Part(rows, (), [{"kernels": each.rows} for each in groups])
 

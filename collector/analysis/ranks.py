@@ -162,7 +162,10 @@ def _offsets(markers: Mapping[int, Markers], clock_offsets: ClockOffsets) -> tup
         )
     if clock_offsets == "estimate":
         offsets = estimate_offsets(markers)
-        remedy = "Give the offsets (clock_offsets={1: 0}), or None where the clocks are one and the same"
+        remedy = (
+            "Give the offsets (clock_offsets={1: 0}; --clock-offset 1=0), "
+            "or None (--same-clock) where the clocks are one and the same"
+        )
     elif clock_offsets is None:
         return {rank: ClockOffset(0, None, 0, "believed") for rank in markers}, []
     else:
@@ -170,7 +173,7 @@ def _offsets(markers: Mapping[int, Markers], clock_offsets: ClockOffsets) -> tup
             rank: ClockOffset(clock_offsets.get(rank, 0), None, 0, "given" if rank in clock_offsets else "none")
             for rank in markers
         }
-        remedy = "Give the offset of each rank"
+        remedy = "Give the offset of each rank, 0 for the one that the others are measured by"
     unaligned = [rank for rank, offset in offsets.items() if offset.source == "none"]
     known = {rank: offset for rank, offset in offsets.items() if offset.source != "none"}
     if len(known) < 2:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.recording.kernel_names import demangle, short_name
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from collector.analysis.answer import Answer
     from collector.analysis.asked import Asked
     from collector.recording.recording import Recording
 
-YES, UNKNOWN, NO_EVIDENCE = "yes", "unknown", "no evidence"
+USES = YES, UNKNOWN, NO_EVIDENCE = "yes", "unknown", "no evidence"
 _OF_XPROF = (
     *("16816", "c1688", "conv1x1", "conv2d_c1_k1", "dgrad_1x1_stride_2x2", "direct_group", "first_layer_wgrad_kernel"),
     *("h1688", "h884", "hmma", "i16832", "i8816", "s884", "s1688", "xmma_gemm", "xmma_implicit_gemm"),
@@ -77,13 +81,29 @@ def tensor_core_use(name: str) -> str:
     return UNKNOWN if _MAY_USE.search(name) else NO_EVIDENCE
 
 
+def tensor_core_uses(recording: Recording) -> npt.NDArray[np.int8]:
+    """For each kernel the place of what its name says in `USES`."""
+    kernels = recording.kernels
+    uses = np.zeros(len(recording.strings), np.int8)
+    for name_id in np.flatnonzero(np.bincount(kernels.name_id, minlength=1)).tolist():
+        uses[name_id] = USES.index(tensor_core_use(demangle(kernels.text(name_id))))
+    of_kernels: npt.NDArray[np.int8] = uses[kernels.name_id]
+    return of_kernels
+
+
+def tensor_core_use_of_all(uses: npt.NDArray[np.int8]) -> str:
+    """What the names of several kernels say, given as places in `USES`; unknown where they differ."""
+    first, last = int(uses.min()), int(uses.max())
+    return USES[first] if first == last else UNKNOWN
+
+
 def _part(recording: Recording, by: str) -> Part:
     kernels = recording.kernels
-    uses = Keys.of(kernels.name_id, lambda name: tensor_core_use(demangle(kernels.text(name))))
+    uses = Keys(list(USES), tensor_core_uses(recording).astype(np.int64))
     names = [Keys.of(kernels.name_id, lambda name: short_name(kernels.text(name)))] if by == "name" else []
     groups = duration_groups([uses, *names], kernels.duration_ns)
     if by == "use":
-        groups.sort(key=lambda group: (YES, UNKNOWN, NO_EVIDENCE).index(group.key[0]))
+        groups.sort(key=lambda group: USES.index(group.key[0]))
     whole = sum(group.total_ns for group in groups)
     rows = [(*group.key, group.num_rows, group.total_ns, group.total_ns / whole if whole else 0.0) for group in groups]
     return Part(rows, (), [{"kernels": group.rows} for group in groups])

@@ -17,11 +17,11 @@ is taken from the devices in the file (/job:worker/replica:0/task:3), from the t
 
 from __future__ import annotations
 
-import argparse
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.cli._clock_arguments import clock_offset, offsets_by_rank
 from collector.errors import CollectorError
 from collector.files.written_files import written
 from collector.text import terminal
@@ -29,6 +29,8 @@ from collector.text.progress import progress
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
+    import argparse
+
     from collector.merging.merged_trace import MergeReport
 
 
@@ -70,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     clocks.add_argument(
         "--clock-offset",
-        type=_clock_offset,
+        type=clock_offset,
         action="append",
         metavar="RANK=NS",
         help="subtract NS nanoseconds from the times of RANK, whose clock is that far ahead; once per rank",
@@ -83,24 +85,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar and no summary")
 
 
-def _clock_offset(text: str) -> tuple[int, int]:
-    rank, equals, offset_ns = text.partition("=")
-    try:
-        if not equals:
-            raise ValueError(text)
-        return int(rank), int(offset_ns)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not RANK=NS, such as 1=-2500") from None
-
-
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
     from collector.merging.clocks import COLLECTIVE
     from collector.merging.merged_trace import merge
 
-    offsets = dict(arguments.clock_offset) if arguments.clock_offset else None
-    if offsets and len(offsets) < len(arguments.clock_offset):
-        raise CollectorError("--clock-offset is given twice for one rank")
+    offsets = offsets_by_rank(arguments.clock_offset)
     if arguments.marker and not arguments.align:
         raise CollectorError("--marker names the kernels by which --align works: give both")
     with (

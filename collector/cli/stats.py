@@ -8,14 +8,16 @@ those of `collector.analysis`.
   collector stats step.gpurec --question kernels --by shape --csv > kernels.csv
   collector stats step.pb --by op                     what took the GPU's time: by op, kernel, stream, step, ...
   collector stats step.pb --question kernels --window 20ms..35ms    of a part of the step
+  collector stats rank*.json.gz --question ranks      which rank the others wait for, and how far each clock is ahead
   collector stats report.sqlite --question cuda_gpu_kern_sum    names of nsys stats and HTA work as well
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from collector.cli._clock_arguments import clock_offset, offsets_by_rank
 from collector.cli._printed_answers import add_format_arguments, print_answers
 from collector.cli._step_files import load_steps
 from collector.cli._time_arguments import time_window
@@ -24,7 +26,7 @@ from collector.text.progress import progress
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from collector.analysis.answer import Answer
     from collector.formats.step import Step
@@ -65,6 +67,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="whatever overlaps this part of the step, counted from its begin, such as 20ms..35ms. "
         "Also step: all of what was recorded; span: from the first to the last activity of each device (step)",
     )
+    group = parser.add_argument_group(
+        "clocks of ranks",
+        "For --question ranks the offsets of the ranks' clocks are estimated from the ends of collectives, unless they "
+        "are given; the answer has each rank's offset and its error.",
+    )
+    clocks = group.add_mutually_exclusive_group()
+    clocks.add_argument(
+        "--clock-offset",
+        type=clock_offset,
+        action="append",
+        metavar="RANK=NS",
+        help="subtract NS nanoseconds from the times of RANK, whose clock is that far ahead; once per rank",
+    )
+    clocks.add_argument("--same-clock", action="store_true", help="believe the clocks, as on one machine they can be")
     add_format_arguments(parser)
 
 
@@ -79,8 +95,20 @@ def run(arguments: argparse.Namespace) -> int:
     window = arguments.window
     if isinstance(window, tuple):
         steps, window = [_part(recording_in(step), *window) for step in steps], None
-    print_answers(_answers(asked, steps[0] if len(steps) == 1 else steps, window), arguments)
+    answers = _answers(asked, steps[0] if len(steps) == 1 else steps, window, _clock_options(arguments, asked))
+    print_answers(answers, arguments)
     return 0
+
+
+def _clock_options(arguments: argparse.Namespace, asked: list[tuple[str, str]]) -> dict[str, Mapping[int, int] | None]:
+    """What questions about ranks are told about their clocks."""
+    from collector.analysis.questions import QUESTIONS
+
+    if not arguments.same_clock and not arguments.clock_offset:
+        return {}
+    if not any(QUESTIONS[name].of_ranks for name, _ in asked):
+        raise CollectorError("--clock-offset and --same-clock are for --question ranks")
+    return {"clock_offsets": offsets_by_rank(arguments.clock_offset)}
 
 
 def _window(text: str) -> str | tuple[int | None, int | None]:
@@ -132,7 +160,12 @@ def _counted_by(name: str, wanted: str, asked: list[tuple[str, str]], otherwise:
     raise CollectorError(f"--by {wanted}: the rows of {name} are counted by {', '.join(choices)}")
 
 
-def _answers(asked: list[tuple[str, str]], steps: object, window: str | None) -> list[Answer]:
+def _answers(
+    asked: list[tuple[str, str]],
+    steps: object,
+    window: str | None,
+    clock_options: Mapping[str, Mapping[int, int] | None],
+) -> list[Answer]:
     from collector.analysis.questions import QUESTIONS
 
     answers = []
@@ -140,6 +173,10 @@ def _answers(asked: list[tuple[str, str]], steps: object, window: str | None) ->
         for place, (name, by) in enumerate(asked):
             report(f"answering {name}", place, len(asked))
             question = QUESTIONS[name]
-            options = ({"by": by} if by else {}) | ({"window": window} if window and question.has_window else {})
+            options: dict[str, Any] = {"by": by} if by else {}
+            if window and question.has_window:
+                options["window"] = window
+            if question.of_ranks:
+                options |= clock_options
             answers.append(question.ask(steps, **options))
     return answers

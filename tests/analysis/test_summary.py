@@ -10,6 +10,12 @@ from collector.analysis import devices
 from collector.analysis.summary import summarize
 
 
+@pytest.fixture(autouse=True)
+def terminal(monkeypatch):
+    """A terminal that is wide enough for every table."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 def test_it_names_kernels_copies_devices_and_what_was_counted(build):
     build.environment["simulated"] = False
     for number in range(3):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from collector.analysis import tensor_cores
+from collector.analysis import kernels, tensor_cores
+from collector.analysis.questions import QUESTIONS
 from collector.analysis.tensor_cores import tensor_core_use
 
 
@@ -48,6 +49,24 @@ def test_share_of_gpu_time(build):
     assert [rows["kernels"].tolist() for rows in answer.evidence] == [[0], [1, 2], [3]]
     by_name = tensor_cores(build.recording(), by="name")
     assert by_name["name"].tolist() == ["volta_h884gemm_64x64_nn", "triton_0", "add", "triton_1"]
+
+
+def test_kernels_say_whether_they_use_tensor_cores(build):
+    build.kernel("volta_h884gemm_64x64_nn", 0, 700).kernel("triton_0", 1000, 200).kernel("add", 3000, 50)
+    build.kernel("_ZN1a4gemmEv", 4000, 40).kernel("_ZN6hmma_b4gemmEv", 5000, 30)
+    rows = {row["name"]: row["tensor_cores"] for row in kernels(build.recording())}
+    assert rows == {"volta_h884gemm_64x64_nn": "yes", "triton_0": "unknown", "add": "no evidence", "gemm": "unknown"}
+    for by in QUESTIONS["kernels"].by:
+        answer = kernels(build.recording(), by=by)
+        spent = dict.fromkeys(("yes", "unknown", "no evidence"), 0)
+        for row in answer:
+            spent[row["tensor_cores"]] += row["total_ns"]
+        assert spent["yes"] >= 700
+        assert spent["no evidence"] == 50
+    (name,) = {
+        row["tensor_cores"] for row in kernels(build.recording(), by="whole_name") if "hmma" in row["whole_name"]
+    }
+    assert name == "yes"
 
 
 def test_nothing_and_what_they_cannot_be_counted_by(build):

@@ -52,6 +52,44 @@ def test_ranks_refuse_one_step_and_answer_two(step, capsys, tmp_path):
     assert "the clocks of the ranks 0, 1 are not known to each other" in err
 
 
+@pytest.fixture
+def of_ranks(build, tmp_path):
+    """The files of two ranks, the second of which begins a collective 30 ns later on a clock 5 ns ahead."""
+    paths = []
+    for rank, (start, ahead) in enumerate([(10, 0), (40, 5)]):
+        made = type(build)().kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", start + ahead, 50 - start)
+        made.recording().save(tmp_path / f"rank{rank}.gpurec")
+        paths.append(tmp_path / f"rank{rank}.gpurec")
+    return paths
+
+
+@pytest.mark.parametrize(
+    ("options", "clock", "caused_ns"),
+    [
+        (["--clock-offset", "0=0", "--clock-offset", "1=5"], ["given", "given"], [30, 0]),
+        (["--same-clock"], ["believed", "believed"], [35, 0]),
+    ],
+)
+def test_clocks_of_ranks_are_given_or_believed(of_ranks, capsys, options, clock, caused_ns):
+    status, out, err = stats(capsys, *of_ranks, "--question", "ranks", *options, "--json")
+    assert (status, err) == (0, "")
+    (answer,) = json.loads(out)
+    columns = [column["name"] for column in answer["columns"]]
+    rows = [dict(zip(columns, row, strict=True)) for row in answer["rows"]]
+    assert [row["clock"] for row in rows] == clock
+    assert [row["caused_ns"] for row in rows] == caused_ns
+
+
+def test_offsets_of_clocks_are_refused_where_they_mean_nothing(step, of_ranks, capsys):
+    for options in (["--same-clock"], ["--clock-offset", "1=5"]):
+        status, out, err = stats(capsys, step[0], "--question", "kernels", *options)
+        assert (status, out) == (2, "")
+        assert "are for --question ranks" in err
+    twice = ["--clock-offset", "1=5", "--clock-offset", "1=6"]
+    status, _, err = stats(capsys, *of_ranks, "--question", "ranks", *twice)
+    assert (status, err) == (2, "collector: --clock-offset is given twice for one rank\n")
+
+
 @pytest.mark.parametrize("name", [name for name, question in QUESTIONS.items() if not question.of_ranks])
 def test_json_has_the_figures_that_python_gives(step, capsys, name):
     path, recording = step

@@ -1,0 +1,34 @@
+"""Offsets between the clocks of ranks as arguments: ``1=-2500``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from collector.errors import CollectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def clock_offset(text: str) -> tuple[int, int]:
+    """A rank, and how many ns its clock is ahead."""
+    rank, equals, offset_ns = text.partition("=")
+    try:
+        if not equals:
+            raise ValueError(text)
+        return int(rank), int(offset_ns)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not RANK=NS, such as 1=-2500") from None
+
+
+def offsets_by_rank(given: Sequence[tuple[int, int]] | None) -> dict[int, int] | None:
+    """Rank -> ns that its clock is ahead; None: no offset was given.
+
+    Raises:
+        collector.CollectorError: a rank has two.
+    """
+    offsets = dict(given or ())
+    if len(offsets) < len(given or ()):
+        raise CollectorError("--clock-offset is given twice for one rank")
+    return offsets or None
