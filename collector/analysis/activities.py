@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.analysis.answer import Window
+from collector.analysis.shared_values import shared
 from collector.recording.intervals import Union
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.runtime.extension import convert_extension
@@ -59,18 +60,7 @@ class Activities:
     @classmethod
     def of(cls, recording: Recording) -> Activities:
         """All that was kept of a recording."""
-        tables = [getattr(recording, name) for name in ACTIVITY_TABLES]
-        order = convert_extension.order_by_device_and_start([(table.device_id, table.start_ns) for table in tables])
-        places = np.arange(len(tables), dtype=np.int8)
-        columns = {
-            name: _joined([getattr(table, name) for table in tables])
-            for name in ("start_ns", "end_ns", "device_id", "stream_id", "correlation_id")
-        } | {
-            "work_class": _joined(work_classes(recording)),
-            "table": np.repeat(places, [len(table) for table in tables]),
-            "row": _joined([np.arange(len(table), dtype=np.int64) for table in tables]),
-        }
-        return cls(**{name: values[order] for name, values in columns.items()})
+        return _activities(recording)
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -80,7 +70,7 @@ class Activities:
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Activities:
         """Those for which ``mask`` is true."""
-        return self._slice(mask)
+        return self if mask.all() else self._slice(mask)
 
     def at(self, places: Numbers) -> Activities:
         """Those at these places, in their order."""
@@ -91,10 +81,14 @@ class Activities:
         is_first = np.ones(len(self), bool)
         is_first[1:] = self.device_id[1:] != self.device_id[:-1]
         bounds = [*np.flatnonzero(is_first).tolist(), len(self)]
+        if len(bounds) == 2 and len(self):
+            return {int(self.device_id[0]): self}
         return {int(self.device_id[begin]): self._slice(slice(begin, end)) for begin, end in pairwise(bounds)}
 
     def in_order_of_time(self) -> Activities:
         """The same, in order of their starts on all devices together."""
+        if (self.start_ns[1:] >= self.start_ns[:-1]).all():
+            return self
         return self.at(np.argsort(self.start_ns, kind="stable"))
 
     def column(self, recording: Recording, name: str) -> npt.NDArray[Any]:
@@ -110,7 +104,7 @@ class Activities:
 
     def launch_rows(self, recording: Recording) -> Numbers:
         """The row in ``api_calls`` of the call that caused each; -1 where none was recorded."""
-        return recording.launch_rows(self.correlation_id)
+        return _launch_rows(recording, self)
 
     def union(self, *classes: WorkClass, window: Window | None = None) -> Union:
         """When at least one activity ran, of these classes or of all, cut to a window."""
@@ -133,6 +127,29 @@ class Activities:
         return {name: rows for name, rows in found.items() if len(rows)}
 
 
+@shared
+def _activities(recording: Recording) -> Activities:
+    tables = [getattr(recording, name) for name in ACTIVITY_TABLES]
+    order = convert_extension.order_by_device_and_start([(table.device_id, table.start_ns) for table in tables])
+    places = np.arange(len(tables), dtype=np.int8)
+    columns = {
+        name: _joined([getattr(table, name) for table in tables])
+        for name in ("start_ns", "end_ns", "device_id", "stream_id", "correlation_id")
+    } | {
+        "work_class": _joined(work_classes(recording)),
+        "table": np.repeat(places, [len(table) for table in tables]),
+        "row": _joined([np.arange(len(table), dtype=np.int64) for table in tables]),
+    }
+    is_ordered = (order[1:] > order[:-1]).all()
+    return Activities(**(columns if is_ordered else {name: values[order] for name, values in columns.items()}))
+
+
+@shared
+def _launch_rows(recording: Recording, work: Activities) -> Numbers:
+    return recording.launch_rows(work.correlation_id)
+
+
+@shared
 def work_classes(recording: Recording) -> list[npt.NDArray[np.uint8]]:
     """The `WorkClass` of each row of each table of activities."""
     is_communication = np.array([bool(COMMUNICATION.search(text)) for text in recording.strings] or [False], bool)
@@ -144,6 +161,7 @@ def work_classes(recording: Recording) -> list[npt.NDArray[np.uint8]]:
     ]
 
 
+@shared
 def repetitions(recording: Recording) -> list[str]:
     """A sentence with the number of activities that equal another one in every column; none where there is none."""
     number = 0

@@ -18,9 +18,10 @@ from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
 from collector.analysis.duration_groups import Keys, duration_groups
-from collector.analysis.evidence import one_row_of_each
+from collector.analysis.evidence import Evidence, one_row_of_each
 from collector.analysis.idle import KERNEL_GAP_NS
 from collector.analysis.path_edges import NONE, PathEdges
+from collector.analysis.shared_values import shared
 from collector.recording.api_functions import plain_api_name
 from collector.recording.copy_kind_names import copy_kind_name
 from collector.recording.kernel_names import short_name
@@ -183,7 +184,7 @@ _TABLES = (*ACTIVITY_TABLES, "api_calls")
 
 
 def _part(recording: Recording, by: str, kernel_gap_ns: int) -> Part:
-    found = _Segments.of(recording, kernel_gap_ns)
+    found = _segments(recording, kernel_gap_ns)
     windows = [Window("path", int(found.start_ns[0]), int(found.end_ns[-1]))] if len(found.rows) else []
     losses = [*repetitions(recording), *_losses(found.edges)]
     kind_names = np.array(list(KINDS), object)
@@ -207,15 +208,21 @@ def _part(recording: Recording, by: str, kernel_gap_ns: int) -> Part:
     whole_ns = int(found.duration_ns.sum())
     groups = duration_groups(keys, found.duration_ns)
     rows = [(*each.key, each.num_rows, each.total_ns, ratio(each.total_ns, whole_ns), each.max_ns) for each in groups]
-    evidence = [
-        {
-            name: np.sort(found.rows[each.rows[chosen]])
+
+    def rows_of(row: int) -> dict[str, Numbers]:
+        own = groups[row].rows
+        return {
+            name: np.sort(found.rows[own[chosen]])
             for place, name in enumerate(_TABLES)
-            if (chosen := found.tables[each.rows] == place).any()
+            if (chosen := found.tables[own] == place).any()
         }
-        for each in groups
-    ]
-    return Part(rows, windows, evidence, losses)
+
+    return Part(rows, windows, Evidence(len(groups), rows_of), losses)
+
+
+@shared
+def _segments(recording: Recording, kernel_gap_ns: int) -> _Segments:
+    return _Segments.of(recording, kernel_gap_ns)
 
 
 def _losses(edges: PathEdges) -> list[str]:

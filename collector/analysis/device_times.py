@@ -8,6 +8,7 @@ import numpy as np
 
 from collector.analysis.activities import WorkClass, step_window, work_classes
 from collector.analysis.answer import Window
+from collector.analysis.shared_values import shared
 from collector.recording.schema import ACTIVITY_TABLES
 from collector.runtime.extension import convert_extension
 
@@ -49,6 +50,7 @@ class DeviceTimes(NamedTuple):
         return int(self.by_classes[((sets & wanted) == wanted) & ((sets & unwanted) == 0)].sum())
 
 
+@shared
 def device_times(recording: Recording, window: str) -> list[DeviceTimes]:
     """The times of each device that did anything, in order of the devices' numbers.
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from collector.recording.distinct import distinct_codes, grouped_rows
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -23,18 +25,19 @@ class Keys(NamedTuple):
     @classmethod
     def of(cls, ids: npt.NDArray[Any], form: Callable[[Any], Any] = lambda value: value) -> Keys:
         """The keys that ``form`` makes of each row's id; two ids may have the same."""
-        known, index = np.unique(ids, return_inverse=True)
+        known, index = distinct_codes(ids)
         made = [form(each) for each in known.tolist()]
         values = sorted(set(made))
         places = {value: place for place, value in enumerate(values)}
         codes = np.array([places[value] for value in made], np.int64)
-        return cls(values, codes[index.reshape(-1)])
+        return cls(values, codes[index])
 
     @classmethod
     def of_shapes(cls, *axes: npt.NDArray[Any]) -> Keys:
         """Texts such as ``8,1,1`` of several columns of numbers."""
         codes = _joined(axes)
-        _, first = np.unique(codes, return_index=True)
+        first = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
+        first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the last assignment counts
         shapes = zip(*(axis[first].tolist() for axis in axes), strict=True)
         return cls([",".join(map(str, shape)) for shape in shapes], codes)
 
@@ -60,8 +63,7 @@ def duration_groups(keys: Sequence[Keys], durations: npt.NDArray[Any]) -> list[D
         durations: of each row, ns.
     """
     joined = _joined([column.codes for column in keys]) if keys else np.zeros(len(durations), np.int64)
-    order = np.argsort(joined, kind="stable")
-    bounds = np.searchsorted(joined[order], np.arange(int(joined.max(initial=-1)) + 2))
+    order, bounds = grouped_rows(joined, int(joined.max(initial=-1)) + 1)
     groups = []
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         rows = order[begin:end]
@@ -77,8 +79,8 @@ def _joined(columns: Sequence[npt.NDArray[Any]]) -> Numbers:
     joined = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         if len(column) and column.min() != column.max():
-            values, codes = np.unique(column, return_inverse=True)
-            joined = np.unique(joined * len(values) + codes, return_inverse=True)[1]
+            values, codes = distinct_codes(column)
+            joined = distinct_codes(joined * len(values) + codes)[1]
     return joined
 
 

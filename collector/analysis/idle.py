@@ -15,7 +15,8 @@ import numpy as np
 from collector.analysis.activities import Activities, by_device
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
-from collector.analysis.evidence import one_row_of_each
+from collector.analysis.evidence import activities_of, one_row_of_each
+from collector.analysis.shared_values import shared
 from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.idle_causes import idle_times
 from collector.recording.intervals import Union
@@ -35,10 +36,10 @@ KERNEL_GAP_NS = 2_000
 
 CAUSES = {
     "synchronize": "The host waited in a synchronising call, and had not called the launch of what ended the gap.",
-    "host": "The host did something else, and had not called that launch.",
+    "host": "The host did something else, and had not called the launch of what ended the gap.",
     "launch_latency": "The launch had been called, after the gap began, and had not taken effect.",
-    "kernel_gap": "It had been called before, and the gap is as short as the way from one kernel to the next.",
-    "dependency": "It had been called before, and waited for longer: for another stream, an event, a rank.",
+    "kernel_gap": "The launch had been called before, and the gap is as short as the way from one kernel to the next.",
+    "dependency": "The launch had been called before, and waited for longer: for another stream, an event, a rank.",
     "no_launch": "The call that launched what ended the gap is not in the recording.",
     "tail": "Nothing ran after the gap, in the window.",
 }
@@ -88,13 +89,13 @@ def idle(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_
     """
 
     def ask(recording: Recording) -> Part:
-        rows, windows, evidence = [], [], []
-        for device, work, own_window, gaps in _devices(recording, window, kernel_gap_ns):
+        rows, windows, devices = [], [], []
+        for device, _, own_window, gaps in _devices(recording, window, kernel_gap_ns):
             windows.append(own_window)
-            evidence.append(work.rows_by_table())
+            devices.append(device)
             length = int(gaps.ends.sum() - gaps.starts.sum())
             rows.append((device, own_window.length_ns, length, len(gaps.starts), *gaps.by_cause.sum(axis=0).tolist()))
-        return Part(rows, windows, evidence)
+        return Part(rows, windows, activities_of(recording, [{"device_id": device} for device in devices]))
 
     return QUESTION.ask(steps, ask)
 
@@ -132,7 +133,7 @@ class _Gaps:
         self, recording: Recording, work: Activities, window: Window, waits: Union, kernel_gap_ns: int
     ) -> None:
         def launched(places: Numbers) -> Numbers:
-            rows = work.at(places).launch_rows(recording)
+            rows = recording.launch_rows(work.correlation_id[places])
             return np.where(rows >= 0, np.append(recording.api_calls.start_ns, 0)[rows], -1)
 
         bounds = (window.start_ns, window.end_ns)
@@ -152,6 +153,7 @@ class _Gaps:
         self.by_cause: Numbers = np.stack([parts[cause] for cause in CAUSES], axis=1)
 
 
+@shared
 def _devices(recording: Recording, window: str, kernel_gap_ns: int) -> list[tuple[int, Activities, Window, _Gaps]]:
     calls = recording.api_calls
     is_wait = np.isin(calls.name_id, ids_with_role(recording.strings, ApiRole.WAIT))

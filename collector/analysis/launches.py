@@ -11,7 +11,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.duration_groups import lower_median
 from collector.recording.api_functions import plain_api_name
-from collector.recording.distinct import distinct_values
+from collector.recording.distinct import distinct_codes, distinct_values
 from collector.recording.schema import ACTIVITY_TABLES
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _by_function(recording: Recording) -> Part:
     work, launch_rows = _launched(recording)
     starts, ends = _call_times(recording, launch_rows)
     calls = recording.api_calls
-    ids, index = np.unique(calls.name_id[launch_rows], return_inverse=True)
+    ids, index = distinct_codes(calls.name_id[launch_rows])
     names = [plain_api_name(calls.text(number)) for number in ids.tolist()]
     rows, evidence = [], []
     for name in dict.fromkeys(names):

@@ -10,14 +10,15 @@ from collector.analysis.activities import Activities, repetitions
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
+from collector.analysis.evidence import Evidence
+from collector.analysis.shared_values import shared
 from collector.analysis.stream_numbers import Stream, StreamNumbers
 from collector.analysis.streams import STREAM_COLUMNS
+from collector.recording.distinct import grouped_rows
 from collector.recording.intervals import times_by_number
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy.typing as npt
 
     from collector.analysis.answer import Answer
@@ -82,13 +83,9 @@ class _Queue(NamedTuple):
 
 
 def _part(recording: Recording, by: str) -> Part:
-    work = Activities.of(recording)
-    launches = work.launch_rows(recording)
-    is_known = launches >= 0
-    known = work.where(is_known)
-    called = recording.api_calls.start_ns[launches[is_known]]
+    known, called = _queued(recording)
     rows: list[tuple[float, ...]] = []
-    evidence = []
+    queues: list[_Queue] = []
     for each in _queues(recording, known, called):
         by_depth = each.by_depth.tolist()
         length = sum(by_depth)
@@ -101,9 +98,9 @@ def _part(recording: Recording, by: str) -> Part:
             lasted = ((depth, duration) for depth, duration in enumerate(by_depth) if duration)
             found = [(*each.stream, depth, duration, ratio(duration, length)) for depth, duration in lasted]
         rows += found
-        evidence += [each.work.rows_by_table()] * len(found)
+        queues += [each] * len(found)
     losses = repetitions(recording)
-    if without := len(work) - len(known):
+    if without := len(Activities.of(recording)) - len(known):
         losses.append(
             f"{counted('{:,} activit[y|ies]', without)} without a recorded call: when they were queued is not known"
         )
@@ -111,17 +108,28 @@ def _part(recording: Recording, by: str) -> Part:
         losses.append(
             f"{counted('{:,} activit[y|ies]', early)} began before the call, as the clocks disagree: never queued"
         )
-    return Part(rows, (), evidence, losses)
+    return Part(rows, (), Evidence(len(queues), lambda row: queues[row].work.rows_by_table()), losses)
 
 
-def _queues(recording: Recording, work: Activities, called: Numbers) -> Iterator[_Queue]:
+@shared
+def _queued(recording: Recording) -> tuple[Activities, Numbers]:
+    """The activities whose call was recorded, and when it began."""
+    work = Activities.of(recording)
+    launches = work.launch_rows(recording)
+    is_known = launches >= 0
+    return work.where(is_known), recording.api_calls.start_ns[launches[is_known]]
+
+
+@shared
+def _queues(recording: Recording, work: Activities, called: Numbers) -> list[_Queue]:
     streams, numbers = StreamNumbers.of(recording, work)
-    order = np.argsort(numbers, kind="stable")
-    bounds = np.searchsorted(numbers[order], np.arange(len(streams) + 1))
+    order, bounds = grouped_rows(numbers, len(streams))
+    queues = []
     for stream, begin, end in zip(streams, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         if begin == end:
             continue
         own = work.at(order[begin:end])
         queued = np.minimum(called[order[begin:end]], own.start_ns)
         by_depth = times_by_number(queued, own.start_ns, int(queued.min()), int(own.start_ns.max()))
-        yield _Queue(stream, own, by_depth)
+        queues.append(_Queue(stream, own, by_depth))
+    return queues

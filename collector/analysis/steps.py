@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,12 @@ from collector.analysis.answer import Column, Window
 from collector.analysis.asked import Part, Question
 from collector.analysis.step_marks import MARK, mark_rows, path_within, places_launched_in
 from collector.recording.copy_kind_names import copy_kind_name
+from collector.recording.distinct import distinct_codes
+from collector.recording.kernel_names import short_name
 from collector.recording.schema import ACTIVITY_TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
@@ -182,13 +184,17 @@ def _ops(
     rows = recording.annotation_rows(work.correlation_id)
     op = np.where(rows >= 0, stripped[np.append(index, 0)[rows]], none) if len(index) else np.full(len(work), none)
     kernels, copies, memsets = ACTIVITY_TABLES
-    for table, called in (
-        (kernels, recording.kernels.names()),
-        (copies, [f"MEMCPY{copy_kind_name(kind)}" for kind in recording.memcpys.copy_kind.tolist()]),
-        (memsets, ["MEMSET"] * len(recording.memsets)),
-    ):
+    called: tuple[tuple[str, npt.NDArray[Any], Callable[[int], str]], ...] = (
+        (kernels, recording.kernels.name_id, lambda name_id: short_name(recording.strings[name_id])),
+        (copies, recording.memcpys.copy_kind, lambda kind: f"MEMCPY{copy_kind_name(kind)}"),
+        (memsets, np.zeros(len(recording.memsets), np.int64), lambda _: "MEMSET"),
+    )
+    for table, ids, name_of in called:
         own = np.flatnonzero((op == none) & (work.table == ACTIVITY_TABLES.index(table)))
-        op[own] = [names.setdefault(called[row], len(names)) for row in work.row[own].tolist()]
+        distinct, index_of = distinct_codes(ids[work.row[own]])
+        op[own] = np.array([names.setdefault(name_of(each), len(names)) for each in distinct.tolist()], np.int64)[
+            index_of
+        ]
     return list(names), op
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,43 @@ from collector.stepstats import labels
 
 _COLUMNS = ("kind", "num_bytes", "copy_kind", "src_kind", "dst_kind", "src_device_id", "dst_device_id")
 _GRID = ("grid_x", "grid_y", "grid_z")
+
+
+class ActivityColumns(Protocol):
+    """Activities or calls of a device, as columns; times in nanoseconds since the epoch."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def device(self) -> str:
+        """Its name."""
+
+    @property
+    def start_ns(self) -> Ints:
+        """Start of each."""
+
+    @property
+    def end_ns(self) -> Ints:
+        """End of each."""
+
+    @property
+    def duration_ns(self) -> Ints:
+        """Duration of each."""
+
+    @property
+    def scheduled_ns(self) -> Ints:
+        """Start of the call that launched each; 0: not known."""
+
+    @property
+    def names(self) -> tuple[list[str], Ints]:
+        """Distinct names, and each one's place among them."""
+
+    @property
+    def is_typed(self) -> NDArray[np.bool_]:
+        """Whether each has columns; the others have labels."""
+
+    def activity_columns(self, columns: Sequence[str], rows: Ints) -> dict[str, Ints]:
+        """Columns of some of them."""
 
 
 @dataclass(frozen=True)
@@ -39,18 +78,19 @@ class GpuWork:
         return np.isin(self.kind, (Activity.MEMCPY, Activity.MEMSET))
 
 
-def gpu_work(device: DeviceColumns, rows: Ints) -> GpuWork:
+def gpu_work(device: ActivityColumns, rows: Ints) -> GpuWork:
     """The work of some activities of a device."""
     typed = device.is_typed[rows]
     if typed.all():
         return GpuWork(*_of_columns(device, rows))
+    assert isinstance(device, DeviceColumns)  # only the nodes of a file have labels in place of columns
     found = np.empty((len(_COLUMNS) + 1, len(rows)), np.int64)
     found[:, typed] = _of_columns(device, rows[typed])
     found[:, ~typed] = _of_labels(device, rows[~typed])
     return GpuWork(*found)
 
 
-def _of_columns(device: DeviceColumns, rows: Ints) -> list[Ints]:
+def _of_columns(device: ActivityColumns, rows: Ints) -> list[Ints]:
     columns = device.activity_columns((*_COLUMNS, *_GRID), rows)
     columns["num_bytes"] = np.where(columns["num_bytes"] > 0, columns["num_bytes"], -1)
     blocks = columns["grid_x"] * columns["grid_y"] * columns["grid_z"]

@@ -1,4 +1,4 @@
-"""The distinct values of a column."""
+"""The distinct values of a column, and its rows by them."""
 
 from __future__ import annotations
 
@@ -20,3 +20,38 @@ def distinct_values(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     is_first = np.ones(len(ordered), bool)
     is_first[1:] = ordered[1:] != ordered[:-1]
     return ordered[is_first]
+
+
+def distinct_codes(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """The distinct values in ascending order, and for each value its place among them.
+
+    Numbers that lie close together, as ids do, are looked up in a table instead of being sorted.
+    """
+    if len(values) and values.dtype.kind in "iub":
+        least, most = int(values.min()), int(values.max())
+        if most < 1 << 62 and most - least < _TABLE_PER_VALUE * len(values):
+            offsets = values.astype(np.int64) - least
+            is_there = np.zeros(most - least + 1, bool)
+            is_there[offsets] = True
+            distinct = (np.flatnonzero(is_there) + least).astype(values.dtype)
+            return distinct, (np.cumsum(is_there) - 1)[offsets]
+    distinct, codes = np.unique(values, return_inverse=True)
+    return distinct, codes.reshape(-1).astype(np.int64)
+
+
+_TABLE_PER_VALUE = 4
+"""Entries of a table of numbers, for each of them, that cost less than sorting them."""
+
+
+def grouped_rows(codes: npt.NDArray[np.int64], count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The rows in order of their codes, and among equal ones in theirs; and where the rows of each code begin.
+
+    Args:
+        codes: of each row, from 0 on.
+        count: of codes; there is one more bound, the end.
+    """
+    narrow = codes.astype(np.uint16) if count <= 1 << 16 else codes  # NumPy sorts 16 bits by their digits
+    order = np.argsort(narrow, kind="stable")
+    bounds = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(codes, minlength=count), out=bounds[1:])
+    return order, bounds

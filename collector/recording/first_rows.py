@@ -22,9 +22,22 @@ def first_rows(ids: npt.NDArray[Any], *keys: npt.NDArray[Any]) -> tuple[npt.NDAr
     return distinct, order[first]
 
 
+_TABLE_PER_VALUE = 4
+"""Entries of a table of keys, for each of them, that cost less than searching each wanted key."""
+
+
 def look_up(wanted: npt.NDArray[Any], keys: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """The value of each wanted key, or -1 if it is missing. ``keys`` are sorted; key 0 is never found."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
+    first, last = int(keys[0]), int(keys[-1])
+    if first >= 0 and last < 1 << 62 and last - first < _TABLE_PER_VALUE * min(len(keys), len(wanted)):
+        table = np.full(last - first + 2, -1, np.int64)  # the last entry is that of all keys that are missing
+        table[keys[::-1].astype(np.int64) - first] = values[::-1]  # of equal keys the first one counts, the last here
+        table[-1] = -1
+        if first == 0:
+            table[0] = -1
+        is_within = (wanted >= first) & (wanted <= last)
+        return table[np.where(is_within, wanted.astype(np.int64) - first, -1)]
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where((keys[at] == wanted) & (wanted != 0), values[at].astype(np.int64), -1)

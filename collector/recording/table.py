@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
+from collector.recording.distinct import distinct_codes
 from collector.recording.kernel_names import demangle
 from collector.recording.table_rows import name_for_people, row_type
 from collector.text.wording import counted
@@ -196,7 +197,7 @@ class Table:
         return self._named(lambda recorded: name_for_people(self.name, recorded))
 
     def _named(self, form: Callable[[str], str]) -> list[str]:
-        ids, inverse = np.unique(self.name_id, return_inverse=True)
+        ids, inverse = distinct_codes(self.name_id)
         distinct = [form(self._strings[index]) for index in ids.tolist()]
         return [distinct[index] for index in inverse.tolist()]
 

@@ -24,8 +24,11 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from collector.analysis.busy_time import devices
 from collector.analysis.compare import BY, comparisons
+from collector.analysis.idle import CAUSES, idle
 from collector.analysis.questions import QUESTIONS
+from collector.analysis.shared_values import shared_values
 from collector.errors import CollectorError
 from collector.formats.step import Step
 from collector.text.quantities import time_text
@@ -69,28 +72,29 @@ def step_data(step: TracedStep, name: str) -> StepData:
         name: how people tell it from others: its file's name.
     """
     recording = step.recording
-    lanes = lanes_of(recording)
-    answers = {
-        key: (answer, python, cli)
-        for question_name, question in QUESTIONS.items()
-        if not question.of_ranks
-        for key, answer, python, cli in _answers(question_name, question, step, "step")
-        if len(answer) or key == "devices"
-    }
+    with shared_values():
+        lanes = lanes_of(recording)
+        answers = {}
+        for question_name, question in QUESTIONS.items():
+            for key, answer, python, cli in (
+                () if question.of_ranks else _answers(question_name, question, step, "step")
+            ):
+                if len(answer) or key == "devices":
+                    data = answer_data(answer)  # and not the whole answer, which may have a row for each activity
+                    answers[key] = {**data, "python": python, "cli": cli.format(file_argument(name))}
+        verdict = _verdict(devices(recording), idle(recording))
+        findings = _findings(step)
     described = {
         "name": name,
         "warning": step.warning or None if isinstance(step, Step) else None,
         "unavailable": step.unavailable,
         "simulated": bool(recording.environment.get("simulated")),
         "length_ns": lanes.end_ns - lanes.start_ns,
-        "verdict": _verdict(answers["devices"][0], answers["idle"][0] if "idle" in answers else None),
+        "verdict": verdict,
         "losses": list(recording.ledger.losses()),
         "ledger": [[name, value] for name, value in recording.ledger.as_dict().items() if value],
-        "answers": {
-            key: {**answer_data(answer), "python": python, "cli": cli.format(file_argument(name))}
-            for key, (answer, python, cli) in answers.items()
-        },
-        "findings": _findings(step),
+        "answers": answers,
+        "findings": findings,
         "lanes": [
             {
                 "kind": lane.kind,
@@ -232,41 +236,30 @@ def _answers(
         yield (f"{name}/{by}" if by else name), answer, python, cli
 
 
-def _verdict(devices: Answer, idle: Answer | None) -> str:
+def _verdict(devices: Answer, idle: Answer) -> str:
     """One sentence: how busy the devices were, and where most of the rest went."""
     if not len(devices):
         return "No GPU did anything in this step."
     busy, window = devices.totals["busy_ns"], devices.totals["window_ns"]
     whose = f"GPU {devices['device_id'][0]}" if len(devices) == 1 else counted("{:,} GPU[|s]", len(devices))
     sentence = f"{whose} {'was' if len(devices) == 1 else 'were'} busy {busy / window if window else 0:.1%} of the time"
-    if idle is None or not idle.totals["idle_ns"]:
-        return f"{sentence}."
-    causes = {name: value for name, value in idle.totals.items() if name not in ("window_ns", "idle_ns", "gaps")}
-    cause = max(causes, key=lambda name: causes[name])
-    if not causes[cause]:
+    times = {cause: idle.totals[f"{cause}_ns"] for cause in CAUSES}
+    cause = max(times, key=lambda each: times[each])
+    if not times[cause]:
         return f"{sentence}."
     return (
-        f"{sentence}; most of the idle time, {time_text(causes[cause])} of {time_text(idle.totals['idle_ns'])}: "
-        f"{_CAUSES.get(cause.removesuffix('_ns'), cause)}."
+        f"{sentence}; most of the idle time, {time_text(times[cause])} of {time_text(idle.totals['idle_ns'])}: "
+        f"{CAUSES[cause][0].lower()}{CAUSES[cause][1:]}"
     )
 
 
-_CAUSES = {
-    "synchronize": "the host waited in a synchronising call",
-    "host": "the host had not launched the next work",
-    "launch_latency": "launches had been called and had not taken effect",
-    "kernel_gap": "the way from one kernel to the next",
-    "dependency": "launched work waited for other work",
-    "no_launch": "the launching calls were not recorded",
-    "tail": "nothing ran until the end of the step",
-}
-
-
 def _findings(step: TracedStep) -> list[dict[str, Any]]:
+    from collector.profiler.advice.recording_columns import RecordingStep
     from collector.profiler.advice.step_advice import advise
     from collector.profiler.step_reader import read_step
 
-    found = advise(read_step(step))
+    recorded = step.recorded
+    found = advise(read_step(step) if recorded is None else RecordingStep.of(recorded, step.device_prefix))
     return [
         {
             "severity": each.severity.name.lower(),

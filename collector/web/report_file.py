@@ -9,7 +9,6 @@ import html
 import json
 import os
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -94,22 +93,23 @@ def _fitting(lanes: Sequence[Lanes], described: dict[str, Any], max_size: int) -
     total = sum(each.num_slices for each in lanes)
     bins = {f"bins-{place}": _packed(each.bins()) for place, each in enumerate(lanes)}
 
-    @cache
-    def page(most: int) -> bytes:
+    def packed(most: int) -> tuple[list[int], dict[str, str]]:
         kept = [each.num_slices * most // max(total, 1) for each in lanes]
+        return kept, {f"slices-{place}": _packed(each.slices(kept[place])) for place, each in enumerate(lanes)}
+
+    def page(most: int) -> bytes:
+        kept, slices = packed(most)
         steps = [{**step, "slices": count} for step, count in zip(described["steps"], kept, strict=True)]
-        slices = {f"slices-{place}": _packed(each.slices(kept[place])) for place, each in enumerate(lanes)}
         return _page({**described, "steps": steps}, bins | slices)
 
-    if total <= _SAMPLE:
-        most = total
-    else:  # how much one takes is known from some
-        fixed, sample = len(page(0)), len(page(_SAMPLE))
-        most = min(total, max(max_size - fixed, 0) * _SAMPLE // max(sample - fixed, 1))
+    fixed, most = len(page(0)), total
+    if total > _SAMPLE:
+        sample = sum(map(len, packed(_SAMPLE)[1].values()))  # how much one takes is known from some
+        most = min(total, max(max_size - fixed, 0) * _SAMPLE // sample)
     most = max(most, min(total, _FEWEST_SLICES))
     content = page(most)
     while len(content) > max_size and most > _FEWEST_SLICES:
-        room = max(max_size - len(page(0)), 0) / max(len(content) - len(page(0)), 1)
+        room = max(max_size - fixed, 0) / max(len(content) - fixed, 1)
         most = max(int(most * room * 0.97), _FEWEST_SLICES)
         content = page(most)
     return content, most

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from collector.analysis.activities import Activities
 from collector.recording.api_functions import plain_api_name
 from collector.recording.copy_kind_names import copy_kind_name
-from collector.recording.distinct import distinct_values
+from collector.recording.distinct import distinct_codes, distinct_values, grouped_rows
 from collector.recording.intervals import Union
 from collector.recording.kernel_names import short_name
 from collector.recording.nesting import NestedRanges
@@ -91,15 +92,10 @@ class Lanes:
         Args:
             most: how many slices; the longest are taken. None: all.
         """
-        lane = np.repeat(np.arange(len(self.lanes)), [len(each.names) for each in self.lanes])
-        starts = np.concatenate([np.zeros(0, np.int64), *(each.starts[: len(each.names)] for each in self.lanes)])
-        ends = np.concatenate([np.zeros(0, np.int64), *(each.ends[: len(each.names)] for each in self.lanes)])
-        names = np.concatenate([np.zeros(0, np.int64), *(each.names for each in self.lanes)])
+        lane, starts, ends, names = self._slices
         if most is not None and most < len(lane):
-            kept = np.sort(np.argsort(starts - ends, kind="stable")[:most])
+            kept = _longest(ends - starts, most)
             lane, starts, ends, names = lane[kept], starts[kept], ends[kept], names[kept]
-        order = np.lexsort((starts, lane))
-        lane, starts, ends, names = lane[order], starts[order], ends[order], names[order]
         before = np.concatenate([[self.start_ns], starts[:-1]])[: len(starts)]
         before[np.concatenate([[True], lane[1:] != lane[:-1]])[: len(lane)]] = self.start_ns
         planes = (
@@ -109,6 +105,37 @@ class Lanes:
             (names, _NAME_BYTES),
         )
         return b"".join(_planes(values, width) for values, width in planes)
+
+    @cached_property
+    def _slices(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+        """Lane, start, end and name of each slice, lane after lane and by their starts."""
+        columns: list[tuple[Numbers, ...]] = []
+        for place, lane in enumerate(self.lanes):
+            count = len(lane.names)
+            own: tuple[Numbers, ...] = (
+                np.full(count, place, np.int64),
+                lane.starts[:count],
+                lane.ends[:count],
+                lane.names,
+            )
+            if (own[1][1:] < own[1][:-1]).any():
+                order = np.argsort(own[1], kind="stable")
+                own = (own[0], *(column[order] for column in own[1:]))
+            columns.append(own)
+        lanes, starts, ends, names = (
+            np.concatenate([np.zeros(0, np.int64), *(own[place] for own in columns)]) for place in range(4)
+        )
+        return lanes, starts, ends, names
+
+
+def _longest(lengths: Numbers, most: int) -> npt.NDArray[np.bool_]:
+    """Which are the ``most`` longest ones; of equals the first."""
+    if most == 0:
+        return np.zeros(len(lengths), bool)
+    least = np.partition(lengths, len(lengths) - most)[len(lengths) - most]
+    kept: npt.NDArray[np.bool_] = lengths > least
+    kept[np.flatnonzero(lengths == least)[: most - int(kept.sum())]] = True
+    return kept
 
 
 def _planes(values: Numbers, width: int) -> bytes:
@@ -122,10 +149,10 @@ class _Names:
 
     def of(self, kind: str, ids: npt.NDArray[Any], form: Callable[[int], str]) -> Numbers:
         """The place of the name of each id."""
-        known = distinct_values(ids)
+        known, codes = distinct_codes(ids)
         named = [(kind, form(each)) for each in known.tolist()]
         places = np.array([self.places.setdefault(each, len(self.places)) for each in named], np.int64)
-        return places[np.searchsorted(known, ids)] if len(known) else np.zeros(0, np.int64)
+        return places[codes]
 
 
 def lanes_of(recording: Recording) -> Lanes:
@@ -140,7 +167,10 @@ def lanes_of(recording: Recording) -> Lanes:
     threads = [*_annotations(recording, names), *_calls(recording, names)]
     found += sorted(threads, key=lambda lane: (lane.name, lane.kind))
     found = [
-        lane._replace(starts=np.clip(lane.starts, start, end), ends=np.clip(lane.ends, start, end)) for lane in found
+        lane._replace(starts=np.clip(lane.starts, start, end), ends=np.clip(lane.ends, start, end))
+        if len(lane.starts) and (lane.starts.min() < start or lane.ends.max() > end)
+        else lane
+        for lane in found
     ]
     by_size = sorted(range(len(found)), key=lambda place: (found[place].kind != "device", -len(found[place].starts)))
     kept = sorted(by_size[:MOST_LANES])
@@ -166,11 +196,13 @@ def _devices(recording: Recording, work: Activities, names: _Names) -> Iterator[
     for device, own in work.by_device().items():
         nothing = np.zeros(0, np.int64)
         yield Lane("device", f"GPU {device}", own.start_ns, own.end_ns, nothing, device)
-        for stream in distinct_values(own.stream_id).tolist():
-            slices = own.where(own.stream_id == stream)
-            places = name_of[firsts[slices.table] + slices.row]
+        places = name_of[firsts[own.table] + own.row]
+        streams, codes = distinct_codes(own.stream_id)
+        order, bounds = grouped_rows(codes, len(streams))
+        for stream, begin, end in zip(streams.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            rows = order[begin:end]
             name = f"GPU {device} stream {stream}"
-            yield Lane("stream", name, slices.start_ns, slices.end_ns, places, device, stream)
+            yield Lane("stream", name, own.start_ns[rows], own.end_ns[rows], places[rows], device, stream)
 
 
 def _annotations(recording: Recording, names: _Names) -> Iterator[Lane]:

@@ -11,6 +11,7 @@ from collector.analysis import devices
 from collector.profiler import Profiler
 from collector.profiler.advice import step_advice
 from collector.profiler.advice.checker_registry import CHECKERS, Advice, Severity
+from collector.profiler.advice.recording_columns import RecordingStep
 from collector.profiler.advice.step_activity import Activity
 from collector.profiler.profile_options import Options
 from collector.profiler.step_reader import read_step
@@ -308,3 +309,27 @@ def test_idle_and_busy_time_are_those_of_the_summary():
     window, busy = row["window_ns"], row["busy_ns"]
     assert (device.window_ns, device.busy.length, device.window_name) == (window, busy, "the step")
     assert int(device.idle.duration.sum()) == window - busy
+
+
+@pytest.mark.parametrize("name", [*CASES])
+def test_columns_of_a_recording_get_the_advice_of_its_step_stats(name):
+    for program in CASES[name]:
+        recording = _traced(program).recording
+        assert step_advice.advise(RecordingStep.of(recording)) == step_advice.advise(read_step(recording))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hta/a100_alexnet.json.gz",
+        "nsys_ai/mfu_2gpu_before.sqlite.gz",
+        "hta/v100_rank1of2_diff_test_graphs.json.gz",
+        "xprof/gpu_multi_worker.xplane.pb.gz",
+        "torch_tutorial/h100_transformer_before.json.gz",
+    ],
+)
+def test_columns_of_recorded_traces_get_the_advice_of_their_step_stats(shared, name):
+    recording = collector.load(shared / "data" / "gpu_traces" / name).recording
+    found = step_advice.advise(RecordingStep.of(recording))
+    assert found == step_advice.advise(read_step(recording))
+    assert found

@@ -1,11 +1,11 @@
-"""The distinct values of a column, compared with numpy's."""
+"""The distinct values of a column, and its rows by them, compared with numpy's."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from collector.recording.distinct import distinct_values
+from collector.recording.distinct import distinct_codes, distinct_values, grouped_rows
 
 
 @pytest.mark.parametrize("values", [[], [3], [3, 3], [5, 1, 5, 2, 1], [2**63 - 1, -(2**63), 0]])
@@ -13,3 +13,30 @@ def test_they_are_those_that_numpy_finds(values):
     column = np.array(values, np.int64)
     assert distinct_values(column).tolist() == np.unique(column).tolist()
     assert column.tolist() == values
+
+
+COLUMNS = [
+    np.array([5, 1, 5, 2, 1], np.int32),
+    np.array([2**63 - 1, -(2**63), 0, 0], np.int64),
+    np.array([2**64 - 1, 2**64 - 2, 2**64 - 1], np.uint64),
+    np.array([-3, -1, -3], np.int8),
+    np.array([True, False, True]),
+    np.array([], np.uint32),
+    np.array([0.5, 0.25, 0.5]),
+]
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: f"{column.dtype} {len(column)}")
+def test_codes_are_those_that_numpy_finds(column):
+    distinct, codes = distinct_codes(column)
+    expected = np.unique(column, return_inverse=True)
+    assert distinct.dtype == column.dtype
+    assert [distinct.tolist(), codes.tolist()] == [each.tolist() for each in expected]
+
+
+@pytest.mark.parametrize("count", [3, 1 << 16, (1 << 16) + 1])
+def test_rows_are_grouped_in_their_order(count):
+    codes = np.array([2, 0, 2, count - 1, 0])
+    order, bounds = grouped_rows(codes, count)
+    assert order.tolist() == np.argsort(codes, kind="stable").tolist()
+    assert bounds.tolist() == np.searchsorted(np.sort(codes), np.arange(count + 1)).tolist()

@@ -18,3 +18,11 @@ def test_missing_ids_and_zero_are_not_found():
     keys, values = np.array([0, 3, 7]), np.array([10, 11, 12])
     assert look_up(np.array([7, 4, 3, 0, 9]), keys, values).tolist() == [12, -1, 11, -1, -1]
     assert look_up(np.array([7]), keys[:0], values[:0]).tolist() == [-1]
+
+
+def test_keys_that_lie_close_together_are_found_like_others():
+    wanted = np.array([0, 1, 2, 3, 4, 5, 6, 7, 2**40, -1])
+    for keys in (np.array([0, 2, 2, 5, 6]), np.array([2, 3, 5]), np.array([1, 2, 2**40]), np.array([2], np.uint64)):
+        values = np.arange(len(keys)) + 10
+        found = {int(key): int(value) for key, value in zip(keys[::-1], values[::-1], strict=True) if key}
+        assert look_up(wanted, keys, values).tolist() == [found.get(each, -1) for each in wanted.tolist()]

@@ -19,8 +19,10 @@ from report_pages import islands, page_of, slices
 
 import collector
 from collector.analysis.compare import BY
+from collector.analysis.idle import CAUSES, idle
 from collector.analysis.questions import QUESTIONS
 from collector.formats.step import RecordingSource, Step
+from collector.text.quantities import time_text
 from collector.web.report_data import MOST_ROWS
 from collector.web.report_file import asset, write_report
 from collector.web.report_lanes import BINS, FULL, lanes_of
@@ -89,6 +91,18 @@ def test_what_is_beside_a_table_gives_the_same(small, tmp_path):
         assert [expected(answer, column.name) for column in answer.columns] == [
             numbers(values, column.unit) for column, values in zip(answer.columns, data["values"], strict=True)
         ]
+
+
+def test_the_verdict_words_the_largest_cause_as_its_definition_does(build, tmp_path):
+    for number in range(3):
+        build.call("cudaLaunchKernel_v7000", 300_000 * number, 1_000, correlation_id=number + 1)
+        build.kernel("k", 300_000 * number + 2_000, 100_000, correlation_id=number + 1)
+    recording = build.recording()
+    write(tmp_path / "step.html", recording)
+    [found] = page_of(tmp_path / "step.html")["steps"]
+    totals = idle(recording).totals
+    cause = max(CAUSES, key=lambda each: totals[f"{each}_ns"])
+    assert found["verdict"].lower().endswith(f" of {time_text(totals['idle_ns'])}: {CAUSES[cause]}".lower())
 
 
 def test_every_slice_is_in_it(small, tmp_path):

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collector.analysis.activities import COMMUNICATION
-from collector.profiler.device_columns import DeviceColumns
-from collector.profiler.gpu_work import gpu_work
+from collector.profiler.gpu_work import ActivityColumns, gpu_work
 from collector.profiler.node_fields import Ints
-from collector.profiler.recorded_steps import RecordedStep
 from collector.protos import Activity as RecordedActivity
 from collector.recording.api_functions import ApiRole, role_of
 from collector.recording.cupti_enums import COPY_KINDS
+from collector.recording.distinct import distinct_codes
 from collector.recording.idle_causes import idle_times
 from collector.recording.intervals import Union
+from collector.recording.ledger import Ledger
 from collector.stepstats.labels import op_and_kernel, stream_device, unit_of
 
 Mask = NDArray[np.bool_]
@@ -62,7 +62,7 @@ class Device:
         waits: the times in which the host was in a synchronizing call.
     """
 
-    def __init__(self, columns: DeviceColumns, window: tuple[int, int] | None, waits: Union) -> None:
+    def __init__(self, columns: ActivityColumns, window: tuple[int, int] | None, waits: Union) -> None:
         order = np.lexsort((columns.end_ns, columns.start_ns))
         self.name = unit_of(columns.device)
         self.start = columns.start_ns[order]
@@ -147,10 +147,34 @@ class Device:
         return self.names[int(self.name_id[row])]
 
 
+class AdvisedStep(Protocol):
+    """What checkers need of a step."""
+
+    @property
+    def accelerators(self) -> Sequence[ActivityColumns]:
+        """The activities of each device."""
+
+    @property
+    def host(self) -> Sequence[ActivityColumns]:
+        """Calls of the host, those that wait for a device among them."""
+
+    @property
+    def streams(self) -> Sequence[ActivityColumns]:
+        """The activities of each stream, where those of devices do not say their streams."""
+
+    @property
+    def window(self) -> tuple[int, int] | None:
+        """Start and end of the step, in nanoseconds since the epoch; None: not known."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """The tracer's counts."""
+
+
 class Activity:
     """One step in the form for checkers."""
 
-    def __init__(self, step: RecordedStep) -> None:
+    def __init__(self, step: AdvisedStep) -> None:
         self.step = step
 
     @cached_property
@@ -194,16 +218,19 @@ class Activity:
         return loads
 
 
-def _stream_loads(columns: DeviceColumns) -> Iterator[tuple[str, tuple[int, int]]]:
+def _stream_loads(columns: ActivityColumns) -> Iterator[tuple[str, tuple[int, int]]]:
     """See `Activity.stream_loads`, by the streams and contexts of a device's activities."""
     of = columns.activity_columns(("stream_id", "context_id"), np.arange(len(columns)))
-    streams, index = np.unique(np.stack([of["stream_id"], of["context_id"]]), axis=1, return_inverse=True)
-    index = index.reshape(-1)
-    counts = np.bincount(index, minlength=streams.shape[1])
-    spent = np.zeros(streams.shape[1], np.int64)
+    streams, stream_codes = distinct_codes(of["stream_id"])
+    contexts, context_codes = distinct_codes(of["context_id"])
+    pairs, index = distinct_codes(stream_codes * max(len(contexts), 1) + context_codes)
+    which_stream, which_context = np.divmod(pairs, max(len(contexts), 1))
+    counts = np.bincount(index, minlength=len(pairs))
+    spent = np.zeros(len(pairs), np.int64)
     np.add.at(spent, index, columns.duration_ns)
+    ids = (streams[which_stream].tolist(), contexts[which_context].tolist())
     before = -1
-    for stream, context, count, nanos in zip(*streams.tolist(), counts.tolist(), spent.tolist(), strict=True):
+    for stream, context, count, nanos in zip(*ids, counts.tolist(), spent.tolist(), strict=True):
         device = stream_device(unit_of(columns.device), stream, context if stream == before else None)
         before = stream
         yield device, (count, nanos)

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import collector.profiler.advice.step_checkers  # noqa: F401  # its functions register themselves
 from collector.profiler.advice.checker_registry import CHECKERS, Advice
-from collector.profiler.advice.step_activity import Activity
-from collector.profiler.recorded_steps import RecordedStep
+from collector.profiler.advice.step_activity import Activity, AdvisedStep
 
 
 def thresholds() -> dict[str, str]:
@@ -19,7 +18,7 @@ def thresholds() -> dict[str, str]:
     }
 
 
-def advise(step: RecordedStep, options: Mapping[str, str] | None = None) -> list[Advice]:
+def advise(step: AdvisedStep, options: Mapping[str, str] | None = None) -> list[Advice]:
     """The findings of all checkers, largest gain first.
 
     Args:

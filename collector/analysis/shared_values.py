@@ -1,0 +1,48 @@
+"""Values that several questions about a recording need, computed once while the questions are asked together."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_Parameters = ParamSpec("_Parameters")
+_Value = TypeVar("_Value")
+
+_VALUES: ContextVar[dict[tuple[Any, ...], tuple[Any, Any]] | None] = ContextVar("shared values", default=None)
+"""Function and arguments -> the arguments, which have to stay alive as long as their ids are used, and the value."""
+
+
+@contextmanager
+def shared_values() -> Iterator[None]:
+    """Keep what `shared` functions return until the end of this block, or of the one around it."""
+    if _VALUES.get() is not None:
+        yield
+        return
+    token = _VALUES.set({})
+    try:
+        yield
+    finally:
+        _VALUES.reset(token)
+
+
+def shared(function: Callable[_Parameters, _Value]) -> Callable[_Parameters, _Value]:
+    """A function of a recording, and of texts and numbers, whose value is kept within `shared_values`."""
+
+    @wraps(function)
+    def value_of(*arguments: _Parameters.args, **options: _Parameters.kwargs) -> _Value:
+        values = _VALUES.get()
+        if values is None:
+            return function(*arguments, **options)
+        plain = (each if isinstance(each, (str, int)) else id(each) for each in arguments)
+        key = (function, *plain, *options.items())
+        if key not in values:
+            values[key] = arguments, function(*arguments, **options)
+        value: _Value = values[key][1]
+        return value
+
+    return value_of

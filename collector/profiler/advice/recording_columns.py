@@ -1,0 +1,158 @@
+"""A recording in the form that checkers read, made of its columns: a message of all of its nodes would cost more."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from collector.analysis.activities import Activities
+from collector.protos import Activity as RecordedActivity
+from collector.recording.api_functions import ApiRole, ids_with_role, plain_api_name
+from collector.recording.copy_kind_names import copy_kind_name
+from collector.recording.distinct import distinct_codes
+from collector.recording.kernel_names import short_name
+from collector.recording.schema import ACTIVITY_KINDS, ACTIVITY_TABLES
+from collector.stepstats.labels import op_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+    from collector.profiler.node_fields import Ints
+    from collector.recording.ledger import Ledger
+    from collector.recording.recording import Recording
+
+_LEAST_NS = 1000
+"""The length of a node of none: TensorFlow's tools know microseconds, and no node is shorter than one."""
+_LONGEST_NS = 10**15
+"""Longer durations, 11 days, are impossible, and count as 0."""
+
+
+class RecordingStep(NamedTuple):
+    """The step of a recording, about which there is the same advice as about its StepStats."""
+
+    accelerators: list[_Activities]
+    host: list[_Waits]
+    streams: tuple[()]
+    """Activities say their streams."""
+    window: tuple[int, int]
+    ledger: Ledger
+
+    @classmethod
+    def of(cls, recording: Recording, device_prefix: str = "") -> RecordingStep:
+        """The step; ``device_prefix`` is put before every device's name, such as ``/job:worker/replica:0/task:3``."""
+        clock = recording.clock
+        devices = Activities.of(recording).by_device()
+        return cls(
+            [
+                _Activities(f"{device_prefix}/gpu:{device}/stream:all", recording, own)
+                for device, own in devices.items()
+            ],
+            [_Waits(f"{device_prefix}/cpu:0", recording)],
+            (),
+            (clock.cupti_start_ns + clock.offset_ns, clock.cupti_stop_ns + clock.offset_ns),
+            recording.ledger,
+        )
+
+
+class _Columns:
+    """Rows of a recording; times are those of the wall clock."""
+
+    def __init__(self, device: str, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> None:
+        self.device = device
+        self.start_ns = starts
+        durations = ends - starts
+        self.duration_ns = np.where(durations > _LONGEST_NS, 0, np.where(durations == 0, _LEAST_NS, durations))
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @property
+    def end_ns(self) -> Ints:
+        """End of each."""
+        return self.start_ns + self.duration_ns
+
+    @property
+    def scheduled_ns(self) -> Ints:
+        """Calls are not launched."""
+        return np.zeros(len(self), np.int64)
+
+    @property
+    def is_typed(self) -> npt.NDArray[np.bool_]:
+        """Every row has columns."""
+        return np.ones(len(self), bool)
+
+
+class _Activities(_Columns):
+    """The activities of a device."""
+
+    def __init__(self, device: str, recording: Recording, work: Activities) -> None:
+        offset = recording.clock.offset_ns
+        super().__init__(device, work.start_ns + offset, work.end_ns + offset)
+        self._recording, self._work = recording, work
+
+    @cached_property
+    def scheduled_ns(self) -> Ints:
+        """Start of the call that launched each; 0: not known."""
+        launches = self._work.launch_rows(self._recording)
+        calls = self._recording.api_calls.start_ns + self._recording.clock.offset_ns
+        return np.where(launches >= 0, np.append(calls, 0)[launches], 0)
+
+    @cached_property
+    def names(self) -> tuple[list[str], Ints]:
+        """Distinct texts ``op:kernel``, and each activity's place among them."""
+        recording, work = self._recording, self._work
+        kernels, copies, memsets = ACTIVITY_TABLES
+        annotations = recording.annotation_ids(work.correlation_id)
+        places: dict[str, int] = {}
+        index = np.zeros(len(work), np.int64)
+        tables: tuple[tuple[str, npt.NDArray[Any], Callable[[int], str]], ...] = (
+            (kernels, recording.kernels.name_id, lambda name_id: short_name(recording.strings[name_id])),
+            (copies, recording.memcpys.copy_kind, lambda kind: f"MEMCPY{copy_kind_name(kind)}"),
+            (memsets, np.zeros(len(recording.memsets), np.int64), lambda _: "MEMSET"),
+        )
+        for table, ids, name_of in tables:
+            own = np.flatnonzero(work.table == ACTIVITY_TABLES.index(table))
+            distinct, codes = distinct_codes(ids[work.row[own]])
+            pairs, pair_of = distinct_codes((annotations[own] + 1) * max(len(distinct), 1) + codes)
+            made = []
+            for pair in pairs.tolist():
+                annotation, code = divmod(pair, max(len(distinct), 1))
+                name = name_of(distinct[code].item())
+                op = op_of(recording.strings[annotation - 1]) if annotation else name
+                made.append(places.setdefault(f"{op}:{name}", len(places)))
+            index[own] = np.array(made, np.int64)[pair_of]
+        return list(places), index
+
+    def activity_columns(self, columns: Sequence[str], rows: Ints) -> dict[str, Ints]:
+        """Columns of some activities; 0 where their tables have them not. ``kind`` is their ``Activity.Kind``."""
+        found = {}
+        table_of, row_of = self._work.table[rows], self._work.row[rows]
+        kinds = np.array([ACTIVITY_KINDS[name] for name in ACTIVITY_TABLES], np.int64)
+        own = [np.flatnonzero(table_of == place) for place in range(len(ACTIVITY_TABLES))]
+        for column in columns:
+            values = kinds[table_of] if column == "kind" else np.zeros(len(rows), np.int64)
+            for name, chosen in zip(ACTIVITY_TABLES, own, strict=True):
+                table = getattr(self._recording, name)
+                if column in table.columns:
+                    values[chosen] = getattr(table, column)[row_of[chosen]]
+            found[column] = values
+        return found
+
+
+class _Waits(_Columns):
+    """The host's calls that wait for a device or a stream."""
+
+    def __init__(self, device: str, recording: Recording) -> None:
+        calls, offset = recording.api_calls, recording.clock.offset_ns
+        rows = np.flatnonzero(np.isin(calls.name_id, ids_with_role(recording.strings, ApiRole.WAIT)))
+        super().__init__(device, calls.start_ns[rows] + offset, calls.end_ns[rows] + offset)
+        ids, index = distinct_codes(calls.name_id[rows])
+        self.names = [plain_api_name(recording.strings[name_id]) for name_id in ids.tolist()], index
+
+    def activity_columns(self, columns: Sequence[str], rows: Ints) -> dict[str, Ints]:
+        """Their kind, which is that of a call."""
+        return dict.fromkeys(columns, np.full(len(rows), RecordedActivity.API_CALL, np.int64))
