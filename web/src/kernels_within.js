@@ -20,7 +20,8 @@ function byCodePoints(one, other) {
   return left.length - right.length;
 }
 
-/** The answer `kernels/name` or `kernels/stream` about a part of a step, which needs all slices of it.
+/** The answer `kernels/name` or `kernels/stream` about a part of a step, which needs all slices of it. Columns that slices
+ * do not tell are left out.
  * @param {Answer} answer about the whole step, from which the columns are taken
  * @param {Step} step @param {Slices} slices
  * @param {{start: number, end: number}} part in ns since the step began
@@ -64,13 +65,14 @@ export function kernelsWithin(answer, step, slices, part, by) {
     median_ns: (row) => row.lengths[(row.lengths.length - 1) >> 1],
     max_ns: (row) => row.lengths[row.lengths.length - 1],
   };
-  const times = `step.recording.clock.cupti_start_ns`;
+  const columns = answer.columns.filter((column) => column.name in values);
   return {
     ...answer,
-    values: answer.columns.map((column) => rows.map(values[column.name])),
+    columns,
+    values: columns.map((column) => rows.map(values[column.name])),
     rows: rows.length,
     totals: { count, total_ns: whole },
-    python: `began = ${times}\nanalysis.kernels(step.recording.between(began + ${part.start}, began + ${part.end}), by="${by}")`,
+    python: `began = step.recording.clock.cupti_start_ns\nanalysis.kernels(step.recording.between(began + ${part.start}, began + ${part.end}), by="${by}")`,
     cli: `${answer.cli} --window ${part.start}ns..${part.end}ns`,
   };
 }
