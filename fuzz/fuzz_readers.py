@@ -174,6 +174,8 @@ TOKENS = {
     "profiler_timeline": CHROME_TOKENS,
     "tensorflow_timeline": CHROME_TOKENS,
     "xprof_trace": CHROME_TOKENS + '|"/device:GPU:0"|Stream #7(Compute)|"correlation_id":|memcpy_details|tf_op',
+    "proton": r"""[{"children":[|"frame":{"name":|"metrics":{|"time (ns)":|"count":|"device_id":"0"|"flops16":|"bytes":
+        |1e999999999|-0.0|NaN|null|{"CUDA":{"0":{|"num_sms":|99999999999999999999|"\ud800\u0000"|[[[[[[[[""",
     "journal": 'kernels|api_calls|annotations|memory_operations|clock.cupti_start_ns|records_decoded|[0,0,"",[],[]]',
     "nsys": "CREATE TABLE |INTEGER|TEXT|StringIds|NVTX_EVENTS|CUPTI_ACTIVITY_KIND_KERNEL|globalTid|eventType",
     "gpurec": """"strings"|"clock"|"counters"|"version"|"environment"|"details"|null|-1|1e999|'descr': '<i8'|[[[[
@@ -214,6 +216,7 @@ def mutated_message(data: bytes, max_length: int, seed: int) -> bytes:
 
 def check(reader: str, data: bytes, folder: Path) -> None:
     """Read `data` as a file and draw it; raise every exception except the one error that a reader may raise."""
+    from collector.analysis import ops
     from collector.errors import InvalidFileError
     from collector.formats.loading import load
     from collector.formats.xspace import xspace
@@ -228,13 +231,17 @@ def check(reader: str, data: bytes, folder: Path) -> None:
         if "\n" in message or not message.startswith(str(path)):
             raise AssertionError(f"not one line that names the file: {message!r}") from error
         return
+    if bool(trace.warning) != bool(trace.skipped or trace.cut_at is not None):
+        raise AssertionError(f"skipped {trace.skipped}, but the warning is {trace.warning!r}")
+    if trace.sums is not None:
+        ops(trace).to_json()
+        trace.summary()
+        return
     path.write_bytes(trace.serialized())
     # The bytes of a RunMetadata whose devices have no names can also be those of a StepStats with another device.
     is_told_apart = all(device.device for device in trace.step_stats.dev_stats)
     if is_told_apart and load(path).step_stats != trace.step_stats:
         raise AssertionError("read back, the step that was written is another")
-    if bool(trace.warning) != bool(trace.skipped or trace.cut_at is not None):
-        raise AssertionError(f"skipped {trace.skipped}, but the warning is {trace.warning!r}")
     json.loads(chrome_trace(trace.run_metadata), parse_constant=_refuse)
     xspace(trace.run_metadata).SerializeToString()
 
@@ -266,6 +273,11 @@ def seeds() -> dict[str, list[bytes]]:
         b'{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"Stream #7(Compute)"}},'
         b'{"ph":"X","name":"k","pid":1,"tid":2,"ts":1,"dur":2,"args":{"correlation_id":3}}]}'
     )
+    tree = (
+        b'[{"children":[{"children":[],"frame":{"name":"k"},"metrics":{"count":2,"time (ns)":5.5,"device_id":"0",'
+        b'"device_type":"CUDA","flops8":1e3,"bytes":2}}],"frame":{"name":"ROOT"},"metrics":{}},'
+        b'{"CUDA":{"0":{"arch":"90","num_sms":132}}}]'
+    )
     return {
         "stepstats": [step.SerializeToString(), metadata.SerializeToString()],
         "stepstats_text": [text_format.MessageToString(step).encode(), text_format.MessageToString(metadata).encode()],
@@ -275,6 +287,7 @@ def seeds() -> dict[str, list[bytes]]:
         "profiler_timeline": [kineto],
         GZIP: [b"\0\0" + step.SerializeToString(), b"\x80\2" + kineto, b"\x80\5" + kineto, b"\xff\7" + kineto],
         "journal": [b"", b"\1\0\0\2", b"\1\x12\x60\2", b"\0" + struct.pack("<IIQI", 5, 1, 5, 1) + b"k"],
+        "proton": [tree],
         "xspace": [xspace(metadata).SerializeToString()],
         "nsys": [b"", b"\x01\x00\2\xff", b"\x04\x00\1"],
         "gpurec": [b"", b"\0\0\1\2", b"\1\0\x40\2", b"\3\0\0\1", b"\7\0\0\2PK"],
@@ -305,6 +318,7 @@ def fuzz(reader: str, options: list[str]) -> None:
         import collector.formats.collector_timeline
         import collector.formats.loading
         import collector.formats.profiler_timeline
+        import collector.formats.proton_tree
         import collector.formats.tensorflow_timeline
         import collector.formats.xprof_trace
         import collector.formats.xspace

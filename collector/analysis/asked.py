@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,10 +17,24 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.analysis.answer import Window
+    from collector.formats.call_sums import CallSums
     from collector.formats.step import TracedStep
+    from collector.recording.ledger import Ledger
 
 Asked: TypeAlias = "Recording | TracedStep | Sequence[Recording | TracedStep]"
 """What a question can be put to: a recording, a loaded step or an ended session, or several of them."""
+
+
+class Asking(Protocol):
+    """The value that a question is put to: a recording, or the sums of a profile without start times."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was seen, kept and lost."""
+        ...
+
+
+Value = TypeVar("Value", bound=Asking)
 
 _STEP = Column("step", "number", "Which of the steps that were asked, counted from 0.")
 
@@ -52,9 +66,12 @@ class Question:
 
     def ask(self, given: Asked, ask: Callable[[Recording], Part]) -> Answer:
         """The answer for one step, or of several one below the other with a column ``step``."""
-        is_one = not isinstance(given, Sequence)
         recordings = [recording_in(each) for each in (given if isinstance(given, Sequence) else [given])]
-        parts = [ask(recording) for recording in recordings]
+        return self.ask_each(recordings, ask, is_one=not isinstance(given, Sequence))
+
+    def ask_each(self, asked: Sequence[Value], ask: Callable[[Value], Part], *, is_one: bool) -> Answer:
+        """The answer of these values: the only one, or of several one below the other."""
+        parts = [ask(value) for value in asked]
         tables = [self._values(part) for part in parts]
         columns = self.columns
         if not is_one:
@@ -71,8 +88,8 @@ class Question:
         }
         losses = [
             loss if is_one else f"step {number}: {loss}"
-            for number, (recording, part) in enumerate(zip(recordings, parts, strict=True))
-            for loss in (*recording.ledger.losses(), *part.losses)
+            for number, (value, part) in enumerate(zip(asked, parts, strict=True))
+            for loss in (*value.ledger.losses(), *part.losses)
         ]
         return self._answer(columns, values, parts, losses, is_one=is_one)
 
@@ -121,3 +138,11 @@ class Question:
 def recording_in(given: Recording | TracedStep) -> Recording:
     """The columns of what was given."""
     return given if isinstance(given, Recording) else given.recording
+
+
+def sums_in(given: Asked) -> list[CallSums]:
+    """The sums of profiles without start times; empty where not all of what was given holds only sums."""
+    steps = given if isinstance(given, Sequence) else [given]
+    found = [None if isinstance(each, Recording) else each.sums for each in steps]
+    sums = [each for each in found if each is not None]
+    return sums if len(sums) == len(found) else []

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from collector.analysis.answer import Column
-from collector.analysis.asked import Part, Question
+from collector.analysis.asked import Part, Question, sums_in
 from collector.analysis.duration_groups import Keys, duration_groups
 from collector.analysis.tensor_cores import tensor_core_use_of_all, tensor_core_uses
+from collector.errors import CollectorError
 from collector.recording.kernel_names import demangle, short_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from collector.analysis.answer import Answer
     from collector.analysis.asked import Asked
+    from collector.formats.call_sums import CallSum, CallSums
     from collector.recording.recording import Recording
 
 KEYS = {
@@ -58,10 +64,32 @@ QUESTIONS = {
     )
     for by, columns in KEYS.items()
 }
+_KEYS_OF_SUMS: dict[str, Callable[[CallSum], tuple[Any, ...]]] = {
+    "name": lambda row: (short_name(row.path[-1]),),
+    "whole_name": lambda row: (demangle(row.path[-1]),),
+    "op": lambda row: ("/".join(row.path[:-1]), short_name(row.path[-1])),
+}
+SUMS_QUESTIONS = {
+    by: Question(
+        "kernels",
+        f"Kernels counted by {by.replace('_', ' ')}, out of sums without start times: times are sums of durations, and "
+        "those of single kernels are not known.",
+        (
+            *KEYS[by],
+            *_FIGURES[:3],
+            Column("num_bytes", "bytes", "Bytes that the program stated of them."),
+            Column("flops", "count", "Floating-point operations that the program stated of them."),
+        ),
+        summed=("count", "total_ns"),
+    )
+    for by in _KEYS_OF_SUMS
+}
 
 
 def kernels(steps: Asked, *, by: str = "name") -> Answer:
     """Kernels and their time, those that took longest first.
+
+    A profile without start times is answered from its sums, with the columns that these allow.
 
     Args:
         steps: a recording, a loaded step or an ended session, or several.
@@ -69,9 +97,17 @@ def kernels(steps: Asked, *, by: str = "name") -> Answer:
 
     Raises:
         ValueError: kernels cannot be counted by that.
+        collector.CollectorError: a profile without start times cannot be asked by that.
     """
     if by not in QUESTIONS:
         raise ValueError(f"by={by!r}: kernels are counted by {', '.join(QUESTIONS)}")
+    if sums := sums_in(steps):
+        if by not in SUMS_QUESTIONS:
+            known = ", ".join(SUMS_QUESTIONS)
+            raise CollectorError(f"a profile of sums does not say the {by} of kernels", f"Count them by {known}")
+        return SUMS_QUESTIONS[by].ask_each(
+            sums, lambda each: _sums_part(each, by), is_one=not isinstance(steps, Sequence)
+        )
     return QUESTIONS[by].ask(steps, lambda recording: _part(recording, by))
 
 
@@ -92,6 +128,26 @@ def _part(recording: Recording, by: str) -> Part:
         for each in groups
     ]
     return Part(rows, (), [{"kernels": each.rows} for each in groups])
+
+
+def _sums_part(sums: CallSums, by: str) -> Part:
+    totals: dict[tuple[Any, ...], Counter[str]] = {}
+    for row in sums.kernels:
+        found = totals.setdefault(_KEYS_OF_SUMS[by](row), Counter())
+        found.update(count=row.runs, total_ns=row.total_ns, num_bytes=row.num_bytes, flops=row.flops)
+    whole = sum(found["total_ns"] for found in totals.values())
+    rows = [
+        (
+            *key,
+            each["count"],
+            each["total_ns"],
+            each["total_ns"] / whole if whole else 0.0,
+            each["num_bytes"],
+            each["flops"],
+        )
+        for key, each in sorted(totals.items(), key=lambda item: (-item[1]["total_ns"], item[0]))
+    ]
+    return Part(rows)
 
 
 def _keys(recording: Recording, by: str) -> list[Keys]:

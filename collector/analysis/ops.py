@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from collector.analysis.activities import Activities
 from collector.analysis.annotation_paths import annotation_paths
 from collector.analysis.answer import Column
-from collector.analysis.asked import Part, Question
+from collector.analysis.asked import Part, Question, sums_in
 from collector.analysis.evidence import Evidence
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from collector.analysis.answer import Answer
     from collector.analysis.asked import Asked
+    from collector.formats.call_sums import CallSums
     from collector.recording.recording import Recording
 
     Numbers = npt.NDArray[np.int64]
@@ -43,6 +45,23 @@ QUESTION = Question(
     ),
     summed=("self_activities", "self_ns"),
 )
+SUMS_QUESTION = Question(
+    "ops",
+    "GPU time by call path, out of sums without start times: self time is that of kernels right under a frame, total "
+    "time also that of kernels in frames inside of it; self times add up to all GPU time.",
+    (
+        Column("path", "text", "Names of the frames around kernels; of those under none: (no annotation)."),
+        Column("depth", "number", "Frames around it on its path."),
+        Column("activities", "count", "Kernels launched in it and inside of it."),
+        Column("self_activities", "count", "Those launched right under it."),
+        Column("self_ns", "ns", "Sum of the durations of kernels right under it."),
+        Column("total_ns", "ns", "Sum of the durations of kernels in it and inside of it."),
+        Column("share", "share", "Total time by the sum of all durations."),
+        Column("num_bytes", "bytes", "Bytes that the program stated of it and of all inside of it."),
+        Column("flops", "count", "Floating-point operations that the program stated of it and of all inside of it."),
+    ),
+    summed=("self_activities", "self_ns"),
+)
 
 
 def ops(steps: Asked) -> Answer:
@@ -52,9 +71,13 @@ def ops(steps: Asked) -> Answer:
     program named none but the inner one (``layer1/conv``), the outer one has a row all the same. Annotations in which
     nothing was launched have none.
 
+    A profile without start times is answered from its sums, with the columns that these allow.
+
     Args:
         steps: a recording, a loaded step or an ended session, or several.
     """
+    if sums := sums_in(steps):
+        return SUMS_QUESTION.ask_each(sums, _sums_part, is_one=not isinstance(steps, Sequence))
     return QUESTION.ask(steps, _part)
 
 
@@ -75,10 +98,8 @@ def _part(recording: Recording) -> Part:
     firsts = np.searchsorted(place[order], np.arange(len(scopes.paths)))
     ends = np.searchsorted(place[order], scopes.ends)
     used = np.flatnonzero(ends > firsts)
-    spent = np.concatenate([[0], np.cumsum((work.end_ns - work.start_ns)[order])])
     own = np.searchsorted(place[order], np.arange(len(scopes.paths)), side="right")
-    total_ns = spent[ends] - spent[firsts]
-    whole = int(spent[-1])
+    self_ns, total_ns = scopes.own_and_total(place, work.end_ns - work.start_ns)
     columns = {
         "path": np.array(scopes.paths, object),
         "depth": scopes.depths,
@@ -86,13 +107,37 @@ def _part(recording: Recording) -> Part:
         "host_ns": host_ns,
         "activities": ends - firsts,
         "self_activities": own - firsts,
-        "self_ns": spent[own] - spent[firsts],
+        "self_ns": self_ns,
         "total_ns": total_ns,
-        "share": total_ns / whole if whole else np.zeros(len(total_ns)),
+        "share": _shares(total_ns, self_ns),
     }
     bounds = np.stack([firsts[used], ends[used]], axis=1)
     evidence = Evidence(len(bounds), lambda row: work.at(order[slice(*bounds[row].tolist())]).rows_by_table())
     return Part({name: values[used] for name, values in columns.items()}, (), evidence)
+
+
+def _sums_part(sums: CallSums) -> Part:
+    """The frames under which kernels ran, or of which the program stated figures."""
+    paths = ["/".join(row.path[:-1] if row.runs else row.path) or NO_ANNOTATION for row in sums.rows]
+    figures = np.array([row[3:] for row in sums.rows], np.int64).reshape(-1, 4)
+    scopes = _Scopes.of(paths, np.arange(len(paths)), figures[:, 1])
+    place = np.array([scopes.places[path] for path in paths], np.int64)
+    names = ("activities", "total_ns", "num_bytes", "flops")
+    found = {name: scopes.own_and_total(place, figures[:, column]) for column, name in enumerate(names)}
+    columns = {
+        "path": np.array(scopes.paths, object),
+        "depth": scopes.depths,
+        "self_activities": found["activities"][0],
+        "self_ns": found["total_ns"][0],
+        "share": _shares(found["total_ns"][1], found["total_ns"][0]),
+        **{name: total for name, (_, total) in found.items()},
+    }
+    return Part(columns)
+
+
+def _shares(total_ns: Numbers, self_ns: Numbers) -> npt.NDArray[np.float64]:
+    whole = int(self_ns.sum())
+    return total_ns / whole if whole else np.zeros(len(total_ns))
 
 
 class _Scopes(NamedTuple):
@@ -136,6 +181,13 @@ class _Scopes(NamedTuple):
             ends[over] = len(ordered)
         places = {path: place for place, path in enumerate(ordered)}
         return cls(ordered, np.array(depths, np.int64), np.array([ends[path] for path in ordered], np.int64), places)
+
+    def own_and_total(self, places: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
+        """The sum of the values at each place, and with those at the places inside of it."""
+        own = np.zeros(len(self.paths), np.int64)
+        np.add.at(own, places, values)
+        until = np.concatenate([[0], np.cumsum(own)])
+        return own, until[self.ends] - until[:-1]
 
 
 def _around(path: str) -> str:

@@ -52,6 +52,8 @@ class NamedQuestion:
     """Whether it takes ``window``."""
     in_overview: bool = True
     """Whether it is part of what is answered where nothing is asked for."""
+    of_sums: bool = False
+    """Whether sums without start times answer it, too."""
     of_ranks: bool = False
     """Whether it compares ranks, and refuses the steps of a single one."""
 
@@ -69,8 +71,8 @@ QUESTIONS: Mapping[str, NamedQuestion] = {
     "idle": NamedQuestion(idle, has_window=True),
     "idle_gaps": NamedQuestion(idle_gaps, has_window=True, in_overview=False),
     "critical_path": NamedQuestion(critical_path, by=tuple(CRITICAL_PATH_BY), in_overview=False),
-    "kernels": NamedQuestion(kernels, by=tuple(KERNELS_BY)),
-    "ops": NamedQuestion(ops),
+    "kernels": NamedQuestion(kernels, by=tuple(KERNELS_BY), of_sums=True),
+    "ops": NamedQuestion(ops, of_sums=True),
     "copies": NamedQuestion(copies),
     "launches": NamedQuestion(launches),
     "queue": NamedQuestion(queue, by=tuple(QUEUE_BY), in_overview=False),

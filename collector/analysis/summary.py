@@ -12,6 +12,7 @@ from collector.analysis.copies import copies
 from collector.analysis.kernels import kernels
 from collector.analysis.no_launches import no_launches
 from collector.analysis.ops import NO_ANNOTATION, ops
+from collector.formats.call_sums import NO_TIMES
 from collector.text.quantities import time_text
 from collector.text.terminal import printable, styled
 from collector.text.text_tables import folded, table_text
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from collector.analysis.answer import Answer
+    from collector.formats.step import TracedStep
     from collector.recording.recording import Recording
 
 _TOP_ROWS = 10
@@ -61,6 +63,18 @@ def summarize(recording: Recording, *, unavailable: str | None = None, color: bo
         page.say(loss, "red", indent="  ")
     if causes := no_launches(recording):
         page.say(causes, "yellow")
+    return page.text
+
+
+def summarize_sums(step: TracedStep) -> str:
+    """Return the kernels and frames that took most time in a step that holds only sums, as text."""
+    page = _Page(color=sys.stdout.isatty())
+    found = kernels(step)
+    _kernels(page, found)
+    _ops(page, ops(step))
+    page.say(NO_TIMES, "yellow")
+    for loss in found.losses:
+        page.say(loss, "red", indent="  ")
     return page.text
 
 

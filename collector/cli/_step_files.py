@@ -34,7 +34,7 @@ def load_steps(paths: Sequence[Path]) -> list[Step]:
     for step in steps:
         if step.warning:
             terminal.report(step.warning)
-        if causes := no_launches(step.recording):
+        if step.sums is None and (causes := no_launches(step.recording)):
             terminal.report(f"{step.path}: {causes}")
     return steps
 

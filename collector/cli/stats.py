@@ -86,12 +86,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    from collector.analysis.asked import recording_in
+    from collector.analysis.asked import recording_in, sums_in
+    from collector.analysis.questions import QUESTIONS
 
     asked = _asked(arguments)
     if arguments.csv and len(asked) > 1:
         raise CollectorError("--csv holds one answer: say which with --question")
     steps: Sequence[Step | Recording] = load_steps(arguments.inputs)
+    if not arguments.question and sums_in(steps):
+        asked = [each for each in asked if QUESTIONS[each[0]].of_sums] or asked
     window = arguments.window
     if isinstance(window, tuple):
         steps, window = [_part(recording_in(step), *window) for step in steps], None

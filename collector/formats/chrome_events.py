@@ -107,11 +107,6 @@ class ChromeEvents:
         """The other members of the top level (those before the cut, where the file is cut off)."""
         return {name: value_of(written) for name, written in self._scan.members()}
 
-    @property
-    def first_members(self) -> list[str]:
-        """The names of the members of the first event."""
-        return self._scan.first_members()
-
     # --- columns
 
     def rows(self, phases: str) -> Numbers:

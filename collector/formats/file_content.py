@@ -140,10 +140,6 @@ class FileContent:
             found = ChromeEvents(self.pieces())
         except NotATraceError as error:
             raise self.error(f"{error} (character {error.position})") from error
-        members = set(found.first_members)
-        if {"frame", "children"} <= members and "ph" not in members:
-            what = "a profile of Proton, which holds sums by call path but no times to draw"
-            raise InvalidFileError(f"{self.name}: this is {what}", "Record a trace instead")
         found.skipped.update(self.skipped)
         return found
 

@@ -35,6 +35,7 @@ _MODULES = (
     "gpurec_format",
     "journal_format",
     "nsys_format",
+    "proton_format",
     "collector_timeline_format",
     "tensorflow_timeline_format",
     "xprof_trace_format",

@@ -22,6 +22,7 @@ from collector.text.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from collector.formats.call_sums import CallSums
     from collector.protos import Provenance, RunMetadata, StepStats
     from collector.recording.ledger import Ledger
     from collector.recording.recording import Recording
@@ -61,6 +62,11 @@ class TracedStep:
     def recorded(self) -> Recording | None:
         """The recording, where the step is made of one; None where its StepStats are the truth."""
         return None if "run_metadata" in self.__dict__ else self.recording  # the caller may have changed these
+
+    @property
+    def sums(self) -> CallSums | None:
+        """The sums by call path of a profile without start times, which has no recording; None for every other step."""
+        return None
 
     @property
     def ledger(self) -> Ledger:
@@ -108,7 +114,10 @@ class TracedStep:
 
     def summary(self) -> str:
         """The step as a table for a terminal, coloured if this process's standard output is one."""
-        text: str = later_function("summarize")(self.recording, unavailable=self.unavailable)
+        if self.sums is not None:
+            text: str = later_function("summarize_sums")(self)
+        else:
+            text = later_function("summarize")(self.recording, unavailable=self.unavailable)
         return text
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -138,6 +147,10 @@ class StepSource:
 
     def wire(self) -> tuple[bytes, bool] | None:
         """The bytes of a message, and whether it is a RunMetadata; None where they are made of `run_metadata`."""
+        return None
+
+    def sums(self) -> CallSums | None:
+        """The sums by call path of a profile without start times; None where there are columns or messages."""
         return None
 
     def size(self) -> str:
@@ -221,6 +234,30 @@ class MessageSource(StepSource):
         return self._message
 
 
+class CallSumsSource(StepSource):
+    """Sums by call path, of which neither columns of activities nor messages can be made: both need start times."""
+
+    def __init__(self, sums: CallSums) -> None:
+        self._sums = sums
+
+    def sums(self) -> CallSums:
+        """See `StepSource`."""
+        return self._sums
+
+    def recording(self) -> Recording:
+        """Raises `collector.InvalidFileError`."""
+        raise self._sums.refusal
+
+    def run_metadata(self) -> RunMetadata:
+        """Raises `collector.InvalidFileError`."""
+        raise self._sums.refusal
+
+    def size(self) -> str:
+        """See `StepSource`."""
+        launches = sum(row.runs for row in self._sums.rows)
+        return f"{counted('{:,} launch[|es]', launches)} in {counted('{:,} node[|s]', self._sums.num_nodes)}"
+
+
 class Step(TracedStep):
     """One step that was read from a file, or a recording at hand; see `collector.load`."""
 
@@ -237,7 +274,7 @@ class Step(TracedStep):
         """Hold what was read, and make nothing of it yet."""
         self._source = source
         self.kind = kind
-        """RunMetadata, StepStats, recording, journal, collector timeline, TensorFlow timeline, or Chrome trace."""
+        """RunMetadata, StepStats, recording, journal, collector timeline, TensorFlow timeline, Chrome trace, …"""
         self.path = path
         """The file; None for a recording at hand."""
         self.skipped: Mapping[str, int] = skipped or {}
@@ -266,7 +303,7 @@ class Step(TracedStep):
     @property
     def is_empty(self) -> bool:
         """Whether the file is a message in which nothing is."""
-        return not self._source.is_recording and not self.wire()[0]
+        return not self._source.is_recording and self.sums is None and not self.wire()[0]
 
     @property
     def unread(self) -> Mapping[str, int]:
@@ -291,8 +328,15 @@ class Step(TracedStep):
         return super().recorded if self.is_recording else None
 
     @property
+    def sums(self) -> CallSums | None:
+        """See `TracedStep`."""
+        return self._source.sums()
+
+    @property
     def ledger(self) -> Ledger:
         """The ledger in the file, with the parts of the file that could not be read."""
+        if self.sums is not None:
+            return self.sums.ledger
         if self._source.is_recording:
             return self.recording.ledger
         from collector.recording.ledger import Ledger

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from collector.errors import OutputError
+from collector.formats.call_sums import CallSums
 from collector.profiler import oplog, persist
 from collector.profiler.inputs import load
 from collector.profiler.live_graph import LiveGraph, default_graph, definition_of, is_live, op_log_of
@@ -60,6 +61,8 @@ class Profiler:
         self.reporter = Reporter(self.model)
         self.recorded: dict[int, RecordedStep] = {}
         """Steps recorded without a graph, for advice."""
+        self._summed: list[CallSums] = []
+        """Steps of which only sums are known, on which no advice can be given."""
         self._live: LiveGraph | None = None
         """A TensorFlow graph; every step completes its unknown shapes."""
         self._add_op_log(self._add_graph(graph, None, op_log))
@@ -122,11 +125,16 @@ class Profiler:
             InvalidFileError: the file is no step.
         """
         from collector.profiler.recorded_steps import add_step
-        from collector.profiler.step_reader import read_step
+        from collector.profiler.step_reader import read_step_or_sums
+        from collector.profiler.summed_runs import add_sums
 
-        found = read_step(source)
-        self.recorded[step] = found
-        add_step(self.model, step, found)
+        found = read_step_or_sums(source)
+        if isinstance(found, CallSums):
+            self._summed.append(found)
+            add_sums(self.model, step, found)
+        else:
+            self.recorded[step] = found
+            add_step(self.model, step, found)
 
     def add_op_log(self, op_log: OpLogProto | Source) -> None:
         """Adds types, flops and stacks to the nodes that exist already."""
@@ -150,8 +158,14 @@ class Profiler:
 
         Args:
             options: ``explain`` for the evidence, and thresholds by name.
+
+        Raises:
+            InvalidFileError: a step holds sums without start times.
         """
         from collector.profiler.advice import step_advice, tfprof_advice
+
+        if self._summed:
+            raise self._summed[0].refusal
 
         parts = [tfprof_advice.text(tfprof_advice.advise(self.reporter))] if not self.recorded else []
         parts += [

@@ -209,6 +209,13 @@ class Execution:
         self._add_runs(self.accelerator, device, runs)
         self.accelerator_micros += runs.total
 
+    def add_accelerator_sum(self, device: str, count: int, micros: int) -> None:
+        """Adds runs of which only the number and the total time are known: one time that starts at 0, which is none."""
+        self.devices.add(device)
+        self.accelerator[device] = [*pairs_of(self.accelerator.get(device, [])), (0, micros)]
+        self.accelerator_micros += micros
+        self.run_count += count
+
     def add_host_runs(self, device: str, runs: Runs) -> None:
         """Adds runs on the host."""
         self._add_runs(self.cpu, device, runs)

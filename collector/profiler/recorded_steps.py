@@ -113,7 +113,7 @@ def add_step(model: Model, step: int, recorded: RecordedStep) -> None:
         _add_accelerator(model, step, device, recorded, places)
     for path, details in recorded.op_details.items():
         if path in model.nodes:
-            _describe(model.nodes[path], step, details)
+            describe(model.nodes[path], step, details)
     consumed = {name for details in recorded.op_details.values() for name in details.inputs}
     for path in sorted(ops - consumed):
         around = _around(path, ops)
@@ -121,7 +121,7 @@ def add_step(model: Model, step: int, recorded: RecordedStep) -> None:
             _consume(model.nodes[around], path)
 
 
-def _describe(node: Node, step: int, details: AnnotationDetails) -> None:
+def describe(node: Node, step: int, details: AnnotationDetails) -> None:
     """Sets inputs, flops and bytes. Flops are of one run: the average over all runs so far, rounded."""
     for name in details.inputs:
         _consume(node, name)

@@ -14,6 +14,7 @@ _FUNCTIONS = {
     "save_report": ("collector.web.report_file", "save_report"),
     "save_in_format": ("collector.formats.registry", "save_in_format"),
     "summarize": ("collector.analysis.summary", "summarize"),
+    "summarize_sums": ("collector.analysis.summary", "summarize_sums"),
 }
 """Name -> the module and the function in it."""
 

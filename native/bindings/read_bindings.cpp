@@ -81,7 +81,6 @@ class Scan {
   }
 
   py::list argument_names() const { return shown(scanner_.argument_names()); }
-  py::list first_members() const { return shown(scanner_.first_members()); }
 
   Int64s numbers(size_t argument, const Int64s& rows, int64_t missing) const {
     check(argument);
@@ -168,7 +167,6 @@ void bind_read(py::module_& module) {
       .def("phases", &Scan::phases, "The letter of each event's phase.")
       .def("tracks", &Scan::tracks, "Process and thread as they are written; empty where an event states none.")
       .def("members", &Scan::members, "(name, value as it is written) of the outermost object, without its events.")
-      .def("first_members", &Scan::first_members, "The names of the members of the first event.")
       .def("argument_names", &Scan::argument_names, "By the numbers of arguments.")
       .def("numbers", &Scan::numbers, py::arg("argument"), py::arg("rows"), py::arg("missing"),
            "An argument of these events, where it is a whole number of 64 bits.")

@@ -159,18 +159,15 @@ void ChromeScanner::read_event(JsonCursor& cursor) {
   given_.clear();
   written_start_ = written_duration_ = -1;
   process_ = thread_ = "";
-  if (is_first_) first_members_.clear();
   cursor.expect('{');
   if (!cursor.take('}')) {
     do {
       const std::string_view name = cursor.string(name_scratch_);
-      if (is_first_) first_members_.emplace_back(name);
       cursor.expect(':');
       read_member(cursor, name, event);
     } while (cursor.take(','));
     cursor.expect('}');
   }
-  is_first_ = false;
   if (event.phase == 0) return;
   event.track = track();
   event.shape = shape();

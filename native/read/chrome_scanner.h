@@ -76,8 +76,6 @@ class ChromeScanner {
 
   // The members of the outermost object besides its events, as they are written.
   const std::vector<std::pair<std::string, std::string>>& members() const { return members_; }
-  // The names of the first event's members.
-  const std::vector<std::string>& first_members() const { return first_members_; }
 
   // Whether there was a list of events; it may have been empty.
   bool has_events() const { return has_events_; }
@@ -138,7 +136,6 @@ class ChromeScanner {
   Texts shape_table_;
   std::vector<std::vector<uint16_t>> shapes_;
   std::vector<std::pair<std::string, std::string>> members_;
-  std::vector<std::string> first_members_;
 
   // The text from the last value on that is not read yet, and what of the file was before it.
   std::string window_;
@@ -167,7 +164,6 @@ class ChromeScanner {
   std::string text_scratch_;
   std::string track_scratch_;
   std::string shape_scratch_;
-  bool is_first_ = true;
   bool comma_may_follow_ = false;
 };
 

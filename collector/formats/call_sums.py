@@ -1,0 +1,81 @@
+"""Sums of GPU work by call path, as a profile without start times holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from collector.errors import InvalidFileError
+from collector.recording.ledger import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+NO_TIMES = "this profile holds sums without start times"
+
+
+class CallSum(NamedTuple):
+    """The sums of one node of the tree of calls."""
+
+    path: tuple[str, ...]
+    """Names of the frames around the node and its own, the outermost first."""
+    device_type: str
+    """``CUDA`` or ``HIP``; ``""``: none is stated."""
+    device_id: int
+    runs: int
+    """Runs on the device; 0 for a scope of which only figures of the program are known."""
+    total_ns: int
+    """Sum of their durations."""
+    num_bytes: int
+    """Bytes that the program stated for all runs together; 0: none."""
+    flops: int
+    """Floating-point operations that the program stated for all runs together; 0: none."""
+
+
+class SummedDevice(NamedTuple):
+    """A device that the profile describes; 0 for what it does not state."""
+
+    device_type: str
+    device_id: int
+    architecture: str
+    """Compute capability without its point (``86``), or AMD's name of it."""
+    num_multiprocessors: int
+    clock_khz: int
+    memory_clock_khz: int
+    memory_bus_bits: int
+
+
+@dataclass(frozen=True)
+class CallSums:
+    """The content of one profile without start times."""
+
+    path: Path
+    """The file."""
+    rows: Sequence[CallSum]
+    """The nodes with a figure, from the outermost on, in the order of the file."""
+    devices: Sequence[SummedDevice] = ()
+    num_nodes: int = 0
+    """Nodes of the tree, with and without figures."""
+    depth: int = 0
+    """Nodes on the longest path from the root."""
+    unread: Mapping[str, int] = field(default_factory=dict)
+    """Part of the file that was left out or mended -> how often."""
+
+    @property
+    def kernels(self) -> list[CallSum]:
+        """The nodes that ran on a device."""
+        return [row for row in self.rows if row.runs]
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """What the file says of its losses: a profile of sums states none, so these are what was left out of it."""
+        return Ledger(unread=dict(self.unread))
+
+    @property
+    def refusal(self) -> InvalidFileError:
+        """The error for whatever needs start times."""
+        remedy = "Ask collector prof, collector summary, or collector stats --question kernels or ops"
+        return InvalidFileError(f"{self.path}: {NO_TIMES}", remedy)
