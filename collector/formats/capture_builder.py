@@ -15,13 +15,14 @@ from collector.recording.recording import Recording
 from collector.recording.schema import ACTIVITY_TABLES, SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
     from collector.recording.capture import Capture
 
     Numbers = npt.NDArray[np.int64]
+    Column = Numbers | Callable[[], Numbers]
 
 _API = re.compile(r"cu(?:[A-Z]|da[A-Z])")
 _ORDINAL = re.compile(r"gpu:(\d{1,9})$", re.IGNORECASE)
@@ -68,31 +69,30 @@ class CaptureBuilder:
         """``details_id`` of annotations with these op types; 0 for ``""``."""
         return np.array([self._details.setdefault(op, len(self._details) + 1) if op else 0 for op in ops], np.int64)
 
-    def add(self, table: str, **columns: Numbers) -> None:
-        """Add rows; all columns have the same length, and values outside a column's range become 0."""
-        rows = len(next(iter(columns.values()), ()))
-        if not rows:
-            return
-        held: dict[str, npt.NDArray[Any]] = {}
-        for name, dtype in SCHEMA[table].items():
-            values = columns.get(name)
-            if values is None:
-                held[name] = np.zeros(rows, dtype)
-                continue
-            limits = np.iinfo(dtype)
-            fits = (values >= max(limits.min, -(1 << 63))) & (values <= min(limits.max, (1 << 63) - 1))
-            held[name] = np.where(fits, values, 0).astype(dtype)
-        self._tables[table].append(held)
+    def add(self, table: str, **columns: Column) -> None:
+        """Add rows; all columns have the same length, and values outside a column's range become 0.
 
-    def add_api_calls(self, names: Sequence[str], name_index: Numbers, **columns: Numbers) -> None:
+        A column may be a function that makes it, so that a table of millions of rows is not in memory as numbers of 64
+        bits as well: it is called once, and what it returns is kept as the table has it.
+        """
+        held: dict[str, npt.NDArray[Any]] = {}
+        for name, given in columns.items():
+            held[name] = _held(given() if callable(given) else given, SCHEMA[table][name])
+        rows = len(next(iter(held.values()), ()))
+        if rows:
+            missing = {name: np.zeros(rows, dtype) for name, dtype in SCHEMA[table].items() if name not in held}
+            self._tables[table].append(held | missing)
+
+    def add_api_calls(self, names: Sequence[str], name_index: Numbers, **columns: Column) -> None:
         """Add API calls; call ``n`` calls the function ``names[name_index[n]]``."""
         domains = np.array([RUNTIME_DOMAIN if name.startswith("cuda") else DRIVER_DOMAIN for name in names], np.int64)
         ids = self.name_ids(names)
-        self.add("api_calls", name_id=ids[name_index], domain=domains[name_index], **columns)
+        self.add("api_calls", name_id=lambda: ids[name_index], domain=lambda: domains[name_index], **columns)
 
     def launched_under(self, correlation_ids: Numbers, ops: Sequence[str], op_index: Numbers) -> None:
         """Set the op of GPU work: the work with ``correlation_ids[n]`` was launched under ``ops[op_index[n]]``."""
-        self._ops.append((correlation_ids, ops, op_index))
+        if len(correlation_ids):
+            self._ops.append((correlation_ids, ops, op_index))
 
     def launched_in(self, correlation_ids: Numbers, annotation_rows: Numbers) -> None:
         """Set the annotation of GPU work by the annotation's row, counted in the order of addition."""
@@ -153,7 +153,7 @@ class CaptureBuilder:
             by_spelling[_spelling(strings[name_id])].append(name_id)
         order = np.lexsort((annotations["start_ns"], annotations["name_id"]))
         sorted_names = annotations["name_id"][order]
-        launched = _launch_times(tables)
+        launched = _launch_times(tables) if self._ops else ()
         external = [(correlation_ids, rows + 1) for correlation_ids, rows in self._links]
         missing: dict[str, int] = {}
         for correlation_ids, ops, op_index in self._ops:
@@ -184,6 +184,17 @@ class CaptureBuilder:
                 "external_id": owners.astype(np.uint64),
                 "external_kind": np.full(len(launches), ANNOTATION_EXTERNAL_KIND, np.uint8),
             }
+
+
+def _held(values: Numbers, dtype: Any) -> npt.NDArray[Any]:
+    """Numbers as a column of a table has them. One of zeros alone takes no memory, as nothing is written to it."""
+    if not values.any():
+        return np.zeros(len(values), dtype)
+    limits = np.iinfo(dtype)
+    if values.min() >= limits.min and values.max() <= limits.max:
+        return values.astype(dtype, copy=False)
+    fits = (values >= max(limits.min, -(1 << 63))) & (values <= min(limits.max, (1 << 63) - 1))
+    return np.where(fits, values, 0).astype(dtype)
 
 
 def _spelling(name: str) -> str:

@@ -124,11 +124,11 @@ class ChromeEvents:
 
     def starts_ns(self, rows: Numbers) -> Numbers:
         """When events began; `has_time` tells which of them are times."""
-        return self._scan.starts_ns()[rows]
+        return self._scan.starts_ns()[rows] if len(rows) else rows
 
     def durations_ns(self, rows: Numbers) -> Numbers:
         """How long events lasted; `has_time` tells which of them are times."""
-        return self._scan.durations_ns()[rows]
+        return self._scan.durations_ns()[rows] if len(rows) else rows
 
     def whole_micros(self, rows: Numbers) -> tuple[list[int | None], list[int | None]]:
         """Starts and durations of events in microseconds, however large; None where one is no whole number of them."""

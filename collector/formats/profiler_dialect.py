@@ -48,11 +48,19 @@ class LaunchShapes(NamedTuple):
     """Three sizes for each event; -1 in all of them where it states none."""
 
     sizes: Numbers
+    """The distinct shapes, a row each."""
+    places: Numbers
+    """The place of each event's shape among them."""
 
-    @property
-    def is_stated(self) -> Any:
-        """Whether each event states them."""
-        return self.sizes[:, 0] >= 0
+    def axis(self, place: int) -> Numbers:
+        """One of the three sizes for each event; 0 where it states none."""
+        found: Numbers = np.maximum(self.sizes[:, place], 0)[self.places]
+        return found
+
+    def stated(self) -> list[list[int]]:
+        """The sizes of each event."""
+        known: list[list[int]] = self.sizes.tolist()
+        return [known[place] for place in self.places.tolist()]
 
 
 class ProfilerDialect:
@@ -135,7 +143,7 @@ def launch_shapes(values: list[list[Any]], places: Numbers) -> LaunchShapes:
         else [-1] * 3
         for value in [*values, []]
     ]
-    return LaunchShapes(np.array(known, np.int64)[places])
+    return LaunchShapes(np.array(known, np.int64), places)
 
 
 def row_number(value: Any) -> int:

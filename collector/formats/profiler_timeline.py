@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -44,14 +44,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from collector.formats.capture_builder import CaptureBuilder
+    from collector.formats.capture_builder import CaptureBuilder, Column
     from collector.formats.chrome_events import Numbers
     from collector.recording.recording import Recording
 
 _GPU_ROWS = {GPU_ANNOTATION: "annotations", SYNC: "sync"}
 """Kinds of events on GPU rows that are no work of the GPU -> the device that holds them, beside the streams."""
-_FOUND = ("_kinds", "_thread_keys", "_causes", "_ops_at_calls", "_work")
-"""What is found out of a trace once, and again where it is asked for again."""
 _TABLES = {KERNEL: "kernels", MEMCPY: "memcpys", MEMSET: "memsets"}
 _MEMORIES = re.compile(r"\(([A-Za-z ]+?)(?: -> ([A-Za-z ]+))?\)")
 _COPY_KIND = re.compile(r"\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b")
@@ -94,8 +92,9 @@ class ProfilerTrace(StepSource):
         self._dialect = dialect
         found = dialect.found
         self._base_ns = _base_ns(found)
-        self._rows, self._starts_ns, self._durations_ns = timed_spans(found, self._base_ns)
-        if found.is_cut and len(self._rows) and not is_wall_time(int(self._starts_ns.min())):
+        self._spans = timed_spans(found, self._base_ns)
+        self._rows = self._spans.rows
+        if found.is_cut and len(self._rows) and not is_wall_time(int(self._spans.starts_ns().min())):
             found.skipped[NO_BASE] += 1
 
     @property
@@ -115,23 +114,23 @@ class ProfilerTrace(StepSource):
     @cached_property
     def _ops_at_calls(self) -> tuple[Numbers, Numbers]:
         """For each call that caused GPU work the op that was open when it began, -1: none; how deep each op lies."""
-        calls, ops, threads = self._causes, self._spans_of(OP), self._thread_keys
+        calls, ops = self._causes, self._spans_of(OP)
+        starts_ns = self._spans.starts_ns(ops)
         innermost, depths = convert_extension.innermost_ranges(
-            threads[ops],
-            self._starts_ns[ops],
-            self._starts_ns[ops] + self._durations_ns[ops],
-            threads[calls],
-            self._starts_ns[calls],
+            self._thread_keys(ops),
+            starts_ns,
+            starts_ns + self._spans.durations_ns(ops),
+            self._thread_keys(calls),
+            self._spans.starts_ns(calls),
         )
         return np.where(innermost >= 0, ops[innermost] if len(ops) else -1, -1), depths
 
-    @cached_property
-    def _thread_keys(self) -> Numbers:
+    def _thread_keys(self, spans: Numbers) -> Numbers:
         """A number for the thread of each span. Some files write ids as numbers, some as text, and some as both."""
         found = self._dialect.found
         keys: dict[tuple[str, str], int] = {}
         numbers = [keys.setdefault((str(process), str(thread)), len(keys)) for process, thread in found.tracks]
-        return np.array(numbers, np.int64)[found.track_numbers(self._rows)]
+        return np.array(numbers, np.int64)[found.track_numbers(self._rows[spans])]
 
     @cached_property
     def _causes(self) -> Numbers:
@@ -192,13 +191,12 @@ class ProfilerTrace(StepSource):
         add_devices(built, self._dialect.found.metadata.get("deviceProperties"))
         built.without_columns = len(self._spans_of(GPU_ANNOTATION, OTHER))
         threads = {row_number(thread): name for _, thread, name in self._dialect.thread_names()}
-        for found in _FOUND:  # the recording takes memory of its own
-            self.__dict__.pop(found, None)
+        del self._kinds  # the recording takes memory of its own
         return built.recording({}, {"thread_names": threads, "source": "profiler"})
 
     def _times(self, spans: Numbers) -> dict[str, Numbers]:
-        starts_ns = self._starts_ns[spans]
-        return {"start_ns": starts_ns, "end_ns": starts_ns + self._durations_ns[spans]}
+        starts_ns = self._spans.starts_ns(spans)
+        return {"start_ns": starts_ns, "end_ns": starts_ns + self._spans.durations_ns(spans)}
 
     def _add_annotations(self, built: CaptureBuilder) -> None:
         ops = self._spans_of(OP)
@@ -220,9 +218,9 @@ class ProfilerTrace(StepSource):
             names,
             index,
             **self._times(calls),
-            process_id=self._dialect.processes(rows),
-            thread_id=self._dialect.threads(rows),
-            correlation_id=self._dialect.correlations(rows),
+            process_id=partial(self._dialect.processes, rows),
+            thread_id=partial(self._dialect.threads, rows),
+            correlation_id=partial(self._dialect.correlations, rows),
         )
 
     def _add_waits(self, built: CaptureBuilder) -> None:
@@ -286,48 +284,55 @@ class ProfilerTrace(StepSource):
         linked, first = np.unique(correlations[is_linked], return_index=True)
         built.launched_in(linked, np.searchsorted(self._spans_of(OP), work.op_spans[is_linked][first]))
         built.launched_under(correlations[is_stated], stated, index[is_stated])
+        spans = {kind: work.spans[work.kinds == kind] for kind in _TABLES}
+        correlation_ids = {kind: correlations[work.kinds == kind] for kind in _TABLES}
+        del work, correlations, stated, index, is_stated, is_linked  # before the columns take their memory
+        del self._work, self._ops_at_calls, self._causes
         for kind, table in _TABLES.items():
-            own = np.flatnonzero(work.kinds == kind)
-            rows = work.rows[own]
-            columns = {
-                **self._times(work.spans[own]),
-                "device_id": self._dialect.devices(rows),
-                "stream_id": self._dialect.streams(rows),
-                "context_id": self._figure("context", rows),
-                "correlation_id": correlations[own],
-                "graph_id": self._figure("graph id", rows),
-                "graph_node_id": self._figure("graph node id", rows),
+            rows = self._rows[spans[kind]]
+            columns: dict[str, Column] = {
+                **self._times(spans.pop(kind)),
+                "device_id": partial(self._dialect.devices, rows),
+                "stream_id": partial(self._dialect.streams, rows),
+                "context_id": partial(self._figure, "context", rows),
+                "correlation_id": correlation_ids.pop(kind),
+                "graph_id": partial(self._figure, "graph id", rows),
+                "graph_node_id": partial(self._figure, "graph node id", rows),
             }
-            built.add(table, **columns, **(self._kernel_columns if kind == KERNEL else self._copy_columns)(built, own))
+            of_kind = self._kernel_columns if kind == KERNEL else partial(self._copy_columns, kind)
+            built.add(table, **columns, **of_kind(built, rows))
 
     def _figure(self, figure: str, rows: Numbers) -> Numbers:
         """A figure of GPU work; 0 where it is not stated."""
         return np.maximum(self._dialect.figures(figure, rows), 0)
 
-    def _kernel_columns(self, built: CaptureBuilder, own: Numbers) -> dict[str, Numbers]:
-        rows = self._work.rows[own]
-        names, index = self._dialect.names(rows)
-        static_bytes = np.maximum(self._dialect.static_shared_bytes(rows), 0)
-        columns = {
-            "name_id": built.name_ids(names)[index],
-            "registers_per_thread": self._figure("registers per thread", rows),
+    def _kernel_columns(self, built: CaptureBuilder, rows: Numbers) -> dict[str, Column]:
+        def name_ids() -> Numbers:
+            names, index = self._dialect.names(rows)
+            return built.name_ids(names)[index]
+
+        def static_bytes() -> Numbers:
+            return np.maximum(self._dialect.static_shared_bytes(rows), 0)
+
+        columns: dict[str, Column] = {
+            "name_id": name_ids,
+            "registers_per_thread": partial(self._figure, "registers per thread", rows),
             "static_shared_bytes": static_bytes,
-            "dynamic_shared_bytes": np.maximum(self._figure("shared memory", rows) - static_bytes, 0),
+            "dynamic_shared_bytes": lambda: np.maximum(self._figure("shared memory", rows) - static_bytes(), 0),
         }
         for which in ("grid", "block"):
             shapes = self._dialect.shapes(which, rows)
             for place, axis in enumerate("xyz"):
-                columns[f"{which}_{axis}"] = np.maximum(shapes.sizes[:, place], 0)
+                columns[f"{which}_{axis}"] = partial(shapes.axis, place)
         return columns
 
-    def _copy_columns(self, built: CaptureBuilder, own: Numbers) -> dict[str, Numbers]:
+    def _copy_columns(self, kind: int, built: CaptureBuilder, rows: Numbers) -> dict[str, Column]:
         """The columns of copies or memsets, whose names say of what kinds they are."""
-        rows = self._work.rows[own]
         names, index = self._dialect.names(rows)
         sides = [_memory_kinds(name) for name in names]
         source, target = (per_place([side[place] for side in sides], int, 0)[index] for place in (0, 1))
-        columns = {"num_bytes": self._figure("bytes", rows)}
-        if (self._work.kinds[own] == MEMSET).all():
+        columns: dict[str, Column] = {"num_bytes": self._figure("bytes", rows)}
+        if kind == MEMSET:
             return columns | {"memory_kind": source}
         kinds = per_place(names, lambda name: copy_kind_number(_copy_kind(name)), 0)[index]
         return columns | {"copy_kind": kinds, "src_kind": source, "dst_kind": target}
@@ -347,8 +352,8 @@ class ProfilerTrace(StepSource):
             found.track_numbers(self._rows).tolist(),
             dialect.threads(self._rows).tolist(),
             dialect.devices(self._rows).tolist(),
-            self._starts_ns.tolist(),
-            self._durations_ns.tolist(),
+            self._spans.starts_ns().tolist(),
+            self._spans.durations_ns().tolist(),
             dialect.correlations(self._rows).tolist(),
             strict=True,
         ):
@@ -369,13 +374,15 @@ class ProfilerTrace(StepSource):
         work, dialect = self._work, self._dialect
         names, index = dialect.names(work.rows)
         threads = dialect.threads(self._rows[work.calls])
-        for kind, name, op, device, stream, call, thread, num_bytes, shape in zip(
+        launched_ns = self._spans.starts_ns(work.calls)
+        for kind, name, op, device, stream, call, launched, thread, num_bytes, shape in zip(
             work.kinds.tolist(),
             index.tolist(),
             self._op_names(work),
             dialect.devices(work.rows).tolist(),
             dialect.streams(work.rows).tolist(),
             work.calls.tolist(),
+            launched_ns.tolist(),
             threads.tolist(),
             dialect.figures("bytes", work.rows).tolist(),
             self._shape_labels(work),
@@ -389,7 +396,7 @@ class ProfilerTrace(StepSource):
                 label = activity + ("" if num_bytes < 0 else f" {num_bytes} bytes") + _memories(full_name)
             gpu = f"/gpu:{device}"
             places = [f"{gpu}/stream:all", f"{gpu}/stream:{stream}", *([f"{gpu}/memcpy"] if kind != KERNEL else [])]
-            launch = (int(self._starts_ns[call]), thread) if call >= 0 else None
+            launch = (launched, thread) if call >= 0 else None
             spelled = op.replace("::", ".").replace(":", ".")
             yield _WorkNode(places, f"{spelled or activity}:{activity}", label, launch)
 
@@ -402,7 +409,7 @@ class ProfilerTrace(StepSource):
                 if value >= 0:
                     labels[place] += f" {word}:{value}"
         for which in ("grid", "block"):
-            for place, sizes in enumerate(dialect.shapes(which, rows).sizes.tolist()):
+            for place, sizes in enumerate(dialect.shapes(which, rows).stated()):
                 if sizes[0] >= 0:
                     labels[place] += f" {which}:{','.join(map(str, sizes))}"
         collectives = np.flatnonzero(dialect.found.has("Collective name", rows))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +13,33 @@ if TYPE_CHECKING:
     from collector.formats.chrome_events import ChromeEvents, Numbers
 
 
-class TimedSpans(NamedTuple):
-    """Columns, in file order of the spans' ends."""
+@dataclass(frozen=True)
+class TimedSpans:
+    """Spans in file order of their ends. Their times are looked up in the events when they are asked for."""
 
+    found: ChromeEvents
+    base_ns: int
     rows: Numbers
     """The events that say what each span is."""
-    starts_ns: Numbers
-    durations_ns: Numbers
+    ends: Numbers | None
+    """The events that end pairs, -1 for complete events; None where all are complete."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def starts_ns(self, places: Numbers | slice = slice(None)) -> Numbers:
+        """When some of the spans began."""
+        return self.found.starts_ns(self.rows[places]) + self.base_ns
+
+    def durations_ns(self, places: Numbers | slice = slice(None)) -> Numbers:
+        """How long some of the spans lasted; 0 where that is missing or not possible."""
+        rows = self.rows[places]
+        durations = self.found.durations_ns(rows)  # what is no time is negative
+        if self.ends is not None:
+            ends = self.ends[places]
+            lasted = self.found.starts_ns(ends) - self.found.starts_ns(rows)
+            durations = np.where(ends >= 0, lasted, durations)
+        return np.maximum(durations, 0, out=durations)
 
 
 def timed_spans(found: ChromeEvents, base_ns: int) -> TimedSpans:
@@ -32,14 +53,12 @@ def timed_spans(found: ChromeEvents, base_ns: int) -> TimedSpans:
     is_known = has_time(durations)
     _count(found, "durations missing or impossible (taken as 0)", int((~is_known).sum()))
     _count(found, "negative durations (taken as 0)", int((is_known & (durations < 0)).sum()))
-    spans = TimedSpans(whole, found.starts_ns(whole) + base_ns, np.where(is_known, np.maximum(durations, 0), 0))
     if not len(halves):
-        return spans
+        return TimedSpans(found, base_ns, whole, None)
     begun, ended = _pairs(found, halves)
-    starts = found.starts_ns(begun)
-    pairs = TimedSpans(begun, starts + base_ns, np.maximum(found.starts_ns(ended) - starts, 0))
     order = np.argsort(np.concatenate([whole, ended]), kind="stable")
-    return TimedSpans(*(np.concatenate(each)[order] for each in zip(spans, pairs, strict=True)))
+    ends = np.concatenate([np.full(len(whole), -1, np.int64), ended])
+    return TimedSpans(found, base_ns, np.concatenate([whole, begun])[order], ends[order])
 
 
 def _pairs(found: ChromeEvents, halves: Numbers) -> tuple[Numbers, Numbers]:
