@@ -15,7 +15,8 @@ A part of a step, chosen by its begin and end in ns since the step began, is wha
 overlaps it. Where the page has all slices of a step (``slices`` is the sum of those of the lanes, and no lane is left
 out), the slices of its streams whose name is one of the first ``kernel_names`` are all of its kernels: the answers
 ``kernels/name`` and ``kernels/stream`` about a part follow exactly (web/src/kernels_within.js). All other answers are
-about the whole step. ``start_ns`` is when the step began, on the clock of the recording, as text.
+about the whole step. ``start_ns`` is when the step began, on the clock of the recording, as text. ``marks`` are begin
+and end of each row of the answer ``steps``, counted alike.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from collector.analysis.busy_time import devices
 from collector.analysis.compare import BY, comparisons
 from collector.analysis.idle import CAUSES, idle
+from collector.analysis.no_launches import no_launches
 from collector.analysis.questions import QUESTIONS
 from collector.analysis.shared_values import shared_values
 from collector.errors import CollectorError
@@ -79,6 +81,8 @@ def step_data(step: TracedStep, name: str) -> StepData:
             for key, answer, python, cli in (
                 () if question.of_ranks else _answers(question_name, question, step, "step")
             ):
+                if key == _OF_MANY:
+                    marks = answer.windows
                 if len(answer) or key == "devices":
                     data = answer_data(answer)  # and not the whole answer, which may have a row for each activity
                     answers[key] = {**data, "python": python, "cli": cli.format(file_argument(name))}
@@ -86,8 +90,9 @@ def step_data(step: TracedStep, name: str) -> StepData:
         findings = _findings(step)
     described = {
         "name": name,
-        "warning": step.warning or None if isinstance(step, Step) else None,
+        "warning": _warning(step),
         "unavailable": step.unavailable,
+        "nothing": no_launches(recording),
         "simulated": bool(recording.environment.get("simulated")),
         "length_ns": lanes.end_ns - lanes.start_ns,
         "verdict": verdict,
@@ -95,6 +100,7 @@ def step_data(step: TracedStep, name: str) -> StepData:
         "ledger": [[name, value] for name, value in recording.ledger.as_dict().items() if value],
         "answers": answers,
         "findings": findings,
+        "marks": [[each.start_ns - lanes.start_ns, each.end_ns - lanes.start_ns] for each in marks],
         "lanes": [
             {
                 "kind": lane.kind,
@@ -234,6 +240,13 @@ def _answers(
         python = f"analysis.{name}({argument}, by={by!r})" if by else f"analysis.{name}({argument})"
         cli = f"collector stats {{}} --question {name}" + (f" --by {by}" if by else "")
         yield (f"{name}/{by}" if by else name), answer, python, cli
+
+
+def _warning(step: TracedStep) -> str | None:
+    """What could not be read of the step's file, without the name of its folder."""
+    if not isinstance(step, Step) or not step.warning:
+        return None
+    return step.warning.removeprefix(f"{step.path}: ")
 
 
 def _verdict(devices: Answer, idle: Answer) -> str:

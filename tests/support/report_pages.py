@@ -69,10 +69,32 @@ class Page:
         self.page.wait_for_selector("nav[aria-label=views]")
         return self
 
+    def turn(self, view: str, chosen: str = "") -> Page:
+        """Show another view of the report that is open, with what is chosen besides, as its links do."""
+        self.page.evaluate("hash => { location.hash = hash; }", f"view={view}{chosen and f'&{chosen}'}")
+        self.page.wait_for_selector(f"nav a[aria-current=page][href^='#view={view}']")
+        return self
+
+    def drawn(self) -> Page:
+        """Wait until lanes are drawn, where there are any."""
+        self.page.wait_for_function("() => !document.body.innerText.includes('Loading the lanes')")
+        return self
+
     def views(self) -> list[str]:
         """The names of the views that have something to show, in their order."""
         links = self.page.eval_on_selector_all("nav[aria-label=views] a", "all => all.map(each => each.hash)")
-        return [each.removeprefix("#view=") for each in links]
+        return [each.removeprefix("#view=").partition("&")[0] for each in links]
+
+    def unlawful(self) -> list[tuple[str, str]]:
+        """What axe finds wrong for people who cannot see, or see colours, or use a mouse: rule and place of each."""
+        if self.page.evaluate("() => typeof axe === 'undefined'"):
+            package = pytest.importorskip("axe_playwright_python")
+            self.page.evaluate(next(Path(package.__file__).parent.glob("axe.min.js")).read_text("utf-8"))
+        found: list[tuple[str, str]] = self.page.evaluate(
+            "() => axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>"
+            " violations.map(each => [each.id, each.nodes[0].html.slice(0, 200)]))"
+        )
+        return [(rule, place) for rule, place in found]
 
     def table(self, label: str) -> list[list[str]]:
         """The rows of a table's body as texts."""
@@ -100,7 +122,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def report_page(browser: Any) -> Iterator[Page]:
     """A page of the browser, which must have nothing to complain of at the end."""
-    context = browser.new_context(viewport=WINDOW, color_scheme="light")
+    context = browser.new_context(viewport=WINDOW, color_scheme="light", reduced_motion="reduce")
     context.set_default_timeout(120_000)
     page = Page(context.new_page())
     yield page

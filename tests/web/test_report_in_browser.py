@@ -14,8 +14,6 @@ from collector.web.report_file import write_report
 pytestmark = [pytest.mark.viewer, pytest.mark.slow]
 
 RECORDED = ["torch_tutorial/h100_transformer_before.json.gz", "nsys_ai/mfu_2gpu_before.sqlite.gz"]
-VIEWS = {"overview", "timeline", "idle", "kernels", "ops", "launches", "steps", "findings", "trust"}
-"""Views that every step in which a kernel ran has."""
 
 
 @pytest.fixture(scope="module")
@@ -40,31 +38,14 @@ def shown(answer, rows=200):
     return [[cell.strip() for cell in line[1:-1].replace("\\|", "\0").split("|")] for line in lines]
 
 
-@pytest.mark.parametrize(("name", "theme"), [*zip(RECORDED, ["light", "dark"], strict=True)])
-def test_every_view_opens_and_is_accessible(report_page, reports, name, theme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    _, path = reports(name)
-    report_page.page.emulate_media(color_scheme=theme)
-    views = report_page.open(path).views()
-    assert set(views) >= VIEWS
-    for view in views:
-        report_page.open(path, f"view={view}")
-        report_page.page.wait_for_selector(f"nav a[aria-current=page][href='#view={view}']")
-        if view in ("timeline", "idle", "ops", "overview"):
-            report_page.page.wait_for_timeout(500)  # what is drawn comes after the page
-        found = axe.run(report_page.page)
-        assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found.response["violations"]] == [], view
-    assert report_page.complaints == []
-
-
 @pytest.mark.parametrize("name", RECORDED)
 def test_tables_have_the_figures_of_the_terminal(report_page, reports, name):
     step, path = reports(name)
     for view, key, label in (
-        ("kernels", "kernels/name", "kernels"),
-        ("kernels", "kernels/shape", "kernels"),
-        ("launches", "calls", "calls"),
-        ("copies", "copies", "copies"),
+        ("kernels", "kernels/name", "Kernels"),
+        ("kernels", "kernels/shape", "Kernels"),
+        ("launches", "calls", "Calls"),
+        ("copies", "copies", "Copies"),
     ):
         question, _, by = key.partition("/")
         answer = QUESTIONS[question].ask(step, **({"by": by} if by else {}))
@@ -80,11 +61,11 @@ def test_a_table_is_sorted_searched_and_narrowed_and_the_address_holds_it(report
     report_page.page.get_by_role("button", name="count").click()
     assert report_page.chosen()["sort"] == "count.desc"
     order = sorted(range(len(answer)), key=lambda row: -answer["count"][row])
-    assert [row[0] for row in report_page.table("kernels")] == [printable(answer["name"][row]) for row in order[:200]]
+    assert [row[0] for row in report_page.table("Kernels")] == [printable(answer["name"][row]) for row in order[:200]]
     report_page.page.keyboard.press("/")
     report_page.page.keyboard.type("gemm|^void")
     report_page.page.wait_for_function("() => location.hash.includes('q=')")
-    kept = [row[0] for row in report_page.table("kernels")]
+    kept = [row[0] for row in report_page.table("Kernels")]
     assert kept == [
         each
         for row in order[:]
@@ -92,7 +73,7 @@ def test_a_table_is_sorted_searched_and_narrowed_and_the_address_holds_it(report
     ]
     address = report_page.page.evaluate("() => location.hash.slice(1)")
     report_page.open(path, address)
-    assert [row[0] for row in report_page.table("kernels")] == kept
+    assert [row[0] for row in report_page.table("Kernels")] == kept
 
 
 def test_a_gap_is_shown_where_it_is(report_page, reports):
@@ -103,8 +84,8 @@ def test_a_gap_is_shown_where_it_is(report_page, reports):
     start = int(gaps["start_ns"][0])
     length = int(gaps["idle_ns"][0])
     chosen = report_page.chosen()
-    assert int(chosen["from"]) == max(0, start - -(-length // 2))
-    assert int(chosen["to"]) >= start + length
+    assert int(chosen["from"]) == max(0, start - length)
+    assert int(chosen["to"]) == min(start + 2 * length, step.recording.clock.window_ns)
     inside = [
         row
         for row in range(len(gaps))
@@ -167,17 +148,4 @@ def test_names_of_strangers_do_nothing(report_page, build, tmp_path):
     report_page.open(path, "view=kernels&by=kernels/whole_name")
     [found] = page_of(path)["steps"]
     wanted = {printable(each) for each in found["answers"]["kernels/whole_name"]["values"][0]}
-    assert {row[0] for row in report_page.table("kernels")} == wanted
-
-
-def test_designed_states(report_page, build, tmp_path):
-    """Nothing ran; a loss; a made-up clock: each is said in words on the first view."""
-    from collector.formats.step import RecordingSource, Step
-
-    build.counters["records_dropped"] = 3
-    write_report(tmp_path / "empty.html", [("empty", Step(RecordingSource(build.recording())))])
-    report_page.open(tmp_path / "empty.html")
-    text = report_page.page.inner_text("main")
-    assert "No GPU did anything in this step." in text
-    assert "incomplete" in text
-    assert "the times are made up" in text
+    assert {row[0] for row in report_page.table("Kernels")} == wanted

@@ -1,16 +1,25 @@
 // The page: what is shown of which step, the chosen window, keys.
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
-import { chosenWindow, chooseWindow, choose, open, state } from "./state.js";
-import { printable, timeText } from "./numbers.js";
+import { address, chosenWindow, chooseWindow, open, state, turnTo } from "./state.js";
+import { exact, printable, timeText } from "./numbers.js";
 import { VIEWS } from "./views.js";
 
 /** @typedef {import("./provider.js").Page} Page */
 
 const KEYS = [
-  ["/", "search"],
+  ["/", "search the table"],
   ["j, k", "next and previous view"],
-  ["w", "show the whole step"],
+  ["1 … 9", "the first to the ninth view"],
+  ["J, K", "next and previous step"],
+  ["w", "the whole step"],
+  ["t", "go to the lanes"],
+  ["← →", "on the lanes: earlier, later"],
+  ["+ −", "on the lanes: zoom"],
+  ["↑ ↓", "on the lanes: pick a lane"],
+  ["n, p", "on the lanes: next and previous slice"],
+  ["Enter", "on the lanes: show the picked slice"],
+  ["Home", "on the lanes: show all"],
   ["?", "this list"],
   ["Esc", "close this list, leave the search"],
 ];
@@ -32,10 +41,15 @@ export function App({ page }) {
       }
       if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
       const at = views.indexOf(shownView);
+      const chosenView = /^[1-9]$/.test(event.key) ? views[Number(event.key) - 1] : undefined;
       if (event.key === "/") {
         event.preventDefault();
         /** @type {HTMLElement | null} */ (document.querySelector("input.search"))?.focus();
-      } else if (event.key === "?") setHelp(true);
+      } else if (event.key === "?") setHelp(!help);
+      else if (event.key === "t") /** @type {HTMLElement | null} */ (document.querySelector(".lanes canvas"))?.focus();
+      else if (chosenView) open(chosenView.name);
+      else if (event.key === "J" && place + 1 < page.steps.length) openStep(place + 1);
+      else if (event.key === "K" && place > 0) openStep(place - 1);
       else if (event.key === "w") chooseWindow(null);
       else if (event.key === "j") open(views[(at + 1) % views.length].name);
       else if (event.key === "k") open(views[(at + views.length - 1) % views.length].name);
@@ -49,41 +63,45 @@ export function App({ page }) {
       <${Badge} step=${step} />
       ${page.steps.length > 1 && html`
         <label class="steps">step <select value=${String(place)}
-          onChange=${(/** @type {any} */ event) => choose({ step: event.target.value, from: "", to: "" })}>
+          onChange=${(/** @type {any} */ event) => openStep(event.target.value)}>
           ${page.steps.map((each, at) => html`<option value=${String(at)}>${at}: ${printable(each.name)}</option>`)}
         </select></label>`}
       <${Window} step=${step} />
-      <button class="quiet" onClick=${() => setHelp(!help)} aria-expanded=${help}>keys</button>
+      <button class="quiet" title="list the keys" onClick=${() => setHelp(!help)} aria-expanded=${help}>keys <kbd>?</kbd></button>
     </header>
     ${step.simulated && html`<p class="remark">A simulated GPU: the times are made up.</p>`}
     ${step.unavailable && html`<p class="remark" role="alert">Not traced: ${printable(step.unavailable)}</p>`}
-    ${step.warning && html`<p class="remark">${printable(step.warning)}</p>`}
+    ${step.warning && html`<p class="remark" role="alert">Damaged: ${printable(step.warning)}</p>`}
     ${help && html`
-      <aside class="help" role="dialog" aria-label="keys">
+      <div class="help" role="dialog" aria-label="keys">
         <table><tbody>${KEYS.map(([key, what]) => html`<tr><th scope="row"><kbd>${key}</kbd></th><td>${what}</td></tr>`)}</tbody></table>
-      </aside>`}
+      </div>`}
     <nav aria-label="views">
       <ul>${views.map((each) => html`
-        <li><a href=${`#view=${each.name}`} aria-current=${each === shownView ? "page" : undefined}
-          onClick=${(/** @type {Event} */ event) => { event.preventDefault(); open(each.name); }}>${each.title}</a></li>`)}</ul>
+        <li><a href=${address(each.name)} aria-current=${each === shownView ? "page" : undefined}>${each.title}</a></li>`)}</ul>
     </nav>
     <article key=${`${shownView.name} ${place}`}><${shownView.show} page=${page} step=${step} place=${place} /></article>
     <footer><p>${page.format}, made by cupti-collector ${page.version}. Nothing here is loaded from anywhere.</p></footer>`;
 }
 
+/** @param {number | string} place */
+function openStep(place) {
+  turnTo({ step: String(place), from: "", to: "" });
+}
+
 /** Whether anything was lost. @param {{step: import("./provider.js").Step}} props */
 function Badge({ step }) {
-  if (step.unavailable) return html`<span class="badge bad">✕ not traced</span>`;
-  return step.losses.length === 0
-    ? html`<a class="badge good" href="#view=trust" onClick=${(/** @type {Event} */ event) => { event.preventDefault(); open("trust"); }}>✓ complete</a>`
-    : html`<a class="badge bad" href="#view=trust" onClick=${(/** @type {Event} */ event) => { event.preventDefault(); open("trust"); }}>⚠ incomplete</a>`;
+  const [kind, text] = step.unavailable ? ["bad", "✕ not traced"]
+    : step.warning || step.losses.length > 0 ? ["bad", "⚠ incomplete"]
+    : step.answers.devices.rows === 0 ? ["", "○ no GPU work"] : ["good", "✓ complete"];
+  return html`<a class=${`badge ${kind}`} href=${address("trust")}>${text}</a>`;
 }
 
 /** The chosen part of the step. @param {{step: import("./provider.js").Step}} props */
 function Window({ step }) {
   const part = chosenWindow.value;
-  if (!part) return html`<span class="window">all ${timeText(step.length_ns)}</span>`;
+  if (!part) return html`<span class="window" title=${exact(step.length_ns, "ns")}>whole step, ${timeText(step.length_ns)}</span>`;
   return html`
-    <span class="window">${timeText(part.start)} to ${timeText(part.end)} of ${timeText(step.length_ns)}
+    <span class="window chosen"><span title=${`${exact(part.start, "ns")} to ${exact(part.end, "ns")}`}>window ${timeText(part.start)} to ${timeText(part.end)}</span> of ${timeText(step.length_ns)}
       <button class="quiet" onClick=${() => chooseWindow(null)}>whole step</button></span>`;
 }

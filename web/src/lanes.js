@@ -33,8 +33,28 @@ export function laneData(step, place) {
   return found;
 }
 
+/** Where the longest slice of a name is, with as much room around it; null: none of that name is in the file.
+ * @param {Step} step @param {number} place @param {string} kind of the lane
+ * @param {string} name @param {number | null} device @returns {Promise<Part | null>} */
+export async function longestOf(step, place, kind, name, device) {
+  const { slices } = await laneData(step, place);
+  let found = -1;
+  for (let at = 0; at < slices.name.length; at++) {
+    if (found >= 0 && slices.length[at] <= slices.length[found]) continue;
+    const lane = step.lanes[slices.lane[at]];
+    if (lane.kind === kind && step.names[slices.name[at]] === name && (device === null || lane.device_id === device)) found = at;
+  }
+  return found < 0 ? null : around(step, slices.start[found], slices.start[found] + slices.length[found]);
+}
+
+/** A window with a part of the step in its middle. @param {Step} step @param {number} start @param {number} end @returns {Part} */
+export function around(step, start, end) {
+  const room = Math.max(end - start, SHORTEST);
+  return { start: Math.max(0, start - room), end: Math.min(step.length_ns, end + room) };
+}
+
 /** @param {Step} step @param {number} place */
-function useLaneData(step, place) {
+export function useLaneData(step, place) {
   const [data, setData] = useState(/** @type {Awaited<ReturnType<typeof laneData>> | null} */ (null));
   useEffect(() => {
     let is = true;
@@ -52,6 +72,7 @@ export function Lanes({ step, place, kinds, hint = true }) {
   const [over, setOver] = useState(/** @type {{x: number, y: number, row: number} | null} */ (null));
   const [drag, setDrag] = useState(/** @type {[number, number] | null} */ (null));
   const [theme, setTheme] = useState(0);
+  const [picked, setPicked] = useState(/** @type {{row: number, at: number} | null} */ (null));
   const rows = useMemo(
     () => step.lanes.flatMap((lane, at) => (!kinds || kinds.includes(lane.kind) ? [{ ...lane, at }] : [])), [place]);
   const part = chosenWindow.value ?? { start: 0, end: Math.max(step.length_ns, 1) };
@@ -88,10 +109,32 @@ export function Lanes({ step, place, kinds, hint = true }) {
     const context = /** @type {CanvasRenderingContext2D} */ (element.getContext("2d"));
     context.scale(scale, scale);
     draw(context, step, rows, data, part, width, drag);
-  }, [data, width, part.start, part.end, drag, theme, rows]);
+    if (picked && data) drawPicked(context, data, picked, part, width);
+  }, [data, width, part.start, part.end, drag, theme, rows, picked]);
 
   const timeAt = (/** @type {number} */ x) => part.start + ((part.end - part.start) * x) / width;
-  const found = over && data ? sliceAt(step, data, rows[over.row]?.at, timeAt(over.x), (part.end - part.start) / width) : null;
+  const hovered = over && data ? sliceAt(step, data, rows[over.row]?.at, timeAt(over.x), (part.end - part.start) / width) : null;
+  const found = hovered ?? (picked && data ? sliceOf(step, data, picked.at) : null);
+  /** Picks the lane above or below, or the slice before or after. @param {number} down @param {number} on */
+  const pick = (down, on) => {
+    if (!data) return;
+    const { slices, first } = data;
+    const now = picked ?? { row: rows.findIndex((lane) => first[lane.at] < first[lane.at + 1]), at: -1 };
+    let row = now.row;
+    do row += down; while (down && rows[row] && first[rows[row].at] === first[rows[row].at + 1]);
+    if (!rows[row]) return;
+    const [low, high] = [first[rows[row].at], first[rows[row].at + 1]];
+    const from = !picked ? part.start : slices.start[now.at];
+    let at = picked && !down ? now.at + on : lowerBound(slices, low, high, from);
+    at = Math.max(low, Math.min(at, high - 1));
+    setOver(null);
+    setPicked({ row, at });
+    const [start, end] = [slices.start[at], slices.start[at] + slices.length[at]];
+    if (end <= part.start || start >= part.end) {
+      const half = (part.end - part.start) / 2;
+      move(step, part, (start + end) / 2 - half - part.start);
+    }
+  };
   const onKey = (/** @type {KeyboardEvent} */ event) => {
     const length = part.end - part.start;
     const middle = (part.start + part.end) / 2;
@@ -102,8 +145,13 @@ export function Lanes({ step, place, kinds, hint = true }) {
       "=": () => zoom(step, middle, 0.5),
       "-": () => zoom(step, middle, 2),
       Home: () => chooseWindow(null),
+      ArrowUp: () => pick(-1, 0),
+      ArrowDown: () => pick(picked ? 1 : 0, 0),
+      n: () => pick(0, 1),
+      p: () => pick(0, -1),
+      Enter: () => { if (found) chooseWindow(around(step, found.start, found.start + found.length)); },
     });
-    if (moves[event.key]) {
+    if (moves[event.key] && !event.ctrlKey && !event.metaKey && !event.altKey) {
       event.preventDefault();
       moves[event.key]();
     }
@@ -112,8 +160,8 @@ export function Lanes({ step, place, kinds, hint = true }) {
     <div class="lanes">
       <ul class="lane-names" style=${{ paddingTop: `${AXIS}px` }}>${rows.map((lane) => html`
         <li style=${{ height: `${ROW}px` }} title=${printable(lane.name)}>${printable(lane.name)}</li>`)}</ul>
-      <canvas ref=${canvas} style=${{ height: `${height}px` }} tabindex="0" role="img"
-        aria-label=${`${rows.length} lanes from ${timeText(part.start)} to ${timeText(part.end)}. Arrow keys move, plus and minus zoom, Home shows all.`}
+      <div class="drawn"><canvas ref=${canvas} style=${{ height: `${height}px` }} tabindex="0" role="img"
+        aria-label=${`${rows.length} lanes from ${timeText(part.start)} to ${timeText(part.end)}. Left and right move, plus and minus zoom, Home shows all; up and down pick a lane, n and p the next and previous slice, Enter shows it.`}
         onKeyDown=${onKey}
         onPointerDown=${(/** @type {PointerEvent} */ event) => {
           /** @type {HTMLElement} */ (event.target).setPointerCapture(event.pointerId);
@@ -127,14 +175,19 @@ export function Lanes({ step, place, kinds, hint = true }) {
           if (drag && Math.abs(drag[1] - drag[0]) > 3) {
             const [from, to] = [...drag].sort((a, b) => a - b).map(timeAt);
             narrow(step, from, to);
-          } else if (found) narrow(step, found.start - found.length, found.start + 2 * found.length);
+          } else if (hovered) chooseWindow(around(step, hovered.start, hovered.start + hovered.length));
           setDrag(null);
         }}
         onPointerLeave=${() => setOver(null)}
         onDblClick=${() => chooseWindow(null)}></canvas>
+      ${hovered && over && !drag && html`
+        <div class="hovered" aria-hidden="true" style=${{ left: `${Math.min(over.x, width - 260)}px`, top: `${AXIS + (over.row + 1) * ROW + 4}px` }}>
+          <strong>${printable(hovered.name)}</strong><br />${exact(hovered.length, "ns")}<br />from ${exact(hovered.start, "ns")}</div>`}
+      </div>
     </div>
     <p class="under-lanes" role="status">${found
-      ? html`<strong>${printable(found.name)}</strong> ${timeText(found.length)} (${exact(found.length, "ns")}), from ${timeText(found.start)} on`
+      ? html`<strong>${printable(found.name)}</strong> ${timeText(found.length)} (${exact(found.length, "ns")}), from ${timeText(found.start)} (${exact(found.start, "ns")}) on`
+      : !data ? "Loading the lanes …"
       : hint ? html`Drag to choose a window, Ctrl and wheel to zoom, click a slice to see it close, double click for the whole step.` : ""}</p>`;
 }
 
@@ -173,11 +226,25 @@ function sliceAt(step, data, lane, time, reach) {
   const { slices, first } = data;
   const [low, high] = [first[lane], first[lane + 1]];
   for (let at = lowerBound(slices, low, high, time + reach) - 1, tried = 0; at >= low && tried < 2000; at--, tried++) {
-    if (slices.start[at] + slices.length[at] >= time - reach) {
-      return { name: step.names[slices.name[at]], start: slices.start[at], length: slices.length[at] };
-    }
+    if (slices.start[at] + slices.length[at] >= time - reach) return sliceOf(step, data, at);
   }
   return null;
+}
+
+/** @param {Step} step @param {{slices: Slices}} data @param {number} at */
+function sliceOf(step, { slices }, at) {
+  return { name: step.names[slices.name[at]], start: slices.start[at], length: slices.length[at] };
+}
+
+/** A frame around the slice that was picked by keys. @param {CanvasRenderingContext2D} context @param {{slices: Slices}} data
+ * @param {{row: number, at: number}} picked @param {Part} part @param {number} width */
+function drawPicked(context, { slices }, picked, part, width) {
+  const scale = width / (part.end - part.start);
+  const left = (slices.start[picked.at] - part.start) * scale;
+  context.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--pico-color") || "#000";
+  context.lineWidth = 2;
+  context.strokeRect(left - 1, AXIS + picked.row * ROW + 1, Math.max(slices.length[picked.at] * scale, 2) + 2, ROW - 2);
+  context.lineWidth = 1;
 }
 
 /** @param {CanvasRenderingContext2D} context @param {Step} step @param {any[]} rows @param {any} data @param {Part} part

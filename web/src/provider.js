@@ -7,13 +7,15 @@
 /** @typedef {{kind: "device" | "stream" | "annotations" | "calls", name: string, slices: number,
  *   device_id: number, stream_id: number}} LaneInfo */
 /** @typedef {{severity: string, checker: string, line: string, evidence: string[]}} Finding */
-/** @typedef {{name: string, warning: string | null, unavailable: string | null, simulated: boolean,
+/** @typedef {{name: string, steps: number[]}} Side */
+/** @typedef {{before: Side, now: Side, answers: Record<string, Answer>}} Comparison */
+/** @typedef {{name: string, warning: string | null, unavailable: string | null, nothing: string, simulated: boolean,
  *   length_ns: number, verdict: string, losses: string[], ledger: [string, number][], answers: Record<string, Answer>,
  *   findings: Finding[], lanes: LaneInfo[], lanes_left_out: number, names: string[], kernel_names: number,
  *   start_ns: string, bins: number, full: number,
- *   slices: number}} Step */
+ *   slices: number, marks: [number, number][]}} Step */
 /** @typedef {{format: string, version: string, title: string, steps: Step[], answers: Record<string, Answer>,
- *   refused: Record<string, string>}} Page */
+ *   refused: Record<string, string>, compare?: Comparison | null}} Page */
 /** @typedef {{lane: Uint16Array, start: Float64Array, length: Float64Array, name: Uint32Array}} Slices */
 
 /** @param {string} name @returns {Promise<Uint8Array>} */

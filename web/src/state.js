@@ -1,13 +1,17 @@
 // All that a person has chosen, in the part of the address behind "#", so that a link shows the same.
 import { computed, effect, signal } from "@preact/signals";
 
-/** @typedef {{view: string, step: string, from: string, to: string, q: string, sort: string, by: string, cols: string,
- *   rows: string}} State */
+/** @typedef {{view: string, step: string, from: string, to: string, q: string, sort: string, by: string, group: string,
+ *   shut: string, cols: string, rows: string}} State */
 
 /** @type {State} */
-const NOTHING = { view: "overview", step: "0", from: "", to: "", q: "", sort: "", by: "", cols: "", rows: "" };
-/** What belongs to one view, and is forgotten when another one is opened. */
-const OF_A_VIEW = ["q", "sort", "by", "cols", "rows"];
+const NOTHING = {
+  view: "overview", step: "0", from: "", to: "", q: "", sort: "", by: "", group: "", shut: "", cols: "", rows: "",
+};
+/** What belongs to one table, and is forgotten when another one is opened. */
+export const OF_A_TABLE = { q: "", sort: "", group: "", shut: "", cols: "", rows: "" };
+/** A window that changes again this soon, as under a wheel, is no other page of the history. */
+const SAME_MOVE_MS = 800;
 
 /** @returns {State} */
 function read() {
@@ -17,17 +21,22 @@ function read() {
   return state;
 }
 
+/** @param {State} wanted */
+function hashOf(wanted) {
+  const chosen = new URLSearchParams();
+  for (const [key, value] of Object.entries(wanted)) {
+    if (value !== NOTHING[/** @type {keyof State} */ (key)]) chosen.set(key, value);
+  }
+  return chosen.toString();
+}
+
 export const state = signal(read());
 window.addEventListener("hashchange", () => {
   const now = read();
   if (JSON.stringify(now) !== JSON.stringify(state.value)) state.value = now;
 });
 effect(() => {
-  const chosen = new URLSearchParams();
-  for (const [key, value] of Object.entries(state.value)) {
-    if (value !== NOTHING[/** @type {keyof State} */ (key)]) chosen.set(key, value);
-  }
-  const hash = chosen.toString();
+  const hash = hashOf(state.value);
   if (hash !== location.hash.slice(1)) history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
 });
 
@@ -36,11 +45,27 @@ export function choose(change) {
   state.value = { ...state.value, ...change };
 }
 
+/** Change some of it, as another page of the history. @param {Partial<State>} change */
+export function turnTo(change) {
+  history.pushState(null, "", location.href);
+  choose(change);
+}
+
+/** The state of a view that is opened. @param {string} view @param {Partial<State>} [change] @returns {State} */
+function opened(view, change = {}) {
+  return { ...state.value, ...OF_A_TABLE, by: "", view, ...change };
+}
+
 /** Open a view, as another page of the history. @param {string} view @param {Partial<State>} [change] */
 export function open(view, change = {}) {
-  const forgotten = Object.fromEntries(OF_A_VIEW.map((key) => [key, ""]));
-  history.pushState(null, "", location.href);
-  state.value = { ...state.value, ...forgotten, view, ...change };
+  turnTo(opened(view, change));
+}
+
+/** The address of a view, for a link. @param {string} view @param {Partial<State>} [change] */
+export function address(view, change = {}) {
+  const { view: _, ...others } = opened(view, change);
+  const rest = hashOf({ ...others, view: NOTHING.view });
+  return `#view=${view}${rest && `&${rest}`}`;
 }
 
 /** The chosen part of the step, ns since it began; null: all of it. */
@@ -51,7 +76,12 @@ export const chosenWindow = computed(() => {
   return from !== "" && to !== "" && end > start ? { start, end } : null;
 });
 
+let moved = -SAME_MOVE_MS;
+
 /** Choose a part of the step, or all of it. @param {{start: number, end: number} | null} part */
 export function chooseWindow(part) {
-  choose(part ? { from: String(Math.floor(part.start)), to: String(Math.ceil(part.end)) } : { from: "", to: "" });
+  const change = part ? { from: String(Math.floor(part.start)), to: String(Math.ceil(part.end)) } : { from: "", to: "" };
+  const now = performance.now();
+  (now - moved < SAME_MOVE_MS ? choose : turnTo)(change);
+  moved = now;
 }

@@ -1,21 +1,33 @@
-// An answer as a table: sorted, searched, with the columns that were chosen. Figures are the answer's own.
+// An answer as a table: sorted, searched, grouped, with the columns that were chosen. Figures are the answer's own.
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
-import { createTable, getCoreRowModel, getFilteredRowModel, getSortedRowModel } from "@tanstack/table-core";
+import { createTable, getCoreRowModel, getExpandedRowModel, getFilteredRowModel, getGroupedRowModel, getSortedRowModel } from "@tanstack/table-core";
 import { choose, state } from "./state.js";
 import { exact, grouped, printable, shown } from "./numbers.js";
+import { within } from "./window.js";
 
 /** @typedef {import("./provider.js").Answer} Answer */
 /** @typedef {import("./numbers.js").Value} Value */
 
 const FIRST_ROWS = 200;
+const LEAST_ROWS = 8;
 const MANY_COLUMNS = 9;
+/** Characters of a name that are always shown. */
+const SHORT_NAME = 48;
+/** What stands before a verdict, so that it is not told by its colour alone. @type {Record<string, string>} */
+const SIGNS = { slower: "▲", faster: "▼", new: "+", gone: "−", outlier: "◆" };
 /** Says that no column is hidden. */
 const NONE = "-";
 
 /** @param {string} name The name of a column whose values say their unit. */
 export function heading(name) {
   return name.replace(/_ns$/, "").replace(/^num_/, "").replaceAll("_", " ");
+}
+
+/** The title of an answer. @param {string} question */
+export function titled(question) {
+  const text = heading(question);
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** @param {Value} left @param {Value} right @param {string} unit */
@@ -37,17 +49,22 @@ export function pattern(text) {
   }
 }
 
-/** Columns that are not shown: those that were chosen, else, of many, those of figures that are 0 in every row.
+/** Columns that are not shown: those that were chosen, else those in which nothing stands, and of many those of figures
+ * that are 0 in every row.
  * @param {Answer} answer @param {string} chosen */
 function hiddenColumns(answer, chosen) {
   if (chosen) return new Set(chosen.split(","));
-  if (answer.columns.length < MANY_COLUMNS) return new Set();
+  const isNothing = (/** @type {any} */ column, /** @type {Value} */ value) => value === null || value === "" ||
+    (value === 0 && answer.columns.length >= MANY_COLUMNS && column.unit !== "number");
   return new Set(answer.columns.filter((column, place) =>
-    column.unit !== "text" && column.unit !== "number" && answer.values[place].every((value) => value === 0)).map((each) => each.name));
+    answer.values[place].length > 0 && answer.values[place].every((value) => isNothing(column, value))).map((each) => each.name));
 }
 
-/** The rows that are left after search, in order, and the columns that are shown.
- * @param {Answer} answer @param {{q: string, sort: string, cols: string}} chosen @param {Set<number> | null} kept */
+/** @typedef {{row: number} | {group: string, text: string, count: number, shut: boolean}} Line */
+
+/** The rows that are left after search, in order, as lines of a table with those of groups; and the columns that are shown.
+ * @param {Answer} answer @param {{q: string, sort: string, group: string, shut: string, cols: string}} chosen
+ * @param {Set<number> | null} kept */
 function useRows(answer, chosen, kept) {
   const table = useMemo(() => {
     const rows = Array.from({ length: answer.values[0]?.length ?? 0 }, (_, row) => row);
@@ -59,13 +76,17 @@ function useRows(answer, chosen, kept) {
         sortUndefined: "last",
         sortDescFirst: column.unit !== "text",
         sortingFn: (/** @type {any} */ a, /** @type {any} */ b) =>
-          compared(a.getValue(column.name), b.getValue(column.name), column.unit),
+          compared(a.getValue(column.name) ?? null, b.getValue(column.name) ?? null, column.unit),
       })),
       getCoreRowModel: getCoreRowModel(),
       getFilteredRowModel: getFilteredRowModel(),
+      getGroupedRowModel: getGroupedRowModel(),
+      getExpandedRowModel: getExpandedRowModel(),
       getSortedRowModel: getSortedRowModel(),
       globalFilterFn: (row, _, found) => found(row.original),
       getColumnCanGlobalFilter: () => true,
+      autoResetAll: false,
+      groupedColumnMode: false,
       onStateChange: () => {},
       renderFallbackValue: null,
       state: {},
@@ -73,6 +94,7 @@ function useRows(answer, chosen, kept) {
   }, [answer]);
   const [by, order] = chosen.sort.split(".");
   const sorting = answer.columns.some((each) => each.name === by) ? [{ id: by, desc: order !== "asc" }] : [];
+  const group = answer.columns.find((each) => each.name === chosen.group);
   const expression = pattern(chosen.q);
   const texts = answer.columns.flatMap((each, place) => (each.unit === "text" ? [place] : []));
   const search = useMemo(
@@ -87,45 +109,84 @@ function useRows(answer, chosen, kept) {
     state: {
       ...table.initialState,
       sorting,
+      grouping: group ? [group.name] : [],
+      expanded: true,
       globalFilter: chosen.q || kept ? search : undefined,
     },
   }));
+  const found = table.getRowModel().rows;
+  const shut = new Set(group ? shutGroups(chosen.shut) : []);
+  let isShut = false;
+  /** @type {(each: (typeof found)[0]) => Line[]} */
+  const linesOf = (each) => {
+    if (!group || !each.getIsGrouped()) return isShut ? [] : [{ row: each.original }];
+    const value = String(each.groupingValue);
+    isShut = shut.has(value);
+    const name = shown(/** @type {Value} */ (each.groupingValue), group.unit) || "(none)";
+    const text = group.unit === "text" ? name : `${heading(group.name)} ${name}`;
+    return [{ group: value, text, count: each.subRows.length, shut: isShut }];
+  };
+  const lines = found.flatMap(linesOf);
   const columns = answer.columns.map((column, place) => ({ ...column, place })).filter((each) => !hidden.has(each.name));
-  return { rows: table.getRowModel().rows.map((each) => each.original), columns, sorting: sorting[0], hidden };
+  const rows = found.filter((each) => !each.getIsGrouped()).map((each) => each.original);
+  return { rows, lines, columns, sorting: sorting[0], hidden };
 }
 
-/** One answer with all that can be done to it.
- * @param {{answer: Answer, title?: string, kept?: Set<number> | null, note?: string, least?: boolean,
- *   onRow?: (row: number) => void, rowHelp?: string}} props */
-export function AnswerTable({ answer, title, kept = null, note = "", least = false, onRow, rowHelp }) {
-  const chosen = least ? { q: "", sort: "", cols: "", rows: "" } : state.value;
-  const { rows, columns, sorting, hidden } = useRows(answer, chosen, kept);
-  const most = least ? 8 : chosen.rows === "all" ? Infinity : FIRST_ROWS;
-  const cut = rows.slice(0, most);
+/** @param {string} text @returns {string[]} */
+function shutGroups(text) {
+  try {
+    const found = JSON.parse(text || "[]");
+    return Array.isArray(found) ? found.map(String) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Shows or hides the rows of a group. @param {string} group */
+function toggleGroup(group) {
+  const shut = new Set(shutGroups(state.value.shut));
+  if (!shut.delete(group)) shut.add(group);
+  choose({ shut: shut.size ? JSON.stringify([...shut]) : "" });
+}
+
+const ALL_OF_IT = { q: "", sort: "", group: "", shut: "", cols: "", rows: "" };
+
+/** One answer with all that can be done to it; `plain`: without search and choices; `least`: also without the rest of its rows.
+ * @param {{answer: Answer, title?: string, kept?: Set<number> | null, note?: string, least?: boolean, plain?: boolean,
+ *   onRow?: (row: number) => void, rowHelp?: string, part?: {start: number, end: number} | null}} props */
+export function AnswerTable({ answer, title, kept = null, note = "", least = false, plain = least, onRow, rowHelp, part = null }) {
+  const chosen = plain ? ALL_OF_IT : state.value;
+  const { rows, lines, columns, sorting, hidden } = useRows(answer, chosen, kept);
+  const most = least ? LEAST_ROWS : chosen.rows === "all" ? Infinity : FIRST_ROWS;
+  const cut = lines.slice(0, most);
   const button = Math.max(0, columns.findIndex((column) => column.unit !== "number"));
   const depth = answer.columns.findIndex((column) => column.name === "depth");
-  const isTree = depth >= 0 && answer.columns[0].name === "path" && !sorting && !chosen.q && !least;
-  const largest = columns.map((column) =>
-    column.unit === "share" ? Math.max(1e-9, ...cut.map((row) => Number(answer.values[column.place][row]) || 0)) : 1);
+  const isTree = depth >= 0 && answer.columns[0].name === "path" && !sorting && !chosen.q && !chosen.group && !least;
+  const label = title ?? titled(answer.question);
   return html`
-    <section class="answer" aria-label=${title ?? heading(answer.question)}>
+    <section class="answer" aria-label=${label}>
       ${title && html`<h2>${title}</h2>`}
       <p class="definition">${answer.definition}</p>
-      ${!least && html`<${Tools} answer=${answer} rows=${rows} columns=${columns} hidden=${hidden} />`}
+      ${answer.notes?.map((each) => html`<p class="note">${printable(each)}</p>`)}
       ${note && html`<p class="note">${note}</p>`}
-      <div class="scrolled" tabindex="0" role="region" aria-label=${`${title ?? heading(answer.question)}: table`}>
+      ${!plain && html`<${Tools} answer=${answer} rows=${rows} columns=${columns} hidden=${hidden} />`}
+      <div class="scrolled" tabindex="0" role="region" aria-label=${`${label}: table`}>
         <table>
           <thead>
-            <tr>${columns.map((column) => html`<${Head} column=${column} sorting=${sorting} fixed=${least} />`)}</tr>
+            <tr>${columns.map((column) => html`<${Head} column=${column} sorting=${sorting} fixed=${plain} />`)}</tr>
           </thead>
           <tbody>
-            ${cut.map((row) => html`
-              <tr key=${row} class=${onRow ? "chosen-by-click" : ""} title=${onRow ? rowHelp : undefined}
-                onClick=${onRow && (() => onRow(row))}>
-                ${columns.map((column, at) => html`<${Cell} value=${answer.values[column.place][row]} column=${column}
-                  share=${column.unit === "share" ? Number(answer.values[column.place][row]) / largest[at] : 0}
-                  act=${onRow && at === button ? () => onRow(row) : undefined} tree=${isTree ? answer.values[depth][row] : null} />`)}
-              </tr>`)}
+            ${cut.map((line) => ("group" in line ? html`
+              <tr key=${`group ${line.group}`} class="group"><th colspan=${columns.length} scope="rowgroup">
+                <button class="quiet" aria-expanded=${!line.shut} onClick=${() => toggleGroup(line.group)}>
+                  <span aria-hidden="true">${line.shut ? "▸" : "▾"}</span> ${line.text}</button>
+                <span class="count"> ${grouped(line.count)} ${line.count === 1 ? "row" : "rows"}</span></th></tr>` : html`
+              <tr key=${line.row} class=${onRow ? "chosen-by-click" : ""} title=${onRow ? rowHelp : undefined}
+                onClick=${onRow && (() => onRow(line.row))}>
+                ${columns.map((column, at) => html`<${Cell} value=${answer.values[column.place][line.row]} column=${column}
+                  act=${onRow && at === button ? () => onRow(line.row) : undefined} help=${rowHelp}
+                  tree=${isTree ? answer.values[depth][line.row] : null} />`)}
+              </tr>`))}
           </tbody>
           ${!least && rows.length === answer.rows && Object.keys(answer.totals).length > 0 && html`
             <tfoot><tr>${columns.map((column, at) => html`
@@ -135,13 +196,14 @@ export function AnswerTable({ answer, title, kept = null, note = "", least = fal
         </table>
       </div>
       <p class="below">
-        ${cut.length < rows.length && !least && html`
+        ${cut.length < lines.length && !least && html`
           <button class="quiet" onClick=${() => choose({ rows: "all" })}>show all ${grouped(rows.length)} rows</button> `}
         ${answer.values[0]?.length < answer.rows && !least && html`
           <span>The file holds the first ${grouped(answer.values[0].length)} of ${grouped(answer.rows)} rows.</span>`}
-        ${rows.length === 0 && html`<span>${chosen.q || kept ? "No row fits." : "There is nothing of it in this step."}</span>`}
+        ${rows.length === 0 && html`<span>${
+          chosen.q ? "No row fits the search." : kept ? "Nothing of it lies in the chosen window." : "There is nothing of it in this step."}</span>`}
       </p>
-      ${!least && html`<${Same} answer=${answer} />`}
+      ${!least && html`<${Same} answer=${answer} part=${part} />`}
     </section>`;
 }
 
@@ -162,26 +224,35 @@ function Head({ column, sorting, fixed }) {
     </th>`;
 }
 
-/** @param {{value: Value, column: any, share: number, act?: () => void, tree: Value}} props */
-function Cell({ value, column, share, act, tree }) {
+/** @param {{value: Value, column: any, act?: () => void, help?: string, tree: Value}} props */
+function Cell({ value, column, act, help, tree }) {
   const text = shown(value, column.unit);
+  const [whole, setWhole] = useState(false);
+  const button = (/** @type {any} */ content) => html`
+    <button class="row" title=${help} onClick=${(/** @type {Event} */ event) => { event.stopPropagation(); act?.(); }}>${content}</button>`;
   if (column.unit === "text") {
     // In the order of a tree each path stands below the one around it, so that its last part is enough.
     const isInside = tree && column.name === "path";
-    const whole = html`<span class="name" title=${text} style=${isInside ? { paddingLeft: `${1.1 * Number(tree)}rem` } : {}}>${
+    const name = html`<span class=${whole ? "name whole" : "name"} title=${text} style=${isInside ? { paddingLeft: `${1.1 * Number(tree)}rem` } : {}}>${
       isInside ? text.slice(text.lastIndexOf("/") + 1) : text}</span>`;
-    return html`<td class=${column.name === "meaning" ? "prose" : ""}>${act ? html`<button class="row" onClick=${(/** @type {Event} */ event) => { event.stopPropagation(); act(); }}>${whole}</button>` : whole}</td>`;
+    const sign = column.name === "verdict" && SIGNS[text];
+    return html`<td class=${column.name === "meaning" ? "prose" : sign ? `verdict-${text}` : ""}>${sign && html`
+      <span class="sign" aria-hidden="true" data-sign=${sign}></span>`}${act ? button(name) : name}${text.length > SHORT_NAME && column.name !== "meaning" && html`
+      <button class="quiet more" aria-expanded=${whole} aria-label=${whole ? "shorten the name" : "the whole name"}
+        onClick=${(/** @type {Event} */ event) => { event.stopPropagation(); setWhole(!whole); }}></button>`}</td>`;
   }
+  const isShare = column.unit === "share";
   return html`
-    <td class=${column.unit === "share" ? "figure share" : "figure"} title=${exact(value, column.unit)}>
-      ${column.unit === "share" && html`<span class="bar" aria-hidden="true"><span style=${{ width: `${100 * share}%` }}></span></span>`}
-      ${act ? html`<button class="row" onClick=${(/** @type {Event} */ event) => { event.stopPropagation(); act(); }}>${text}</button>` : text}
+    <td class=${isShare ? "figure share" : "figure"} title=${exact(value, column.unit)}>
+      ${isShare && html`<span class="bar" aria-hidden="true"><span style=${{ width: `${100 * Math.min(Number(value), 1)}%` }}></span></span>`}
+      ${act ? button(text) : text}
     </td>`;
 }
 
 /** @param {{answer: Answer, rows: number[], columns: any[], hidden: Set<string>}} props */
 function Tools({ answer, rows, columns, hidden }) {
-  const { q } = state.value;
+  const { q, group } = state.value;
+  const keys = useMemo(() => groupKeys(answer), [answer]);
   const [said, say] = useState("");
   const wrong = q !== "" && pattern(q) === null;
   const copy = (/** @type {string} */ form) => {
@@ -201,6 +272,11 @@ function Tools({ answer, rows, columns, hidden }) {
       <label>search <input type="search" class="search" value=${q} aria-invalid=${wrong ? "true" : undefined}
         placeholder="regular expression" onInput=${(/** @type {any} */ event) => choose({ q: event.target.value })} /></label>
       ${wrong && html`<span role="alert">not a regular expression</span>`}
+      ${keys.length > 0 && html`
+        <label>group by <select value=${group} onChange=${(/** @type {any} */ event) => choose({ group: event.target.value, shut: "" })}>
+          <option value="">nothing</option>
+          ${keys.map((each) => html`<option value=${each.name}>${heading(each.name)}</option>`)}
+        </select></label>`}
       <details class="menu">
         <summary>columns</summary>
         <ul>${answer.columns.map((column) => html`
@@ -211,6 +287,12 @@ function Tools({ answer, rows, columns, hidden }) {
         <button class="quiet" onClick=${() => copy(form)}>${form}</button>`)}</span>
       <span role="status">${said}</span>
     </div>`;
+}
+
+/** The columns of keys by which some rows belong together. @param {Answer} answer */
+function groupKeys(answer) {
+  return answer.columns.filter((column, place) => (column.unit === "text" || column.unit === "number") &&
+    new Set(answer.values[place]).size < answer.values[place].length && column.name !== "depth");
 }
 
 /** @param {string} text */
@@ -246,11 +328,14 @@ export function formed(answer, rows, columns, form) {
   return lines.map((cells) => `| ${cells.join(" | ")} |\n`).join("");
 }
 
-/** How to get the same figures elsewhere. @param {{answer: Answer}} props */
-function Same({ answer }) {
+/** How to get the same figures elsewhere. @param {{answer: Answer, part: {start: number, end: number} | null}} props */
+function Same({ answer, part }) {
+  const asked = part && within(answer, part);
   return html`
     <details class="same">
       <summary>the same in Python and on the command line</summary>
-      <pre><code>${printable(answer.python)}${"\n"}${printable(answer.cli)}</code></pre>
+      <pre><code>${printable(answer.python).replaceAll("\\n", "\n")}${"\n"}${printable(answer.cli)}</code></pre>
+      ${part && (asked ? html`<p>Of the window, whatever overlaps it:</p><pre><code>${asked.python}${"\n"}${asked.cli}</code></pre>`
+        : html`<p>This is asked of whole steps only.</p>`)}
     </details>`;
 }

@@ -1,8 +1,10 @@
 // The views, in the order of their links. Each says whether there is anything for it to show.
 import { Findings, Trust } from "./views/account.js";
+import { Compare } from "./views/compare.js";
 import { Idle } from "./views/idle.js";
 import { Icicle } from "./views/icicle.js";
 import { Overview } from "./views/overview.js";
+import { Steps } from "./views/steps.js";
 import { Tables } from "./views/tables.js";
 import { Timeline } from "./views/timeline.js";
 import { html } from "htm/preact";
@@ -45,7 +47,8 @@ export const VIEWS = [
   tables("launches", "Launches", ["launches", "calls", "queue", "launch_delays"]),
   tables("streams", "Streams", ["streams", "concurrency", "overlap"]),
   tables("critical-path", "Critical path", ["critical_path"]),
-  tables("steps", "Steps", ["steps"]),
+  { name: "steps", title: "Steps", is: (page, step) => "steps" in page.answers || "steps" in step.answers, show: Steps },
+  { name: "compare", title: "Compare", is: (page) => Boolean(page.compare) || "compare" in page.refused, show: Compare },
   tables("ranks", "Ranks", ["ranks"]),
   tables("memory", "Memory", ["memory"]),
   { name: "findings", title: "Findings", is: () => true, show: Findings },

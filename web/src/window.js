@@ -24,3 +24,17 @@ export function inWindow(answer, part) {
   }
   return kept;
 }
+
+/** Python and the command that ask the same of a part of a step; null where the answer is about several steps.
+ * @param {Answer} answer @param {{start: number, end: number}} part */
+export function within(answer, part) {
+  if (!answer.python.includes("(step") || answer.question === "steps") return null;
+  return {
+    python: `from collector.analysis.step_marks import windowed
+start = step.recording.clock.cupti_start_ns
+window = (start + ${part.start}, start + ${part.end})
+part = windowed(step.recording.between(*window), *window)
+${answer.python.replace("(step", "(part")}`,
+    cli: `${answer.cli} --window ${part.start}ns..${part.end}ns`,
+  };
+}

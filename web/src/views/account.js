@@ -1,19 +1,72 @@
 // What to look at first, and how far all of it can be trusted.
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
+import { around } from "../lanes.js";
+import { printable } from "../numbers.js";
 import { loadLicences } from "../provider.js";
-import { grouped, printable } from "../numbers.js";
+import { address } from "../state.js";
 import { AnswerTable } from "../table.js";
+
+/** Checker of a finding -> where its rows are; of idle time the column of the cause.
+ * @type {Record<string, {view: string, by?: string, sort?: string, cause?: string}>} */
+const PLACES = {
+  tracer_losses: { view: "trust" },
+  launch_bound: { view: "idle", sort: "host_ns.desc", cause: "host_ns" },
+  draining_synchronizations: { view: "idle", sort: "synchronize_ns.desc", cause: "synchronize_ns" },
+  exposed_communication: { view: "streams", by: "overlap/device" },
+  dominating_kernel: { view: "kernels", by: "kernels/name" },
+  pageable_copies: { view: "copies" },
+  copies_could_overlap: { view: "copies" },
+  peer_copies: { view: "copies" },
+  copies_through_host: { view: "copies" },
+  small_copies: { view: "copies" },
+  repeated_copies: { view: "copies" },
+  small_grids: { view: "kernels", by: "kernels/shape" },
+  tensor_core_free_matmuls: { view: "kernels", by: "tensor_cores/name" },
+  default_stream: { view: "streams", by: "streams" },
+};
+
+/** The window around the gap of a device in which most time is put down to a cause; null: no gap is.
+ * @param {import("../provider.js").Step} step @param {string} cause @param {number | null} device */
+function largestGap(step, cause, device) {
+  const gaps = step.answers.idle_gaps;
+  const of = (/** @type {string} */ name) => gaps?.values[gaps.columns.findIndex((each) => each.name === name)];
+  const [spent, devices, starts, ends] = [of(cause), of("device_id"), of("start_ns"), of("end_ns")];
+  let found = -1;
+  spent?.forEach((value, row) => {
+    if (Number(value) > (found < 0 ? 0 : Number(spent[found])) && (device === null || devices?.[row] === device)) found = row;
+  });
+  return found < 0 ? null : around(step, Number(starts?.[found]), Number(ends?.[found]));
+}
+
+/** @param {{step: import("../provider.js").Step, finding: import("../provider.js").Finding}} props */
+function Links({ step, finding }) {
+  const at = PLACES[finding.checker];
+  if (!at) return null;
+  const { view, cause, ...others } = at;
+  const device = /gpu:(\d+)/.exec(finding.line);
+  const gap = cause ? largestGap(step, cause, device ? Number(device[1]) : null) : null;
+  return html`
+    <a href=${address(view, { from: "", to: "", ...others })}>${cause ? "its gaps" : "its rows"}</a>
+    ${gap && html` · <a href=${address(view, { from: String(Math.floor(gap.start)), to: String(Math.ceil(gap.end)) })}>the longest of them</a>`}`;
+}
+
+/** @param {{step: import("../provider.js").Step, findings: import("../provider.js").Finding[]}} props */
+export function FindingList({ step, findings }) {
+  return html`<ol class="findings">${findings.map((each) => html`
+    <li class=${each.severity}>
+      <p><strong class="severity">${each.severity}</strong> ${printable(each.line)} <${Links} step=${step} finding=${each} /></p>
+      ${each.evidence.length > 0 && html`
+        <details class="same"><summary>evidence</summary><ul>${each.evidence.map((line) => html`<li>${printable(line)}</li>`)}</ul></details>`}
+    </li>`)}</ol>`;
+}
 
 /** @param {import("../views.js").Shown} props */
 export function Findings({ step }) {
-  if (step.findings.length === 0) return html`<p class="state">Nothing to advise.</p>`;
-  return html`<ol class="findings">${step.findings.map((each) => html`
-    <li class=${each.severity}>
-      <p><strong>${each.severity}</strong> ${printable(each.line)}</p>
-      ${each.evidence.length > 0 && html`
-        <details><summary>evidence</summary><ul>${each.evidence.map((line) => html`<li>${printable(line)}</li>`)}</ul></details>`}
-    </li>`)}</ol>`;
+  if (step.findings.length > 0) return html`<h2>Findings</h2><${FindingList} step=${step} findings=${step.findings} />`;
+  return html`<p class="state">${step.answers.devices.rows === 0
+    ? "There is nothing to advise on: no GPU did anything in this step."
+    : "Nothing to advise: no checker found anything."}</p>`;
 }
 
 const HOLDS = [
@@ -23,18 +76,21 @@ const HOLDS = [
 
 /** @param {import("../views.js").Shown} props */
 export function Trust({ step }) {
+  const lost = [...(step.warning ? [step.warning] : []), ...step.losses];
+  const { tracing_cost: cost, "ledger/figure": figures, "ledger/table": tables } = step.answers;
   return html`
     <h2>What was lost</h2>
-    ${step.losses.length === 0
+    ${step.unavailable ? html`<p>Everything: the program ran untraced. ${printable(step.unavailable)}</p>`
+      : lost.length === 0
       ? html`<p>Nothing: every launch that was seen has what it launched, and no record was dropped.</p>`
-      : html`<ul>${step.losses.map((loss) => html`<li>${printable(loss)}</li>`)}</ul>`}
-    ${step.answers.tracing_cost && html`<${AnswerTable} answer=${step.answers.tracing_cost} title="What tracing cost" />`}
-    ${step.answers.ledger
-      ? html`<${AnswerTable} answer=${step.answers.ledger} title="The ledger" />`
       : html`
-        <h2>The ledger</h2>
-        <table class="small"><tbody>${step.ledger.map(([name, value]) => html`
-          <tr><th scope="row">${name.replaceAll("_", " ")}</th><td class="figure">${grouped(String(value))}</td></tr>`)}</tbody></table>`}
+        <ul>${lost.map((loss) => html`<li>${printable(loss)}</li>`)}</ul>
+        <p>Sums and counts of this page are of what is left: they may be too small, and gaps may be those of lost work.</p>`}
+    ${cost
+      ? html`<${AnswerTable} answer=${cost} title="What tracing cost" plain />`
+      : html`<h2>What tracing cost</h2><p>Not known: the recording has no records of the tracer's own time.</p>`}
+    ${figures && html`<${AnswerTable} answer=${figures} title="The ledger" plain />`}
+    ${tables && html`<${AnswerTable} answer=${tables} title="Rows of each table" plain />`}
     <h2>What this file says of you</h2>
     ${HOLDS.map((line) => html`<p>${line}</p>`)}
     <${Licences} />`;

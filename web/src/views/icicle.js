@@ -32,7 +32,8 @@ export function Icicle({ step }) {
   return html`
     <h2>Ops</h2>
     <div class="icicle" ref=${place} role="img" aria-label="Icicle of GPU time by annotation; the table below has the same figures."></div>
-    <${AnswerTable} answer=${answer} note=${chosenWindow.value ? "Of the whole step, whatever window is chosen." : ""} />`;
+    <${AnswerTable} answer=${answer} part=${chosenWindow.value}
+      note=${chosenWindow.value ? "These are the figures of the whole step, whatever window is chosen; below stands how to ask for those of the window." : ""} />`;
 }
 
 /** @param {string} text */

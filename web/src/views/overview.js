@@ -1,11 +1,13 @@
 // The step at a glance: one sentence, the devices, what took the time, why they were idle, what to look at.
 import { html } from "htm/preact";
 import { Lanes } from "../lanes.js";
-import { printable } from "../numbers.js";
-import { open } from "../state.js";
+import { grouped, printable } from "../numbers.js";
+import { address, chosenWindow } from "../state.js";
+import { FindingList } from "./account.js";
 import { AnswerTable } from "../table.js";
 
 const LONGEST_PATH = 40;
+const MOST_STREAMS = 8;
 const WORK = ["compute_ns", "communication_ns", "copy_ns"];
 
 /** Whether a figure is above 0 in any row. @param {import("../provider.js").Answer} answer @param {string} name */
@@ -15,25 +17,42 @@ function happened(answer, name) {
 
 /** @param {string} view @param {string} text */
 function more(view, text) {
-  return html`<p><a href=${`#view=${view}`} onClick=${(/** @type {Event} */ event) => { event.preventDefault(); open(view); }}>${text}</a></p>`;
+  return html`<p><a href=${address(view)}>${text}</a></p>`;
+}
+
+/** A recording in which no device did anything: why that may be, and what to do.
+ * @param {{step: import("../provider.js").Step}} props */
+function Nothing({ step }) {
+  const host = step.lanes.reduce((sum, lane) => sum + lane.slices, 0);
+  return html`
+    <p class="verdict">${printable(step.verdict)}</p>
+    ${step.unavailable ? html`
+      <p>The program ran untraced: ${printable(step.unavailable)}.</p>
+      <p>To find the cause, run <code>collector info</code> on the same machine, in the same environment; with
+        <code>collector.trace(…, strict=True)</code> the program stops with the error instead of running untraced.</p>`
+      : step.nothing && html`<p>${printable(`${step.nothing.charAt(0).toUpperCase()}${step.nothing.slice(1)}.`)}</p>`}
+    ${host > 0 && html`<p>The file holds ${grouped(host)} annotations and calls of the host: <a href=${address("timeline")}>show them</a>.</p>`}`;
 }
 
 /** @param {import("../views.js").Shown} props */
 export function Overview({ step, place }) {
   const { devices, idle, ops } = step.answers;
   const kernels = step.answers["kernels/name"];
+  if (devices.rows === 0) return html`<${Nothing} step=${step} />`;
+  const drawn = step.lanes.filter((lane) => lane.kind === "stream").length > MOST_STREAMS ? ["device"] : ["device", "stream"];
   return html`
     <p class="verdict">${printable(step.verdict)}</p>
-    ${step.lanes.length > 0 && html`<${Lanes} step=${step} place=${place} kinds=${["device", "stream"]} hint=${false} />`}
+    ${step.lanes.length > 0 && html`<${Lanes} step=${step} place=${place} kinds=${drawn} hint=${false} />`}
+    ${chosenWindow.value && html`<p class="note">The figures below are of the whole step, whatever window is chosen.</p>`}
     <div class="cards">
-      ${devices.rows > 0 && html`<div><${AnswerTable} answer=${narrowed(devices, ["device_id", "busy_ns", "idle_ns", "busy_share", ...WORK.filter((name) => happened(devices, name))])} title="Devices" least /></div>`}
+      <div><${AnswerTable} answer=${narrowed(devices, ["device_id", "busy_ns", "idle_ns", "busy_share", ...WORK.filter((name) => happened(devices, name))])} title="Devices" least /></div>
       ${kernels && html`<div><${AnswerTable} answer=${narrowed(kernels, ["name", "count", "total_ns", "share"])} title="Kernels that took most time" least />${more("kernels", "all kernels")}</div>`}
       ${idle && html`<div><${AnswerTable} answer=${turned(idle)} title="Why the devices were idle" least />${more("idle", "each gap")}</div>`}
       ${ops && html`<div><${AnswerTable} answer=${innermost(ops)} title="GPU time by annotation" least />${more("ops", "all annotations")}</div>`}
     </div>
     ${step.findings.length > 0 && html`
       <h2>Look at this first</h2>
-      <ol class="findings">${step.findings.slice(0, 3).map((each) => html`<li class=${each.severity}><p>${printable(each.line)}</p></li>`)}</ol>
+      <${FindingList} step=${step} findings=${step.findings.slice(0, 3)} />
       ${more("findings", "all findings and their evidence")}`}`;
 }
 

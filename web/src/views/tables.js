@@ -1,16 +1,31 @@
 // The answer to one question as a table; of several questions, or ways to count its rows, the chosen one.
 import { html } from "htm/preact";
-import { AnswerTable, heading } from "../table.js";
-import { chosenWindow, choose, state } from "../state.js";
-import { inWindow } from "../window.js";
+import { useMemo, useState } from "preact/hooks";
+import { hasAllSlices, kernelsWithin } from "../kernels_within.js";
+import { around, longestOf, useLaneData } from "../lanes.js";
+import { AnswerTable, heading, titled } from "../table.js";
+import { chosenWindow, OF_A_TABLE, open, state, turnTo } from "../state.js";
+import { inWindow, timesOf } from "../window.js";
+
+/** @typedef {import("../provider.js").Answer} Answer */
+
+/** The column whose values are names of slices on the lanes. */
+const NAMES = ["name", "api", "kind"];
+/** What kernels are counted by where the page itself can sum up those of a window. @type {("name" | "stream")[]} */
+const SUMMED = ["name", "stream"];
 
 /** @param {import("../views.js").Shown & {keys: string[]}} props */
-export function Tables({ page, step, keys }) {
+export function Tables({ page, step, place, keys }) {
   const answers = { ...step.answers, ...page.answers };
   const key = keys.includes(state.value.by) ? state.value.by : keys[0];
   const answer = answers[key];
   const part = chosenWindow.value;
   const kept = inWindow(answer, part);
+  const by = SUMMED.find((each) => key === `kernels/${each}`);
+  const drawn = useLaneData(step, place);
+  const ofPart = useMemo(
+    () => (part && by && drawn && hasAllSlices(step) ? kernelsWithin(answer, step, drawn.slices, part, by) : null),
+    [answer, drawn, part?.start, part?.end]);
   const questions = [...new Set(keys.map((each) => each.split("/")[0]))];
   const chosen = key.split("/")[0];
   const ways = keys.filter((each) => each.split("/")[0] === chosen);
@@ -18,13 +33,40 @@ export function Tables({ page, step, keys }) {
     ${questions.length > 1 && html`<${Choice} label="" of=${questions.map((each) => keys.find((one) => one.split("/")[0] === each))}
       chosen=${ways[0]} text=${(/** @type {string} */ each) => heading(each.split("/")[0])} />`}
     ${ways.length > 1 && html`<${Choice} label="by" of=${ways} chosen=${key} text=${(/** @type {string} */ each) => heading(each.split("/")[1])} />`}
-    <${AnswerTable} key=${key} answer=${answer} title=${heading(answer.question)} kept=${kept}
-      note=${part && !kept ? "Of the whole step, whatever window is chosen." : ""} />`;
+    <${Placed} key=${key} answer=${ofPart ?? answer} step=${step} place=${place} title=${titled(answer.question)} kept=${kept}
+      part=${ofPart ? null : part} isOfPart=${ofPart !== null} />`;
+}
+
+/** A table whose rows lead to where they are on the lanes, as far as they have a time or the name of a slice.
+ * @param {{answer: Answer, step: import("../provider.js").Step, place: number, title?: string, kept: Set<number> | null,
+ *   part: {start: number, end: number} | null, isOfPart: boolean}} props */
+export function Placed({ answer, step, place, title, kept, part, isOfPart }) {
+  const [said, say] = useState("");
+  const names = answer.values[answer.columns.findIndex((each) => NAMES.includes(each.name))];
+  const hasTimes = timesOf(answer, 0) !== null;
+  const isCopies = answer.question === "copies";
+  const isCalls = ["calls", "launches"].includes(answer.question);
+  const devices = answer.values[answer.columns.findIndex((each) => each.name === "device_id")];
+  const isNamed = ["kernels", "copies", "calls", "launches", "tensor_cores", "occupancy"].includes(answer.question) && names;
+  const show = async (/** @type {number} */ row) => {
+    const times = timesOf(answer, row);
+    const name = isCopies && names[row] !== "memset" ? `memcpy ${names[row]}` : String(names?.[row]);
+    const found = times ? around(step, times.start, times.end)
+      : await longestOf(step, place, isCalls ? "calls" : "stream", name, devices ? Number(devices[row]) : null);
+    if (found) open("timeline", { from: String(Math.floor(found.start)), to: String(Math.ceil(found.end)) });
+    else say(`None of these is among the slices that this file holds: ${name}`);
+  };
+  const isShown = step.lanes.length > 0 && (hasTimes || isNamed);
+  return html`
+    <${AnswerTable} answer=${answer} title=${title} kept=${kept} part=${part}
+      note=${isOfPart ? "These are the figures of the window: whatever overlaps it counts whole." : part && !kept ? "These are the figures of the whole step, whatever window is chosen; below stands how to ask for those of the window." : ""}
+      onRow=${isShown ? show : undefined} rowHelp=${hasTimes ? "show this on the timeline" : "show the longest of these on the timeline"} />
+    <p role="status">${said}</p>`;
 }
 
 /** @param {{label: string, of: string[], chosen: string, text: (key: string) => string}} props */
-function Choice({ label, of, chosen, text }) {
+export function Choice({ label, of, chosen, text }) {
   return html`
     <div class="choice">${label && html`<span>${label}</span>`}${of.map((key) => html`
-      <button class="quiet" aria-pressed=${key === chosen} onClick=${() => choose({ by: key, sort: "", cols: "", q: "", rows: "" })}>${text(key)}</button>`)}</div>`;
+      <button class="quiet" aria-pressed=${key === chosen} onClick=${() => turnTo({ ...OF_A_TABLE, by: key })}>${text(key)}</button>`)}</div>`;
 }

@@ -1,0 +1,295 @@
+"""Every view of reports of many kinds of recordings in headless Chromium: what is shown, in which order, by which keys.
+
+Each report is opened once under its own policy; its views are opened by their addresses. A page that asks for anything
+outside of the file, or writes anything to the console, fails its test: see `report_pages`.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from report_pages import page_of
+
+import collector
+from collector.formats.step import RecordingSource, Step
+from collector.text.terminal import printable
+from collector.web.report_file import write_report
+
+pytestmark = [pytest.mark.viewer, pytest.mark.slow]
+
+TORCH = "torch_tutorial/h100_transformer_before.json.gz"
+AFTER = "torch_tutorial/h100_transformer_after.json.gz"
+OTHERS = {
+    "nsys": "nsys_ai/mfu_2gpu_before.sqlite.gz",
+    "tensorflow": "tf_ikhlestov/gpu_timeline_01.json.gz",
+    "no GPU": "hta/odd_cpu_only_rank34.json.gz",
+    "damaged": "broken_derived/truncated_mid_event.json.gz",
+}
+ALWAYS = ["overview", "findings", "trust"]
+WORK = ["timeline", "idle", "kernels", "ops", "steps"]
+"""Views of every recording in which a kernel ran."""
+
+
+@pytest.fixture(scope="module")
+def two_runs(shared, tmp_path_factory):
+    """A report of two runs of the same program, the second against the first."""
+    path = tmp_path_factory.mktemp("two") / "two.html"
+    steps = [(name, collector.load(shared / "data" / "gpu_traces" / name)) for name in (TORCH, AFTER)]
+    write_report(path, steps[1:], before=steps[:1], title="two runs")
+    return path
+
+
+@pytest.fixture
+def small(build):
+    """A step with a gap, a copy, annotations, and a launch without a kernel."""
+    build.annotation("train/layer", 0, 900, 40, 1)
+    for number, start in enumerate((100, 300, 2_000_000)):
+        build.call("cudaLaunchKernel_v7000", start - 60, 20, correlation_id=number + 1)
+        build.kernel(f"kernel_{number % 2}", start, 100, correlation_id=number + 1)
+    build.call("cudaLaunchKernel_v7000", 700, 20, correlation_id=9)
+    build.memcpy(500, 100, stream_id=8)
+    return build
+
+
+def written(path, recording, name="step.pb"):
+    write_report(path, [(name, Step(RecordingSource(recording)))])
+    return path
+
+
+def answers(path, step=0):
+    """The answers of a step of a report, and those of all together."""
+    page = page_of(path)
+    return {**page["steps"][step]["answers"], **page["answers"]}
+
+
+def first_texts(answer):
+    """The texts of the first rows of an answer, column after column, as a table has them."""
+    texts = [at for at, column in enumerate(answer["columns"]) if column["unit"] == "text"]
+    return [[printable(answer["values"][at][row]) for at in texts] for row in range(min(answer["rows"], 200))]
+
+
+def shown_texts(page, label, answer):
+    """The same of the table that is shown."""
+    texts = [at for at, column in enumerate(answer["columns"]) if column["unit"] == "text"]
+    return [[row[at] for at in texts] for row in page.table(label)]
+
+
+def test_every_view_is_accessible_in_both_themes(report_page, two_runs):
+    views = report_page.open(two_runs).views()
+    assert {*ALWAYS, *WORK, "compare", "memory", "launches", "streams", "critical-path"} <= set(views)
+    for view in views:
+        report_page.turn(view).drawn()
+        for theme in ("light", "dark"):
+            report_page.page.emulate_media(color_scheme=theme)
+            assert report_page.unlawful() == [], (view, theme)
+    report_page.turn("kernels", "group=name&by=kernels/shape&from=0&to=2000000")
+    report_page.page.keyboard.press("?")
+    assert report_page.unlawful() == []
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_view_of_other_recordings(report_page, shared, tmp_path, name):
+    path = tmp_path / "step.html"
+    collector.load(shared / "data" / "gpu_traces" / OTHERS[name]).save(path)
+    views = report_page.open(path).views()
+    assert set(ALWAYS) | set(() if name == "no GPU" else WORK) <= set(views)
+    for view in views:
+        report_page.turn(view).drawn()
+    text = report_page.turn("overview").page.inner_text("main")
+    if name == "no GPU":
+        assert "No GPU did anything in this step." in text
+        assert "likely causes" in text
+        assert "○ no GPU work" in text
+    if name == "damaged":
+        assert "⚠ incomplete" in text
+        assert "Damaged: not all of it could be read" in text
+        assert str(shared) not in path.read_text("utf-8")
+        assert "Nothing: every launch" not in report_page.turn("trust").page.inner_text("main")
+
+
+def test_tables_stand_in_the_order_of_their_answers(report_page, two_runs):
+    report_page.open(two_runs)
+    found = answers(two_runs)
+    for view, key, label in (
+        ("kernels", "kernels/name", "Kernels"),
+        ("kernels", "tensor_cores/name", "Tensor cores"),
+        ("launches", "calls", "Calls"),
+        ("critical-path", "critical_path/op", "Critical path"),
+    ):
+        report_page.turn(view, f"by={key}&cols=-")
+        assert shown_texts(report_page, label, found[key]) == first_texts(found[key]), key
+    for by, answer in page_of(two_runs)["compare"]["answers"].items():
+        if by != "step":
+            report_page.turn("compare", f"by={by}&cols=-")
+            assert shown_texts(report_page, f"What changed, by {by}", answer) == first_texts(answer), by
+
+
+def test_two_runs_are_compared_in_a_sentence_and_by_parts(report_page, two_runs):
+    text = report_page.open(two_runs, "view=compare").page.inner_text("main")
+    assert "A step took 936.7 µs before and takes 944.3 µs now, 1.01 times as long: not enough steps." in text
+    assert "need 5 steps of each side for a verdict, and there are 3 and 3" in text
+    report_page.page.get_by_role("button", name="kernel", exact=True).click()
+    assert report_page.chosen() == {"view": "compare", "by": "kernel"}
+    report_page.page.go_back()
+    assert report_page.chosen() == {"view": "compare"}
+
+
+def test_a_step_is_opened_by_its_row(report_page, two_runs):
+    [[start, end]] = [each["marks"][2] for each in page_of(two_runs)["steps"][1:]]
+    report_page.open(two_runs, "view=steps")
+    report_page.page.locator("section[aria-label=Steps] tbody tr button.row").nth(5).click()
+    assert report_page.chosen() == {"step": "1", "from": str(start), "to": str(end)}
+    report_page.page.go_back()
+    assert report_page.chosen() == {"view": "steps"}
+
+
+def test_a_window_governs_the_kernels_and_other_tables_say_how_to_ask(report_page, two_runs):
+    step = page_of(two_runs)["steps"][0]
+    start, end = step["marks"][1]
+    report_page.open(two_runs, f"view=kernels&from={start}&to={end}")
+    report_page.page.wait_for_selector("text=These are the figures of the window")
+    counts = [int(row[1]) for row in report_page.table("Kernels")]
+    assert 0 < sum(counts) < sum(step["answers"]["kernels/name"]["values"][1])
+    report_page.turn("launches", f"from={start}&to={end}")
+    report_page.page.get_by_text("the same in Python and on the command line").click()
+    text = report_page.page.inner_text("main")
+    assert "These are the figures of the whole step" in text
+    assert f"--question launches --window {start}ns..{end}ns" in text
+    assert f"window = (start + {start}, start + {end})" in text
+
+
+def test_a_kernel_leads_to_its_longest_run(report_page, small, tmp_path):
+    path = written(tmp_path / "step.html", small.recording())
+    report_page.open(path, "view=kernels")
+    report_page.page.get_by_role("button", name="kernel_1").click()
+    report_page.page.wait_for_function("() => location.hash.includes('from=')")
+    assert report_page.chosen() == {"view": "timeline", "from": "200", "to": "500"}
+
+
+def test_a_finding_leads_to_its_rows(report_page, shared, tmp_path):
+    path = tmp_path / "step.html"
+    collector.load(shared / "data" / "gpu_traces" / TORCH).save(path)
+    report_page.open(path, "view=findings")
+    report_page.page.get_by_role("link", name="the longest of them").click()
+    report_page.page.wait_for_selector("nav a[aria-current=page][href^='#view=idle']")
+    chosen = report_page.chosen()
+    gaps = answers(path)["idle_gaps"]["values"]
+    assert int(chosen["from"]) <= gaps[1][0] < gaps[2][0] < int(chosen["to"])
+    report_page.page.go_back()
+    report_page.page.get_by_role("link", name="its gaps").click()
+    report_page.page.wait_for_selector("th[aria-sort=descending]")
+    assert report_page.chosen() == {"view": "idle", "sort": "host_ns.desc"}
+
+
+def test_rows_are_grouped_and_groups_are_closed(report_page, shared, tmp_path):
+    path = tmp_path / "step.html"
+    collector.load(shared / "data" / "gpu_traces" / OTHERS["nsys"]).save(path)
+    report_page.open(path, "view=kernels&by=kernels/stream")
+    before = report_page.table("Kernels")
+    report_page.page.get_by_label("group by").select_option("stream_id")
+    rows = report_page.table("Kernels")
+    groups = [row[0] for row in rows if len(row) == 1]
+    assert sorted(each.split()[1:4] for each in groups) == [["stream", "id", "15"], ["stream", "id", "7"]]
+    assert sorted(row for row in rows if len(row) > 1) == sorted(before)
+    report_page.page.get_by_role("button", name="stream id 7").click()
+    assert len(report_page.table("Kernels")) == 2 + sum(row[1] == "15" for row in before)
+    address = report_page.page.evaluate("() => location.hash.slice(1)")
+    shut = report_page.table("Kernels")
+    assert report_page.open(path, address).table("Kernels") == shut
+
+
+def test_copied_cells_are_no_formulas(report_page, build, tmp_path):
+    for number, name in enumerate(['=HYPERLINK("http://example")', "+1", "-1", "@sum", "\tx", 'a"b,c']):
+        build.kernel(name, 1000 * number, 100 * (number + 1), correlation_id=number + 1)
+    path = written(tmp_path / "step.html", build.recording())
+    report_page.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    report_page.open(path, "view=kernels&by=kernels/whole_name")
+    copied = {}
+    for form in ("CSV", "Markdown", "JSON"):
+        report_page.page.get_by_role("button", name=form).click()
+        report_page.page.wait_for_selector(f"text=6 rows copied as {form}")
+        copied[form] = report_page.page.evaluate("() => navigator.clipboard.readText()")
+    answer = collector.analysis.kernels(build.recording(), by="whole_name")
+    lines = copied["CSV"].splitlines()
+    assert lines[0].startswith("whole_name,count,total_ns")
+    assert {each.lstrip('"')[0] for each in lines[1:]} == {"'", "a"}
+    assert [each["total_ns"] for each in json.loads(copied["JSON"])] == answer["total_ns"].tolist()
+    assert copied["Markdown"].count("\n") == 2 + 6
+
+
+def test_a_long_name_is_shown_whole_on_demand(report_page, build, tmp_path):
+    name = "gemm_" + "x" * 200
+    build.kernel(name, 0, 100)
+    report_page.open(written(tmp_path / "step.html", build.recording()), "view=kernels&by=kernels/whole_name")
+    report_page.page.get_by_role("button", name="the whole name").click()
+    box = report_page.page.locator("tbody .name").bounding_box()
+    assert report_page.page.locator("tbody .name").inner_text() == name
+    assert report_page.page.locator("tbody .name").evaluate("each => each.scrollWidth <= each.clientWidth + 1")
+    assert box["height"] > 30
+
+
+def test_a_walk_by_keys_alone(report_page, small, tmp_path):
+    """Views, the lanes and their slices, the table's headings, its rows and its search: without a mouse."""
+    path = written(tmp_path / "step.html", small.recording())
+    press = report_page.page.keyboard.press
+    report_page.open(path).drawn()
+    press("2")
+    assert report_page.chosen() == {"view": "timeline"}
+    report_page.drawn()
+    press("t")
+    press("ArrowDown")
+    status = report_page.page.locator("p[role=status]").first
+    assert "kernel_0 100 ns (100 ns), from 100 ns" in status.inner_text()
+    press("n")
+    assert "kernel_1 100 ns (100 ns), from 300 ns" in status.inner_text()
+    press("Enter")
+    assert report_page.chosen() == {"view": "timeline", "from": "200", "to": "500"}
+    press("w")
+    press("4")
+    assert report_page.chosen() == {"view": "kernels"}
+    for _ in range(60):
+        press("Tab")
+        if report_page.page.evaluate("() => document.activeElement.innerText.trim()") == "count":
+            break
+    press("Enter")
+    assert report_page.chosen()["sort"] == "count.desc"
+    press("/")
+    report_page.page.keyboard.type("kernel_1")
+    press("Escape")
+    report_page.page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 1")
+    press("k")
+    assert report_page.chosen() == {"view": "idle"}
+    press("?")
+    assert report_page.page.get_by_role("dialog", name="keys").is_visible()
+
+
+def test_states_that_are_not_a_step_of_a_gpu(report_page, build, tmp_path, monkeypatch):
+    """Nothing ran, records were lost, times are made up, the program ran untraced: each is said on the first view."""
+    build.counters["records_dropped"] = 3
+    report_page.open(written(tmp_path / "lossy.html", build.recording(), "lossy"))
+    text = report_page.page.inner_text("main")
+    assert "No GPU did anything in this step." in text
+    assert "⚠ incomplete" in text
+    assert "the times are made up" in text
+    assert "CUPTI dropped 3 records" in report_page.turn("trust").page.inner_text("main")
+    monkeypatch.setenv("COLLECTOR_LIBCUDA", str(tmp_path / "missing.so"))
+    with pytest.warns(collector.CollectorWarning), collector.trace() as step:
+        pass
+    write_report(tmp_path / "untraced.html", [("untraced", step)])
+    text = report_page.open(tmp_path / "untraced.html").page.inner_text("main")
+    assert "✕ not traced" in text
+    assert "The program ran untraced" in text
+    assert "collector info" in text
+    cut = (tmp_path / "lossy.html").read_text("utf-8").replace('id="data">', 'id="data">AA')
+    (tmp_path / "cut.html").write_text(cut, "utf-8")
+    report_page.page.goto((tmp_path / "cut.html").as_uri())
+    report_page.page.wait_for_selector("text=This report cannot be read")
+
+
+def test_a_printed_page_has_the_tables_without_the_controls(report_page, two_runs):
+    report_page.open(two_runs, "view=kernels")
+    report_page.page.emulate_media(media="print")
+    assert not report_page.page.locator("nav[aria-label=views]").is_visible()
+    assert not report_page.page.locator(".tools").is_visible()
+    assert report_page.page.locator("section[aria-label=Kernels] table").is_visible()
