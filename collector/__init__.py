@@ -50,6 +50,7 @@ _LAZY = {
     "TraceOptions": "collector.options",
     "chrome_trace": "collector.timeline",
     "load": "collector.formats.loading",
+    "load_ipython_extension": "collector.tracing.cell_magic",
     "merge": "collector.merging.merged_trace",
     "trace": "collector.tracing.session",
 }

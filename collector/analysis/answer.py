@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 from dataclasses import dataclass, field
 from itertools import islice
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from collector.runtime.optional_packages import optional_package
+from collector.text.html_tables import html_line, html_table
 from collector.text.quantities import size_text, time_text
 from collector.text.terminal import printable, styled
 from collector.text.text_tables import folded, table_text
@@ -242,21 +242,20 @@ class Answer:
         return frame
 
     def _repr_html_(self) -> str:
-        heads = "".join(
-            f'<th title="{html.escape(each.meaning)}">{html.escape(each.name)}</th>' for each in self.columns
-        )
-        rows = [
-            "".join(f"<td>{html.escape(_shown(row[column.name], column.unit))}</td>" for column in self.columns)
-            for row in islice(self, _SHOWN_ROWS)
-        ]
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        more = f"<p>{len(self) - len(rows):,} more of {len(self):,} rows</p>" if len(self) > len(rows) else ""
-        notes = "".join(f"<p>{html.escape(printable(note))}</p>" for note in self.notes)
-        losses = "".join(f"<li>{html.escape(printable(loss))}</li>" for loss in self.losses)
-        return (
-            f"<p>{html.escape(self.definition)}</p>"
-            f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{more}{notes}"
-            + (f"<p>Incomplete:</p><ul>{losses}</ul>" if losses else "")
+        rows = [[_shown(row[column.name], column.unit) for column in self.columns] for row in islice(self, _SHOWN_ROWS)]
+        more = [f"{len(self) - len(rows):,} more of {len(self):,} rows"] if len(self) > len(rows) else []
+        return "".join(
+            [
+                html_line(self.definition),
+                html_table(
+                    [column.name for column in self.columns],
+                    rows,
+                    [column.unit == "text" for column in self.columns],
+                    meanings=[column.meaning for column in self.columns],
+                ),
+                *map(html_line, [*more, *self.notes]),
+                *(html_line(f"Incomplete: {loss}", "bad") for loss in self.losses),
+            ]
         )
 
 

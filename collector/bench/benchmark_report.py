@@ -36,6 +36,7 @@ A version of the schema may get further fields; unknown versions are refused.
 from __future__ import annotations
 
 import functools
+import html
 import itertools
 import json
 from dataclasses import asdict, dataclass, field, replace
@@ -259,6 +260,9 @@ class Report:
 
     def __str__(self) -> str:
         return str(later_function("benchmark_report_as_text")(self))
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report as JSON, completely or not at all.

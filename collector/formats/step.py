@@ -15,12 +15,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.errors import NotTracedError
 from collector.files.written_files import written
 from collector.runtime.later_modules import later_function
+from collector.text.html_tables import html_line
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from collector.formats.call_sums import CallSums
     from collector.protos import Provenance, RunMetadata, StepStats
@@ -119,6 +121,39 @@ class TracedStep:
         else:
             text = later_function("summarize")(self.recording, unavailable=self.unavailable)
         return text
+
+    def _repr_html_(self) -> str:
+        try:
+            recording = self.recording
+        except NotTracedError as error:
+            return html_line(str(error))
+        warning = self.warning if isinstance(self, Step) else ""
+        text: str = later_function("overview_html")(recording, unavailable=self.unavailable, warning=warning)
+        return text
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        before: TracedStep | Sequence[TracedStep] = (),
+        title: str = "",
+        max_size: int = 2_000_000,
+    ) -> None:
+        """Write a page about the step that opens in any browser; see `collector report`.
+
+        Args:
+            path: the file: ``.html``.
+            before: a step or several that this one is compared with.
+            title: of the page; empty: the names of the files.
+            max_size: bytes that the file may have.
+
+        Raises:
+            collector.UnknownFormatError: the suffix is another one.
+            collector.OutputError: the file cannot be written.
+        """
+        others = [before] if isinstance(before, TracedStep) else list(before)
+        with written(Path(path).expanduser(), shown=sys.stderr.isatty()):
+            later_function("report_of_step")(self, Path(path).expanduser(), others, title, max_size)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the step to ``path`` in the format of its suffix, whole or not at all; see `collector.trace`.

@@ -9,6 +9,7 @@ import numpy as np
 
 from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.schema import TableCounts
+from collector.text.html_tables import html_line, html_table
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -107,6 +108,12 @@ class Ledger(TableCounts):
     def unread_lines(self) -> list[str]:
         """The part of `losses` about the file that the step was read from: missing and repaired content."""
         return [_UNREAD.format(what, count) for what, count in sorted(self.unread.items())]
+
+    def _repr_html_(self) -> str:
+        figures = [[name.replace("_", " "), f"{value:,}"] for name, value in self.as_dict().items() if value]
+        losses = [html_line(f"Incomplete: {loss}", "bad") for loss in self.losses()]
+        table = html_table(["figure", "value"], figures, [True, False])
+        return "".join([table, *(losses or [html_line("Nothing was lost.", "good")])])
 
     def as_dict(self) -> dict[str, int]:
         """All figures by name in a fixed order, those of the source last; without `unread`."""

@@ -225,6 +225,10 @@ class Recording(TablesOfRecording):
         text: str = later_function("summarize")(self)
         return text
 
+    def _repr_html_(self) -> str:
+        text: str = later_function("overview_html")(self)
+        return text
+
     def to_arrow(self) -> dict[str, pa.Table]:
         """Every table by name as a pyarrow table; see `collector.recording.table.Table.to_arrow`."""
         return {item.name: getattr(self, item.name).to_arrow() for item in fields(Tables)}

@@ -9,6 +9,7 @@ import numpy as np
 from collector.recording.distinct import distinct_codes
 from collector.recording.kernel_names import demangle
 from collector.recording.table_rows import name_for_people, row_type
+from collector.text.html_tables import html_table
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
     from collector.recording.arrow import Texts
     from collector.recording.launch_annotations import LaunchAnnotations
+
+_SHOWN_ROWS = 8
+_SHOWN_COLUMNS = 10
 
 
 class Table:
@@ -89,6 +93,18 @@ class Table:
     def __repr__(self) -> str:
         return (
             f"<Table {self.name}: {counted('{} row[|s]', len(self))}, {counted('{} column[|s]', len(self._columns))}>"
+        )
+
+    def _repr_html_(self) -> str:
+        shown = self[:_SHOWN_ROWS]
+        told = [name for name in self._columns if name != "name_id" and shown[name].any()]
+        names = [*reversed(self._beside()), *told][:_SHOWN_COLUMNS]
+        rows = [[str(value) for value in row] for row in zip(*(shown[name].tolist() for name in names), strict=True)]
+        return html_table(
+            names,
+            rows,
+            [name in ("name", "annotation") for name in names],
+            caption=f"{self.name}: {counted('{:,} row[|s]', len(self))} of {len(self._columns)} columns",
         )
 
     def __iter__(self) -> Iterator[Any]:

@@ -11,6 +11,8 @@ from typing import Any
 _FUNCTIONS = {
     "benchmark_report_as_text": ("collector.bench.report_tables", "as_text"),
     "load_recording": ("collector.recording.gpurec", "load_recording"),
+    "overview_html": ("collector.analysis.notebook_overview", "overview_html"),
+    "report_of_step": ("collector.web.report_file", "report_of_step"),
     "save_report": ("collector.web.report_file", "save_report"),
     "save_in_format": ("collector.formats.registry", "save_in_format"),
     "summarize": ("collector.analysis.summary", "summarize"),

@@ -10,15 +10,16 @@ import json
 import os
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from collector.errors import UnknownFormatError
 from collector.files.atomic_files import atomic_write
 from collector.text.terminal import printable
 from collector.web.report_data import joined_names, page_data, step_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from collector.formats.step import TracedStep
     from collector.web.report_lanes import Lanes
@@ -81,6 +82,18 @@ def _title(before: Sequence[str], now: Sequence[str]) -> str:
 def save_report(step: TracedStep, path: Path) -> None:
     """Write a page about one step; see `write_report`."""
     write_report(path, [(_plain_name(step, path), step)])
+
+
+def report_of_step(step: TracedStep, path: Path, before: Sequence[TracedStep], title: str, max_size: int) -> None:
+    """Write a page about one step, and what it is compared with; see `write_report`.
+
+    Raises:
+        collector.UnknownFormatError: the file is not named as a page is.
+    """
+    if path.suffix.lower() != ".html":
+        raise UnknownFormatError(f"{path}: a report is a page", "Name it .html")
+    others = [(_plain_name(each, Path(f"before {place}")), each) for place, each in enumerate(before)]
+    write_report(path, [(_plain_name(step, path), step)], before=others, title=title, max_size=max_size)
 
 
 def _plain_name(step: TracedStep, path: Path) -> str:

@@ -277,6 +277,22 @@ def test_a_report_cannot_be_read_back_and_says_so(small, tmp_path):
         collector.load(tmp_path / "step.html")
 
 
+def test_a_step_writes_its_report_and_compares_itself(small, tmp_path):
+    step, other = (Step(RecordingSource(small)) for _ in range(2))
+    step.report(tmp_path / "step.html", title="one")
+    page = page_of(tmp_path / "step.html")
+    assert (page["title"], page["compare"], [each["name"] for each in page["steps"]]) == ("one", None, ["step"])
+    step.report(str(tmp_path / "change.html"), before=[other, other])
+    page = page_of(tmp_path / "change.html")
+    assert (page["compare"]["before"]["steps"], page["compare"]["now"]["steps"]) == ([0, 1], [2])
+    step.report(tmp_path / "same.html", before=other)
+    assert page_of(tmp_path / "same.html")["compare"]["before"]["steps"] == [0]
+    with pytest.raises(collector.UnknownFormatError, match=r"a report is a page\. Name it \.html"):
+        step.report(tmp_path / "step.pb")
+    with pytest.raises(collector.OutputError):
+        step.report(tmp_path / "no" / "folder" / "step.html")
+
+
 def test_an_untraced_step_has_a_page(build, tmp_path):
     write(tmp_path / "empty.html", build.recording())
     [found] = page_of(tmp_path / "empty.html")["steps"]

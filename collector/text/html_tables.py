@@ -1,0 +1,70 @@
+"""Tables and sentences for notebooks: short HTML without a script, in the colours of the page around it."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+from collector.text.terminal import printable
+from collector.text.text_tables import cut_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LONGEST = 80
+"""Characters of a cell; the middle of longer ones is left out."""
+_EDGE = "border-bottom:1px solid currentColor"
+_COLORS = (
+    "<style>.collector-good{color:#00785a}.collector-bad{color:#b3261e}"
+    "@media(prefers-color-scheme:dark){.collector-good{color:#5fd0a8}.collector-bad{color:#ff9a8f}}</style>"
+)
+
+
+def html_table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    is_name: Sequence[bool],
+    *,
+    caption: str = "",
+    meanings: Sequence[str] = (),
+) -> str:
+    """A table whose texts may be anything; columns that are no names stand at the right.
+
+    Args:
+        heads: of the columns.
+        rows: a cell for each column.
+        is_name: of each column, whether it holds names; long ones are cut in their middle.
+        caption: one line above it.
+        meanings: of the columns, as tooltips.
+    """
+    columns = [
+        cut_names([printable(row[place]) for row in rows], _LONGEST) if is_name[place] else [row[place] for row in rows]
+        for place in range(len(heads))
+    ]
+    sides = ["left" if left else "right" for left in is_name]
+    tips = [f' title="{html.escape(each)}"' for each in meanings] or [""] * len(heads)
+    head = "".join(
+        f'<th{tip} style="text-align:{side};{_EDGE}">{html.escape(printable(name))}</th>'
+        for name, side, tip in zip(heads, sides, tips, strict=True)
+    )
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f'<td style="text-align:{side}">{html.escape(printable(cell))}</td>'
+            for side, cell in zip(sides, row, strict=True)
+        )
+        + "</tr>"
+        for row in zip(*columns, strict=True)
+    )
+    above = f'<caption style="text-align:left">{html.escape(printable(caption))}</caption>' if caption else ""
+    return (
+        f'<table style="color:currentColor;background:transparent">{above}'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def html_line(text: str, mood: str = "") -> str:
+    """A sentence; ``mood``: ``good``, ``bad`` or nothing."""
+    if not mood:
+        return f"<p>{html.escape(printable(text))}</p>"
+    return f'{_COLORS}<p class="collector-{mood}">{html.escape(printable(text))}</p>'

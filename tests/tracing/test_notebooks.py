@@ -1,0 +1,107 @@
+"""What notebooks show of sessions, steps, recordings and their parts, and the magic that traces a cell."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hostile_names import EVIL
+
+import collector
+from collector.analysis import kernels
+from collector.formats.step import RecordingSource, Step
+
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "a\0b",
+    EVIL,
+    "\u202eback",
+    "x" * 65_536,
+]
+TAGS = {"p", "table", "caption", "thead", "tbody", "tr", "th", "td", "style", "pre"}
+
+
+def shown(value):
+    """The HTML of a value, held to what all of it has to be."""
+    text = value._repr_html_()
+    assert set(re.findall(r"</?([a-z]+)", text)) <= TAGS
+    assert text.isprintable()
+    assert len(text) < 20_000
+    return text
+
+
+@pytest.fixture(params=HOSTILE, ids=["script", "image", "NUL", "terminal", "bidi", "64 KB"])
+def hostile(request, build):
+    """A recording whose names are a stranger's."""
+    build.annotation(request.param, 0, 5_000, 1).launch(1, 100, external_id=1)
+    return build.kernel(request.param, 1_000, 500, correlation_id=1).recording()
+
+
+def test_names_of_strangers_are_shown_and_not_run(hostile):
+    step = Step(RecordingSource(hostile))
+    for value in (hostile, step, hostile.kernels, hostile.annotations, hostile.ledger, kernels(hostile)):
+        assert "<script" not in shown(value)
+
+
+def test_a_step_shows_devices_kernels_and_causes(build):
+    build.counters["records_dropped"] = 3
+    for number in range(3):
+        build.launch(number + 1, 300_000 * number).kernel(
+            "k", 300_000 * number + 2_000, 100_000, correlation_id=number + 1
+        )
+    text = shown(Step(RecordingSource(build.recording())))
+    for word in ("/gpu:0", "300 µs", "100.0%", "launch latency", "Incomplete: CUPTI dropped 3 records"):
+        assert word in text
+    assert shown(build.recording()) == text
+
+
+def test_tables_show_their_first_rows(build):
+    for number in range(50):
+        build.kernel(f"kernel_{number}", 1000 * number, 500)
+    text = shown(build.recording().kernels)
+    assert "kernels: 50 rows" in text
+    assert "kernel_7" in text
+    assert "kernel_8" not in text
+    assert "nothing" in shown(build.recording().ledger).lower()
+
+
+def test_empty_ones_are_shown(build):
+    recording = build.recording()
+    assert "No GPU did anything" in shown(recording)
+    assert "memsets: 0 rows" in shown(recording.memsets)
+
+
+def test_a_session_without_results_says_so():
+    assert shown(collector.trace()) == "<p>this session has not traced a step yet</p>"
+
+
+@pytest.mark.simulator
+def test_an_untraced_step_says_why(monkeypatch):
+    monkeypatch.setenv("COLLECTOR_LIBCUDA", "/nowhere/libcuda.so.1")
+    with pytest.warns(collector.CollectorWarning), collector.trace() as step:
+        assert "still being traced" in shown(step)
+    assert "Not traced: " in shown(step)
+
+
+class TestMagic:
+    @pytest.fixture
+    def shell(self):
+        """IPython in this process."""
+        testing = pytest.importorskip("IPython.testing.globalipapp", reason="NOTEBOOKS NOT TESTED: they need ipython")
+        shell = testing.get_ipython() or testing.start_ipython()
+        shell.run_line_magic("load_ext", "collector")
+        return shell
+
+    @pytest.mark.simulator
+    def test_a_cell_is_traced_and_shown(self, shell, simulated_gpu, tmp_path):
+        shell.push({"gpu": simulated_gpu})
+        step = shell.run_cell_magic("collector", str(tmp_path / "step.pb"), "made = 6 * 7\ngpu.launch('sgemm')")
+        assert shell.user_ns["made"] == 42
+        assert step.kernels.names() == ["sgemm"]
+        assert "sgemm" in shown(step)
+        assert (tmp_path / "step.pb").exists()
+
+    def test_more_than_a_file_is_refused(self, shell):
+        with pytest.raises(ValueError, match="one file, and not 2"):
+            shell.run_cell_magic("collector", "one.pb two.pb", "1")
