@@ -13,21 +13,33 @@ standard error and exit status 2.
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 import os
 import pkgutil
+import re
 import sys
-from typing import TYPE_CHECKING, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from collector.errors import CollectorError
 from collector.text import terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 EXIT_TROUBLE = 2
 """Exit status for a file or an argument that cannot be used."""
 _EXIT_INTERRUPTED = 130
+_EXAMPLES = """\
+collector demo -o step.pb                   trace a training-like step, on a simulated GPU if there is no other
+collector summary step.pb                   busy time, kernels, time by annotation, copies, losses
+collector timeline step.pb -o step.json     a timeline for https://ui.perfetto.dev and chrome://tracing
+
+`collector --help` lists all commands, and `collector COMMAND --help` explains one.
+"""
+_CHOICE = re.compile(r"invalid choice: '(?P<given>.*)' \(choose from (?P<known>.*)\)", re.DOTALL)
+"""A message of argparse about a value outside of a list."""
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
 class Subcommand(Protocol):
@@ -50,6 +62,9 @@ def subcommands() -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with ``arguments`` (``sys.argv`` without a program name); return its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given:
+        print(_EXAMPLES, end="")
+        return 0
     try:
         parsed = _parser(given).parse_args(given)
         status = _load(parsed.subcommand).run(parsed)
@@ -66,10 +81,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports errors in one line, like the other errors of the command."""
+    """Reports errors in one line, with the most similar valid word, like the other errors of the command."""
+
+    def parse_args(self, *given: Any, **options: Any) -> Any:
+        """As in `argparse`, but an unknown option is an error of its subcommand, which knows the valid ones."""
+        parsed, unknown = self.parse_known_args(*given, **options)
+        if unknown:
+            of_subcommand = self.subcommand_parsers.get(getattr(parsed, "subcommand", ""), self)
+            of_subcommand.error(f"unrecognized arguments: {' '.join(unknown)}{of_subcommand._similar_option(unknown)}")
+        return parsed
+
+    @property
+    def subcommand_parsers(self) -> Mapping[str, _Parser]:
+        """The parsers of the subcommands by name."""
+        return next((each.choices for each in self._actions if isinstance(each, argparse._SubParsersAction)), {})
 
     def error(self, message: str) -> NoReturn:
+        choice = _CHOICE.search(message)
+        if choice:
+            message += _suggested(choice["given"], re.findall(r"[^\s,']+", choice["known"]))
         self.exit(EXIT_TROUBLE, f"collector: {message} (see: {self.prog} --help)\n")
+
+    def _similar_option(self, unknown: Sequence[str]) -> str:
+        known = sorted(set(_OPTION.findall(self.format_help())))
+        return next((_suggested(word.partition("=")[0], known) for word in unknown if word.startswith("--")), "")
+
+
+def _suggested(given: str, known: Sequence[str]) -> str:
+    """A question with the valid word that is most similar to ``given``, if there is any."""
+    similar = difflib.get_close_matches(given, known, n=1)
+    return f"; did you mean {similar[0]}?" if similar else ""
 
 
 class _Version(argparse.Action):

@@ -58,7 +58,7 @@ def test_only_the_subcommand_asked_for_is_imported():
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["bogus"], ["timeline"], ["timeline", "a.pb"], ["demo", "--bogus"]], ids=" ".join
+    "arguments", [["bogus"], ["timeline"], ["timeline", "a.pb"], ["demo", "--bogus"]], ids=" ".join
 )
 def test_a_wrong_command_line_is_one_line_and_status_2(arguments, capsys):
     with pytest.raises(SystemExit) as end:
@@ -68,6 +68,46 @@ def test_a_wrong_command_line_is_one_line_and_status_2(arguments, capsys):
     assert printed.out == ""
     assert printed.err.startswith("collector: ")
     assert printed.err.count("\n") == 1
+
+
+def test_without_arguments_it_shows_examples(capsys):
+    assert main([]) == 0
+    printed = capsys.readouterr()
+    commands = [line.split()[1] for line in printed.out.splitlines() if line.startswith("collector ")]
+    assert len(commands) == 3
+    assert set(commands) <= set(subcommands())
+    assert printed.err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "suggestion"),
+    [
+        (["sumary", "a.pb"], "did you mean summary?"),
+        (["stats", "a.pb", "--quesiton", "idle"], "did you mean --question?"),
+        (["stats", "a.pb", "--quesiton=idle"], "did you mean --question?"),
+        (["demo", "--simulated"], "did you mean --simulate?"),
+    ],
+)
+def test_a_misspelled_word_is_answered_with_the_most_similar_valid_one(arguments, suggestion, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    assert suggestion in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["quux"], ["demo", "--quux"], ["timeline", "a.pb", "b.pb", "-o", "c.json"]])
+def test_a_word_that_resembles_no_valid_one_is_answered_without_a_suggestion(arguments, capsys):
+    with pytest.raises(SystemExit):
+        main(arguments)
+    printed = capsys.readouterr().err
+    assert printed.startswith("collector: ")
+    assert "did you mean" not in printed
+
+
+def test_an_unknown_option_refers_to_the_help_of_its_subcommand(capsys):
+    with pytest.raises(SystemExit):
+        main(["demo", "--bogus"])
+    assert "(see: collector demo --help)" in capsys.readouterr().err
 
 
 def test_the_version_is_reported(capsys):
