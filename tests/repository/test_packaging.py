@@ -85,7 +85,7 @@ def test_wheel_holds_the_typed_package_and_its_libraries(distributions: tuple[Pa
         names = set(archive.namelist())
     assert tracked(root, "collector") - names == set()
     assert "collector/py.typed" in names
-    assert "collector/testing/libcollector_simulator.so" in names
+    assert {"collector/libcollector_capture.so", "collector/testing/libcollector_simulator.so"} <= names
     for extension in ("_native", "_convert"):
         assert [name for name in names if re.fullmatch(rf"collector/{extension}\..*\.so", name)]
     assert {name.split("/")[0] for name in names} == {
@@ -100,14 +100,22 @@ def test_libraries_link_nothing_of_cuda(distributions: tuple[Path, Path], tmp_pa
     with zipfile.ZipFile(distributions[1]) as archive:
         libraries = [name for name in archive.namelist() if name.endswith(".so")]
         archive.extractall(tmp_path, libraries)
-    assert {Path(name).name.split(".")[0] for name in libraries} == {"_convert", "_native", "libcollector_simulator"}
+    assert {Path(name).name.split(".")[0] for name in libraries} == {
+        "_convert",
+        "_native",
+        "libcollector_capture",
+        "libcollector_simulator",
+    }
     for library in libraries:
+        links_capture = Path(library).name.startswith("_native")
         dynamic = run("readelf", "--wide", "--dynamic", tmp_path / library, cwd=tmp_path).stdout
         needed = re.findall(r"\(NEEDED\).*\[([^\]]+)\]", dynamic)
         assert needed
-        assert {name.split(".so")[0] for name in needed} <= SYSTEM_LIBRARIES, library
-        assert "RPATH" not in dynamic
-        assert "RUNPATH" not in dynamic
+        assert {name.split(".so")[0] for name in needed} - SYSTEM_LIBRARIES == (
+            {"libcollector_capture"} if links_capture else set()
+        ), library
+        folders = re.findall(r"\((?:RPATH|RUNPATH)\).*\[([^\]]*)\]", dynamic)
+        assert folders == (["$ORIGIN"] if links_capture else []), library
         symbols = run("readelf", "--wide", "--dyn-syms", tmp_path / library, cwd=tmp_path).stdout
         undefined = re.findall(r"\bUND\s+(\S+)", symbols)
         assert undefined
