@@ -12,6 +12,7 @@ Importing this package is cheap: modules that need numpy, protobuf or the native
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import (
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collector.recording.ledger import Ledger
     from collector.recording.recording import Recording
     from collector.timeline import Timeline, chrome_trace
+    from collector.tracing import nvtx
     from collector.tracing.session import Session, trace
 
 _LAZY = {
@@ -81,6 +83,7 @@ __all__ = [
     "chrome_trace",
     "load",
     "merge",
+    "nvtx",
     "trace",
 ]
 
@@ -90,6 +93,8 @@ def __getattr__(name: str) -> Any:
         from collector.version import version
 
         return version()
+    if name == "nvtx":
+        return importlib.import_module("collector.tracing.nvtx")
     if name not in _LAZY:
         raise AttributeError(f"module 'collector' has no attribute {name!r}")
     value = getattr(importlib.import_module(_LAZY[name]), name)
@@ -98,4 +103,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, "__version__"})
+    return sorted({*globals(), *_LAZY, "__version__", "nvtx"})
+
+
+if os.environ.get("COLLECTOR_NVTX", "0") not in ("", "0"):
+    importlib.import_module("collector.tracing.nvtx").arm()

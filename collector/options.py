@@ -86,6 +86,8 @@ class TraceOptions:
     """Record the Python stack at every annotation, for the profiler's code view."""
     journal: Path | None = None
     """A file to which records are appended while the step is open, in case the program ends before the step."""
+    nvtx: bool | tuple[str, ...] | None = None
+    """Whether NVTX ranges are recorded, or the domains whose ranges are; None: if the handler is armed."""
     share_subscription: bool = field(default=False, kw_only=True)
     """Collect even if another client in this process holds CUPTI's only subscription (set if torch's is idle)."""
 

@@ -33,6 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def describe(source: str, found: dict[str, Any]) -> list[tuple[str, str]]:
     """The result of a source's ``probe`` as pairs of title and text; unknown values are left out."""
+    from collector.tracing.nvtx import state
     from collector.version import version
 
     available = bool(found.get("available"))
@@ -50,6 +51,7 @@ def describe(source: str, found: dict[str, Any]) -> list[tuple[str, str]]:
         ("features", ", ".join(sorted(name for name, there in features.items() if there))),
         ("without", ", ".join(sorted(name for name, there in features.items() if not there))),
         *((f"device {device['ordinal']}", str(device["name"])) for device in devices),
+        ("NVTX", state()),
         ("collector", version()),
         ("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
     ]

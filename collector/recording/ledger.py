@@ -102,7 +102,8 @@ class Ledger(TableCounts):
 
     def explained_losses(self) -> list[tuple[str, str]]:
         """The field that counts each loss, and its line in `losses`."""
-        own = [(name, counted(text, count)) for name, text in LOSSES.items() if (count := getattr(self, name))]
+        counts = self.as_dict()
+        own = [(name, counted(text, count)) for name, text in LOSSES.items() if (count := counts.get(name))]
         return own + [("unread", line) for line in self.unread_lines()]
 
     def unread_lines(self) -> list[str]:
@@ -159,8 +160,12 @@ LOSSES = {
     "correlations_unmatched": "{} launch[|es] carr[ies|y] an annotation that is not known",
     "annotations_mixed": "tasks or generators took turns inside annotations of one thread ({} time[|s]): launches may "
     "carry another's name. Decorate the coroutine with annotate(), instead of a with block around an await",
+    "nvtx_copies_missed": "NVTX of {} librar[y|ies] was in use before the handler was armed: [its|their] ranges are "
+    "not seen (nvtx_missed in the environment names [it|them])",
+    "nvtx_failures": "{} NVTX call[|s] could not be recorded: memory ran out",
+    "ranges_without_name": "{} NVTX range[|s] [has|have] no name of [its|their] own: there are too many names",
 }
-"""Field -> the line that explains the loss. Other fields are no losses, whatever their value."""
+"""Figure -> the line that explains the loss. Other figures are no losses, whatever their value."""
 TIMES_LOST = (
     "records_dropped",
     "buffers_declined",

@@ -63,6 +63,8 @@ class NativeSource:
 
     def start(self, options: TraceOptions) -> None:
         """Subscribe and enable the kinds of ``options``, or raise the matching `collector.CollectorError`."""
+        wanted = options.nvtx
+        self._native.select_nvtx(wanted is None or wanted is True, wanted if isinstance(wanted, tuple) else ())
         try:
             self._native.start(
                 {

@@ -24,6 +24,7 @@ from collector.runtime.uncompiled import uncompiled
 from collector.sources import SOURCE_NAMES, open_source
 from collector.tracing import session_slot
 from collector.tracing.annotate import send_annotations_to
+from collector.tracing.nvtx import add_facts, domain_names, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,6 +66,7 @@ def trace(
     job: str = ...,
     stacks: bool = ...,
     journal: str | os.PathLike[str] | None = ...,
+    nvtx: bool | str | Iterable[str] | None = ...,
 ) -> Session: ...
 
 
@@ -82,6 +84,7 @@ def trace(
     job: str = TraceOptions.job,
     stacks: bool = False,
     journal: str | os.PathLike[str] | None = None,
+    nvtx: bool | str | Iterable[str] | None = None,
 ) -> Session | Function:
     """Return a session that traces the GPU work of a block or a function.
 
@@ -117,6 +120,9 @@ def trace(
         journal: a file for the records of the open step, in case the program is killed or crashes. `collector.load` and
             every command read it. It is deleted when the step has ended and its results are saved; an existing journal
             is never overwritten. Only the native source writes journals.
+        nvtx: record the NVTX ranges of the program and its libraries as annotations, or only those of some domains
+            (``""`` is the default domain). By default ranges are recorded if `collector.nvtx.arm` was called, or
+            ``COLLECTOR_NVTX=1`` is set.
 
     Raises:
         collector.UnknownFormatError: no format has the suffix of ``path``.
@@ -142,6 +148,7 @@ def trace(
         job=job,
         stacks=stacks,
         journal=None if journal is None else expanded(journal),
+        nvtx=nvtx if nvtx is None or isinstance(nvtx, bool) else domain_names(nvtx),
     )
     if function is None:
         return Session(options)
@@ -337,6 +344,7 @@ class Session(TracedStep):
             options = replace(options, share_subscription=True)
         try:
             check_main_interpreter()
+            prepare(options.nvtx)
             use.source = open_source(source) if isinstance(source, str) else source
             if options.journal is not None:
                 journal, _ = file_of_this_process(options.journal, options.rank)
@@ -390,6 +398,9 @@ class Session(TracedStep):
 
                 capture = use.source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
                 capture["environment"].setdefault("thread_names", session_slot.thread_names())
+                unseen = add_facts(capture, self.options.nvtx)
+                if unseen:
+                    _warn(unseen)
                 capture.setdefault("details", tuple(ended.details))
                 if ended.mixed:
                     capture["counters"]["annotations_mixed"] = ended.mixed

@@ -9,12 +9,15 @@
 #include <vector>
 
 #include "bindings/gil.h"
+#include "bindings/shown_text.h"
 #include "bindings/tables.h"
 #include "capture/decode_benchmark.h"
 #include "capture/decoder.h"
 #include "capture/session.h"
 #include "cupti/activity_kinds.h"
 #include "cupti/library.h"
+#include "nvtx/copies.h"
+#include "nvtx/handler.h"
 #include "store/demangled_name.h"
 
 namespace py = pybind11;
@@ -194,6 +197,27 @@ py::dict benchmark_decode(const py::buffer& buffer, int cuda_version, int repeat
   return out;
 }
 
+py::dict nvtx_status() {
+  const nvtx::Status status = nvtx::status();
+  py::dict out;
+  out["libraries"] = status.libraries;
+  py::list domains;
+  for (const std::string& name : status.domains) domains.append(shown_text(name));
+  out["domains"] = domains;
+  out["next_tool_trouble"] = status.next_tool_trouble;
+  py::dict thread_names;
+  for (const auto& [thread, name] : status.thread_names) thread_names[py::int_(thread)] = shown_text(name);
+  out["thread_names"] = thread_names;
+  out["failures"] = status.failures;
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> nvtx_copies() {
+  std::vector<std::pair<std::string, std::string>> copies;
+  for (const nvtx::Copy& copy : nvtx::copies()) copies.emplace_back(copy.library, nvtx::name_of(copy.state));
+  return copies;
+}
+
 }  // namespace
 }  // namespace collector::bindings
 
@@ -241,6 +265,14 @@ PYBIND11_MODULE(_native, m) {
   m.def(
       "remove_journal", [] { Session::instance().remove_journal(); }, py::call_guard<GilRelease>(),
       "Takes the last session's journal away.");
+  m.def(
+      "select_nvtx", [](bool all, const std::vector<std::string>& domains) { nvtx::select({all, domains}); },
+      py::arg("all"), py::arg("domains"),
+      "Which NVTX domains the next session records; the default domain is called \"\".");
+  m.def("nvtx_status", &nvtx_status, "What the NVTX handler has seen in this process.");
+  m.def("nvtx_copies", &nvtx_copies, py::call_guard<GilRelease>(),
+        "(library, state) of each copy of NVTX in this process: fresh, handled, missed, unknown.");
+  m.def("capture_library", &nvtx::library_path, "The path of libcollector_capture.so.");
   m.def("demangle", &store::demangled_name, py::arg("name"));
   m.def("decode_buffer", &decode_buffer, py::arg("buffer"), py::arg("cuda_version") = cupti::kNewestKnownCuda,
         py::arg("libcupti_path") = "",

@@ -1,5 +1,6 @@
 #include "capture/annotations.h"
 
+#include <cstring>
 #include <utility>
 
 namespace collector::capture {
@@ -12,26 +13,67 @@ void AnnotationLog::begin(bool follow) {
   const threads::MutexLock lock(mutex_);
   ++session_;
   rows_.clear();
+  path_ids_.clear();
   paths_.clear();
+  num_range_paths_ = 0;
+  ranges_without_name_ = 0;
   follow_ = follow;
   num_reported_ = 0;
+  num_paths_reported_ = 0;
   changes_ = {};
 }
 
-uint64_t AnnotationLog::open(std::string_view path, int64_t start_ns, uint32_t thread_id, uint16_t depth,
-                             uint32_t details_id) {
+PathCache::Line& PathCache::line_of(uint32_t outer, std::string_view name) {
+  // The ends of a name tell most names of a program apart, and cost the same whatever its length.
+  uint64_t first = name.size();
+  uint64_t last = 0;
+  if (name.size() >= sizeof(uint64_t)) {
+    std::memcpy(&first, name.data(), sizeof(first));
+    std::memcpy(&last, name.data() + name.size() - sizeof(last), sizeof(last));
+  } else {
+    for (const char letter : name) last = last << 8 | static_cast<unsigned char>(letter);
+  }
+  const uint64_t mixed = (first ^ (last << 1) ^ (uint64_t{outer} << 17)) * 0x9e3779b97f4a7c15;
+  return lines[mixed >> 58];
+}
+
+uint32_t AnnotationLog::path_of(uint32_t outer, std::string_view name, bool is_range) {
+  if (const auto known = path_ids_.find({outer, name}); known != path_ids_.end()) return known->second;
+  if (is_range && num_range_paths_ >= kMostRangePaths && name != kManyNames) {
+    ++ranges_without_name_;
+    return path_of(kNoPath, kManyNames, is_range);
+  }
+  const auto id = static_cast<uint32_t>(paths_.size());
+  const std::string& path =
+      paths_.emplace_back(outer == kNoPath ? std::string(name) : paths_[outer] + "/" + std::string(name));
+  path_ids_.emplace(Name{outer, std::string_view(path).substr(path.size() - name.size())}, id);
+  if (is_range) ++num_range_paths_;
+  return id;
+}
+
+void AnnotationLog::open(OpenAnnotation& entry, const Place& place, PathCache& cache, int64_t start_ns,
+                         uint32_t thread_id, uint16_t depth, uint32_t details_id) {
   const threads::MutexLock lock(mutex_);
-  const uint64_t external_id = session_ << kRowBits | (rows_.size() + 1);
-  store::AnnotationRow row{};  // its end_ns stays 0 while the annotation is open
+  // The path of an annotation of an earlier session is forgotten.
+  const uint32_t outer = place.outer_id >> kRowBits == session_ ? place.outer_path_id : kNoPath;
+  PathCache::Line& line = cache.line_of(outer, place.name);
+  if (line.session != session_ || line.outer != outer || line.name != place.name) {
+    const uint64_t before = ranges_without_name_;
+    line.path_id = path_of(outer, place.name, entry.owner != kProgram);
+    line.session = before == ranges_without_name_ ? session_ : 0;  // each range without a name is counted
+    line.outer = outer;
+    line.name = place.name;
+  }
+  entry.path_id = line.path_id;
+  entry.id = session_ << kRowBits | (rows_.size() + 1);
+  store::AnnotationRow& row = rows_.append();
+  row.end_ns = 0;  // while the annotation is open
   row.start_ns = start_ns;
-  row.external_id = external_id;
-  row.name_id = static_cast<uint32_t>(paths_.size());
+  row.external_id = entry.id;
+  row.name_id = entry.path_id;
   row.thread_id = thread_id;
   row.depth = depth;
   row.details_id = details_id;
-  rows_.push_back(row);
-  paths_.emplace_back(path);
-  return external_id;
 }
 
 void AnnotationLog::close(uint64_t external_id, int64_t end_ns) {
@@ -50,21 +92,31 @@ void AnnotationLog::note_details(std::string_view details) {
 AnnotationChanges AnnotationLog::changes() {
   const threads::MutexLock lock(mutex_);
   AnnotationChanges changes = std::exchange(changes_, {});
-  const auto first = static_cast<std::ptrdiff_t>(num_reported_);
-  changes.opened.assign(rows_.begin() + first, rows_.end());
-  changes.paths.assign(paths_.begin() + first, paths_.end());
+  changes.opened.reserve(rows_.size() - num_reported_);
+  for (size_t row = num_reported_; row < rows_.size(); ++row) changes.opened.push_back(rows_[row]);
+  changes.paths.assign(paths_.begin() + static_cast<std::ptrdiff_t>(num_paths_reported_), paths_.end());
   num_reported_ = rows_.size();
+  num_paths_reported_ = paths_.size();
   return changes;
 }
 
-std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::vector<std::string>& paths) {
+std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::deque<std::string>& paths) {
   const threads::MutexLock lock(mutex_);
   ++session_;  // annotations that are closed from now on belong to no session
-  for (store::AnnotationRow& row : rows_) {
+  std::vector<store::AnnotationRow> rows;
+  rows.reserve(rows_.size());
+  rows_.take_all([&](const store::AnnotationRow* run, size_t count) { rows.insert(rows.end(), run, run + count); });
+  for (store::AnnotationRow& row : rows) {
     if (row.end_ns == 0) row.end_ns = end_ns;
   }
+  path_ids_ = {};
   paths = std::exchange(paths_, {});
-  return std::exchange(rows_, {});
+  return rows;
+}
+
+uint64_t AnnotationLog::ranges_without_name() {
+  const threads::MutexLock lock(mutex_);
+  return ranges_without_name_;
 }
 
 }  // namespace collector::capture

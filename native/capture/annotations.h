@@ -2,14 +2,18 @@
 // them.
 #pragma once
 
-#include <atomic>
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "capture/open_annotations.h"
 #include "kinds/generated/kinds.h"
+#include "store/chunks.h"
 #include "threads/mutex.h"
 
 namespace collector::capture {
@@ -17,20 +21,40 @@ namespace collector::capture {
 // The changes to annotations since the last call of changes().
 struct AnnotationChanges {
   std::vector<store::AnnotationRow> opened;
-  std::vector<std::string> paths;                    // of the opened annotations
+  std::vector<std::string> paths;                    // added since then; rows count them from the session's first
   std::vector<std::pair<uint64_t, int64_t>> closed;  // row and end_ns of annotations that an earlier call reported
   std::vector<std::string> details;
+};
+
+// The paths that a thread used last. Belongs to the thread.
+struct PathCache {
+  struct Line {
+    uint64_t session = 0;
+    uint32_t outer = 0;
+    uint32_t path_id = 0;
+    std::string name;
+  };
+
+  Line& line_of(uint32_t outer, std::string_view name);
+
+  std::array<Line, 64> lines;
 };
 
 // Thread-safe. The lock is never held around a CUPTI call, and never taken in a CUPTI callback.
 class AnnotationLog {
  public:
+  // The number of different paths that ranges may add to a session. A range beyond it is called kManyNames.
+  static constexpr size_t kMostRangePaths = size_t{1} << 17;
+  static constexpr std::string_view kManyNames = "(one of too many names)";
+
   // Begins a new session and forgets all rows. Ids never repeat, so that an annotation left open by an earlier session
   // cannot be mistaken for one of this session. `follow`: changes() will be called.
   void begin(bool follow);
 
-  // Opens an annotation and returns the id to push to CUPTI.
-  uint64_t open(std::string_view path, int64_t start_ns, uint32_t thread_id, uint16_t depth, uint32_t details_id);
+  // Records the annotation that begins at `start_ns` in `place`, and sets the id and path of its `entry`. The id is to
+  // be pushed to CUPTI. The entry's owner decides whether its path counts among those of ranges.
+  void open(OpenAnnotation& entry, const Place& place, PathCache& cache, int64_t start_ns, uint32_t thread_id,
+            uint16_t depth, uint32_t details_id);
 
   // Closes an annotation; an annotation of an earlier session is ignored.
   void close(uint64_t external_id, int64_t end_ns);
@@ -40,17 +64,41 @@ class AnnotationLog {
 
   AnnotationChanges changes();
 
-  // Ends the session at `end_ns`, which becomes the end of annotations that are still open.
-  std::vector<store::AnnotationRow> take(int64_t end_ns, std::vector<std::string>& paths);
+  // Ends the session at `end_ns`, which becomes the end of annotations that are still open. The paths are those that
+  // the rows' name_id counts.
+  std::vector<store::AnnotationRow> take(int64_t end_ns, std::deque<std::string>& paths);
+
+  // Ranges of the session whose own name was one too many.
+  uint64_t ranges_without_name();
 
  private:
+  // A name inside a path. The text is part of a stored path.
+  struct Name {
+    uint32_t outer;
+    std::string_view text;
+    bool operator==(const Name& other) const { return outer == other.outer && text == other.text; }
+  };
+  struct NameHash {
+    size_t operator()(const Name& name) const {
+      return std::hash<std::string_view>()(name.text) ^ name.outer * size_t{0x9e3779b97f4a7c15};
+    }
+  };
+  static constexpr uint32_t kNoPath = UINT32_MAX;
+
+  uint32_t path_of(uint32_t outer, std::string_view name, bool is_range) REQUIRES(mutex_);
+
   threads::Mutex mutex_;
   uint64_t session_ GUARDED_BY(mutex_) = 0;
-  std::vector<store::AnnotationRow> rows_ GUARDED_BY(mutex_);
-  std::vector<std::string> paths_ GUARDED_BY(mutex_);
+  store::Blocks blocks_{size_t{2} << 20};
+  store::Chunks<store::AnnotationRow> rows_ GUARDED_BY(mutex_){blocks_};
+  std::deque<std::string> paths_ GUARDED_BY(mutex_);  // a deque never moves its strings
+  std::unordered_map<Name, uint32_t, NameHash> path_ids_ GUARDED_BY(mutex_);
+  size_t num_range_paths_ GUARDED_BY(mutex_) = 0;
+  uint64_t ranges_without_name_ GUARDED_BY(mutex_) = 0;
   bool follow_ GUARDED_BY(mutex_) = false;
-  size_t num_reported_ GUARDED_BY(mutex_) = 0;    // rows that changes() has already returned
-  AnnotationChanges changes_ GUARDED_BY(mutex_);  // only `closed` and `details`; opened annotations are in rows_
+  size_t num_reported_ GUARDED_BY(mutex_) = 0;        // rows that changes() has already returned
+  size_t num_paths_reported_ GUARDED_BY(mutex_) = 0;  // likewise
+  AnnotationChanges changes_ GUARDED_BY(mutex_);      // only `closed` and `details`; opened annotations are in rows_
 };
 
 }  // namespace collector::capture

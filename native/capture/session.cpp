@@ -32,10 +32,13 @@ uint32_t this_thread_id() {
 // The session for the callbacks, which must not create one.
 std::atomic<Session*> called_back{nullptr};
 
-// The open annotations of this thread, as pushed to CUPTI.
-thread_local std::vector<uint64_t> open_annotations;
+thread_local ThreadAnnotations this_thread;
 
 }  // namespace
+
+ThreadAnnotations::~ThreadAnnotations() {
+  if (open.size() > 0) Session::instance().leave_thread(open);
+}
 
 Session& Session::instance() {
   static auto* const instance = new Session();
@@ -275,6 +278,9 @@ std::optional<Capture> Session::stop(bool synchronize, int64_t timeout_ns) {
   capture.counters["buffers_outstanding"] = pools_.current()->outstanding(number_.load(std::memory_order_relaxed));
   capture.counters["records_dropped"] = static_cast<int64_t>(dropped);
   capture.counters["decode_cpu_ns"] = decode_thread_.cpu_ns();
+  if (const uint64_t count = annotations_.ranges_without_name(); count > 0) {
+    capture.counters["ranges_without_name"] = static_cast<int64_t>(count);
+  }
   pools_.release_memory();
   return capture;
 }
@@ -294,35 +300,95 @@ void Session::note_details(std::string_view details) {
   if (active()) annotations_.note_details(details);
 }
 
-void Session::push_annotation(std::string_view path, uint32_t details_id) {
-  if (!active()) {
-    open_annotations.push_back(0);
-    return;
-  }
+int64_t Session::cupti_now() const {
   uint64_t now = 0;
   library().cupti().GetTimestamp(&now);
-  const uint64_t id = annotations_.open(path, static_cast<int64_t>(now), this_thread_id(),
-                                        static_cast<uint16_t>(open_annotations.size()), details_id);
-  const auto push = library().cupti().ActivityPushExternalCorrelationId;
+  return static_cast<int64_t>(now);
+}
+
+void Session::push(ThreadAnnotations& thread, Owner owner, const Place& place, uint32_t details_id) {
+  const auto depth = static_cast<uint16_t>(thread.open.size());
+  OpenAnnotation& entry = thread.open.add(owner);
+  annotations_.open(entry, place, thread.paths, cupti_now(), this_thread_id(), depth, details_id);
+  const auto push_id = library().cupti().ActivityPushExternalCorrelationId;
   const bool can_pop = library().cupti().ActivityPopExternalCorrelationId != nullptr;
-  const bool pushed =
-      push != nullptr && can_pop && push(cupti::ExternalCorrelationKind::kCustom2, id) == Result::kSuccess;
-  open_annotations.push_back(pushed ? id : 0);
+  entry.is_pushed =
+      push_id != nullptr && can_pop && push_id(cupti::ExternalCorrelationKind::kCustom2, entry.id) == Result::kSuccess;
+}
+
+void Session::pop(OpenAnnotations& open, size_t index) {
+  const OpenAnnotation& entry = open[index];
+  const uint64_t id = entry.id;
+  if (entry.is_pushed && !cupti::forked_after_use()) {
+    // CUPTI has one stack for all owners: it is popped down to the entry, and the others are pushed again. This happens
+    // also after the session has ended, because an id left on the stack would be attached to launches of a later one.
+    const cupti::CuptiFunctions& functions = library().cupti();
+    uint64_t popped = 0;
+    for (size_t i = open.size(); i-- > index;) {
+      if (open[i].is_pushed)
+        functions.ActivityPopExternalCorrelationId(cupti::ExternalCorrelationKind::kCustom2, &popped);
+    }
+    for (size_t i = index + 1; i < open.size(); ++i) {
+      if (!open[i].is_pushed) continue;
+      functions.ActivityPushExternalCorrelationId(cupti::ExternalCorrelationKind::kCustom2, open[i].id);
+    }
+  }
+  open.remove(index);
+  if (id != 0 && active()) annotations_.close(id, cupti_now());
+}
+
+// Ranges are not followed between sessions: those that were open when a session ended are forgotten in the next one.
+void Session::forget_ranges_of_earlier_sessions(ThreadAnnotations& thread) {
+  const uint32_t number = number_.load(std::memory_order_relaxed);
+  if (thread.session == number) return;
+  thread.session = number;
+  for (size_t i = thread.open.size(); i-- > 0;) {
+    if (thread.open[i].owner != kProgram) pop(thread.open, i);
+  }
+}
+
+void Session::push_annotation(std::string_view path, uint32_t details_id) {
+  ThreadAnnotations& thread = this_thread;
+  if (!active()) {
+    thread.open.add(kProgram);
+    return;
+  }
+  forget_ranges_of_earlier_sessions(thread);
+  push(thread, kProgram, thread.open.place_of(path), details_id);
+  thread.open[thread.open.size() - 1].given_path = path;
 }
 
 void Session::pop_annotation() {
-  if (open_annotations.empty()) return;
-  const uint64_t id = open_annotations.back();
-  open_annotations.pop_back();
-  if (id == 0 || cupti::forked_after_use()) return;
-  // Pops also after the session has ended: an id left on CUPTI's stack would be attached to launches of a later
-  // session.
-  uint64_t popped = 0;
-  library().cupti().ActivityPopExternalCorrelationId(cupti::ExternalCorrelationKind::kCustom2, &popped);
+  OpenAnnotations& open = this_thread.open;
+  const size_t index = open.innermost_of(kProgram);
+  if (index < open.size()) pop(open, index);
+}
+
+int Session::push_range(Owner owner, std::string_view name) {
+  if (!active()) return kNotTracked;
+  ThreadAnnotations& thread = this_thread;
+  forget_ranges_of_earlier_sessions(thread);
+  const size_t level = thread.open.count_of(owner);
+  push(thread, owner, thread.open.place_of_range(name), 0);
+  return static_cast<int>(level);
+}
+
+int Session::pop_range(Owner owner) {
+  if (!active()) return kNotTracked;
+  ThreadAnnotations& thread = this_thread;
+  forget_ranges_of_earlier_sessions(thread);
+  const size_t index = thread.open.innermost_of(owner);
+  if (index == thread.open.size()) return kNotTracked;
+  pop(thread.open, index);
+  return static_cast<int>(thread.open.count_of(owner));
+}
+
+void Session::leave_thread(OpenAnnotations& open) noexcept {
   if (!active()) return;
-  uint64_t now = 0;
-  library().cupti().GetTimestamp(&now);
-  annotations_.close(id, static_cast<int64_t>(now));
+  const int64_t now = cupti_now();
+  for (size_t i = open.size(); i-- > 0;) {
+    if (open[i].id != 0) annotations_.close(open[i].id, now);
+  }
 }
 
 }  // namespace collector::capture

@@ -7,12 +7,14 @@
 // * the decode thread (decode_thread.h): holds no lock while it decodes. With a journal it also flushes CUPTI
 //   periodically, under a lock of JournalFlusher that no callback takes.
 // * start, stop, abort: serialised by control_, which is held around CUPTI calls and never taken in a callback.
-// * push_annotation, pop_annotation: any thread of the program; they take only AnnotationLog's lock.
+// * push_annotation, pop_annotation, push_range, pop_range: any thread of the program; they take only AnnotationLog's
+//   lock.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,6 +26,7 @@
 #include "capture/buffer_pools.h"
 #include "capture/decode_thread.h"
 #include "capture/journal_flusher.h"
+#include "capture/open_annotations.h"
 #include "capture/own_calls.h"
 #include "capture/start_options.h"
 #include "capture/subscription.h"
@@ -46,7 +49,7 @@ struct Capture {
   const cupti::Library* library;
   store::Store* store;
   std::vector<store::AnnotationRow> annotations;
-  std::vector<std::string> annotation_paths;
+  std::deque<std::string> annotation_paths;
   Anchor start;
   Anchor stop;
   std::map<std::string, int64_t> counters;
@@ -56,6 +59,18 @@ struct Capture {
 
   // The largest difference between wall times and CUPTI times.
   int64_t uncertainty_ns() const { return std::max(start.uncertainty_ns, stop.uncertainty_ns); }
+};
+
+// The annotations of one thread.
+struct ThreadAnnotations {
+  ThreadAnnotations() = default;
+  ThreadAnnotations(const ThreadAnnotations&) = delete;
+  ThreadAnnotations& operator=(const ThreadAnnotations&) = delete;
+  ~ThreadAnnotations();
+
+  OpenAnnotations open;
+  PathCache paths;
+  uint32_t session = 0;  // its number when an annotation was last opened or closed here
 };
 
 class Session {
@@ -77,8 +92,19 @@ class Session {
   bool idle() const { return active() && pools_.current()->requested() == 0; }
 
   // Attaches `path` to every launch of this thread until the matching pop. Has no effect while no session is open.
+  // `path` is complete but for the ranges around it.
   void push_annotation(std::string_view path, uint32_t details_id = 0);
   void pop_annotation();
+
+  // The same for a range of another owner, an NVTX domain, by its own name. Owners need not nest: a range that ends
+  // inside those of others leaves them open. Both return the number of the owner's other open ranges in this thread, or
+  // kNotTracked: no session is open, or none of the owner's ranges is open in it.
+  static constexpr int kNotTracked = -2;
+  int push_range(Owner owner, std::string_view name);
+  int pop_range(Owner owner);
+
+  // Closes the annotations of a thread that ends.
+  void leave_thread(OpenAnnotations& open) noexcept;
 
   // Stores the metadata of annotations, in the order of their numbers. Only the journal uses it.
   void note_details(std::string_view details);
@@ -104,6 +130,10 @@ class Session {
   // Has CUPTI complete its buffers, and waits for them until the deadline at most.
   void flush(uint32_t forced, int64_t deadline_ns) REQUIRES(control_);
   std::optional<Anchor> read_clocks() const;
+  void push(ThreadAnnotations& thread, Owner owner, const Place& place, uint32_t details_id);
+  void pop(OpenAnnotations& open, size_t index);
+  void forget_ranges_of_earlier_sessions(ThreadAnnotations& thread);
+  int64_t cupti_now() const;
 
   threads::Mutex control_;
   std::atomic<bool> collecting_{false};

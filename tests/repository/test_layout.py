@@ -16,6 +16,7 @@ NATIVE_ROOMS = (
     "cupti",
     "store",
     "capture",
+    "nvtx",
     "stepstats",
     "read",
     "analysis",

@@ -1,0 +1,149 @@
+"""NVTX: the names that a program and its libraries give their work already, as annotations.
+
+>>> import collector
+>>> collector.nvtx.arm()
+
+Every library that uses NVTX contains a copy of it, which looks for a tool once, at its first call, through the variable
+``NVTX_INJECTION64_PATH``. `arm` puts the path of our handler there (``native/nvtx``). From then on each trace records
+the ranges that are pushed and popped.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from collector.errors import CollectorWarning
+from collector.text.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from collector.recording.capture import Capture
+
+__all__ = ["arm", "copies"]
+
+VARIABLE = "NVTX_INJECTION64_PATH"
+"""Where NVTX looks for the library of a tool."""
+NEXT_TOOL_VARIABLE = "COLLECTOR_NVTX_NEXT"
+"""The library that `VARIABLE` named before: our handler passes every call on to it."""
+_NO_TOOL = ("", "./.")
+"""Values of `VARIABLE` that name no tool."""
+
+_is_armed = False
+
+
+def arm() -> None:
+    """Let every copy of NVTX that has made no call yet find our handler, in this process and in its children.
+
+    Call it before the program's first NVTX call; a decorator of the ``nvtx`` package makes one when it is applied.
+    ``COLLECTOR_NVTX=1`` in the environment calls it when ``collector`` is imported, ``trace(nvtx=True)`` when a trace
+    begins. A tool that the variable named before gets every call after us.
+    """
+    global _is_armed
+    library = _handler()
+    if library is None:
+        warnings.warn("NVTX ranges are not recorded: the native extension is not there", CollectorWarning, stacklevel=2)
+        return
+    before = os.environ.get(VARIABLE, "")
+    if before not in _NO_TOOL and not _is_same(before, library):
+        if "/" in before and not Path(before).exists():
+            warnings.warn(f"{VARIABLE} named {before}, which does not exist", CollectorWarning, stacklevel=2)
+        os.environ[NEXT_TOOL_VARIABLE] = before
+    os.environ[VARIABLE] = str(library)
+    _is_armed = True
+
+
+def copies() -> list[tuple[str, str]]:
+    """The libraries of this process that contain NVTX, and the state of each copy.
+
+    ``fresh``: it has made no call yet, and will find the handler if that is armed. ``handled``: its calls reach the
+    handler. ``missed``: it was used before the handler was armed, and its ranges are never seen. ``unknown``: its calls
+    do not reach the handler, and the library has no symbols that tell whether it was used.
+    """
+    from collector import _native
+
+    return _native.nvtx_copies()
+
+
+def state() -> str:
+    """One line about the handler, for ``collector info``."""
+    library, named = _handler(), os.environ.get(VARIABLE, "")
+    if library is None:
+        return "not available: the native extension is not there"
+    if named not in _NO_TOOL and _is_same(named, library):
+        then = os.environ.get(NEXT_TOOL_VARIABLE, "")
+        return "ranges are recorded" + (f", and passed on to {then}" if then else "")
+    other = f"; {VARIABLE} names {named}, which arm() keeps in use" if named not in _NO_TOOL else ""
+    return f"ranges are not recorded: set COLLECTOR_NVTX=1, or call collector.nvtx.arm(){other}"
+
+
+def prepare(wanted: bool | tuple[str, ...] | None) -> None:
+    """Arm the handler for a trace that wants ranges, and again if another tool has changed the variable since."""
+    if wanted or (wanted is None and _is_armed):
+        arm()
+
+
+def add_facts(capture: Capture, wanted: bool | tuple[str, ...] | None) -> str:
+    """Add what the handler knows about a step to ``capture``; return one line about what it could not see, if any."""
+    environment = capture["environment"]
+    if wanted is False or environment.get("source") != "native":
+        return f"the source {environment.get('source')!r} records no NVTX ranges" if wanted else ""
+    from collector import _native
+
+    status = _native.nvtx_status()
+    if not (wanted or _is_armed or status["libraries"]):
+        return ""
+    if status["failures"]:
+        capture["counters"]["nvtx_failures"] = status["failures"]
+    if status["next_tool_trouble"]:
+        environment["nvtx_next_tool"] = status["next_tool_trouble"]
+    environment["thread_names"] = {**environment.get("thread_names", {}), **_own_threads(status["thread_names"])}
+    missed = sorted({Path(library).name for library, state in copies() if state == "missed"})
+    if not missed:
+        return ""
+    environment["nvtx_missed"] = missed
+    capture["counters"]["nvtx_copies_missed"] = len(missed)
+    was = counted("[was|were]", len(missed))
+    return f"NVTX of {', '.join(missed)} {was} in use before the handler was armed: those ranges are not seen"
+
+
+def _own_threads(names: dict[int, str]) -> dict[int, str]:
+    """The names of threads that exist in this process; programs may name any number."""
+    return {thread: name for thread, name in names.items() if name and Path(f"/proc/self/task/{thread}").exists()}
+
+
+def _handler() -> Path | None:
+    """The library with the handler, which is found without loading it."""
+    extension = importlib.util.find_spec("collector._native")
+    if extension is None or extension.origin is None:
+        return None
+    library = Path(extension.origin).with_name("libcollector_capture.so")
+    return library if library.exists() else None
+
+
+def _is_same(path: str, library: Path) -> bool:
+    try:
+        return library.samefile(path)
+    except OSError:
+        return False
+
+
+def domain_names(domains: Any) -> tuple[str, ...]:
+    """The domains of ``trace(nvtx=[...])``.
+
+    Raises:
+        TypeError: it is no list of names.
+    """
+    names: Iterable[Any] = (domains,) if isinstance(domains, str) else domains
+    try:
+        found = tuple(names)
+    except TypeError:
+        raise TypeError(f"nvtx takes True, False or names of domains, not {domains!r}") from None
+    for name in found:
+        if not isinstance(name, str):
+            raise TypeError(f"nvtx takes names of domains, not {name!r}")
+    return found

@@ -1,0 +1,51 @@
+#include "nvtx/domains.h"
+
+#include <algorithm>
+
+#include "capture/annotations.h"
+
+namespace collector::nvtx {
+
+Domain& Domains::add(std::string_view name) {
+  const threads::MutexLock lock(mutex_);
+  if (const auto known = by_name_.find(name); known != by_name_.end()) return *known->second;
+  if (domains_.size() == kMostDomains) return domains_.back();
+  Domain& domain = domains_.emplace_back();
+  domain.owner = static_cast<capture::Owner>(domains_.size());  // 0 is the program's
+  domain.name = domains_.size() == kMostDomains ? capture::AnnotationLog::kManyNames : name;
+  domain.is_wanted = is_selected(domain.name);
+  by_name_.emplace(domain.name, &domain);
+  return domain;
+}
+
+Domain& Domains::create(std::string_view name) { return add(name); }
+
+RegisteredString& Domains::register_string(std::string_view name) {
+  const threads::MutexLock lock(mutex_);
+  if (const auto known = by_text_.find(name); known != by_text_.end()) return *known->second;
+  if (strings_.size() == kMostStrings) return strings_.back();
+  RegisteredString& string = strings_.emplace_back();
+  string.name = strings_.size() == kMostStrings ? capture::AnnotationLog::kManyNames : name;
+  by_text_.emplace(string.name, &string);
+  return string;
+}
+
+bool Domains::is_selected(const std::string& name) const {
+  return all_ || std::find(selected_.begin(), selected_.end(), name) != selected_.end();
+}
+
+void Domains::select(bool all, const std::vector<std::string>& names) {
+  const threads::MutexLock lock(mutex_);
+  all_ = all;
+  selected_ = names;
+  for (Domain& domain : domains_) domain.is_wanted.store(is_selected(domain.name), std::memory_order_relaxed);
+}
+
+std::vector<std::string> Domains::names() {
+  const threads::MutexLock lock(mutex_);
+  std::vector<std::string> names;
+  for (const Domain& domain : domains_) names.push_back(domain.name);
+  return names;
+}
+
+}  // namespace collector::nvtx

@@ -1,0 +1,67 @@
+// NVTX domains and registered strings: the objects behind the handles that programs get.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "capture/open_annotations.h"
+#include "threads/mutex.h"
+
+namespace collector::nvtx {
+
+// Never freed, so that a handle stays valid after nvtxDomainDestroy. Domains of one name are one domain.
+struct Domain {
+  capture::Owner owner;               // of its ranges
+  std::string name;                   // empty: the default domain
+  std::atomic<bool> is_wanted{true};  // whether its ranges are recorded
+  std::atomic<void*> next{nullptr};   // the handle of the next tool
+};
+
+// Never freed.
+struct RegisteredString {
+  std::string name;
+  std::atomic<void*> next{nullptr};  // likewise
+};
+
+// Thread-safe.
+class Domains {
+ public:
+  // Numbers of domains and of strings, beyond which all share one.
+  static constexpr size_t kMostDomains = 1024;
+  static constexpr size_t kMostStrings = size_t{1} << 17;
+
+  Domain& default_domain() { return *default_; }
+  // The domain of a handle that a program got from us; null is the default domain.
+  Domain& of(void* handle) { return handle == nullptr ? *default_ : *static_cast<Domain*>(handle); }
+
+  Domain& create(std::string_view name);
+  RegisteredString& register_string(std::string_view name);
+
+  // Records only these domains from now on; `all`: every domain. The name of the default domain is empty.
+  void select(bool all, const std::vector<std::string>& names);
+
+  // The names of all domains, that of the default domain first.
+  std::vector<std::string> names();
+
+ private:
+  bool is_selected(const std::string& name) const REQUIRES(mutex_);
+
+  threads::Mutex mutex_;
+  bool all_ GUARDED_BY(mutex_) = true;
+  std::vector<std::string> selected_ GUARDED_BY(mutex_);
+  std::deque<Domain> domains_ GUARDED_BY(mutex_);
+  std::map<std::string, Domain*, std::less<>> by_name_ GUARDED_BY(mutex_);
+  std::deque<RegisteredString> strings_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string_view, RegisteredString*> by_text_ GUARDED_BY(mutex_);
+  Domain* const default_ = &add("");
+
+  Domain& add(std::string_view name);
+};
+
+}  // namespace collector::nvtx

@@ -1,0 +1,333 @@
+#include "nvtx/handler.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <initializer_list>
+#include <mutex>
+#include <utility>
+
+#include "capture/session.h"
+#include "nvtx/domains.h"
+#include "nvtx/next_tool.h"
+#include "nvtx/texts.h"
+#include "threads/mutex.h"
+
+namespace collector::nvtx {
+namespace {
+
+using capture::Session;
+
+constexpr std::string_view kNoName = "(no name)";
+constexpr size_t kMostThreadNames = 4096;
+
+// The process's one handler. Never destroyed: programs call it until they end.
+struct Handler {
+  Session& session = Session::instance();
+  Domains domains;
+  NextTool next;
+  std::atomic<uint64_t> failures{0};
+  std::recursive_mutex attaching;  // the next tool may call NVTX, too, while it attaches
+  threads::Mutex mutex;
+  std::vector<std::string> libraries GUARDED_BY(mutex);
+  std::map<uint32_t, std::string> thread_names GUARDED_BY(mutex);
+};
+
+Handler& handler() {
+  static auto* const instance = new Handler();
+  return *instance;
+}
+
+// Runs `record`; nothing that it throws may reach the program.
+template <typename Record>
+auto guarded(const Record& record) noexcept -> decltype(record()) {
+  try {
+    return record();
+  } catch (const std::exception&) {
+    handler().failures.fetch_add(1, std::memory_order_relaxed);
+    return decltype(record())();
+  }
+}
+
+std::string_view wide_name(const wchar_t* text) {
+  thread_local std::string buffer;
+  return name_in(text, buffer);
+}
+
+// The attributes that a program gave, with zero for those beyond its `size`.
+EventAttributes given(const EventAttributes* attributes) {
+  EventAttributes copy{};
+  if (attributes != nullptr) std::memcpy(&copy, attributes, std::min<size_t>(attributes->size, sizeof(copy)));
+  return copy;
+}
+
+std::string_view name_of(const EventAttributes& attributes) {
+  switch (attributes.message_type) {
+    case MessageType::kAscii:
+      return name_in(attributes.message.ascii);
+    case MessageType::kUnicode:
+      return wide_name(attributes.message.unicode);
+    case MessageType::kRegistered: {
+      const auto* const string = static_cast<const RegisteredString*>(attributes.message.registered);
+      return string == nullptr ? std::string_view() : std::string_view(string->name);
+    }
+    default:
+      return {};
+  }
+}
+
+// The attributes for the next tool, which has handles of its own.
+EventAttributes for_next(const EventAttributes* attributes) {
+  EventAttributes copy = given(attributes);
+  if (copy.message_type == MessageType::kRegistered && copy.message.registered != nullptr) {
+    copy.message.registered = static_cast<RegisteredString*>(copy.message.registered)->next.load();
+  }
+  return copy;
+}
+void* for_next(void* domain) { return domain == nullptr ? nullptr : handler().domains.of(domain).next.load(); }
+
+template <typename NameOf>
+int push(Domain& domain, const NameOf& find_name) noexcept {
+  if (!domain.is_wanted.load(std::memory_order_relaxed) || !handler().session.active()) return kNoPushPopTracking;
+  return guarded([&] {
+    const std::string_view name = find_name();
+    return handler().session.push_range(domain.owner, name.empty() ? kNoName : name);
+  });
+}
+
+int pop(Domain& domain) noexcept {
+  if (!domain.is_wanted.load(std::memory_order_relaxed)) return kNoPushPopTracking;
+  return guarded([&] { return handler().session.pop_range(domain.owner); });
+}
+
+// A range has one level for the program: ours, else that of the next tool.
+int level(int ours, int next) { return ours >= 0 ? ours : next; }
+
+// --- Functions of the module CORE ----------------------------------------------------------------------------------
+
+int range_push_ex(const EventAttributes* attributes) {
+  Handler& self = handler();
+  const int ours = push(self.domains.default_domain(), [&] { return name_of(given(attributes)); });
+  auto* const next = self.next.core<int(const EventAttributes*)>(Core::kRangePushEx);
+  if (next == nullptr) return ours;
+  const EventAttributes passed = for_next(attributes);
+  return level(ours, next(&passed));
+}
+
+int range_push_a(const char* message) {
+  Handler& self = handler();
+  const int ours = push(self.domains.default_domain(), [&] { return name_in(message); });
+  auto* const next = self.next.core<int(const char*)>(Core::kRangePushA);
+  return next == nullptr ? ours : level(ours, next(message));
+}
+
+int range_push_w(const wchar_t* message) {
+  Handler& self = handler();
+  const int ours = push(self.domains.default_domain(), [&] { return wide_name(message); });
+  auto* const next = self.next.core<int(const wchar_t*)>(Core::kRangePushW);
+  return next == nullptr ? ours : level(ours, next(message));
+}
+
+int range_pop() {
+  Handler& self = handler();
+  const int ours = pop(self.domains.default_domain());
+  auto* const next = self.next.core<int()>(Core::kRangePop);
+  return next == nullptr ? ours : level(ours, next());
+}
+
+void name_thread(uint32_t thread_id, std::string_view name) {
+  Handler& self = handler();
+  const threads::MutexLock lock(self.mutex);
+  if (self.thread_names.size() < kMostThreadNames || self.thread_names.count(thread_id) != 0) {
+    self.thread_names[thread_id] = name;
+  }
+}
+
+void name_os_thread_a(uint32_t thread_id, const char* name) {
+  guarded([&] { return name_thread(thread_id, name_in(name)), 0; });
+  if (auto* const next = handler().next.core<void(uint32_t, const char*)>(Core::kNameOsThreadA)) next(thread_id, name);
+}
+
+void name_os_thread_w(uint32_t thread_id, const wchar_t* name) {
+  guarded([&] { return name_thread(thread_id, wide_name(name)), 0; });
+  if (auto* const next = handler().next.core<void(uint32_t, const wchar_t*)>(Core::kNameOsThreadW)) {
+    next(thread_id, name);
+  }
+}
+
+// --- Functions of the module CORE2, which take a handle of ours ------------------------------------------------------
+
+int domain_range_push_ex(void* domain, const EventAttributes* attributes) {
+  Handler& self = handler();
+  const int ours = push(self.domains.of(domain), [&] { return name_of(given(attributes)); });
+  auto* const next = self.next.core2<int(void*, const EventAttributes*)>(Core2::kDomainRangePushEx);
+  if (next == nullptr) return ours;
+  const EventAttributes passed = for_next(attributes);
+  return level(ours, next(for_next(domain), &passed));
+}
+
+int domain_range_pop(void* domain) {
+  Handler& self = handler();
+  const int ours = pop(self.domains.of(domain));
+  auto* const next = self.next.core2<int(void*)>(Core2::kDomainRangePop);
+  return next == nullptr ? ours : level(ours, next(for_next(domain)));
+}
+
+template <typename Text>
+void* register_string(void* domain, const Text* text, std::string_view (*find_name)(const Text*), Core2 id) {
+  Handler& self = handler();
+  return guarded([&]() -> void* {
+    RegisteredString& string = self.domains.register_string(find_name(text));
+    auto* const next = self.next.core2<void*(void*, const Text*)>(id);
+    if (next != nullptr) string.next.store(next(for_next(domain), text));
+    return &string;
+  });
+}
+
+void* domain_register_string_a(void* domain, const char* text) {
+  return register_string<char>(domain, text, name_in, Core2::kDomainRegisterStringA);
+}
+
+void* domain_register_string_w(void* domain, const wchar_t* text) {
+  return register_string<wchar_t>(domain, text, wide_name, Core2::kDomainRegisterStringW);
+}
+
+// A domain that is left out has a handle too: programs may give up NVTX altogether where there is none.
+template <typename Text>
+void* create_domain(const Text* text, std::string_view (*find_name)(const Text*), Core2 id) {
+  Handler& self = handler();
+  return guarded([&]() -> void* {
+    Domain& domain = self.domains.create(find_name(text));
+    if (auto* const next = self.next.core2<void*(const Text*)>(id)) domain.next.store(next(text));
+    return &domain;
+  });
+}
+
+void* domain_create_a(const char* name) { return create_domain<char>(name, name_in, Core2::kDomainCreateA); }
+
+void* domain_create_w(const wchar_t* name) { return create_domain<wchar_t>(name, wide_name, Core2::kDomainCreateW); }
+
+void domain_destroy(void* domain) {
+  if (auto* const next = handler().next.core2<void(void*)>(Core2::kDomainDestroy)) next(for_next(domain));
+}
+
+// --- Functions that only the next tool handles, where they take a handle of ours -------------------------------------
+
+void domain_mark_ex(void* domain, const EventAttributes* attributes) {
+  auto* const next = handler().next.core2<void(void*, const EventAttributes*)>(Core2::kDomainMarkEx);
+  if (next == nullptr) return;
+  const EventAttributes passed = for_next(attributes);
+  next(for_next(domain), &passed);
+}
+
+uint64_t domain_range_start_ex(void* domain, const EventAttributes* attributes) {
+  auto* const next = handler().next.core2<uint64_t(void*, const EventAttributes*)>(Core2::kDomainRangeStartEx);
+  if (next == nullptr) return 0;
+  const EventAttributes passed = for_next(attributes);
+  return next(for_next(domain), &passed);
+}
+
+void domain_range_end(void* domain, uint64_t id) {
+  if (auto* const next = handler().next.core2<void(void*, uint64_t)>(Core2::kDomainRangeEnd))
+    next(for_next(domain), id);
+}
+
+void* domain_resource_create(void* domain, void* attributes) {
+  auto* const next = handler().next.core2<void*(void*, void*)>(Core2::kDomainResourceCreate);
+  return next == nullptr ? nullptr : next(for_next(domain), attributes);
+}
+
+void domain_name_category_a(void* domain, uint32_t category, const char* name) {
+  auto* const next = handler().next.core2<void(void*, uint32_t, const char*)>(Core2::kDomainNameCategoryA);
+  if (next != nullptr) next(for_next(domain), category, name);
+}
+
+void domain_name_category_w(void* domain, uint32_t category, const wchar_t* name) {
+  auto* const next = handler().next.core2<void(void*, uint32_t, const wchar_t*)>(Core2::kDomainNameCategoryW);
+  if (next != nullptr) next(for_next(domain), category, name);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+struct Ours {
+  uint32_t id;
+  Function function;
+};
+
+template <typename Id, typename Type>
+Ours entry(Id id, Type* function) {
+  return {static_cast<uint32_t>(id), reinterpret_cast<Function>(function)};
+}
+
+void install(const CallbackTables& tables, Module module, std::initializer_list<Ours> functions) {
+  Function** table = nullptr;
+  unsigned size = 0;
+  if (tables.GetModuleFunctionTable(module, &table, &size) == 0 || table == nullptr) return;
+  for (const Ours& each : functions) {
+    if (each.id < size && table[each.id] != nullptr) *table[each.id] = each.function;
+  }
+}
+
+std::string path_of(const void* address) {
+  Dl_info info{};
+  return ::dladdr(address, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
+}
+
+void attach(GetExportTable get_export_table) {
+  const auto* const tables = static_cast<const CallbackTables*>(get_export_table(kCallbackTables));
+  if (tables == nullptr || tables->struct_size < sizeof(CallbackTables)) return;
+  Handler& self = handler();
+  const std::lock_guard<std::recursive_mutex> one_at_a_time(self.attaching);
+  {
+    const threads::MutexLock lock(self.mutex);
+    self.libraries.push_back(path_of(reinterpret_cast<const void*>(get_export_table)));
+  }
+  self.next.attach(get_export_table, *tables);
+  install(*tables, Module::kCore,
+          {entry(Core::kRangePushEx, range_push_ex), entry(Core::kRangePushA, range_push_a),
+           entry(Core::kRangePushW, range_push_w), entry(Core::kRangePop, range_pop),
+           entry(Core::kNameOsThreadA, name_os_thread_a), entry(Core::kNameOsThreadW, name_os_thread_w)});
+  install(
+      *tables, Module::kCore2,
+      {entry(Core2::kDomainMarkEx, domain_mark_ex), entry(Core2::kDomainRangeStartEx, domain_range_start_ex),
+       entry(Core2::kDomainRangeEnd, domain_range_end), entry(Core2::kDomainRangePushEx, domain_range_push_ex),
+       entry(Core2::kDomainRangePop, domain_range_pop), entry(Core2::kDomainResourceCreate, domain_resource_create),
+       entry(Core2::kDomainNameCategoryA, domain_name_category_a),
+       entry(Core2::kDomainNameCategoryW, domain_name_category_w),
+       entry(Core2::kDomainRegisterStringA, domain_register_string_a),
+       entry(Core2::kDomainRegisterStringW, domain_register_string_w), entry(Core2::kDomainCreateA, domain_create_a),
+       entry(Core2::kDomainCreateW, domain_create_w), entry(Core2::kDomainDestroy, domain_destroy)});
+}
+
+}  // namespace
+
+void select(const Selection& selection) { handler().domains.select(selection.all, selection.domains); }
+
+Status status() {
+  Handler& self = handler();
+  Status status;
+  status.domains = self.domains.names();
+  status.failures = self.failures.load(std::memory_order_relaxed);
+  {
+    const std::lock_guard<std::recursive_mutex> attached(self.attaching);
+    status.next_tool_trouble = self.next.trouble();
+  }
+  const threads::MutexLock lock(self.mutex);
+  status.libraries = self.libraries;
+  status.thread_names = self.thread_names;
+  return status;
+}
+
+std::string library_path() { return path_of(reinterpret_cast<const void*>(&InitializeInjectionNvtx2)); }
+
+}  // namespace collector::nvtx
+
+int InitializeInjectionNvtx2(collector::nvtx::GetExportTable get_export_table) {
+  if (get_export_table != nullptr) {
+    collector::nvtx::guarded([&] { return collector::nvtx::attach(get_export_table), 0; });
+  }
+  return 1;
+}

@@ -1,0 +1,42 @@
+// Our handler of NVTX: ranges that a program pushes and pops become annotations of the open session.
+//
+// NVTX finds it through NVTX_INJECTION64_PATH, which names this library (collector.nvtx.arm sets it). The handler works
+// with every libcupti and without one; CUPTI's own records of NVTX (MARKER) are not used: CUPTI 13.0.48 crashes in
+// them, and they come too late to be attached to launches.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "nvtx/abi.h"
+
+// Called by each copy of NVTX at its first call. Returns 1: with 0, NVTX would unmap this library.
+extern "C" int InitializeInjectionNvtx2(collector::nvtx::GetExportTable get_export_table);
+
+namespace collector::nvtx {
+
+// Which ranges the next session records.
+struct Selection {
+  bool all = true;                   // all domains
+  std::vector<std::string> domains;  // else these; "" is the default domain
+};
+
+// What the handler has seen since it was loaded.
+struct Status {
+  std::vector<std::string> libraries;  // the libraries with a copy of NVTX that call the handler
+  std::vector<std::string> domains;    // "" is the default domain
+  std::string next_tool_trouble;       // why the next tool could not be loaded
+  std::map<uint32_t, std::string> thread_names;
+  uint64_t failures;  // calls that were not recorded because memory ran out
+};
+
+void select(const Selection& selection);
+
+Status status();
+
+// The path of this library.
+std::string library_path();
+
+}  // namespace collector::nvtx

@@ -1,0 +1,44 @@
+// The tool that NVTX_INJECTION64_PATH named before our handler: it gets every call after us.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "nvtx/abi.h"
+
+namespace collector::nvtx {
+
+// The variable with the next tool's path. It is set by collector.nvtx.arm, also for child processes.
+constexpr const char* kNextToolVariable = "COLLECTOR_NVTX_NEXT";
+
+// The functions that the next tool wrote into the tables of a copy of NVTX; null where there is none. NVTX tells
+// neither tool which copy calls, so there is one set for all of them.
+class NextTool {
+ public:
+  // Has the next tool write its functions into a copy's tables, and remembers those of the modules that we handle.
+  // Loads the tool at the first call. Not thread-safe.
+  void attach(GetExportTable get_export_table, const CallbackTables& tables);
+
+  template <typename Type>
+  Type* core(Core id) const {
+    return reinterpret_cast<Type*>(core_[static_cast<size_t>(id)].load(std::memory_order_relaxed));
+  }
+  template <typename Type>
+  Type* core2(Core2 id) const {
+    return reinterpret_cast<Type*>(core2_[static_cast<size_t>(id)].load(std::memory_order_relaxed));
+  }
+
+  // Why the next tool could not be loaded; empty if it was, or if there is none.
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  void load();
+
+  bool is_loaded_ = false;
+  InitializeInjection initialize_ = nullptr;
+  std::string trouble_;
+  std::atomic<Function> core_[static_cast<size_t>(Core::kCount)] = {};
+  std::atomic<Function> core2_[static_cast<size_t>(Core2::kCount)] = {};
+};
+
+}  // namespace collector::nvtx

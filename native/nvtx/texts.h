@@ -1,0 +1,25 @@
+// Texts of programs as names of ranges.
+#pragma once
+
+#include <cstddef>
+#include <cwchar>
+#include <string>
+#include <string_view>
+
+namespace collector::nvtx {
+
+// Longer texts are cut to this many bytes, at most: a name is for people.
+constexpr size_t kLongestName = 1024;
+
+// The name in a text: its beginning if it is too long, without the numbers that torch.autograd.profiler.emit_nvtx
+// appends to the name of every op (`aten::add, seq = 1, op_id = 5, sizes = [[4]]`), which would make all names
+// different.
+std::string_view name_in(std::string_view text);
+
+// The same of a C string; null is the empty text. Reads no further than necessary.
+std::string_view name_in(const char* text);
+
+// The same of a wide text, as UTF-8 in `buffer`. Values that are no characters become U+FFFD.
+std::string_view name_in(const wchar_t* text, std::string& buffer);
+
+}  // namespace collector::nvtx

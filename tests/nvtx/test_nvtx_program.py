@@ -1,0 +1,72 @@
+"""A C program that was compiled with NVIDIA's own header, which looks for the handler by itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from collector.tracing.nvtx import NEXT_TOOL_VARIABLE, VARIABLE
+
+pytestmark = [pytest.mark.simulator, pytest.mark.slow]
+
+PROGRAM = """
+import ctypes, sys
+import collector
+from collector.testing import SimulatedGpu
+library = ctypes.CDLL(sys.argv[1])
+with SimulatedGpu() as gpu:
+    launch = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(lambda kernel: gpu.launch(kernel.decode()) and None)
+    for _ in range(2):
+        with collector.trace() as step:
+            library.name_everything(launch)
+    for kernel in step.recording.kernels:
+        print(kernel.name, "=", kernel.annotation)
+print(step.ledger.losses(), [state for library, state in collector.nvtx.copies() if library == sys.argv[1]])
+"""
+
+
+def include_folder() -> Path | None:
+    """The folder of NVTX's header: of NVIDIA's wheel, or of a CUDA toolkit."""
+    try:
+        files = metadata.files("nvidia-nvtx") or []
+    except metadata.PackageNotFoundError:
+        files = []
+    found = [Path(str(file.locate())).parent.parent for file in files if file.name == "nvToolsExt.h"]
+    toolkit = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "include"
+    return next((folder for folder in [*found, toolkit] if (folder / "nvtx3/nvToolsExt.h").exists()), None)
+
+
+@pytest.mark.parametrize("language", ["c", "c++"])
+def test_a_program_with_nvidias_header_names_its_launches(tmp_path, root, language):
+    compiler, include = shutil.which("cc" if language == "c" else "c++"), include_folder()
+    if compiler is None or include is None:
+        pytest.skip("NVIDIA'S HEADER NOT TESTED: a compiler or nvtx3/nvToolsExt.h is missing")
+    library = tmp_path / "program.so"
+    source = root / "tests/nvtx/nvtx_program.c"
+    export = [] if language == "c" else ["-include", tmp_path / "export.h"]
+    (tmp_path / "export.h").write_text('extern "C" void name_everything(void (*)(const char*));\n')
+    command = [compiler, "-x", language, "-shared", "-fPIC", f"-I{include}", *export, "-o", library, source, "-ldl"]
+    subprocess.run(command, check=True)
+    kept = {name: value for name, value in os.environ.items() if name not in (VARIABLE, NEXT_TOOL_VARIABLE)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, library],
+        env={**kept, "COLLECTOR_NVTX": "1", "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        cwd=root,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "ascii = ascii",
+        "wide = wide é",
+        "registered = registered/registered",
+        "other domain = registered/registered",
+        "[] ['handled']",
+    ]

@@ -1,0 +1,330 @@
+"""NVTX ranges in a traced step: every form of a push, domains, selection, odd texts, threads."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+
+import pytest
+
+import collector
+from collector import _native
+from collector.errors import InvalidFileError
+from collector.recording.journal import load_journal
+from collector.testing import SimulatedGpu
+from tests.support.nvtx_copy import NOT_TRACKED, NvtxCopy, attributes
+
+pytestmark = pytest.mark.simulator
+
+
+@pytest.fixture
+def gpu():
+    with SimulatedGpu() as simulated:
+        yield simulated
+        assert simulated.misuse() == {}
+
+
+@pytest.fixture(scope="module")
+def nvtx():
+    copy = NvtxCopy(_native.capture_library())
+    assert copy.initialised == 1
+    return copy
+
+
+def kernels(step) -> dict[str, str]:
+    """Kernel -> the annotation around its launch."""
+    return {kernel.name: kernel.annotation for kernel in step.recording.kernels}
+
+
+def ranges(step) -> list[str]:
+    return [each.name for each in step.recording.annotations]
+
+
+def forms(nvtx):
+    domain = nvtx.DomainCreateA(b"forms")
+    wide = nvtx.DomainRegisterStringW(domain, "wide registered é")
+    return {
+        "A": (lambda: nvtx.RangePushA("narrow é".encode()), nvtx.RangePop, "narrow é"),
+        "W": (lambda: nvtx.RangePushW("wide é 🟩"), nvtx.RangePop, "wide é 🟩"),
+        "Ex": (lambda: nvtx.RangePushEx(attributes(b"ex")), nvtx.RangePop, "ex"),
+        "Ex wide": (lambda: nvtx.RangePushEx(attributes("ex wide é")), nvtx.RangePop, "ex wide é"),
+        "domain": (
+            lambda: nvtx.DomainRangePushEx(domain, attributes(b"in domain")),
+            lambda: nvtx.DomainRangePop(domain),
+            "in domain",
+        ),
+        "registered": (
+            lambda: nvtx.DomainRangePushEx(domain, attributes(nvtx.DomainRegisterStringA(domain, b"registered"))),
+            lambda: nvtx.DomainRangePop(domain),
+            "registered",
+        ),
+        "registered wide": (
+            lambda: nvtx.DomainRangePushEx(domain, attributes(wide)),
+            lambda: nvtx.DomainRangePop(domain),
+            "wide registered é",
+        ),
+    }
+
+
+@pytest.mark.parametrize("form", ["A", "W", "Ex", "Ex wide", "domain", "registered", "registered wide"])
+def test_a_range_of_every_form_names_the_launches_inside_it(gpu, nvtx, form):
+    push, pop, name = forms(nvtx)[form]
+    with collector.trace() as step:
+        assert push() == 0
+        gpu.launch("inside")
+        assert pop() == 0
+        gpu.launch("outside")
+    assert kernels(step) == {"inside": name, "outside": ""}
+    assert ranges(step) == [name]
+    assert step.ledger.complete
+
+
+def test_ranges_and_annotations_nest_in_each_other(gpu, nvtx):
+    with collector.trace() as step:
+        with collector.annotate("step"):
+            nvtx.RangePushA(b"layer")
+            with collector.annotate("conv"):
+                gpu.launch("a")
+                nvtx.RangePushA(b"tile")
+                gpu.launch("b")
+                nvtx.RangePop()
+            gpu.launch("c")
+            nvtx.RangePop()
+            gpu.launch("d")
+        nvtx.RangePushA(b"outer")
+        with collector.annotate("x"), collector.annotate("y"):
+            gpu.launch("e")
+        nvtx.RangePop()
+    assert kernels(step) == {
+        "a": "step/layer/conv",
+        "b": "step/layer/conv/tile",
+        "c": "step/layer",
+        "d": "step",
+        "e": "outer/x/y",
+    }
+
+
+def test_levels_count_the_ranges_of_a_domain(gpu, nvtx):
+    one, two = nvtx.DomainCreateA(b"one"), nvtx.DomainCreateA(b"two")
+    with collector.trace():
+        assert nvtx.DomainRangePushEx(one, attributes(b"a")) == 0
+        assert nvtx.DomainRangePushEx(two, attributes(b"b")) == 0
+        assert nvtx.DomainRangePushEx(one, attributes(b"c")) == 1
+        assert nvtx.DomainRangePop(one) == 1
+        assert nvtx.DomainRangePop(two) == 0
+        assert nvtx.DomainRangePop(one) == 0
+        assert nvtx.DomainRangePop(one) == NOT_TRACKED
+
+
+def test_domains_need_not_nest(gpu, nvtx):
+    one, two = nvtx.DomainCreateA(b"one"), nvtx.DomainCreateW("two")
+    with collector.trace() as step:
+        nvtx.DomainRangePushEx(one, attributes(b"a"))
+        gpu.launch("first")
+        nvtx.DomainRangePushEx(two, attributes(b"b"))
+        gpu.launch("both")
+        nvtx.DomainRangePop(one)
+        gpu.launch("second")
+        nvtx.DomainRangePop(two)
+        gpu.launch("none")
+    assert kernels(step) == {"first": "a", "both": "a/b", "second": "a/b", "none": ""}
+    first, second = step.recording.annotations
+    assert first.start_ns < second.start_ns < first.end_ns < second.end_ns
+
+
+def test_an_annotation_may_end_inside_a_range(gpu, nvtx):
+    with collector.trace() as step:
+        with collector.annotate("block"):
+            nvtx.RangePushA(b"range")
+            gpu.launch("both")
+        gpu.launch("range alone")
+        nvtx.RangePop()
+        gpu.launch("none")
+    assert kernels(step) == {"both": "block/range", "range alone": "block/range", "none": ""}
+
+
+def test_only_the_selected_domains_are_recorded(gpu, nvtx):
+    one, two = nvtx.DomainCreateA(b"one"), nvtx.DomainCreateA(b"two")
+    with collector.trace(nvtx=["two"]) as step:
+        late = nvtx.DomainCreateA(b"late")
+        assert late  # a domain without a handle would be given up for good by its program
+        for domain, name in ((None, b"default"), (one, b"one's"), (two, b"two's"), (late, b"late's")):
+            nvtx.DomainRangePushEx(domain, attributes(name))
+        gpu.launch("kernel")
+        assert nvtx.DomainRangePop(one) == NOT_TRACKED
+        assert nvtx.DomainRangePop(two) == 0
+    assert kernels(step) == {"kernel": "two's"}
+    with collector.trace(nvtx=[""]) as step:
+        nvtx.RangePushA(b"default")
+        nvtx.DomainRangePushEx(two, attributes(b"two's"))
+        gpu.launch("kernel")
+        nvtx.DomainRangePop(two)
+        nvtx.RangePop()
+    assert kernels(step) == {"kernel": "default"}
+
+
+def test_nothing_is_recorded_without_a_trace_or_with_ranges_off(gpu, nvtx):
+    assert nvtx.RangePushA(b"before") == NOT_TRACKED
+    assert nvtx.RangePop() == NOT_TRACKED
+    with collector.trace(nvtx=False) as step:
+        assert nvtx.RangePushA(b"off") == NOT_TRACKED
+        gpu.launch("kernel")
+        nvtx.RangePop()
+    assert kernels(step) == {"kernel": ""}
+
+
+def test_a_range_that_is_open_where_a_trace_begins_or_ends_names_nothing_in_the_next(gpu, nvtx):
+    nvtx.RangePushA(b"before")
+    with collector.trace() as first:
+        gpu.launch("a")
+        assert nvtx.RangePop() == NOT_TRACKED
+        nvtx.RangePushA(b"left open")
+        gpu.launch("b")
+    with collector.trace() as second:
+        gpu.launch("c")
+        nvtx.RangePushA(b"new")
+        gpu.launch("d")
+        nvtx.RangePop()
+        gpu.launch("e")
+    assert kernels(first) == {"a": "", "b": "left open"}
+    assert kernels(second) == {"c": "", "d": "new", "e": ""}
+
+
+def test_attributes_of_an_older_nvtx_end_earlier(gpu, nvtx):
+    """What lies beyond ``size`` is not ours to read: here the message itself."""
+    with collector.trace() as step:
+        nvtx.RangePushEx(attributes(b"unseen", size=32))
+        nvtx.RangePushEx(None)
+        nvtx.RangePop()
+        nvtx.RangePop()
+    assert ranges(step) == ["(no name)", "(no name)/(no name)"]
+
+
+def test_odd_texts_become_names(gpu, nvtx):
+    texts = {
+        b"": "(no name)",
+        b"\xff\xfe raw": "\\xff\\xfe raw",
+        b"x" * (1 << 20): "x" * 1024,
+        "é".encode() * 600: "é" * 512,
+        b"aten::addmm, seq = 1, op_id = 5, sizes = [[4], [2, 4]], input_op_ids = [(0,-1)]": "aten::addmm",
+        b"autograd::engine::evaluate_function: SumBackward0, op_id = 19": "autograd::engine::evaluate_function: "
+        "SumBackward0",
+        b"forward, backward": "forward, backward",
+        b"a/b": "a/b",
+    }
+    with collector.trace() as step:
+        for text in texts:
+            nvtx.RangePushA(text)
+            nvtx.RangePop()
+        nvtx.RangePushW("\ud800 alone")
+        nvtx.RangePop()
+    assert ranges(step) == [*texts.values(), "\N{REPLACEMENT CHARACTER} alone"]
+
+
+def test_a_handle_stays_valid_after_its_domain_was_destroyed(gpu, nvtx):
+    domain = nvtx.DomainCreateA(b"short-lived")
+    text = nvtx.DomainRegisterStringA(domain, b"name")
+    nvtx.DomainDestroy(domain)
+    with collector.trace() as step:
+        nvtx.DomainRangePushEx(domain, attributes(text))
+        gpu.launch("kernel")
+        nvtx.DomainRangePop(domain)
+    assert kernels(step) == {"kernel": "name"}
+
+
+def test_a_thread_that_ends_inside_a_range_closes_it(gpu, nvtx):
+    def work():
+        nvtx.RangePushA(b"never popped")
+        gpu.launch("in thread")
+
+    with collector.trace() as step:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        gpu.launch("after")
+    assert kernels(step) == {"in thread": "never popped", "after": ""}
+    (one,) = step.recording.annotations
+    assert one.end_ns < max(each.start_ns for each in step.recording.api_calls)
+
+
+def test_threads_have_ranges_of_their_own(gpu, nvtx):
+    barrier = threading.Barrier(4)
+
+    def work(number):
+        for turn in range(50):
+            barrier.wait()
+            nvtx.RangePushA(f"thread {number}".encode())
+            gpu.launch(f"kernel {number}.{turn}")
+            nvtx.RangePop()
+
+    with collector.trace() as step:
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert kernels(step) == {f"kernel {n}.{turn}": f"thread {n}" for n in range(4) for turn in range(50)}
+
+
+def test_a_named_thread_has_its_name(gpu, nvtx):
+    nvtx.NameOsThreadW(threading.get_native_id(), "feeder é")
+    nvtx.NameOsThreadA(2**31, b"of nobody")
+    try:
+        with collector.trace() as step:
+            gpu.launch("kernel")
+    finally:
+        nvtx.NameOsThreadA(threading.get_native_id(), b"")
+    names = step.recording.environment["thread_names"]
+    assert names[threading.get_native_id()] == "feeder é"
+    assert 2**31 not in names
+
+
+def test_names_beyond_the_limit_are_counted_and_share_one(gpu, nvtx):
+    most = 1 << 17
+    with collector.trace() as step:
+        for number in range(most + 3):
+            nvtx.RangePushA(b"%d" % number)
+            nvtx.RangePop()
+        nvtx.RangePushA(b"7")  # a known one
+        nvtx.RangePop()
+    assert ranges(step)[most - 1 :] == [str(most - 1), *["(one of too many names)"] * 3, "7"]
+    assert step.ledger.losses() == ["3 NVTX ranges have no name of their own: there are too many names"]
+    with collector.trace() as step:
+        nvtx.RangePushA(b"in the next trace")
+        nvtx.RangePop()
+    assert ranges(step) == ["in the next trace"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_forked_child_records_nothing_and_goes_on(gpu, nvtx):
+    with collector.trace() as step:
+        nvtx.RangePushA(b"parent's")
+        child = os.fork()
+        if child == 0:
+            good = nvtx.RangePushA(b"child's") == NOT_TRACKED and nvtx.RangePop() == NOT_TRACKED
+            os._exit(0 if good and nvtx.DomainCreateA(b"of the child") else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        nvtx.RangePop()
+    assert ranges(step) == ["parent's"]
+
+
+def test_ranges_reach_a_journal_with_their_paths(gpu, nvtx, tmp_path):
+    journal = tmp_path / "step.journal"
+    with collector.trace(journal=journal):
+        for _ in range(3):
+            nvtx.RangePushA(b"outer")
+            nvtx.RangePushA(b"inner")
+            gpu.launch("kernel")
+            nvtx.RangePop()
+            nvtx.RangePop()
+        gpu.synchronize()
+        while True:  # the test's time limit ends the wait
+            with contextlib.suppress(InvalidFileError):  # its first frame is being written
+                read = load_journal(journal, journal.read_bytes())
+                if len(read.kernels) == 3:
+                    break
+            time.sleep(0.01)
+    assert [each.name for each in read.annotations] == ["outer", "outer/inner"] * 3
+    assert {kernel.annotation for kernel in read.kernels} == {"outer/inner"}
