@@ -11,6 +11,7 @@ One module per question; each takes a recording, a loaded step or an ended sessi
 from collector.analysis.annotation_times import annotation_times
 from collector.analysis.answer import Answer, Column, Window
 from collector.analysis.api_calls import calls
+from collector.analysis.between import between
 from collector.analysis.busy_time import devices
 from collector.analysis.compare import compare
 from collector.analysis.concurrency import concurrency
@@ -36,6 +37,7 @@ __all__ = [
     "Column",
     "Window",
     "annotation_times",
+    "between",
     "calls",
     "compare",
     "concurrency",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError
 from collector.text import terminal
+from collector.text.natural_order import natural_order
 from collector.text.progress import progress
 
 if TYPE_CHECKING:
@@ -56,9 +56,4 @@ def step_files(given: str) -> list[Path]:
     found = [each for each in found if each.is_file()]
     if not found:
         raise CollectorError(f"{given}: there are no files", "Give files of steps, a folder of them, or a pattern")
-    return sorted(found, key=lambda each: _natural(each.name))
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """A key by which ``step_9`` comes before ``step_10``."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
+    return sorted(found, key=lambda each: natural_order(each.name))

@@ -120,12 +120,10 @@ def _window(text: str) -> str | tuple[int | None, int | None]:
 
 def _part(recording: Recording, begin_ns: int | None, end_ns: int | None) -> Recording:
     """What overlaps a part of a step, as a step of this length."""
-    from collector.analysis.step_marks import windowed
+    from collector.analysis.between import between
 
-    clock = recording.clock
-    start = clock.cupti_start_ns + (begin_ns or 0)
-    end = clock.cupti_stop_ns if end_ns is None else clock.cupti_start_ns + end_ns
-    return windowed(recording.between(start, end), start, end)
+    begin_ns = begin_ns or 0
+    return between(recording, begin_ns, max(recording.clock.window_ns, begin_ns) if end_ns is None else end_ns)
 
 
 def _asked(arguments: argparse.Namespace) -> list[tuple[str, str]]:

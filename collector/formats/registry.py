@@ -90,6 +90,19 @@ def format_of(content: FileContent) -> Format:
     return _without_signature()
 
 
+def likely_format(head: bytes, name: Path) -> str:
+    """The name of the only format that begins with these bytes, or the family of the first of several.
+
+    Raises:
+        collector.InvalidFileError: a file that begins so can be written but not be read back.
+    """
+    possible = _possible(head)
+    if not possible:
+        _refuse_written(head, name)
+        possible = [_without_signature()]
+    return possible[0].name if len(possible) == 1 else possible[0].family
+
+
 def _possible(head: bytes) -> list[Format]:
     return [each for each in readable() if each.begins is not None and each.begins(head)]
 

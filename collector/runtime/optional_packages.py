@@ -7,7 +7,7 @@ from typing import Any
 
 from collector.errors import MissingDependencyError, not_installed
 
-_EXTRAS = {"pyarrow": "arrow", "scipy": "bench"}
+_EXTRAS = {"pyarrow": "arrow", "scipy": "bench", "starlette": "ui", "uvicorn": "ui"}
 """Package -> our extra that contains it; users install other packages by their own name."""
 
 

@@ -41,7 +41,7 @@ from collector.web.report_lanes import BINS, FULL, lanes_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from collector.analysis.answer import Answer
+    from collector.analysis.answer import Answer, Window
     from collector.analysis.questions import NamedQuestion
     from collector.formats.step import TracedStep
     from collector.web.report_lanes import Lanes
@@ -73,9 +73,8 @@ def step_data(step: TracedStep, name: str) -> StepData:
         step: a loaded step or an ended session.
         name: how people tell it from others: its file's name.
     """
-    recording = step.recording
     with shared_values():
-        lanes = lanes_of(recording)
+        lanes = lanes_of(step.recording)
         answers = {}
         for question_name, question in QUESTIONS.items():
             for key, answer, python, cli in (
@@ -86,20 +85,23 @@ def step_data(step: TracedStep, name: str) -> StepData:
                 if len(answer) or key == "devices":
                     data = answer_data(answer)  # and not the whole answer, which may have a row for each activity
                     answers[key] = {**data, "python": python, "cli": cli.format(file_argument(name))}
-        verdict = _verdict(devices(recording), idle(recording))
-        findings = _findings(step)
-    described = {
+        return StepData({**described_step(step, name, lanes, marks), "answers": answers}, lanes)
+
+
+def described_step(step: TracedStep, name: str, lanes: Lanes, marks: Sequence[Window]) -> dict[str, Any]:
+    """What the page is given of a step beside its answers and what is drawn in its lanes; `marks`: its marked steps."""
+    recording = step.recording
+    return {
         "name": name,
         "warning": _warning(step),
         "unavailable": step.unavailable,
         "nothing": no_launches(recording),
         "simulated": bool(recording.environment.get("simulated")),
         "length_ns": lanes.end_ns - lanes.start_ns,
-        "verdict": verdict,
+        "verdict": _verdict(devices(recording), idle(recording)),
         "losses": list(recording.ledger.losses()),
         "ledger": [[name, value] for name, value in recording.ledger.as_dict().items() if value],
-        "answers": answers,
-        "findings": findings,
+        "findings": _findings(step),
         "marks": [[each.start_ns - lanes.start_ns, each.end_ns - lanes.start_ns] for each in marks],
         "lanes": [
             {
@@ -118,7 +120,6 @@ def step_data(step: TracedStep, name: str) -> StepData:
         "bins": BINS,
         "full": FULL,
     }
-    return StepData(described, lanes)
 
 
 def page_data(
@@ -133,36 +134,39 @@ def page_data(
         num_before: how many of them, the first ones, the others are compared with. 0: none, unless there are exactly
             two steps that are not those of two ranks.
     """
-    answers: dict[str, Any] = {}
-    refused: dict[str, str] = {}
-    compare = None
-    if len(together) > 1:
-        for name, question in QUESTIONS.items():
-            if question.of_ranks or name == _OF_MANY:
-                try:
-                    answers |= {
-                        key: {**answer_data(answer), "python": python, "cli": cli.format("FILE...")}
-                        for key, answer, python, cli in _answers(name, question, list(together), "[step, ...]")
-                        if len(answer)
-                    }
-                except CollectorError as error:
-                    refused[name] = str(error)
-    if len(together) == 2 and not any(key.startswith("ranks") for key in answers):
-        num_before = 1
-    if num_before:
-        try:
-            compare = comparison_data(together, [step.described["name"] for step in steps], num_before)
-        except ValueError as error:
-            refused["compare"] = str(error)
     return {
         "format": FORMAT,
         "version": version(),
         "title": title,
         "steps": [dict(step.described) for step in steps],
-        "answers": answers,
-        "refused": refused,
-        "compare": compare,
+        **together_data(together, [step.described["name"] for step in steps], num_before),
     }
+
+
+def together_data(steps: Sequence[TracedStep], names: Sequence[str], num_before: int = 0) -> dict[str, Any]:
+    """What several steps answer together; arguments are those of `page_data`, with the names of the steps."""
+    answers: dict[str, Any] = {}
+    refused: dict[str, str] = {}
+    compare = None
+    if len(steps) > 1:
+        for name, question in QUESTIONS.items():
+            if question.of_ranks or name == _OF_MANY:
+                try:
+                    answers |= {
+                        key: {**answer_data(answer), "python": python, "cli": cli.format("FILE...")}
+                        for key, answer, python, cli in _answers(name, question, list(steps), "[step, ...]")
+                        if len(answer)
+                    }
+                except CollectorError as error:
+                    refused[name] = str(error)
+    if len(steps) == 2 and not any(key.startswith("ranks") for key in answers):
+        num_before = 1
+    if num_before:
+        try:
+            compare = comparison_data(steps, names, num_before)
+        except ValueError as error:
+            refused["compare"] = str(error)
+    return {"answers": answers, "refused": refused, "compare": compare}
 
 
 def comparison_data(steps: Sequence[TracedStep], names: Sequence[str], num_before: int) -> dict[str, Any]:

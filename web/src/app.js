@@ -3,6 +3,8 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { address, chosenWindow, chooseWindow, open, state, turnTo } from "./state.js";
 import { exact, printable, timeText } from "./numbers.js";
+import { isServed } from "./provider.js";
+import { Ready } from "./ready.js";
 import { VIEWS } from "./views.js";
 
 /** @typedef {import("./provider.js").Page} Page */
@@ -77,11 +79,14 @@ export function App({ page }) {
         <table><tbody>${KEYS.map(([key, what]) => html`<tr><th scope="row"><kbd>${key}</kbd></th><td>${what}</td></tr>`)}</tbody></table>
       </div>`}
     <nav aria-label="views">
-      <ul>${views.map((each) => html`
+      <ul>${isServed && html`<li><a href=${address("runs")}>Runs</a></li>`}
+        ${views.map((each) => html`
         <li><a href=${address(each.name)} aria-current=${each === shownView ? "page" : undefined}>${each.title}</a></li>`)}</ul>
     </nav>
-    <article key=${`${shownView.name} ${place}`}><${shownView.show} page=${page} step=${step} place=${place} /></article>
-    <footer><p>${page.format}, made by cupti-collector ${page.version}. Nothing here is loaded from anywhere.</p></footer>`;
+    <article key=${`${shownView.name} ${place}`}>
+      <${Ready}><${shownView.show} page=${page} step=${step} place=${place} /></${Ready}>
+    </article>
+    <footer><p>${page.format}, made by cupti-collector ${page.version}. ${isServed ? "Served by this machine to itself alone." : "Nothing here is loaded from anywhere."}</p></footer>`;
 }
 
 /** @param {number | string} place */
@@ -93,7 +98,7 @@ function openStep(place) {
 function Badge({ step }) {
   const [kind, text] = step.unavailable ? ["bad", "✕ not traced"]
     : step.warning || step.losses.length > 0 ? ["bad", "⚠ incomplete"]
-    : step.answers.devices.rows === 0 ? ["", "○ no GPU work"] : ["good", "✓ complete"];
+    : !step.lanes.some((lane) => lane.kind === "device") ? ["", "○ no GPU work"] : ["good", "✓ complete"];
   return html`<a class=${`badge ${kind}`} href=${address("trust")}>${text}</a>`;
 }
 

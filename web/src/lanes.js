@@ -15,20 +15,20 @@ const SHORTEST = 10; // ns: no window is shorter
 /** Colours that people with any colour vision tell apart (Okabe and Ito), dark enough for white letters. */
 const COLOURS = ["#0072b2", "#b34700", "#00785a", "#8f4e8b", "#5b6abf", "#7a6a00", "#a13b54", "#3f6f7a"];
 
-/** @type {Map<number, Promise<{bins: Uint8Array, slices: Slices, first: Uint32Array}>>} */
-const loaded = new Map();
+/** @type {WeakMap<Step, Promise<{bins: Uint8Array, slices: Slices, first: Uint32Array}>>} */
+const loaded = new WeakMap();
 
 /** What is drawn of a step, loaded once. @param {Step} step @param {number} place */
 export function laneData(step, place) {
-  let found = loaded.get(place);
+  let found = loaded.get(step);
   if (!found) {
-    found = Promise.all([loadBins(place), loadSlices(place)]).then(([bins, slices]) => {
+    found = Promise.all([loadBins(step, place), loadSlices(step, place)]).then(([bins, slices]) => {
       const first = new Uint32Array(step.lanes.length + 1);
       for (const lane of slices.lane) first[lane + 1]++;
       for (let lane = 0; lane < step.lanes.length; lane++) first[lane + 1] += first[lane];
       return { bins, slices, first };
     });
-    loaded.set(place, found);
+    loaded.set(step, found);
   }
   return found;
 }
@@ -60,7 +60,7 @@ export function useLaneData(step, place) {
     let is = true;
     laneData(step, place).then((found) => is && setData(found));
     return () => { is = false; };
-  }, [place]);
+  }, [step]);
   return data;
 }
 
@@ -74,7 +74,7 @@ export function Lanes({ step, place, kinds, hint = true }) {
   const [theme, setTheme] = useState(0);
   const [picked, setPicked] = useState(/** @type {{row: number, at: number} | null} */ (null));
   const rows = useMemo(
-    () => step.lanes.flatMap((lane, at) => (!kinds || kinds.includes(lane.kind) ? [{ ...lane, at }] : [])), [place]);
+    () => step.lanes.flatMap((lane, at) => (!kinds || kinds.includes(lane.kind) ? [{ ...lane, at }] : [])), [step]);
   const part = chosenWindow.value ?? { start: 0, end: Math.max(step.length_ns, 1) };
   const height = AXIS + rows.length * ROW;
 

@@ -1,9 +1,11 @@
-// Where the page has its data from: islands of gzipped base64 in the file itself.
+// Where the page has its data from: islands of gzipped base64 in the file itself, or the server that it came from.
+import { askBytes, loadServedPage } from "./server.js";
 
 /** @typedef {{name: string, unit: string, meaning: string}} Column */
 /** @typedef {import("./numbers.js").Value} Value */
 /** @typedef {{question: string, definition: string, columns: Column[], values: Value[][], rows: number,
- *   totals: Record<string, Value>, losses: string[], notes: string[], python: string, cli: string}} Answer */
+ *   totals: Record<string, Value>, losses: string[], notes: string[], python: string, cli: string,
+ *   part?: {start: number, end: number} | null}} Answer `part`: what of the step it is about, where it is not all. */
 /** @typedef {{kind: "device" | "stream" | "annotations" | "calls", name: string, slices: number,
  *   device_id: number, stream_id: number}} LaneInfo */
 /** @typedef {{severity: string, checker: string, line: string, evidence: string[]}} Finding */
@@ -13,7 +15,7 @@
  *   length_ns: number, verdict: string, losses: string[], ledger: [string, number][], answers: Record<string, Answer>,
  *   findings: Finding[], lanes: LaneInfo[], lanes_left_out: number, names: string[], kernel_names: number,
  *   start_ns: string, bins: number, full: number,
- *   slices: number, marks: [number, number][]}} Step */
+ *   slices: number, marks: [number, number][], id?: string}} Step `id`: of the run, where a server has it. */
 /** @typedef {{format: string, version: string, title: string, steps: Step[], answers: Record<string, Answer>,
  *   refused: Record<string, string>, compare?: Comparison | null}} Page */
 /** @typedef {{lane: Uint16Array, start: Float64Array, length: Float64Array, name: Uint32Array}} Slices */
@@ -27,25 +29,35 @@ async function island(name) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** @returns {Promise<Page>} */
-export async function loadPage() {
+/** Whether the data comes from a server. */
+export const isServed = document.getElementById("data") === null;
+
+/** The data of the file, or of some runs of a server.
+ * @param {import("./server.js").Session} [session] @param {string[]} [ids] @returns {Promise<Page>} */
+export async function loadPage(session, ids) {
+  if (session && ids) return loadServedPage(session, ids);
   return JSON.parse(new TextDecoder().decode(await island("data")));
 }
 
 /** The licences of the libraries in the page. */
 export async function loadLicences() {
-  return new TextDecoder().decode(await island("licences"));
+  return new TextDecoder().decode(await (isServed ? askBytes("/licences") : island("licences")));
 }
 
-/** Of each lane the busy share of each part of the step. @param {number} step */
-export function loadBins(step) {
-  return island(`bins-${step}`);
+/** What is drawn in the lanes of a step. @param {Step} step @param {number} place @param {string} kind */
+function drawn(step, place, kind) {
+  return step.id ? askBytes(`/api/runs/${step.id}/${kind}`) : island(`${kind}-${place}`);
+}
+
+/** Of each lane the busy share of each part of the step. @param {Step} step @param {number} place */
+export function loadBins(step, place) {
+  return drawn(step, place, "bins");
 }
 
 /** The slices of a step, lane after lane and by their starts; times in ns since the step began.
- * @param {number} step @returns {Promise<Slices>} */
-export async function loadSlices(step) {
-  const bytes = await island(`slices-${step}`);
+ * @param {Step} step @param {number} place @returns {Promise<Slices>} */
+export async function loadSlices(step, place) {
+  const bytes = await drawn(step, place, "slices");
   const count = bytes.length / 17;
   const lane = new Uint16Array(count);
   const start = new Float64Array(count);

@@ -18,9 +18,9 @@ import { printable } from "./numbers.js";
 /** Tables of the answers to some questions. @param {string} name @param {string} title @param {string[]} questions @returns {View} */
 function tables(name, title, questions) {
   const of = (/** @type {Page} */ page, /** @type {Step} */ step) => {
-    const answers = { ...step.answers, ...page.answers };
+    const answers = new Set([...Object.keys(step.answers), ...Object.keys(page.answers)]);
     return questions.flatMap((question) =>
-      Object.keys(answers).filter((key) => key === question || key.startsWith(`${question}/`)));
+      [...answers].filter((key) => key === question || key.startsWith(`${question}/`)));
   };
   return {
     name,

@@ -8,14 +8,14 @@ export function timesOf(answer, row) {
   const at = (/** @type {string} */ name) => answer.columns.findIndex((column) => column.name === name);
   const [start, end, length] = [at("start_ns"), at("end_ns"), at("duration_ns")];
   if (start < 0 || (end < 0 && length < 0)) return null;
-  const began = Number(answer.values[start][row]);
-  return { start: began, end: end >= 0 ? Number(answer.values[end][row]) : began + Number(answer.values[length][row]) };
+  const began = Number(answer.values[start][row]) + (answer.part?.start ?? 0);
+  return { start: began, end: end >= 0 ? Number(answer.values[end][row]) + (answer.part?.start ?? 0) : began + Number(answer.values[length][row]) };
 }
 
 /** The rows that are in a part of the step at least partly; null where rows have no times, or no part is chosen.
  * @param {Answer} answer @param {{start: number, end: number} | null} part */
 export function inWindow(answer, part) {
-  if (!part || !timesOf(answer, 0)) return null;
+  if (!part || answer.part || !timesOf(answer, 0)) return null;
   /** @type {Set<number>} */
   const kept = new Set();
   for (let row = 0; row < answer.values[0].length; row++) {

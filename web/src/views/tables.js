@@ -16,10 +16,9 @@ const SUMMED = ["name", "stream"];
 
 /** @param {import("../views.js").Shown & {keys: string[]}} props */
 export function Tables({ page, step, place, keys }) {
-  const answers = { ...step.answers, ...page.answers };
   const key = keys.includes(state.value.by) ? state.value.by : keys[0];
-  const answer = answers[key];
-  const part = chosenWindow.value;
+  const answer = page.answers[key] ?? step.answers[key];
+  const part = answer.part ? null : chosenWindow.value;
   const kept = inWindow(answer, part);
   const by = SUMMED.find((each) => key === `kernels/${each}`);
   const drawn = useLaneData(step, place);

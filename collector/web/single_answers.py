@@ -1,0 +1,110 @@
+"""One answer about a step or a part of it, as the page is given it when it asks for it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.analysis.between import between
+from collector.analysis.questions import QUESTIONS
+from collector.web.opened_runs import RefusedError
+from collector.web.report_data import MOST_ROWS, answer_data
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from collector.analysis.answer import Answer
+    from collector.formats.step import TracedStep
+
+
+@dataclass(frozen=True)
+class AskedAnswer:
+    """What a page asks."""
+
+    key: str
+    """Name of a question, and behind a ``/`` what its rows are counted by, where there is a choice."""
+    part: tuple[int, int] | None = None
+    """Start and end of the part of the step that is asked about, ns since it began; None: all of it."""
+    search: str = ""
+    """Only rows of which a text matches this regular expression; for answers with more rows than a page is given."""
+    sort: str = ""
+    """``COLUMN.asc`` or ``COLUMN.desc``: the order of the rows, before the first ones are taken."""
+
+
+def keys() -> list[str]:
+    """The keys of all questions about one step."""
+    return [
+        f"{name}/{by}" if by else name
+        for name, question in QUESTIONS.items()
+        if not question.of_ranks
+        for by in question.by or ("",)
+    ]
+
+
+def single_answer(step: TracedStep, name: str, asked: AskedAnswer) -> dict[str, Any]:
+    """An answer with how to get the same in Python and on the command line.
+
+    Args:
+        step: that is asked about.
+        name: of its file.
+        asked: what.
+
+    Raises:
+        RefusedError: there is no such question, or its options are wrong.
+    """
+    if asked.key not in keys():
+        raise RefusedError(f"there is no question {asked.key!r}")
+    question, _, by = asked.key.partition("/")
+    options = {"by": by} if by else {}
+    argument, cli = "step", f"collector stats {shlex.quote(name)} --question {question}" + (f" --by {by}" if by else "")
+    if asked.part is None:
+        answer = QUESTIONS[question].ask(step, **options)
+    else:
+        start_ns, end_ns = asked.part
+        answer = QUESTIONS[question].ask(between(step, start_ns, end_ns), **options)
+        argument = f"analysis.between(step, {start_ns}, {end_ns})"
+        cli += f" --window {start_ns}ns..{end_ns}ns"
+    said = "".join(f", {option}={value!r}" for option, value in options.items())
+    rows = _rows(answer, asked)
+    return {
+        **answer_data(answer if rows is None else _chosen(answer, rows)),
+        "rows": len(answer) if rows is None else len(rows),
+        "part": None if asked.part is None else {"start": asked.part[0], "end": asked.part[1]},
+        "python": f"analysis.{question}({argument}{said})",
+        "cli": cli,
+    }
+
+
+def _rows(answer: Answer, asked: AskedAnswer) -> npt.NDArray[np.int64] | None:
+    """The rows to give, where the page cannot search and sort by itself because it is not given all of them."""
+    if len(answer) <= MOST_ROWS or not (asked.search or asked.sort):
+        return None
+    kept = np.arange(len(answer))
+    if asked.search:
+        texts = [answer[column.name].tolist() for column in answer.columns if column.unit == "text"]
+        try:
+            expression = re.compile(asked.search, re.IGNORECASE)
+        except re.error as error:
+            raise RefusedError(f"{asked.search!r} is no regular expression: {error}") from error
+        kept = kept[[any(expression.search(each[row]) for each in texts) for row in range(len(answer))]]
+    column, _, order = asked.sort.rpartition(".")
+    if column in answer.values:
+        values = answer[column][kept]
+        is_known = values == values  # what is not known comes last
+        ranks = np.unique(values[is_known], return_inverse=True)[1]
+        places = np.full(len(values), len(values))
+        places[is_known] = -ranks if order == "desc" else ranks
+        kept = kept[np.argsort(places, kind="stable")]
+    return kept
+
+
+def _chosen(answer: Answer, rows: Sequence[int] | npt.NDArray[np.int64]) -> Answer:
+    from dataclasses import replace
+
+    return replace(answer, values={name: values[rows] for name, values in answer.values.items()}, evidence=())

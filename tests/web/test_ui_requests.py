@@ -1,0 +1,427 @@
+"""The local server answers its own page alone: hostile requests, hostile files, and what changes while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hostile_names import EVIL
+
+from collector.errors import CollectorError
+from collector.web.page_server import Served, page_server
+from collector.web.run_folder import RunFolder
+
+httpx = pytest.importorskip("httpx")
+pytest.importorskip("starlette")
+
+PORT, TOKEN = 8123, "t0ken"
+HOST = f"127.0.0.1:{PORT}"
+PARTS = ["from=5&to=1", "from=x&to=y", "from=-5&to=5", "from=5", f"from=0&to={10**30}", "from=1&to=٣"]
+DATA = ["/api/session", "/api/runs", "/api/runs/0123456789abcdef", "/perfetto/index.html", "/nothing"]
+
+
+class Client:
+    """Asks as a browser does."""
+
+    def __init__(self, *given, **more):
+        self.app = page_server(Served(RunFolder(given), "runs", **more), port=PORT, token=TOKEN)
+
+    def ask(self, path, method="GET", **headers):
+        named = {"x-collector-token": TOKEN} | {name.replace("_", "-"): value for name, value in headers.items()}
+
+        async def asked():
+            transport = httpx.ASGITransport(self.app)
+            async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}") as client:
+                return await client.request(method, path, headers=named)
+
+        return asyncio.run(asked())
+
+    def raw(self, path):
+        """The status of a request for exactly this path."""
+        started = []
+
+        async def send(message):
+            started.append(message)
+
+        headers = [(b"host", HOST.encode()), (b"x-collector-token", TOKEN.encode())]
+        scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"",
+                 "headers": headers, "scheme": "http", "server": ("127.0.0.1", PORT), "root_path": ""}  # fmt: skip
+        asyncio.run(self.app(scope, None, send))
+        return started[0]["status"]
+
+    def runs(self):
+        return {run["name"]: run for run in self.ask("/api/runs").json()["runs"]}
+
+
+def is_refusal(answer):
+    """Whether an answer is a reason why there is none."""
+    return answer.headers["content-type"] == "application/json" and "error" in answer.json()
+
+
+@pytest.fixture
+def step(build):
+    """A small step."""
+    for number in range(6):
+        build.call("cudaLaunchKernel_v7000", 10 + 100 * number, 20, correlation_id=number + 1)
+        build.kernel(f"kernel_{number % 2}", 50 + 100 * number, 60, correlation_id=number + 1)
+    return build.recording()
+
+
+@pytest.fixture
+def folder(step, tmp_path):
+    """A folder with one run."""
+    (tmp_path / "runs").mkdir()
+    step.save(tmp_path / "runs" / "step.gpurec")
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def client(folder):
+    return Client(folder)
+
+
+class TestWhoIsAnswered:
+    @pytest.mark.parametrize("path", ["/", *DATA])
+    def test_nothing_writes(self, client, path):
+        for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "PROPFIND"):
+            assert client.ask(path, method).status_code == 405
+
+    @pytest.mark.parametrize(
+        "host",
+        ["evil.example", f"evil.example:{PORT}", "127.0.0.1", "127.0.0.1:80", f"127.0.0.1.evil.example:{PORT}", "",
+         "[::]", f"0.0.0.0:{PORT}", f"10.0.0.1:{PORT}"],
+    )  # fmt: skip
+    def test_a_foreign_host_is_misdirected(self, client, host):
+        assert {client.ask(path, host=host).status_code for path in ("/", *DATA)} == {421}
+
+    @pytest.mark.parametrize("host", [f"127.0.0.1:{PORT}", f"localhost:{PORT}", f"LOCALHOST:{PORT}", f"[::1]:{PORT}"])
+    def test_each_name_of_this_machine_is_answered(self, client, host):
+        assert client.ask("/api/runs", host=host).status_code == 200
+
+    @pytest.mark.parametrize(
+        "origin",
+        ["https://evil.example", "null", "http://127.0.0.1", "http://127.0.0.1:9001", f"https://{HOST}", f"http://localhost:{PORT}"],
+    )  # fmt: skip
+    def test_a_foreign_origin_is_forbidden(self, client, origin):
+        for path in ("/", *DATA):
+            answer = client.ask(path, origin=origin)
+            assert answer.status_code == 403
+            assert "access-control-allow-origin" not in answer.headers
+
+    @pytest.mark.parametrize("site", ["cross-site", "same-site", "anything"])
+    def test_a_foreign_site_is_forbidden(self, client, site):
+        for path in DATA:
+            assert client.ask(path, sec_fetch_site=site, sec_fetch_mode="navigate").status_code == 403
+            assert client.ask(path, sec_fetch_site=site, sec_fetch_mode="no-cors").status_code == 403
+
+    def test_the_page_itself_may_be_linked_to_and_not_be_embedded(self, client):
+        assert client.ask("/", sec_fetch_site="cross-site", sec_fetch_mode="navigate").status_code == 200
+        assert client.ask("/", sec_fetch_site="cross-site", sec_fetch_mode="no-cors").status_code == 403
+        assert "frame-ancestors 'none'" in client.ask("/").headers["content-security-policy"]
+
+    @pytest.mark.parametrize("token", ["", "t0ke", "t0ken1", "T0KEN", "é", "t0kent0ken"])
+    def test_data_needs_the_token(self, client, token):
+        for path in DATA:
+            assert client.ask(path, x_collector_token=token.encode()).status_code == 401
+            cookie = f"collector-{PORT}={token or 'x'}".encode()
+            assert client.ask(path, x_collector_token="", cookie=cookie).status_code == 401
+            assert client.ask(f"{path}?token={TOKEN}", x_collector_token="").status_code == 401  # which logs would hold
+
+    def test_the_cookie_is_for_the_page_of_this_server_and_no_script(self, client):
+        cookie = client.ask("/api/session").headers["set-cookie"]
+        assert {part.strip() for part in cookie.split(";")} == {
+            f"collector-{PORT}={TOKEN}",
+            "HttpOnly",
+            "SameSite=Strict",
+            "Path=/",
+        }
+        answer = client.ask("/api/runs", x_collector_token="", cookie=f"a=b; collector-{PORT}={TOKEN}")
+        assert answer.status_code == 200
+
+    def test_the_page_needs_no_token_and_says_nothing(self, client, folder):
+        for path in ("/", "/app.js", "/app.css", "/licences"):
+            answer = client.ask(path, x_collector_token="")
+            assert answer.status_code == 200
+            assert str(folder) not in answer.text
+            assert TOKEN not in answer.text
+
+    def test_no_other_protocol_is_answered(self, client):
+        with pytest.raises(ValueError, match="answers no websocket"):
+            asyncio.run(client.app({"type": "websocket"}, None, None))
+
+
+class TestPaths:
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "/api/runs/..%2f..%2fetc%2fpasswd",
+            "/api/runs/..%2F",
+            "/perfetto/..%2f..%2fetc/passwd",
+            "/perfetto/%2e%2e/secret",
+            "/perfetto//etc/passwd",
+            "/perfetto/..%5c..%5csecret",
+            "/perfetto/index.html%00.js",
+            "/%252e%252e/secret",
+            "/api/runs/%00",
+        ],
+    )
+    def test_no_path_leads_to_a_file(self, client, path):
+        answer = client.ask(path)
+        assert answer.status_code in (200, 404), answer.text
+        assert set(answer.json()) == {"error"}
+
+    @pytest.mark.parametrize(
+        "path", ["/app.js/../api/runs", "//evil.example/", "/..", "/./", "/perfetto/../x", "/\\..", "/a\0"]
+    )
+    def test_no_path_is_tidied_up(self, client, path):
+        """As a program sends it that is no browser."""
+        assert client.raw(path) == 404
+
+    @pytest.mark.parametrize("id_", ["0123456789abcdef", "x", "0" * 400, "é", "step.gpurec", "-1"])
+    def test_an_unknown_id_is_one_line(self, client, id_):
+        for rest in ("", "/bins", "/slices", "/figures", "/answers?key=kernels/name", "/trace"):
+            answer = client.ask(f"/api/runs/{id_}{rest}")
+            assert "there is no such run" in answer.json()["error"]
+
+    @pytest.mark.parametrize(
+        "query",
+        ["", "key=", "key=nothing", "key=kernels", "key=__class__", *(f"key=kernels/name&{part}" for part in PARTS)],
+    )
+    def test_a_question_that_is_none_is_one_line(self, client, query):
+        [run] = client.runs().values()
+        answer = client.ask(f"/api/runs/{run['id']}/answers?{query}")
+        assert answer.status_code == 200
+        assert "\n" not in answer.json()["error"]
+
+    def test_every_answer_says_how_it_is_to_be_treated(self, client):
+        [run] = client.runs().values()
+        for path in ("/", "/app.js", "/api/runs", f"/api/runs/{run['id']}", "/nothing", "/api/runs/x"):
+            headers = client.ask(path).headers
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["referrer-policy"] == "no-referrer"
+            assert headers["cache-control"] == "no-store"
+            assert headers["cross-origin-resource-policy"] == "same-origin"
+            assert "unsafe" not in headers["content-security-policy"]
+            assert "http" not in headers["content-security-policy"]
+
+    def test_head_is_answered_without_a_body(self, client):
+        answer = client.ask("/api/runs", "HEAD")
+        assert (answer.status_code, answer.content) == (200, b"")
+
+
+class TestFiles:
+    def test_what_is_no_trace_is_a_row_with_its_reason(self, client, folder, shared):
+        (folder / "empty.pb").write_bytes(b"")
+        (folder / "picture.json").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+        (folder / "text.txt").write_text("hello")
+        (folder / "page.html").write_text("<html>")
+        (folder / "nul.pb").write_bytes(bytes(100_000))
+        (folder / "cut.json").write_text('{"traceEvents": [')
+        (folder / "deep.json").write_text("[" * 100_000)
+        os.mkfifo(folder / "pipe")
+        (folder / "link.pb").symlink_to("/etc/passwd")
+        (folder / "broken").symlink_to("nowhere")
+        (folder / "loop").symlink_to("loop")
+        (folder / "etc").symlink_to("/etc")
+        for path in sorted((shared / "data" / "gpu_traces" / "broken_derived").rglob("*")):
+            if path.is_file():
+                (folder / path.name).write_bytes(path.read_bytes())
+        for name, run in client.runs().items():
+            for rest in ("", "/figures", "/answers?key=kernels/name", "/slices", "/trace"):
+                answer = client.ask(f"/api/runs/{run['id']}{rest}")
+                assert answer.status_code == 200, (name, rest)
+                if is_refusal(answer):
+                    assert "Traceback" not in answer.text
+                    assert "\n" not in answer.json()["error"]
+                    assert str(folder) not in answer.json()["error"]
+        refused = {name: run["refused"] for name, run in client.runs().items()}
+        assert refused["step.gpurec"] == ""
+        assert refused["empty.pb"] == "the file is empty"
+        assert refused["picture.json"] == "this is a picture, not a trace"
+        assert refused["pipe"] == "a pipe, not a file"
+        for name in ("link.pb", "broken", "loop", "etc"):
+            assert refused[name] == "a link that leads out of the folder or nowhere"
+        for name in ("text.txt", "page.html", "nul.pb", "cut.json", "deep.json"):
+            assert refused[name], name
+
+    def test_a_link_inside_of_the_folder_is_a_run(self, client, folder):
+        (folder / "latest.gpurec").symlink_to("step.gpurec")
+        assert client.runs()["latest.gpurec"]["refused"] == ""
+
+    def test_a_file_that_became_a_link_outside_is_not_opened(self, client, folder, step, tmp_path):
+        [run] = client.runs().values()
+        step.save(tmp_path / "secret.gpurec")
+        (folder / "step.gpurec").unlink()
+        (folder / "step.gpurec").symlink_to(tmp_path / "secret.gpurec")
+        assert is_refusal(client.ask(f"/api/runs/{run['id']}"))
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+    def test_a_folder_without_permission_is_a_row(self, client, folder):
+        (folder / "closed").mkdir(mode=0)
+        assert client.runs()["closed"]["refused"] == "a folder that cannot be read: Permission denied"
+
+    def test_names_are_data(self, client, folder, step):
+        names = ["</script><script>alert(1)", EVIL.replace("/", "_")[:100], "a\nb", "=1+1"]
+        for name in names:
+            step.save(folder / "other.gpurec")
+            (folder / "other.gpurec").rename(folder / f"{name}.gpurec".replace("/", "_"))
+        Path(os.fsdecode(os.fsencode(folder) + b"/\xff\xfe.gpurec")).write_bytes((folder / "step.gpurec").read_bytes())
+        answer = client.ask("/api/runs")
+        assert answer.headers["content-type"] == "application/json"
+        assert len(answer.json()["runs"]) == len(names) + 2
+        for run in answer.json()["runs"]:
+            assert not is_refusal(client.ask(f"/api/runs/{run['id']}"))
+
+    def test_new_and_growing_files_are_noticed(self, client, folder, step, build):
+        first = client.ask("/api/runs")
+        assert client.ask("/api/runs", if_none_match=first.headers["etag"]).status_code == 304
+        [run] = client.runs().values()
+        before = client.ask(f"/api/runs/{run['id']}/answers?key=kernels/name").json()
+        step.save(folder / "more.gpurec")
+        build.kernel("late", 900, 10)
+        build.recording().save(folder / "step.gpurec")
+        time.sleep(0.6)
+        assert set(client.runs()) == {"more.gpurec", "step.gpurec"}
+        after = client.ask(f"/api/runs/{run['id']}/answers?key=kernels/name").json()
+        assert (before["rows"], after["rows"]) == (2, 3)
+        (folder / "step.gpurec").unlink()
+        time.sleep(0.6)
+        assert is_refusal(client.ask(f"/api/runs/{run['id']}"))
+
+    def test_what_is_not_there_is_said_at_the_start(self, tmp_path):
+        with pytest.raises(CollectorError, match="No such file"):
+            RunFolder([tmp_path / "nothing"])
+
+
+class TestAnswers:
+    def test_they_are_those_of_the_analysis(self, client, step):
+        from collector import analysis
+        from collector.web.single_answers import keys
+
+        [run] = client.runs().values()
+        for part in ("", "&from=100&to=420"):
+            for key in keys():
+                data = client.ask(f"/api/runs/{run['id']}/answers?key={key}{part}").json()
+                answer = eval(data["python"], {"analysis": analysis, "step": step})
+                assert data["rows"] == len(answer), key
+                assert data["totals"] == dict(answer.totals), key
+                for column, values in zip(answer.columns, data["values"], strict=True):
+                    assert values == [None if each != each else each for each in answer[column.name].tolist()], key
+
+    def test_the_part_of_a_step_has_what_overlaps_it(self, client):
+        [run] = client.runs().values()
+        data = client.ask(f"/api/runs/{run['id']}/answers?key=devices&from=100&to=300").json()
+        row = {column["name"]: values[0] for column, values in zip(data["columns"], data["values"], strict=True)}
+        assert (row["window_ns"], row["busy_ns"]) == (200, 10 + 60 + 50)
+        data = client.ask(f"/api/runs/{run['id']}/answers?key=kernels/name&from=100&to=300").json()
+        assert data["part"] == {"start": 100, "end": 300}
+        place = [column["name"] for column in data["columns"]].index("count")
+        assert dict(zip(data["values"][0], data["values"][place], strict=True)) == {"kernel_0": 2, "kernel_1": 1}
+
+    def test_a_known_answer_is_not_computed_again(self, client, monkeypatch):
+        [run] = client.runs().values()
+        first = client.ask(f"/api/runs/{run['id']}/answers?key=ops").content
+        monkeypatch.setattr("collector.web.page_server.single_answer", None)
+        assert client.ask(f"/api/runs/{run['id']}/answers?key=ops").content == first
+
+    def test_whatever_a_question_raises_is_one_line(self, client, monkeypatch):
+        [run] = client.runs().values()
+
+        def fails(*_):
+            raise RecursionError("too deep")
+
+        monkeypatch.setattr("collector.web.page_server.single_answer", fails)
+        answer = client.ask(f"/api/runs/{run['id']}/answers?key=ops")
+        assert answer.json() == {"error": "this cannot be answered (RecursionError: too deep)"}
+
+
+class TestCommand:
+    def start(self, *arguments, **environment):
+        command = [sys.executable, "-m", "collector", "ui", "--no-browser", *map(str, arguments)]
+        return subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+        )
+
+    def test_it_prints_an_address_with_a_token_and_answers_there(self, folder):
+        with self.start(folder) as server:
+            try:
+                line = server.stdout.readline()
+                address, _, token = line.split()[0].partition("#token=")
+                assert address.startswith("http://127.0.0.1:")
+                assert len(token) >= 32
+                assert httpx.get(address).status_code == 200
+                assert httpx.get(f"{address}api/runs").status_code == 401
+                answer = httpx.get(f"{address}api/runs", headers={"x-collector-token": token})
+                assert [run["name"] for run in answer.json()["runs"]] == ["step.gpurec"]
+            finally:
+                server.terminate()
+            assert server.wait() in (0, -15)
+            assert server.stderr.read() == ""
+
+    def test_a_port_in_use_is_one_line(self, folder):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            done = self.start(folder, "--port", port)
+            out, err = done.communicate()
+        assert (done.returncode, out) == (2, "")
+        assert err == f"collector: port {port} is in use. Give another with --port, or none: a free one is taken\n"
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["nothing"], "nothing: No such file or directory"),
+            ([".", "--perfetto", "nothing"], "nothing: this is no copy of Perfetto's page"),
+            ([".", "--port", "70000"], "'70000' is no port"),
+        ],
+    )
+    def test_what_cannot_be_served_is_one_line(self, tmp_path, monkeypatch, arguments, message):
+        monkeypatch.chdir(tmp_path)
+        done = self.start(*arguments)
+        _, err = done.communicate()
+        assert done.returncode == 2
+        assert message in err
+        assert err.count("\n") == 1
+
+
+def test_only_this_machine_is_listened_to(folder):
+    from collector.web.listening import listening_sockets
+
+    sockets, port = listening_sockets(0)
+    try:
+        assert {each.getsockname()[0] for each in sockets} <= {"127.0.0.1", "::1"}
+        assert {each.getsockname()[1] for each in sockets} == {port}
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def test_without_the_extra_it_says_what_to_install(folder, tmp_path):
+    (tmp_path / "hidden").mkdir()
+    for name in ("starlette", "uvicorn"):
+        (tmp_path / "hidden" / f"{name}.py").write_text("raise ImportError")
+    command = [sys.executable, "-m", "collector", "ui", str(folder), "--no-browser"]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(tmp_path / "hidden"), os.environ.get("PYTHONPATH", "")]),
+    }
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "collector: starlette is not installed. Run: pip install 'cupti-collector[ui]'\n"
+
+
+def test_memory_of_opened_runs_is_bounded(folder, step):
+    from collector.web.opened_runs import OpenedRuns
+
+    for number in range(5):
+        step.save(folder / f"other_{number}.gpurec")
+    runs = RunFolder([folder])
+    opened = OpenedRuns(runs, max_bytes=1)
+    for id_ in runs.runs().by_id:
+        opened.answer([id_], "length", lambda given: {"length": given[0].step.recording.clock.window_ns})
+    assert len(opened._opened) == 1

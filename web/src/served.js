@@ -1,0 +1,73 @@
+// The page of a server: the list of runs, and the page of those that were chosen. New and growing files are noticed.
+import { html } from "htm/preact";
+import { useEffect, useState } from "preact/hooks";
+import { App } from "./app.js";
+import { printable } from "./numbers.js";
+import { loadRuns, loadSession, forgetAnswers } from "./server.js";
+import { loadPage } from "./provider.js";
+import { Ready } from "./ready.js";
+import { choose, state } from "./state.js";
+import { Runs } from "./views/runs.js";
+
+/** @typedef {import("./server.js").Run} Run */
+/** @typedef {import("./server.js").Session} Session */
+
+const LOOK_AGAIN_MS = 1000;
+
+export function Served() {
+  const [session, setSession] = useState(/** @type {Session | null} */ (null));
+  const [listed, setListed] = useState(/** @type {{runs: Run[], left_out: number} | null} */ (null));
+  const [why, setWhy] = useState("");
+  useEffect(() => {
+    let timer = 0;
+    const look = async () => {
+      try {
+        const found = await loadRuns();
+        if (found) setListed(found);
+        setWhy("");
+      } catch (error) {
+        setWhy(/** @type {Error} */ (error).message);
+      }
+      timer = setTimeout(look, LOOK_AGAIN_MS);
+    };
+    loadSession().then((found) => {
+      if (found.first && !state.value.runs && state.value.view !== "runs") choose({ runs: found.first });
+      setSession(found);
+      look();
+    }, (error) => setWhy(error.message));
+    return () => clearTimeout(timer);
+  }, []);
+  if (!session || !listed) return html`<p class="state" role=${why ? "alert" : "status"}>${why ? printable(why) : "Loading …"}</p>`;
+  return html`
+    ${why && html`<p class="remark" role="alert">${printable(why)}</p>`}
+    <${Chosen} session=${session} listed=${listed} />`;
+}
+
+/** @param {{session: Session, listed: {runs: Run[], left_out: number}}} props */
+function Chosen({ session, listed }) {
+  const { runs: chosen, view } = state.value;
+  const ids = chosen ? chosen.split(",") : [];
+  const versions = ids.map((id) => `${id} ${listed.runs.find((run) => run.id === id)?.version}`).join(",");
+  const [page, setPage] = useState(/** @type {{of: string, page: import("./provider.js").Page} | null} */ (null));
+  const [why, setWhy] = useState("");
+  useEffect(() => {
+    if (!chosen) return;
+    let is = true;
+    setWhy("");
+    forgetAnswers();
+    loadPage(session, ids).then(
+      (found) => is && setPage({ of: chosen, page: found }),
+      (error) => is && setWhy(error.message),
+    );
+    return () => { is = false; };
+  }, [versions]);
+  if (chosen && view !== "runs" && !why) {
+    if (page?.of !== chosen) return html`<p class="state" role="status">Loading …</p>`;
+    return html`<${Ready} key=${chosen}><${App} page=${page.page} /></${Ready}>`;
+  }
+  return html`
+    <header><h1>${printable(session.title)}</h1></header>
+    ${chosen && why && html`<p class="remark" role="alert">${printable(why)}</p>`}
+    <article><${Runs} listed=${listed} /></article>
+    <footer><p>${session.format}, made by cupti-collector ${session.version}. Served by this machine to itself alone.</p></footer>`;
+}

@@ -1,0 +1,144 @@
+// Where the page has its data from when it is served: one answer at a time, of the chosen part of a step.
+import { signal } from "@preact/signals";
+import { chosenWindow, state } from "./state.js";
+import { token } from "./token.js";
+
+/** @typedef {import("./provider.js").Answer} Answer */
+/** @typedef {import("./provider.js").Page} Page */
+/** @typedef {import("./provider.js").Step} Step */
+/** @typedef {{id: string, name: string, kind: string, bytes: number, modified_ms: number, version: string,
+ *   refused: string}} Run */
+/** @typedef {{format: string, version: string, title: string, perfetto: boolean, first: string}} Session */
+
+/** Answers that are kept; the ones used longest ago are forgotten. */
+const MOST_ANSWERS = 300;
+/** A window that changes again this soon, as under a wheel, is not asked about. */
+const SETTLED_MS = 150;
+
+/** @param {string} path @param {Record<string, string>} [headers] @returns {Promise<Response>} */
+async function request(path, headers = {}) {
+  let response;
+  try {
+    response = await fetch(path, { headers: token ? { "X-Collector-Token": token, ...headers } : headers });
+  } catch {
+    throw new Error("The server does not answer: it was ended.");
+  }
+  if (response.ok || response.status === 304) return response;
+  const { error } = await response.json().catch(() => ({ error: `the server answers with ${response.status}` }));
+  throw new Error(error);
+}
+
+/** @param {string} path @returns {Promise<any>} */
+export async function ask(path) {
+  const found = await (await request(path)).json();
+  if (found.error) throw new Error(found.error);
+  return found;
+}
+
+/** @param {string} path */
+export async function askBytes(path) {
+  const response = await request(path);
+  if (response.headers.get("Content-Type") === "application/json") throw new Error((await response.json()).error);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+/** What is served, and the cookie of this start. @returns {Promise<Session>} */
+export function loadSession() {
+  return ask("/api/session");
+}
+
+let tag = "";
+
+/** The list of runs; null where it is the one that was loaded last. @returns {Promise<{runs: Run[], left_out: number} | null>} */
+export async function loadRuns() {
+  const response = await request("/api/runs", tag ? { "If-None-Match": tag } : {});
+  if (response.status === 304) return null;
+  tag = response.headers.get("ETag") ?? "";
+  return response.json();
+}
+
+/** Ask with options, of which those that are empty are left out. @param {string} path @param {Record<string, string>} options */
+export function withOptions(path, options) {
+  const given = new URLSearchParams(Object.entries(options).filter(([, value]) => value !== ""));
+  return given.size ? `${path}?${given}` : path;
+}
+
+/** @type {Map<string, {value?: any, error?: Error, promise: Promise<void>}>} */
+const answers = new Map();
+/** How many answers have come; who reads it is drawn again when one comes. */
+const arrived = signal(0);
+
+/** Forget all answers: a file has changed. */
+export function forgetAnswers() {
+  answers.clear();
+}
+
+/** @param {string} path */
+function known(path) {
+  let found = answers.get(path);
+  if (found) answers.delete(path);
+  else {
+    /** @type {{value?: any, error?: Error, promise: Promise<void>}} */
+    const made = { promise: Promise.resolve() };
+    made.promise = ask(path).then((value) => { made.value = value; }, (error) => { made.error = error; })
+      .then(() => { arrived.value++; });
+    found = made;
+    if (answers.size >= MOST_ANSWERS) answers.delete(/** @type {string} */ (answers.keys().next().value));
+  }
+  answers.set(path, found);
+  return found;
+}
+
+const settled = signal(chosenWindow.value);
+let timer = 0;
+chosenWindow.subscribe((part) => {
+  clearTimeout(timer);
+  timer = setTimeout(() => { settled.value = part; }, SETTLED_MS);
+});
+
+/** Answers that are asked for when they are read. Who reads one that is not there yet is drawn again when it comes: until
+ * then the one before it is given, or else a promise is thrown, which `Ready` catches.
+ * @param {string[]} keys @param {string} path @returns {Record<string, Answer>} */
+function lazyAnswers(keys, path) {
+  /** @type {Record<string, Answer>} */
+  const found = {};
+  /** @type {Record<string, Answer>} */
+  const latest = {};
+  for (const key of keys) {
+    const read = () => {
+      arrived.value;
+      const part = settled.value;
+      const options = { key, from: part ? String(part.start) : "", to: part ? String(part.end) : "" };
+      let asked = known(withOptions(path, options));
+      const { q, sort } = state.value;
+      if (asked.value && asked.value.rows > asked.value.values[0].length && (q || sort)) {
+        latest[key] = asked.value; // the rows that fit may not be among those that the page is given
+        asked = known(withOptions(path, { ...options, q, sort }));
+      }
+      if (asked.error) throw asked.error;
+      if (asked.value) latest[key] = asked.value;
+      else if (!(key in latest)) throw asked.promise;
+      return latest[key];
+    };
+    Object.defineProperty(found, key, { enumerable: true, get: read });
+  }
+  return found;
+}
+
+/** The page of some runs. @param {Session} session @param {string[]} ids @returns {Promise<Page>} */
+export async function loadServedPage(session, ids) {
+  const steps = await Promise.all(ids.map(async (id) => {
+    const path = `/api/runs/${id}`;
+    const step = await ask(path);
+    return { ...step, id, answers: lazyAnswers(step.keys, `${path}/answers`) };
+  }));
+  const together = steps.length < 2 ? { answers: {}, refused: {}, compare: null }
+    : await ask(withOptions("/api/together", { runs: ids.join(","), before: state.value.before }));
+  return {
+    format: session.format,
+    version: session.version,
+    title: session.title,
+    steps,
+    ...together,
+  };
+}
