@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,12 @@ from collector.runtime.extension import convert_extension
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
     from collector.recording.recording import Recording
+    from collector.recording.table import Table
 
     Numbers = npt.NDArray[np.int64]
 
@@ -41,21 +42,22 @@ class WorkClass(enum.IntEnum):
     MEMSET = 3
 
 
-@dataclass(frozen=True)
 class Activities:
-    """Kernels, copies and memsets in order of their devices, and of their starts on each; arrays are equally long."""
+    """Kernels, copies and memsets in order of their devices, and of their starts on each.
 
-    start_ns: Numbers
-    end_ns: Numbers
-    device_id: Numbers
-    stream_id: Numbers
-    correlation_id: Numbers
-    work_class: Numbers
-    """`WorkClass` of each."""
-    table: Numbers
-    """Place in `collector.recording.schema.ACTIVITY_TABLES` of the table that it stands in."""
-    row: Numbers
-    """Its row there."""
+    Columns are arrays of the same length. They are gathered from the tables of the recording when they are asked for,
+    as most questions look at a few of them, and at one device at a time.
+    """
+
+    def __init__(self, recording: Recording, places: Numbers, *, is_whole: bool = False) -> None:
+        """Take places among the rows of all tables, one table behind the other.
+
+        Args:
+            recording: that they are part of.
+            places: of the activities.
+            is_whole: these are all places in their order.
+        """
+        self._recording, self._places, self._is_whole = recording, places, is_whole
 
     @classmethod
     def of(cls, recording: Recording) -> Activities:
@@ -63,27 +65,73 @@ class Activities:
         return _activities(recording)
 
     def __len__(self) -> int:
-        return len(self.start_ns)
+        return len(self._places)
 
-    def _slice(self, rows: Any) -> Activities:
-        return Activities(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+    @cached_property
+    def start_ns(self) -> Numbers:
+        """When each began."""
+        return self.column("start_ns")
+
+    @cached_property
+    def end_ns(self) -> Numbers:
+        """When each ended."""
+        return self.column("end_ns")
+
+    @cached_property
+    def device_id(self) -> Numbers:
+        """CUDA's number of the device that each ran on."""
+        return self.column("device_id")
+
+    @cached_property
+    def stream_id(self) -> Numbers:
+        """CUPTI's number of its stream."""
+        return self.column("stream_id")
+
+    @cached_property
+    def correlation_id(self) -> Numbers:
+        """CUPTI's number of the call that launched it."""
+        return self.column("correlation_id")
+
+    @cached_property
+    def work_class(self) -> npt.NDArray[np.uint8]:
+        """`WorkClass` of each."""
+        return self.of_rows(work_classes(self._recording))
+
+    @cached_property
+    def table(self) -> npt.NDArray[np.int8]:
+        """Place in `collector.recording.schema.ACTIVITY_TABLES` of the table that each stands in."""
+        table = np.zeros(len(self), np.int8)
+        for first in self._firsts[1:]:
+            table += self._places >= first
+        return table
+
+    @property
+    def row(self) -> Numbers:
+        """Its row there."""
+        return self._places - self._firsts[self.table]
+
+    @property
+    def _firsts(self) -> Numbers:
+        """The place of the first row of each table."""
+        return np.cumsum([0, *(len(table) for table in _tables(self._recording))])[:-1]
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Activities:
         """Those for which ``mask`` is true."""
-        return self if mask.all() else self._slice(mask)
+        return self if mask.all() else Activities(self._recording, self._places[mask])
 
     def at(self, places: Numbers) -> Activities:
         """Those at these places, in their order."""
-        return self._slice(places)
+        return Activities(self._recording, self._places[places])
 
-    def by_device(self) -> dict[int, Activities]:
-        """Device -> what it did."""
-        is_first = np.ones(len(self), bool)
-        is_first[1:] = self.device_id[1:] != self.device_id[:-1]
-        bounds = [*np.flatnonzero(is_first).tolist(), len(self)]
-        if len(bounds) == 2 and len(self):
-            return {int(self.device_id[0]): self}
-        return {int(self.device_id[begin]): self._slice(slice(begin, end)) for begin, end in pairwise(bounds)}
+    def by_device(self) -> Iterator[tuple[int, Activities]]:
+        """Each device, and what it did."""
+        devices = self.device_id
+        bounds = [*(np.flatnonzero(devices[1:] != devices[:-1]) + 1).tolist(), len(self)]
+        if len(bounds) == 1 and len(self):
+            yield int(devices[0]), self
+        elif len(self):
+            for begin, end in pairwise([0, *bounds]):
+                yield int(devices[begin]), Activities(self._recording, self._places[begin:end])
 
     def in_order_of_time(self) -> Activities:
         """The same, in order of their starts on all devices together."""
@@ -91,20 +139,27 @@ class Activities:
             return self
         return self.at(np.argsort(self.start_ns, kind="stable"))
 
-    def column(self, recording: Recording, name: str) -> npt.NDArray[Any]:
+    def column(self, name: str) -> npt.NDArray[Any]:
         """The values of a column that all tables of activities have."""
-        tables = [getattr(recording, table) for table in ACTIVITY_TABLES]
-        return self.of_rows(recording, [getattr(table, name) for table in tables])
+        return self.of_rows([getattr(table, name) for table in _tables(self._recording)])
 
-    def of_rows(self, recording: Recording, values: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    def of_rows(self, values: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
         """Of values for each row of each of the tables, those of these activities."""
-        first = np.cumsum([0, *(len(getattr(recording, table)) for table in ACTIVITY_TABLES)])
-        chosen: npt.NDArray[Any] = _joined(values)[first[self.table] + self.row]
+        filled = [table for table, part in enumerate(values) if len(part)]
+        if len(filled) == 1:  # the places are its rows
+            return values[filled[0]] if self._is_whole else values[filled[0]][self._places]
+        if self._is_whole:
+            return np.concatenate(values)
+        chosen = np.empty(len(self), np.result_type(*values))
+        rows = self.row
+        for table in filled:
+            own = self.table == table
+            chosen[own] = values[table][rows[own]]
         return chosen
 
-    def launch_rows(self, recording: Recording) -> Numbers:
+    def launch_rows(self) -> Numbers:
         """The row in ``api_calls`` of the call that caused each; -1 where none was recorded."""
-        return _launch_rows(recording, self)
+        return _launch_rows(self._recording, self)
 
     def union(self, *classes: WorkClass, window: Window | None = None) -> Union:
         """When at least one activity ran, of these classes or of all, cut to a window."""
@@ -129,19 +184,13 @@ class Activities:
 
 @shared
 def _activities(recording: Recording) -> Activities:
-    tables = [getattr(recording, name) for name in ACTIVITY_TABLES]
-    order = convert_extension.order_by_device_and_start([(table.device_id, table.start_ns) for table in tables])
-    places = np.arange(len(tables), dtype=np.int8)
-    columns = {
-        name: _joined([getattr(table, name) for table in tables])
-        for name in ("start_ns", "end_ns", "device_id", "stream_id", "correlation_id")
-    } | {
-        "work_class": _joined(work_classes(recording)),
-        "table": np.repeat(places, [len(table) for table in tables]),
-        "row": _joined([np.arange(len(table), dtype=np.int64) for table in tables]),
-    }
-    is_ordered = (order[1:] > order[:-1]).all()
-    return Activities(**(columns if is_ordered else {name: values[order] for name, values in columns.items()}))
+    starts = [(table.device_id, table.start_ns) for table in _tables(recording)]
+    order = convert_extension.order_by_device_and_start(starts)
+    return Activities(recording, order, is_whole=bool((order[1:] > order[:-1]).all()))
+
+
+def _tables(recording: Recording) -> list[Table]:
+    return [getattr(recording, name) for name in ACTIVITY_TABLES]
 
 
 @shared
@@ -175,22 +224,19 @@ def repetitions(recording: Recording) -> list[str]:
     return [counted(text, number)] if number else []
 
 
-def _joined(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    filled = [part for part in parts if len(part)]
-    return filled[0] if len(filled) == 1 else np.concatenate(parts)
-
-
-def by_device(recording: Recording, window: str) -> list[tuple[int, Activities, Window]]:
+def by_device(recording: Recording, window: str) -> Iterator[tuple[int, Activities, Window]]:
     """Each device that did something, what it did, and the window of that name.
+
+    What one device did leaves memory when the next one is taken.
 
     Raises:
         ValueError: there is no such window, also where no device did anything.
     """
     step = step_window(recording, window)
-    return [
+    return (
         (device, own, step or Window(window, int(own.start_ns.min()), int(own.end_ns.max())))
-        for device, own in Activities.of(recording).by_device().items()
-    ]
+        for device, own in Activities.of(recording).by_device()
+    )
 
 
 def step_window(recording: Recording, name: str) -> Window | None:

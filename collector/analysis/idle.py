@@ -90,7 +90,7 @@ def idle(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_
 
     def ask(recording: Recording) -> Part:
         rows, windows, devices = [], [], []
-        for device, _, own_window, gaps in _devices(recording, window, kernel_gap_ns):
+        for device, own_window, gaps in _devices(recording, window, kernel_gap_ns):
             windows.append(own_window)
             devices.append(device)
             length = int(gaps.ends.sum() - gaps.starts.sum())
@@ -108,10 +108,10 @@ def idle_gaps(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL
         columns: dict[str, list[Numbers]] = {column.name: [] for column in GAPS.columns}
         ended_tables: list[Numbers] = []
         ended_by: list[Numbers] = []
-        for device, work, own_window, gaps in _devices(recording, window, kernel_gap_ns):
+        for device, own_window, gaps in _devices(recording, window, kernel_gap_ns):
             windows.append(own_window)
-            ended_tables.append(work.table[gaps.ended_by])
-            ended_by.append(np.where(gaps.ended_by >= 0, work.row[gaps.ended_by], -1))
+            ended_tables.append(gaps.ended_by_table)
+            ended_by.append(gaps.ended_by_row)
             began = recording.clock.cupti_start_ns
             times = (gaps.starts - began, gaps.ends - began, gaps.ends - gaps.starts)
             own = (np.full(len(gaps.starts), device), *times, *gaps.by_cause.T)
@@ -138,8 +138,12 @@ class _Gaps:
 
         bounds = (window.start_ns, window.end_ns)
         times = idle_times(work.start_ns, work.end_ns, bounds, launched, waits)
-        self.starts, self.ends, self.ended_by, causes = times
-        """Start and end of each, and the place in the work of the first activity that ended it; -1: nothing did."""
+        self.starts, self.ends, ended_by, causes = times
+        first = work.at(np.maximum(ended_by, 0))
+        self.ended_by_table = first.table.astype(np.int64)
+        """Place in `ACTIVITY_TABLES` of the table of the first activity that ended it."""
+        self.ended_by_row = np.where(ended_by >= 0, first.row, -1)
+        """The row of that activity there; -1: nothing ended it."""
         is_short = self.ends - self.starts <= kernel_gap_ns
         parts = {
             "synchronize": causes.synchronizing,
@@ -154,11 +158,12 @@ class _Gaps:
 
 
 @shared
-def _devices(recording: Recording, window: str, kernel_gap_ns: int) -> list[tuple[int, Activities, Window, _Gaps]]:
+def _devices(recording: Recording, window: str, kernel_gap_ns: int) -> list[tuple[int, Window, _Gaps]]:
+    """Each device with the window and its gaps."""
     calls = recording.api_calls
     is_wait = np.isin(calls.name_id, ids_with_role(recording.strings, ApiRole.WAIT))
     waits = Union.of(calls.start_ns[is_wait], calls.end_ns[is_wait])
     return [
-        (device, work, own_window, _Gaps(recording, work, own_window, waits, kernel_gap_ns))
+        (device, own_window, _Gaps(recording, work, own_window, waits, kernel_gap_ns))
         for device, work, own_window in by_device(recording, window)
     ]

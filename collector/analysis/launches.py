@@ -93,7 +93,7 @@ def _delays(recording: Recording) -> dict[str, npt.NDArray[Any]]:
 def _launched(recording: Recording) -> tuple[Activities, Numbers]:
     """The activities whose call was recorded, and the rows of these calls."""
     work = Activities.of(recording)
-    rows = work.launch_rows(recording)
+    rows = work.launch_rows()
     return work.where(rows >= 0), rows[rows >= 0]
 
 

@@ -66,7 +66,7 @@ class PathEdges:
         calls = recording.api_calls
         self.work = Activities.of(recording).in_order_of_time()
         self.streams, self.stream_numbers = StreamNumbers.of(recording, self.work)
-        self.launches = self.work.launch_rows(recording)
+        self.launches = self.work.launch_rows()
         """Row in ``api_calls`` of the call of each activity; -1: not known."""
         is_known = self.launches >= 0
         self.called_ns = np.where(is_known, np.append(calls.start_ns, 0)[self.launches], 0)
@@ -81,7 +81,7 @@ class PathEdges:
     def graphs(self) -> Numbers:
         """The graph launch, by its correlation id, that each activity is a node of; -1: of none."""
         is_graph_call = _of_calls(self._recording, lambda name: name.endswith("GraphLaunch"))
-        is_node = self.work.column(self._recording, "graph_id") != 0
+        is_node = self.work.column("graph_id") != 0
         is_node |= (self.launches >= 0) & np.append(is_graph_call, False)[self.launches]
         return np.where(is_node, self.work.correlation_id.astype(np.int64), NONE)
 

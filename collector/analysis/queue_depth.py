@@ -115,7 +115,7 @@ def _part(recording: Recording, by: str) -> Part:
 def _queued(recording: Recording) -> tuple[Activities, Numbers]:
     """The activities whose call was recorded, and when it began."""
     work = Activities.of(recording)
-    launches = work.launch_rows(recording)
+    launches = work.launch_rows()
     is_known = launches >= 0
     return work.where(is_known), recording.api_calls.start_ns[launches[is_known]]
 

@@ -53,7 +53,7 @@ def places_launched_in(recording: Recording, work: Activities, starts: Numbers, 
         starts: of the steps, in order of time.
         ends: of the steps, which do not overlap.
     """
-    launches = work.launch_rows(recording)
+    launches = work.launch_rows()
     launched_ns = np.where(launches >= 0, np.append(recording.api_calls.start_ns, 0)[launches], work.start_ns)
     place = np.searchsorted(starts, launched_ns, side="right") - 1
     found: Numbers = np.where((place >= 0) & (launched_ns < ends[np.maximum(place, 0)]), place, -1)

@@ -51,4 +51,4 @@ class StreamNumbers(NamedTuple):
         streams_in_order = sorted(found)
         places = np.empty(len(found), np.int64)
         places[[found[stream] for stream in streams_in_order]] = np.arange(len(found))
-        return cls(streams_in_order, places[work.of_rows(recording, parts)])
+        return cls(streams_in_order, places[work.of_rows(parts)])

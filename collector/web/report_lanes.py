@@ -193,7 +193,7 @@ def _devices(recording: Recording, work: Activities, names: _Names) -> Iterator[
     named = [tables[name](getattr(recording, name)) for name in ACTIVITY_TABLES]
     firsts = np.cumsum([0, *map(len, named)])[:-1]
     name_of = np.concatenate([np.zeros(0, np.int64), *named])
-    for device, own in work.by_device().items():
+    for device, own in work.by_device():
         nothing = np.zeros(0, np.int64)
         yield Lane("device", f"GPU {device}", own.start_ns, own.end_ns, nothing, device)
         places = name_of[firsts[own.table] + own.row]

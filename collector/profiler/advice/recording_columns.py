@@ -47,10 +47,7 @@ class RecordingStep(NamedTuple):
         clock = recording.clock
         devices = Activities.of(recording).by_device()
         return cls(
-            [
-                _Activities(f"{device_prefix}/gpu:{device}/stream:all", recording, own)
-                for device, own in devices.items()
-            ],
+            [_Activities(f"{device_prefix}/gpu:{device}/stream:all", recording, own) for device, own in devices],
             [_Waits(f"{device_prefix}/cpu:0", recording)],
             (),
             (clock.cupti_start_ns + clock.offset_ns, clock.cupti_stop_ns + clock.offset_ns),
@@ -97,7 +94,7 @@ class _Activities(_Columns):
     @cached_property
     def scheduled_ns(self) -> Ints:
         """Start of the call that launched each; 0: not known."""
-        launches = self._work.launch_rows(self._recording)
+        launches = self._work.launch_rows()
         calls = self._recording.api_calls.start_ns + self._recording.clock.offset_ns
         return np.where(launches >= 0, np.append(calls, 0)[launches], 0)
 
