@@ -12,12 +12,16 @@ from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import ratio
 from collector.recording.copy_kind_names import copy_kind_name
 from collector.recording.cupti_enums import MEMORY_KINDS
+from collector.recording.distinct import distinct_values
 from collector.recording.intervals import Union
 
 if TYPE_CHECKING:
     from collector.analysis.answer import Answer
     from collector.analysis.asked import Asked
     from collector.recording.recording import Recording
+
+MEMSET = "memset"
+"""The kind of memsets, beside the directions of copies."""
 
 QUESTION = Question(
     "copies",
@@ -51,6 +55,16 @@ def copies(steps: Asked) -> Answer:
     return QUESTION.ask(steps, _part)
 
 
+def bytes_by_kind(recording: Recording) -> dict[str, int]:
+    """Bytes of the copies of each direction, as far as sizes are known, and of memsets."""
+    copied = recording.memcpys
+    sums = {
+        copy_kind_name(kind): int(copied.num_bytes[copied.copy_kind == kind].sum())
+        for kind in distinct_values(copied.copy_kind).tolist()
+    }
+    return sums | {MEMSET: int(recording.memsets.num_bytes.sum())}
+
+
 def _part(recording: Recording) -> Part:
     kernels = recording.kernels
     is_compute = work_classes(recording)[0] == WorkClass.COMPUTE
@@ -77,7 +91,7 @@ def _part(recording: Recording) -> Part:
             names = (
                 (copy_kind_name(kinds[0]), _memory(kinds[1]), _memory(kinds[2]))
                 if table_name == "memcpys"
-                else ("memset", "", _memory(kinds[0]))
+                else (MEMSET, "", _memory(kinds[0]))
             )
             rows.append(
                 (

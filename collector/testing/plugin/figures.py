@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collector.analysis.busy_time import devices
-from collector.analysis.copies import copies
+from collector.analysis.copies import MEMSET, bytes_by_kind
+from collector.analysis.device_times import device_times
 from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.cupti_enums import ALLOCATION, DEVICE_MEMORY, HOST_WAITS, RELEASE
+from collector.recording.distinct import distinct_values
 from collector.recording.schema import ACTIVITY_TABLES
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from collector.recording.recording import Recording
 
 _Stream = tuple[int, int, int]
-_MEMSET = "memset"
-"""The kind that memsets are among copies."""
 
 
 @dataclass(frozen=True)
@@ -87,23 +86,21 @@ def _of_one(recording: Recording) -> Figures:
     for name in ACTIVITY_TABLES:
         table = getattr(recording, name)
         keys |= set(zip(table.device_id.tolist(), table.context_id.tolist(), table.stream_id.tolist(), strict=True))
-    moved = Counter[str]()
-    for row in copies(recording) if len(recording.memcpys) + len(recording.memsets) else ():
-        moved[row["kind"]] += row["num_bytes"]
+    moved = Counter(bytes_by_kind(recording))
     waits = recording.synchronizations
     return Figures(
-        device_time_ns=int(devices(recording).totals["busy_ns"]) if keys else 0,
+        device_time_ns=sum(times.busy_ns for times in device_times(recording, "step")),
         kernel_time_ns=int(recording.kernels.duration_ns.sum()),
         kernels=len(recording.kernels),
         launches=recording.ledger.launches_seen,
         memcpys=len(recording.memcpys),
-        memcpy_bytes=sum(moved.values()) - moved[_MEMSET],
+        memcpy_bytes=sum(moved.values()) - moved[MEMSET],
         memcpy_htod_bytes=moved["HtoD"] + moved["HtoA"],
         memcpy_dtoh_bytes=moved["DtoH"] + moved["AtoH"],
         memcpy_dtod_bytes=moved["DtoD"] + moved["AtoA"] + moved["AtoD"] + moved["DtoA"],
         memcpy_ptop_bytes=moved["PtoP"],
         memsets=len(recording.memsets),
-        memset_bytes=moved[_MEMSET],
+        memset_bytes=moved[MEMSET],
         synchronizations=int(np.isin(waits.sync_type, HOST_WAITS).sum()),
         allocations=_count(recording, ApiRole.ALLOCATION, ALLOCATION),
         frees=_count(recording, ApiRole.RELEASE, RELEASE),
@@ -135,4 +132,4 @@ def _count(recording: Recording, role: ApiRole, operation: int) -> int:
     """The number of calls: those of allocating functions, plus other calls with a recorded memory operation."""
     called = recording.api_calls.correlation_id[calls_of(recording, role)]
     recorded = recording.memory_operations.correlation_id[device_memory_rows(recording, operation)]
-    return len(np.union1d(called, recorded))
+    return len(distinct_values(np.concatenate([called, recorded])))
