@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import re
 
-from collector.text.quantities import TIME_UNITS
+from collector.text.quantities import TIME_UNITS, number_and_unit
 
 
 def time_argument(text: str) -> int:
     """Nanoseconds."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([a-zµ]+)", text.strip())
-    if not found or found[2] not in TIME_UNITS:
+    number, unit = number_and_unit(text) or (0, "")
+    if number < 0 or unit not in TIME_UNITS:
         raise argparse.ArgumentTypeError(f"{text!r} is no time: give a number and ns, us, ms or s, such as 12.5us")
-    return round(float(found[1]) * TIME_UNITS[found[2]])
+    return round(number * TIME_UNITS[unit])
 
 
 def time_window(text: str) -> tuple[int | None, int | None]:

@@ -12,12 +12,11 @@ annotations, copies, launches, a timeline, findings and losses; its figures are 
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 
 from collector.errors import CollectorError
 from collector.text import terminal
-from collector.text.quantities import SIZE_UNITS
+from collector.text.quantities import SIZE_UNITS, number_and_unit
 from collector.text.wording import counted
 
 _LEAST_SIZE = 300_000
@@ -55,10 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _size(text: str) -> int:
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)", text.strip())
-    if not found or found[2] not in SIZE_UNITS:
+    number, unit = number_and_unit(text) or (0, "")
+    if unit not in SIZE_UNITS:
         raise argparse.ArgumentTypeError(f"{text!r} is no size: give a number and a unit, such as 8MB")
-    size: int = round(float(found[1]) * SIZE_UNITS[found[2]])
+    size: int = round(number * SIZE_UNITS[unit])
     if size < _LEAST_SIZE:
         raise argparse.ArgumentTypeError(f"{text}: the page without any data takes {_LEAST_SIZE // 1000} kB")
     return size

@@ -1,6 +1,9 @@
-"""Times and sizes as text for display: four digits and the unit that fits."""
+"""Times and sizes as text: for display with four digits and the unit that fits, and as users write them."""
 
 from __future__ import annotations
+
+import math
+import re
 
 from collector.text.wording import counted
 
@@ -13,6 +16,8 @@ SIZE_UNITS = (
     | {"KB": 1000}
 )
 """Accepted unit -> bytes."""
+
+_QUANTITY = re.compile(r"\s*(-?\d+(?:\.\d*)?|-?\.\d+)\s*([^\s\d]*)\s*")
 
 _LARGER_TIMES = (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000))
 _LARGER_SIZES = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
@@ -44,3 +49,13 @@ def size_text(num_bytes: float) -> str:
 
 def _four_digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def number_and_unit(text: str) -> tuple[float, str] | None:
+    """The number and the unit of a quantity as users write it; None: the text is none, or the number is infinite.
+
+    >>> number_and_unit("12.5us"), number_and_unit("16 MiB"), number_and_unit("3"), number_and_unit("us")
+    ((12.5, 'us'), (16.0, 'MiB'), (3.0, ''), None)
+    """
+    found = _QUANTITY.fullmatch(text)
+    return (float(found[1]), found[2]) if found and math.isfinite(float(found[1])) else None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
+
 import pytest
 
-from collector.text.quantities import size_text, time_text
+from collector.cli._time_arguments import time_argument
+from collector.testing.plugin.limits import parse_value
+from collector.text.quantities import TIME_UNITS, number_and_unit, size_text, time_text
 
 
 @pytest.mark.parametrize(
@@ -40,3 +44,32 @@ def test_times(nanoseconds, text):
 )
 def test_sizes(num_bytes, text):
     assert size_text(num_bytes) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("12.5us", (12.5, "us")),
+        (" 16 MiB ", (16.0, "MiB")),
+        ("-.5 s", (-0.5, "s")),
+        ("3", (3.0, "")),
+        ("us", None),
+        ("1e3 us", None),
+        ("9" * 400 + "s", None),
+        ("", None),
+    ],
+)
+def test_quantities_as_users_write_them(text, found):
+    assert number_and_unit(text) == found
+
+
+@pytest.mark.parametrize("unit", TIME_UNITS)
+def test_times_are_written_alike_in_commands_and_limits(unit):
+    text = f"12.5 {unit}"
+    assert time_argument(text) == parse_value("device_time", text, "time") == round(12.5 * TIME_UNITS[unit])
+
+
+@pytest.mark.parametrize("text", ["12", "us", "-1us", "1 day", "9" * 400 + "s"])
+def test_what_is_no_time_is_refused(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is no time"):
+        time_argument(text)

@@ -5,11 +5,10 @@ To add a limit: one row in `LIMITS` with a figure of `collector.testing.plugin.f
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from collector.text.quantities import SIZE_UNITS, TIME_UNITS, time_text
+from collector.text.quantities import SIZE_UNITS, TIME_UNITS, number_and_unit, time_text
 from collector.text.wording import counted
 
 if TYPE_CHECKING:
@@ -56,7 +55,6 @@ _UNITS: dict[Unit, tuple[dict[str, int], str, str]] = {
     "time": (TIME_UNITS, "ns, us, ms, s", '"250us"'),
     "bytes": (SIZE_UNITS, "B, KiB, MiB, GiB, TiB, kB, MB, GB, TB", '4096 or "16MiB"'),
 }
-_QUANTITY = re.compile(r"\s*(-?\d+(?:\.\d*)?|-?\.\d+)\s*([^\s\d]*)\s*")
 
 
 class LimitError(ValueError):
@@ -128,14 +126,15 @@ def parse_value(name: str, value: object, unit: Unit) -> int:
 
 def _with_unit(name: str, text: str, unit: Unit) -> int:
     factors, units, example = _UNITS[unit]
-    match = _QUANTITY.fullmatch(text)
-    if match is None:
+    found = number_and_unit(text)
+    if found is None:
         raise LimitError(f"{name}={text!r}: it must be written as {example}")
-    if not match[2]:
+    number, written = found
+    if not written:
         raise LimitError(f"{name}={text!r} has no unit: use one of {units}")
-    if match[2] not in factors:
-        raise LimitError(f"{name}={text!r}: unknown unit {match[2]!r}, use one of {units}")
-    return round(float(match[1]) * factors[match[2]])
+    if written not in factors:
+        raise LimitError(f"{name}={text!r}: unknown unit {written!r}, use one of {units}")
+    return round(number * factors[written])
 
 
 def judge(limits: tuple[Limit, ...], figures: Figures) -> list[Excess]:
