@@ -88,6 +88,8 @@ class TraceOptions:
     """A file to which records are appended while the step is open, in case the program ends before the step."""
     nvtx: bool | tuple[str, ...] | None = None
     """Whether NVTX ranges are recorded, or the domains whose ranges are; None: if the handler is armed."""
+    dataset: Path | None = None
+    """The folder of a dataset to which the step is added when it ends."""
     share_subscription: bool = field(default=False, kw_only=True)
     """Collect even if another client in this process holds CUPTI's only subscription (set if torch's is idle)."""
 

@@ -40,7 +40,7 @@ class Column(NamedTuple):
 
     name: str
     unit: str
-    """ns, bytes, bytes/s, count, share (1 is all), ratio, number (of a device, a stream, …) or text."""
+    """ns, bytes, bytes/s, count, share (1 is all), ratio, value, number (of a device, a stream, …) or text."""
     meaning: str
     """One sentence."""
 
@@ -286,7 +286,7 @@ def values_of(rows: Sequence[Any], unit: str) -> npt.NDArray[Any]:
     return np.array(rows, dtype=_DTYPES.get(unit, np.int64))
 
 
-_FLOATS = ("share", "ratio", "bytes/s")
+_FLOATS = ("share", "ratio", "bytes/s", "value")
 _DTYPES: dict[str, Any] = {"text": object, **dict.fromkeys(_FLOATS, np.float64)}
 
 
@@ -301,6 +301,7 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     "count": lambda value: f"{value:,}",
     "share": lambda value: "" if value != value else f"{value:.1%}",
     "ratio": lambda value: "" if value != value else f"{value:.3g}",
+    "value": lambda value: "" if value != value else f"{value:.15g}",
     "text": printable,
     "number": str,
 }

@@ -118,6 +118,10 @@ class ChromeEvents:
         """The phase of one event."""
         return chr(self._phases[row])
 
+    def phases(self, rows: Numbers) -> npt.NDArray[np.uint8]:
+        """The phases of events, as the codes of their letters."""
+        return self._phases[rows]
+
     @cached_property
     def _phases(self) -> npt.NDArray[np.uint8]:
         return self._scan.phases()

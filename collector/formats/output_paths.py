@@ -29,7 +29,7 @@ def file_of_this_process(path: Path, rank: int | None) -> tuple[Path, str]:
         rank: of this process, None: that which torchrun's environment says.
     """
     world_size = _number("WORLD_SIZE")
-    rank = _number("RANK") if rank is None else rank
+    rank = rank_of_this_process(rank)
     if world_size is not None and world_size > 1 and rank is not None:
         if _names_rank(path, rank):
             return path, ""
@@ -39,6 +39,11 @@ def file_of_this_process(path: Path, rank: int | None) -> tuple[Path, str]:
         own = _with_word(path, f"pid{os.getpid()}")
         return own, f"{path} was written by another process of this run: this one writes {own}"
     return path, ""
+
+
+def rank_of_this_process(rank: int | None) -> int | None:
+    """The rank that the program gave, else that of torchrun's environment; None where neither says one."""
+    return _number("RANK") if rank is None else rank
 
 
 def mark_as_written_here(path: Path) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from collector.protos import RunMetadata
+    from collector.recording.recording import Recording
 
 log = logging.getLogger("collector.profiler")
 
@@ -52,6 +53,10 @@ class TracedStep(Protocol):
     @property
     def run_metadata(self) -> RunMetadata:
         """The recorded step."""
+
+    @property
+    def recording(self) -> Recording:
+        """The recorded step as columns."""
 
     def __enter__(self) -> Any: ...
     def __exit__(

@@ -15,8 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from collector.errors import SessionActiveError
+from collector.errors import CollectorError, SessionActiveError
+from collector.formats.output_paths import rank_of_this_process
 from collector.profiler.context import TracedStep, _trace, write_or_warn
+from collector.runtime.optional_packages import optional_package
 from collector.runtime.uncompiled import uncompiled
 
 log = logging.getLogger("collector.profiler")
@@ -34,11 +36,14 @@ class ProfilerHook:
         output_dir: the folder for files, created when the first is written.
         show_dataflow: with arrows between ops.
         show_memory: with memory counters.
+        output: the folder of a dataset to which each traced step is added, together with the events of its timeline;
+            see `collector.dataset`. Needs pyarrow.
         open_trace: makes the session that traces a step; `collector.trace` by default.
         clock: seconds, increasing.
 
     Raises:
         ValueError: both or neither of ``save_steps`` and ``save_secs``.
+        collector.MissingDependencyError: ``output`` is given, and pyarrow is not installed.
     """
 
     def __init__(
@@ -49,6 +54,7 @@ class ProfilerHook:
         show_dataflow: bool = True,
         show_memory: bool = False,
         *,
+        output: str | os.PathLike[str] | None = None,
         open_trace: Callable[[], TracedStep] = _trace,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -58,7 +64,10 @@ class ProfilerHook:
             raise ValueError("neither save_steps nor save_secs is given; give one")
         self._save_steps = save_steps
         self._save_secs = save_secs
+        if output is not None:
+            optional_package("pyarrow.parquet")
         self._folder = Path(output_dir)
+        self._dataset = None if output is None else Path(output)
         self._show_dataflow = show_dataflow
         self._show_memory = show_memory
         self._open_trace = open_trace
@@ -141,8 +150,24 @@ class ProfilerHook:
 
         timeline = Timeline(session.run_metadata.step_stats)
         text = timeline.generate_chrome_trace_format(show_dataflow=self._show_dataflow, show_memory=self._show_memory)
+        if self._dataset is not None:
+            self._add_to_dataset(step, session, text)
         path = self._folder / f"timeline-{step}.json"
         if not write_or_warn(path, text.encode()):
             return None
         log.info("wrote %s", path)
         return path
+
+    def _add_to_dataset(self, step: int, session: TracedStep, timeline: str) -> None:
+        """Write a step with its timeline's events; a full disk must not end hours of training."""
+        from collector.dataset.dataset_writer import DatasetWriter
+        from collector.dataset.trace_events import trace_events
+        from collector.formats.chrome_events import ChromeEvents
+
+        assert self._dataset is not None
+        try:
+            with DatasetWriter(self._dataset, rank=rank_of_this_process(None) or 0) as writer:
+                events = trace_events(ChromeEvents([timeline.encode()]))
+                writer.write(session.recording, step=step, events=events)
+        except (CollectorError, OSError) as error:
+            log.warning("step %d is not in the dataset: %s", step, error)

@@ -30,8 +30,11 @@ class Texts(NamedTuple):
         known, index = np.unique(ids, return_inverse=True)
         if not len(known):
             return cls([], np.zeros(0, np.int32))
-        texts, merged = np.unique([form(each) for each in known.tolist()], return_inverse=True)
-        return cls(texts.tolist(), merged[index.reshape(-1)].astype(np.int32))
+        made = [form(each) for each in known.tolist()]
+        distinct = sorted(set(made))  # not by numpy, whose texts end before a NUL
+        places = {text: place for place, text in enumerate(distinct)}
+        codes = np.array([places[text] for text in made], np.int32)
+        return cls(distinct, codes[index.reshape(-1)])
 
 
 def arrow_table(columns: Columns) -> pa.Table:

@@ -7,12 +7,12 @@ from typing import Any
 
 from collector.errors import MissingDependencyError, not_installed
 
-_EXTRAS = {"pyarrow": "arrow", "scipy": "bench", "starlette": "ui", "uvicorn": "ui"}
+_EXTRAS = {"pyarrow": "arrow", "duckdb": "sql", "scipy": "bench", "starlette": "ui", "uvicorn": "ui"}
 """Package -> our extra that contains it; users install other packages by their own name."""
 
 
 def optional_package(name: str) -> Any:
-    """Import a package and return it.
+    """Import a package, or a module of one, and return it.
 
     Raises:
         collector.MissingDependencyError: it is not installed.
@@ -20,4 +20,5 @@ def optional_package(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise MissingDependencyError(*not_installed(name, _EXTRAS.get(name, ""))) from error
+        package = name.partition(".")[0]
+        raise MissingDependencyError(*not_installed(package, _EXTRAS.get(package, ""))) from error

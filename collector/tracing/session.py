@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from collector.errors import CollectorError, CollectorWarning, NotTracedError, OutputError, SessionActiveError
 from collector.files.atomic_files import check_writable, expanded
-from collector.formats.output_paths import file_of_this_process, mark_as_written_here
+from collector.formats.output_paths import file_of_this_process, mark_as_written_here, rank_of_this_process
 from collector.formats.registry import output_of
 from collector.formats.step import TracedStep
 from collector.options import KINDS, TraceOptions
 from collector.runtime.interpreters import check_main_interpreter
+from collector.runtime.optional_packages import optional_package
 from collector.runtime.uncompiled import uncompiled
 from collector.sources import SOURCE_NAMES, open_source
 from collector.tracing import session_slot
@@ -67,6 +68,7 @@ def trace(
     stacks: bool = ...,
     journal: str | os.PathLike[str] | None = ...,
     nvtx: bool | str | Iterable[str] | None = ...,
+    dataset: str | os.PathLike[str] | None = ...,
 ) -> Session: ...
 
 
@@ -85,6 +87,7 @@ def trace(
     stacks: bool = False,
     journal: str | os.PathLike[str] | None = None,
     nvtx: bool | str | Iterable[str] | None = None,
+    dataset: str | os.PathLike[str] | None = None,
 ) -> Session | Function:
     """Return a session that traces the GPU work of a block or a function.
 
@@ -123,8 +126,11 @@ def trace(
         nvtx: record the NVTX ranges of the program and its libraries as annotations, or only those of some domains
             (``""`` is the default domain). By default ranges are recorded if `collector.nvtx.arm` was called, or
             ``COLLECTOR_NVTX=1`` is set.
+        dataset: a folder of Parquet files to which every step is added, for questions in SQL over many steps, ranks and
+            runs; see `collector.dataset`. Ranks may share the folder. Needs pyarrow.
 
     Raises:
+        collector.MissingDependencyError: a dataset is asked for, and pyarrow is not installed.
         collector.UnknownFormatError: no format has the suffix of ``path``.
         ValueError: an option has an invalid value.
         TypeError: an option has the wrong type.
@@ -149,7 +155,10 @@ def trace(
         stacks=stacks,
         journal=None if journal is None else expanded(journal),
         nvtx=nvtx if nvtx is None or isinstance(nvtx, bool) else domain_names(nvtx),
+        dataset=None if dataset is None else expanded(dataset),
     )
+    if options.dataset is not None:
+        optional_package("pyarrow.parquet")
     if function is None:
         return Session(options)
     if options != TraceOptions():
@@ -416,16 +425,33 @@ class Session(TracedStep):
 
     def _save_at_end(self) -> bool:
         """Write the requested file; return whether the step's results are saved."""
-        if self.unavailable is not None or not self._writable:
+        if self.unavailable is not None:
+            return False
+        is_in_dataset = self._add_to_dataset()
+        if not self._writable:
             return False
         path = self._find_path()  # again, because another process may have created the file meanwhile
         if path is None:
-            return True
+            return is_in_dataset
         try:
             self.save(path)
             mark_as_written_here(path)
         except Exception as error:
             self._trouble(error, f"the trace is not saved: {_in_words(error)}")
+            return False
+        return is_in_dataset
+
+    def _add_to_dataset(self) -> bool:
+        """Write the step into the requested dataset; return whether that is done, or nothing was requested."""
+        if self.options.dataset is None:
+            return True
+        try:
+            from collector.dataset.dataset_writer import DatasetWriter
+
+            with DatasetWriter(self.options.dataset, rank=rank_of_this_process(self.options.rank) or 0) as writer:
+                writer.write(self.recording)
+        except Exception as error:
+            self._trouble(error, f"the step is not in the dataset: {_in_words(error)}")
             return False
         return True
 
@@ -487,7 +513,8 @@ class Session(TracedStep):
 
     def end_at_exit(self, use: session_slot.Use) -> None:
         """End ``use`` at the exit of the interpreter; the requested file is saved."""
-        if use.has_begun and not use.is_ending and self.options.path is not None:
+        is_kept = self.options.path is not None or self.options.dataset is not None
+        if use.has_begun and not use.is_ending and is_kept:
             self._end(use, None, at_exit=True)
         else:
             self.abandon(use)

@@ -1,0 +1,103 @@
+"""Write steps into a dataset of Parquet files, a database, or lines of JSON, for questions in SQL.
+
+Reads all that `collector timeline` reads. Files of several ranks and steps become one run; what is in the dataset
+already stays there.
+
+  collector export step_*.json --to parquet runs --run tuesday       add twenty steps to the dataset in the folder runs
+  collector export rank*.json.gz --to parquet runs                   the ranks of a job, side by side
+  collector export step.gpurec --to duckdb runs                      the file runs/trace.duckdb, with all views
+  collector export step.gpurec --to sqlite runs                      the file runs/trace.sqlite
+  collector export step_*.json --to ndjson lines                     a file for each table, as `bq load` takes it
+  collector sql runs "select name, sum(duration_ns) from kernels group by name"
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collector.errors import OutputError
+from collector.runtime.optional_packages import optional_package
+from collector.text import terminal
+from collector.text.progress import progress
+from collector.text.wording import counted
+
+if TYPE_CHECKING:
+    import argparse
+
+    from collector.formats.step import Step
+
+_TARGETS = ("parquet", "duckdb", "sqlite", "ndjson")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """See `collector.cli`."""
+    from collector.formats.registry import readable_list
+
+    parser.add_argument(
+        "inputs",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help=f"one step each: {readable_list(with_origins=True)}; also gzipped",
+    )
+    parser.add_argument(
+        "--to", nargs=2, required=True, metavar=("KIND", "DIR"), help=f"{', '.join(_TARGETS)}; a folder"
+    )
+    parser.add_argument("--run", default="", help="name of the run (the time at which the first step began)")
+    parser.add_argument("--label", default="", help="a text about the run, in the table runs")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """See `collector.cli`."""
+    kind, folder = arguments.to[0], Path(arguments.to[1]).expanduser()
+    if kind not in _TARGETS:
+        raise OutputError(f"--to {kind}: choose one of {', '.join(_TARGETS)}")
+    optional_package("pyarrow.parquet")
+    if kind == "duckdb":
+        optional_package("duckdb")
+    if kind == "parquet":
+        written = _export(arguments, folder)
+    else:
+        with tempfile.TemporaryDirectory() as name:
+            written = _export(arguments, Path(name, "dataset"))
+            _convert(kind, Path(name, "dataset"), folder)
+    print(f"{terminal.printable(str(folder))}: {counted('{:,} step[|s]', written)} added")
+    return 0
+
+
+def _export(arguments: argparse.Namespace, folder: Path) -> int:
+    from collector.dataset.exports import export_steps
+
+    with progress("exporting") as report:
+        warnings: list[str] = []
+
+        def told(step: Step) -> None:
+            warnings.append(step.warning)
+            report(f"exporting {step.path.name if step.path else ''}", len(warnings), len(arguments.inputs))
+
+        written = export_steps(arguments.inputs, folder, run=arguments.run, label=arguments.label, on_step=told)
+    for warning in filter(None, warnings):
+        terminal.report(warning)
+    return written
+
+
+def _convert(kind: str, source: Path, folder: Path) -> None:
+    from collector.dataset.dataset import Dataset
+    from collector.dataset.exports import export_ndjson, export_sqlite
+
+    dataset = Dataset(source)
+    if kind == "ndjson":
+        export_ndjson(dataset, folder)
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make {folder}: {error.strerror or error}") from error
+    if kind == "sqlite":
+        export_sqlite(dataset, folder / "trace.sqlite")
+        return
+    from collector.dataset.database import Database
+
+    Database.save(dataset, folder / "trace.duckdb")

@@ -1,0 +1,78 @@
+"""Answer a question in SQL about a dataset, or about files of steps.
+
+DuckDB answers it; docs/sql.md lists the tables and views, and `--tables` prints them. A query reads and does nothing
+else: it cannot write, and reaches no other file and no network.
+
+  collector sql runs "select name, sum(duration_ns) as total_ns from kernels group by name order by total_ns desc"
+  collector sql step.pb "select * from devices"
+  collector sql timeline-*.json "select arg_name, sum(dur) from trace_events group by arg_name"
+  collector sql runs --tables
+  collector sql --dialect bigquery --print overlap    the query of a view for another engine
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from collector.cli._printed_answers import add_format_arguments, print_answers
+from collector.errors import CollectorError
+from collector.text import terminal
+from collector.text.progress import progress
+
+if TYPE_CHECKING:
+    import argparse
+
+    from collector.formats.step import Step
+
+_TABLES = (
+    "select table_name, string_agg(column_name, ', ' order by ordinal_position) as columns "
+    "from information_schema.columns group by table_name order by table_name"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """See `collector.cli`."""
+    from collector.dataset.view_files import DIALECTS
+
+    parser.add_argument(
+        "words", nargs="*", metavar="DIR_OR_FILE… QUERY", help="a dataset or files of steps, and the query last"
+    )
+    parser.add_argument("--tables", action="store_true", help="list the tables and views with their columns")
+    parser.add_argument("--print", metavar="VIEW", dest="view", help="print the query of a view, and run nothing")
+    parser.add_argument(
+        "--dialect",
+        default="duckdb",
+        help=f"of --print: {', '.join(DIALECTS)} (duckdb)",
+    )
+    add_format_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """See `collector.cli`."""
+    if arguments.view:
+        from collector.dataset.view_files import view_text
+
+        terminal.write(view_text(arguments.view, arguments.dialect))
+        return 0
+    words = [*arguments.words, *([_TABLES] if arguments.tables else [])]
+    if len(words) < 2:
+        raise CollectorError(
+            "a dataset or a file and a query are needed", 'For example: collector sql runs "from steps"'
+        )
+    *paths, query = words
+    from collector.dataset.database import Database
+
+    with progress("reading") as report:
+        warnings: list[str] = []
+
+        def told(step: Step) -> None:
+            warnings.append(step.warning)
+            report("reading", len(warnings), len(paths))
+
+        database = Database.of([Path(path).expanduser() for path in paths], told)
+    for warning in filter(None, warnings):
+        terminal.report(warning)
+    with database:
+        print_answers([database.sql(query)], arguments)
+    return 0

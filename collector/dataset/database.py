@@ -1,0 +1,221 @@
+"""The tables and views of a dataset in DuckDB, for queries that read and do nothing else."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.analysis.answer import Answer, Column
+from collector.dataset.dataset import Dataset
+from collector.dataset.dataset_folder import is_dataset, tables
+from collector.dataset.dataset_tables import ENUMS
+from collector.dataset.exports import enum_table, export_steps
+from collector.dataset.view_files import view_texts
+from collector.errors import CollectorError, InvalidFileError, OutputError
+from collector.runtime.optional_packages import optional_package
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from collector.formats.step import Step
+
+_LOCKED = (
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET enable_external_access = false",
+    "SET lock_configuration = true",
+)
+"""What keeps a query from files, networks and extensions, and from allowing itself to reach them."""
+_ALLOWED = ("SELECT", "EXPLAIN")
+_REFUSED = "Only one SELECT, over the tables and views of the dataset, is answered"
+_POSITION = re.compile(r"LINE (\d+): (.*)\n( *)\^")
+_DUCKDB_BEGINS = b"DUCK"
+_LARGEST_EXACT = 1 << 53
+_INT64 = (1 << 63) - 1
+
+
+class Database:
+    """A database with the tables and views of a dataset; a context manager."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        for statement in _LOCKED:
+            connection.execute(statement)
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    @classmethod
+    def of(cls, paths: Sequence[Path], on_step: Callable[[Step], None] = lambda step: None) -> Database:
+        """The database of a dataset, of one that was exported to a file of DuckDB, or of files of steps.
+
+        Raises:
+            MissingDependencyError: duckdb is not installed.
+            InvalidFileError: a file cannot be read.
+        """
+        duckdb = optional_package("duckdb")
+        if len(paths) == 1 and is_dataset(paths[0]):
+            return cls.of_dataset(Dataset(paths[0]))
+        if len(paths) == 1 and _is_database(paths[0]):
+            try:
+                return cls(duckdb.connect(str(paths[0]), read_only=True))
+            except duckdb.Error as error:
+                raise InvalidFileError(f"{paths[0]}: {_first_line(error)}") from error
+        with tempfile.TemporaryDirectory() as name:
+            export_steps(paths, Path(name, "dataset"), on_step=on_step)
+            connection = duckdb.connect()
+            _fill(connection, Dataset(Path(name, "dataset")))
+        return cls(connection)
+
+    @classmethod
+    def of_dataset(cls, dataset: Dataset) -> Database:
+        """The database of a dataset; a table is read from its files when a query needs it."""
+        connection = optional_package("duckdb").connect()
+        connection.execute(f"SET allowed_directories = [{_text(dataset.folder.resolve())}]")
+        for name in tables():
+            connection.execute(f'CREATE VIEW "{name}" AS {_select(dataset, name)}')
+        _add_views(connection)
+        return cls(connection)
+
+    @staticmethod
+    def save(dataset: Dataset, target: Path) -> None:
+        """Write the tables and views of a dataset into a new file of DuckDB.
+
+        Raises:
+            OutputError: the file is there already, or cannot be written.
+        """
+        duckdb = optional_package("duckdb")
+        if target.exists():
+            raise OutputError(f"{target} is there already", "Name another folder, or take it away")
+        try:
+            with duckdb.connect(str(target)) as connection:
+                _fill(connection, dataset)
+        except duckdb.Error as error:
+            raise OutputError(f"cannot write {target}: {_first_line(error)}") from error
+
+    def sql(self, query: str) -> Answer:
+        """The answer to one query.
+
+        Raises:
+            CollectorError: the query is wrong, or would write or reach out.
+        """
+        duckdb = optional_package("duckdb")
+        try:
+            statements = self._connection.extract_statements(query)
+            kinds = [statement.type.name for statement in statements]
+            if len(kinds) != 1 or kinds[0] not in _ALLOWED:
+                raise CollectorError(f"the query is refused ({', '.join(kinds) or 'nothing in it'})", _REFUSED)
+            self._connection.execute(statements[0])
+            names = [each[0] for each in self._connection.description]
+            rows = self._connection.fetchall()
+        except duckdb.PermissionException as error:
+            raise CollectorError(f"the query is refused: {_first_line(error)}", _REFUSED) from error
+        except duckdb.Error as error:
+            raise CollectorError(_with_position(str(error))) from error
+        return _answer(query, _distinct(names), rows)
+
+
+def ask_dataset(dataset: Dataset, query: str) -> Answer:
+    """See `Dataset.sql`."""
+    with Database.of_dataset(dataset) as database:
+        return database.sql(query)
+
+
+def _select(dataset: Dataset, name: str) -> str:
+    """The query that reads a table from its files."""
+    table = tables()[name]
+    types = {"int64": "BIGINT", "int32": "INTEGER", "string": "VARCHAR", "bool": "BOOLEAN", "double": "DOUBLE"}
+    places = {"run": "VARCHAR", **({"rank": "INTEGER"} if table.has_rank else {})}
+    columns = {**places, **{column.name: types[column.type] for column in table.columns}}
+    if not (files := dataset.files.of(name)):
+        nothing = ", ".join(f'NULL::{kind} AS "{column}"' for column, kind in columns.items())
+        return f"SELECT {nothing} WHERE false"
+    wanted = ", ".join(f'"{column}"' for column in columns)
+    listed = ", ".join(_text(path.resolve()) for path in files)
+    kinds = ", ".join(f"'{column}': {kind}" for column, kind in places.items())
+    return f"SELECT {wanted} FROM read_parquet([{listed}], hive_partitioning = true, hive_types = {{{kinds}}})"
+
+
+def _fill(connection: Any, dataset: Dataset) -> None:
+    """Make tables of a dataset's rows in a database, and the views."""
+    for name in tables():
+        connection.execute(f'CREATE TABLE "{name}" AS {_select(dataset, name)}')
+    _add_views(connection)
+
+
+def _add_views(connection: Any) -> None:
+    for name in ENUMS:
+        labels = enum_table(name).to_pylist()
+        rows = ", ".join(f"({each['id']}, {_text(each['label'])})" for each in labels)
+        connection.execute(f'CREATE VIEW "{name}" AS SELECT * FROM (VALUES {rows}) AS labels(id, label)')
+    for name, text in view_texts("duckdb").items():
+        connection.execute(f'CREATE VIEW "{name}" AS {text}')
+
+
+def _text(value: object) -> str:
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def _is_database(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(12)[8:] == _DUCKDB_BEGINS
+    except OSError:
+        return False
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _with_position(message: str) -> str:
+    """An error of DuckDB in one line, with the place in the query."""
+    first = message.strip().partition("\n")[0]
+    if not (found := _POSITION.search(message)):
+        return first
+    line, excerpt, indent = found.groups()
+    column = len(indent) - len(f"LINE {line}: ") + 1
+    return f"{first} (line {line}, column {column}: {excerpt[max(column - 1, 0) :][:60]})"
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Names of columns, of which a query may give several one name."""
+    found: list[str] = []
+    for name in names:
+        number = 1
+        while (free := name if number == 1 else f"{name}_{number}") in found:
+            number += 1
+        found.append(free)
+    return found
+
+
+def _answer(query: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Answer:
+    lists = [list(values) for values in zip(*rows, strict=True)] or [[] for _ in names]
+    columns, values = [], {}
+    for name, own in zip(names, lists, strict=True):
+        unit, values[name] = _typed(name, own)
+        columns.append(Column(name, unit, "Column of the query."))
+    return Answer("sql", " ".join(query.split()), tuple(columns), values)
+
+
+def _typed(name: str, values: list[Any]) -> tuple[str, np.ndarray[Any, Any]]:
+    """A column's unit and values: whole numbers, numbers with NaN for NULL, or texts, which are empty for NULL."""
+    known = [value for value in values if value is not None]
+    is_whole = all(type(value) is int and -_INT64 <= value <= _INT64 for value in known)
+    if known and is_whole and len(known) == len(values):
+        unit = "ns" if name.endswith("_ns") else "bytes" if name.endswith("_bytes") else "number"
+        return unit, np.array(values, np.int64)
+    is_number = all(type(value) in (int, float) for value in known)
+    if known and is_number and all(type(value) is float or abs(value) <= _LARGEST_EXACT for value in known):
+        return "value", np.array([np.nan if value is None else value for value in values], np.float64)
+    return "text", np.array(["" if value is None else str(value) for value in values], object)

@@ -1,0 +1,182 @@
+"""A dataset as a sequence of steps that are read when they are asked for, and as tables for SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, overload
+
+from collector.dataset.dataset_folder import files_of, tables
+from collector.dataset.dataset_recording import recording_of
+from collector.dataset.dataset_tables import STEP, STEPS
+from collector.dataset.step_tables import arrow_schema
+from collector.errors import InvalidFileError
+from collector.files.atomic_files import expanded
+from collector.formats.step import RecordingSource, Step, StepSource
+from collector.runtime.later_modules import later_function
+from collector.runtime.optional_packages import optional_package
+
+if TYPE_CHECKING:
+    import os
+
+    import pyarrow as pa
+
+    from collector.analysis.answer import Answer
+    from collector.dataset.dataset_folder import DatasetFiles
+    from collector.protos import RunMetadata
+    from collector.recording.recording import Recording
+
+
+class StepKey(NamedTuple):
+    """Which step of which rank and run."""
+
+    run: str
+    rank: int
+    step: int
+
+
+class Dataset(Sequence[Step]):
+    """The steps in the folder of a dataset, in order of runs, ranks and numbers.
+
+    >>> dataset = Dataset("runs")  # doctest: +SKIP
+    >>> analysis.kernels(dataset)  # doctest: +SKIP
+    >>> dataset.sql("select name, sum(duration_ns) from kernels group by name")  # doctest: +SKIP
+
+    Args:
+        folder: of the dataset.
+        run: only the steps of this run.
+        rank: only the steps of this rank.
+
+    Raises:
+        MissingDependencyError: pyarrow is not installed.
+        InvalidFileError: the folder holds no dataset, or one of another version, or there is no such run or rank.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, run: str | None = None, rank: int | None = None) -> None:
+        optional_package("pyarrow.parquet")
+        self.folder = expanded(folder)
+        self.files: DatasetFiles = files_of(self.folder)
+        """The files of all tables, and those that are left alone."""
+        self.run = run
+        self.rank = rank
+        self.keys = tuple(self._keys())
+        """Run, rank and number of each step."""
+        if not self.keys and (run is not None or rank is not None):
+            wanted = " and ".join(
+                f"{name} {value}" for name, value in (("run", run), ("rank", rank)) if value is not None
+            )
+            raise InvalidFileError(f"{self.folder} has no step of {wanted}")
+
+    def __repr__(self) -> str:
+        runs = len({key.run for key in self.keys})
+        ranks = len({key[:2] for key in self.keys})
+        return f"<Dataset {str(self.folder)!r}: {runs} runs, {ranks} ranks, {len(self.keys)} steps>"
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Step]: ...
+    def __getitem__(self, index: int | slice) -> Step | list[Step]:
+        """The step at a place; its rows are read when they are asked for."""
+        if isinstance(index, slice):
+            return [self._step(key) for key in self.keys[index]]
+        return self._step(self.keys[index])
+
+    def table(
+        self,
+        name: str,
+        *,
+        columns: Sequence[str] | None = None,
+        run: str | None = None,
+        rank: int | None = None,
+        step: int | None = None,
+    ) -> pa.Table:
+        """Rows of a table, with the columns ``run`` and ``rank`` first.
+
+        Args:
+            name: of the table.
+            columns: to read; all by default.
+            run: of which run.
+            rank: of which rank.
+            step: of which step; row groups without rows of it are not read.
+
+        Raises:
+            KeyError: there is no such table.
+        """
+        pa, parquet = optional_package("pyarrow"), optional_package("pyarrow.parquet")
+        table = tables()[name]
+        run, rank = self.run if run is None else run, self.rank if rank is None else rank
+        wanted = [column.name for column in table.columns if columns is None or column.name in columns]
+        by_step = STEP in table.columns
+        found = []
+        for part, path in sorted(self.files.by_table.get(name, {}).items()):
+            if run not in (None, part.run) or (table.has_rank and rank not in (None, part.rank)):
+                continue
+            if by_step and step is not None and part.first_step > step:
+                continue
+            filters = [("step", "=", step)] if by_step and step is not None else None
+            rows = parquet.read_table(path, columns=wanted, partitioning=None, filters=filters, read_dictionary=[])
+            if table.has_rank:
+                rows = rows.add_column(0, "rank", pa.array([part.rank] * len(rows), pa.int32()))
+            found.append(rows.add_column(0, "run", pa.array([part.run] * len(rows), pa.string())))
+        return pa.concat_tables(found) if found else empty_table(name, wanted)
+
+    def recording(self, key: StepKey) -> Recording:
+        """Read the recording of one step."""
+        return recording_of(lambda table: self.table(table, run=key.run, rank=key.rank, step=key.step))
+
+    def sql(self, query: str) -> Answer:
+        """Answer one query in the SQL of DuckDB; docs/sql.md lists the tables and views.
+
+        Raises:
+            MissingDependencyError: duckdb is not installed.
+            CollectorError: the query is wrong, or would write or reach out.
+        """
+        answer: Answer = later_function("ask_dataset")(self, query)
+        return answer
+
+    def _keys(self) -> list[StepKey]:
+        rows = self.table(STEPS.name, columns=["step"])
+        return sorted(StepKey(*key) for key in zip(*(rows[name].to_pylist() for name in StepKey._fields), strict=True))
+
+    def _step(self, key: StepKey) -> Step:
+        path = Path(self.folder, f"run={key.run}", f"rank={key.rank}", f"step_{key.step}")
+        return Step(_StepInDataset(self, key), kind="dataset", path=path, rank=key.rank)
+
+
+class _StepInDataset(StepSource):
+    """A step that is read when its rows are asked for."""
+
+    is_recording = True
+
+    def __init__(self, dataset: Dataset, key: StepKey) -> None:
+        self._dataset = dataset
+        self._key = key
+
+    def recording(self) -> Recording:
+        """See `StepSource`."""
+        return self._dataset.recording(self._key)
+
+    def run_metadata(self) -> RunMetadata:
+        """See `StepSource`."""
+        return RecordingSource(self.recording()).run_metadata()
+
+    def wire(self) -> tuple[bytes, bool]:
+        """See `StepSource`."""
+        return RecordingSource(self.recording()).wire()
+
+    def size(self) -> str:
+        """See `StepSource`."""
+        return f"step {self._key.step} of rank {self._key.rank}, run {self._key.run}"
+
+
+def empty_table(name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """A table of a dataset without rows, with the columns ``run`` and ``rank`` first."""
+    pa = optional_package("pyarrow")
+    table = tables()[name]
+    own = [field for field in arrow_schema(table) if columns is None or field.name in columns]
+    places = [pa.field("run", pa.string()), *([pa.field("rank", pa.int32())] if table.has_rank else [])]
+    return pa.schema([*places, *own]).empty_table()

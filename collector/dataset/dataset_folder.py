@@ -1,0 +1,204 @@
+"""The files of a dataset: ``DIR/<table>/run=<name>/rank=<number>/part-<first step>.parquet`` and ``DIR/schema.json``.
+
+A part is one writer's steps: a file for each table that has rows. The part's file of ``steps`` is renamed into place
+last, and only parts that have one are read, so that a writer that was killed leaves nothing half written behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote, unquote
+
+from collector.dataset.dataset_tables import ENUMS, RANKS, RECORDED_TABLES, RUNS, STEPS, TRACE_EVENTS, VERSION
+from collector.dataset.step_facts import fact_tables
+from collector.errors import InvalidFileError, OutputError
+from collector.files.atomic_files import atomic_write
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from collector.dataset.dataset_tables import DatasetTable
+
+SCHEMA_FILE = "schema.json"
+_NAME = "collector.dataset"
+_PART = re.compile(r"part-(\d{1,19})\.parquet")
+_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+:-]*")
+
+
+@cache
+def tables() -> Mapping[str, DatasetTable]:
+    """Every table of a dataset by its name."""
+    return {table.name: table for table in (RUNS, RANKS, STEPS, *RECORDED_TABLES, TRACE_EVENTS, *fact_tables())}
+
+
+class Part(NamedTuple):
+    """The steps that one writer wrote at once."""
+
+    run: str
+    rank: int
+    first_step: int
+
+
+@dataclass(frozen=True)
+class DatasetFiles:
+    """The files that are in the folder of a dataset."""
+
+    by_table: Mapping[str, Mapping[Part, Path]]
+    """Table -> part -> file; of ``runs`` and ``ranks`` too, whose parts have the first step 0."""
+    unfinished: tuple[Path, ...]
+    """Files of parts that were not written completely."""
+    foreign: tuple[Path, ...]
+    """Parquet files that are none of a dataset's."""
+
+    def of(self, table: str) -> list[Path]:
+        """The files of a table, in order of runs, ranks and first steps."""
+        return [path for _, path in sorted(self.by_table.get(table, {}).items())]
+
+
+def check_run(run: str) -> str:
+    """Return the name of a run, which becomes the name of a folder.
+
+    Raises:
+        OutputError: it cannot be one.
+    """
+    if len(run) > 128 or not _RUN.fullmatch(run):
+        raise OutputError(
+            f"a run cannot be called {run[:140]!r}",
+            "Use up to 128 letters, digits and the characters . _ + : -, and begin with a letter or a digit",
+        )
+    return run
+
+
+def path_of(folder: Path, table: DatasetTable, part: Part) -> Path:
+    """The file of a table's part."""
+    place = folder / table.name / f"run={quote(part.run, safe='')}"
+    return (place / f"rank={part.rank}" if table.has_rank else place) / f"part-{part.first_step}.parquet"
+
+
+def is_dataset(folder: Path) -> bool:
+    """Whether a path is the folder of a dataset."""
+    return (folder / SCHEMA_FILE).is_file()
+
+
+def files_of(folder: Path, run: str | None = None, rank: int = 0) -> DatasetFiles:
+    """The files of a dataset, or only those of one rank of a run.
+
+    Raises:
+        InvalidFileError: the folder holds no dataset, or one of another version.
+    """
+    check_schema(folder)
+    found: dict[str, dict[Part, Path]] = defaultdict(dict)
+    foreign = []
+    if run is None:
+        paths = sorted(folder.rglob("*.parquet"))
+    else:
+        own = [path_of(folder, table, Part(run, rank, 0)).parent for table in tables().values()]
+        paths = [path for place in own for path in sorted(place.glob("*.parquet"))]
+    for path in paths:
+        place = _place(path.relative_to(folder))
+        if place is None:
+            foreign.append(path)
+        else:
+            found[place[0]][place[1]] = path
+    finished = found.get(STEPS.name, {})
+    unfinished = []
+    for name, parts in found.items():
+        if name not in (RUNS.name, RANKS.name):
+            unfinished += [path for part, path in parts.items() if part not in finished]
+            found[name] = {part: path for part, path in parts.items() if part in finished}
+    return DatasetFiles(found, tuple(sorted(unfinished)), tuple(foreign))
+
+
+def _place(path: Path) -> tuple[str, Part] | None:
+    """The table and the part that the path of a file says, or None."""
+    table = tables().get(path.parts[0])
+    name = _PART.fullmatch(path.name)
+    folders = path.parts[1:-1]
+    if table is None or name is None or len(folders) != 1 + table.has_rank or not folders[0].startswith("run="):
+        return None
+    rank = folders[1].removeprefix("rank=") if table.has_rank else "0"
+    if not rank.isdecimal() or (table.has_rank and folders[1] != f"rank={rank}"):
+        return None
+    return table.name, Part(unquote(folders[0].removeprefix("run=")), int(rank), int(name[1]))
+
+
+def make_dataset(folder: Path) -> None:
+    """Make the folder of a dataset, or check that it is one that can be appended to.
+
+    Raises:
+        InvalidFileError: it holds a dataset of another version.
+        OutputError: it cannot be made, or something else is in it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        has_others = not is_dataset(folder) and any(not each.name.startswith(".") for each in folder.iterdir())
+    except OSError as error:
+        raise OutputError(f"cannot make the dataset {folder}: {error.strerror or error}") from error
+    if has_others and not is_dataset(folder):  # another rank may just have written it
+        raise OutputError(f"{folder} is no dataset, and not empty", "Name a folder that does not exist yet")
+    if is_dataset(folder):
+        check_schema(folder)
+        return
+    with atomic_write(folder / SCHEMA_FILE) as file:
+        file.write(json.dumps(schema_document(), indent=1).encode() + b"\n")
+
+
+def check_schema(folder: Path) -> None:
+    """Raise `InvalidFileError` unless the folder holds a dataset of this version."""
+    try:
+        document: Any = json.loads((folder / SCHEMA_FILE).read_bytes())
+    except OSError as error:
+        raise InvalidFileError(
+            f"{folder} is no dataset: {SCHEMA_FILE}: {error.strerror or error}", "Write one: collector export"
+        ) from error
+    except ValueError as error:
+        raise InvalidFileError(f"{folder / SCHEMA_FILE} is no JSON: {error}") from error
+    if not isinstance(document, dict) or document.get("name") != _NAME:
+        raise InvalidFileError(f"{folder / SCHEMA_FILE} is not the schema of a dataset of ours")
+    if document.get("version") != VERSION:
+        raise InvalidFileError(
+            f"{folder} has version {document.get('version')!r} of the schema, and this program version {VERSION}",
+            "Export the recordings again into a new folder: versions cannot be mixed",
+        )
+
+
+def schema_document() -> dict[str, Any]:
+    """The content of schema.json."""
+    return {
+        "name": _NAME,
+        "version": VERSION,
+        "times": "ns since base_ns of the run, which is Unix time",
+        "tables": {
+            table.name: {
+                "partitions": ["run", "rank"][: 1 + table.has_rank],
+                "columns": [
+                    {"name": column.name, "type": column.type, **({"unit": column.unit} if column.unit else {})}
+                    for column in table.columns
+                ],
+            }
+            for table in tables().values()
+        },
+        "enums": {name: {str(number): label for number, label in labels.items()} for name, labels in ENUMS.items()},
+    }
+
+
+def link_exclusively(temporary: Path, target: Path) -> bool:
+    """Give a finished file its name, unless that is taken; return whether it was free."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        return False
+    except OSError:  # a file system without links
+        if target.exists():
+            return False
+        temporary.replace(target)
+        return True
+    temporary.unlink()
+    return True

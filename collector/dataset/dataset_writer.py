@@ -1,0 +1,274 @@
+"""Writing steps into a dataset: ``with DatasetWriter(folder, run="a", rank=0) as writer: writer.write(recording)``."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from collector.dataset.dataset_folder import (
+    Part,
+    check_run,
+    files_of,
+    link_exclusively,
+    make_dataset,
+    path_of,
+    tables,
+)
+from collector.dataset.dataset_tables import RANKS, RUNS, STEPS, TRACE_EVENTS
+from collector.dataset.step_facts import step_facts
+from collector.dataset.step_tables import arrow_schema, step_tables, steps_row, table_of
+from collector.errors import OutputError
+from collector.files.atomic_files import expanded
+from collector.runtime.optional_packages import optional_package
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import pyarrow as pa
+
+    from collector.recording.recording import Recording
+
+ROWS_OF_GROUP = 100_000
+"""Steps are collected until a row group has so many rows; a larger step is a group of its own."""
+BYTES_OF_PART = 256 << 20
+"""A part whose largest file has so many bytes is finished, and the next one begun."""
+_STARTED_NS = time.time_ns()
+
+
+def run_of_this_process() -> str:
+    """The name of the run that this process is part of: the same for all ranks of a job.
+
+    ``COLLECTOR_RUN``, the id of torchrun's or Slurm's job, or the time at which this process began and its number.
+    """
+    for name in ("COLLECTOR_RUN", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID"):
+        if (text := os.environ.get(name, "")) not in ("", "none"):
+            return text
+    return f"{run_at(_STARTED_NS)}-{os.getpid()}"
+
+
+def run_at(unix_ns: int) -> str:
+    """The name of a run that began at a time: ``20260102T030405Z``."""
+    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(max(unix_ns, 0) // 10**9))
+
+
+class DatasetWriter:
+    """Writes the steps of one rank of a run into a dataset, which may have other runs, ranks and earlier steps.
+
+    Nothing that is there is changed: a writer makes new files, which appear when it is closed without an error. Ranks
+    write side by side.
+
+    Args:
+        folder: of the dataset, made where it does not exist.
+        run: the name of the run, `run_of_this_process` by default.
+        rank: of the process that was traced.
+        label: a text about the run, of which the first writer's is kept.
+
+    Raises:
+        MissingDependencyError: pyarrow is not installed.
+        InvalidFileError: the folder holds a dataset of another version.
+        OutputError: the folder cannot be written, or the run cannot have this name.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, run: str = "", rank: int = 0, label: str = "") -> None:
+        optional_package("pyarrow.parquet")
+        self._folder = expanded(folder)
+        self._run = check_run(run or run_of_this_process())
+        self._rank = rank
+        self._label = label
+        make_dataset(self._folder)
+        self._pending: dict[str, list[pa.Table]] = {}
+        self._num_pending = 0
+        self._part: Part | None = None
+        self._writers: dict[str, tuple[Any, Path]] = {}
+        self._base_ns: int | None = None
+        self._last_step = self._begin_after()
+
+    def __enter__(self) -> DatasetWriter:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if exc is None:
+            self.close()
+        else:
+            self.abort()
+
+    def write(
+        self, recording: Recording, *, step: int | None = None, name: str = "", events: pa.Table | None = None
+    ) -> int:
+        """Add a step; return its number.
+
+        Args:
+            recording: of the step.
+            step: its number, larger than that of the rank's last step; by default the next one.
+            name: of the step.
+            events: the events of its timeline; see `collector.dataset.trace_events`.
+
+        Raises:
+            OutputError: the rank has a step of this number or a later one already, or a file cannot be written.
+        """
+        number = self._last_step + 1 if step is None else step
+        if number <= self._last_step:
+            raise OutputError(
+                f"{self._folder}: rank {self._rank} of the run {self._run} has a step {self._last_step} already, and "
+                f"step {number} is not after it",
+                "Name another run (COLLECTOR_RUN, or --run of collector export)",
+            )
+        if self._base_ns is None:
+            self._base_ns = self._base_of_run(recording)
+            self._write_rank(recording)
+        found = step_tables(recording, number, self._base_ns) | step_facts(recording, number)
+        if events is not None and events.num_rows:
+            found[TRACE_EVENTS.name] = table_of(TRACE_EVENTS, {"step": [number] * events.num_rows, **_columns(events)})
+        found[STEPS.name] = steps_row(recording, number, self._base_ns, name)
+        self._last_step = number
+        self._part = self._part or Part(self._run, self._rank, number)
+        for table, rows in found.items():
+            self._pending.setdefault(table, []).append(rows)
+            self._num_pending += rows.num_rows
+        if self._num_pending >= ROWS_OF_GROUP:
+            self._write_pending()
+        return number
+
+    def close(self) -> None:
+        """Finish the files, and let them appear."""
+        self._write_pending()
+        part, self._part = self._part, None
+        writers, self._writers = self._writers, {}
+        if part is None:
+            return
+        with ExitStack() as undo:
+            for writer, temporary in writers.values():
+                undo.callback(temporary.unlink, missing_ok=True)
+                writer.close()
+            for name, (_, temporary) in writers.items():
+                if name != STEPS.name:
+                    temporary.replace(path_of(self._folder, tables()[name], part))
+            if not link_exclusively(writers[STEPS.name][1], path_of(self._folder, STEPS, part)):
+                raise OutputError(f"{self._folder}: another process writes rank {part.rank} of the run {part.run}")
+
+    def abort(self) -> None:
+        """Forget what is not finished."""
+        self._part, self._pending, self._num_pending = None, {}, 0
+        for writer, temporary in self._writers.values():
+            writer.close()
+            temporary.unlink(missing_ok=True)
+        self._writers = {}
+
+    def _begin_after(self) -> int:
+        """The last step of this rank, or -1; what a writer of it left unfinished is deleted."""
+        files = files_of(self._folder, self._run, self._rank)
+        for path in files.unfinished:
+            path.unlink(missing_ok=True)
+        if not (written := files.of(STEPS.name)):
+            return -1
+        steps = optional_package("pyarrow.parquet").read_table(written[-1], columns=["step"], partitioning=None)["step"]
+        last: int = max(steps.to_pylist())
+        return last
+
+    def _base_of_run(self, recording: Recording) -> int:
+        """Unix time from which the run's times are counted: the first step's of the writer that came first."""
+        parquet = optional_package("pyarrow.parquet")
+        path = path_of(self._folder, RUNS, Part(self._run, 0, 0))
+        if not path.exists():
+            base_ns = recording.clock.cupti_start_ns + recording.clock.offset_ns
+            environment = recording.environment
+            world_size = os.environ.get("WORLD_SIZE", "")
+            row = {
+                "base_ns": base_ns,
+                "source": str(environment.get("source", "")),
+                "cupti_version": _version(environment.get("cupti_api_version")),
+                "driver_version": _version(environment.get("driver_version")),
+                "cuda_version": _version(environment.get("cuda_version")),
+                "world_size": int(world_size) if world_size.isdecimal() else None,
+                "label": self._label,
+                "tags": "{}",
+            }
+            self._write_once(RUNS.name, path, row)
+        base: int = parquet.read_table(path, columns=["base_ns"], partitioning=None)["base_ns"][0].as_py()
+        return base
+
+    def _write_rank(self, recording: Recording) -> None:
+        path = path_of(self._folder, RANKS, Part(self._run, self._rank, 0))
+        calls = recording.api_calls.process_id
+        row = {
+            "process_id": int(calls[0]) if len(calls) else None,
+            "job": "",
+            "clock_offset_ns": 0,
+            "clock_error_ns": None,
+            "clock_source": "wall clock",
+            "aligned": False,
+        }
+        if not path.exists():
+            self._write_once(RANKS.name, path, row)
+
+    def _write_once(self, name: str, path: Path, row: dict[str, Any]) -> None:
+        """Write a file of one row, unless another process does so first."""
+        temporary = _temporary(path)
+        with ExitStack() as undo:
+            undo.callback(temporary.unlink, missing_ok=True)
+            table = table_of(tables()[name], {key: [value] for key, value in row.items()})
+            optional_package("pyarrow.parquet").write_table(table, temporary)
+            link_exclusively(temporary, path)
+
+    def _write_pending(self) -> None:
+        """Write one row group of each table that has rows."""
+        if self._part is None:
+            return
+        pa = optional_package("pyarrow")
+        pending, self._pending, self._num_pending = self._pending, {}, 0
+        for name, parts in pending.items():
+            rows = parts[0] if len(parts) == 1 else pa.concat_tables(parts).unify_dictionaries()
+            if name not in self._writers:
+                self._writers[name] = _opened(path_of(self._folder, tables()[name], self._part), name)
+            writer, _ = self._writers[name]
+            writer.write_table(rows.cast(writer.schema) if rows.schema != writer.schema else rows, len(rows))
+        if any(path.stat().st_size > BYTES_OF_PART for _, path in self._writers.values()):
+            self.close()
+
+
+def _temporary(path: Path) -> Path:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make {path.parent}: {error.strerror or error}") from error
+    return path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
+
+
+_SORTED = ("id", "start_ns", "duration_ns", "correlation_id", "external_id", "graph_node_id", "event_sync_id")
+"""Columns whose values differ from row to row, by little: stored as differences."""
+
+
+def _opened(path: Path, name: str) -> tuple[Any, Path]:
+    pa, parquet = optional_package("pyarrow"), optional_package("pyarrow.parquet")
+    schema = arrow_schema(tables()[name])
+    packed = [column for column in schema.names if column in _SORTED]
+    stored = pa.schema(
+        [
+            field.with_type(pa.dictionary(pa.int32(), pa.string())) if field.type == pa.string() else field
+            for field in schema
+        ]
+    )
+    temporary = _temporary(path)
+    writer = parquet.ParquetWriter(
+        temporary,
+        stored,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=[column for column in schema.names if column not in packed],
+        column_encoding=dict.fromkeys(packed, "DELTA_BINARY_PACKED"),
+        store_schema=False,
+    )
+    return writer, temporary
+
+
+def _columns(table: pa.Table) -> dict[str, Any]:
+    return {name: table[name] for name in table.column_names}
+
+
+def _version(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,202 @@
+"""Steps of files as a dataset, and a dataset as one database or as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from collector.dataset.dataset import Dataset
+from collector.dataset.dataset_folder import is_dataset, tables
+from collector.dataset.dataset_tables import ENUMS, TRACE_EVENTS
+from collector.dataset.dataset_writer import DatasetWriter, run_at
+from collector.dataset.trace_events import trace_events
+from collector.errors import OutputError
+from collector.files.atomic_files import atomic_write
+from collector.formats.file_content import content_of
+from collector.formats.loading import load
+from collector.formats.registry import check_head, readable_sentence
+from collector.merging.rank_numbers import rank_number, step_number
+from collector.runtime.optional_packages import optional_package
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from collector.formats.step import Step
+
+_ROWS = 50_000
+"""Rows that are turned into Python's values at a time."""
+
+
+class _StepToWrite(NamedTuple):
+    """A step, and where it belongs."""
+
+    run: str
+    rank: int
+    number: int | None
+    name: str
+    step: Step
+    events: pa.Table | None
+
+
+def export_steps(
+    paths: Sequence[Path],
+    folder: Path,
+    *,
+    run: str = "",
+    label: str = "",
+    on_step: Callable[[Step], None] = lambda step: None,
+) -> int:
+    """Add the steps in files to a dataset; return their number.
+
+    The rank of a file is what it states, or what its name says (``rank3``), else 0; its step is the number in its name
+    (``step_12``, ``timeline-12``) where all files have one, else they are counted. The folder of another dataset is
+    copied step by step, which makes few large files of many small ones.
+
+    Args:
+        paths: files of steps, and folders of datasets.
+        folder: of the dataset.
+        run: the name of the run; by default the time at which the first step began.
+        label: a text about the run.
+        on_step: called with each step when it was read.
+
+    Raises:
+        CollectorError: a file cannot be read, or the dataset not be written.
+    """
+    writers: dict[tuple[str, int], DatasetWriter] = {}
+    written = 0
+    with ExitStack() as opened:
+        for each in _steps_in(paths):
+            on_step(each.step)
+            recording = each.step.recording
+            run = run or each.run or run_at(recording.clock.cupti_start_ns + recording.clock.offset_ns)
+            place = (each.run or run, each.rank)
+            if place not in writers:
+                writer = DatasetWriter(folder, run=place[0], rank=each.rank, label=label)
+                writers[place] = opened.enter_context(writer)
+            writers[place].write(recording, step=each.number, name=each.name, events=each.events)
+            written += 1
+    return written
+
+
+def _steps_in(paths: Sequence[Path]) -> Iterator[_StepToWrite]:
+    numbers = [step_number(path.name) for path in paths]
+    are_numbered = all(number is not None for number in numbers)
+    if are_numbered:
+        paths = sorted(paths, key=lambda path: step_number(path.name) or 0)
+    for path in paths:
+        if is_dataset(path):
+            dataset = Dataset(path)
+            for key, step in zip(dataset.keys, dataset, strict=True):
+                rows = dataset.table(TRACE_EVENTS.name, run=key.run, rank=key.rank, step=key.step)
+                events = rows.drop_columns(["run", "rank", "step"])
+                yield _StepToWrite(key.run, key.rank, key.step, f"step {key.step}", step, events)
+            continue
+        step = load(path)
+        rank = rank_number(set(), step.rank, path.name) or 0
+        yield _StepToWrite("", rank, step_number(path.name) if are_numbered else None, path.name, step, _events(step))
+
+
+def _events(step: Step) -> pa.Table | None:
+    """The events of a step that was read from a Chrome trace."""
+    if step.path is None:
+        return None
+    content = content_of(step.path, check_head, readable_sentence())
+    return trace_events(content.chrome_events) if content.is_json else None
+
+
+def export_sqlite(dataset: Dataset, target: Path) -> None:
+    """Write all tables of a dataset into a new file of SQLite.
+
+    Raises:
+        OutputError: the file is there already.
+    """
+    import sqlite3
+
+    _refuse_existing(target)
+    connection = sqlite3.connect(target)
+    try:
+        with connection:
+            for name, rows in _all_tables(dataset):
+                columns = ", ".join(f'"{field.name}" {_sqlite_type(field)}' for field in rows.schema)
+                connection.execute(f'CREATE TABLE "{name}" ({columns})')
+                marks = ", ".join("?" * len(rows.schema))
+                connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', _tuples(rows))
+    finally:
+        connection.close()
+
+
+def export_ndjson(dataset: Dataset, folder: Path) -> None:
+    """Write each table as lines of JSON, ``<table>.ndjson``, with ``<table>.schema.json`` as ``bq load`` takes it.
+
+    Raises:
+        OutputError: a file cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make {folder}: {error.strerror or error}") from error
+    for name, rows in _all_tables(dataset):
+        schema = [{"name": each.name, "type": _bigquery_type(each), "mode": "NULLABLE"} for each in rows.schema]
+        with atomic_write(folder / f"{name}.schema.json") as file:
+            file.write(json.dumps(schema, indent=1).encode() + b"\n")
+        with atomic_write(folder / f"{name}.ndjson") as file:
+            for values in _tuples(rows):
+                row = dict(zip(rows.column_names, values, strict=True))
+                file.write(json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+
+
+def ingest(dataset: Dataset, connection: Any) -> None:
+    """Write all tables through a connection of ADBC, which warehouses have drivers for.
+
+    Args:
+        dataset: to write.
+        connection: as ``adbc_driver_sqlite.dbapi.connect`` and those of other drivers return; it is committed.
+    """
+    with connection.cursor() as cursor:
+        for name, rows in _all_tables(dataset):
+            cursor.adbc_ingest(name, rows, mode="create")
+    connection.commit()
+
+
+def enum_table(name: str) -> pa.Table:
+    """The numbers of one of CUPTI's enumerations with their labels."""
+    pa = optional_package("pyarrow")
+    labels = ENUMS[name]
+    return pa.table({"id": pa.array(list(labels), pa.int32()), "label": pa.array(list(labels.values()), pa.string())})
+
+
+def _all_tables(dataset: Dataset) -> Iterator[tuple[str, pa.Table]]:
+    for name in tables():
+        yield name, dataset.table(name)
+    for name in ENUMS:
+        yield name, enum_table(name)
+
+
+def _tuples(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
+    for batch in rows.to_batches(max_chunksize=_ROWS):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _refuse_existing(target: Path) -> None:
+    if target.exists():
+        raise OutputError(f"{target} is there already", "Name another file, or take it away")
+
+
+def _sqlite_type(field: pa.Field) -> str:
+    pa = optional_package("pyarrow")
+    if pa.types.is_floating(field.type):
+        return "REAL"
+    return "TEXT" if pa.types.is_string(field.type) else "INTEGER"
+
+
+def _bigquery_type(field: pa.Field) -> str:
+    pa = optional_package("pyarrow")
+    if pa.types.is_boolean(field.type):
+        return "BOOLEAN"
+    if pa.types.is_floating(field.type):
+        return "FLOAT"
+    return "STRING" if pa.types.is_string(field.type) else "INTEGER"

@@ -1,0 +1,206 @@
+"""The rows of a recording as Arrow tables with the columns of a dataset."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.analysis.activities import WorkClass, work_classes
+from collector.analysis.annotation_paths import annotation_paths
+from collector.dataset.dataset_tables import RECORDED_TABLES, STEPS, DatasetColumn, DatasetTable
+from collector.recording.arrow import Texts
+from collector.recording.kernel_names import demangle, short_name
+from collector.recording.nesting import NestedRanges
+from collector.recording.schema import ACTIVITY_TABLES
+from collector.runtime.extension import convert_extension
+from collector.runtime.optional_packages import optional_package
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from collector.recording.recording import Recording
+    from collector.recording.table import Table
+
+    Values = Texts | npt.NDArray[Any]
+
+ENVIRONMENT = ("source", "simulated", "cuda_version", "driver_version", "cupti_api_version", "devices", "thread_names")
+"""What a dataset keeps of a recording's environment: nothing that tells a host, a user or a path."""
+_CLASSES = ["compute", "communication"]
+
+
+def arrow_type(column: DatasetColumn) -> pa.DataType:
+    """The type of a column in Arrow; texts are dictionary-encoded in files only."""
+    pa = optional_package("pyarrow")
+    types = {"int64": pa.int64, "int32": pa.int32, "string": pa.string, "bool": pa.bool_, "double": pa.float64}
+    return types[column.type]()
+
+
+def arrow_schema(table: DatasetTable) -> pa.Schema:
+    """The columns of a table as a schema of Arrow, with their units."""
+    pa = optional_package("pyarrow")
+    return pa.schema(
+        [
+            pa.field(column.name, arrow_type(column), metadata={"unit": column.unit} if column.unit else None)
+            for column in table.columns
+        ]
+    )
+
+
+def table_of(table: DatasetTable, columns: Mapping[str, Values | pa.Array | Sequence[Any]]) -> pa.Table:
+    """An Arrow table of a dataset's table of columns by name; what numbers cannot be stored signed wraps around."""
+    pa = optional_package("pyarrow")
+    schema = arrow_schema(table)
+    arrays = []
+    for field in schema:
+        values = columns[field.name]
+        if isinstance(values, Texts):
+            values = pa.DictionaryArray.from_arrays(pa.array(values.codes), pa.array(values.distinct, pa.string()))
+        elif isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+            values = pa.array(values.astype("i4" if field.type == pa.int32() else "i8", copy=False))
+        elif not isinstance(values, (pa.Array, pa.ChunkedArray)):
+            values = pa.array(values, field.type)
+        arrays.append(values)
+    return pa.table(
+        dict(zip(schema.names, arrays, strict=True)),
+        schema=pa.schema(
+            [field.with_type(array.type) for field, array in zip(schema, arrays, strict=True)], metadata=schema.metadata
+        ),
+    )
+
+
+def step_tables(recording: Recording, step: int, base_ns: int) -> dict[str, pa.Table]:
+    """The tables of a recording that have rows, by their names in a dataset.
+
+    Rows that a recording sets apart are left out, as in every answer; its ledger counts them. All annotations are
+    there, because one that began before the step may hold launches.
+
+    Args:
+        recording: of one step.
+        step: the step's number.
+        base_ns: Unix time from which times are counted.
+    """
+    found = {}
+    shift = recording.clock.offset_ns - base_ns
+    for table in RECORDED_TABLES:
+        rows = recording.all_annotations if table.recorded == "annotations" else getattr(recording, table.recorded)
+        if len(rows):
+            columns = _computed(recording, table, rows) | _recorded(table, rows, shift)
+            columns["step"] = np.full(len(rows), step, np.int64)
+            order = _order(table, rows)
+            columns["id"] = np.arange(len(rows), dtype=np.int64)
+            found[table.name] = table_of(
+                table, columns if order is None else {name: _taken(values, order) for name, values in columns.items()}
+            )
+    return found
+
+
+def steps_row(recording: Recording, step: int, base_ns: int, name: str) -> pa.Table:
+    """The row of the table ``steps``."""
+    clock = recording.clock
+    shift = clock.offset_ns - base_ns
+    environment = {key: recording.environment[key] for key in ENVIRONMENT if key in recording.environment}
+    row = {
+        "step": step,
+        "start_ns": clock.cupti_start_ns + shift,
+        "end_ns": clock.cupti_stop_ns + shift,
+        "name": name,
+        "complete": recording.ledger.complete,
+        "cupti_offset_ns": clock.offset_ns,
+        "wall_start_ns": clock.wall_start_ns - base_ns,
+        "wall_end_ns": clock.wall_stop_ns - base_ns,
+        "clock_uncertainty_ns": clock.uncertainty_ns,
+        "environment": json.dumps(environment, sort_keys=True, default=str),
+    }
+    return table_of(STEPS, {key: [value] for key, value in row.items()})
+
+
+def _order(table: DatasetTable, rows: Table) -> npt.NDArray[np.int64] | None:
+    """The rows of activities in order of devices and starts; of other tables as they are."""
+    if table.recorded not in ACTIVITY_TABLES:
+        return None
+    order: npt.NDArray[np.int64] = convert_extension.order_by_device_and_start([(rows.device_id, rows.start_ns)])
+    return None if (order[1:] > order[:-1]).all() else order
+
+
+def _taken(values: Values | pa.Array, order: npt.NDArray[np.int64]) -> Values | pa.Array:
+    if isinstance(values, Texts):
+        return Texts(values.distinct, values.codes[order])
+    return values[order] if isinstance(values, np.ndarray) else values.take(order)
+
+
+def _recorded(table: DatasetTable, rows: Table, shift: int) -> dict[str, Values | pa.Array]:
+    """The columns that a recording has, with the names, units and NULLs of a dataset."""
+    arrow = optional_package("pyarrow")
+    columns: dict[str, Values | pa.Array] = {}
+    for column in table.columns:
+        if not column.recorded:
+            continue
+        if column.type == "string":
+            columns[column.name] = Texts.of(rows.name_id, lambda name_id: _shown_name(table, rows.text(name_id)))
+            continue
+        values = rows.columns[column.recorded]
+        if column.recorded == "start_ns":
+            values = values + np.int64(shift)
+        elif column.recorded == "end_ns":
+            values = rows.duration_ns
+        is_unknown = None if column.unknown is None else values == column.unknown
+        if column.scale != 1:
+            values = values.astype(np.int64) * column.scale
+        if is_unknown is not None and is_unknown.any():
+            columns[column.name] = arrow.array(values.astype(np.int64), mask=is_unknown)
+        else:
+            columns[column.name] = values
+    return columns
+
+
+def _shown_name(table: DatasetTable, recorded: str) -> str:
+    return short_name(recorded) if table.name == "kernels" else recorded
+
+
+def _computed(recording: Recording, table: DatasetTable, rows: Table) -> dict[str, Values | pa.Array]:
+    """The columns that are not recorded in the table itself."""
+    columns: dict[str, Values | pa.Array] = {}
+    names = {column.name for column in table.columns if not column.recorded}
+    if "demangled_name" in names:
+        columns["demangled_name"] = Texts.of(rows.name_id, lambda name_id: demangle(rows.text(name_id)))
+        is_communication = work_classes(recording)[0] == WorkClass.COMMUNICATION
+        columns["class"] = Texts(_CLASSES, is_communication.astype(np.int32))
+    if "process_id" in names:
+        columns["process_id"] = _process_ids(recording, rows)
+    if "op" in names:
+        text = recording.strings
+        columns["op"] = Texts.of(rows.annotation_ids, lambda index: text[index] if index >= 0 else "")
+    if "is_in_step" in names:
+        columns |= _of_annotations(recording, rows)
+    return columns
+
+
+def _process_ids(recording: Recording, rows: Table) -> pa.Array:
+    """The process whose call launched each row; where no call of it was recorded, the only process that made calls."""
+    pa = optional_package("pyarrow")
+    calls = recording.api_calls.process_id
+    if not len(calls):
+        return pa.nulls(len(rows), pa.int64())
+    if (calls == calls[0]).all():
+        return pa.array(np.full(len(rows), calls[0], np.int64))
+    launches = recording.launch_rows(rows.correlation_id)
+    return pa.array(calls[np.maximum(launches, 0)].astype(np.int64), mask=launches < 0)
+
+
+def _of_annotations(recording: Recording, rows: Table) -> dict[str, Values | pa.Array]:
+    pa = optional_package("pyarrow")
+    nested = NestedRanges(rows.thread_id.astype(np.int64), rows.start_ns, rows.end_ns)
+    paths, index = annotation_paths(recording)
+    details = [""] + [json.dumps(each) for each in recording.details]
+    kept = len(recording.annotations)
+    return {
+        "parent_id": pa.array(nested.parents, mask=nested.parents < 0),
+        "path": Texts.of(index, lambda place: paths[place]),
+        "details": Texts.of(rows.details_id, lambda number: details[number]),
+        "is_in_step": np.arange(len(rows)) < kept,
+    }

@@ -1,0 +1,275 @@
+"""Steps that are written into a dataset give the same answers when they are read, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from collector import analysis
+from collector.analysis.questions import QUESTIONS
+from collector.errors import InvalidFileError, MissingDependencyError, OutputError
+
+pytest.importorskip("pyarrow")
+
+from collector.dataset import Dataset, DatasetWriter
+from collector.dataset.dataset_folder import Part, path_of, tables
+
+
+def answers(step):
+    """Every answer about one step."""
+    asked = [(name, by) for name, each in QUESTIONS.items() if not each.of_ranks for by in each.by or ("",)]
+    return {
+        (name, by): QUESTIONS[name].ask(step, **({"by": by} if by else {})).to_json()
+        for name, by in asked
+        if (name, by) != ("ledger", "table")  # rows that are set apart are counted, and not stored
+    }
+
+
+def write(folder, recording, **options):
+    with DatasetWriter(folder, **{"run": "a", **options}) as writer:
+        writer.write(recording)
+    return Dataset(folder)
+
+
+def test_a_step_gives_the_same_answers_after_it_was_stored(example, tmp_path):
+    (step,) = write(tmp_path, example)
+    assert answers(step) == answers(example)
+
+
+@pytest.mark.slow
+def test_recorded_traces_give_the_same_answers_after_they_were_stored(recorded_traces, tmp_path):
+    with DatasetWriter(tmp_path, run="a") as writer:
+        for trace in recorded_traces:
+            writer.write(trace.recording)
+    for trace, step in zip(recorded_traces, Dataset(tmp_path), strict=True):
+        assert answers(step) == answers(trace.recording)
+
+
+def test_annotations_and_their_details_come_back(build, tmp_path):
+    build.annotation("step", -50, 2000, 1, 3).annotation("step/conv", 10, 200, 2, 4)
+    build.launch(3, 5).launch(4, 20)
+    build.kernel("k", 30, correlation_id=3).kernel("k", 1030, correlation_id=4)
+    (step,) = write(tmp_path, build.recording())
+    assert step.kernels.annotations() == ["step", "step/conv"]
+    rows = Dataset(tmp_path).table("annotations")
+    assert rows["path"].to_pylist() == ["step/conv", "step"]
+    assert rows["is_in_step"].to_pylist() == [True, False]  # the other began before the step
+    assert rows["parent_id"].to_pylist() == [1, None]
+
+
+def test_ids_that_do_not_fit_a_signed_number_and_odd_names_come_back(build, tmp_path):
+    odd = 'a "quoted"\nname\0 with \u2028 and \U0001f600'
+    build.kernel(odd, 0, correlation_id=7, graph_id=2**32 - 1, graph_node_id=2**63 + 5)
+    (step,) = write(tmp_path, build.recording())
+    assert step.kernels.graph_node_id.tolist() == [2**63 + 5]
+    assert step.kernels.recorded_names() == [odd]
+    assert Dataset(tmp_path).table("kernels")["graph_node_id"].to_pylist() == [5 - 2**63]
+
+
+def test_what_is_not_known_is_null_and_nothing_else(build, tmp_path):
+    build.kernel("k", 0, correlation_id=0).memcpy(10, num_bytes=0)
+    rows = write(tmp_path, build.recording())
+    kernels, copies = rows.table("kernels"), rows.table("copies")
+    assert kernels["correlation_id"].null_count == kernels["graph_id"].null_count == 1
+    assert copies["num_bytes"].to_pylist() == [0]
+    assert kernels["registers_per_thread"].to_pylist() == [0]
+
+
+def test_a_step_without_rows_is_a_step(build, tmp_path):
+    dataset = write(tmp_path, build.recording())
+    assert len(dataset) == 1
+    assert not len(dataset[0].kernels)
+    assert dataset.table("kernels").num_rows == 0
+
+
+def test_times_count_from_the_first_step_of_the_run(example_builder, tmp_path):
+    first = example_builder.recording()
+    for name in ("cupti_start_ns", "cupti_stop_ns", "wall_start_ns", "wall_stop_ns"):
+        example_builder.clock[name] += 5000
+    for rows in example_builder.rows.values():
+        for row in rows:
+            row.update({name: row[name] + 5000 for name in ("start_ns", "end_ns") if name in row})
+    with DatasetWriter(tmp_path, run="a") as writer:
+        writer.write(first)
+        writer.write(example_builder.recording())
+    dataset = Dataset(tmp_path)
+    assert dataset.table("runs")["base_ns"].to_pylist() == [first.clock.wall_start_ns]
+    assert dataset.table("steps")["start_ns"].to_pylist() == [0, 5000]
+    assert dataset[1].kernels.start_ns[0] == first.kernels.start_ns[0] + 5000
+
+
+def test_analysis_takes_a_dataset_as_it_takes_recordings(example, example_dataset):
+    assert analysis.devices(example_dataset).to_json() == analysis.devices([example] * 4).to_json()
+    assert analysis.ranks(example_dataset, clock_offsets=None)["rank"].tolist() == [0, 1]
+
+
+def test_only_the_row_groups_of_a_step_are_read(example, tmp_path, monkeypatch):
+    import pyarrow.parquet
+
+    monkeypatch.setattr("collector.dataset.dataset_writer.ROWS_OF_GROUP", 10)
+    with DatasetWriter(tmp_path, run="a") as writer:
+        for _ in range(5):
+            writer.write(example)
+    file = pyarrow.parquet.ParquetFile(path_of(tmp_path, tables()["kernels"], Part("a", 0, 0)))
+    assert file.num_row_groups == 5
+    group = file.metadata.row_group(3).column(0)
+    assert (group.path_in_schema, group.statistics.min, group.statistics.max) == ("step", 3, 3)
+    assert set(Dataset(tmp_path).table("kernels", step=3)["step"].to_pylist()) == {3}
+
+
+def test_later_steps_are_appended_in_files_of_their_own(example, tmp_path):
+    write(tmp_path, example)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
+    dataset = write(tmp_path, example)
+    assert [key.step for key in dataset.keys] == [0, 1]
+    assert all(path.read_bytes() == content for path, content in before.items())
+    with DatasetWriter(tmp_path, run="a") as writer, pytest.raises(OutputError, match="step 1 already"):
+        writer.write(example, step=1)
+
+
+def test_ranks_write_side_by_side(example, tmp_path):
+    with DatasetWriter(tmp_path, run="a", rank=0) as first, DatasetWriter(tmp_path, run="a", rank=1) as second:
+        second.write(example)
+        first.write(example)
+    assert [key.rank for key in Dataset(tmp_path).keys] == [0, 1]
+    assert len(Dataset(tmp_path, rank=1)) == 1
+    with pytest.raises(InvalidFileError, match="no step of rank 2"):
+        Dataset(tmp_path, rank=2)
+
+
+def test_what_a_killed_writer_left_is_not_read_and_the_next_write_goes_on(example, tmp_path):
+    write(tmp_path, example)
+    killed = write(tmp_path, example)
+    last = killed.files.of("steps")[-1]
+    last.rename(last.with_name(".part-1.parquet.0123.part"))
+    assert len(Dataset(tmp_path)) == 1
+    assert Dataset(tmp_path).table("kernels").num_rows == len(example.kernels)
+    assert {path.name for path in Dataset(tmp_path).files.unfinished} == {"part-1.parquet"}
+    dataset = write(tmp_path, example)
+    assert [key.step for key in dataset.keys] == [0, 1]
+    assert not dataset.files.unfinished
+
+
+def test_a_writer_that_fails_leaves_nothing(example, tmp_path):
+    def fail():
+        with DatasetWriter(tmp_path, run="a") as writer:
+            writer.write(example)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert len(Dataset(tmp_path)) == 0
+    assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".part")]
+
+
+def test_files_of_others_are_named_and_left_alone(example, tmp_path):
+    write(tmp_path, example)
+    foreign = tmp_path / "kernels" / "run=a" / "mine.parquet"
+    foreign.write_bytes(b"not even Parquet")
+    dataset = write(tmp_path, example)
+    assert dataset.files.foreign == (foreign,)
+    assert len(dataset) == 2
+    assert foreign.read_bytes() == b"not even Parquet"
+
+
+def test_versions_are_not_mixed(example, tmp_path):
+    write(tmp_path, example)
+    schema = json.loads((tmp_path / "schema.json").read_text())
+    (tmp_path / "schema.json").write_text(json.dumps({**schema, "version": 2}))
+    with pytest.raises(InvalidFileError, match=r"version 2 of the schema, and this program version 1"):
+        Dataset(tmp_path)
+    with pytest.raises(InvalidFileError, match="versions cannot be mixed"):
+        write(tmp_path, example)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"name": "another"}'])
+def test_a_folder_whose_schema_is_none_is_refused(tmp_path, content):
+    (tmp_path / "schema.json").write_text(content)
+    with pytest.raises(InvalidFileError, match=r"schema\.json"):
+        Dataset(tmp_path)
+
+
+def test_a_folder_with_other_things_is_refused(example, tmp_path):
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(OutputError, match="is no dataset, and not empty"):
+        write(tmp_path, example)
+    with pytest.raises(InvalidFileError, match="is no dataset"):
+        Dataset(tmp_path)
+
+
+@pytest.mark.parametrize("run", ["../a", "a/b", ".", "a b", "a\n", "x" * 200])
+def test_a_run_has_a_name_that_a_folder_can_have(tmp_path, run):
+    with pytest.raises(OutputError, match="a run cannot be called"):
+        DatasetWriter(tmp_path, run=run)
+
+
+def test_no_environment_but_that_of_the_gpu_is_stored(build, example_dataset, tmp_path):
+    build.environment |= {"cupti_path": "/home/somebody/libcupti.so", "hostname": "secret", "driver_version": 12080}
+    dataset = write(tmp_path / "other", build.recording())
+    stored = json.loads(dataset.table("steps")["environment"][0].as_py())
+    assert set(stored) == {"source", "simulated", "driver_version"}
+    assert b"secret" not in b"".join(path.read_bytes() for path in (tmp_path / "other").rglob("*.parquet"))
+
+
+def test_the_same_steps_give_the_same_bytes(example, tmp_path):
+    for name in ("one", "two"):
+        write(tmp_path / name, example)
+    one, two = (
+        {path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*.*")}
+        for name in ("one", "two")
+    )
+    assert one == two
+
+
+def test_schema_json_names_every_column_of_every_file(example_dataset):
+    import pyarrow.parquet
+
+    document = json.loads((example_dataset.folder / "schema.json").read_text())
+    for name, parts in example_dataset.files.by_table.items():
+        for path in parts.values():
+            stored = pyarrow.parquet.read_schema(path)
+            columns = {each["name"]: each["type"] for each in document["tables"][name]["columns"]}
+            assert {field.name: str(field.type) for field in stored} == columns
+    names = {column["name"].lower() for table in document["tables"].values() for column in table["columns"]}
+    assert len(names) == len({column["name"] for table in document["tables"].values() for column in table["columns"]})
+
+
+def test_trace_adds_its_step_to_a_dataset(tmp_path, monkeypatch, example):
+    from captures import FakeSource
+
+    import collector
+
+    monkeypatch.setenv("COLLECTOR_RUN", "monday")
+    for _ in range(2):
+        with collector.trace(source=FakeSource(example.to_capture()), dataset=tmp_path / "runs", rank=3):
+            pass
+    dataset = Dataset(tmp_path / "runs")
+    assert list(dataset.keys) == [("monday", 3, 0), ("monday", 3, 1)]
+
+
+def test_a_dataset_that_cannot_be_written_is_a_warning(tmp_path, example):
+    from captures import FakeSource
+
+    import collector
+
+    (tmp_path / "runs").write_text("a file")
+    with (
+        pytest.warns(collector.CollectorWarning, match="the step is not in the dataset"),
+        collector.trace(source=FakeSource(example.to_capture()), dataset=tmp_path / "runs") as step,
+    ):
+        pass
+    assert len(step.kernels) == len(example.kernels)
+
+
+def test_without_pyarrow_trace_says_so_before_the_body_runs(monkeypatch, tmp_path):
+    import sys
+
+    import collector
+
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "pyarrow.parquet", raising=False)
+    with pytest.raises(MissingDependencyError, match=r"pyarrow is not installed.*cupti-collector\[arrow\]"):
+        collector.trace(dataset=tmp_path)
+    with pytest.raises(MissingDependencyError, match="pyarrow is not installed"):
+        Dataset(tmp_path)

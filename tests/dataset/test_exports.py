@@ -1,0 +1,122 @@
+"""Steps of files as datasets, databases and lines of JSON, on the command line and in Python."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+
+import collector
+from collector.cli import main
+
+pytest.importorskip("pyarrow")
+
+from collector.dataset import Dataset
+from collector.dataset.exports import ingest
+
+
+@pytest.fixture
+def files(example, tmp_path):
+    """Two steps of two ranks as files."""
+    found = []
+    for rank in (0, 1):
+        for step in (9, 10):
+            found.append(tmp_path / f"rank{rank}_step{step}.gpurec")
+            example.save(found[-1])
+    return list(map(str, found))
+
+
+def test_ranks_and_steps_are_taken_from_the_names_of_files(files, tmp_path, capsys):
+    assert main(["export", *files, "--to", "parquet", str(tmp_path / "runs"), "--run", "tuesday"]) == 0
+    assert capsys.readouterr().out.endswith("runs: 4 steps added\n")
+    dataset = Dataset(tmp_path / "runs")
+    assert list(dataset.keys) == [("tuesday", rank, step) for rank in (0, 1) for step in (9, 10)]
+    assert main(["export", *files, "--to", "parquet", str(tmp_path / "runs"), "--run", "tuesday"]) == 2
+    assert "step 10 already" in capsys.readouterr().err
+    assert len(Dataset(tmp_path / "runs")) == 4
+
+
+def test_a_run_is_called_by_the_time_at_which_it_began(files, tmp_path):
+    assert main(["export", files[0], "--to", "parquet", str(tmp_path / "runs")]) == 0
+    assert Dataset(tmp_path / "runs").keys[0].run == "20231114T221320Z"
+
+
+def test_many_small_files_become_few(files, tmp_path):
+    for file in files:
+        assert main(["export", file, "--to", "parquet", str(tmp_path / "many"), "--run", "a"]) == 0
+    assert main(["export", str(tmp_path / "many"), "--to", "parquet", str(tmp_path / "few")]) == 0
+    many, few = Dataset(tmp_path / "many"), Dataset(tmp_path / "few")
+    assert few.keys == many.keys
+    assert [len(each.files.of("kernels")) for each in (many, few)] == [4, 2]
+    assert (
+        few.table("kernels")
+        .sort_by([("rank", "ascending"), ("step", "ascending"), ("id", "ascending")])
+        .equals(many.table("kernels").sort_by([("rank", "ascending"), ("step", "ascending"), ("id", "ascending")]))
+    )
+
+
+def test_sqlite_holds_every_table(files, tmp_path, capsys):
+    target = tmp_path / "out"
+    assert main(["export", *files, "--to", "sqlite", str(target)]) == 0
+    with sqlite3.connect(target / "trace.sqlite") as connection:
+        found = connection.execute("select rank, count(*), sum(duration_ns) from kernels group by rank").fetchall()
+    connection.close()
+    assert found == [(0, 14, 1420), (1, 14, 1420)]
+    assert main(["export", *files, "--to", "sqlite", str(target)]) == 2
+    assert "is there already" in capsys.readouterr().err
+
+
+def test_ndjson_has_one_schema_beside_each_table(files, tmp_path):
+    assert main(["export", *files, "--to", "ndjson", str(tmp_path / "lines")]) == 0
+    for schema in (tmp_path / "lines").glob("*.schema.json"):
+        fields = {each["name"]: each["type"] for each in json.loads(schema.read_text())}
+        assert set(fields.values()) <= {"INTEGER", "FLOAT", "STRING", "BOOLEAN"}
+        with (tmp_path / "lines" / schema.name.replace(".schema.json", ".ndjson")).open() as file:
+            for line in file:
+                assert list(json.loads(line)) == list(fields)
+    kernels = (tmp_path / "lines" / "kernels.ndjson").read_text().splitlines()
+    assert len(kernels) == 28
+
+
+def test_adbc_takes_every_table(example_dataset, tmp_path):
+    adbc = pytest.importorskip("adbc_driver_sqlite.dbapi")
+    with adbc.connect(str(tmp_path / "warehouse.sqlite")) as connection:
+        ingest(example_dataset, connection)
+    with sqlite3.connect(tmp_path / "warehouse.sqlite") as connection:
+        assert connection.execute("select count(*) from kernels").fetchall() == [(28,)]
+    connection.close()
+
+
+def test_an_unknown_target_is_refused(files, tmp_path, capsys):
+    assert main(["export", *files, "--to", "excel", str(tmp_path / "x")]) == 2
+    assert "choose one of parquet, duckdb, sqlite, ndjson" in capsys.readouterr().err
+
+
+def test_sql_prints_answers_and_lists_tables(files, tmp_path, capsys):
+    assert main(["sql", *files, "select rank, count(*) as kernels from kernels group by rank order by 1", "--csv"]) == 0
+    assert capsys.readouterr().out == "rank,kernels\n0,14\n1,14\n"
+    assert main(["sql", files[0], "--tables", "--csv"]) == 0
+    assert 'kernels,"run, rank, step, id, start_ns' in capsys.readouterr().out
+    assert main(["sql", files[0]]) == 2
+    assert "a dataset or a file and a query are needed" in capsys.readouterr().err
+    assert main(["sql", files[0], "select x"]) == 2
+    assert "line 1, column 8: x" in capsys.readouterr().err
+
+
+def test_timelines_become_one_table_of_events(example, tmp_path, capsys):
+    for step in (1, 2):
+        (tmp_path / f"timeline-{step}.json").write_text(
+            collector.Timeline(collector.load(_saved(example, tmp_path)).step_stats).generate_chrome_trace_format()
+        )
+    query = "select step, ph, count(*) as events from trace_events where ph = 'X' group by all order by 1"
+    paths = [str(tmp_path / f"timeline-{step}.json") for step in (1, 2)]
+    assert main(["sql", *paths, query, "--json"]) == 0
+    (answer,) = json.loads(capsys.readouterr().out)
+    assert [row[:2] for row in answer["rows"]] == [[1, "X"], [2, "X"]]
+    assert answer["rows"][0][2] == answer["rows"][1][2] > 8
+
+
+def _saved(recording, folder):
+    recording.save(folder / "step.pb")
+    return folder / "step.pb"

@@ -1,0 +1,114 @@
+"""Queries over datasets and files in DuckDB: what they answer, what is refused, and where an error is."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.errors import CollectorError, InvalidFileError
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("duckdb")
+
+from collector.dataset import Dataset, DatasetWriter
+from collector.dataset.database import Database
+
+
+def rows(answer):
+    return [tuple(row.values()) for row in answer]
+
+
+def test_a_query_over_all_ranks_and_steps(example_dataset):
+    answer = example_dataset.sql(
+        'select run, rank, step, sum(duration_ns) as total_ns, "class" from kernels group by all order by all'
+    )
+    assert rows(answer) == [
+        ("a", rank, step, total_ns, name)
+        for rank in (0, 1)
+        for step in (0, 1)
+        for total_ns, name in ((160, "communication"), (550, "compute"))
+    ]
+    assert [column.unit for column in answer.columns] == ["text", "number", "number", "ns", "text"]
+
+
+def test_values_are_exact_and_what_is_not_known_is_empty(example_dataset):
+    answer = example_dataset.sql(
+        "select 9007199254740993 as a, 1.5 as b, null as c, 18446744073709551616 as d, true as e, 2 as a"
+    )
+    assert rows(answer) == [(9007199254740993, "1.5", "", "18446744073709551616", "True", 2)]
+    answer = example_dataset.sql("select graph_id, 0.1::double as x from kernels limit 1")
+    assert rows(answer) == [("", 0.1)]
+
+
+def test_a_table_without_rows_has_its_columns(example_dataset):
+    assert len(example_dataset.sql("select step, num_bytes from memory_ops")) == 0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "copy kernels to '{tmp}/x.csv'",
+        "create table x as select 1",
+        "insert into kernels values (1)",
+        "drop view kernels",
+        "attach '{tmp}/x.duckdb'",
+        "install httpfs",
+        "load httpfs",
+        "set enable_external_access = true",
+        "pragma database_list",
+        "export database '{tmp}/x'",
+        "select 1; select 2",
+        "",
+        "select * from read_csv('/etc/passwd')",
+        "select * from read_text('/etc/hostname')",
+        "select * from 'https://example.com/x.parquet'",
+        "select * from glob('/*')",
+    ],
+)
+def test_a_query_that_would_write_or_reach_out_is_refused_in_one_line(example_dataset, tmp_path, query):
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(CollectorError) as refused:
+        example_dataset.sql(query.format(tmp=tmp_path))
+    assert "\n" not in str(refused.value)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_error_says_where_it_is(example_dataset):
+    with pytest.raises(CollectorError, match=r"line 2, column 7: nome"):
+        example_dataset.sql("select name,\n      nome from kernels")
+    with pytest.raises(CollectorError, match=r"line 1, column 1: selec"):
+        example_dataset.sql("selec name from kernels")
+
+
+def test_variables_of_python_are_no_tables(example_dataset):
+    secret = example_dataset.table("kernels")
+    assert secret.num_rows
+    with pytest.raises(CollectorError, match="secret"):
+        example_dataset.sql("select * from secret")
+
+
+def test_files_of_steps_are_asked_without_a_dataset(example, tmp_path):
+    for number in (2, 10):
+        example.save(tmp_path / f"step_{number}.gpurec")
+    with Database.of([tmp_path / "step_2.gpurec", tmp_path / "step_10.gpurec"]) as database:
+        found = database.sql("select step, count(*) from kernels group by step order by step")
+    assert rows(found) == [(2, 7), (10, 7)]
+
+
+def test_a_database_file_holds_all_tables(example_dataset, tmp_path):
+    Database.save(example_dataset, tmp_path / "trace.duckdb")
+    with Database.of([tmp_path / "trace.duckdb"]) as database:
+        assert rows(database.sql("select count(*) from kernels")) == [(28,)]
+        with pytest.raises(CollectorError, match="refused"):
+            database.sql("delete from kernels")
+    (tmp_path / "damaged.duckdb").write_bytes((tmp_path / "trace.duckdb").read_bytes()[:3000])
+    with pytest.raises(InvalidFileError, match=r"damaged\.duckdb"):
+        Database.of([tmp_path / "damaged.duckdb"])
+
+
+def test_odd_names_are_values_and_no_sql(build, tmp_path):
+    folder = tmp_path / 'it\'s a "folder"'
+    odd = "'; drop table kernels; --\n\0"
+    build.annotation(odd, 0, 10, 1)
+    with DatasetWriter(folder, run="a") as writer:
+        writer.write(build.recording())
+    assert rows(Dataset(folder).sql("select name from annotations")) == [(odd,)]
