@@ -16,25 +16,18 @@ import numpy as np
 from collector.formats.chrome_dialects import is_cut_timeline, stated_base
 from collector.formats.chrome_events import NO_BASE, ChromeEvents, has_time, possible_base, text
 from collector.formats.step import StepSource
+from collector.formats.timeline_columns import STREAM, Place, TimelineColumns
 from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
-from collector.recording.schema import SCHEMA
 
 if TYPE_CHECKING:
-    from collector.formats.event_columns import EventColumns
+    from collector.formats.chrome_events import Numbers
     from collector.recording.recording import Recording
 
 _RANK = re.compile(r"rank (\d{1,7}) ")
 _DEVICE_IN_PROCESS = re.compile(r"(?:rank \d{1,7} )?(?:.*\()?(?P<device>/.*?)\)?", re.DOTALL)
 """The parts of a process's name in traces whose rows do not state their devices."""
-_THREAD = re.compile(r".*\bthread (\d{1,10})\b", re.DOTALL)
-"""The name of a host's row. Its number comes last: threads may be called ``thread 0 (python)``."""
-_STREAM = re.compile(r"(?P<gpu>.*)/stream:(?P<stream>.+)")
-_NUMBERED_STREAM = re.compile(r"(?P<stream>\d{1,9})(?:\.(?P<context>\d{1,9}))?")
 _GPU_WORK = ("kernel", "memcpy", "memset")
-_GPU_TABLES = {category: f"{category}s" for category in _GPU_WORK} | {"sync": "synchronizations"}
-_HOST_TABLES = {"op": "annotations", "api": "api_calls", "sync": "api_calls"}
-"""Category of a slice -> the table that holds it."""
 _DETAIL_WORDS = {
     "registers": "regs",
     "shared_bytes": "shm",
@@ -85,18 +78,9 @@ class _Slice(NamedTuple):
     name: str
     category: str
     arguments: dict[str, Any]
-    device: str
-    row: str
-    """The name of its row."""
     start_ns: int
     """Wall time."""
     duration_ns: int
-
-    @property
-    def thread_id(self) -> int | None:
-        """The thread of a host's row; None for any other row."""
-        number = _THREAD.match(self.row)
-        return int(number[1]) if number is not None and int(number[1]) < 1 << 32 else None
 
 
 class CollectorTrace(StepSource):
@@ -104,63 +88,60 @@ class CollectorTrace(StepSource):
 
     def __init__(self, found: ChromeEvents) -> None:
         """Read places and times of all slices; columns and messages are made of them when they are asked for."""
+        self._found = found
         self._provenance = provenance(found)
-        self._slices = list(_slices(found, base_time_ns(found)))
+        self._base_ns = base_time_ns(found)
+        self._places = _places(found)
+        self._rows = _slice_rows(found, self._places)
 
     @property
     def is_empty(self) -> bool:
         """Whether the trace has no slice that can be read."""
-        return not self._slices
+        return not len(self._rows)
 
     def run_metadata(self) -> RunMetadata:
         """See `StepSource`."""
         step = StepStats()
         devices: dict[str, DeviceStepStats] = {}
-        for each in self._slices:
-            if each.device not in devices:
-                devices[each.device] = step.dev_stats.add(device=each.device)
+        for place, each in self._slices():
+            if place.device not in devices:
+                devices[place.device] = step.dev_stats.add(device=place.device)
             node = _node(each)
-            if each.thread_id is not None:
-                node.thread_id = each.thread_id
-                devices[each.device].thread_names[node.thread_id] = text(each.row)
-            devices[each.device].node_stats.append(node)
+            if place.thread_id is not None:
+                node.thread_id = place.thread_id
+                devices[place.device].thread_names[node.thread_id] = text(place.row)
+            devices[place.device].node_stats.append(node)
         _join_streams(step)
         metadata = RunMetadata(step_stats=step)
         if self._provenance.ByteSize():
             metadata.provenance.CopyFrom(self._provenance)
         return metadata
 
+    def _slices(self) -> Iterator[tuple[Place, _Slice]]:
+        found, rows = self._found, self._rows
+        names, name_index = found.names(rows)
+        categories, category_index = found.categories(rows)
+        for name, category, track, start_ns, duration_ns, arguments in zip(
+            name_index.tolist(),
+            category_index.tolist(),
+            found.track_numbers(rows).tolist(),
+            found.starts_ns(rows).tolist(),
+            found.durations_ns(rows).tolist(),
+            found.arguments_of(rows),
+            strict=True,
+        ):
+            place = self._places[track]
+            assert place is not None
+            yield place, _Slice(names[name], categories[category], arguments, self._base_ns + start_ns, duration_ns)
+
     def recording(self) -> Recording:
         """See `StepSource`. What stands beside the streams of a GPU, but for copies, has no columns."""
-        from collector.formats.capture_builder import device_ids
-        from collector.formats.event_columns import EventColumns
-
-        columns = EventColumns()
-        streams = {each.device: _STREAM.fullmatch(each.device) for each in self._slices}
-        units = device_ids(found["gpu"] for found in streams.values() if found)
-        for each in self._slices:
-            stream = streams[each.device]
-            if stream is not None:
-                number = _NUMBERED_STREAM.fullmatch(stream["stream"])
-                place = {
-                    "device_id": units[stream["gpu"]],
-                    "stream_id": int(number["stream"]) if number else 0,
-                    "context_id": int(number["context"] or 0) if number else 0,
-                }
-                _add_work(columns, each, place)
-            elif each.thread_id is not None and each.category in _HOST_TABLES:
-                columns.name_thread(each.thread_id, text(each.row))
-                given = {"thread_id": each.thread_id}
-                table = _HOST_TABLES[each.category]
-                if table == "api_calls":
-                    given["correlation_id"] = _correlation(each.arguments)
-                columns.add(table, each.name, each.start_ns, each.duration_ns, "", **given)
-            elif not each.device.endswith("/memcpy"):
-                columns.without_columns += 1
         about = self._provenance
         environment: dict[str, Any] = {**about.environment, "source": about.source, "simulated": about.simulated}
         names = _thread_names(str(environment.pop("thread_names", "")))
-        return columns.recording(dict(about.ledger), {**environment, **({"thread_names": names} if names else {})})
+        columns = TimelineColumns(self._found, self._base_ns, self._rows, self._places)
+        built = columns.built()
+        return built.recording(dict(about.ledger), {**environment, "thread_names": names or columns.thread_names})
 
 
 def _thread_names(given: str) -> dict[str, str]:
@@ -174,71 +155,27 @@ def _thread_names(given: str) -> dict[str, str]:
     return {thread: text(name) for thread, name in names.items() if re.fullmatch(r"[0-9]{1,10}", thread)}
 
 
-def _slices(found: ChromeEvents, base_ns: int) -> Iterator[_Slice]:
-    rows = found.rows("X")
+def _places(found: ChromeEvents) -> list[Place | None]:
+    """The device and row of each track; None for a process that is no number."""
     processes, threads = found.process_names, found.described_threads
-    places: list[tuple[str, str] | None] = []
+    places: list[Place | None] = []
     for pid, tid in found.tracks:
-        row = threads.get((pid, tid), {}) if isinstance(pid, int) and isinstance(tid, int) else {}
-        device = _device(processes.get(pid, f"process {pid}"), row.get("device")) if isinstance(pid, int) else ""
-        places.append((device, str(row.get("name"))) if isinstance(pid, int) else None)
-    tracks = found.track_numbers(rows)
+        if not isinstance(pid, int):
+            places.append(None)
+            continue
+        row = threads.get((pid, tid), {}) if isinstance(tid, int) else {}
+        places.append(Place(_device(processes.get(pid, f"process {pid}"), row.get("device")), str(row.get("name"))))
+    return places
+
+
+def _slice_rows(found: ChromeEvents, places: list[Place | None]) -> Numbers:
+    """The events that are slices with a time and a place; others are counted in ``found.skipped``."""
+    rows = found.rows("X")
     is_timed = has_time(found.starts_ns(rows)) & has_time(found.durations_ns(rows))
-    is_timed &= np.array([place is not None for place in places], bool)[tracks]
+    is_timed &= np.array([place is not None for place in places], bool)[found.track_numbers(rows)]
     if not is_timed.all():
         found.skipped["events without a possible time or process"] += int((~is_timed).sum())
-    rows = rows[is_timed]
-    names, name_index = found.names(rows)
-    categories, category_index = found.categories(rows)
-    for name, category, track, start_ns, duration_ns, arguments in zip(
-        name_index.tolist(),
-        category_index.tolist(),
-        tracks[is_timed].tolist(),
-        found.starts_ns(rows).tolist(),
-        found.durations_ns(rows).tolist(),
-        found.arguments_of(rows),
-        strict=True,
-    ):
-        device, row_name = places[track] or ("", "")
-        yield _Slice(names[name], categories[category], arguments, device, row_name, base_ns + start_ns, duration_ns)
-
-
-def _add_work(columns: EventColumns, each: _Slice, place: dict[str, int]) -> None:
-    """A row for what a stream did."""
-    from collector.formats.event_columns import copy_kind_number, memory_kind_number, shape_columns
-
-    kind = _GPU_TABLES.get(each.category)
-    if kind is None:
-        columns.without_columns += 1
-        return
-    arguments, name = each.arguments, each.name
-    given = {
-        key: value
-        for key, value in arguments.items()
-        if key in SCHEMA[kind] and type(value) is int and 0 <= value < 1 << 31
-    }
-    given |= {**place, "correlation_id": _correlation(arguments)}
-    if kind == "kernels":
-        given |= shape_columns(arguments.get("grid"), arguments.get("block"))
-        given |= {"registers_per_thread": _count(arguments.get("registers"))}
-        given.setdefault("dynamic_shared_bytes", _count(arguments.get("shared_bytes")))
-        name = text(arguments.get("kernel", name))
-    else:
-        given["num_bytes"] = _count(arguments.get("bytes"))
-        source, target = (memory_kind_number(text(arguments.get(side, ""))) for side in ("from", "to"))
-        if kind == "memsets":
-            given["memory_kind"] = target
-        else:
-            given |= {
-                "copy_kind": copy_kind_number(name.removeprefix("MEMCPY")),
-                "src_kind": source,
-                "dst_kind": target,
-            }
-    columns.add(kind, name, each.start_ns, each.duration_ns, text(arguments.get("op", "")), **given)
-
-
-def _count(value: Any) -> int:
-    return value if type(value) is int and 0 <= value < 1 << 53 else 0
+    return rows[is_timed]
 
 
 def _correlation(arguments: dict[str, Any]) -> int:
@@ -306,7 +243,7 @@ def _join_streams(step: StepStats) -> None:
     """Add ``stream:all`` for each GPU that has single streams only."""
     streams: dict[str, list[DeviceStepStats]] = {}
     for device in step.dev_stats:
-        found = _STREAM.fullmatch(device.device)
+        found = STREAM.fullmatch(device.device)
         if found is not None:
             streams.setdefault(found["gpu"], []).append(device)
     for gpu, parts in streams.items():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from collector.formats.chrome_events import NO_BASE, ChromeEvents, has_time, per_place, possible_base, text
-from collector.formats.event_columns import copy_kind_number, memory_kind_number
+from collector.formats.kind_numbers import copy_kind_number, memory_kind_number
 from collector.formats.profiler_devices import add_devices
 from collector.formats.profiler_dialect import (
     CALL,

@@ -1,0 +1,201 @@
+"""The columns of a recording from the slices of a Chrome trace that this project drew."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from collector.formats.capture_builder import CaptureBuilder, device_ids
+from collector.formats.chrome_events import per_place, text
+from collector.formats.kind_numbers import copy_kind_number, memory_kind_number
+from collector.formats.profiler_dialect import launch_shapes
+from collector.recording.schema import SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.formats.capture_builder import Column
+    from collector.formats.chrome_events import ChromeEvents, Numbers
+
+STREAM = re.compile(r"(?P<gpu>.*)/stream:(?P<stream>.+)")
+_NUMBERED_STREAM = re.compile(r"(?P<stream>\d{1,9})(?:\.(?P<context>\d{1,9}))?")
+_THREAD = re.compile(r".*\bthread (\d{1,10})\b", re.DOTALL)
+"""The name of a host's row. Its number comes last: threads may be called ``thread 0 (python)``."""
+_GPU_TABLES = {"kernel": "kernels", "memcpy": "memcpys", "memset": "memsets", "sync": "synchronizations"}
+_HOST_TABLES = {"op": "annotations", "api": "api_calls", "sync": "api_calls"}
+"""Category of a slice -> the table that holds it."""
+_PLACED = ("start_ns", "end_ns", "name_id", "device_id", "stream_id", "context_id", "correlation_id")
+"""Columns that no argument of the same name fills."""
+_LARGEST_ARGUMENT = (1 << 31) - 1
+_LARGEST_COUNT = (1 << 53) - 1
+
+
+class Place(NamedTuple):
+    """The device and row of a slice."""
+
+    device: str
+    row: str
+    """The name of the row."""
+
+    @property
+    def thread_id(self) -> int | None:
+        """The thread of a host's row; None for any other row."""
+        number = _THREAD.match(self.row)
+        return int(number[1]) if number is not None and int(number[1]) < 1 << 32 else None
+
+
+class TimelineColumns:
+    """The rows of each table."""
+
+    def __init__(self, found: ChromeEvents, base_ns: int, rows: Numbers, places: Sequence[Place | None]) -> None:
+        """Take the slices of a trace.
+
+        Args:
+            found: the events of the trace.
+            base_ns: the wall time of the trace's time 0.
+            rows: the events that are slices.
+            places: of the tracks; None for tracks without slices.
+        """
+        self._found, self._base_ns, self._rows = found, base_ns, rows
+        self._tracks = found.track_numbers(rows)
+        used, first = np.unique(self._tracks, return_index=True)
+        self._places = {track: place for track in used[np.argsort(first)].tolist() if (place := places[track])}
+        self._streams = {
+            track: stream for track, place in self._places.items() if (stream := STREAM.fullmatch(place.device))
+        }
+        self.thread_names: dict[int, str] = {}
+        """Thread id -> its name, of the threads with rows in tables."""
+
+    def built(self) -> CaptureBuilder:
+        """All rows."""
+        built = CaptureBuilder()
+        on_stream = self._has_track(self._streams)
+        categories, index = self._found.categories(self._rows)
+        self._add_work(built, categories, np.where(on_stream, index, -1))
+        self._add_host(built, categories, np.where(on_stream, -1, index))
+        return built
+
+    def _has_track(self, tracks: Any) -> Any:
+        """Whether each slice is on one of these tracks."""
+        return np.isin(self._tracks, list(tracks))
+
+    def _times(self, rows: Numbers) -> dict[str, Column]:
+        starts_ns = self._found.starts_ns(rows) + self._base_ns
+        return {"start_ns": starts_ns, "end_ns": starts_ns + self._found.durations_ns(rows)}
+
+    def _correlations(self, rows: Numbers) -> Numbers:
+        return np.maximum(self._found.integers("correlation", rows), 0)
+
+    # --- what streams did
+
+    def _add_work(self, built: CaptureBuilder, categories: list[str], index: Numbers) -> None:
+        """Add the slices of streams; ``index`` is the place of each slice's category, -1 for all other slices."""
+        tables = per_place(
+            categories, lambda category: list(_GPU_TABLES).index(category) if category in _GPU_TABLES else -1
+        )
+        built.without_columns += int((tables[index[index >= 0]] < 0).sum())
+        table_of = tables[index]
+        work = np.flatnonzero(table_of >= 0)
+        rows = self._rows[work]
+        correlations = self._correlations(rows)
+        ops, op_index = self._texts("op", rows)
+        without = np.flatnonzero((op_index >= 0) & (correlations == 0))
+        correlations[without] = built.unused_correlation_ids(len(without))
+        has_op = op_index >= 0
+        built.launched_under(correlations[has_op], ops, op_index[has_op])
+        units = device_ids(stream["gpu"] for stream in self._streams.values())
+        for number, (category, table) in enumerate(_GPU_TABLES.items()):
+            own = np.flatnonzero(table_of[work] == number)
+            own_rows = rows[own]
+            columns: dict[str, Column] = {
+                name: partial(self._argument, name, own_rows) for name in SCHEMA[table] if name not in _PLACED
+            }
+            columns |= self._times(own_rows) | self._stream_columns(self._tracks[work[own]], units)
+            columns |= {"correlation_id": correlations[own]} | self._columns_of(category, built, own_rows)
+            built.add(table, **{name: column for name, column in columns.items() if name in SCHEMA[table]})
+
+    def _stream_columns(self, tracks: Numbers, units: dict[str, int]) -> dict[str, Column]:
+        """Device, stream and context of each of these tracks."""
+        known = np.zeros((3, max(self._streams, default=0) + 1), np.int64)
+        for track, stream in self._streams.items():
+            number = _NUMBERED_STREAM.fullmatch(stream["stream"])
+            ids = (int(number["stream"]), int(number["context"] or 0)) if number else (0, 0)
+            known[:, track] = (units[stream["gpu"]], *ids)
+        return dict(zip(("device_id", "stream_id", "context_id"), known[:, tracks], strict=True))
+
+    def _columns_of(self, category: str, built: CaptureBuilder, rows: Numbers) -> dict[str, Column]:
+        """The columns that are no argument of the same name."""
+        if category == "kernel":
+            return self._kernel_columns(built, rows)
+        source, target = (self._memory_kinds(side, rows) for side in ("from", "to"))
+        columns: dict[str, Column] = {"num_bytes": partial(self._count, "bytes", rows)}
+        if category == "memset":
+            return columns | {"memory_kind": target}
+        if category == "memcpy":
+            names, index = self._found.names(rows)
+            kinds = per_place(names, lambda name: copy_kind_number(name.removeprefix("MEMCPY")), 0)[index]
+            return columns | {"copy_kind": kinds, "src_kind": source, "dst_kind": target}
+        return {}
+
+    def _kernel_columns(self, built: CaptureBuilder, rows: Numbers) -> dict[str, Column]:
+        names, index = self._found.names(rows)
+        whole_names, whole_index = self._texts("kernel", rows)
+        ids = built.name_ids([*names, *whole_names])
+        dynamic = self._found.integers("dynamic_shared_bytes", rows, _LARGEST_ARGUMENT)
+        columns: dict[str, Column] = {
+            "name_id": ids[np.where(whole_index >= 0, len(names) + whole_index, index)],
+            "registers_per_thread": partial(self._count, "registers", rows),
+            "dynamic_shared_bytes": np.where(dynamic >= 0, dynamic, self._count("shared_bytes", rows)),
+        }
+        for which in ("grid", "block"):
+            values, places = self._found.values(which, rows)
+            shapes = launch_shapes([value if isinstance(value, list) else [] for value in values], places)
+            columns |= {f"{which}_{axis}": partial(shapes.axis, place) for place, axis in enumerate("xyz")}
+        return columns
+
+    def _argument(self, name: str, rows: Numbers) -> Numbers:
+        return np.maximum(self._found.integers(name, rows, _LARGEST_ARGUMENT), 0)
+
+    def _count(self, name: str, rows: Numbers) -> Numbers:
+        return np.maximum(self._found.integers(name, rows, _LARGEST_COUNT), 0)
+
+    def _memory_kinds(self, side: str, rows: Numbers) -> Numbers:
+        values, places = self._found.values(side, rows)
+        return per_place(values, lambda value: memory_kind_number(text(value)), 0)[places]
+
+    def _texts(self, argument: str, rows: Numbers) -> tuple[list[str], Numbers]:
+        """The texts of an argument, and the place of each slice's among them; -1: it has none."""
+        values, places = self._found.values(argument, rows)
+        texts = [text(value) for value in values]
+        is_text = np.array([*map(bool, texts), False], bool)[places]
+        return texts, np.where(is_text, places, -1)
+
+    # --- what the host did
+
+    def _add_host(self, built: CaptureBuilder, categories: list[str], index: Numbers) -> None:
+        """Add the slices of all other devices; ``index`` is -1 for those of streams."""
+        threads = {
+            track: place.thread_id
+            for track, place in self._places.items()
+            if track not in self._streams and place.thread_id is not None
+        }
+        thread_of = np.zeros(max(self._places, default=0) + 1, np.int64)
+        thread_of[list(threads)] = list(threads.values())
+        on_thread = self._has_track(threads)
+        for table in dict.fromkeys(_HOST_TABLES.values()):
+            of_table = np.array([_HOST_TABLES.get(category) == table for category in categories] + [False], bool)
+            own = np.flatnonzero(on_thread & of_table[index])
+            rows, tracks = self._rows[own], self._tracks[own]
+            index[own] = -1
+            self.thread_names |= {threads[track]: text(self._places[track].row) for track in np.unique(tracks).tolist()}
+            names, name_index = self._found.names(rows)
+            columns = {**self._times(rows), "thread_id": thread_of[tracks]}
+            if table == "api_calls":
+                built.add_api_calls(names, name_index, **columns, correlation_id=self._correlations(rows))
+            else:
+                built.add(table, **columns, name_id=built.name_ids(names)[name_index])
+        shown_twice = [track for track, place in self._places.items() if place.device.endswith("/memcpy")]
+        built.without_columns += int(((index >= 0) & ~self._has_track(shown_twice)).sum())
