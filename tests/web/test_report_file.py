@@ -10,6 +10,7 @@ import re
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -346,3 +347,13 @@ def test_checksums_of_the_page_are_true():
     for line in asset("SHA256SUMS").splitlines():
         digest, name = line.split()
         assert hashlib.sha256(asset(name).encode()).hexdigest() == digest, name
+
+
+def test_an_infinite_figure_is_written_as_text(small, tmp_path):
+    """The first step stands apart: it is infinitely many distances of the others away."""
+    longer = replace(small.clock, cupti_stop_ns=small.clock.cupti_stop_ns + 1_000)
+    first = type(small)(small.parts, small.strings, longer, small.ledger, small.counters, small.environment)
+    write(tmp_path / "steps.html", first, *[small] * 3)
+    answer = page_of(tmp_path / "steps.html")["answers"]["steps"]
+    z = answer["values"][[column["name"] for column in answer["columns"]].index("z")]
+    assert z == ["inf", 0, 0, 0]

@@ -1,6 +1,6 @@
 // Figures as text, digit for digit as the terminal has them (collector/text/quantities.py, collector/analysis/answer.py).
 
-/** @typedef {number | string | null} Value An integer too large for a number comes as text. */
+/** @typedef {number | string | null} Value An integer too large for a number comes as text, and so does "inf". */
 
 /** Digits of a finite number with `decimals` of them behind the point, halves to even as Python rounds.
  * @param {number} value @param {number} decimals */
@@ -89,10 +89,16 @@ export function printable(text) {
   });
 }
 
+/** @param {Value} value */
+export function isInfinite(value) {
+  return value === "inf" || value === "-inf";
+}
+
 /** A value of a column as people read it. @param {Value} value @param {string} unit */
 export function shown(value, unit) {
   if (value === null) return "";
   if (unit === "text") return printable(String(value));
+  if (isInfinite(value)) return String(value);
   const number = Number(value);
   switch (unit) {
     case "ns": return timeText(number);

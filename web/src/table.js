@@ -3,7 +3,7 @@ import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { createTable, getCoreRowModel, getExpandedRowModel, getFilteredRowModel, getGroupedRowModel, getSortedRowModel } from "@tanstack/table-core";
 import { choose, state } from "./state.js";
-import { exact, grouped, printable, shown } from "./numbers.js";
+import { exact, grouped, isInfinite, printable, shown } from "./numbers.js";
 import { within } from "./window.js";
 
 /** @typedef {import("./provider.js").Answer} Answer */
@@ -30,9 +30,15 @@ export function titled(question) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
+/** @param {Value} value */
+function size(value) {
+  return isInfinite(value) ? (value === "inf" ? Infinity : -Infinity) : Number(value);
+}
+
 /** @param {Value} left @param {Value} right @param {string} unit */
 function compared(left, right, unit) {
   if (unit === "text") return String(left) < String(right) ? -1 : String(left) > String(right) ? 1 : 0;
+  if (isInfinite(left) || isInfinite(right)) return size(left) - size(right) || 0;
   if (typeof left === "string" || typeof right === "string") {
     const [first, second] = [BigInt(left ?? 0), BigInt(right ?? 0)];
     return first < second ? -1 : first > second ? 1 : 0;
@@ -153,20 +159,22 @@ const ALL_OF_IT = { q: "", sort: "", group: "", shut: "", cols: "", rows: "" };
 
 /** One answer with all that can be done to it; `plain`: without search and choices; `least`: also without the rest of its rows.
  * @param {{answer: Answer, title?: string, kept?: Set<number> | null, note?: string, least?: boolean, plain?: boolean,
- *   onRow?: (row: number) => void, rowHelp?: string, part?: {start: number, end: number} | null}} props */
-export function AnswerTable({ answer, title, kept = null, note = "", least = false, plain = least, onRow, rowHelp, part = null }) {
+ *   isDefined?: boolean, onRow?: (row: number) => void, rowHelp?: string, part?: {start: number, end: number} | null}} props */
+export function AnswerTable({ answer, title, kept = null, note = "", least = false, plain = least, isDefined = true, onRow, rowHelp, part = null }) {
   const chosen = plain ? ALL_OF_IT : state.value;
   const { rows, lines, columns, sorting, hidden } = useRows(answer, chosen, kept);
   const most = least ? LEAST_ROWS : chosen.rows === "all" ? Infinity : FIRST_ROWS;
   const cut = lines.slice(0, most);
   const button = Math.max(0, columns.findIndex((column) => column.unit !== "number"));
   const depth = answer.columns.findIndex((column) => column.name === "depth");
+  const bounds = ["low", "high"].map((name) => answer.columns.findIndex((column) => column.name === name));
+  const boundsOf = (/** @type {number} */ row) => (bounds.includes(-1) ? undefined : bounds.map((at) => answer.values[at][row]));
   const isTree = depth >= 0 && answer.columns[0].name === "path" && !sorting && !chosen.q && !chosen.group && !least;
   const label = title ?? titled(answer.question);
   return html`
     <section class="answer" aria-label=${label}>
       ${title && html`<h2>${title}</h2>`}
-      <p class="definition">${answer.definition}</p>
+      ${isDefined && html`<p class="definition">${answer.definition}</p>`}
       ${answer.notes?.map((each) => html`<p class="note">${printable(each)}</p>`)}
       ${note && html`<p class="note">${note}</p>`}
       ${!plain && html`<${Tools} answer=${answer} rows=${rows} columns=${columns} hidden=${hidden} />`}
@@ -185,7 +193,7 @@ export function AnswerTable({ answer, title, kept = null, note = "", least = fal
                 onClick=${onRow && (() => onRow(line.row))}>
                 ${columns.map((column, at) => html`<${Cell} value=${answer.values[column.place][line.row]} column=${column}
                   act=${onRow && at === button ? () => onRow(line.row) : undefined} help=${rowHelp}
-                  tree=${isTree ? answer.values[depth][line.row] : null} />`)}
+                  bounds=${column.name === "ratio" ? boundsOf(line.row) : undefined} tree=${isTree ? answer.values[depth][line.row] : null} />`)}
               </tr>`))}
           </tbody>
           ${!least && rows.length === answer.rows && Object.keys(answer.totals).length > 0 && html`
@@ -224,8 +232,20 @@ function Head({ column, sorting, fixed }) {
     </th>`;
 }
 
-/** @param {{value: Value, column: any, act?: () => void, help?: string, tree: Value}} props */
-function Cell({ value, column, act, help, tree }) {
+/** A ratio and its interval around 1, on a scale from half to double. @param {{ratio: Value, bounds: Value[]}} props */
+function Interval({ ratio, bounds }) {
+  const place = (/** @type {Value} */ each) => 40 + 38 * Math.max(-1, Math.min(Math.log2(Number(each)), 1));
+  const [low, high] = bounds.map((each) => place(each ?? ratio));
+  return html`
+    <svg class="interval" viewBox="0 0 80 12" aria-hidden="true">
+      <line class="same" x1="40" x2="40" y1="0" y2="12" />
+      <line x1=${low} x2=${Math.max(high, low + 1)} y1="6" y2="6" />
+      <circle cx=${place(ratio)} cy="6" r="2.5" />
+    </svg>`;
+}
+
+/** @param {{value: Value, column: any, act?: () => void, help?: string, bounds?: Value[], tree: Value}} props */
+function Cell({ value, column, act, help, bounds, tree }) {
   const text = shown(value, column.unit);
   const [whole, setWhole] = useState(false);
   const button = (/** @type {any} */ content) => html`
@@ -233,11 +253,11 @@ function Cell({ value, column, act, help, tree }) {
   if (column.unit === "text") {
     // In the order of a tree each path stands below the one around it, so that its last part is enough.
     const isInside = tree && column.name === "path";
-    const name = html`<span class=${whole ? "name whole" : "name"} title=${text} style=${isInside ? { paddingLeft: `${1.1 * Number(tree)}rem` } : {}}>${
-      isInside ? text.slice(text.lastIndexOf("/") + 1) : text}</span>`;
+    const inner = isInside && !whole ? text.slice(text.lastIndexOf("/") + 1) : text;
+    const name = html`<span class=${whole ? "name whole" : "name"} title=${text} style=${isInside ? { paddingLeft: `${1.1 * Number(tree)}rem` } : {}}>${inner}</span>`;
     const sign = column.name === "verdict" && SIGNS[text];
     return html`<td class=${column.name === "meaning" ? "prose" : sign ? `verdict-${text}` : ""}>${sign && html`
-      <span class="sign" aria-hidden="true" data-sign=${sign}></span>`}${act ? button(name) : name}${text.length > SHORT_NAME && column.name !== "meaning" && html`
+      <span class="sign" aria-hidden="true" data-sign=${sign}></span>`}${act ? button(name) : name}${(whole || inner.length > SHORT_NAME) && column.name !== "meaning" && html`
       <button class="quiet more" aria-expanded=${whole} aria-label=${whole ? "shorten the name" : "the whole name"}
         onClick=${(/** @type {Event} */ event) => { event.stopPropagation(); setWhole(!whole); }}></button>`}</td>`;
   }
@@ -245,6 +265,7 @@ function Cell({ value, column, act, help, tree }) {
   return html`
     <td class=${isShare ? "figure share" : "figure"} title=${exact(value, column.unit)}>
       ${isShare && html`<span class="bar" aria-hidden="true"><span style=${{ width: `${100 * Math.min(Number(value), 1)}%` }}></span></span>`}
+      ${bounds && value !== null && Number(value) > 0 && html`<${Interval} ratio=${value} bounds=${bounds} />`}
       ${act ? button(text) : text}
     </td>`;
 }

@@ -20,6 +20,7 @@ export function Compare({ page }) {
         <div><dt>${side}</dt><dd>${printable(compare[side].name)}</dd></div>`)}
     </dl>
     ${whole && html`<p class="verdict">${sentence(whole)}</p>`}
+    <p class="definition">Beside each ratio: its interval, from half as long to twice as long; the grey line is no change.</p>
     <${Choice} label="by" of=${ways} chosen=${by} text=${heading} />
     <${AnswerTable} key=${by} answer=${compare.answers[by]} title=${`What changed, by ${heading(by)}`} />`;
 }

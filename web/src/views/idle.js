@@ -18,5 +18,5 @@ export function Idle({ step, place }) {
     <${AnswerTable} answer=${turned(idle)} title="Causes" least
       note=${part ? "These are the sums of the whole step, whatever window is chosen." : ""} />
     <${Lanes} step=${step} place=${place} />
-    ${gaps && html`<${AnswerTable} answer=${gaps} title="Gaps" kept=${inWindow(gaps, part)} part=${part} onRow=${show} rowHelp="show this gap" />`}`;
+    ${gaps && html`<${AnswerTable} answer=${gaps} title="Gaps" isDefined=${false} kept=${inWindow(gaps, part)} part=${part} onRow=${show} rowHelp="show this gap" />`}`;
 }
