@@ -14,6 +14,7 @@
 #include "stepstats/distinct_rows.h"
 #include "stepstats/label_writer.h"
 #include "stepstats/row_order.h"
+#include "stepstats/run_metadata.h"
 #include "stepstats/wire_sink.h"
 
 namespace collector::stepstats {
@@ -39,8 +40,7 @@ constexpr uint32_t kActivity = 100002;
 constexpr uint32_t kDevices = 1;     // of StepStats
 constexpr uint32_t kDeviceName = 1;  // of DeviceStepStats
 constexpr uint32_t kNodes = 2;
-constexpr uint32_t kCaptureRows = 8;  // of Capture
-constexpr uint32_t kRowsKind = 1;     // of Rows
+constexpr uint32_t kRowsKind = 1;  // of Rows
 constexpr uint32_t kRowsColumns = 2;
 constexpr uint32_t kColumnField = 1;  // of Column
 constexpr uint32_t kColumnValues = 2;

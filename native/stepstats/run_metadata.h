@@ -1,4 +1,4 @@
-// The fields of a RunMetadata around a recorded step.
+// The numbers of the fields around a recorded step, and these fields as wire bytes.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,7 @@ namespace collector::stepstats {
 inline constexpr uint32_t kRunMetadataStep = 1;
 inline constexpr uint32_t kRunMetadataProvenance = 100001;
 inline constexpr uint32_t kRunMetadataCapture = 100002;
+inline constexpr uint32_t kCaptureRows = 8;  // of Capture
 
 // The head of the field step_stats, which a step without devices does not have.
 template <typename Sink>

@@ -3,12 +3,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "stepstats/run_metadata.h"
+
 namespace collector::stepstats {
-namespace {
-
-constexpr uint32_t kCapture = 100002;  // of RunMetadata
-
-}  // namespace
 
 StepStats::StepStats(std::string_view bytes, bool is_run_metadata) : bytes_(bytes) {
   if (!is_run_metadata) {
@@ -21,7 +18,7 @@ StepStats::StepStats(std::string_view bytes, bool is_run_metadata) : bytes_(byte
     // If a message contains the field twice, protobuf merges both: their devices are concatenated.
     if (tag == make_tag(1, kBytes)) {
       read_step(reader.read_bytes());
-    } else if (tag == make_tag(kCapture, kBytes)) {
+    } else if (tag == make_tag(kRunMetadataCapture, kBytes)) {
       kernel_names_.add_capture(reader.read_bytes(), bytes_);
     } else {
       reader.skip(tag);

@@ -5,13 +5,11 @@
 
 #include "stepstats/devices.h"
 #include "stepstats/name_table.h"
+#include "stepstats/run_metadata.h"
 #include "stepstats/typed_activity.h"
 
 namespace collector::stepstats {
 namespace {
-
-constexpr uint32_t kCapture = 100002;  // of RunMetadata
-constexpr uint32_t kCaptureRows = 8;   // of Capture
 
 class Reader {
  public:
@@ -170,7 +168,7 @@ void read_typed_rows(std::string_view bytes, bool is_run_metadata, int64_t offse
   WireReader reader(bytes, bytes);
   while (!reader.at_end()) {
     const uint32_t tag = reader.read_tag();
-    if (tag == make_tag(kCapture, kBytes))
+    if (tag == make_tag(kRunMetadataCapture, kBytes))
       read_capture(reader.read_bytes(), bytes, activities, rows);
     else
       reader.skip(tag);
