@@ -95,8 +95,15 @@ class FileContent:
 
     @cached_property
     def data(self) -> bytes:
-        """All of the content, unpacked."""
-        return b"".join(self.pieces())
+        """All of the content, unpacked. What is not packed is in memory once; joining pieces doubles it."""
+        if self._is_packed:
+            return b"".join(self.pieces())
+        if self._whole is not None:
+            return self._whole
+        try:
+            return self.name.read_bytes()
+        except OSError as error:
+            raise _unreadable(self.name, error) from error
 
     @property
     def plain_file(self) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from collector.formats.file_format import Format, Writable
@@ -11,8 +12,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_BEGINNING = re.compile(rb"\s*<!doctype", re.IGNORECASE)
+
+
 def _is_page(head: bytes) -> bool:
-    return head.lstrip()[:9].lower() == b"<!doctype" and b"collector-report" in head
+    return _BEGINNING.match(head) is not None and b"collector-report" in head
 
 
 def _write(step: Writable, path: Path) -> None:

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import tracemalloc
 
 import pytest
 from google.protobuf import text_format
@@ -225,6 +226,19 @@ def test_a_cut_message_keeps_its_whole_nodes(write, whole):
     assert trace.skipped == {"nodes cut off": 1}
     assert trace.cut_at == len(data) * 3 // 4
     assert "cut.pb" in trace.warning
+
+
+def test_a_file_is_in_memory_once(write):
+    data = step().SerializeToString() * 40_000  # messages that follow each other are one
+    path = write("step.pb", data)
+    tracemalloc.start()
+    try:
+        trace = load(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert trace.wire()[0] == data
+    assert peak < 1.5 * len(data)
 
 
 def test_a_name_that_is_not_utf8_is_mended(write):
