@@ -2,6 +2,7 @@
 // memory for a message of a million nodes, and drawing does not need the parsed message.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,14 +23,14 @@ struct FieldSchema {
 class MessageSchema {
  public:
   void add(uint32_t number, const FieldSchema& field);
-  FieldSchema find(uint32_t number) const { return number < direct_.size() ? direct_[number] : find_other(number); }
+  FieldSchema find(uint32_t number) const { return number < kDirect ? direct_[number] : find_other(number); }
 
  private:
   FieldSchema find_other(uint32_t number) const;
 
   static constexpr uint32_t kDirect = 128;  // smaller field numbers are their own index
 
-  std::vector<FieldSchema> direct_;
+  std::array<FieldSchema, kDirect> direct_{};
   std::vector<std::pair<uint32_t, FieldSchema>> others_;
 };
 
