@@ -5,6 +5,12 @@
 
 namespace collector::draw {
 
+namespace {
+
+constexpr size_t kFewestSlots = 64;
+
+}  // namespace
+
 using stepstats::Activity;
 using stepstats::NameTable;
 using stepstats::Node;
@@ -47,7 +53,9 @@ uint32_t Launches::find(uint64_t key) const { return key == 0 || slots_.empty() 
 
 Launches::Launch& Launches::insert(uint64_t key) {
   if (3 * launches_.size() >= 2 * slots_.size()) {
-    slots_.assign(slots_.empty() ? 64 : 2 * slots_.size(), kNone);
+    size_t num_slots = slots_.empty() ? kFewestSlots : 2 * slots_.size();
+    while (2 * num_slots <= 3 * num_expected_) num_slots *= 2;
+    slots_.assign(num_slots, kNone);
     for (uint32_t launch = 0; launch < launches_.size(); ++launch) slots_[slot_of(launches_[launch].key)] = launch;
   }
   const size_t at = slot_of(key);
@@ -72,7 +80,8 @@ void Launches::add_call(const Node& node, const Span& span, uint64_t ordinal, ui
   if (!slots_.empty()) {
     for (const uint64_t key : call.keys) __builtin_prefetch(&slots_[home_slot(key)]);
   }
-  if (waiting_.push(node.name, call)) settle_calls();
+  const bool needs_name = names_.size() != 0;
+  if (waiting_.push(needs_name ? node.name : std::string_view(), call)) settle_calls();
 }
 
 void Launches::settle_calls() {

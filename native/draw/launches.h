@@ -22,6 +22,8 @@ namespace collector::draw {
 // nodes.
 class Launches {
  public:
+  // Announces the largest number of activities, so that the table of keys is not built anew as it grows.
+  void expect_activities(size_t number) { num_expected_ = number; }
   // `rank` distinguishes the ids of processes that share a message.
   void add_activity(const stepstats::Node& node, const stepstats::Activity& activity, uint32_t rank);
   void add_call(const stepstats::Node& node, const stepstats::Span& span, uint64_t ordinal, uint32_t rank);
@@ -87,6 +89,7 @@ class Launches {
   std::vector<uint32_t> launch_of_;                           // of calls, by ordinal
   std::vector<std::pair<uint64_t, uint32_t>> more_launches_;  // of calls with several launches; by ordinal after join
   bool has_time_keys_ = false;
+  size_t num_expected_ = 0;
   std::vector<uint32_t> slots_;  // open addressing: index of a launch, or kNone
   std::vector<Launch> launches_;
   stepstats::NameTable names_;                     // op names of activities without a numeric key

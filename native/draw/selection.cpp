@@ -51,6 +51,16 @@ void Selection::find_middle() {
   middle_ns_ = std::clamp(*middle, INT64_MIN + 4 * kFarNs, INT64_MAX - 4 * kFarNs);
 }
 
+// The nodes at which arrows from calls may end.
+size_t Selection::num_activities() const {
+  size_t number = 0;
+  for (const Group& group : groups_) {
+    if (!group.takes_arrows) continue;
+    for (const Device* device : group.parts) number += device->num_nodes;
+  }
+  return number;
+}
+
 // Waits are visited before activities and activities before calls: only activities that were waited for are stored, and
 // only calls that launched one.
 template <typename Visit>
@@ -67,6 +77,7 @@ void Selection::survey_nodes(Links* links) {
   if (options_.base_ns) base_floor_ns_ = *options_.base_ns;
   int64_t first_ns = INT64_MAX;
   int64_t last_ns = INT64_MIN;
+  if (links != nullptr) links->launches.expect_activities(num_activities());
   const auto survey = [&](Group& group) {
     Interval last{INT64_MIN, INT64_MAX};
     uint64_t num_drawable = 0;

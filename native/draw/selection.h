@@ -77,6 +77,7 @@ class Selection {
   }
 
  private:
+  size_t num_activities() const;
   void find_middle();
   void survey_nodes(Links* links);
   // Calls visit(group) for all groups, in the order in which launches and waits must be added.
