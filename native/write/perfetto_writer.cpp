@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "stepstats/utf8.h"
 #include "stepstats/wire.h"
@@ -32,10 +33,10 @@ constexpr uint32_t kTracePacket = 1;
 constexpr uint32_t kChromeEvents = 5, kClockSnapshot = 6, kTimestamp = 8, kSequenceId = 10, kTrackEvent = 11,
                    kInternedData = 12, kSequenceFlags = 13, kTrackDescriptor = 60;
 // TrackEvent
-constexpr uint32_t kCategoryIids = 3, kDebugAnnotations = 4, kType = 9, kNameIid = 10, kTrackUuid = 11,
+constexpr uint32_t kCategoryIids = 3, kDebugAnnotations = 4, kType = 9, kNameIid = 10, kTrackUuid = 11, kEventName = 23,
                    kCounterValue = 30, kFlowIds = 47, kTerminatingFlowIds = 48;
 // DebugAnnotation
-constexpr uint32_t kKeyIid = 1, kIntValue = 4, kArrayValues = 12, kTextIid = 17;
+constexpr uint32_t kKeyIid = 1, kIntValue = 4, kTextValue = 6, kArrayValues = 12, kTextIid = 17;
 // InternedData
 constexpr uint32_t kCategories = 1, kEventNames = 2, kAnnotationKeys = 3, kAnnotationTexts = 29;
 // Every interned text.
@@ -149,8 +150,18 @@ void put_numbers(Output& to, std::string_view text) {
 }  // namespace
 
 uint64_t PerfettoWriter::Interned::number_of(std::string_view text, uint32_t field, Output& news) {
-  const auto entry =
-      numbers_.insert_kept(text, NameTable::hash_of(text), [this](std::string_view own) { return keep(own); });
+  return number_of(text, NameTable::hash_of(text), field, news);
+}
+
+uint64_t PerfettoWriter::Interned::number_if_repeated(std::string_view text, uint32_t field, Output& news) {
+  const uint32_t hash = NameTable::hash_of(text);
+  uint32_t& last_hash = last_hashes_[hash % kPlaces];
+  if (std::exchange(last_hash, hash) != hash) return 0;
+  return number_of(text, hash, field, news);
+}
+
+uint64_t PerfettoWriter::Interned::number_of(std::string_view text, uint32_t hash, uint32_t field, Output& news) {
+  const auto entry = numbers_.insert_kept(text, hash, [this](std::string_view own) { return keep(own); });
   const uint64_t number = uint64_t{entry.number} + 1;
   if (!entry.is_new) return number;
   num_bytes_ += text.size() + sizeof(std::string);
@@ -264,14 +275,14 @@ void PerfettoWriter::on_slice(const Slice& slice) {
   event_.clear();
   put_number(event_, field::kType, kSliceBegin);
   put_number(event_, field::kTrackUuid, track.uuid);
-  alike != nullptr ? alike->start.append_to(event_) : append_start(event_, slice);
+  alike != nullptr ? alike->start.append_to(event_) : append_start(event_, slice, false);
   for (uint64_t i = 0; i < slice.num_flows_out; ++i) put_fixed64(event_, field::kFlowIds, slice.first_flow_out + i);
   // The page draws arrows from the end of one slice to the start of the other; in the file, only the order of time
   // matters.
   for (uint64_t i = 0; i < slice.num_waits_out; ++i) put_fixed64(event_, field::kFlowIds, slice.first_wait_out + i);
   if (slice.flow_in != 0) put_fixed64(event_, field::kTerminatingFlowIds, slice.flow_in);
   if (alike != nullptr) alike->arguments.append_to(event_);
-  append_arguments(event_, slice, alike != nullptr ? slice.num_alike_arguments : 0, slice.num_arguments);
+  append_arguments(event_, slice, alike != nullptr ? slice.num_alike_arguments : 0, slice.num_arguments, false);
   write_event(slice.start_ns, true);
   track.ends.push_back({slice.start_ns + slice.duration_ns, slice.wait_in});
 }
@@ -281,9 +292,9 @@ const PerfettoWriter::RememberedSlice& PerfettoWriter::remember(const Slice& sli
   RememberedSlice& remembered = alike_[slice.alike % alike_.size()];
   if (remembered.alike != slice.alike) {
     TextOutput start;
-    append_start(start, slice);
+    append_start(start, slice, true);
     TextOutput arguments;
-    append_arguments(arguments, slice, 0, slice.num_alike_arguments);
+    append_arguments(arguments, slice, 0, slice.num_alike_arguments, true);
     remembered = {slice.alike, Fragment(start.text()), Fragment(arguments.text())};
   }
   return remembered;
@@ -293,26 +304,36 @@ void PerfettoWriter::forget() {
   for (RememberedSlice& slice : alike_) slice.alike = 0;
 }
 
-void PerfettoWriter::append_start(Output& to, const Slice& slice) {
-  put_number(to, field::kCategoryIids,
-             categories_.number_of(stepstats::category_name(slice.category), field::kCategories, interned_));
-  put_number(to, field::kNameIid, names_.number_of(slice.name, field::kEventNames, interned_));
+uint64_t PerfettoWriter::number_of_category(stepstats::Category category) {
+  uint64_t& number = category_numbers_[static_cast<size_t>(category)];
+  if (number == 0) number = categories_.number_of(stepstats::category_name(category), field::kCategories, interned_);
+  return number;
 }
 
-void PerfettoWriter::append_arguments(Output& to, const Slice& slice, size_t first, size_t end) {
-  for (size_t i = first; i < end; ++i) {
-    const Argument& argument = slice.arguments[i];
-    scratch_.clear();
-    put_number(scratch_, field::kKeyIid, keys_.number_of(argument.key, field::kAnnotationKeys, interned_));
-    if (argument.kind == Argument::Kind::kNumber) {
-      put_signed(scratch_, field::kIntValue, argument.number);
-    } else if (argument.kind == Argument::Kind::kNumbers) {
-      put_numbers(scratch_, argument.text);
-    } else {
-      put_number(scratch_, field::kTextIid, texts_.number_of(argument.text, field::kAnnotationTexts, interned_));
-    }
-    put_bytes(to, field::kDebugAnnotations, scratch_.text());
+void PerfettoWriter::append_start(Output& to, const Slice& slice, bool repeats) {
+  put_number(to, field::kCategoryIids, number_of_category(slice.category));
+  const uint64_t number = repeats ? names_.number_of(slice.name, field::kEventNames, interned_)
+                                  : names_.number_if_repeated(slice.name, field::kEventNames, interned_);
+  number != 0 ? put_number(to, field::kNameIid, number) : put_text(to, field::kEventName, slice.name);
+}
+
+void PerfettoWriter::append_arguments(Output& to, const Slice& slice, size_t first, size_t end, bool repeats) {
+  for (size_t i = first; i < end; ++i) append_argument(to, slice.arguments[i], repeats);
+}
+
+void PerfettoWriter::append_argument(Output& to, const Argument& argument, bool repeats) {
+  scratch_.clear();
+  put_number(scratch_, field::kKeyIid, keys_.number_of(argument.key, field::kAnnotationKeys, interned_));
+  if (argument.kind == Argument::Kind::kNumber) {
+    put_signed(scratch_, field::kIntValue, argument.number);
+  } else if (argument.kind == Argument::Kind::kNumbers) {
+    put_numbers(scratch_, argument.text);
+  } else {
+    const uint64_t number = repeats ? texts_.number_of(argument.text, field::kAnnotationTexts, interned_)
+                                    : texts_.number_if_repeated(argument.text, field::kAnnotationTexts, interned_);
+    number != 0 ? put_number(scratch_, field::kTextIid, number) : put_text(scratch_, field::kTextValue, argument.text);
   }
+  put_bytes(to, field::kDebugAnnotations, scratch_.text());
 }
 
 void PerfettoWriter::on_counter_track(const CounterTrack& counter) {
@@ -402,6 +423,7 @@ void PerfettoWriter::end_slices(OpenTrack& track, int64_t time_ns) {
 void PerfettoWriter::start_anew() {
   if (names_.num_bytes() + keys_.num_bytes() + texts_.num_bytes() <= kMaxInternedBytes) return;
   for (Interned* table : {&names_, &categories_, &keys_, &texts_}) table->clear();
+  category_numbers_.fill(0);
   forget();
   anew_ = true;
 }
@@ -413,29 +435,29 @@ void PerfettoWriter::write_event(int64_t time_ns, bool uses_interned) {
     put_bytes(packet_, field::kInternedData, interned_.text());
     interned_.clear();
   }
-  put_bytes(packet_, field::kTrackEvent, event_.text());
-  write_packet(packet_.text(), uses_interned ? kNeedsState : kNone);
+  write_packet(packet_.text(), uses_interned ? kNeedsState : kNone, event_.text());
 }
 
-void PerfettoWriter::write_packet(std::string_view body, uint64_t sequence_flags) {
+void PerfettoWriter::write_packet(std::string_view body, uint64_t sequence_flags, std::string_view event) {
   if (anew_) sequence_flags |= kCleared;
   anew_ = false;
   char frame[4 * kVarintRoom];
   char* end = put_varint(put_varint(frame, make_tag(field::kSequenceId, kVarint)), kSequence);
   if (sequence_flags != kNone)
     end = put_varint(put_varint(end, make_tag(field::kSequenceFlags, kVarint)), sequence_flags);
+  if (!event.empty()) end = put_varint(put_varint(end, make_tag(field::kTrackEvent, kBytes)), event.size());
   const auto frame_size = static_cast<size_t>(end - frame);
-  // Written at once, so that every piece that the output passes on consists of whole packets.
   char head[2 * kVarintRoom];
-  end = put_varint(put_varint(head, make_tag(field::kTracePacket, kBytes)), body.size() + frame_size);
+  end = put_varint(put_varint(head, make_tag(field::kTracePacket, kBytes)), body.size() + frame_size + event.size());
   const auto head_size = static_cast<size_t>(end - head);
   // Written at once, so that every piece that the output passes on consists of as many whole packets as fit.
-  char* to = output_.reserve(head_size + body.size() + frame_size);
-  std::memcpy(to, head, head_size);
-  to += head_size;
-  std::memcpy(to, body.data(), body.size());
-  std::memcpy(to + body.size(), frame, frame_size);
-  output_.commit(to + body.size() + frame_size);
+  char* to = output_.reserve(head_size + body.size() + frame_size + event.size());
+  for (const std::string_view part :
+       {std::string_view(head, head_size), body, std::string_view(frame, frame_size), event}) {
+    if (!part.empty()) std::memcpy(to, part.data(), part.size());
+    to += part.size();
+  }
+  output_.commit(to);
 }
 
 }  // namespace collector::write

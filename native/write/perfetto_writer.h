@@ -1,13 +1,14 @@
 // Perfetto's own trace format: track events with interned text.
 //
-// The file is a sequence of packets, each relative to the packets before it: names, categories, argument keys and
-// argument texts are sent once and then referred to by number (incremental state). When the tables have grown large
-// they are dropped and started again, so that memory does not grow with the file. Tracks are described once for the
-// whole file.
+// The file is a sequence of packets, each relative to the packets before it: categories, argument keys, and names and
+// argument texts that repeat are sent once and then referred to by number (incremental state). When the tables have
+// grown large they are dropped and started again, so that memory does not grow with the file. Tracks are described once
+// for the whole file.
 //
 // Times in the file are ns since the base passed to on_begin; one clock snapshot relates them to wall time.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <set>
@@ -16,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "stepstats/category.h"
 #include "stepstats/name_table.h"
 #include "write/fragment.h"
 #include "write/output.h"
@@ -47,10 +49,14 @@ class PerfettoWriter : public TraceWriter {
    public:
     // The number of `text`. Its first use appends the text to `news`, as field `field` of InternedData.
     uint64_t number_of(std::string_view text, uint32_t field, Output& news);
+    // The same for a text that may never come again: 0 at its first use, where it is shorter and faster to write the
+    // text itself.
+    uint64_t number_if_repeated(std::string_view text, uint32_t field, Output& news);
     size_t num_bytes() const { return num_bytes_; }
     void clear();
 
    private:
+    uint64_t number_of(std::string_view text, uint32_t hash, uint32_t field, Output& news);
     // A copy of `text` that does not move until clear.
     std::string_view keep(std::string_view text);
 
@@ -59,6 +65,9 @@ class PerfettoWriter : public TraceWriter {
     size_t num_blocks_ = 0;           // in use
     size_t num_bytes_ = 0;
     TextOutput entry_;
+    // The last hash in each place, of all texts. A text that comes again has usually left its hash there.
+    static constexpr size_t kPlaces = 4096;
+    std::vector<uint32_t> last_hashes_ = std::vector<uint32_t>(kPlaces);
   };
 
   struct SliceEnd {
@@ -75,12 +84,15 @@ class PerfettoWriter : public TraceWriter {
   // Ends the slices of a track that are over at `time_ns`.
   void end_slices(OpenTrack& track, int64_t time_ns);
   void begin_copies(uint32_t pid);
-  // Appends category and name.
-  void append_start(Output& to, const draw::Slice& slice);
+  uint64_t number_of_category(stepstats::Category category);
+  // Appends category and name. `repeats`: whether the slice is known to have others alike.
+  void append_start(Output& to, const draw::Slice& slice, bool repeats);
   // Appends a slice's arguments, starting with number `first`.
-  void append_arguments(Output& to, const draw::Slice& slice, size_t first, size_t end);
+  void append_arguments(Output& to, const draw::Slice& slice, size_t first, size_t end, bool repeats);
+  void append_argument(Output& to, const draw::Argument& argument, bool repeats);
   void write_event(int64_t time_ns, bool uses_interned);
-  void write_packet(std::string_view body, uint64_t sequence_flags);
+  // The packet consists of `body` and, if it is not empty, a TrackEvent.
+  void write_packet(std::string_view body, uint64_t sequence_flags, std::string_view event = {});
   void start_anew();
 
   Output& output_;
@@ -89,6 +101,7 @@ class PerfettoWriter : public TraceWriter {
   bool described_instants_ = false;
   std::set<uint32_t> pids_with_copies_;
   Interned names_, categories_, keys_, texts_;
+  std::array<uint64_t, stepstats::kCategories> category_numbers_{};  // 0: not interned yet
   std::vector<OpenTrack> open_tracks_;
   std::unordered_map<uint32_t, size_t> thread_index_;  // tid -> index above: small numbers make small packets
   uint32_t last_tid_ = 0;
