@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dialect",
         default="duckdb",
-        help=f"of --print: {', '.join(DIALECTS)} (duckdb)",
+        help=f"of --print: {', '.join(DIALECTS)}; others where Ibis is installed (duckdb)",
     )
     add_format_arguments(parser)
 
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
     if arguments.view:
-        from collector.dataset.view_files import view_text
+        from collector.dataset.view_definitions import view_text
 
         terminal.write(view_text(arguments.view, arguments.dialect))
         return 0

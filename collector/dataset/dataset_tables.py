@@ -110,7 +110,7 @@ RECORDED_TABLES = (
     _of_recording("kernels", "kernels", _DEMANGLED, _CLASS, PROCESS_ID, OP),
     _of_recording("copies", "memcpys", PROCESS_ID, OP),
     _of_recording("memsets", "memsets", PROCESS_ID, OP),
-    _of_recording("api_calls", "api_calls", OP),
+    _of_recording("api_calls", "api_calls", DatasetColumn("api", TEXT), DatasetColumn("is_outer", BOOLEAN), OP),
     _of_recording("external_correlations", "external_correlations"),
     _of_recording("syncs", "synchronizations"),
     _of_recording("overheads", "overheads"),

@@ -10,6 +10,7 @@ import numpy as np
 from collector.analysis.activities import WorkClass, work_classes
 from collector.analysis.annotation_paths import annotation_paths
 from collector.dataset.dataset_tables import RECORDED_TABLES, STEPS, DatasetColumn, DatasetTable
+from collector.recording.api_functions import plain_api_name
 from collector.recording.arrow import Texts
 from collector.recording.kernel_names import demangle, short_name
 from collector.recording.nesting import NestedRanges
@@ -175,6 +176,9 @@ def _computed(recording: Recording, table: DatasetTable, rows: Table) -> dict[st
     if "op" in names:
         text = recording.strings
         columns["op"] = Texts.of(rows.annotation_ids, lambda index: text[index] if index >= 0 else "")
+    if "is_outer" in names:
+        columns["api"] = Texts.of(rows.name_id, lambda name_id: plain_api_name(rows.text(name_id)))
+        columns["is_outer"] = recording.launch_rows(rows.correlation_id) == np.arange(len(rows))
     if "is_in_step" in names:
         columns |= _of_annotations(recording, rows)
     return columns

@@ -6,8 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.errors import CollectorError
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -20,17 +18,3 @@ DIALECTS = ("duckdb", "datafusion", "spark", "bigquery")
 def view_texts(dialect: str) -> Mapping[str, str]:
     """The name of each view -> its query in a dialect."""
     return {path.stem: path.read_text(encoding="utf-8") for path in sorted((FOLDER / dialect).glob("*.sql"))}
-
-
-def view_text(view: str, dialect: str) -> str:
-    """The query of one view.
-
-    Raises:
-        CollectorError: there is no such view or dialect.
-    """
-    if dialect not in DIALECTS:
-        raise CollectorError(f"there are no views in the dialect {dialect!r}", f"Choose one of {', '.join(DIALECTS)}")
-    texts = view_texts(dialect)
-    if view not in texts:
-        raise CollectorError(f"there is no view {view!r}", f"Choose one of {', '.join(texts)}")
-    return texts[view]

@@ -1,0 +1,622 @@
+"""The views of a dataset, each defined once as an expression of Ibis, from which the text of every dialect follows.
+
+A definition keeps to what all engines agree on: no FILTER, QUALIFY, GROUP BY ALL, lists or structs, quantiles, division
+of integers or unsigned sums; joins rename the keys of their right side; windows order totally; no NULL of an empty
+frame is left. ``answer_<question>`` has the figures of `collector.analysis`, a row for each of its rows, with run, rank
+and step.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from collector.analysis.questions import QUESTIONS
+from collector.dataset.dataset_folder import tables
+from collector.dataset.dataset_tables import ENUMS
+from collector.dataset.step_facts import FACTS
+from collector.dataset.view_files import DIALECTS, view_texts
+from collector.errors import CollectorError
+from collector.runtime.optional_packages import optional_package
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_PLACE = ("run", "rank", "step")
+_CLASSES = ("compute", "communication", "copy", "memset")
+
+
+def base_table(name: str) -> Any:
+    """A table of a dataset as an unbound table of Ibis."""
+    ibis = optional_package("ibis")
+    if name in ENUMS:
+        return ibis.table({"id": "int32", "label": "string"}, name=name)
+    table = tables()[name]
+    types = {"int64": "int64", "int32": "int32", "string": "string", "bool": "boolean", "double": "float64"}
+    places = {"run": "string", **({"rank": "int32"} if table.has_rank else {})}
+    return ibis.table({**places, **{column.name: types[column.type] for column in table.columns}}, name=name)
+
+
+def view_names() -> list[str]:
+    """The names of all views."""
+    return [*(f"answer_{question}" for question in QUESTIONS), *_OTHERS]
+
+
+def view_expression(view: str) -> Any:
+    """The definition of a view as an expression of Ibis over the tables of a dataset.
+
+    Raises:
+        KeyError: there is no such view.
+    """
+    question = view.removeprefix("answer_")
+    if view in _OTHERS:
+        return _OTHERS[view]()
+    if question in _FROM_ROWS:
+        return _FROM_ROWS[question]()
+    stored = {name: table for table, (name, _) in reversed(list(FACTS.items()))}
+    return base_table(stored[question])
+
+
+def view_text(view: str, dialect: str) -> str:
+    """The query of a view: as it is kept, or compiled now for a dialect that is not kept.
+
+    Raises:
+        MissingDependencyError: Ibis is not installed.
+        CollectorError: there is no such view, or Ibis cannot express it in the dialect.
+    """
+    if dialect not in DIALECTS:
+        return compiled(view, dialect)
+    if view not in (texts := view_texts(dialect)):
+        raise CollectorError(f"there is no view {view!r}", f"Choose one of {', '.join(texts)}")
+    return texts[view]
+
+
+def compiled(view: str, dialect: str) -> str:
+    """The query of a view in any dialect that Ibis knows.
+
+    Raises:
+        MissingDependencyError: Ibis is not installed.
+        CollectorError: there is no such view, or Ibis has no such dialect or cannot express the view in it.
+    """
+    ibis = optional_package("ibis")
+    if view not in view_names():
+        raise CollectorError(f"there is no view {view!r}", f"Choose one of {', '.join(view_names())}")
+    try:
+        return f"{ibis.to_sql(view_expression(view), dialect=_IBIS_NAMES.get(dialect, dialect))}\n"
+    except Exception as error:  # Ibis raises errors of many kinds, also for a dialect that it does not have
+        raise CollectorError(f"Ibis does not write {view} in the dialect {dialect!r}: {error}") from error
+
+
+_IBIS_NAMES = {"spark": "pyspark"}
+
+
+# --- rows that several views begin with
+
+
+def _activities() -> Any:
+    """Kernels, copies and memsets with their times, streams and classes."""
+    ibis = optional_package("ibis")
+    common = [*_PLACE, "device_id", "context_id", "stream_id", "correlation_id", "start_ns", "duration_ns"]
+    kernels, copies, memsets = (base_table(name) for name in ("kernels", "copies", "memsets"))
+    return ibis.union(
+        kernels.select(*common, "class"),
+        copies.select(*common, **{"class": ibis.literal("copy")}),
+        memsets.select(*common, **{"class": ibis.literal("memset")}),
+        distinct=False,
+    ).mutate(end_ns=lambda rows: rows.start_ns + rows.duration_ns)
+
+
+def _in_step(rows: Any) -> Any:
+    """Rows cut to the window of their step; what lies outside is left out."""
+    ibis = optional_package("ibis")
+    steps = base_table("steps").select("run", "rank", "step", first_ns="start_ns", last_ns="end_ns")
+    steps = steps.rename({f"of_{name}": name for name in _PLACE})
+    joined = rows.inner_join(steps, [rows[name] == steps[f"of_{name}"] for name in _PLACE])
+    cut = joined.mutate(
+        start_ns=ibis.greatest(joined.start_ns, joined.first_ns), end_ns=ibis.least(joined.end_ns, joined.last_ns)
+    )
+    return cut.filter(cut.end_ns >= cut.start_ns)
+
+
+def _edges() -> Any:
+    """The moments at which activities of each class begin (1) and end (-1), by device."""
+    ibis = optional_package("ibis")
+    rows = _in_step(_activities())
+    rows = rows.filter(rows.end_ns > rows.start_ns)
+    sides = []
+    for time, change in (("start_ns", 1), ("end_ns", -1)):
+        changes = {
+            name: (rows["class"] == name).ifelse(ibis.literal(change, "int64"), ibis.literal(0, "int64"))
+            for name in _CLASSES
+        }
+        sides.append(rows.select(*_PLACE, "device_id", at_ns=rows[time], **changes))
+    return ibis.union(*sides, distinct=False)
+
+
+def _spans() -> Any:
+    """The spans between such moments, with the number of activities of each class that run in them."""
+    ibis = optional_package("ibis")
+    places = [*_PLACE, "device_id"]
+    edges = _edges()
+    moments = edges.group_by([*places, "at_ns"]).aggregate(**{name: edges[name].sum() for name in _CLASSES})
+    window = ibis.window(
+        group_by=[moments[name] for name in places], order_by=moments.at_ns, preceding=None, following=0
+    )
+    following = ibis.window(group_by=[moments[name] for name in places], order_by=moments.at_ns)
+    spans = moments.select(
+        *places,
+        "at_ns",
+        until_ns=moments.at_ns.lead().over(following),
+        **{name: moments[name].sum().over(window) for name in _CLASSES},
+    )
+    spans = spans.mutate(
+        length_ns=(spans.until_ns - spans.at_ns).coalesce(ibis.literal(0, "int64")),
+        running=sum((spans[name] for name in _CLASSES[1:]), spans[_CLASSES[0]]),
+    )
+    return spans
+
+
+def _time_where(spans: Any, condition: Any) -> Any:
+    ibis = optional_package("ibis")
+    return condition.ifelse(spans.length_ns, ibis.literal(0, "int64")).sum()
+
+
+def _lower_median(rows: Any, keys: list[str], value: str) -> Any:
+    """The lower median of a column by keys, as ``median_ns``, with the keys renamed for a join."""
+    ibis = optional_package("ibis")
+    by_keys = [rows[key] for key in keys]
+    ordered = ibis.window(group_by=by_keys, order_by=[rows[value], rows.id])
+    ranked = rows.select(
+        *keys,
+        median_ns=rows[value],
+        place=ibis.row_number().over(ordered),
+        number=rows.count().over(ibis.window(group_by=by_keys)),
+    )
+    middle = ranked.filter((ranked.place * 2 == ranked.number - 1) | (ranked.place * 2 == ranked.number - 2))
+    return middle.select("median_ns", **{f"of_{key}": middle[key] for key in keys})
+
+
+def _times(rows: Any, keys: list[str], **more: Any) -> Any:
+    """Rows counted by keys, with sums, ends and the median of their durations."""
+    found = rows.group_by(keys).aggregate(
+        count=rows.count(),
+        **more,
+        total_ns=rows.duration_ns.sum(),
+        min_ns=rows.duration_ns.min(),
+        max_ns=rows.duration_ns.max(),
+    )
+    medians = _lower_median(rows, keys, "duration_ns")
+    joined = found.inner_join(medians, [found[key] == medians[f"of_{key}"] for key in keys])
+    return joined.select(*found.columns, "median_ns")
+
+
+# --- answers
+
+
+def _kernels() -> Any:
+    return _times(base_table("kernels"), [*_PLACE, "name"])
+
+
+def _calls() -> Any:
+    ibis = optional_package("ibis")
+    calls = base_table("api_calls")
+    calls = calls.mutate(domain=(calls.domain == _RUNTIME).ifelse("runtime", "driver"))
+    failed = (calls.return_value != 0).ifelse(ibis.literal(1, "int64"), ibis.literal(0, "int64")).sum()
+    return _times(calls, [*_PLACE, "api", "domain"], errors=failed)
+
+
+_RUNTIME = 2
+"""``CUpti_CallbackDomain`` of the runtime API."""
+
+
+def _copies() -> Any:
+    ibis = optional_package("ibis")
+    copies, memsets = base_table("copies"), base_table("memsets")
+    kinds, memory = base_table("enum_copy_kind"), base_table("enum_memory_kind")
+
+    def named(rows: Any, column: str, labels: Any, name: str) -> Any:
+        labels = labels.select(**{f"{name}_id": labels.id, name: labels.label})
+        return rows.inner_join(labels, rows[column] == labels[f"{name}_id"]).drop(f"{name}_id")
+
+    copies = named(
+        named(named(copies, "copy_kind", kinds, "kind"), "src_kind", memory, "source"), "dst_kind", memory, "target"
+    )
+    memsets = named(memsets, "memory_kind", memory, "target")
+    memsets = memsets.mutate(kind=ibis.literal("memset"), source=ibis.literal(""))
+    columns = [*_PLACE, "device_id", "kind", "source", "target", "num_bytes", "duration_ns"]
+    rows = ibis.union(copies.select(*columns), memsets.select(*columns), distinct=False)
+    unknown = (rows.num_bytes == 0).ifelse(ibis.literal(1, "int64"), ibis.literal(0, "int64"))
+    return rows.group_by(columns[:7]).aggregate(
+        count=rows.count(), unknown_sizes=unknown.sum(), num_bytes=rows.num_bytes.sum(), total_ns=rows.duration_ns.sum()
+    )
+
+
+def _launched() -> Any:
+    """Each activity whose call was recorded, with the times of the outermost call that launched it."""
+    calls = base_table("api_calls")
+    calls = calls.filter(calls.is_outer).select(
+        "api",
+        api_id=calls.id,
+        call_ns=calls.start_ns,
+        api_ns=calls.duration_ns,
+        of_correlation_id=calls.correlation_id,
+        **{f"of_{name}": calls[name] for name in _PLACE},
+    )
+    rows = _activities()
+    keys = [*_PLACE, "correlation_id"]
+    joined = rows.inner_join(calls, [rows[key] == calls[f"of_{key}"] for key in keys])
+    return joined.drop([f"of_{key}" for key in keys])
+
+
+def _launch_delays() -> Any:
+    ibis = optional_package("ibis")
+    rows = _launched()
+    since_return = rows.start_ns - rows.call_ns - rows.api_ns
+    return rows.select(
+        *_PLACE,
+        "device_id",
+        "stream_id",
+        api_row=rows.api_id,
+        api_ns=rows.api_ns,
+        delay_ns=rows.start_ns - rows.call_ns,
+        queue_ns=ibis.greatest(since_return, ibis.literal(0, "int64")),
+    )
+
+
+def _launches() -> Any:
+    ibis = optional_package("ibis")
+    rows = _launched()
+    rows = rows.mutate(delay_ns=rows.start_ns - rows.call_ns, since_ns=rows.start_ns - rows.call_ns - rows.api_ns)
+    calls = rows.group_by([*_PLACE, "api", "api_id"]).aggregate(
+        activities=rows.count(),
+        api_ns=rows.api_ns.max(),
+        min_delay_ns=rows.delay_ns.min(),
+        max_delay_ns=rows.delay_ns.max(),
+        min_queue_ns=rows.since_ns.min(),
+        max_queue_ns=rows.since_ns.max(),
+    )
+    return calls.group_by([*_PLACE, "api"]).aggregate(
+        calls=calls.count(),
+        activities=calls.activities.sum(),
+        api_ns=calls.api_ns.sum(),
+        min_delay_ns=calls.min_delay_ns.min(),
+        max_delay_ns=calls.max_delay_ns.max(),
+        min_queue_ns=calls.min_queue_ns.min(),
+        max_queue_ns=ibis.greatest(calls.max_queue_ns.max(), ibis.literal(0, "int64")),
+    )
+
+
+def _devices() -> Any:
+    spans = _spans()
+    compute, communication, copy, memset = (spans[name] > 0 for name in _CLASSES)
+    found = spans.group_by([*_PLACE, "device_id"]).aggregate(
+        busy_ns=_time_where(spans, spans.running > 0),
+        compute_ns=_time_where(spans, compute),
+        communication_ns=_time_where(spans, communication),
+        copy_ns=_time_where(spans, copy),
+        memset_ns=_time_where(spans, memset),
+        overlap_ns=_time_where(spans, compute & communication),
+        exposed_communication_ns=_time_where(spans, communication & ~compute),
+        exposed_copy_ns=_time_where(spans, copy & ~compute & ~communication),
+        exposed_memset_ns=_time_where(spans, memset & ~compute & ~communication & ~copy),
+        max_concurrency=spans.running.max(),
+    )
+    return _with_window(found)
+
+
+def _with_window(found: Any) -> Any:
+    """With the length of the step, and the time of it that was not busy."""
+    steps = base_table("steps").select("run", "rank", "step", window_ns=lambda rows: rows.end_ns - rows.start_ns)
+    steps = steps.rename({f"of_{name}": name for name in _PLACE})
+    joined = found.inner_join(steps, [found[name] == steps[f"of_{name}"] for name in _PLACE])
+    return joined.drop([f"of_{name}" for name in _PLACE]).mutate(idle_ns=lambda rows: rows.window_ns - rows.busy_ns)
+
+
+def _overlap() -> Any:
+    spans = _spans()
+    compute, communication, copy, memset = (spans[name] > 0 for name in _CLASSES)
+    return spans.group_by([*_PLACE, "device_id"]).aggregate(
+        busy_ns=_time_where(spans, spans.running > 0),
+        compute_ns=_time_where(spans, compute),
+        exposed_communication_ns=_time_where(spans, communication & ~compute),
+        exposed_copy_ns=_time_where(spans, copy & ~compute & ~communication),
+        exposed_memset_ns=_time_where(spans, memset & ~compute & ~communication & ~copy),
+        communication_ns=_time_where(spans, communication),
+        copy_ns=_time_where(spans, copy),
+        compute_communication_ns=_time_where(spans, compute & communication),
+        compute_copy_ns=_time_where(spans, compute & copy),
+        communication_copy_ns=_time_where(spans, communication & copy),
+    )
+
+
+def _concurrency() -> Any:
+    spans = _spans()
+    spans = spans.filter((spans.running > 0) & (spans.length_ns > 0))
+    return spans.group_by([*_PLACE, "device_id", "running"]).aggregate(duration_ns=spans.length_ns.sum())
+
+
+def _busy() -> Any:
+    """Busy time by islands: what each activity adds to those that began before it."""
+    ibis = optional_package("ibis")
+    rows = _in_step(_activities())
+    places = [*_PLACE, "device_id"]
+    before = ibis.window(
+        group_by=[rows[name] for name in places],
+        order_by=[rows.start_ns, rows.end_ns, rows.stream_id, rows["class"]],
+        preceding=(None, 1),
+    )
+    rows = rows.mutate(covered_ns=rows.end_ns.max().over(before).coalesce(rows.start_ns))
+    added = rows.end_ns - ibis.greatest(rows.start_ns, rows.covered_ns)
+    return rows.group_by(places).aggregate(
+        busy_ns=ibis.greatest(added, ibis.literal(0, "int64")).sum(), activities=rows.count()
+    )
+
+
+def _idle_gaps() -> Any:
+    """The gaps of each device in its step, without their causes."""
+    ibis = optional_package("ibis")
+    rows = _in_step(_activities())
+    places = [*_PLACE, "device_id"]
+    steps = rows.group_by(places).aggregate(first_ns=rows.first_ns.min(), last_ns=rows.last_ns.min())
+    edge = steps.select(*places, start_ns=steps.last_ns, end_ns=steps.last_ns, first_ns=steps.first_ns)
+    whole = ibis.union(rows.select(*places, "start_ns", "end_ns", "first_ns"), edge, distinct=False)
+    before = ibis.window(
+        group_by=[whole[name] for name in places], order_by=[whole.start_ns, whole.end_ns], preceding=(None, 1)
+    )
+    gaps = whole.mutate(covered_ns=whole.end_ns.max().over(before).coalesce(whole.first_ns))
+    gaps = gaps.filter(gaps.start_ns > gaps.covered_ns)
+    return gaps.select(
+        *places,
+        start_ns=gaps.covered_ns - gaps.first_ns,
+        end_ns=gaps.start_ns - gaps.first_ns,
+        idle_ns=gaps.start_ns - gaps.covered_ns,
+    )
+
+
+def _queue() -> Any:
+    """Depths of the queues of streams, from the calls' starts to the activities' starts."""
+    ibis = optional_package("ibis")
+    rows = _launched()
+    places = [*_PLACE, "device_id", "context_id", "stream_id"]
+    sides = [
+        rows.select(*places, at_ns=rows[time], change=ibis.literal(change, "int64"))
+        for time, change in (("call_ns", 1), ("start_ns", -1))
+    ]
+    edges = ibis.union(*sides, distinct=False)
+    moments = edges.group_by([*places, "at_ns"]).aggregate(change=edges.change.sum())
+    so_far = ibis.window(
+        group_by=[moments[name] for name in places], order_by=moments.at_ns, preceding=None, following=0
+    )
+    depths = moments.mutate(depth=moments.change.sum().over(so_far))
+    return depths.group_by(places).aggregate(
+        window_ns=depths.at_ns.max() - depths.at_ns.min(), max_depth=depths.depth.max()
+    )
+
+
+def _annotation_times() -> Any:
+    annotations = base_table("annotations")
+    annotations = annotations.filter(annotations.is_in_step)
+    return _times(annotations, [*_PLACE, "name"])
+
+
+def _steps() -> Any:
+    """The steps' durations, and the busy time of all devices of each, from the facts."""
+    steps, devices = base_table("steps"), base_table("step_devices")
+    spent = devices.group_by(list(_PLACE)).aggregate(
+        device_busy_ns=devices.busy_ns.sum(), activities=devices.activities.sum()
+    )
+    spent = spent.rename({f"of_{name}": name for name in _PLACE})
+    joined = steps.left_join(spent, [steps[name] == spent[f"of_{name}"] for name in _PLACE])
+    return joined.select(
+        *_PLACE,
+        "name",
+        window_ns=joined.end_ns - joined.start_ns,
+        device_busy_ns=joined.device_busy_ns.coalesce(0),
+        activities=joined.activities.coalesce(0),
+    )
+
+
+def _ranks() -> Any:
+    """Each collective of all ranks, by name and ordinal: who arrived last, and what that cost the others.
+
+    Times are those of the ranks' own clocks; see the table ``ranks`` for how certain these are.
+    """
+    ibis = optional_package("ibis")
+    kernels = base_table("kernels")
+    kernels = kernels.filter(kernels["class"] == "communication")
+    own = ibis.window(
+        group_by=[*(kernels[name] for name in _PLACE), kernels.name], order_by=[kernels.start_ns, kernels.id]
+    )
+    arrivals = kernels.select(*_PLACE, "name", "start_ns", "duration_ns", ordinal=ibis.row_number().over(own))
+    keys = ["run", "step", "name", "ordinal"]
+    found = arrivals.group_by(keys).aggregate(
+        ranks=arrivals["rank"].count(),
+        first_ns=arrivals.start_ns.min(),
+        last_ns=arrivals.start_ns.max(),
+        sum_ns=arrivals.start_ns.sum(),
+        transfer_ns=arrivals.duration_ns.min(),
+    )
+    found = found.filter(found.ranks > 1)
+    last = found.select(*[found[key].name(f"of_{key}") for key in keys], "last_ns")
+    arrived = arrivals.inner_join(last, [arrivals[key] == last[f"of_{key}"] for key in keys])
+    arrived = arrived.filter(arrived.start_ns == arrived.last_ns)
+    straggler = arrived.group_by([f"of_{key}" for key in keys]).aggregate(straggler=arrived["rank"].min())
+    joined = found.inner_join(straggler, [found[key] == straggler[f"of_{key}"] for key in keys])
+    return joined.select(
+        *keys,
+        "straggler",
+        "ranks",
+        skew_ns=joined.last_ns - joined.first_ns,
+        cost_ns=joined.last_ns * joined.ranks - joined.sum_ns,
+        transfer_ns=joined.transfer_ns,
+    )
+
+
+_FROM_ROWS: Mapping[str, Callable[[], Any]] = {
+    "devices": _devices,
+    "concurrency": _concurrency,
+    "overlap": _overlap,
+    "idle_gaps": _idle_gaps,
+    "kernels": _kernels,
+    "copies": _copies,
+    "launches": _launches,
+    "launch_delays": _launch_delays,
+    "queue": _queue,
+    "calls": _calls,
+    "annotation_times": _annotation_times,
+    "steps": _steps,
+    "ranks": _ranks,
+}
+"""Question -> the view that answers it from rows; the others are stored facts."""
+
+
+# --- the tables of nsys's databases, with the columns that its reports and known queries use
+
+
+def _strings() -> Any:
+    """Every text that the views under nsys's names refer to, with a number."""
+    ibis = optional_package("ibis")
+    texts = [
+        base_table(table).select(value=column)
+        for table, column in (
+            ("kernels", "name"),
+            ("kernels", "demangled_name"),
+            ("api_calls", "name"),
+            ("annotations", "path"),
+        )
+    ]
+    values = ibis.union(*texts, distinct=True)
+    return values.select(id=ibis.row_number().over(order_by=values.value), value=values.value)
+
+
+def _numbered(rows: Any, **texts: str) -> Any:
+    """Rows with the numbers of their texts under other names."""
+    for number, text in texts.items():
+        strings = _strings()
+        strings = strings.select(**{number: strings.id, f"of_{number}": strings.value})
+        rows = rows.inner_join(strings, rows[text] == strings[f"of_{number}"]).drop(f"of_{number}")
+    return rows
+
+
+def _of_activity(rows: Any, **more: Any) -> Any:
+    """What nsys's tables of GPU work have in common."""
+    return rows.select(
+        *_PLACE,
+        start=rows.start_ns,
+        end=rows.start_ns + rows.duration_ns,
+        deviceId=rows.device_id,
+        contextId=rows.context_id,
+        streamId=rows.stream_id,
+        correlationId=rows.correlation_id,
+        globalPid=rows.process_id * _GLOBAL_PID,
+        graphNodeId=rows.graph_node_id,
+        **more,
+    )
+
+
+_GLOBAL_PID = 1 << 24
+"""nsys keeps a process number in the bits from here on, and a thread number below."""
+
+
+def _nsys_kernels() -> Any:
+    rows = _numbered(base_table("kernels"), shortName="name", demangledName="demangled_name")
+    return _of_activity(
+        rows,
+        shortName=rows.shortName,
+        demangledName=rows.demangledName,
+        gridX=rows.grid_x,
+        gridY=rows.grid_y,
+        gridZ=rows.grid_z,
+        blockX=rows.block_x,
+        blockY=rows.block_y,
+        blockZ=rows.block_z,
+        registersPerThread=rows.registers_per_thread,
+        staticSharedMemory=rows.static_shared_bytes,
+        dynamicSharedMemory=rows.dynamic_shared_bytes,
+        localMemoryPerThread=rows.local_bytes_per_thread,
+        launchType=rows.launch_type,
+        graphId=rows.graph_id,
+    )
+
+
+def _nsys_copies() -> Any:
+    rows = base_table("copies")
+    return _of_activity(
+        rows, bytes=rows.num_bytes, copyKind=rows.copy_kind, srcKind=rows.src_kind, dstKind=rows.dst_kind
+    )
+
+
+def _nsys_memsets() -> Any:
+    rows = base_table("memsets")
+    return _of_activity(rows, bytes=rows.num_bytes, value=rows.value, memKind=rows.memory_kind)
+
+
+def _nsys_calls() -> Any:
+    rows = _numbered(base_table("api_calls"), nameId="name")
+    return rows.select(
+        *_PLACE,
+        start=rows.start_ns,
+        end=rows.start_ns + rows.duration_ns,
+        globalTid=rows.process_id * _GLOBAL_PID + rows.thread_id,
+        correlationId=rows.correlation_id,
+        nameId=rows.nameId,
+        returnValue=rows.return_value,
+        eventClass=(rows.domain == _RUNTIME).ifelse(0, 1),
+    )
+
+
+def _nsys_waits() -> Any:
+    rows = base_table("syncs")
+    return rows.select(
+        *_PLACE,
+        start=rows.start_ns,
+        end=rows.start_ns + rows.duration_ns,
+        contextId=rows.context_id,
+        streamId=rows.stream_id,
+        correlationId=rows.correlation_id,
+        syncType=rows.sync_kind,
+        eventId=rows.event_id,
+        eventSyncId=rows.event_sync_id,
+    )
+
+
+def _nsys_annotations() -> Any:
+    rows = _numbered(base_table("annotations"), textId="path")
+    return rows.select(
+        *_PLACE,
+        start=rows.start_ns,
+        end=rows.start_ns + rows.duration_ns,
+        text=rows.path,
+        textId=rows.textId,
+        globalTid=rows.thread_id,
+    )
+
+
+def _nsys_devices() -> Any:
+    rows = base_table("devices")
+    return rows.select(
+        *_PLACE,
+        id=rows.device_id,
+        name=rows.name,
+        totalMemory=rows.memory_bytes,
+        memoryBandwidth=rows.memory_bandwidth_bytes_per_s,
+        clockRate=rows.clock_hz,
+        smCount=rows.sm_count,
+        computeMajor=rows.cc_major,
+        computeMinor=rows.cc_minor,
+        maxWarpsPerSm=rows.max_warps_per_sm,
+        maxBlocksPerSm=rows.max_blocks_per_sm,
+    )
+
+
+_OTHERS: Mapping[str, Callable[[], Any]] = {
+    "busy": _busy,
+    "CUPTI_ACTIVITY_KIND_KERNEL": _nsys_kernels,
+    "CUPTI_ACTIVITY_KIND_MEMCPY": _nsys_copies,
+    "CUPTI_ACTIVITY_KIND_MEMSET": _nsys_memsets,
+    "CUPTI_ACTIVITY_KIND_RUNTIME": _nsys_calls,
+    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": _nsys_waits,
+    "NVTX_EVENTS": _nsys_annotations,
+    "TARGET_INFO_GPU": _nsys_devices,
+    "StringIds": _strings,
+}
+"""Further views."""

@@ -1,0 +1,166 @@
+"""The views of datasets: one definition, the same rows on every engine and in `collector.analysis`."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.cli import main
+from collector.errors import CollectorError
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("duckdb")
+
+from sql_engines import datafusion_rows, duckdb_rows, native_rows
+
+from collector.analysis.questions import QUESTIONS
+from collector.dataset import Dataset, DatasetWriter
+from collector.dataset.view_definitions import view_names, view_text
+from collector.dataset.view_files import DIALECTS, FOLDER, view_texts
+
+
+@pytest.fixture
+def annotated_dataset(example_builder, tmp_path):
+    """The worked example with an annotation, twice, on two ranks."""
+    example_builder.annotation("layer", 0, 120, 1, 1, 2)
+    for rank in (0, 1):
+        with DatasetWriter(tmp_path / "runs", run="a", rank=rank) as writer:
+            writer.write(example_builder.recording())
+            writer.write(example_builder.recording())
+    return Dataset(tmp_path / "runs")
+
+
+def test_native_answers_and_both_engines_agree(annotated_dataset):
+    rows, columns = duckdb_rows(annotated_dataset)
+    assert rows == datafusion_rows(annotated_dataset)
+    native = native_rows(annotated_dataset, columns)
+    assert len(native) == len(QUESTIONS) - 2  # of ranks and steps, which are questions about several
+    assert {view: rows[view] for view in native} == native
+    assert {view for view in rows if not rows[view]} == {
+        "answer_memory",
+        "answer_tracing_cost",
+        "CUPTI_ACTIVITY_KIND_MEMSET",
+        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+        "TARGET_INFO_GPU",
+    }
+
+
+@pytest.mark.slow
+def test_native_answers_and_both_engines_agree_about_recorded_traces(recorded_traces, tmp_path):
+    with DatasetWriter(tmp_path, run="a") as writer:
+        for trace in recorded_traces:
+            writer.write(trace.recording)
+    dataset = Dataset(tmp_path)
+    rows, columns = duckdb_rows(dataset)
+    native = native_rows(dataset, columns)
+    assert {view: rows[view] for view in native} == native
+    assert rows == datafusion_rows(dataset)
+
+
+def test_the_worked_example_has_its_figures(example, tmp_path):
+    with DatasetWriter(tmp_path, run="a") as writer:
+        writer.write(example)
+    dataset = Dataset(tmp_path)
+    (devices,) = dataset.sql("select * from answer_devices")
+    assert (devices["busy_ns"], devices["idle_ns"], devices["compute_ns"]) == (690, 310, 540)
+    assert (devices["communication_ns"], devices["overlap_ns"]) == (160, 10)
+    assert (devices["exposed_communication_ns"], devices["exposed_copy_ns"]) == (150, 0)
+    assert [row["busy_ns"] for row in dataset.sql("select busy_ns from busy")] == [690]
+    concurrency = dataset.sql("select running, duration_ns from answer_concurrency order by running")
+    assert concurrency["duration_ns"].tolist() == [570, 120]
+    (idle,) = dataset.sql("select * from answer_idle")
+    assert (idle["launch_latency_ns"], idle["host_ns"], idle["synchronize_ns"], idle["tail_ns"]) == (150, 50, 10, 70)
+    delays = dataset.sql("select delay_ns from answer_launch_delays where api_row = 7 order by delay_ns")
+    assert delays["delay_ns"].tolist() == [85, 115]
+    gaps = dataset.sql("select start_ns, idle_ns from answer_idle_gaps order by start_ns")
+    assert gaps["idle_ns"].tolist() == [100, 20, 110, 10, 70]
+
+
+def test_collectives_of_ranks_name_the_straggler(build, tmp_path):
+    for rank, (start, end) in enumerate(((10, 50), (12, 51), (40, 50))):
+        own = type(build)()
+        own.kernel("ncclDevKernel_AllReduce", start, end - start)
+        with DatasetWriter(tmp_path, run="a", rank=rank) as writer:
+            writer.write(own.recording())
+    (found,) = Dataset(tmp_path).sql("select straggler, skew_ns, cost_ns, transfer_ns from answer_ranks")
+    assert tuple(found.values()) == (2, 30, 58, 10)
+
+
+def test_queries_for_nsys_databases_run(annotated_dataset):
+    answer = annotated_dataset.sql(
+        """
+        SELECT s.value AS name, COUNT(*) AS instances, SUM(k."end" - k.start) AS total_ns
+        FROM CUPTI_ACTIVITY_KIND_KERNEL AS k JOIN StringIds AS s ON s.id = k.shortName
+        GROUP BY s.value ORDER BY total_ns DESC LIMIT 2
+        """
+    )
+    assert [tuple(row.values()) for row in answer] == [
+        ("D", 4, 1080),
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 4, 640),
+    ]
+    answer = annotated_dataset.sql(
+        """
+        SELECT COUNT(*) AS launches FROM CUPTI_ACTIVITY_KIND_KERNEL AS k
+        JOIN CUPTI_ACTIVITY_KIND_RUNTIME AS r ON r.correlationId = k.correlationId
+          AND r.globalTid // 16777216 = k.globalPid // 16777216 AND r.rank = k.rank AND r.step = k.step
+        JOIN NVTX_EVENTS AS n ON n.rank = k.rank AND n.step = k.step AND r.start BETWEEN n.start AND n."end"
+        """
+    )
+    assert answer["launches"].tolist() == [12]
+
+
+def test_every_question_has_a_view_in_every_dialect():
+    for dialect in DIALECTS:
+        assert sorted(view_texts(dialect)) == sorted(view_names())
+    assert {f"answer_{question}" for question in QUESTIONS} <= set(view_names())
+
+
+@pytest.mark.slow
+def test_kept_texts_follow_from_the_definitions(load_script, tmp_path):
+    pytest.importorskip("ibis", reason="THE VIEWS WERE NOT GENERATED AGAIN: ibis-framework is not installed")
+    load_script("generate_views").generate(tmp_path)
+    for kept in FOLDER.rglob("*.sql"):
+        assert (tmp_path / kept.relative_to(FOLDER)).read_text() == kept.read_text(), (
+            f"run scripts/generate_views.py: {kept}"
+        )
+
+
+TRAPS = ("FILTER(", "FILTER (", "QUALIFY", "//", "GROUP BY ALL", "QUANTILE", "PERCENTILE", "ASOF", "STRUCT")
+
+
+def test_views_keep_to_what_all_engines_agree_on():
+    for dialect in DIALECTS:
+        for view, text in view_texts(dialect).items():
+            words = text.upper()
+            for trap in (
+                "FILTER(",
+                "FILTER (",
+                "QUALIFY",
+                "//",
+                "GROUP BY ALL",
+                "QUANTILE",
+                "PERCENTILE",
+                "ASOF",
+                "STRUCT",
+            ):
+                assert trap not in words, f"{trap} in {dialect}/{view}"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_sqlglot_parses_every_text(dialect):
+    sqlglot = pytest.importorskip("sqlglot", reason="THE TEXTS WERE NOT PARSED: sqlglot is not installed")
+    for text in view_texts(dialect).values():
+        sqlglot.parse_one(text, dialect={"datafusion": "postgres"}.get(dialect, dialect))
+
+
+def test_sql_prints_a_view(capsys):
+    assert main(["sql", "--dialect", "bigquery", "--print", "answer_overlap"]) == 0
+    assert "`kernels`" in capsys.readouterr().out
+    assert main(["sql", "--print", "nonsense"]) == 2
+    assert "there is no view 'nonsense'" in capsys.readouterr().err
+
+
+def test_other_dialects_are_compiled_by_ibis():
+    pytest.importorskip("ibis")
+    assert "SELECT" in view_text("answer_kernels", "snowflake")
+    with pytest.raises(CollectorError, match="nonsense"):
+        view_text("answer_kernels", "nonsense")

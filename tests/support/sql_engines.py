@@ -1,0 +1,95 @@
+"""The views of a dataset on every engine that tests run, and native answers, as sorted rows that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from collector.analysis.questions import QUESTIONS
+from collector.dataset.database import Database
+from collector.dataset.dataset import Dataset
+from collector.dataset.dataset_folder import tables
+from collector.dataset.dataset_tables import ENUMS
+from collector.dataset.exports import enum_table
+from collector.dataset.step_facts import FACTS
+from collector.dataset.view_files import view_texts
+
+Rows = dict[str, list[tuple[Any, ...]]]
+"""View -> its rows in order, with columns in order of their names."""
+
+
+def arrow_tables(dataset: Dataset) -> dict[str, Any]:
+    """Every table that views read, as Arrow tables."""
+    found = {name: dataset.table(name) for name in tables()}
+    return found | {name: enum_table(name) for name in ENUMS}
+
+
+def duckdb_rows(dataset: Dataset) -> tuple[Rows, dict[str, list[str]]]:
+    """The rows of each view, and the names of its columns."""
+    found, columns = {}, {}
+    with Database.of_dataset(dataset) as database:
+        for view in view_texts("duckdb"):
+            cursor = database._connection.execute(f'SELECT * FROM "{view}"')
+            columns[view] = sorted(each[0] for each in cursor.description)
+            names = [each[0] for each in cursor.description]
+            found[view] = sorted_rows(dict(zip(names, row, strict=True)) for row in cursor.fetchall())
+    return found, columns
+
+
+def datafusion_rows(dataset: Dataset) -> Rows:
+    datafusion = pytest.importorskip("datafusion")
+    context = datafusion.SessionContext()
+    for name, rows in arrow_tables(dataset).items():
+        batches = rows.combine_chunks().to_batches()
+        if batches:
+            context.register_record_batches(name, [batches])
+        else:
+            context.from_arrow(rows, name=name)
+    return {
+        view: sorted_rows(context.sql(text).to_arrow_table().to_pylist())
+        for view, text in view_texts("datafusion").items()
+    }
+
+
+def sorted_rows(rows: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    """Rows as tuples in the order of the names of their columns, sorted; figures with a fraction to nine digits."""
+    plain = [tuple(_plain(row[name]) for name in sorted(row)) for row in rows]
+    return sorted(plain, key=lambda row: [(value is not None, str(type(value)), value) for value in row])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value
+    return float(f"{value:.9g}") if isinstance(value, float) else int(value)
+
+
+def native_rows(dataset: Dataset, columns: Mapping[str, list[str]]) -> Rows:
+    """The answers of `collector.analysis` with the columns that the views of questions have.
+
+    Args:
+        dataset: to ask about.
+        columns: of each view.
+    """
+    found: Rows = {}
+    for name, question in QUESTIONS.items():
+        view = f"answer_{name}"
+        if view not in columns or question.of_ranks or name == "steps":
+            continue
+        by = next((by for stored, by in FACTS.values() if stored == name), "")
+        rows = []
+        for key, step in zip(dataset.keys, dataset, strict=True):
+            for row in question.ask(step.recording, **({"by": by} if by else _BY.get(name, {}))):
+                if _IS_SHOWN.get(name, lambda row: True)(row):
+                    rows.append({**key._asdict(), **row})
+        found[view] = sorted_rows({column: _known(row[column]) for column in columns[view]} for row in rows)
+    return found
+
+
+def _known(value: Any) -> Any:
+    return None if value != value else value
+
+
+_BY: Mapping[str, dict[str, str]] = {"kernels": {"by": "name"}, "annotation_times": {"by": "name"}}
+_IS_SHOWN: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {"concurrency": lambda row: row["running"] > 0}
