@@ -5,20 +5,20 @@
 #include <atomic>
 
 namespace collector::cupti {
+
+std::atomic<bool> internal::forked{false};
+
 namespace {
 
 std::atomic<bool> used{false};
-std::atomic<bool> forked{false};
 
 // Registered when this library is loaded, before CUDA or CUPTI can be in use. The handler takes no lock and allocates
 // nothing.
 [[maybe_unused]] const int kRegistered = ::pthread_atfork(nullptr, nullptr, [] {
-  if (used.load(std::memory_order_relaxed)) forked.store(true, std::memory_order_relaxed);
+  if (used.load(std::memory_order_relaxed)) internal::forked.store(true, std::memory_order_relaxed);
 });
 
 }  // namespace
-
-bool forked_after_use() noexcept { return forked.load(std::memory_order_relaxed); }
 
 std::optional<Failure> begin_use() {
   if (forked_after_use()) {

@@ -3,13 +3,18 @@
 // ever.
 #pragma once
 
+#include <atomic>
 #include <optional>
 
 #include "cupti/failure.h"
 
 namespace collector::cupti {
 
-bool forked_after_use() noexcept;
+namespace internal {
+extern std::atomic<bool> forked;
+}
+
+inline bool forked_after_use() noexcept { return internal::forked.load(std::memory_order_relaxed); }
 
 // Must be called before CUDA or CUPTI is used, and before any lock is taken that is held around their calls. A failure
 // means that this process may use neither.

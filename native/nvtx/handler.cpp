@@ -36,10 +36,9 @@ struct Handler {
   std::map<uint32_t, std::string> thread_names GUARDED_BY(mutex);
 };
 
-Handler& handler() {
-  static auto* const instance = new Handler();
-  return *instance;
-}
+// Created when the library is loaded, so that a call needs no check.
+Handler* const the_handler = new Handler();
+Handler& handler() { return *the_handler; }
 
 // Runs `record`; nothing that it throws may reach the program.
 template <typename Record>
