@@ -108,6 +108,23 @@ def test_ranks_apart_and_together_have_the_same_totals(hypothesis, activities, b
     check()
 
 
+@pytest.mark.parametrize("name", [name for name in OF_STEPS if name != "steps"])
+def test_the_order_of_files_does_not_matter(hypothesis, activities, build, name):
+    @hypothesis.given(activities, activities)
+    @hypothesis.settings(max_examples=15)
+    def check(first, second):
+        recordings = [fill(type(build)(), rows) for rows in (first, second)]
+        alone = [OF_STEPS[name].ask(each).to_json() for each in recordings]
+        for order in ((0, 1), (1, 0)):
+            answer = OF_STEPS[name].ask([recordings[place] for place in order])
+            rows = [[number, *row] for number, place in enumerate(order) for row in alone[place]["rows"]]
+            assert answer.to_json()["rows"] == rows
+            for figure, total in answer.totals.items():
+                assert total == sum(each["totals"][figure] for each in alone)
+
+    check()
+
+
 @pytest.mark.parametrize("name", OF_STEPS)
 def test_whatever_the_columns_hold_there_is_an_answer(hypothesis, build, name):
     """Times of 0 and below, ends before starts, the largest numbers, rows twice."""
