@@ -16,13 +16,15 @@ from collector.analysis.activities import Activities, by_device
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.evidence import activities_of, one_row_of_each
-from collector.analysis.shared_values import shared
+from collector.analysis.shared_values import is_sharing, shared
 from collector.recording.api_functions import ApiRole, ids_with_role
 from collector.recording.idle_causes import idle_times
 from collector.recording.intervals import Union
 from collector.recording.schema import ACTIVITY_TABLES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     import numpy.typing as npt
 
     from collector.analysis.answer import Answer, Window
@@ -157,13 +159,21 @@ class _Gaps:
         self.by_cause: Numbers = np.stack([parts[cause] for cause in CAUSES], axis=1)
 
 
+def _devices(recording: Recording, window: str, kernel_gap_ns: int) -> Iterable[tuple[int, Window, _Gaps]]:
+    """Each device with the window and its gaps: one after the other, unless they are kept for other questions."""
+    return (_kept_devices if is_sharing() else _each_device)(recording, window, kernel_gap_ns)
+
+
 @shared
-def _devices(recording: Recording, window: str, kernel_gap_ns: int) -> list[tuple[int, Window, _Gaps]]:
-    """Each device with the window and its gaps."""
+def _kept_devices(recording: Recording, window: str, kernel_gap_ns: int) -> list[tuple[int, Window, _Gaps]]:
+    return list(_each_device(recording, window, kernel_gap_ns))
+
+
+def _each_device(recording: Recording, window: str, kernel_gap_ns: int) -> Iterator[tuple[int, Window, _Gaps]]:
     calls = recording.api_calls
     is_wait = np.isin(calls.name_id, ids_with_role(recording.strings, ApiRole.WAIT))
     waits = Union.of(calls.start_ns[is_wait], calls.end_ns[is_wait])
-    return [
+    return (
         (device, own_window, _Gaps(recording, work, own_window, waits, kernel_gap_ns))
         for device, work, own_window in by_device(recording, window)
-    ]
+    )

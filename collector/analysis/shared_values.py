@@ -30,6 +30,11 @@ def shared_values() -> Iterator[None]:
         _VALUES.reset(token)
 
 
+def is_sharing() -> bool:
+    """Whether values of `shared` functions are kept now."""
+    return _VALUES.get() is not None
+
+
 def shared(function: Callable[_Parameters, _Value]) -> Callable[_Parameters, _Value]:
     """A function of a recording, and of texts and numbers, whose value is kept within `shared_values`."""
 

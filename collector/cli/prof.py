@@ -114,9 +114,10 @@ def _answer(profiler: Profiler, command: Command) -> str:
     """The text of an answer; requested files are written."""
     from collector.profiler.reporter import write_files
 
-    if command.name == "advise":
-        return profiler.advice_text(command.advice)
-    report = profiler.reporter.ask(command.name, command.options)
+    with progress(f"answering {command.name}"):
+        if command.name == "advise":
+            return profiler.advice_text(command.advice)
+        report = profiler.reporter.ask(command.name, command.options)
     write_files(report)
     if command.options.output.kind == "stdout":
         return report.text

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from collector.errors import CollectorError
 from collector.text import terminal
+from collector.text.progress import progress
 from collector.text.quantities import SIZE_UNITS, number_and_unit
 from collector.text.wording import counted
 
@@ -67,6 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
     from collector.cli._step_files import load_steps
     from collector.files.atomic_files import check_writable
+    from collector.files.written_files import written
     from collector.web.report_file import write_report
 
     if arguments.output.suffix.lower() != ".html":
@@ -74,16 +76,17 @@ def run(arguments: argparse.Namespace) -> int:
     paths = [*arguments.before, *arguments.inputs]
     check_writable(arguments.output, *paths)
     steps = [(path.name, step) for path, step in zip(paths, load_steps(paths), strict=True)]
-    written = write_report(
-        arguments.output,
-        steps[len(arguments.before) :],
-        before=steps[: len(arguments.before)],
-        title=arguments.title,
-        max_size=arguments.max_size,
-    )
-    if written.slices < written.all_slices:
+    with written(arguments.output), progress(f"writing {arguments.output.name}"):
+        page = write_report(
+            arguments.output,
+            steps[len(arguments.before) :],
+            before=steps[: len(arguments.before)],
+            title=arguments.title,
+            max_size=arguments.max_size,
+        )
+    if page.slices < page.all_slices:
         terminal.report(
-            f"{arguments.output}: holds the longest {written.slices:,} of "
-            f"{counted('{:,} slice[|s]', written.all_slices)} of the timeline; --max-size gives room for more"
+            f"{arguments.output}: holds the longest {page.slices:,} of "
+            f"{counted('{:,} slice[|s]', page.all_slices)} of the timeline; --max-size gives room for more"
         )
     return 0

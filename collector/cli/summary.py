@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.text.progress import progress
 from collector.text.terminal import printable
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ def summaries(paths: list[Path]) -> str:
     """The summary of each step, under its file's name where there are several."""
     from collector.cli._step_files import load_steps
 
+    parts = []
     steps = load_steps(paths)
-    heads = [f"{printable(str(step.path))}\n" if len(steps) > 1 else "" for step in steps]
-    return "\n\n".join(head + step.summary() for head, step in zip(heads, steps, strict=True))
+    with progress("summing up") as report:
+        for place, (path, step) in enumerate(zip(paths, steps, strict=True)):
+            report(f"summing up {path.name}", place, len(steps))
+            head = f"{printable(str(path))}\n" if len(steps) > 1 else ""
+            parts.append(head + step.summary())
+    return "\n\n".join(parts)

@@ -24,6 +24,7 @@ _OPENED_BY = {
     ".pftrace": "https://ui.perfetto.dev",
     ".pb": "collector prof",
     ".gpurec": "collector prof",
+    ".html": "a browser",
 }
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.errors import OutputError
+from collector.files.atomic_files import atomic_write
 from collector.profiler import pprof, view_timeline
 from collector.profiler.attributes import doc_block
 from collector.profiler.model import Model
@@ -211,13 +210,11 @@ def deliver(report: Report, options: Options) -> None:
 
 
 def write_files(report: Report) -> None:
-    """Writes the report's files.
+    """Writes the report's files, each as a whole or not at all.
 
     Raises:
         OutputError: one cannot be written.
     """
     for path, content in report.files:
-        try:
-            Path(path).write_bytes(content)
-        except OSError as error:
-            raise OutputError(f"cannot write {path}: {error.strerror}") from error
+        with atomic_write(path) as file:
+            file.write(content)

@@ -19,13 +19,13 @@ _LONGEST_TITLE = 80
 
 
 @contextmanager
-def progress(title: str, *, shown: bool = True, after_s: float = SHOWN_AFTER_S) -> Iterator[Report]:
+def progress(title: str, *, shown: bool = True, after_s: float | None = None) -> Iterator[Report]:
     """A bar until the end of the block; gives the function that moves it.
 
     Args:
         title: what is being done, until the function says otherwise.
         shown: False: never.
-        after_s: how long it takes until the bar appears.
+        after_s: how long it takes until the bar appears; None: `SHOWN_AFTER_S`.
     """
     if not shown or not sys.stderr.isatty():
         yield lambda _what, _done, _of: None
@@ -37,13 +37,14 @@ def progress(title: str, *, shown: bool = True, after_s: float = SHOWN_AFTER_S) 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(title, total=None)
-    appearance = threading.Timer(after_s, bar.start)
+    wait_s = SHOWN_AFTER_S if after_s is None else after_s
+    appearance = threading.Timer(wait_s, bar.start)
     appearance.daemon = True
 
     def report(what: str, done: int, of: int) -> None:
         bar.update(task, description=escape(what[-_LONGEST_TITLE:]), completed=done, total=of)  # [n=5] is no markup
 
-    if after_s:
+    if wait_s:
         appearance.start()
     else:
         bar.start()
@@ -51,6 +52,6 @@ def progress(title: str, *, shown: bool = True, after_s: float = SHOWN_AFTER_S) 
         yield report
     finally:
         appearance.cancel()
-        if after_s:
+        if wait_s:
             appearance.join()
         bar.stop()

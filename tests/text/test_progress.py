@@ -6,6 +6,8 @@ import io
 
 import pytest
 
+from collector.cli import main
+from collector.text import progress as progress_module
 from collector.text.progress import progress
 
 
@@ -51,3 +53,26 @@ def test_an_error_ends_the_bar(monkeypatch):
     with pytest.raises(ValueError, match="no step"), progress("reading", after_s=0):
         raise ValueError("no step")
     assert terminal.getvalue().endswith(("\x1b[?25h", "\x1b[2K"))
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (["timeline", "{}", "-o", "out.json"], ["reading step.gpurec", "writing out.json"]),
+        (["merge", "{}", "-o", "out.json"], ["merging"]),
+        (["stats", "{}"], ["reading step.gpurec", "answering"]),
+        (["summary", "{}"], ["reading step.gpurec", "summing up step.gpurec"]),
+        (["compare", "{}", "{}"], ["reading step.gpurec", "comparing"]),
+        (["report", "{}", "-o", "out.html"], ["reading step.gpurec", "writing out.html"]),
+        (["prof", "{}", "scope"], ["reading", "answering scope"]),
+    ],
+    ids=lambda each: each[0],
+)
+def test_commands_that_read_and_write_have_bars(command, shown, build, tmp_path, monkeypatch):
+    build.launch(1, 10).kernel("k", 100, correlation_id=1).recording().save(tmp_path / "step.gpurec")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress_module, "SHOWN_AFTER_S", 0)
+    terminal = terminal_of(monkeypatch)
+    assert main([each.format("step.gpurec") for each in command]) in (0, 3)
+    for text in shown:
+        assert text in terminal.getvalue()
