@@ -16,7 +16,8 @@ overlaps it. Where the page has all slices of a step (``slices`` is the sum of t
 out), the slices of its streams whose name is one of the first ``kernel_names`` are all of its kernels: the answers
 ``kernels/name`` and ``kernels/stream`` about a part follow exactly (web/src/kernels_within.js). All other answers are
 about the whole step. ``start_ns`` is when the step began, on the clock of the recording, as text. ``marks`` are begin
-and end of each row of the answer ``steps``, counted alike.
+and end of each row of the answer ``steps``, counted alike; ``loss_times`` are
+the times of losses by the ledger's field.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from collector.analysis.questions import QUESTIONS
 from collector.analysis.shared_values import shared_values
 from collector.errors import CollectorError
 from collector.formats.step import Step
+from collector.recording.loss_times import times_of_losses
 from collector.text.quantities import time_text
 from collector.text.wording import counted
 from collector.version import version
@@ -101,6 +103,9 @@ def described_step(step: TracedStep, name: str, lanes: Lanes, marks: Sequence[Wi
         "length_ns": lanes.end_ns - lanes.start_ns,
         "verdict": _verdict(devices(recording), idle(recording)),
         "losses": list(recording.ledger.losses()),
+        "loss_times": {
+            field: [time - lanes.start_ns for time in times] for field, times in times_of_losses(recording).items()
+        },
         "ledger": [[name, value] for name, value in recording.ledger.as_dict().items() if value],
         "findings": _findings(step),
         "marks": [[each.start_ns - lanes.start_ns, each.end_ns - lanes.start_ns] for each in marks],

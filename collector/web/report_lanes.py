@@ -11,6 +11,7 @@ import numpy as np
 from collector.analysis.activities import Activities
 from collector.recording.api_functions import plain_api_name
 from collector.recording.copy_kind_names import copy_kind_name
+from collector.recording.cupti_enums import OVERHEAD_KINDS
 from collector.recording.distinct import distinct_codes, distinct_values, grouped_rows
 from collector.recording.intervals import Union
 from collector.recording.kernel_names import short_name
@@ -43,7 +44,7 @@ class Lane(NamedTuple):
     """One line of the drawing."""
 
     kind: str
-    """``device``: all work of a device; ``stream``, ``calls`` and ``annotations``: slices of their own."""
+    """``device``: all work of a device; ``stream``, ``calls``, ``annotations`` and ``tracer``: slices of their own."""
     name: str
     starts: Numbers
     ends: Numbers
@@ -156,7 +157,7 @@ class _Names:
 
 
 def lanes_of(recording: Recording) -> Lanes:
-    """The lanes of a recording: devices, their streams, and of the host's threads annotations and calls.
+    """The lanes of a recording: devices, their streams, CUPTI's overheads, and of threads annotations and calls.
 
     What overlaps on a stream is drawn over each other; annotations have one lane for each depth.
     """
@@ -166,6 +167,7 @@ def lanes_of(recording: Recording) -> Lanes:
     found = list(_devices(recording, work, names))
     threads = [*_annotations(recording, names), *_calls(recording, names)]
     found += sorted(threads, key=lambda lane: (lane.name, lane.kind))
+    found += _overheads(recording, names)
     found = [
         lane._replace(starts=np.clip(lane.starts, start, end), ends=np.clip(lane.ends, start, end))
         if len(lane.starts) and (lane.starts.min() < start or lane.ends.max() > end)
@@ -182,6 +184,13 @@ def lanes_of(recording: Recording) -> Lanes:
         max(end, start),
         len(found) - len(kept),
     )
+
+
+def _overheads(recording: Recording, names: _Names) -> Iterator[Lane]:
+    table = recording.overheads
+    if len(table):
+        places = names.of("overheads", table.overhead_kind, lambda kind: OVERHEAD_KINDS.get(kind, OVERHEAD_KINDS[0]))
+        yield Lane("tracer", "the tracer itself", table.start_ns, table.end_ns, places)
 
 
 def _devices(recording: Recording, work: Activities, names: _Names) -> Iterator[Lane]:

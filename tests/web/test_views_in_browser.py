@@ -167,6 +167,18 @@ def test_a_kernel_leads_to_its_longest_run(report_page, small, tmp_path):
     assert report_page.chosen() == {"view": "timeline", "from": "200", "to": "500"}
 
 
+def test_a_loss_is_shown_when_it_was(report_page, small, tmp_path):
+    """A launch of which no kernel was recorded: its time leads to the lanes, in Trust."""
+    path = written(tmp_path / "step.html", small.recording())
+    [step] = page_of(path)["steps"]
+    assert step["loss_times"] == {"launches_without_kernel": [700]}
+    report_page.open(path, "view=trust")
+    assert "1 launch succeeded but no activity of it was recorded, at 700 ns" in report_page.page.inner_text("main")
+    report_page.page.get_by_role("link", name="700 ns").click()
+    report_page.page.wait_for_selector("nav a[aria-current=page][href^='#view=timeline']")
+    assert int(report_page.chosen()["from"]) <= 700 < int(report_page.chosen()["to"])
+
+
 def test_a_finding_leads_to_its_rows(report_page, shared, tmp_path):
     path = tmp_path / "step.html"
     collector.load(shared / "data" / "gpu_traces" / TORCH).save(path)

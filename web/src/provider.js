@@ -6,7 +6,7 @@ import { askBytes, loadServedPage } from "./server.js";
 /** @typedef {{question: string, definition: string, columns: Column[], values: Value[][], rows: number,
  *   totals: Record<string, Value>, losses: string[], notes: string[], python: string, cli: string,
  *   part?: {start: number, end: number} | null}} Answer `part`: what of the step it is about, where it is not all. */
-/** @typedef {{kind: "device" | "stream" | "annotations" | "calls", name: string, slices: number,
+/** @typedef {{kind: "device" | "stream" | "annotations" | "calls" | "tracer", name: string, slices: number,
  *   device_id: number, stream_id: number}} LaneInfo */
 /** @typedef {{severity: string, checker: string, line: string, evidence: string[]}} Finding */
 /** @typedef {{name: string, steps: number[]}} Side */
@@ -15,7 +15,7 @@ import { askBytes, loadServedPage } from "./server.js";
  *   length_ns: number, verdict: string, losses: string[], ledger: [string, number][], answers: Record<string, Answer>,
  *   findings: Finding[], lanes: LaneInfo[], lanes_left_out: number, names: string[], kernel_names: number,
  *   start_ns: string, bins: number, full: number,
- *   slices: number, marks: [number, number][], id?: string}} Step `id`: of the run, where a server has it. */
+ *   slices: number, marks: [number, number][], loss_times: Record<string, number[]>, id?: string}} Step `id`: of the run, where a server has it. */
 /** @typedef {{format: string, version: string, title: string, steps: Step[], answers: Record<string, Answer>,
  *   refused: Record<string, string>, compare?: Comparison | null}} Page */
 /** @typedef {{lane: Uint16Array, start: Float64Array, length: Float64Array, name: Uint32Array}} Slices */

@@ -2,7 +2,7 @@
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
 import { around } from "../lanes.js";
-import { printable } from "../numbers.js";
+import { exact, printable, timeText } from "../numbers.js";
 import { loadLicences } from "../provider.js";
 import { address } from "../state.js";
 import { AnswerTable } from "../table.js";
@@ -74,6 +74,23 @@ const HOLDS = [
   "Does not hold: environment variables, command lines, host names, user names, folders.",
 ];
 
+const MOST_MOMENTS = 12;
+
+/** When something was lost, as far as that is known, with links to the moments on the lanes.
+ * @param {import("../provider.js").Step} step @param {string} loss */
+function moments(step, loss) {
+  const figures = step.answers["ledger/figure"];
+  const of = (/** @type {string} */ name) => figures?.values[figures.columns.findIndex((each) => each.name === name)];
+  const times = step.loss_times[String(of("figure")?.[of("loss")?.indexOf(loss) ?? -1])];
+  if (!times) return "";
+  const link = (/** @type {number} */ at) => {
+    const room = Math.ceil(step.length_ns / 50);
+    const part = { from: String(Math.max(0, at - room)), to: String(Math.min(step.length_ns, at + room)) };
+    return html` <a href=${address("timeline", part)} title=${exact(at, "ns")}>${timeText(at)}</a>`;
+  };
+  return html`, at${times.slice(0, MOST_MOMENTS).map(link)}${times.length > MOST_MOMENTS && " and later"}`;
+}
+
 /** @param {import("../views.js").Shown} props */
 export function Trust({ step }) {
   const lost = [...(step.warning ? [step.warning] : []), ...step.losses];
@@ -84,8 +101,9 @@ export function Trust({ step }) {
       : lost.length === 0
       ? html`<p>Nothing: every launch that was seen has what it launched, and no record was dropped.</p>`
       : html`
-        <ul>${lost.map((loss) => html`<li>${printable(loss)}</li>`)}</ul>
-        <p>Sums and counts of this page are of what is left: they may be too small, and gaps may be those of lost work.</p>`}
+        <ul>${lost.map((loss) => html`<li>${printable(loss)}${moments(step, loss)}</li>`)}</ul>
+        <p>Sums and counts of this page are of what is left: they may be too small, and gaps may be those of lost work.
+          ${Object.keys(step.loss_times).length > 0 && " Of each hundredth of the step the first time of a loss is shown."}</p>`}
     ${cost
       ? html`<${AnswerTable} answer=${cost} title="What tracing cost" plain />`
       : html`<h2>What tracing cost</h2><p>Not known: the recording has no records of the tracer's own time.</p>`}
