@@ -250,6 +250,16 @@ class ChromeEvents:
         for place, shape in enumerate(used):
             yield {names[argument]: columns[argument][place] for argument in shapes[shape]}
 
+    def argument_counts(self) -> Counter[str]:
+        """The number of events that have each argument, without events of metadata."""
+        shapes = self._scan.shape_numbers()[self._phases != ord("M")]
+        names = list(self._arguments)
+        found: Counter[str] = Counter()
+        for shape, count in zip(self._scan.shapes(), np.bincount(shapes).tolist(), strict=False):
+            for argument in set(shape) if count else ():
+                found[names[argument]] += count
+        return found
+
     # --- what events say of processes and threads
 
     @cached_property

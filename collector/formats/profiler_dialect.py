@@ -66,6 +66,13 @@ class LaunchShapes(NamedTuple):
 class ProfilerDialect:
     """PyTorch's profiler (Kineto), and any other program with timed events. Numbers that are not stated are -1."""
 
+    arguments: frozenset[str] = frozenset({
+        "Addr", "Bytes", "Device Id", "Device Type", "External id", "block", "bytes", "context", "correlation",
+        "cuda_sync_kind", "device", "graph id", "graph node id", "grid", "registers per thread", "shared memory",
+        "stream", "wait_on_cuda_event_id", "wait_on_cuda_event_record_corr_id", "wait_on_stream",
+    })  # fmt: skip
+    """The arguments of events that become columns of a recording."""
+
     def __init__(self, found: ChromeEvents) -> None:
         """Hold the events."""
         self.found = found

@@ -61,6 +61,8 @@ _COLLECTIVE = {
     "dtype": "dtype",
 }
 """PyTorch's argument of a collective's kernel -> its key in a label."""
+_LISTED_ARGUMENTS = 100
+"""The number of names of arguments that a recording lists at most."""
 _CUDA_DEVICE = 1
 """PyTorch's number of CUDA among the types of devices."""
 _WORD = re.compile(r"[\w,.]{1,100}", re.ASCII)
@@ -183,6 +185,7 @@ class ProfilerTrace(StepSource):
         from collector.formats.capture_builder import CaptureBuilder
 
         built = CaptureBuilder()
+        unread = self._arguments_without_columns()
         self._add_annotations(built)
         self._add_calls(built)
         self._add_work(built)
@@ -192,7 +195,20 @@ class ProfilerTrace(StepSource):
         built.without_columns = len(self._spans_of(GPU_ANNOTATION, OTHER))
         threads = {row_number(thread): name for _, thread, name in self._dialect.thread_names()}
         del self._kinds  # the recording takes memory of its own
-        return built.recording({}, {"thread_names": threads, "source": "profiler"})
+        environment: dict[str, Any] = {"thread_names": threads, "source": "profiler"}
+        if unread:
+            environment["arguments_without_columns"] = unread
+        return built.recording({}, environment)
+
+    def _arguments_without_columns(self) -> dict[str, int]:
+        """The number of events with each argument that no column takes: the most frequent ones, and all others."""
+        counts = self._dialect.found.argument_counts()
+        for argument in self._dialect.arguments:
+            counts.pop(argument, None)
+        ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        shown = {text(argument): count for argument, count in ordered[:_LISTED_ARGUMENTS]}
+        others = sum(count for _, count in ordered[_LISTED_ARGUMENTS:])
+        return shown | ({"(others)": others} if others else {})
 
     def _times(self, spans: Numbers) -> dict[str, Numbers]:
         starts_ns = self._spans.starts_ns(spans)

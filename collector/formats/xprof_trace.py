@@ -50,6 +50,8 @@ _DETAILS = ("memset_details", "memcpy_details", "kernel_details")
 class XprofDialect(ProfilerDialect):
     """XProf's traces."""
 
+    arguments = frozenset({*_OPS, *_DETAILS, "correlation_id"})
+
     def __init__(self, found: ChromeEvents) -> None:
         """Find out which processes are GPUs, and which of their threads are streams."""
         super().__init__(found)

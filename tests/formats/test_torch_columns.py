@@ -101,3 +101,20 @@ def test_nothing_of_the_machine_or_its_user_is_taken_over(step, tmp_path, suffix
     step.save(path)
     known = path.read_bytes() + repr(dict(step.recording.environment)).encode() + step.summary().encode()
     assert not [secret for secret in SECRETS if secret.encode() in known]
+
+
+def test_arguments_that_no_column_takes_are_counted(tmp_path):
+    def event(number, **arguments):
+        return {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": number, "dur": 1, "args": arguments}
+
+    named = {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "GPU 0", "unread": 1}}
+    events = [event(1, stream=7, queued=0, **{"new\ud800": "x"}), event(2, stream=7, queued=3), event(3), named]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    assert collector.load(path).recording.environment["arguments_without_columns"] == {"queued": 2, "new?": 1}
+    path.write_text(json.dumps({"traceEvents": [event(1, **{f"a{i:03}": i for i in range(130)}), event(2, a129=1)]}))
+    counts = collector.load(path).recording.environment["arguments_without_columns"]
+    assert list(counts.items())[:2] == [("a129", 2), ("a000", 1)]
+    assert (len(counts), counts["(others)"]) == (101, 30)
+    path.write_text(json.dumps({"traceEvents": [event(1, stream=7)]}))
+    assert "arguments_without_columns" not in collector.load(path).recording.environment
