@@ -111,7 +111,14 @@ class ChromeEvents:
 
     def rows(self, phases: str) -> Numbers:
         """The events that have one of these phases."""
-        found: Numbers = np.flatnonzero(np.isin(self._scan.phases(), np.frombuffer(phases.encode(), np.uint8)))
+        is_one = np.zeros(256, bool)
+        is_one[np.frombuffer(phases.encode(), np.uint8)] = True
+        found: Numbers = np.flatnonzero(is_one[self._phases])
+        return found
+
+    def have_phase(self, phase: str, rows: Numbers) -> npt.NDArray[np.bool_]:
+        """Whether events have a phase."""
+        found: npt.NDArray[np.bool_] = self._phases[rows] == ord(phase)
         return found
 
     def phase_of(self, row: int) -> str:
@@ -173,10 +180,7 @@ class ChromeEvents:
 
     def _texts_of(self, numbers: npt.NDArray[Any]) -> tuple[list[str], Numbers]:
         """The distinct texts of these numbers in the order of the file, and the place of each among them."""
-        is_there = np.zeros(int(numbers.max(initial=0)) + 1, bool)
-        is_there[numbers] = True
-        found = np.flatnonzero(is_there)
-        places = np.cumsum(is_there) - 1
+        found, places = _used(numbers)
         return self._scan.texts(found), places[numbers]
 
     # --- arguments
@@ -211,12 +215,12 @@ class ChromeEvents:
         has = given >= 0
         if not has.any():
             return [], given
-        distinct = np.unique(given[has])
+        distinct, places = _used(given[has])
         values = [
             text if place % 2 == 0 else value_of(text)
             for place, text in zip(distinct.tolist(), self._scan.texts(distinct), strict=True)
         ]
-        return values, np.where(has, np.searchsorted(distinct, given), -1)
+        return values, np.where(has, places[np.where(has, given, 0)], -1)
 
     def all_values(self, argument: str, rows: Numbers) -> list[Any]:
         """An argument of each event, whatever it is; None where it has none."""
@@ -293,6 +297,13 @@ class ChromeEvents:
         tracks = self.track_numbers(rows).tolist()
         for track, arguments in zip(tracks, self.arguments_of(rows), strict=True):
             yield self.tracks[track], arguments
+
+
+def _used(numbers: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
+    """The distinct numbers of texts in order, and by number its place among them. Texts are numbered from 0 on."""
+    is_there = np.zeros(int(numbers.max(initial=0)) + 1, bool)
+    is_there[numbers] = True
+    return np.flatnonzero(is_there), np.cumsum(is_there) - 1
 
 
 def has_time(times_ns: Numbers) -> npt.NDArray[np.bool_]:

@@ -47,7 +47,7 @@ def timed_spans(found: ChromeEvents, base_ns: int) -> TimedSpans:
     rows = found.rows("XBE")
     is_timed = has_time(found.starts_ns(rows))
     _count(found, "events without a possible time", int((~is_timed).sum()))
-    is_whole = np.isin(rows, found.rows("X"), assume_unique=True)
+    is_whole = found.have_phase("X", rows)
     whole, halves = rows[is_timed & is_whole], rows[is_timed & ~is_whole]
     durations = found.durations_ns(whole)
     is_known = has_time(durations)
@@ -67,7 +67,7 @@ def _pairs(found: ChromeEvents, halves: Numbers) -> tuple[Numbers, Numbers]:
     open_rows: dict[tuple[str, str], list[int]] = {}
     pairs: list[tuple[int, int]] = []
     without_begin = 0
-    is_begin = np.isin(halves, found.rows("B"), assume_unique=True)
+    is_begin = found.have_phase("B", halves)
     for row, track, begins in zip(
         halves.tolist(), found.track_numbers(halves).tolist(), is_begin.tolist(), strict=True
     ):

@@ -95,7 +95,7 @@ class XprofDialect(ProfilerDialect):
         is_other = _are(names, lambda name: name.startswith(_PYTHON_FUNCTION))[index] | is_other_row
         is_call = found.has("correlation_id", rows) | _are(names, is_api_name)[index]
         host = np.where(is_call, CALL, np.where(is_other, OTHER, OP))
-        is_whole = np.isin(rows, found.rows("X"), assume_unique=True)
+        is_whole = found.have_phase("X", rows)
         host = np.where(is_whole, host, OTHER)
         on_gpu = np.where(self._track_streams[tracks] >= 0, work, GPU_ANNOTATION)
         return np.where((self._track_devices[tracks] >= 0) & is_whole, on_gpu, host)
