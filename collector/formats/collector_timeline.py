@@ -19,8 +19,11 @@ from collector.formats.step import StepSource
 from collector.formats.timeline_columns import STREAM, Place, TimelineColumns
 from collector.protos.run_metadata_pb2 import Provenance, RunMetadata
 from collector.protos.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+from collector.recording.schema import SCHEMA
+from collector.stepstats.object_tables import OBJECT_TABLES
 
 if TYPE_CHECKING:
+    from collector.formats.capture_builder import CaptureBuilder
     from collector.formats.chrome_events import Numbers
     from collector.recording.recording import Recording
 
@@ -141,7 +144,27 @@ class CollectorTrace(StepSource):
         names = _thread_names(str(environment.pop("thread_names", "")))
         columns = TimelineColumns(self._found, self._base_ns, self._rows, self._places)
         built = columns.built()
+        _add_objects(built, self._found.metadata.get("otherData", {}))
         return built.recording(dict(about.ledger), {**environment, "thread_names": names or columns.thread_names})
+
+
+def _add_objects(built: CaptureBuilder, about: dict[str, Any]) -> None:
+    """Add devices, contexts, streams and CUDA events, which the metadata has row by row; what is no number is 0."""
+    for table in OBJECT_TABLES:
+        given = about.get(table)
+        rows = [row for row in given if isinstance(row, dict)] if isinstance(given, list) else []
+        columns = {
+            column: np.array([_whole_number(row.get(column)) for row in rows], np.int64)
+            for column in SCHEMA[table]
+            if column != "name_id"
+        }
+        if "name_id" in SCHEMA[table]:
+            columns["name_id"] = built.name_ids([text(row.get("name", "")) for row in rows])
+        built.add(table, **columns)
+
+
+def _whole_number(value: Any) -> int:
+    return value if type(value) is int and -(1 << 63) <= value < 1 << 63 else 0
 
 
 def _thread_names(given: str) -> dict[str, str]:

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 ObjectRow: TypeAlias = "dict[str, Any]"
 """Column -> value; ``name`` stands for ``name_id``."""
 
-_OBJECT_TABLES = tuple(table for table in SCHEMA if table not in ACTIVITY_KINDS)
+OBJECT_TABLES = tuple(table for table in SCHEMA if table not in ACTIVITY_KINDS)
+"""The names of these tables."""
 
 
 def object_rows(recording: Recording) -> dict[str, list[ObjectRow]]:
     """Table -> rows, for the tables that have rows."""
-    tables = {name: getattr(recording, name) for name in _OBJECT_TABLES}
+    tables = {name: getattr(recording, name) for name in OBJECT_TABLES}
     columns = {
         name: {column: values.tolist() for column, values in table.columns.items()}
         for name, table in tables.items()
@@ -64,7 +65,7 @@ def _parsed(text: bytes, strings: Sequence[str]) -> dict[str, list[ObjectRow]]:
         return {}
     try:
         tables = json.loads(text)
-        return _rows({name: tables[name] for name in _OBJECT_TABLES if name in tables}, strings)
+        return _rows({name: tables[name] for name in OBJECT_TABLES if name in tables}, strings)
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise InvalidFileError(f"the tables of devices, contexts, streams and events are damaged ({error})") from error
 

@@ -31,7 +31,7 @@ class ObjectLabels:
     event_records: list[EventRecord] = field(default_factory=list)
     """Calls that recorded a CUDA event."""
     tables: dict[str, list[ObjectRow]] = field(default_factory=dict)
-    """For the file's metadata: devices, contexts and streams with all their columns."""
+    """For the file's metadata: all objects with all their columns."""
 
 
 def object_labels(tables: Mapping[str, list[ObjectRow]], provenance: Provenance | None) -> ObjectLabels:
@@ -55,8 +55,7 @@ def object_labels(tables: Mapping[str, list[ObjectRow]], provenance: Provenance 
         (row["correlation_id"], row["event_id"], row["event_sync_id"], row["context_id"], row["stream_id"])
         for row in tables.get("cuda_events", [])
     ]
-    shown = {name: tables[name] for name in ("devices", "contexts", "streams") if name in tables}
-    return ObjectLabels(labels, records, shown)
+    return ObjectLabels(labels, records, dict(tables))
 
 
 def _device_names(provenance: Provenance | None) -> dict[str, str]:

@@ -53,6 +53,23 @@ def test_a_trace_of_chrome_labels_processes_and_tracks(step, window):
     }
 
 
+def test_objects_come_back_from_a_trace_of_chrome(step, tmp_path):
+    collector.chrome_trace(step, tmp_path / "step.json")
+    assert object_rows(collector.load(tmp_path / "step.json").recording) == object_rows(step.recording)
+
+
+@pytest.mark.parametrize(
+    "devices",
+    [5, "five", [5], [{"device_id": "five", "name": 5}], [{"device_id": 1 << 70}], [{"name": "\ud800"}], [{}]],
+)
+def test_damaged_objects_of_a_trace_of_chrome_are_none_or_zeros(step, tmp_path, devices):
+    trace = json.loads(collector.chrome_trace(step))
+    trace["otherData"]["devices"] = devices
+    (tmp_path / "step.json").write_text(json.dumps(trace))
+    rows = object_rows(collector.load(tmp_path / "step.json").recording).get("devices", [])
+    assert [row["device_id"] for row in rows] in ([], [0])
+
+
 def test_the_label_of_the_caller_comes_first(step):
     _, labels = names_and_labels(json.loads(collector.chrome_trace(step, label="step 3"))["traceEvents"])
     assert labels == {f"step 3, {DEVICE_LABEL}", "step 3"}
