@@ -1,4 +1,4 @@
-"""What the GPUs of a recording did, kernels, copies and memsets together, as arrays: what most questions begin with."""
+"""The activities of a recording, kernels, copies and memsets together, as arrays: the start of most questions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMMUNICATION = re.compile(r"nccl|rccl", re.IGNORECASE)
 
 
 class WorkClass(enum.IntEnum):
-    """What an activity is for."""
+    """The class of an activity."""
 
     COMPUTE = 0
     """A kernel that is none of the next."""

@@ -1,4 +1,4 @@
-"""What every question about a step is answered with: typed columns that say what they mean, and what they lack."""
+"""Answers to questions about steps: typed columns with units, meanings and losses."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to one question: rows of typed columns, with all that is needed to trust them."""
+    """The answer to one question: rows of typed columns, with their definition, window, losses and evidence."""
 
     question: str
     """Its name, as commands and JSON have it: ``idle``."""
@@ -77,11 +77,11 @@ class Answer:
     windows: tuple[Window, ...] = ()
     """Of each recording that was asked."""
     losses: tuple[str, ...] = ()
-    """What was lost of what the answer is made of, as the ledgers say. Empty: nothing."""
+    """Losses of the records that the answer is made of, from the ledgers. Empty: nothing was lost."""
     evidence: Sequence[Mapping[str, npt.NDArray[np.int64]]] = ()
     """Of each row: table -> the rows of the recording that it is made of. Empty where several recordings were asked."""
     notes: tuple[str, ...] = ()
-    """What else is to be known to read it, a sentence each."""
+    """Notes that readers of the answer need, one sentence each."""
 
     def __post_init__(self) -> None:
         lengths = {name: len(values) for name, values in self.values.items()}

@@ -1,4 +1,4 @@
-"""How a question is put to one step or to many, and its parts become one answer."""
+"""Questions: how one is asked of one step or of several, and how the parts become one answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collector.recording.ledger import Ledger
 
 Asked: TypeAlias = "Recording | TracedStep | Sequence[Recording | TracedStep]"
-"""What a question can be put to: a recording, a loaded step or an ended session, or several of them."""
+"""The possible subjects of a question: a recording, a loaded step or an ended session, or several of them."""
 
 
 class Asking(Protocol):
@@ -41,7 +41,7 @@ _STEP = Column("step", "number", "Which of the steps that were asked, counted fr
 
 @dataclass(frozen=True)
 class Part:
-    """What one recording has to say."""
+    """The part of an answer that one recording contributes."""
 
     rows: Sequence[Sequence[Any]] | Mapping[str, npt.NDArray[Any]]
     """The rows, or their columns by name."""
@@ -49,9 +49,9 @@ class Part:
     evidence: Sequence[Mapping[str, npt.NDArray[np.int64]]] = field(default=())
     """Of each row; see `Answer.evidence`."""
     losses: Sequence[str] = ()
-    """What this answer lacks, beside what the ledger of the recording says."""
+    """Losses of this answer that the recording's ledger does not state."""
     notes: Sequence[str] = ()
-    """What else has to be known to read the rows."""
+    """Notes that readers of the rows need."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Question:
         return self._answer(columns, values, parts, losses, is_one=is_one)
 
     def ask_together(self, given: Asked, ask: Callable[[Sequence[Recording]], Part]) -> Answer:
-        """The answer that all steps have together; which step a row is about is for its own columns to say."""
+        """The answer of all steps together; the question's own columns say which step a row is about."""
         is_one = not isinstance(given, Sequence)
         recordings = [recording_in(each) for each in (given if isinstance(given, Sequence) else [given])]
         part = ask(recordings)
@@ -136,7 +136,7 @@ class Question:
 
 
 def recording_in(given: Recording | TracedStep) -> Recording:
-    """The columns of what was given."""
+    """The recording of a step."""
     return given if isinstance(given, Recording) else given.recording
 
 

@@ -43,10 +43,10 @@ _NAME = Column("name", "text", "Short name of the kernel.")
 
 @dataclass(frozen=True)
 class _Family:
-    """What a step is divided into: figures with keys that add up to the whole."""
+    """A division of a step into keys, whose figures add up to the whole."""
 
     whole: str
-    """What the parts add up to."""
+    """Name of the total that the parts add up to."""
     keys: tuple[Column, ...]
     of: Callable[[Recording, Set[str]], _Figures]
     """Takes a step and the paths of the annotations that mark steps."""
@@ -125,7 +125,7 @@ _FAMILIES = {
         _copies,
     ),
 }
-"""What can be compared -> how it is divided."""
+"""Value of ``by`` -> the division that is compared."""
 
 BY = tuple(_FAMILIES)
 
@@ -278,7 +278,7 @@ def _comparison(sides: tuple[_Side, _Side], by: str, false_discoveries: float, l
 def _changes(
     times: Sequence[npt.NDArray[np.int64]], least_ns: float, false_discoveries: float
 ) -> tuple[list[Change], list[str]]:
-    """The change of each key, or nothing without scipy; and what is to be said of them."""
+    """The change of each key, which needs scipy, and notes about missing verdicts."""
     try:
         optional_package("scipy")
     except MissingDependencyError as error:
@@ -312,7 +312,7 @@ def _apportioned(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def _ratio(change: Change | None, before: int, now: int) -> tuple[float, float, float]:
-    """The ratio with its interval, as far as they are known."""
+    """The ratio with its interval; NaN where one is unknown."""
     if change is not None and change.ratio is not None:
         return change.ratio.estimate, change.ratio.low, change.ratio.high
     return (now / before if before else math.nan), math.nan, math.nan

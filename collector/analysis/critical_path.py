@@ -146,7 +146,7 @@ class _Segments(NamedTuple):
         return self.end_ns - self.start_ns
 
     def column(self, recording: Recording, name: str) -> Numbers:
-        """The values of a column in the rows; -1 where their tables have it not."""
+        """The values of a column in the rows; -1 for tables without this column."""
         values = np.full(len(self.rows), NONE, np.int64)
         for place, table_name in enumerate(_TABLES):
             table = getattr(recording, table_name)
@@ -156,7 +156,7 @@ class _Segments(NamedTuple):
         return values
 
     def names(self, recording: Recording) -> Keys:
-        """The names of what ran, was about to begin or was called."""
+        """The names of the activities and calls that the segments are about."""
         ids = np.where(
             self.tables == _TABLES.index("memcpys"),
             self.column(recording, "copy_kind"),

@@ -1,4 +1,4 @@
-"""How long each device of a recording ran what, from one sweep over its activities."""
+"""How long each device ran which classes of activities, from one sweep over its activities."""
 
 from __future__ import annotations
 

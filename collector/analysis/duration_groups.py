@@ -1,4 +1,4 @@
-"""Rows counted under one key, and their durations: what questions by kernel, function or stream have in common."""
+"""Rows grouped by keys, with the statistics of their durations, for questions by kernel, function or stream."""
 
 from __future__ import annotations
 

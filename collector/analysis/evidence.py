@@ -1,4 +1,4 @@
-"""The rows of a recording that each row of an answer is made of, looked up when they are asked for: there are many."""
+"""The rows of a recording that each row of an answer is made of. There are many, so they are looked up on request."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _NEVER = np.iinfo(np.int64).max
 _LARGEST_BYTES = 1 << 46
-"""64 TiB, which no memory has: a larger operation is damaged."""
+"""64 TiB, more than any device has: a larger operation is a damaged record."""
 _DEFINITION = (
     "Memory that was allocated while the step was recorded and not released yet, without what was held before the step "
     "began. The high water is the most that was held at one moment, for each kind of memory and each pool."
@@ -96,11 +96,11 @@ class _Lifetimes(NamedTuple):
     freed_by: Numbers
     """Row that released each; -1: none did."""
     unknown_frees: Numbers
-    """Rows that release what is not known to be held."""
+    """Rows that release an address without a recorded allocation."""
 
     @classmethod
     def of(cls, recording: Recording) -> tuple[_Lifetimes, list[str]]:
-        """Pair allocations with releases, by device and address; with what could not be told."""
+        """Pair allocations with releases by device and address."""
         table = recording.memory_operations
         is_known = np.isin(table.operation, (ALLOCATION, RELEASE)) & (table.num_bytes <= _LARGEST_BYTES)
         rows = np.flatnonzero(is_known)
@@ -130,7 +130,7 @@ class _Lifetimes(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """What was held of one kind of memory of a device, or of one pool."""
+    """The memory of one kind on one device, or of one pool, over time."""
 
     place: tuple[int, str, str]
     lifetimes: _Lifetimes
@@ -142,7 +142,7 @@ class _Held(NamedTuple):
 
     @classmethod
     def of(cls, place: tuple[int, str, str], lifetimes: _Lifetimes, recording: Recording) -> _Held:
-        """Find the moment at which most was held; memory that is released at a moment is not held at it."""
+        """Find the time of the largest total. Memory released at a time does not count at that time."""
         table = recording.memory_operations
         sizes, starts = table.num_bytes[lifetimes.allocated].astype(np.int64), table.start_ns[lifetimes.allocated]
         is_freed = lifetimes.freed_ns != _NEVER

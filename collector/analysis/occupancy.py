@@ -98,7 +98,7 @@ def _part(recording: Recording) -> Part:
 
 
 class _Launched(NamedTuple):
-    """Launch shapes, of which each differs from all others or is of another kernel or device."""
+    """The distinct combinations of device, kernel and launch shape."""
 
     device_ids: Numbers
     blocks: Numbers
@@ -109,7 +109,7 @@ class _Launched(NamedTuple):
 
 
 def _figures(recording: Recording, launched: _Launched) -> tuple[dict[str, Floats], list[str], list[str]]:
-    """Of each launch shape the figures, what limits it, and where the limits are from."""
+    """For each launch shape its figures, the resource that limits it, and the source of the device's limits."""
     count = len(launched.device_ids)
     figures = {name: np.full(count, np.nan) for name in _FIGURES}
     limiter, source = np.full(count, "", object), np.full(count, UNKNOWN_DEVICE, object)
@@ -158,6 +158,6 @@ def _divided(values: Numbers, divisor: int) -> Floats:
 
 
 def _product(axes: Sequence[npt.NDArray[Any]]) -> Numbers:
-    """The number of blocks or threads; 0 for what no device can have."""
+    """The number of blocks or threads; 0 if it is larger than any device supports."""
     sizes = np.array(axes, np.int64)
     return np.where(sizes.astype(np.float64).prod(axis=0) < _LARGEST, sizes.prod(axis=0), 0)

@@ -1,4 +1,4 @@
-"""What held up what in a recording, for the critical path: calls, waits of streams for events, waits of the host."""
+"""The dependencies of a recording's critical path: launches, waits of streams for events, waits of the host."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class StreamWaits(NamedTuple):
     """Waits of streams for events; one of several streams stands once for each of them."""
 
     streams: Numbers
-    """Stream that waited; what was launched into it later waited too."""
+    """Stream that waited, together with all work launched into it later."""
     called_ns: Numbers
     sources: Numbers
     """Stream that it waited for."""
     recorded_ns: Numbers
-    """When the event was recorded there: what was launched into the source before was waited for."""
+    """Time of the call that recorded the event: the wait is for the work launched into the source before it."""
 
 
 class HostWaits(NamedTuple):
@@ -53,15 +53,15 @@ class HostWaits(NamedTuple):
     stream_sets: Numbers
     """Place of this set in `PathEdges.stream_sets`."""
     launched_until_ns: Numbers
-    """Of these streams what had been launched until then."""
+    """The wait is for work launched into these streams before this time."""
     api_rows: Numbers
 
 
 class PathEdges:
-    """A recording's activities in order of time, and what each could have waited for."""
+    """A recording's activities in order of time, with everything that each of them could have waited for."""
 
     def __init__(self, recording: Recording) -> None:
-        """Look at the calls of all activities, and at all waits."""
+        """Find the launches of all activities, and all waits."""
         self._recording = recording
         calls = recording.api_calls
         self.work = Activities.of(recording).in_order_of_time()
@@ -95,7 +95,7 @@ class PathEdges:
         return found
 
     def _streams_of(self, context: int, stream: int) -> list[int]:
-        """Numbers of the streams that these ids mean. Some tools give contexts of waits other numbers than of work."""
+        """Numbers of the streams with these ids. Some tools number the contexts of waits differently."""
         return self._by_context.get((context, stream)) or self._by_context.get((NONE, stream), [])
 
     def _set_of(self, numbers: list[int]) -> int:
@@ -107,7 +107,7 @@ class PathEdges:
 
     @cached_property
     def _records(self) -> tuple[npt.NDArray[np.uint64], Numbers]:
-        """Ids in order of one recording of an event each whose time is known, and the rows in ``cuda_events``."""
+        """Sorted ids of the event records whose time is known, and their rows in ``cuda_events``."""
         events = self._recording.cuda_events
         rows = np.flatnonzero((events.event_sync_id != 0) & (self._recorded_ns != NONE))
         ids, first, index = np.unique(events.event_sync_id[rows], return_index=True, return_inverse=True)
@@ -144,7 +144,7 @@ class PathEdges:
         return StreamWaits(*np.array(found, np.int64).reshape(-1, 4).T.copy()), int((~is_known).sum())
 
     def _waits_of_host(self) -> HostWaits:
-        """The calls that synchronise, and those that copied and returned when that was done."""
+        """The calls that synchronise, and the copying calls that returned after their copy."""
         recording, calls = self._recording, self._recording.api_calls
         is_wait = np.zeros(len(recording.strings) + 1, bool)
         is_wait[ids_with_role(recording.strings, ApiRole.WAIT)] = True
@@ -212,7 +212,7 @@ def _threads(recording: Recording) -> Numbers:
 
 
 def _of_calls(recording: Recording, is_wanted: Callable[[str], bool]) -> npt.NDArray[np.bool_]:
-    """Whether the function of each call is wanted, by its name without its version."""
+    """Whether the function of each call is one of these, compared without its version."""
     wanted = np.array([is_wanted(plain_api_name(text)) for text in recording.strings] or [False], bool)
     chosen: npt.NDArray[np.bool_] = wanted[recording.api_calls.name_id]
     return chosen

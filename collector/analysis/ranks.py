@@ -100,11 +100,11 @@ class _Waits(NamedTuple):
     collective: Collective
     straggler: int
     wait_ns: Mapping[int, int]
-    """Rank -> its wait; 0 where the clocks do not tell."""
+    """Rank -> its wait; 0 where it is within the error of the clocks."""
 
     @classmethod
     def of(cls, collective: Collective, offsets: Mapping[int, ClockOffset]) -> _Waits:
-        """The waits for the rank that arrived last, of equals for the lowest."""
+        """The waits for the rank that arrived last; of several at once, for the lowest rank."""
         starts = collective.start_ns
         straggler = min(starts, key=lambda rank: (-starts[rank], rank))
         waits = {rank: starts[straggler] - start for rank, start in starts.items()}
@@ -113,7 +113,7 @@ class _Waits(NamedTuple):
 
 
 def _markers(given: Sequence[Recording | TracedStep]) -> tuple[dict[int, Markers], int]:
-    """The collectives of each rank, and the number of steps whose rank nothing tells."""
+    """The collectives of each rank, and the number of steps whose rank is unknown."""
     found: list[tuple[int | None, Markers]] = []
     for step in given:
         name = str(getattr(step, "path", None) or "")
@@ -132,7 +132,7 @@ def _markers(given: Sequence[Recording | TracedStep]) -> tuple[dict[int, Markers
 
 
 def _collectives_of(step: Recording | TracedStep) -> StepStats:
-    """The step as StepStats; of a recording those of its collectives alone, as a message of all would be large."""
+    """The step as StepStats. Of a recording only the collectives are converted: a full message is large."""
     if isinstance(step, Recording):
         recording = step
     elif step.recorded is None:

@@ -35,7 +35,7 @@ FAR = 3.5
 IDLE = "(idle)"
 """The part of a step in which nothing ran on any device, among what may explain an outlier."""
 _FEWEST = 3
-"""Steps that a score needs: of two each is as far from the median as the other."""
+"""The fewest steps with a score: two steps are equally far from their median."""
 
 QUESTION = Question(
     "steps",
@@ -80,7 +80,7 @@ def steps(steps: Asked, *, first_apart: bool = True, mark: str = MARK) -> Answer
 
 
 def modified_z(values: Floats, among: Floats) -> Floats:
-    """How far values lie from the median of others, by how far these do: one for each row of columns of values.
+    """The modified z-score of each value: its distance from the median, relative to the median distance.
 
     Args:
         values: of any shape.
@@ -174,7 +174,7 @@ def _steps_of(recording: Recording, number: int, mark: re.Pattern[str]) -> list[
 def _ops(
     recording: Recording, work: Activities, paths: list[str], index: Numbers, marks: set[str]
 ) -> tuple[list[str], Numbers]:
-    """The ops of all steps alike, without the names of the steps, and for each activity its op.
+    """The names of ops without the step's own name, so that all steps share them, and the op of each activity.
 
     What was launched under no annotation but that of its step goes by the name of its kernel or the kind of its copy.
     """
@@ -201,7 +201,7 @@ def _ops(
 def _explanations(
     found: list[_Step], is_apart: npt.NDArray[np.bool_], is_outlier: npt.NDArray[np.bool_], z: Floats
 ) -> dict[int, tuple[str, int, float]]:
-    """Of each outlier the op that is furthest from its own median in the same direction, of those that are far."""
+    """For each outlier the op with the largest excess, of the ops beyond `FAR` in the same direction."""
     if not is_outlier.any():
         return {}
     ops = sorted({op for step in found for op in step.gpu_ns})

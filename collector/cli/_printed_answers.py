@@ -47,7 +47,7 @@ def _rows(text: str) -> int:
 
 
 def print_answers(answers: Sequence[Answer], arguments: argparse.Namespace) -> None:
-    """Print answers in the format that the arguments say; what was lost is said once."""
+    """Print answers in the format that the arguments choose; each loss is printed once."""
     if arguments.json:
         json.dump([answer.to_json() for answer in answers], sys.stdout, indent=1, allow_nan=False)
         print()

@@ -1,4 +1,4 @@
-"""Steps that commands are given as files: reading them with a progress bar, and what is to be said of them."""
+"""Steps given to commands as files: reading with a progress bar, and warnings about incomplete files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def load_steps(paths: Sequence[Path]) -> list[Step]:
-    """The steps in these files, in their order; what was left out of them is reported.
+    """The steps in these files, in their order; losses are reported on standard error.
 
     Raises:
         collector.InvalidFileError: a file is no step.

@@ -1,4 +1,4 @@
-"""Unions of time intervals, in whole nanoseconds: what every figure of busy, idle and overlap is made of.
+"""Unions of time intervals in whole nanoseconds, from which all figures of busy, idle and overlapping time are made.
 
 The algorithms are those of native/analysis, which need no memory beyond their results and do not sort what is in order.
 """

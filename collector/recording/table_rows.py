@@ -18,7 +18,7 @@ def name_for_people(table: str, recorded: str) -> str:
 
 
 class _Row:
-    """What rows have besides their columns, as attributes; they are no part of the tuple.
+    """Attributes of rows besides their columns; they are no part of the tuple.
 
     They are found when they are asked for: most programs look at one of them, and a table has millions of rows.
     """
