@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question, sums_in
 from collector.analysis.duration_groups import Keys, duration_groups
+from collector.analysis.kernel_keys import kernel_names
 from collector.analysis.tensor_cores import tensor_core_use_of_all, tensor_core_uses
 from collector.errors import CollectorError
 from collector.recording.kernel_names import demangle, short_name
@@ -155,7 +156,7 @@ def _keys(recording: Recording, by: str) -> list[Keys]:
     table = recording.kernels
     if by == "whole_name":
         return [Keys.of(table.name_id, lambda name: demangle(table.text(name)))]
-    names = Keys.of(table.name_id, lambda name: short_name(table.text(name)))
+    names = kernel_names(recording)
     if by == "op":
         paths = Keys.of(table.annotation_ids, lambda path: recording.strings[path] if path >= 0 else "")
         return [paths, names]

@@ -10,7 +10,7 @@ from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.device_limits import THREADS_PER_WARP, device_limits
 from collector.analysis.duration_groups import Keys, duration_groups
-from collector.recording.kernel_names import short_name
+from collector.analysis.kernel_keys import kernel_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +71,7 @@ def _part(recording: Recording) -> Part:
     groups = duration_groups(
         [
             Keys.of(kernels.device_id),
-            Keys.of(kernels.name_id, lambda name: short_name(kernels.text(name))),
+            kernel_names(recording),
             *(Keys.of_shapes(*axes) for axes in sizes),
             Keys.of(kernels.registers_per_thread),
             Keys.of(shared_bytes),

@@ -10,7 +10,9 @@ import numpy as np
 from collector.analysis.answer import Column
 from collector.analysis.asked import Part, Question
 from collector.analysis.duration_groups import Keys, duration_groups
-from collector.recording.kernel_names import demangle, short_name
+from collector.analysis.kernel_keys import kernel_names
+from collector.analysis.shared_values import shared
+from collector.recording.kernel_names import demangle
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -81,6 +83,7 @@ def tensor_core_use(name: str) -> str:
     return UNKNOWN if _MAY_USE.search(name) else NO_EVIDENCE
 
 
+@shared
 def tensor_core_uses(recording: Recording) -> npt.NDArray[np.int8]:
     """For each kernel the place of what its name says in `USES`."""
     kernels = recording.kernels
@@ -100,7 +103,7 @@ def tensor_core_use_of_all(uses: npt.NDArray[np.int8]) -> str:
 def _part(recording: Recording, by: str) -> Part:
     kernels = recording.kernels
     uses = Keys(list(USES), tensor_core_uses(recording).astype(np.int64))
-    names = [Keys.of(kernels.name_id, lambda name: short_name(kernels.text(name)))] if by == "name" else []
+    names = [kernel_names(recording)] if by == "name" else []
     groups = duration_groups([uses, *names], kernels.duration_ns)
     if by == "use":
         groups.sort(key=lambda group: USES.index(group.key[0]))

@@ -30,6 +30,8 @@ _FEWEST_SLICES = 2_000
 """Slices that a report has however small it is to be."""
 _SAMPLE = 20_000
 """Slices that are packed to estimate how many fit."""
+_WELL_FILLED = 0.85
+"""Share of the room for slices below which more of them are tried."""
 _LEVEL = 6
 
 
@@ -121,6 +123,9 @@ def _fitting(lanes: Sequence[Lanes], described: dict[str, Any], max_size: int) -
         most = min(total, max(max_size - fixed, 0) * _SAMPLE // sample)
     most = max(most, min(total, _FEWEST_SLICES))
     content = page(most)
+    if most < total and len(content) - fixed < _WELL_FILLED * (max_size - fixed):  # the longest take more than others
+        most = min(total, int(most * _WELL_FILLED * (max_size - fixed) / max(len(content) - fixed, 1)))
+        content = page(most)
     while len(content) > max_size and most > _FEWEST_SLICES:
         room = max(max_size - fixed, 0) / max(len(content) - fixed, 1)
         most = max(int(most * room * 0.97), _FEWEST_SLICES)
@@ -133,7 +138,7 @@ def _page(described: dict[str, Any], drawn: dict[str, str]) -> bytes:
     islands = {"data": _packed(text.encode()), "licences": _packed(asset("LICENSES.txt").encode()), **drawn}
     script, style = asset("app.js"), asset("app.css")
     policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
+        f"default-src 'none'; script-src '{content_hash(script)}'; style-src '{content_hash(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     parts = [
@@ -158,7 +163,8 @@ def _packed(content: bytes) -> str:
     return base64.b64encode(gzip.compress(content, _LEVEL, mtime=0)).decode()
 
 
-def _hash(content: str) -> str:
+def content_hash(content: str) -> str:
+    """What a policy calls a script or style of this content."""
     return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
 
 

@@ -130,6 +130,7 @@ class _Activities(_Columns):
         table_of, row_of = self._work.table[rows], self._work.row[rows]
         kinds = np.array([ACTIVITY_KINDS[name] for name in ACTIVITY_TABLES], np.int64)
         own = [np.flatnonzero(table_of == place) for place in range(len(ACTIVITY_TABLES))]
+        own = [slice(None) if len(chosen) == len(rows) else chosen for chosen in own]
         for column in columns:
             values = kinds[table_of] if column == "kind" else np.zeros(len(rows), np.int64)
             for name, chosen in zip(ACTIVITY_TABLES, own, strict=True):
