@@ -33,6 +33,7 @@ from collector.analysis.idle import CAUSES, idle
 from collector.analysis.no_launches import no_launches
 from collector.analysis.questions import QUESTIONS
 from collector.analysis.shared_values import shared_values
+from collector.bench.environment import without_home
 from collector.errors import CollectorError
 from collector.formats.step import Step
 from collector.recording.loss_times import times_of_losses
@@ -97,12 +98,12 @@ def described_step(step: TracedStep, name: str, lanes: Lanes, marks: Sequence[Wi
     return {
         "name": name,
         "warning": _warning(step),
-        "unavailable": step.unavailable,
+        "unavailable": step.unavailable and without_home(step.unavailable),
         "nothing": no_launches(recording),
         "simulated": bool(recording.environment.get("simulated")),
         "length_ns": lanes.end_ns - lanes.start_ns,
         "verdict": _verdict(devices(recording), idle(recording)),
-        "losses": list(recording.ledger.losses()),
+        "losses": recording.ledger.losses() or list(filter(None, [_warning(step)])),
         "loss_times": {
             field: [time - lanes.start_ns for time in times] for field, times in times_of_losses(recording).items()
         },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import math
 import platform
 import re
@@ -33,6 +34,7 @@ RECORDED = [
     "nsys_ai/mfu_2gpu_before.sqlite.gz",
     "hta/v100_rank1of2_diff_test_graphs.json.gz",
     "xprof/gpu_multi_worker.xplane.pb.gz",
+    "torch_tutorial/h100_transformer_before.json.gz",
 ]
 HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "a\0b", EVIL, "=1+1", "x" * 65_536]
 
@@ -69,7 +71,7 @@ def test_every_figure_is_that_of_an_answer(shared, tmp_path, name):
     step = collector.load(shared / "data" / "gpu_traces" / name)
     step.save(tmp_path / "step.html")
     [found] = page_of(tmp_path / "step.html")["steps"]
-    assert {"devices", "idle", "kernels/name", "kernels/shape", "ops", "copies", "launches"} <= set(found["answers"])
+    assert {"devices", "idle", "kernels/name", "kernels/shape", "ops", "launches"} <= set(found["answers"])
     for key, data in found["answers"].items():
         question, _, by = key.partition("/")
         answer = QUESTIONS[question].ask(step, **({"by": by} if by else {}))
@@ -257,6 +259,14 @@ def test_it_says_nothing_of_machine_or_person(tmp_path, monkeypatch, simulated_g
         assert len(word) < 4 or word not in everything
 
 
+def test_why_nothing_was_traced_is_said_without_the_home_folder(build, tmp_path):
+    step = Step(RecordingSource(build.recording()))
+    step.unavailable = f"{Path.home()}/lib/libcupti.so.13 cannot be loaded"
+    write_report(tmp_path / "step.html", [("step", step)])
+    [found] = page_of(tmp_path / "step.html")["steps"]
+    assert found["unavailable"] == "~/lib/libcupti.so.13 cannot be loaded"
+
+
 def test_findings_are_those_of_the_advice_with_its_losses(build, tmp_path):
     from collector.profiler.advice.step_advice import advise
     from collector.profiler.step_reader import read_step
@@ -323,6 +333,35 @@ class TestCommand:
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         page = page_of(tmp_path / "change.html")
         assert (page["compare"]["before"]["name"], page["compare"]["now"]["name"]) == ("step_0.gpurec", "step_1.gpurec")
+
+    @pytest.mark.parametrize("damage", ["empty", "foreign", "zeros", "missing", "folder"])
+    def test_a_file_that_is_no_step_is_one_line(self, tmp_path, damage):
+        path = tmp_path / "step.gpurec"
+        content = {"empty": b"", "foreign": b"hello\n", "zeros": bytes(5000)}
+        if damage in content:
+            path.write_bytes(content[damage])
+        elif damage == "folder":
+            path.mkdir()
+        done = self.run(path, "-o", tmp_path / "step.html")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert len(done.stderr.splitlines()) == 1
+        assert "step.gpurec" in done.stderr
+        assert not (tmp_path / "step.html").exists()
+
+    def test_a_trace_that_is_still_written_says_in_its_page_what_is_missing(self, tmp_path):
+        events = [
+            {"ph": "X", "cat": "kernel", "name": f"k{number}", "ts": 10 * number, "dur": 5, "pid": 0, "tid": 7,
+             "args": {"device": 0, "stream": 7, "correlation": number + 1}}
+            for number in range(50)
+        ]  # fmt: skip
+        text = json.dumps({"schemaVersion": 1, "deviceProperties": [], "traceEvents": events})
+        (tmp_path / "step.json").write_text(text[: len(text) // 2])
+        done = self.run(tmp_path / "step.json", "-o", tmp_path / "step.html")
+        assert (done.returncode, done.stdout) == (0, "")
+        [found] = page_of(tmp_path / "step.html")["steps"]
+        assert "not all of it could be read" in found["warning"]
+        assert str(tmp_path) not in found["warning"]
+        assert found["losses"] == [found["warning"]]
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
