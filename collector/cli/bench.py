@@ -41,8 +41,8 @@ STORED_RUNS = 3
 _COMPARE = "compare"
 _USAGE = f"collector bench {_COMPARE} BEFORE.json NOW.json"
 _MEASURING = {
-    "-k": "pattern", "--baseline": "baseline", "--json": "json", "--plot": "plot", "--precision": "precision",
-    "--max-seconds": "max_seconds", "--seed": "seed", "--runs": "runs",
+    "-k": "pattern", "--baseline": "baseline", "--json": "json", "--plot": "plot", "--html": "html",
+    "--precision": "precision", "--max-seconds": "max_seconds", "--seed": "seed", "--runs": "runs",
 }  # fmt: skip
 """Options about measuring and about samples."""
 
@@ -65,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report with all samples to this file")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables as Markdown to this file")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the figures of every arm as CSV")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the tables as one HTML page")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot as one HTML page")
     parser.add_argument("--precision", type=share, metavar="PERCENT", help="stop at this half-width of ratios")
     parser.add_argument("--max-seconds", type=float, metavar="S", help="time limit of one comparison")
@@ -96,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.bench.documents import as_csv, as_markdown
 
     before = Report.load(arguments.baseline) if arguments.baseline else None
-    for path in (arguments.json, arguments.plot, arguments.markdown, arguments.csv):
+    for path in (arguments.json, arguments.plot, arguments.html, arguments.markdown, arguments.csv):
         if path is not None:
             check_writable(path)
     instances = discover([Path(path) for path in arguments.paths], arguments.pattern)
@@ -116,6 +117,10 @@ def run(arguments: argparse.Namespace) -> int:
         from collector.bench.plot import save_plot
 
         save_plot(report, arguments.plot)
+    if arguments.html:
+        from collector.web.table_pages import write_benchmark_page
+
+        write_benchmark_page(report, arguments.html)
     _write(arguments.markdown, as_markdown, report)
     _write(arguments.csv, as_csv, report)
     status = EXIT_REGRESSION if troubles or report.failures else 0

@@ -1,9 +1,10 @@
-"""Tables and sentences for notebooks: short HTML without a script, in the colours of the page around it."""
+"""Tables and sentences for notebooks and pages: short HTML without a script, in the colours of the page around it."""
 
 from __future__ import annotations
 
 import html
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from collector.text.terminal import printable
 from collector.text.text_tables import cut_names
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 _LONGEST = 80
 """Characters of a cell; the middle of longer ones is left out."""
-_EDGE = "border-bottom:1px solid currentColor"
 _COLORS = (
     "<style>.collector-good{color:#00785a}.collector-bad{color:#b3261e}"
     "@media(prefers-color-scheme:dark){.collector-good{color:#5fd0a8}.collector-bad{color:#ff9a8f}}</style>"
@@ -27,6 +27,7 @@ def html_table(
     *,
     caption: str = "",
     meanings: Sequence[str] = (),
+    links: Sequence[str] = (),
 ) -> str:
     """A table whose texts may be anything; columns that are no names stand at the right.
 
@@ -36,31 +37,26 @@ def html_table(
         is_name: of each column, whether it holds names; long ones are cut in their middle.
         caption: one line above it.
         meanings: of the columns, as tooltips.
+        links: of the rows, from their first cells to files beside the page; empty: a row has none.
     """
     columns = [
         cut_names([printable(row[place]) for row in rows], _LONGEST) if is_name[place] else [row[place] for row in rows]
         for place in range(len(heads))
     ]
-    sides = ["left" if left else "right" for left in is_name]
+    sides = ["" if left else ' align="right"' for left in is_name]
     tips = [f' title="{html.escape(each)}"' for each in meanings] or [""] * len(heads)
     head = "".join(
-        f'<th{tip} style="text-align:{side};{_EDGE}">{html.escape(printable(name))}</th>'
+        f'<th scope="col"{tip}{side}>{html.escape(printable(name))}</th>'
         for name, side, tip in zip(heads, sides, tips, strict=True)
     )
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td style="text-align:{side}">{html.escape(printable(cell))}</td>'
-            for side, cell in zip(sides, row, strict=True)
-        )
-        + "</tr>"
-        for row in zip(*columns, strict=True)
-    )
-    above = f'<caption style="text-align:left">{html.escape(printable(caption))}</caption>' if caption else ""
-    return (
-        f'<table style="color:currentColor;background:transparent">{above}'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    )
+    body = ""
+    for place, row in enumerate(zip(*columns, strict=True)):
+        cells = [html.escape(printable(cell)) for cell in row]
+        if links and links[place]:
+            cells[0] = f'<a href="{html.escape(quote(links[place]))}">{cells[0]}</a>'
+        body += f"<tr>{''.join(f'<td{side}>{cell}</td>' for side, cell in zip(sides, cells, strict=True))}</tr>"
+    above = f"<caption>{html.escape(printable(caption))}</caption>" if caption else ""
+    return f"<table>{above}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def html_line(text: str, mood: str = "") -> str:

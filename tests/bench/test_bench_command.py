@@ -51,13 +51,15 @@ def bench_file(tmp_path):
 
 
 def test_the_example_runs_where_there_is_no_gpu(root, capsys, tmp_path):
-    plot = tmp_path / "out.html"
-    status = main(["bench", str(root / "examples" / "bench_saxpy.py"), "--seed", "1", "--plot", str(plot)])
+    plot, tables = tmp_path / "out.html", tmp_path / "tables.html"
+    example = str(root / "examples" / "bench_saxpy.py")
+    status = main(["bench", example, "--seed", "1", "--plot", str(plot), "--html", str(tables)])
     printed = capsys.readouterr()
     assert (status, printed.err) == (0, "")
     assert "saxpy[n=16777216]" in printed.out
     assert "simulated" in printed.out
     assert plot.stat().st_size > 10_000
+    assert "saxpy[n=16777216]" in tables.read_text()
 
 
 def test_a_regression_is_status_1_and_the_same_again_is_0(bench_file, capsys, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import subprocess
@@ -18,8 +19,9 @@ from collector.bench.benchmark_report import Arm, Comparison, Report, joined
 from collector.bench.calls import activities_of_calls, call_name
 from collector.bench.discovery import discover
 from collector.bench.plot import page, save_plot
-from collector.bench.report_tables import as_text
+from collector.bench.report_tables import as_text, figures
 from collector.errors import InvalidFileError
+from collector.web.table_pages import write_benchmark_page
 
 DESIGN = {"clock": "cupti", "cache": "cold", "graph_calls": 0, "precision": 0.005, "seed": 7, "same_within": 0.01}
 CARD = {"gpu": "Card & Co", "gpu_uuid": "GPU-1", "simulated": False, "driver_version": 13000}
@@ -150,6 +152,20 @@ def test_the_plot_is_one_page_that_needs_nothing_else(tmp_path):
     assert all(len(each.findall(".//circle")) == 120 for each in pictures[1:])
     assert "b&lt;2&gt;" in text
     assert "b<2>" not in text
+
+
+def test_the_tables_are_one_page_without_a_script(tmp_path):
+    made = report(comparison(), comparison(parameters={"n": 512}))
+    write_benchmark_page(made, tmp_path / "p.html")
+    text = (tmp_path / "p.html").read_text()
+    for each, results in zip(made.comparisons, made.results, strict=True):
+        assert html.escape(each.title) in text
+        cells = {html.escape(cell) for row in figures(each, results).rows for cell in row}
+        assert cells <= set(re.findall(r"<td[^>]*>([^<]*)</td>", text))
+    assert "b&lt;2&gt;" in text
+    assert not re.search(r"<script|(?:src|href)\s*=|@import|onerror=| style=", text.partition("</style>")[2])
+    assert "default-src 'none'; style-src 'sha256-" in text
+    assert made._repr_html_() == f"<pre>{html.escape(str(made))}</pre>"
 
 
 def test_a_slower_arm_is_a_regression_only_beyond_threshold_and_interval():

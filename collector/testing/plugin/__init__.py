@@ -43,6 +43,11 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
         {"metavar": "WHICH"},
     ),
     ("--gpu-report", "write the GPU work of every test to a JSON file", {"metavar": "FILE"}),
+    (
+        "--gpu-html",
+        "trace every test and write a page about each that used the GPU into this folder, with an index of all",
+        {"metavar": "FOLDER"},
+    ),
     ("--gpu-leaks", "look for leaked device memory in every test that uses the GPU", {"action": "store_true"}),
     (
         "--gpu-lines",

@@ -107,9 +107,26 @@ def save_trace(recordings: Sequence[Recording], path: Path) -> str | None:
     try:
         TestTrace(recordings).save(path)
     except (CollectorError, OSError) as error:
-        cause = error.__cause__ or error
-        return str(getattr(cause, "strerror", None) or cause)
+        return _cause_of(error)
     return None
+
+
+def save_page(parts: Sequence[tuple[str, Recording]], path: Path, title: str) -> str | None:
+    """Write a page about a test's recordings, each with its name, to ``path``; return the error or None."""
+    from collector.formats.step import RecordingSource, Step
+    from collector.web.report_file import write_report
+
+    try:
+        write_report(path, [(name, Step(RecordingSource(recording))) for name, recording in parts], title=title)
+    except (CollectorError, OSError) as error:
+        return _cause_of(error)
+    return None
+
+
+def _cause_of(error: Exception) -> str:
+    """The error without the path."""
+    cause = error.__cause__ or error
+    return str(getattr(cause, "strerror", None) or cause)
 
 
 def longest(traces: Iterable[tuple[int, str]], count: int) -> set[str]:

@@ -33,6 +33,8 @@ class PluginOptions:
     """Folder for the traces that are kept."""
     keep: Keep = Keep("failed")
     report: Path | None = None
+    pages: Path | None = None
+    """Folder for a page about each test."""
     leaks: bool = False
     """Look for leaks in every test that uses the GPU, not only in those with the marker."""
     lines: bool = False
@@ -74,10 +76,11 @@ def read_options(config: pytest.Config) -> PluginOptions:
     if keep is not None and folder is None:
         raise OptionError(f"--gpu-trace-keep={keep} needs a folder to keep traces in: --gpu-trace=FOLDER")
     return PluginOptions(
-        trace=trace is not None,
+        trace=trace is not None or text("gpu_html") is not None,
         folder=folder,
         keep=parse_keep(keep or "failed"),
         report=path("gpu_report") if text("gpu_report") else None,
+        pages=path("gpu_html") if text("gpu_html") else None,
         leaks=flag("gpu_leaks"),
         lines=flag("gpu_lines"),
         require_gpu=flag("require_gpu"),

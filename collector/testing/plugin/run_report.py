@@ -38,6 +38,8 @@ class TestEntry:
     untraced: str | None = None
     leak: dict[str, Any] | None = None
     trace: str | None = None
+    page: str | None = None
+    """The file of the test's page, beside the index."""
 
     def figure(self, name: str) -> int:
         """A figure summed over all phases."""
@@ -81,7 +83,7 @@ class RunReport:
             entry.outcome = outcome
         if "figures" in entries:
             entry.phases[when] = {name: entries[name] for name in ("figures", "losses", "kernels")}
-        for name in ("steps", "limits", "untraced", "leak", "trace"):
+        for name in ("steps", "limits", "untraced", "leak", "trace", "page"):
             if name in entries:
                 setattr(entry, name, entries[name])
         for text in entries.get("problems", ()):
@@ -135,6 +137,28 @@ class RunReport:
 
 _NO_SUM = ("streams", "devices")
 """Figures whose sum over tests is meaningless: many tests may use the same stream."""
+
+
+def write_index(run: RunReport, path: Path) -> None:
+    """Write a page with the figures of every test, and links to the pages about them in the same folder.
+
+    Raises:
+        collector.OutputError: it cannot be written.
+    """
+    from collector.text.html_tables import html_line, html_table
+    from collector.text.quantities import time_text
+    from collector.web.table_pages import write_table_page
+
+    entries = [run.tests[nodeid] for nodeid in sorted(run.tests)]
+    figures = {"device_time_ns": time_text, **dict.fromkeys(("kernels", "launches", "memcpys"), "{:,}".format)}
+    table = html_table(
+        ["test", "outcome", *(name.removesuffix("_ns").replace("_", " ") for name in figures)],
+        [[e.nodeid, e.outcome, *(form(e.figure(name)) for name, form in figures.items())] for e in entries],
+        [True, True, *[False] * len(figures)],
+        links=[entry.page or "" for entry in entries],
+    )
+    lines = [*sorted(run.problems), *sorted(run.remarks), *filter(None, [run.unavailable])]
+    write_table_page(path, "GPU work of tests", [table, *map(html_line, lines)])
 
 
 def write_report(report: Mapping[str, Any], path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from collector.errors import CollectorError
 from collector.testing.plugin.artifacts import longest, writable_folder
 from collector.testing.plugin.devices import SIMULATED, Found, find_devices
-from collector.testing.plugin.run_report import RunReport, write_report
+from collector.testing.plugin.run_report import RunReport, write_index, write_report
 from collector.text.terminal import printable_lines
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class RunReporting:
         for folder, what in (
             (self._options.folder, "traces cannot be kept"),
             (self._options.report.parent if self._options.report else None, "the GPU report cannot be written"),
+            (self._options.pages, "pages cannot be written"),
         ):
             problem = None if folder is None else writable_folder(folder)
             if problem is not None:
@@ -64,7 +65,9 @@ class RunReporting:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add one phase of one test."""
         entries: dict[str, Any] = getattr(report, "collector_gpu", {})
-        if self._options.folder in self._nowhere:  # the reason was reported at the beginning
+        if self._nowhere & {self._options.folder, self._options.pages} - {
+            None
+        }:  # the reason was reported at the beginning
             entries.pop("problems", None)
         outcome = report.outcome
         if hasattr(report, "wasxfail") and report.when == "call":
@@ -113,6 +116,12 @@ class RunReporting:
                 write_report(self._run.as_dict(self._found()), report)
             except CollectorError as error:
                 self._run.problem(f"the GPU report was not written: {error}")
+        pages = self._options.pages
+        if pages is not None and pages not in self._nowhere and not session.config.option.collectonly:
+            try:
+                write_index(self._run, pages / "index.html")
+            except CollectorError as error:
+                self._run.problem(f"the index of pages was not written: {error}")
         if self._run.problems and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         return (yield)

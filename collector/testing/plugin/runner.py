@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.runtime.garbage import no_garbage_collection
-from collector.testing.plugin.artifacts import SUFFIX, longest, safe_name, save_trace
+from collector.testing.plugin.artifacts import SUFFIX, longest, safe_name, save_page, save_trace
 from collector.testing.plugin.background_tracing import Tracing
 from collector.testing.plugin.devices import Found, find_devices, why_not
 from collector.testing.plugin.figures import Figures, figures_of
@@ -226,6 +226,8 @@ class GpuRunner:
                 report.longrepr = (path, (line or 0) + 1, _not_run(*self._broken))
         if call.when == "teardown" and self._options.folder is not None:
             self._keep_trace(running)
+        if call.when == "teardown" and self._options.pages is not None:
+            self._write_page(running)
         entry = running.as_report(report.when)
         if entry is not None:
             report.collector_gpu = entry  # type: ignore[attr-defined]
@@ -516,6 +518,24 @@ class GpuRunner:
             running.notes["trace"] = str(path)
         else:
             running.note("problems", f"traces could not be kept in {folder}: {problem}")
+
+    def _write_page(self, running: Running) -> None:
+        """Write the page about the test, if it used the GPU."""
+        folder = self._options.pages
+        parts = [
+            (f"{phase} {number}" if number else phase, recording)
+            for phase, part in running.phases.items()
+            for number, recording in enumerate(part.recordings)
+            if any(map(len, (recording.kernels, recording.memcpys, recording.memsets)))
+        ]
+        if folder is None or not parts:
+            return
+        name = f"{safe_name(running.item.nodeid)}.html"
+        problem = save_page(parts, folder / name, running.item.nodeid)
+        if problem is None:
+            running.notes["page"] = name
+        else:
+            running.note("problems", f"pages could not be written to {folder}: {problem}")
 
     # -- Fixtures
 
