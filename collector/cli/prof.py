@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     if command is not None and command.name == "help":
         sys.stdout.write(commands.help_text(command.words))
         return 0
-    profiler = _profiler(arguments, steps)
+    profiler = profiler_of(arguments, steps)
 
     def answer(asked: Command) -> str:
         return _answer(profiler, asked)
@@ -78,7 +78,12 @@ def _summaries(steps: list[str]) -> Callable[[], str]:
     return lambda: f"{summaries([Path(step) for step in steps])}\n"
 
 
-def _profiler(arguments: argparse.Namespace, steps: list[str]) -> Profiler:
+def profiler_of(arguments: argparse.Namespace, steps: list[str]) -> Profiler:
+    """The profile of what arguments and steps name.
+
+    Raises:
+        collector.CollectorError: something cannot be read, or does not go together.
+    """
     from collector.errors import InvalidFileError
     from collector.profiler.api import Profiler
 

@@ -36,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a profile that ProfileContext has written; may be given several times",
     )
+    parser.add_argument("--graph_path", metavar="FILE", help="a GraphDef, shown as one more profile")
+    parser.add_argument("--run_meta_path", metavar="FILES", help="its RunMetadata files, separated by commas")
+    parser.add_argument("--op_log_path", metavar="FILE", help="its OpLogProto: types, flops, code traces")
 
 
 def _port(text: str) -> int:
@@ -47,15 +50,20 @@ def _port(text: str) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
     import secrets
+    import tempfile
 
     from collector.web.listening import listening_sockets
     from collector.web.page_server import Served, page_server, serve
     from collector.web.perfetto_files import perfetto_files
     from collector.web.run_folder import RunFolder
 
-    inputs = arguments.inputs or ([] if arguments.profile_context_path else [Path()])
-    folder = RunFolder(inputs, arguments.profile_context_path)
-    title = ", ".join(path.resolve().name or "/" for path in [*inputs, *arguments.profile_context_path][:3])
+    profiles = list(arguments.profile_context_path)
+    made = tempfile.TemporaryDirectory(prefix="collector-")
+    if arguments.graph_path or arguments.run_meta_path:
+        profiles.append(_profile(arguments, Path(made.name)))
+    inputs = arguments.inputs or ([] if profiles else [Path()])
+    folder = RunFolder(inputs, profiles)
+    title = ", ".join(path.resolve().name or "/" for path in [*inputs, *profiles][:3])
     listed = folder.runs().by_id
     served = Served(folder, title, perfetto_files(arguments.perfetto), next(iter(listed)) if len(listed) == 1 else "")
     token = secrets.token_urlsafe(32)
@@ -63,5 +71,17 @@ def run(arguments: argparse.Namespace) -> int:
     application = page_server(served, port=port, token=token)
     address = f"http://127.0.0.1:{port}/#token={token}"
     print(f"{address}  (Ctrl+C ends it)", flush=True)
-    serve(application, sockets, address="" if arguments.no_browser else address)
+    with made:
+        serve(application, sockets, address="" if arguments.no_browser else address)
     return 0
+
+
+def _profile(arguments: argparse.Namespace, folder: Path) -> Path:
+    """The profile of a graph and its steps, as a file."""
+    from collector.cli.prof import profiler_of
+
+    arguments.profile_path = arguments.checkpoint_path = None
+    profiler = profiler_of(arguments, [])
+    path = folder / f"profile of {Path(arguments.graph_path or arguments.run_meta_path.partition(',')[0]).name}"
+    path.write_bytes(profiler.serialize_to_string())
+    return path

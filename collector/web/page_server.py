@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http.cookies import SimpleCookie
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.analysis.shared_values import shared_values
@@ -18,6 +16,8 @@ from collector.version import version
 from collector.web.browser_start import opened_in_browser
 from collector.web.opened_runs import OpenedRun, OpenedRuns, RefusedError
 from collector.web.perfetto_files import PerfettoFiles, content_type
+from collector.web.perfetto_traces import perfetto_trace, trace_shift
+from collector.web.profile_answers import profile_answer, profile_choices
 from collector.web.report_data import FORMAT, described_step, together_data
 from collector.web.report_file import asset
 from collector.web.request_guard import RequestGuard
@@ -114,6 +114,9 @@ def page_server(served: Served, *, port: int, token: str) -> RequestGuard:
             route("/api/runs/{id}/figures", answers.figures),
             route("/api/runs/{id}/answers", answers.answer),
             route("/api/runs/{id}/trace", answers.trace),
+            route("/api/runs/{id}/trace_shift", answers.trace_shift),
+            route("/api/runs/{id}/profile", answers.profile),
+            route("/api/profile_choices", answers.profile_choices),
             route("/api/together", answers.together),
             route("/perfetto/{name:path}", answers.perfetto),
         ],
@@ -220,10 +223,33 @@ class _Answers:
 
         return _response(self._opened.answer(ids, f"together {before}", compute), "application/json")
 
+    def profile(self, request: Request) -> Response:
+        """An answer of tfprof's views; see `collector.web.profile_answers`."""
+        words = dict(request.query_params)
+        view = words.pop("view", "")
+
+        def compute(run: OpenedRun) -> dict[str, Any]:
+            return profile_answer(run.profiler, run.run.name, view, words)
+
+        return self._of_run(request, f"profile {view} {sorted(words.items())}", compute)
+
+    def profile_choices(self, request: Request) -> Response:
+        """What can be chosen of tfprof's views."""
+        return _response(json.dumps(profile_choices()).encode(), "application/json")
+
     def trace(self, request: Request) -> Response:
         """The timeline as a Perfetto trace, all of it or a part."""
-        part = _part(request.query_params)
-        return self._of_run(request, f"trace {part}", lambda run: _perfetto_trace(run, part))
+        given = request.query_params
+        part, most = _part(given), given.get("most", "")
+        if most and not _NUMBER.fullmatch(most):
+            raise RefusedError("most is a number of slices")
+        max_events = int(most) if most else None
+        asked = f"trace {part} {max_events}"
+        return self._of_run(request, asked, lambda run: perfetto_trace(run.step, part, max_events))
+
+    def trace_shift(self, request: Request) -> Response:
+        """What is added to a time since the step began to have a time of the Perfetto trace."""
+        return self._of_run(request, "trace_shift", lambda run: {"shift_ns": trace_shift(run.step)})
 
     def perfetto(self, request: Request) -> Response:
         """A file of Perfetto's page."""
@@ -264,15 +290,6 @@ def _part(given: Mapping[str, str]) -> tuple[int, int] | None:
     if not (_NUMBER.fullmatch(first) and _NUMBER.fullmatch(last) and int(first) < int(last)):
         raise RefusedError("a part of a step is given by from and to, in ns, the smaller one first")
     return int(first), int(last)
-
-
-def _perfetto_trace(run: OpenedRun, part: tuple[int, int] | None) -> bytes:
-    from collector.timeline import chrome_trace
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "part.pftrace"
-        chrome_trace(run.step, path)
-        return path.read_bytes()
 
 
 def serve(application: RequestGuard, sockets: Sequence[socket], *, address: str = "") -> None:

@@ -80,6 +80,7 @@ export function App({ page }) {
       </div>`}
     <nav aria-label="views">
       <ul>${isServed && html`<li><a href=${address("runs")}>Runs</a></li>`}
+        ${step.id && html`<li><a href=${address("prof", { runs: step.id })}>tfprof</a></li>`}
         ${views.map((each) => html`
         <li><a href=${address(each.name)} aria-current=${each === shownView ? "page" : undefined}>${each.title}</a></li>`)}</ul>
     </nav>

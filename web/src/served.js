@@ -6,12 +6,15 @@ import { printable } from "./numbers.js";
 import { loadRuns, loadSession, forgetAnswers } from "./server.js";
 import { loadPage } from "./provider.js";
 import { Ready } from "./ready.js";
-import { choose, state } from "./state.js";
+import { address, choose, state } from "./state.js";
+import { Profile } from "./views/profile.js";
 import { Runs } from "./views/runs.js";
 
 /** @typedef {import("./server.js").Run} Run */
 /** @typedef {import("./server.js").Session} Session */
 
+/** The kind of a file that holds sums and no timeline. */
+const PROFILE = "profile of ProfileContext";
 const LOOK_AGAIN_MS = 1000;
 
 export function Served() {
@@ -51,7 +54,7 @@ function Chosen({ session, listed }) {
   const [page, setPage] = useState(/** @type {{of: string, page: import("./provider.js").Page} | null} */ (null));
   const [why, setWhy] = useState("");
   useEffect(() => {
-    if (!chosen) return;
+    if (!chosen || listed.runs.find((each) => each.id === ids[0])?.kind === PROFILE) return;
     let is = true;
     setWhy("");
     forgetAnswers();
@@ -61,6 +64,17 @@ function Chosen({ session, listed }) {
     );
     return () => { is = false; };
   }, [versions]);
+  const run = listed.runs.find((each) => each.id === ids[0]);
+  if (run && (view === "prof" || (run.kind === PROFILE && view !== "runs"))) {
+    return html`
+      <header><h1>${printable(run.name)}</h1></header>
+      <nav aria-label="views"><ul>
+        <li><a href=${address("runs")}>Runs</a></li>
+        ${run.kind !== PROFILE && html`<li><a href=${address("overview")}>Overview</a></li>`}
+        <li><a href=${address("prof")} aria-current="page">tfprof</a></li>
+      </ul></nav>
+      <article><${Profile} key=${run.id} run=${run} /></article>`;
+  }
   if (chosen && view !== "runs" && !why) {
     if (page?.of !== chosen) return html`<p class="state" role="status">Loading …</p>`;
     return html`<${Ready} key=${chosen}><${App} page=${page.page} /></${Ready}>`;

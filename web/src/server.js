@@ -42,9 +42,13 @@ export async function askBytes(path) {
   return new Uint8Array(await response.arrayBuffer());
 }
 
+/** What is served; null until that is known, and in a file. */
+export const session = signal(/** @type {Session | null} */ (null));
+
 /** What is served, and the cookie of this start. @returns {Promise<Session>} */
-export function loadSession() {
-  return ask("/api/session");
+export async function loadSession() {
+  session.value = await ask("/api/session");
+  return /** @type {Session} */ (session.value);
 }
 
 let tag = "";

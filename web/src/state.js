@@ -2,12 +2,12 @@
 import { computed, effect, signal } from "@preact/signals";
 
 /** @typedef {{view: string, step: string, from: string, to: string, q: string, sort: string, by: string, group: string,
- *   shut: string, cols: string, rows: string, runs: string, before: string}} State */
+ *   shut: string, cols: string, rows: string, runs: string, before: string, prof: string}} State */
 
 /** @type {State} */
 const NOTHING = {
   view: "overview", step: "0", from: "", to: "", q: "", sort: "", by: "", group: "", shut: "", cols: "", rows: "",
-  runs: "", before: "",
+  runs: "", before: "", prof: "",
 };
 /** What belongs to one table, and is forgotten when another one is opened. */
 export const OF_A_TABLE = { q: "", sort: "", group: "", shut: "", cols: "", rows: "" };

@@ -1,5 +1,6 @@
 // Everything that ran, lane by lane.
 import { html } from "htm/preact";
+import { Perfetto } from "../perfetto.js";
 import { Lanes, held } from "../lanes.js";
 
 /** @param {import("../views.js").Shown} props */
@@ -8,5 +9,6 @@ export function Timeline({ step, place }) {
   return html`
     <h2>Timeline</h2>
     ${note && html`<p class="note">${note}</p>`}
-    <${Lanes} step=${step} place=${place} />`;
+    <${Lanes} step=${step} place=${place} />
+    <${Perfetto} step=${step} />`;
 }

@@ -1,0 +1,117 @@
+"""Answers of tfprof's views for the page: the tree as a table, and the text that `collector prof` prints."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from collector.analysis.answer import Answer, Column, values_of
+from collector.profiler.attributes import ATTRIBUTES, ORDERS
+from collector.profiler.builder import ProfileOptionBuilder
+from collector.profiler.commands import OPTIONS, parse_options
+from collector.profiler.pprof import MEASURES
+from collector.profiler.profile_options import Options
+from collector.profiler.profiler_errors import OptionError
+from collector.profiler.reporter import VIEWS
+from collector.web.report_data import answer_data, file_argument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from collector.profiler.api import Profiler
+    from collector.profiler.reporter import Message
+
+_UNITS = {"microseconds": ("ns", 1000), "bytes": ("bytes", 1), "count": ("count", 1)}
+"""Unit of a measure -> the unit of a column, and what its values are multiplied by."""
+_PRESETS = {
+    "Profile Trainable Variables": ("scope", {**ProfileOptionBuilder.trainable_variables_parameter()}),
+    "Profile Float Operations": ("op", {**ProfileOptionBuilder.float_operation()}),
+    "Profile Time and Memory": ("code", {**ProfileOptionBuilder.time_and_memory()}),
+}
+"""Name of a preset of profiler-ui -> its view and options."""
+_OUTPUT = "output"
+
+
+def profile_choices() -> dict[str, Any]:
+    """What can be chosen: views, options with their help and defaults, attributes, orders, presets."""
+    return {
+        "views": list(VIEWS),
+        "options": [[name, text] for name, text in OPTIONS.items() if name != _OUTPUT],
+        "defaults": {name: _text(value) for name, value in Options().items() if name != _OUTPUT},
+        "attributes": list(ATTRIBUTES),
+        "orders": list(ORDERS),
+        "presets": [
+            [name, view, {option: _text(value) for option, value in options.items() if option != _OUTPUT}]
+            for name, (view, options) in _PRESETS.items()
+        ],
+    }
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ",".join(sorted(value)) if isinstance(value, (list, tuple, set, frozenset)) else str(value)
+
+
+def profile_answer(profiler: Profiler, name: str, view: str, words: Mapping[str, str]) -> dict[str, Any]:
+    """The answer of a view.
+
+    Args:
+        profiler: that is asked.
+        name: of the file.
+        view: scope, graph, op or code.
+        words: options as texts, by their names on the command line.
+
+    Raises:
+        collector.CollectorError: there is no such view or option, or no such answer.
+    """
+    if view not in VIEWS:
+        raise OptionError(f"no view {view!r}", f"There are {', '.join(VIEWS)}")
+    if _OUTPUT in words:
+        raise OptionError("the page has no output but itself")
+    options = parse_options([f"-{option}={value}" for option, value in words.items()], Options())
+    report = profiler.reporter.ask(view, options)
+    measures = [attribute for attribute in MEASURES if attribute in options.select]
+    answer = _table(report.message, view, measures)
+    said = " ".join(f"-{option} {shlex.quote(value)}" for option, value in words.items() if value)
+    source = "" if profiler.recorded else "--profile_path="
+    return {
+        **answer_data(answer),
+        "python": f"profiler.answer({view!r}, Options({_arguments(words, options)}))",
+        "cli": f"collector prof {source}{file_argument(name)} {view} {said}".rstrip(),
+        "text": report.text,
+        "measure": f"total_{measures[0]}" if measures else "",
+    }
+
+
+def _arguments(words: Mapping[str, str], options: Options) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in options.items() if name in words)
+
+
+def _table(message: Message, view: str, measures: list[str]) -> Answer:
+    rows = list(_rows(message))
+    columns = [
+        Column("path", "text", "Name of the node, the type or the line of code."),
+        Column("depth", "number", "Levels above it."),
+    ]
+    values: dict[str, Any] = {
+        "path": values_of([node.name for node, _ in rows], "text"),
+        "depth": values_of([depth for _, depth in rows], "number"),
+    }
+    for attribute in measures:
+        counter, measure, comment = MEASURES[attribute]
+        unit, factor = _UNITS[measure]
+        for prefix, of in (("total_", "Of it and what is below it. "), ("", "Of itself. ")):
+            columns.append(Column(f"{prefix}{attribute}", unit, of + comment))
+            figures = [getattr(node, f"{prefix}{counter}") * factor for node, _ in rows]
+            values[f"{prefix}{attribute}"] = values_of(figures, unit)
+    return Answer(f"prof_{view}", f"The {view} view of tfprof, in the order of its tree.", tuple(columns), values)
+
+
+def _rows(root: Message) -> Iterator[tuple[Any, int]]:
+    """Every node of a message with its depth, parents first; of the op view all types stand side by side."""
+    pending: list[tuple[Any, int]] = [(root, 0)]
+    while pending:
+        node, depth = pending.pop()
+        yield node, depth
+        pending.extend((child, depth + 1) for child in reversed(node.children))

@@ -1,0 +1,150 @@
+"""tfprof's views by the server: every option of profiler-ui, with the answers of collector prof."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+import collector
+from collector.profiler.api import Profiler
+from collector.profiler.commands import OPTIONS, parse
+from collector.profiler.profile_options import Options
+from collector.web.page_server import Served, page_server
+from collector.web.run_folder import PROFILE, RunFolder
+
+httpx = pytest.importorskip("httpx")
+pytest.importorskip("starlette")
+
+PROFILER_UI = {
+    "select": "bytes,peak_bytes,residual_bytes,output_bytes,micros,accelerator_micros,cpu_micros,params,float_ops,"
+    "occurrence",
+    "order_by": "micros",
+    "max_depth": "10000",
+    "min_bytes": "0",
+    "min_float_ops": "0",
+    "min_micros": "0",
+    "min_occurrence": "0",
+    "min_params": "0",
+    "account_type_regexes": ".*",
+    "account_displayed_op_only": "true",
+    "hide_name_regexes": "",
+    "show_name_regexes": ".*",
+    "start_name_regexes": ".*",
+    "trim_name_regexes": "",
+    "step": "-1",
+}
+"""Every option that profiler-ui sends, with its defaults."""
+
+
+@pytest.fixture
+def steps(build):
+    """Two steps with annotations."""
+    for number in range(6):
+        build.call("cudaLaunchKernel_v7000", 10 + 100_000 * number, 20, correlation_id=number + 1)
+        build.annotation(f"layer{number % 2}/conv", 5 + 100_000 * number, 60, number + 100, number + 1)
+        build.kernel(f"kernel_{number % 3}", 50 + 100_000 * number, 60_000, correlation_id=number + 1)
+    return build.recording()
+
+
+def ask(folder, *paths, profiles=()):
+    """Answers of a server of a folder."""
+    app = page_server(Served(RunFolder([folder] if folder else [], profiles), "runs"), port=80, token="t")
+
+    async def asked():
+        transport = httpx.ASGITransport(app)
+        headers = {"x-collector-token": "t", "host": "127.0.0.1:80"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:80", headers=headers) as client:
+            listed = (await client.get("/api/runs")).json()["runs"]
+            return listed, [(await client.get(f"/api/runs/{listed[0]['id']}{path}")).json() for path in paths]
+
+    return asyncio.run(asked())
+
+
+def query(view, options):
+    return f"/profile?{httpx.QueryParams({'view': view, **options})}"
+
+
+@pytest.mark.parametrize("view", ["scope", "graph", "op"])
+def test_the_text_is_that_of_the_command(steps, tmp_path, view):
+    steps.save(tmp_path / "step.gpurec")
+    _, [answer] = ask(tmp_path, query(view, PROFILER_UI))
+    words = [word for name, value in PROFILER_UI.items() for word in (f"-{name}={value}",)]
+    profiler = Profiler()
+    profiler.add_recorded_step(0, tmp_path / "step.gpurec")
+    command = parse([view, *words], Options())
+    report = profiler.reporter.ask(view, command.options)
+    assert answer["text"] == report.text
+    message = report.message
+    depth = answer["values"][1]
+    assert answer["rows"] == len(depth) > 1
+    assert answer["values"][0][0] == message.name
+    names = [column["name"] for column in answer["columns"]]
+    assert answer["values"][names.index("total_micros")][0] == 1000 * message.total_exec_micros
+    again = eval(answer["python"], {"profiler": profiler, "Options": Options})
+    assert again == message
+
+
+def test_a_profile_of_profile_context_has_the_views_and_no_timeline(steps, tmp_path):
+    profiler = Profiler()
+    steps.save(tmp_path / "step.pb")
+    profiler.add_step(7, collector.load(tmp_path / "step.pb").run_metadata)
+    (tmp_path / "step.pb").unlink()
+    (tmp_path / "profile_100").write_bytes(profiler.serialize_to_string())
+    listed, [answer, step] = ask(tmp_path, query("scope", {"select": "micros"}), "")
+    assert [run["kind"] for run in listed] == [PROFILE]
+    assert (
+        answer["text"] == profiler.reporter.ask("scope", parse(["scope", "-select", "micros"], Options()).options).text
+    )
+    assert "a profile has no timeline" in step["error"]
+    other = tmp_path / "elsewhere"
+    (tmp_path / "profile_100").rename(other)
+    listed, [again] = ask(None, query("scope", {"select": "micros"}), profiles=[other])
+    assert listed[0]["name"] == "elsewhere"
+    assert again["text"] == answer["text"]
+
+
+@pytest.mark.parametrize(
+    ("view", "options", "message"),
+    [
+        ("nothing", {}, "no view 'nothing'"),
+        ("scope", {"nothing": "1"}, "no option -nothing"),
+        ("scope", {"max_depth": "x"}, "option -max_depth is a number, not 'x'"),
+        ("scope", {"select": "nothing"}, "option -select has no value 'nothing'"),
+        ("scope", {"show_name_regexes": "("}, "not a regular expression"),
+        ("scope", {"step": "9"}, "Options -step=9 not found"),
+        ("scope", {"output": "file:outfile=/tmp/written"}, "the page has no output but itself"),
+        ("code", {}, "No code trace information"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_line(steps, tmp_path, view, options, message):
+    steps.save(tmp_path / "step.gpurec")
+    _, [answer] = ask(tmp_path, query(view, options))
+    assert message in answer["error"]
+    assert "\n" not in answer["error"]
+
+
+def test_a_foreign_profile_is_a_row_with_its_reason(tmp_path):
+    (tmp_path / "profile_1").write_bytes(b"hello, this is no profile" * 100)
+    listed, [answer] = ask(tmp_path, query("scope", {}))
+    assert "profile_1" in answer["error"]
+    assert str(tmp_path) not in json.dumps([listed, answer])
+
+
+def test_everything_of_profiler_ui_can_be_chosen():
+    from collector.web.profile_answers import profile_choices
+
+    choices = profile_choices()
+    assert set(PROFILER_UI) <= {name for name, _ in choices["options"]} == set(OPTIONS) - {"output"}
+    assert set(PROFILER_UI["select"].split(",")) <= set(choices["attributes"])
+    assert {"name", "bytes", "micros", "accelerator_micros", "cpu_micros", "params", "float_ops", "occurrence"} <= set(
+        choices["orders"]
+    )
+    assert [(name, view) for name, view, _ in choices["presets"]] == [
+        ("Profile Trainable Variables", "scope"),
+        ("Profile Float Operations", "op"),
+        ("Profile Time and Memory", "code"),
+    ]
+    for _, view, options in choices["presets"]:
+        parse([view, *(f"-{name}={value}" for name, value in options.items())], Options())
