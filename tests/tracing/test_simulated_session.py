@@ -16,7 +16,10 @@ from pathlib import Path
 import pytest
 
 import collector
+from collector.options import KINDS, KINDS_ON_REQUEST
 from collector.protos import RunMetadata
+from collector.recording import recording
+from collector.recording.schema import SCHEMA
 from collector.testing import SimulatedGpu
 
 pytestmark = pytest.mark.simulator
@@ -415,3 +418,22 @@ def test_a_million_launches_are_all_there(gpu):
     assert step.ledger.launches_seen == step.ledger.launches_matched == 1_000_000
     assert step.ledger.complete
     assert int(step.kernels.duration_ns.sum()) == 10**9
+
+
+def test_a_recording_need_not_sort_the_rows_of_concurrent_streams(gpu, monkeypatch):
+    orders = {}
+
+    def noted(name, columns, order=recording._order):
+        orders[name] = order(name, columns)
+        return orders[name]
+
+    monkeypatch.setattr(recording, "_order", noted)
+    with collector.trace(strict=True, kinds=(*KINDS, *KINDS_ON_REQUEST)) as step:
+        for launch in range(20):
+            with collector.annotate(f"layer{launch % 3}"):
+                gpu.launch("sgemm", stream=7 + 2 * (launch % 2))
+            gpu.record_event(stream=9)
+        gpu.synchronize()
+    assert len(step.kernels) == 20
+    assert set(orders) == set(SCHEMA)
+    assert not any(order is not None for order in orders.values())
