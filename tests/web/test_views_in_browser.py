@@ -108,6 +108,22 @@ def test_every_view_of_other_recordings(report_page, shared, tmp_path, name):
         assert "Nothing: every launch" not in report_page.turn("trust").page.inner_text("main")
 
 
+def test_every_view_of_several_ranks(report_page, shared, tmp_path):
+    folder = shared / "data" / "gpu_traces" / "hta" / "sampled_of128"
+    steps = [(f"rank{rank}", collector.load(folder / f"rank{rank}.json.gz")) for rank in (0, 1)]
+    path = tmp_path / "ranks.html"
+    write_report(path, steps)
+    views = report_page.open(path).views()
+    assert "ranks" in views
+    for view in views:
+        report_page.turn(view, "step=1").drawn()
+    rows = report_page.turn("ranks", "step=1&cols=-").table("Ranks")
+    assert [row[:3] for row in rows] == [["1", "5", "5"], ["0", "5", "0"]]
+    assert "Incomplete: 10 collectives are left out" in report_page.page.inner_text("main")
+    report_page.page.keyboard.press("K")
+    assert "step" not in report_page.chosen()
+
+
 def test_tables_stand_in_the_order_of_their_answers(report_page, two_runs):
     report_page.open(two_runs)
     found = answers(two_runs)

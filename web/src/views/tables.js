@@ -3,6 +3,7 @@ import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { hasAllSlices, kernelsWithin } from "../kernels_within.js";
 import { around, longestOf, useLaneData } from "../lanes.js";
+import { printable } from "../numbers.js";
 import { AnswerTable, heading, titled } from "../table.js";
 import { chosenWindow, OF_A_TABLE, open, state, turnTo } from "../state.js";
 import { inWindow, timesOf } from "../window.js";
@@ -56,7 +57,10 @@ export function Placed({ answer, step, place, title, kept, part, isOfPart }) {
     else say(`None of these is among the slices that this file holds: ${name}`);
   };
   const isShown = step.lanes.length > 0 && (hasTimes || isNamed);
+  // Those of the step are on every view behind the badge; this answer may lack more.
+  const losses = answer.losses.filter((each) => !step.losses.some((known) => each.endsWith(known)));
   return html`
+    ${losses.map((each) => html`<p class="remark">Incomplete: ${printable(each)}</p>`)}
     <${AnswerTable} answer=${answer} title=${title} kept=${kept} part=${part}
       note=${isOfPart ? "These are the figures of the window: whatever overlaps it counts whole." : part && !kept ? "These are the figures of the whole step, whatever window is chosen; below stands how to ask for those of the window." : ""}
       onRow=${isShown ? show : undefined} rowHelp=${hasTimes ? "show this on the timeline" : "show the longest of these on the timeline"} />
