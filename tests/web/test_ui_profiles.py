@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -148,3 +150,23 @@ def test_everything_of_profiler_ui_can_be_chosen():
     ]
     for _, view, options in choices["presets"]:
         parse([view, *(f"-{name}={value}" for name, value in options.items())], Options())
+
+
+def test_a_graph_with_its_step_is_a_profile(shared, tmp_path):
+    """`collector ui --graph_path … --run_meta_path …` shows what `collector prof` answers about the same files."""
+    folder = shared / "data" / "tf" / "inputs" / "mlp_adam"
+    files = [f"--graph_path={folder / 'graph.pb.gz'}", f"--run_meta_path={folder / 'run_meta_0.pb.gz'}"]
+    command = [sys.executable, "-m", "collector", "ui", "--no-browser", *files]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        try:
+            address, _, token = server.stdout.readline().split()[0].partition("#token=")
+            with httpx.Client(base_url=address, headers={"x-collector-token": token}, timeout=600) as client:
+                [run] = client.get("/api/runs").json()["runs"]
+                answer = client.get(f"/api/runs/{run['id']}{query('scope', {'select': 'params'})}").json()
+        finally:
+            server.terminate()
+    profiler = Profiler(folder / "graph.pb.gz")
+    profiler.add_step(0, folder / "run_meta_0.pb.gz")
+    assert run["name"] == "profile of graph.pb.gz"
+    options = parse(["scope", "-select", "params"], Options()).options
+    assert answer["text"] == profiler.reporter.ask("scope", options).text
