@@ -1,6 +1,5 @@
 #include "bindings/tables.h"
 
-#include <deque>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -47,7 +46,7 @@ py::dict api_calls_of(const cupti::Library& library, store::StringTable& strings
 }
 
 py::dict annotations_of(store::StringTable& strings, std::vector<store::AnnotationRow> annotations,
-                        const std::deque<std::string>& paths) {
+                        const std::vector<std::string>& paths) {
   for (store::AnnotationRow& row : annotations) row.name_id = strings.intern(paths[row.name_id]);
   return rows_of(annotations);
 }
@@ -65,7 +64,7 @@ py::list strings_of(const store::StringTable& strings) {
 }  // namespace
 
 py::dict tables_of(const cupti::Library& library, store::Store& store, std::vector<store::AnnotationRow> annotations,
-                   const std::deque<std::string>& annotation_paths, capture::OwnCalls own_calls) {
+                   const std::vector<std::string>& annotation_paths, capture::OwnCalls own_calls) {
   // The store is also emptied if memory runs out on the way, because its rows cannot be fetched again.
   const std::unique_ptr<store::Store, void (*)(store::Store*)> emptied(&store,
                                                                        [](store::Store* taken) { taken->clear(); });

@@ -3,7 +3,6 @@
 
 #include <pybind11/pybind11.h>
 
-#include <deque>
 #include <string>
 #include <vector>
 
@@ -16,7 +15,7 @@ namespace collector::bindings {
 // {"tables": {table: {column: array}}, "strings": [text]}. Moves the rows out of the store, which is empty afterwards:
 // the memory of the rows is released while that of the columns is filled.
 pybind11::dict tables_of(const cupti::Library& library, store::Store& store,
-                         std::vector<store::AnnotationRow> annotations, const std::deque<std::string>& annotation_paths,
-                         capture::OwnCalls own_calls);
+                         std::vector<store::AnnotationRow> annotations,
+                         const std::vector<std::string>& annotation_paths, capture::OwnCalls own_calls);
 
 }  // namespace collector::bindings

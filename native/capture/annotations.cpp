@@ -1,6 +1,7 @@
 #include "capture/annotations.h"
 
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 namespace collector::capture {
@@ -100,7 +101,7 @@ AnnotationChanges AnnotationLog::changes() {
   return changes;
 }
 
-std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::deque<std::string>& paths) {
+std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::vector<std::string>& paths) {
   const threads::MutexLock lock(mutex_);
   ++session_;  // annotations that are closed from now on belong to no session
   std::vector<store::AnnotationRow> rows;
@@ -110,7 +111,8 @@ std::vector<store::AnnotationRow> AnnotationLog::take(int64_t end_ns, std::deque
     if (row.end_ns == 0) row.end_ns = end_ns;
   }
   path_ids_ = {};
-  paths = std::exchange(paths_, {});
+  paths.assign(std::make_move_iterator(paths_.begin()), std::make_move_iterator(paths_.end()));
+  paths_.clear();
   return rows;
 }
 

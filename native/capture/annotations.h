@@ -66,7 +66,7 @@ class AnnotationLog {
 
   // Ends the session at `end_ns`, which becomes the end of annotations that are still open. The paths are those that
   // the rows' name_id counts.
-  std::vector<store::AnnotationRow> take(int64_t end_ns, std::deque<std::string>& paths);
+  std::vector<store::AnnotationRow> take(int64_t end_ns, std::vector<std::string>& paths);
 
   // Ranges of the session whose own name was one too many.
   uint64_t ranges_without_name();

@@ -37,7 +37,8 @@ thread_local ThreadAnnotations this_thread;
 }  // namespace
 
 ThreadAnnotations::~ThreadAnnotations() {
-  if (open.size() > 0) Session::instance().leave_thread(open);
+  Session* const latest = called_back.load(std::memory_order_acquire);
+  if (latest != nullptr && open.size() > 0) latest->leave_thread(open);
 }
 
 Session& Session::instance() {
@@ -385,9 +386,13 @@ int Session::pop_range(Owner owner) {
 
 void Session::leave_thread(OpenAnnotations& open) noexcept {
   if (!active()) return;
-  const int64_t now = cupti_now();
-  for (size_t i = open.size(); i-- > 0;) {
-    if (open[i].id != 0) annotations_.close(open[i].id, now);
+  try {
+    const int64_t now = cupti_now();
+    for (size_t i = open.size(); i-- > 0;) {
+      if (open[i].id != 0) annotations_.close(open[i].id, now);
+    }
+  } catch (...) {
+    return;  // no memory: they end with the session
   }
 }
 

@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -49,7 +48,7 @@ struct Capture {
   const cupti::Library* library;
   store::Store* store;
   std::vector<store::AnnotationRow> annotations;
-  std::deque<std::string> annotation_paths;
+  std::vector<std::string> annotation_paths;
   Anchor start;
   Anchor stop;
   std::map<std::string, int64_t> counters;

@@ -63,7 +63,7 @@ using Function = void (*)();
 struct CallbackTables {
   size_t struct_size;
   // Sets `table` to the copy's function pointers of a module, and `size` to their number. Returns 0 if it has none.
-  int (*GetModuleFunctionTable)(Module module, Function*** table, unsigned* size);
+  int (*get_module_function_table)(Module module, Function*** table, unsigned* size);
 };
 
 enum class MessageType : int32_t { kNone = 0, kAscii = 1, kUnicode = 2, kRegistered = 3 };

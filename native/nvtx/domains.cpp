@@ -44,6 +44,7 @@ void Domains::select(bool all, const std::vector<std::string>& names) {
 std::vector<std::string> Domains::names() {
   const threads::MutexLock lock(mutex_);
   std::vector<std::string> names;
+  names.reserve(domains_.size());
   for (const Domain& domain : domains_) names.push_back(domain.name);
   return names;
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <exception>
 #include <initializer_list>
 #include <mutex>
 #include <utility>
@@ -37,15 +36,16 @@ struct Handler {
 };
 
 // Created when the library is loaded, so that a call needs no check.
-Handler* const the_handler = new Handler();
-Handler& handler() { return *the_handler; }
+// NOLINTNEXTLINE(bugprone-throwing-static-initialization): without memory for it no program begins
+Handler* const kHandler = new Handler();
+Handler& handler() { return *kHandler; }
 
 // Runs `record`; nothing that it throws may reach the program.
 template <typename Record>
 auto guarded(const Record& record) noexcept -> decltype(record()) {
   try {
     return record();
-  } catch (const std::exception&) {
+  } catch (...) {
     handler().failures.fetch_add(1, std::memory_order_relaxed);
     return decltype(record())();
   }
@@ -264,7 +264,7 @@ Ours entry(Id id, Type* function) {
 void install(const CallbackTables& tables, Module module, std::initializer_list<Ours> functions) {
   Function** table = nullptr;
   unsigned size = 0;
-  if (tables.GetModuleFunctionTable(module, &table, &size) == 0 || table == nullptr) return;
+  if (tables.get_module_function_table(module, &table, &size) == 0 || table == nullptr) return;
   for (const Ours& each : functions) {
     if (each.id < size && table[each.id] != nullptr) *table[each.id] = each.function;
   }

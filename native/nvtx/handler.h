@@ -13,6 +13,7 @@
 #include "nvtx/abi.h"
 
 // Called by each copy of NVTX at its first call. Returns 1: with 0, NVTX would unmap this library.
+// NOLINTNEXTLINE(readability-identifier-naming): NVTX looks for this name
 extern "C" int InitializeInjectionNvtx2(collector::nvtx::GetExportTable get_export_table);
 
 namespace collector::nvtx {

@@ -15,7 +15,7 @@ std::vector<Function> functions_of(const CallbackTables& tables, Module module) 
   Function** table = nullptr;
   unsigned size = 0;
   std::vector<Function> functions;
-  if (tables.GetModuleFunctionTable(module, &table, &size) == 0 || table == nullptr) return functions;
+  if (tables.get_module_function_table(module, &table, &size) == 0 || table == nullptr) return functions;
   for (unsigned i = 0; i < size; ++i) functions.push_back(table[i] == nullptr ? nullptr : *table[i]);
   return functions;
 }
