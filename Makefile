@@ -43,7 +43,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test-cpp test lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan coverage fuzz bench gpu wheels pictures web web-check clean
+.PHONY: help demo quick test-cpp test test-sql lint format protos kinds protobuf-ends frameworks sanitize sanitize-quick asan tsan coverage fuzz bench gpu wheels pictures web web-check clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -62,6 +62,14 @@ test-cpp: $(VENV)/.dev ## Unit tests in C++: queues, buffer pools, rows, names, 
 	$(call configure,build/cpp,-DCOLLECTOR_CPP_TESTS=ON -DCOLLECTOR_WERROR=ON)
 	$(BIN)/cmake --build build/cpp --target cpp_tests -j $(JOBS)
 	build/cpp/cpp_tests
+
+# Not the newest of each: what the views are generated with has to know their dialects.
+SQL_ENGINES := pyspark==4.3.0 zetasql==0.1.5
+
+test-sql: $(VENV)/.test ## The views on a real Spark in local mode, and BigQuery's through Google's analyzer (needs Java)
+	$(BIN)/$(PIP_INSTALL) $(SQL_ENGINES)
+	@command -v java >/dev/null || echo "!!! THE VIEWS ARE NOT RUN ON SPARK: no Java runtime (apt install default-jre-headless)" >&2
+	$(BIN)/pytest -q -m '' tests/dataset/test_spark.py tests/dataset/test_bigquery.py
 
 test: $(VENV)/.test ## Set everything up, run all tests (PYTEST_ARGS adds options)
 	$(BIN)/pytest -n $(JOBS) --dist loadfile -m '' $(PYTEST_ARGS)
