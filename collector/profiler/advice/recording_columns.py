@@ -129,8 +129,8 @@ class _Activities(_Columns):
         found = {}
         table_of, row_of = self._work.table[rows], self._work.row[rows]
         kinds = np.array([ACTIVITY_KINDS[name] for name in ACTIVITY_TABLES], np.int64)
-        own = [np.flatnonzero(table_of == place) for place in range(len(ACTIVITY_TABLES))]
-        own = [slice(None) if len(chosen) == len(rows) else chosen for chosen in own]
+        of_tables = [np.flatnonzero(table_of == place) for place in range(len(ACTIVITY_TABLES))]
+        own = [slice(None) if len(chosen) == len(rows) else chosen for chosen in of_tables]
         for column in columns:
             values = kinds[table_of] if column == "kind" else np.zeros(len(rows), np.int64)
             for name, chosen in zip(ACTIVITY_TABLES, own, strict=True):
