@@ -105,6 +105,11 @@ def _activities() -> Any:
     ).mutate(end_ns=lambda rows: rows.start_ns + rows.duration_ns)
 
 
+def _without(rows: Any, *columns: str) -> Any:
+    """Rows without some columns; `drop` would name these in the order of their hashes."""
+    return rows.select(*(name for name in rows.columns if name not in columns))
+
+
 def _in_step(rows: Any) -> Any:
     """Rows cut to the window of their step; what lies outside is left out."""
     ibis = optional_package("ibis")
@@ -215,7 +220,7 @@ def _copies() -> Any:
 
     def named(rows: Any, column: str, labels: Any, name: str) -> Any:
         labels = labels.select(**{f"{name}_id": labels.id, name: labels.label})
-        return rows.inner_join(labels, rows[column] == labels[f"{name}_id"]).drop(f"{name}_id")
+        return _without(rows.inner_join(labels, rows[column] == labels[f"{name}_id"]), f"{name}_id")
 
     copies = named(
         named(named(copies, "copy_kind", kinds, "kind"), "src_kind", memory, "source"), "dst_kind", memory, "target"
@@ -244,7 +249,7 @@ def _launched() -> Any:
     rows = _activities()
     keys = [*_PLACE, "correlation_id"]
     joined = rows.inner_join(calls, [rows[key] == calls[f"of_{key}"] for key in keys])
-    return joined.drop([f"of_{key}" for key in keys])
+    return _without(joined, *(f"of_{key}" for key in keys))
 
 
 def _launch_delays() -> Any:
@@ -308,7 +313,8 @@ def _with_window(found: Any) -> Any:
     steps = base_table("steps").select("run", "rank", "step", window_ns=lambda rows: rows.end_ns - rows.start_ns)
     steps = steps.rename({f"of_{name}": name for name in _PLACE})
     joined = found.inner_join(steps, [found[name] == steps[f"of_{name}"] for name in _PLACE])
-    return joined.drop([f"of_{name}" for name in _PLACE]).mutate(idle_ns=lambda rows: rows.window_ns - rows.busy_ns)
+    kept = _without(joined, *(f"of_{name}" for name in _PLACE))
+    return kept.mutate(idle_ns=kept.window_ns - kept.busy_ns)
 
 
 def _overlap() -> Any:
@@ -493,7 +499,7 @@ def _numbered(rows: Any, **texts: str) -> Any:
     for number, text in texts.items():
         strings = _strings()
         strings = strings.select(**{number: strings.id, f"of_{number}": strings.value})
-        rows = rows.inner_join(strings, rows[text] == strings[f"of_{number}"]).drop(f"of_{number}")
+        rows = _without(rows.inner_join(strings, rows[text] == strings[f"of_{number}"]), f"of_{number}")
     return rows
 
 

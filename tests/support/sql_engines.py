@@ -77,10 +77,11 @@ def native_rows(dataset: Dataset, columns: Mapping[str, list[str]]) -> Rows:
         view = f"answer_{name}"
         if view not in columns or question.of_ranks or name == "steps":
             continue
-        by = next((by for stored, by in FACTS.values() if stored == name), "")
+        stored = next((by for question, by in FACTS.values() if question == name), "")
+        by = _BY.get(name, stored)  # views from rows may count by something else than the facts
         rows = []
         for key, step in zip(dataset.keys, dataset, strict=True):
-            for row in question.ask(step.recording, **({"by": by} if by else _BY.get(name, {}))):
+            for row in question.ask(step.recording, **({"by": by} if by else {})):
                 if _IS_SHOWN.get(name, lambda row: True)(row):
                     rows.append({**key._asdict(), **row})
         found[view] = sorted_rows({column: _known(row[column]) for column in columns[view]} for row in rows)
@@ -91,5 +92,5 @@ def _known(value: Any) -> Any:
     return None if value != value else value
 
 
-_BY: Mapping[str, dict[str, str]] = {"kernels": {"by": "name"}, "annotation_times": {"by": "name"}}
+_BY: Mapping[str, str] = {"kernels": "name", "annotation_times": "name"}
 _IS_SHOWN: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {"concurrency": lambda row: row["running"] > 0}

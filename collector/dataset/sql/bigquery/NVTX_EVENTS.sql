@@ -1,86 +1,80 @@
 SELECT
-  `t15`.`run`,
-  `t15`.`rank`,
-  `t15`.`step`,
-  `t15`.`start_ns` AS `start`,
-  `t15`.`start_ns` + `t15`.`duration_ns` AS `end`,
-  `t15`.`path` AS `text`,
-  `t15`.`textId`,
-  `t15`.`thread_id` AS `globalTid`
+  `t14`.`run`,
+  `t14`.`rank`,
+  `t14`.`step`,
+  `t14`.`start_ns` AS `start`,
+  `t14`.`start_ns` + `t14`.`duration_ns` AS `end`,
+  `t14`.`path` AS `text`,
+  `t14`.`textId`,
+  `t14`.`thread_id` AS `globalTid`
 FROM (
   SELECT
-    `t14`.*
-    EXCEPT (`of_textId`)
-  FROM (
+    `t3`.`run`,
+    `t3`.`rank`,
+    `t3`.`step`,
+    `t3`.`id`,
+    `t3`.`start_ns`,
+    `t3`.`duration_ns`,
+    `t3`.`external_id`,
+    `t3`.`name`,
+    `t3`.`thread_id`,
+    `t3`.`depth`,
+    `t3`.`parent_id`,
+    `t3`.`path`,
+    `t3`.`details`,
+    `t3`.`is_in_step`,
+    `t13`.`textId`
+  FROM `annotations` AS `t3`
+  INNER JOIN (
     SELECT
-      `t3`.`run`,
-      `t3`.`rank`,
-      `t3`.`step`,
-      `t3`.`id`,
-      `t3`.`start_ns`,
-      `t3`.`duration_ns`,
-      `t3`.`external_id`,
-      `t3`.`name`,
-      `t3`.`thread_id`,
-      `t3`.`depth`,
-      `t3`.`parent_id`,
-      `t3`.`path`,
-      `t3`.`details`,
-      `t3`.`is_in_step`,
-      `t13`.`textId`,
-      `t13`.`of_textId`
-    FROM `annotations` AS `t3`
-    INNER JOIN (
+      `t11`.`id` AS `textId`,
+      `t11`.`value` AS `of_textId`
+    FROM (
       SELECT
-        `t11`.`id` AS `textId`,
-        `t11`.`value` AS `of_textId`
+        ROW_NUMBER() OVER (ORDER BY `t10`.`value` ASC) - 1 AS `id`,
+        `t10`.`value`
       FROM (
         SELECT
-          ROW_NUMBER() OVER (ORDER BY `t10`.`value` ASC) - 1 AS `id`,
-          `t10`.`value`
+          *
         FROM (
           SELECT
             *
           FROM (
             SELECT
-              *
-            FROM (
-              SELECT
-                `t1`.`name` AS `value`
-              FROM `kernels` AS `t1`
-            ) AS `t5`
-            UNION DISTINCT
-            SELECT
-              *
-            FROM (
-              SELECT
-                `t1`.`demangled_name` AS `value`
-              FROM `kernels` AS `t1`
-            ) AS `t6`
-          ) AS `t8`
+              `t1`.`name` AS `value`
+            FROM `kernels` AS `t1`
+          ) AS `t5`
           UNION DISTINCT
           SELECT
             *
           FROM (
             SELECT
-              *
-            FROM (
-              SELECT
-                `t2`.`name` AS `value`
-              FROM `api_calls` AS `t2`
-            ) AS `t7`
-            UNION DISTINCT
+              `t1`.`demangled_name` AS `value`
+            FROM `kernels` AS `t1`
+          ) AS `t6`
+        ) AS `t8`
+        UNION DISTINCT
+        SELECT
+          *
+        FROM (
+          SELECT
+            *
+          FROM (
             SELECT
-              *
-            FROM (
-              SELECT
-                `t0`.`path` AS `value`
-              FROM `annotations` AS `t0`
-            ) AS `t4`
-          ) AS `t9`
-        ) AS `t10`
-      ) AS `t11`
-    ) AS `t13`
-      ON `t3`.`path` = `t13`.`of_textId`
-  ) AS `t14`
-) AS `t15`
+              `t2`.`name` AS `value`
+            FROM `api_calls` AS `t2`
+          ) AS `t7`
+          UNION DISTINCT
+          SELECT
+            *
+          FROM (
+            SELECT
+              `t0`.`path` AS `value`
+            FROM `annotations` AS `t0`
+          ) AS `t4`
+        ) AS `t9`
+      ) AS `t10`
+    ) AS `t11`
+  ) AS `t13`
+    ON `t3`.`path` = `t13`.`of_textId`
+) AS `t14`

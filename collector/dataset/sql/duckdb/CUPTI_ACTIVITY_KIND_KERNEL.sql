@@ -48,128 +48,80 @@ WITH "t11" AS (
   ) AS "t10"
 )
 SELECT
-  "t21"."run",
-  "t21"."rank",
-  "t21"."step",
-  "t21"."start_ns" AS "start",
-  "t21"."start_ns" + "t21"."duration_ns" AS "end",
-  "t21"."device_id" AS "deviceId",
-  "t21"."context_id" AS "contextId",
-  "t21"."stream_id" AS "streamId",
-  "t21"."correlation_id" AS "correlationId",
-  "t21"."process_id" * 16777216 AS "globalPid",
-  "t21"."graph_node_id" AS "graphNodeId",
-  "t21"."shortName",
-  "t21"."demangledName",
-  "t21"."grid_x" AS "gridX",
-  "t21"."grid_y" AS "gridY",
-  "t21"."grid_z" AS "gridZ",
-  "t21"."block_x" AS "blockX",
-  "t21"."block_y" AS "blockY",
-  "t21"."block_z" AS "blockZ",
-  "t21"."registers_per_thread" AS "registersPerThread",
-  "t21"."static_shared_bytes" AS "staticSharedMemory",
-  "t21"."dynamic_shared_bytes" AS "dynamicSharedMemory",
-  "t21"."local_bytes_per_thread" AS "localMemoryPerThread",
-  "t21"."launch_type" AS "launchType",
-  "t21"."graph_id" AS "graphId"
+  "t17"."run",
+  "t17"."rank",
+  "t17"."step",
+  "t17"."start_ns" AS "start",
+  "t17"."start_ns" + "t17"."duration_ns" AS "end",
+  "t17"."device_id" AS "deviceId",
+  "t17"."context_id" AS "contextId",
+  "t17"."stream_id" AS "streamId",
+  "t17"."correlation_id" AS "correlationId",
+  "t17"."process_id" * 16777216 AS "globalPid",
+  "t17"."graph_node_id" AS "graphNodeId",
+  "t17"."shortName",
+  "t17"."demangledName",
+  "t17"."grid_x" AS "gridX",
+  "t17"."grid_y" AS "gridY",
+  "t17"."grid_z" AS "gridZ",
+  "t17"."block_x" AS "blockX",
+  "t17"."block_y" AS "blockY",
+  "t17"."block_z" AS "blockZ",
+  "t17"."registers_per_thread" AS "registersPerThread",
+  "t17"."static_shared_bytes" AS "staticSharedMemory",
+  "t17"."dynamic_shared_bytes" AS "dynamicSharedMemory",
+  "t17"."local_bytes_per_thread" AS "localMemoryPerThread",
+  "t17"."launch_type" AS "launchType",
+  "t17"."graph_id" AS "graphId"
 FROM (
   SELECT
-    "t20".*
-    EXCLUDE ("of_demangledName")
-  FROM (
+    "t3"."run",
+    "t3"."rank",
+    "t3"."step",
+    "t3"."id",
+    "t3"."start_ns",
+    "t3"."duration_ns",
+    "t3"."device_id",
+    "t3"."context_id",
+    "t3"."stream_id",
+    "t3"."correlation_id",
+    "t3"."name",
+    "t3"."grid_x",
+    "t3"."grid_y",
+    "t3"."grid_z",
+    "t3"."block_x",
+    "t3"."block_y",
+    "t3"."block_z",
+    "t3"."cluster_x",
+    "t3"."cluster_y",
+    "t3"."cluster_z",
+    "t3"."registers_per_thread",
+    "t3"."static_shared_bytes",
+    "t3"."dynamic_shared_bytes",
+    "t3"."local_bytes_per_thread",
+    "t3"."launch_type",
+    "t3"."graph_id",
+    "t3"."graph_node_id",
+    "t3"."priority",
+    "t3"."demangled_name",
+    "t3"."class",
+    "t3"."process_id",
+    "t3"."op",
+    "t15"."shortName",
+    "t16"."demangledName"
+  FROM "kernels" AS "t3"
+  INNER JOIN (
     SELECT
-      "t19"."run",
-      "t19"."rank",
-      "t19"."step",
-      "t19"."id",
-      "t19"."start_ns",
-      "t19"."duration_ns",
-      "t19"."device_id",
-      "t19"."context_id",
-      "t19"."stream_id",
-      "t19"."correlation_id",
-      "t19"."name",
-      "t19"."grid_x",
-      "t19"."grid_y",
-      "t19"."grid_z",
-      "t19"."block_x",
-      "t19"."block_y",
-      "t19"."block_z",
-      "t19"."cluster_x",
-      "t19"."cluster_y",
-      "t19"."cluster_z",
-      "t19"."registers_per_thread",
-      "t19"."static_shared_bytes",
-      "t19"."dynamic_shared_bytes",
-      "t19"."local_bytes_per_thread",
-      "t19"."launch_type",
-      "t19"."graph_id",
-      "t19"."graph_node_id",
-      "t19"."priority",
-      "t19"."demangled_name",
-      "t19"."class",
-      "t19"."process_id",
-      "t19"."op",
-      "t19"."shortName",
-      "t15"."demangledName",
-      "t15"."of_demangledName"
-    FROM (
-      SELECT
-        "t17".*
-        EXCLUDE ("of_shortName")
-      FROM (
-        SELECT
-          "t3"."run",
-          "t3"."rank",
-          "t3"."step",
-          "t3"."id",
-          "t3"."start_ns",
-          "t3"."duration_ns",
-          "t3"."device_id",
-          "t3"."context_id",
-          "t3"."stream_id",
-          "t3"."correlation_id",
-          "t3"."name",
-          "t3"."grid_x",
-          "t3"."grid_y",
-          "t3"."grid_z",
-          "t3"."block_x",
-          "t3"."block_y",
-          "t3"."block_z",
-          "t3"."cluster_x",
-          "t3"."cluster_y",
-          "t3"."cluster_z",
-          "t3"."registers_per_thread",
-          "t3"."static_shared_bytes",
-          "t3"."dynamic_shared_bytes",
-          "t3"."local_bytes_per_thread",
-          "t3"."launch_type",
-          "t3"."graph_id",
-          "t3"."graph_node_id",
-          "t3"."priority",
-          "t3"."demangled_name",
-          "t3"."class",
-          "t3"."process_id",
-          "t3"."op",
-          "t16"."shortName",
-          "t16"."of_shortName"
-        FROM "kernels" AS "t3"
-        INNER JOIN (
-          SELECT
-            "t12"."id" AS "shortName",
-            "t12"."value" AS "of_shortName"
-          FROM "t11" AS "t12"
-        ) AS "t16"
-          ON "t3"."name" = "t16"."of_shortName"
-      ) AS "t17"
-    ) AS "t19"
-    INNER JOIN (
-      SELECT
-        "t12"."id" AS "demangledName",
-        "t12"."value" AS "of_demangledName"
-      FROM "t11" AS "t12"
-    ) AS "t15"
-      ON "t19"."demangled_name" = "t15"."of_demangledName"
-  ) AS "t20"
-) AS "t21"
+      "t12"."id" AS "shortName",
+      "t12"."value" AS "of_shortName"
+    FROM "t11" AS "t12"
+  ) AS "t15"
+    ON "t3"."name" = "t15"."of_shortName"
+  INNER JOIN (
+    SELECT
+      "t12"."id" AS "demangledName",
+      "t12"."value" AS "of_demangledName"
+    FROM "t11" AS "t12"
+  ) AS "t16"
+    ON "t3"."demangled_name" = "t16"."of_demangledName"
+) AS "t17"
