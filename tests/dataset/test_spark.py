@@ -1,9 +1,10 @@
-"""The views on a real Spark in local mode: `make test-sql`."""
+"""The views on a real Spark in local mode, and the example that makes facts of many ranks there: `make test-sql`."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -19,7 +20,11 @@ from sql_engines import arrow_tables, duckdb_rows, sorted_rows
 from collector.dataset import Dataset, DatasetWriter
 from collector.dataset.view_files import view_texts
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    # Spark warns of versions of pandas that it was not tested with.
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +67,28 @@ def test_spark_gives_the_same_rows(spark, spark_dataset):
     for view, text in view_texts("spark").items():
         found = sorted_rows(row.asDict() for row in spark.sql(text).collect())
         assert found == expected[view], view
+
+
+def test_the_example_makes_the_facts_of_every_rank(example, tmp_path, root):
+    example.save(tmp_path / "rank0_step0.gpurec")
+    content = (tmp_path / "rank0_step0.gpurec").read_bytes()
+    for rank in range(64):
+        for step in range(20):
+            (tmp_path / f"rank{rank}_step{step}.gpurec").write_bytes(content)
+    options = "--master local[1] --conf spark.ui.enabled=false --conf spark.driver.bindAddress=127.0.0.1 pyspark-shell"
+    done = subprocess.run(
+        [sys.executable, str(root / "examples" / "spark_traces.py"), str(tmp_path / "rank*_step*.gpurec")],
+        env={
+            **os.environ,
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_SUBMIT_ARGS": options,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    rows = [[each.strip() for each in line.split("|")[1:-1]] for line in done.stdout.splitlines() if line[:1] == "|"]
+    assert rows[0] == ["rank", "steps", "busy_ns", "exposed_ns"]
+    assert [row[:3] for row in rows[1:]] == [[str(rank), "20", "690.0"] for rank in range(64)]
