@@ -102,6 +102,12 @@ def idle(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_
     return QUESTION.ask(steps, ask)
 
 
+def largest_causes(answer: Answer) -> list[tuple[str, int]]:
+    """The causes that an answer of `idle` or `idle_gaps` puts time down to, each with its ns, the largest first."""
+    times = ((cause, int(answer.totals[f"{cause}_ns"])) for cause in CAUSES)
+    return sorted((each for each in times if each[1]), key=lambda each: -each[1])
+
+
 def idle_gaps(steps: Asked, *, window: str = "step", kernel_gap_ns: int = KERNEL_GAP_NS) -> Answer:
     """Each gap with the parts of it that each cause explains, the longest first; arguments are those of `idle`."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from collector.analysis.busy_time import devices
-from collector.analysis.idle import CAUSES, idle
+from collector.analysis.idle import CAUSES, idle, largest_causes
 from collector.analysis.kernels import kernels
 from collector.analysis.no_launches import no_launches
 from collector.analysis.ops import NO_ANNOTATION, ops
@@ -83,13 +83,12 @@ def _tables(recording: Recording) -> list[str]:
                 caption="GPU time by annotation",
             )
         )
-    causes = {cause: gaps.totals[f"{cause}_ns"] for cause in CAUSES}
-    found = sorted((cause for cause in CAUSES if causes[cause]), key=lambda cause: -causes[cause])
-    if found:
+    causes = largest_causes(gaps)
+    if causes:
         tables.append(
             html_table(
                 ["cause", "idle", "meaning"],
-                [[cause.replace("_", " "), time_text(causes[cause]), CAUSES[cause]] for cause in found],
+                [[cause.replace("_", " "), time_text(cause_ns), CAUSES[cause]] for cause, cause_ns in causes],
                 [True, False, True],
                 caption="Why the devices were idle",
             )

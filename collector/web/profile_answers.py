@@ -13,7 +13,8 @@ from collector.profiler.pprof import MEASURES
 from collector.profiler.profile_options import Options
 from collector.profiler.profiler_errors import OptionError
 from collector.profiler.reporter import VIEWS
-from collector.web.report_data import answer_data, file_argument
+from collector.web.answer_commands import file_argument
+from collector.web.report_data import answer_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

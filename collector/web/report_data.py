@@ -23,13 +23,12 @@ the times of losses by the ledger's field.
 from __future__ import annotations
 
 import math
-import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from collector.analysis.busy_time import devices
 from collector.analysis.compare import BY, comparisons
-from collector.analysis.idle import CAUSES, idle
+from collector.analysis.idle import CAUSES, idle, largest_causes
 from collector.analysis.no_launches import no_launches
 from collector.analysis.questions import QUESTIONS
 from collector.analysis.shared_values import shared_values
@@ -40,6 +39,13 @@ from collector.recording.loss_times import times_of_losses
 from collector.text.quantities import time_text
 from collector.text.wording import counted
 from collector.version import version
+from collector.web.answer_commands import (
+    answer_keys,
+    answer_options,
+    file_argument,
+    python_expression,
+    stats_command,
+)
 from collector.web.report_lanes import BINS, FULL, lanes_of
 
 if TYPE_CHECKING:
@@ -82,13 +88,13 @@ def step_data(step: TracedStep, name: str) -> StepData:
         answers = {}
         for question_name, question in QUESTIONS.items():
             for key, answer, python, cli in (
-                () if question.of_ranks else _answers(question_name, question, step, "step")
+                () if question.of_ranks else _answers(question_name, question, step, "step", file_argument(name))
             ):
                 if key == _OF_MANY:
                     marks = answer.windows
                 if len(answer) or key == "devices":
                     data = answer_data(answer)  # and not the whole answer, which may have a row for each activity
-                    answers[key] = {**data, "python": python, "cli": cli.format(file_argument(name))}
+                    answers[key] = {**data, "python": python, "cli": cli}
         return StepData({**described_step(step, name, lanes, marks), "answers": answers}, lanes)
 
 
@@ -160,8 +166,8 @@ def together_data(steps: Sequence[TracedStep], names: Sequence[str], num_before:
             if question.of_ranks or name == _OF_MANY:
                 try:
                     answers |= {
-                        key: {**answer_data(answer), "python": python, "cli": cli.format("FILE...")}
-                        for key, answer, python, cli in _answers(name, question, list(steps), "[step, ...]")
+                        key: {**answer_data(answer), "python": python, "cli": cli}
+                        for key, answer, python, cli in _answers(name, question, list(steps), "[step, ...]", "FILE...")
                         if len(answer)
                     }
                 except CollectorError as error:
@@ -213,11 +219,6 @@ def joined_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMES_IN_LINE]) + (", …" if len(names) > _NAMES_IN_LINE else "")
 
 
-def file_argument(name: str) -> str:
-    """A file's name as an argument of a shell's command, which takes it for nothing else."""
-    return shlex.quote(f"./{name}" if name.startswith("-") else name)
-
-
 def answer_data(answer: Answer) -> dict[str, Any]:
     """An answer by its columns, which the page shows digit for digit; integers that JavaScript cannot hold as text."""
     return {
@@ -245,14 +246,12 @@ def _exact(value: Any) -> Any:
 
 
 def _answers(
-    name: str, question: NamedQuestion, asked: TracedStep | Sequence[TracedStep], argument: str
+    name: str, question: NamedQuestion, asked: TracedStep | Sequence[TracedStep], argument: str, files: str
 ) -> Iterator[tuple[str, Answer, str, str]]:
-    """Each answer to a question with its key, its expression in Python and its command; ``{}`` stands for the files."""
-    for by in question.by or ("",):
-        answer = question.ask(asked, **({"by": by} if by else {}))
-        python = f"analysis.{name}({argument}, by={by!r})" if by else f"analysis.{name}({argument})"
-        cli = f"collector stats {{}} --question {name}" + (f" --by {by}" if by else "")
-        yield (f"{name}/{by}" if by else name), answer, python, cli
+    """Each answer to a question with its key, its expression in Python and its command."""
+    for key, by in answer_keys(name).items():
+        answer = question.ask(asked, **answer_options(by))
+        yield key, answer, python_expression(name, by, argument), stats_command(name, by, files)
 
 
 def _warning(step: TracedStep) -> str | None:
@@ -269,12 +268,12 @@ def _verdict(devices: Answer, idle: Answer) -> str:
     busy, window = devices.totals["busy_ns"], devices.totals["window_ns"]
     whose = f"GPU {devices['device_id'][0]}" if len(devices) == 1 else counted("{:,} GPU[|s]", len(devices))
     sentence = f"{whose} {'was' if len(devices) == 1 else 'were'} busy {busy / window if window else 0:.1%} of the time"
-    times = {cause: idle.totals[f"{cause}_ns"] for cause in CAUSES}
-    cause = max(times, key=lambda each: times[each])
-    if not times[cause]:
+    causes = largest_causes(idle)
+    if not causes:
         return f"{sentence}."
+    cause, cause_ns = causes[0]
     return (
-        f"{sentence}; most of the idle time, {time_text(times[cause])} of {time_text(idle.totals['idle_ns'])}: "
+        f"{sentence}; most of the idle time, {time_text(cause_ns)} of {time_text(idle.totals['idle_ns'])}: "
         f"{CAUSES[cause][0].lower()}{CAUSES[cause][1:]}"
     )
 

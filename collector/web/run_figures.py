@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from collector.analysis.busy_time import devices
-from collector.analysis.idle import CAUSES, idle
+from collector.analysis.idle import idle, largest_causes
 from collector.formats.step import Step
 
 if TYPE_CHECKING:
@@ -17,14 +17,13 @@ def run_figures(step: TracedStep) -> dict[str, Any]:
     recording = step.recording
     times, gaps = devices(step), idle(step)
     window_ns = times.totals.get("window_ns", 0)
-    causes = {cause: gaps.totals[f"{cause}_ns"] for cause in CAUSES}
-    cause = max(causes, key=lambda name: causes[name])
+    causes = largest_causes(gaps)
     return {
         "length_ns": recording.clock.window_ns,
         "busy_ns": times.totals.get("busy_ns", 0),
         "busy_share": times.totals["busy_ns"] / window_ns if window_ns else None,
         "kernels": len(recording.kernels),
-        "cause": cause.replace("_", " ") if causes[cause] else "",
+        "cause": causes[0][0].replace("_", " ") if causes else "",
         "losses": len(recording.ledger.losses()),
         "simulated": bool(recording.environment.get("simulated")),
         "rank": step.rank if isinstance(step, Step) else None,

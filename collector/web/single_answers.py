@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,13 @@ import numpy as np
 
 from collector.analysis.between import between
 from collector.analysis.questions import QUESTIONS
+from collector.web.answer_commands import (
+    answer_keys,
+    answer_options,
+    file_argument,
+    python_expression,
+    stats_command,
+)
 from collector.web.opened_runs import RefusedError
 from collector.web.report_data import MOST_ROWS, answer_data
 
@@ -39,12 +45,7 @@ class AskedAnswer:
 
 def keys() -> list[str]:
     """The keys of all questions about one step."""
-    return [
-        f"{name}/{by}" if by else name
-        for name, question in QUESTIONS.items()
-        if not question.of_ranks
-        for by in question.by or ("",)
-    ]
+    return [key for name, question in QUESTIONS.items() if not question.of_ranks for key in answer_keys(name)]
 
 
 def single_answer(step: TracedStep, name: str, asked: AskedAnswer) -> dict[str, Any]:
@@ -61,22 +62,20 @@ def single_answer(step: TracedStep, name: str, asked: AskedAnswer) -> dict[str, 
     if asked.key not in keys():
         raise RefusedError(f"there is no question {asked.key!r}")
     question, _, by = asked.key.partition("/")
-    options = {"by": by} if by else {}
-    argument, cli = "step", f"collector stats {shlex.quote(name)} --question {question}" + (f" --by {by}" if by else "")
+    argument, cli = "step", stats_command(question, by, file_argument(name))
     if asked.part is None:
-        answer = QUESTIONS[question].ask(step, **options)
+        answer = QUESTIONS[question].ask(step, **answer_options(by))
     else:
         start_ns, end_ns = asked.part
-        answer = QUESTIONS[question].ask(between(step, start_ns, end_ns), **options)
+        answer = QUESTIONS[question].ask(between(step, start_ns, end_ns), **answer_options(by))
         argument = f"analysis.between(step, {start_ns}, {end_ns})"
         cli += f" --window {start_ns}ns..{end_ns}ns"
-    said = "".join(f", {option}={value!r}" for option, value in options.items())
     rows = _rows(answer, asked)
     return {
         **answer_data(answer if rows is None else _chosen(answer, rows)),
         "rows": len(answer) if rows is None else len(rows),
         "part": None if asked.part is None else {"start": asked.part[0], "end": asked.part[1]},
-        "python": f"analysis.{question}({argument}{said})",
+        "python": python_expression(question, by, argument),
         "cli": cli,
     }
 

@@ -1,0 +1,32 @@
+"""The keys of answers on a page, and the Python expression and the command that give the same answer."""
+
+from __future__ import annotations
+
+import shlex
+
+from collector.analysis.questions import QUESTIONS
+
+
+def answer_keys(question: str) -> dict[str, str]:
+    """Key of each answer to a question -> what its rows are counted by; ``""`` where there is no choice."""
+    return {f"{question}/{by}" if by else question: by for by in QUESTIONS[question].by or ("",)}
+
+
+def answer_options(by: str) -> dict[str, str]:
+    """The options with which the question is asked."""
+    return {"by": by} if by else {}
+
+
+def python_expression(question: str, by: str, argument: str) -> str:
+    """The expression that asks the question about ``argument``."""
+    return f"analysis.{question}({argument}, by={by!r})" if by else f"analysis.{question}({argument})"
+
+
+def stats_command(question: str, by: str, files: str) -> str:
+    """The command that asks the question about ``files``, which are written as arguments of a shell's command."""
+    return f"collector stats {files} --question {question}" + (f" --by {by}" if by else "")
+
+
+def file_argument(name: str) -> str:
+    """A file's name as an argument of a shell's command, which takes it for nothing else."""
+    return shlex.quote(f"./{name}" if name.startswith("-") else name)
