@@ -11,7 +11,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def clock_offset(text: str) -> tuple[int, int]:
+def add_clock_offset(clocks: argparse._MutuallyExclusiveGroup) -> None:
+    """Declare the option ``--clock-offset`` beside the others about the ranks' clocks."""
+    clocks.add_argument(
+        "--clock-offset",
+        type=_clock_offset,
+        action="append",
+        metavar="RANK=NS",
+        help="subtract NS nanoseconds from the times of RANK, whose clock is that far ahead; once per rank",
+    )
+
+
+def _clock_offset(text: str) -> tuple[int, int]:
     """A rank, and how many ns its clock is ahead."""
     rank, equals, offset_ns = text.partition("=")
     try:

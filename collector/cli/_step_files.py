@@ -11,9 +11,23 @@ from collector.text.natural_order import natural_order
 from collector.text.progress import progress
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from collector.formats.step import Step
+
+
+def add_step_files(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments ``inputs``: files of one step each."""
+    from collector.formats.registry import readable_list
+
+    parser.add_argument(
+        "inputs",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help=f"one step each: {readable_list(with_origins=True)}; also gzipped",
+    )
 
 
 def load_steps(paths: Sequence[Path]) -> list[Step]:

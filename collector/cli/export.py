@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.cli._step_files import add_step_files
 from collector.errors import OutputError
 from collector.runtime.optional_packages import optional_package
 from collector.text import terminal
@@ -33,15 +34,7 @@ _TARGETS = ("parquet", "duckdb", "sqlite", "ndjson")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
-    from collector.formats.registry import readable_list
-
-    parser.add_argument(
-        "inputs",
-        type=Path,
-        nargs="+",
-        metavar="FILE",
-        help=f"one step each: {readable_list(with_origins=True)}; also gzipped",
-    )
+    add_step_files(parser)
     parser.add_argument(
         "--to", nargs=2, required=True, metavar=("KIND", "DIR"), help=f"{', '.join(_TARGETS)}; a folder"
     )

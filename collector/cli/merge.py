@@ -21,7 +21,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.cli._clock_arguments import clock_offset, offsets_by_rank
+from collector.cli._clock_arguments import add_clock_offset, offsets_by_rank
 from collector.errors import CollectorError
 from collector.files.written_files import written
 from collector.text import terminal
@@ -70,13 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="estimate the offsets of the ranks' clocks from the ends of collectives (all-reduce, ...) on each rank; "
         "the offsets and their errors are printed",
     )
-    clocks.add_argument(
-        "--clock-offset",
-        type=clock_offset,
-        action="append",
-        metavar="RANK=NS",
-        help="subtract NS nanoseconds from the times of RANK, whose clock is that far ahead; once per rank",
-    )
+    add_clock_offset(clocks)
     group.add_argument(
         "--marker",
         metavar="REGEX",

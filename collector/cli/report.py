@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from collector.cli._step_files import add_step_files, load_steps
 from collector.errors import CollectorError
 from collector.text import terminal
 from collector.text.progress import progress
@@ -25,15 +26,7 @@ _LEAST_SIZE = 300_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
-    from collector.formats.registry import readable_list
-
-    parser.add_argument(
-        "inputs",
-        type=Path,
-        nargs="+",
-        metavar="FILE",
-        help=f"one step each: {readable_list(with_origins=True)}; also gzipped",
-    )
+    add_step_files(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the page: .html")
     parser.add_argument(
         "--before",
@@ -66,7 +59,6 @@ def _size(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """See `collector.cli`."""
-    from collector.cli._step_files import load_steps
     from collector.files.atomic_files import check_writable
     from collector.files.written_files import written
     from collector.web.report_file import write_report

@@ -14,12 +14,11 @@ those of `collector.analysis`.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from collector.cli._clock_arguments import clock_offset, offsets_by_rank
+from collector.cli._clock_arguments import add_clock_offset, offsets_by_rank
 from collector.cli._printed_answers import add_format_arguments, print_answers
-from collector.cli._step_files import load_steps
+from collector.cli._step_files import add_step_files, load_steps
 from collector.cli._time_arguments import time_window
 from collector.errors import CollectorError
 from collector.text.progress import progress
@@ -36,15 +35,8 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
     from collector.analysis.questions import ALIASES, BY_ALONE, QUESTIONS
-    from collector.formats.registry import readable_list
 
-    parser.add_argument(
-        "inputs",
-        type=Path,
-        nargs="+",
-        metavar="FILE",
-        help=f"one step each: {readable_list(with_origins=True)}; also gzipped",
-    )
+    add_step_files(parser)
     questions = "; ".join(f"{name}: {each.help}" for name, each in QUESTIONS.items())
     parser.add_argument(
         "--question",
@@ -73,13 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "are given; the answer has each rank's offset and its error.",
     )
     clocks = group.add_mutually_exclusive_group()
-    clocks.add_argument(
-        "--clock-offset",
-        type=clock_offset,
-        action="append",
-        metavar="RANK=NS",
-        help="subtract NS nanoseconds from the times of RANK, whose clock is that far ahead; once per rank",
-    )
+    add_clock_offset(clocks)
     clocks.add_argument("--same-clock", action="store_true", help="believe the clocks, as on one machine they can be")
     add_format_arguments(parser)
 

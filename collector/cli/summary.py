@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.cli._step_files import add_step_files, load_steps
 from collector.text.progress import progress
 from collector.text.terminal import printable
 
@@ -20,15 +21,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `collector.cli`."""
-    from collector.formats.registry import readable_list
-
-    parser.add_argument(
-        "inputs",
-        type=Path,
-        nargs="+",
-        metavar="FILE",
-        help=f"one step each: {readable_list(with_origins=True)}; also gzipped",
-    )
+    add_step_files(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -39,8 +32,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def summaries(paths: list[Path]) -> str:
     """The summary of each step, under its file's name where there are several."""
-    from collector.cli._step_files import load_steps
-
     parts = []
     steps = load_steps(paths)
     with progress("summing up") as report:
