@@ -17,6 +17,14 @@ import pytest
 from browser import CHROMIUM_ARGS
 
 _ISLAND = re.compile(r'<script type="application/octet-stream" id="([a-z0-9-]+)">([A-Za-z0-9+/=]*)</script>')
+RECORDED = [
+    "hta/a100_alexnet.json.gz",
+    "nsys_ai/mfu_2gpu_before.sqlite.gz",
+    "hta/v100_rank1of2_diff_test_graphs.json.gz",
+    "xprof/gpu_multi_worker.xplane.pb.gz",
+    "torch_tutorial/h100_transformer_before.json.gz",
+]
+"""Traces of different tools, among the recorded ones, by which pages are compared with answers."""
 WINDOW: Any = {"width": 1500, "height": 950}
 
 

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from report_pages import page_of, slices
+from report_pages import RECORDED, page_of, slices
 
 import collector
 from collector import analysis
@@ -24,13 +24,6 @@ const { step, slices, parts } = JSON.parse(readFileSync(0, "utf8"));
 console.log(JSON.stringify(parts.map((part) => ["name", "stream"].map((by) =>
   hasAllSlices(step) && kernelsWithin(step.answers[`kernels/${by}`], step, slices, part, by)))));
 """
-RECORDED = [
-    "hta/a100_alexnet.json.gz",
-    "nsys_ai/mfu_2gpu_before.sqlite.gz",
-    "hta/v100_rank1of2_diff_test_graphs.json.gz",
-    "xprof/gpu_multi_worker.xplane.pb.gz",
-    "torch_tutorial/h100_transformer_before.json.gz",
-]
 
 NOT_IN_SLICES = {"tensor_cores"}
 """Columns that whole names of kernels tell, which slices do not have."""

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hostile_names import EVIL
-from report_pages import islands, page_of, slices
+from report_pages import RECORDED, islands, page_of, slices
 
 import collector
 from collector.analysis.compare import BY
@@ -29,13 +29,6 @@ from collector.web.report_data import MOST_ROWS
 from collector.web.report_file import asset, write_report
 from collector.web.report_lanes import BINS, FULL, lanes_of
 
-RECORDED = [
-    "hta/a100_alexnet.json.gz",
-    "nsys_ai/mfu_2gpu_before.sqlite.gz",
-    "hta/v100_rank1of2_diff_test_graphs.json.gz",
-    "xprof/gpu_multi_worker.xplane.pb.gz",
-    "torch_tutorial/h100_transformer_before.json.gz",
-]
 HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "a\0b", EVIL, "=1+1", "x" * 65_536]
 
 
