@@ -169,6 +169,8 @@ class Table:
     added: bool
     is_activity: bool
     """Its rows are activities, with a message Activity each in StepStats."""
+    is_traced: bool
+    """We record its rows ourselves; only files of other tools fill a table that is not, and C++ has no row of it."""
 
     @property
     def row_type(self) -> str:
@@ -234,7 +236,7 @@ def read_table(path: Path, shared: dict[str, Any], enums: dict[str, dict[str, An
     records: list[Record] = []
     for record in entry.pop("records", []):
         records.append(read_record(record, records))
-    defaults = {"per_stream": False, "added": False, "is_activity": True}
+    defaults = {"per_stream": False, "added": False, "is_activity": True, "is_traced": True}
     return Table(
         name=entry.pop("table"),
         order=tuple(entry.pop("order")),
@@ -517,10 +519,11 @@ def cpp(kinds: Kinds) -> str:
         "namespace collector::store {",
         "",
     ]
-    for table in kinds.tables:
+    traced = [table for table in kinds.tables if table.is_traced]
+    for table in traced:
         lines += [*table_lines(table), ""]
     for name, tables in (
-        ("AllRows", kinds.tables),
+        ("AllRows", traced),
         ("StreamRows", [table for table in kinds.tables if table.per_stream]),
         ("SessionRows", [table for table in kinds.tables if table.records and not table.per_stream]),
     ):

@@ -102,6 +102,8 @@ def _columns(
     for name, dtype in SCHEMA[table.recorded].items():
         if name == "name_id":
             found[name] = _coded(rows[_WHOLE_NAMES.get(table.name, "name")], strings)
+        elif name.endswith("_name_id"):
+            found[name] = _coded(rows[name.removesuffix("_id")], strings)
         elif name == "details_id":
             found[name] = _coded(rows["details"], details, none="", first=1)
         else:

@@ -91,8 +91,8 @@ OP = DatasetColumn("op", TEXT)
 def _column(recorded: str, dtype: str) -> DatasetColumn:
     if recorded == "end_ns":
         return DatasetColumn("duration_ns", INT64, recorded)
-    if recorded == "name_id":
-        return DatasetColumn("name", TEXT, recorded)
+    if recorded.endswith("name_id"):
+        return DatasetColumn(recorded.removesuffix("_id"), TEXT, recorded)
     name, scale = _NAMES.get(recorded, (recorded, 1))
     kind = INT32 if dtype in _NARROW and scale == 1 else INT64
     return DatasetColumn(name, kind, recorded, scale, _UNKNOWN.get(recorded))
@@ -127,6 +127,7 @@ RECORDED_TABLES = (
     _of_recording("streams", "streams"),
     _of_recording("devices", "devices"),
     _of_recording("events", "cuda_events"),
+    _of_recording("collectives", "collectives"),
 )
 """The tables that are made of those of a recording."""
 

@@ -142,7 +142,8 @@ def _recorded(table: DatasetTable, rows: Table, shift: int) -> dict[str, Values 
         if not column.recorded:
             continue
         if column.type == "string":
-            columns[column.name] = Texts.of(rows.name_id, lambda name_id: _shown_name(table, rows.text(name_id)))
+            ids = rows.columns[column.recorded]
+            columns[column.name] = Texts.of(ids, lambda name_id: _shown_name(table, rows.text(name_id)))
             continue
         values = rows.columns[column.recorded]
         if column.recorded == "start_ns":

@@ -202,6 +202,20 @@ SCHEMA: dict[str, dict[str, str]] = {
         "graph_id": "u4",
         "graph_node_id": "u8",
     },
+    "collectives": {
+        "start_ns": "i8",
+        "device_id": "u4",
+        "context_id": "u4",
+        "stream_id": "u4",
+        "correlation_id": "u4",
+        "name_id": "u4",
+        "group_name_id": "u4",
+        "group_size": "u4",
+        "sequence": "u8",
+        "num_in_elements": "u8",
+        "num_out_elements": "u8",
+        "type_name_id": "u4",
+    },
 }
 """Table -> column -> numpy dtype. Every source fills exactly these; times are CUPTI's own nanoseconds."""
 
@@ -219,10 +233,11 @@ ORDER: dict[str, tuple[str, ...]] = {
     "streams": ("context_id", "stream_id"),
     "devices": ("device_id",),
     "cuda_events": ("correlation_id", "event_id"),
+    "collectives": ("device_id", "context_id", "stream_id", "start_ns", "correlation_id"),
 }
 """Table -> the columns by which its rows are sorted, most significant first; ``-``: descending."""
 
-LATER_TABLES = ("memory_operations", "contexts", "streams", "devices", "cuda_events")
+LATER_TABLES = ("memory_operations", "contexts", "streams", "devices", "cuda_events", "collectives")
 """Tables that a capture may lack, as older files and sources do; they are then empty."""
 
 LATER_COLUMNS = frozenset((
@@ -640,6 +655,7 @@ class TablesOfRecording:
     streams: Table
     devices: Table
     cuda_events: Table
+    collectives: Table
 
 
 @dataclass(frozen=True)
@@ -659,6 +675,7 @@ class Tables:
     streams: Table
     devices: Table
     cuda_events: Table
+    collectives: Table
 
     def __len__(self) -> int:
         """Rows in all tables together."""
@@ -682,3 +699,4 @@ class TableCounts:
     streams: int = 0
     devices: int = 0
     cuda_events: int = 0
+    collectives: int = 0

@@ -252,7 +252,9 @@ class Table:
         from collector.recording.arrow import Texts
 
         for column, values in self._columns.items():
-            if column != "name_id":
+            if column.endswith("_name_id"):
+                yield column.removesuffix("_id"), Texts.of(values, lambda index: self._strings[index])
+            elif column != "name_id":
                 yield column, values
         if self.has_duration:
             yield "duration_ns", self.duration_ns
