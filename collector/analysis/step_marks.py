@@ -97,8 +97,8 @@ def windowed(recording: Recording, start_ns: int, end_ns: int) -> Recording:
     clock = recording.clock
     wall_ns = clock.wall_start_ns - clock.cupti_start_ns
     own = Clock(start_ns, end_ns, start_ns + wall_ns, end_ns + wall_ns, clock.uncertainty_ns)
-    details = (recording.ledger, recording.counters, recording.environment, recording.details)
-    return Recording(recording.parts, recording.strings, own, *details)
+    counted = (recording.ledger, recording.counters, recording.environment)
+    return Recording(recording.parts, recording.strings, own, *counted, recording.details, recording.arguments)
 
 
 def _masks(recording: Recording, work: Activities, start_ns: int, end_ns: int) -> dict[str, npt.NDArray[np.bool_]]:

@@ -55,7 +55,7 @@ class CaptureBuilder:
     def __init__(self) -> None:
         self._tables: dict[str, list[dict[str, npt.NDArray[Any]]]] = defaultdict(list)
         self._strings: dict[str, int] = {}
-        self._details: dict[str, int] = {}
+        self._details: dict[Details, int] = {}
         self._ops: list[tuple[Numbers, Sequence[str], Numbers]] = []
         self._links: list[tuple[Numbers, Numbers]] = []
         self.without_columns = 0
@@ -65,9 +65,10 @@ class CaptureBuilder:
         """The indices of names in the recording's strings."""
         return np.array([self._strings.setdefault(name, len(self._strings)) for name in names], np.int64)
 
-    def op_details(self, ops: Sequence[str]) -> Numbers:
-        """``details_id`` of annotations with these op types; 0 for ``""``."""
-        return np.array([self._details.setdefault(op, len(self._details) + 1) if op else 0 for op in ops], np.int64)
+    def details_ids(self, details: Sequence[Details]) -> Numbers:
+        """``details_id`` of annotations with these details; 0 for empty ones."""
+        known, none = self._details, Details()
+        return np.array([known.setdefault(each, len(known) + 1) if each != none else 0 for each in details], np.int64)
 
     def add(self, table: str, **columns: Column) -> None:
         """Add rows; all columns have the same length, and values outside a column's range become 0.
@@ -104,6 +105,10 @@ class CaptureBuilder:
 
     def recording(self, counters: Mapping[str, int], environment: Mapping[str, Any]) -> Recording:
         """The recording of all rows; its ledger holds `without_columns`."""
+        return Recording.from_capture(self.capture(counters, environment))
+
+    def capture(self, counters: Mapping[str, int], environment: Mapping[str, Any]) -> Capture:
+        """All rows as a capture. The rows that were added are not kept."""
         tables = {name: self._joined(name) for name in SCHEMA}
         first_ns, last_ns = _bounds(tables)
         # A recording's times are positive; its clock relates them to wall time.
@@ -113,7 +118,7 @@ class CaptureBuilder:
                 if shift_ns and name in columns:
                     columns[name] = columns[name] + shift_ns
         self._link_ops(tables, first_ns + shift_ns)
-        capture: Capture = {
+        return {
             "tables": tables,
             "strings": list(self._strings),
             "counters": {**counters, **self._own_counters()},
@@ -125,9 +130,8 @@ class CaptureBuilder:
                 "uncertainty_ns": 0,
             },
             "environment": dict(environment),
-            "details": [Details(op=op) for op in self._details],
+            "details": list(self._details),
         }
-        return Recording.from_capture(capture)
 
     def _own_counters(self) -> dict[str, int]:
         return {"nodes_without_columns": self.without_columns} if self.without_columns else {}

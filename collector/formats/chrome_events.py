@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.recording.distinct import distinct_codes
+from collector.recording.row_arguments import ArgumentColumn
 from collector.runtime.extension import convert_extension
+from collector.text.library_path import without_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -253,6 +256,25 @@ class ChromeEvents:
         columns = {argument: self.all_values(names[argument], rows) for argument in needed}
         for place, shape in enumerate(used):
             yield {names[argument]: columns[argument][place] for argument in shapes[shape]}
+
+    def argument_column(self, argument: str, rows: Numbers) -> ArgumentColumn | None:
+        """An argument of events as text, without the names of home folders; None where no event has it."""
+        number = self._arguments.get(argument)
+        if number is None:
+            return None
+        whole = self._scan.numbers(number, rows, _MISSING)
+        given = self._scan.argument_texts(number, rows)
+        is_whole = whole != _MISSING
+        if not (is_whole | (given >= 0)).any():
+            return None
+        numbers, number_codes = distinct_codes(whole[is_whole])
+        used, text_codes = distinct_codes(given[~is_whole & (given >= 0)])
+        codes = np.zeros(len(rows), np.uint32)
+        codes[is_whole] = number_codes
+        codes[~is_whole & (given >= 0)] = len(numbers) + text_codes
+        held = np.flatnonzero(is_whole | (given >= 0))
+        texts = [*map(str, numbers.tolist()), *(without_home(text(each)) for each in self._scan.texts(used))]
+        return ArgumentColumn(held.astype(np.uint32), codes[held], texts)
 
     def argument_counts(self) -> Counter[str]:
         """The number of events that have each argument, without events of metadata."""

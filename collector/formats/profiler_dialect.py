@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from collector.formats.chrome_events import LARGEST_ID, per_place, text
+from collector.formats.torch_op_details import ARGUMENTS as OP_ARGUMENTS
+from collector.formats.torch_op_details import OpDetails, op_details
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from collector.formats.chrome_events import ChromeEvents, Numbers
@@ -29,6 +33,15 @@ _KINDS = {
     "user_annotation": OP,
 }
 """Category (in lower case, as early traces have capitals) -> kind. Functions of Python are no ops but its stack."""
+COLLECTIVE_NAME, GROUP, ELEMENT_TYPE = "Collective name", "Process Group Name", "dtype"
+COLLECTIVE_FIGURES = {
+    "Group size": "group_size",
+    "Seq": "sequence",
+    "In msg nelems": "num_in_elements",
+    "Out msg nelems": "num_out_elements",
+}
+"""PyTorch's argument of a collective's kernel -> column of ``collectives``."""
+COLLECTIVE_ARGUMENTS = frozenset({COLLECTIVE_NAME, GROUP, ELEMENT_TYPE, *COLLECTIVE_FIGURES})
 _LARGEST_SIZE = (1 << 31) - 1
 _LARGEST_FIGURES = {"bytes": (1 << 53) - 1, "graph node id": (1 << 63) - 1}
 """The largest figure, of those that may be beyond 32 bits."""
@@ -68,10 +81,15 @@ class ProfilerDialect:
 
     arguments: frozenset[str] = frozenset({
         "Addr", "Bytes", "Device Id", "Device Type", "External id", "block", "bytes", "context", "correlation",
-        "cuda_sync_kind", "device", "graph id", "graph node id", "grid", "registers per thread", "shared memory",
-        "stream", "wait_on_cuda_event_id", "wait_on_cuda_event_record_corr_id", "wait_on_stream",
+        "cuda_sync_kind", "device", "external id", "graph id", "graph node id", "grid", "registers per thread",
+        "shared memory", "stream", "wait_on_cuda_event_id", "wait_on_cuda_event_record_corr_id", "wait_on_stream",
     })  # fmt: skip
     """The arguments of events that become columns of a recording."""
+    arguments_of: ClassVar[Mapping[str, frozenset[str]]] = {
+        "annotations": OP_ARGUMENTS,
+        "kernels": COLLECTIVE_ARGUMENTS,
+    }
+    """Table -> further arguments, which are read of its rows alone."""
 
     def __init__(self, found: ChromeEvents) -> None:
         """Hold the events."""
@@ -112,8 +130,13 @@ class ProfilerDialect:
         return np.maximum(self.found.integers("correlation", rows), 0)
 
     def external_ids(self, rows: Numbers) -> Numbers:
-        """The number that an op and what it launched share."""
-        return self.found.integers("External id", rows)
+        """The number that an op and what it launched share; before PyTorch 1.10 activities spell it in lower case."""
+        stated = self.found.integers("External id", rows)
+        return np.where(stated < 0, self.found.integers("external id", rows), stated)
+
+    def op_details(self, rows: Numbers) -> OpDetails:
+        """What is stated of ops besides their times."""
+        return op_details(self.found, rows)
 
     def stated_ops(self, rows: Numbers) -> Names:
         """The ops that GPU work itself names."""

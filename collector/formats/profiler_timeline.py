@@ -18,7 +18,11 @@ from collector.formats.kind_numbers import copy_kind_number, memory_kind_number
 from collector.formats.profiler_devices import add_devices
 from collector.formats.profiler_dialect import (
     CALL,
+    COLLECTIVE_FIGURES,
+    COLLECTIVE_NAME,
+    ELEMENT_TYPE,
     GPU_ANNOTATION,
+    GROUP,
     KERNEL,
     MEMCPY,
     MEMSET,
@@ -37,6 +41,7 @@ from collector.recording.cupti_enums import ALLOCATION, RELEASE
 from collector.recording.distinct import distinct_values
 from collector.recording.kernel_names import short_name
 from collector.recording.possible_times import is_wall_time
+from collector.recording.row_arguments import RowArguments
 from collector.runtime.extension import convert_extension
 
 if TYPE_CHECKING:
@@ -47,6 +52,7 @@ if TYPE_CHECKING:
     from collector.formats.capture_builder import CaptureBuilder, Column
     from collector.formats.chrome_events import Numbers
     from collector.recording.recording import Recording
+    from collector.recording.row_arguments import ArgumentColumn
 
 _GPU_ROWS = {GPU_ANNOTATION: "annotations", SYNC: "sync"}
 """Kinds of events on GPU rows that are no work of the GPU -> the device that holds them, beside the streams."""
@@ -54,13 +60,14 @@ _TABLES = {KERNEL: "kernels", MEMCPY: "memcpys", MEMSET: "memsets"}
 _MEMORIES = re.compile(r"\(([A-Za-z ]+?)(?: -> ([A-Za-z ]+))?\)")
 _COPY_KIND = re.compile(r"\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b")
 _COLLECTIVE = {
-    "Collective name": "collective",
-    "Process Group Name": "group",
+    COLLECTIVE_NAME: "collective",
+    GROUP: "group",
     "Seq": "seq",
     "In msg nelems": "elements",
-    "dtype": "dtype",
+    ELEMENT_TYPE: "dtype",
 }
 """PyTorch's argument of a collective's kernel -> its key in a label."""
+_LARGEST = (1 << 63) - 1
 _LISTED_ARGUMENTS = 100
 """The number of names of arguments that a recording lists at most."""
 _CUDA_DEVICE = 1
@@ -182,10 +189,23 @@ class ProfilerTrace(StepSource):
 
     def recording(self) -> Recording:
         """See `StepSource`. Rows of the host that name no op, and those of steps and modules, have no columns."""
+        from collector.recording.recording import Recording
+
+        unread = self._arguments_without_columns()
+        built = self._built()
+        threads = {row_number(thread): name for _, thread, name in self._dialect.thread_names()}
+        environment: dict[str, Any] = {"thread_names": threads, "source": "profiler"}
+        if unread:
+            environment["arguments_without_columns"] = unread
+        capture = built.capture({}, environment)
+        if unread:
+            capture["arguments"] = RowArguments(self._row_arguments)
+        return Recording.from_capture(capture)
+
+    def _built(self) -> CaptureBuilder:
         from collector.formats.capture_builder import CaptureBuilder
 
         built = CaptureBuilder()
-        unread = self._arguments_without_columns()
         self._add_annotations(built)
         self._add_calls(built)
         self._add_work(built)
@@ -193,17 +213,35 @@ class ProfilerTrace(StepSource):
         self._add_memory_operations(built)
         add_devices(built, self._dialect.found.metadata.get("deviceProperties"))
         built.without_columns = len(self._spans_of(GPU_ANNOTATION, OTHER))
-        threads = {row_number(thread): name for _, thread, name in self._dialect.thread_names()}
         del self._kinds  # the recording takes memory of its own
-        environment: dict[str, Any] = {"thread_names": threads, "source": "profiler"}
-        if unread:
-            environment["arguments_without_columns"] = unread
-        return built.recording({}, environment)
+        return built
+
+    def _row_arguments(self) -> dict[str, dict[str, ArgumentColumn]]:
+        """What events say that no column holds, by table and argument; the columns are made anew for their order."""
+        from collector.recording.recording import rows_in_parts
+
+        found = self._dialect.found
+        capture = self._built().capture({}, {})
+        names = sorted(found.argument_counts().keys() - self._dialect.arguments)
+        tables: dict[str, dict[str, ArgumentColumn]] = {}
+        for table, events in self._events().items():
+            rows = np.append(events, -1)[np.minimum(rows_in_parts(capture, table), len(events))]  # -1: of no event
+            read = self._dialect.arguments_of.get(table, ())
+            columns = {text(name): found.argument_column(name, rows) for name in names if name not in read}
+            tables[table] = {name: column for name, column in columns.items() if column is not None}
+        return {table: columns for table, columns in tables.items() if columns}
+
+    def _events(self) -> dict[str, Numbers]:
+        """Table -> the event of each of its rows, in the order in which they are added."""
+        kinds = {"annotations": OP, "api_calls": CALL, "synchronizations": SYNC}
+        found = {table: self._rows[self._spans_of(kind)] for table, kind in kinds.items()}
+        found |= {table: self._rows[self._spans_of(kind)] for kind, table in _TABLES.items()}
+        return {**found, "memory_operations": self._memory_rows()}
 
     def _arguments_without_columns(self) -> dict[str, int]:
         """The number of events with each argument that no column takes: the most frequent ones, and all others."""
         counts = self._dialect.found.argument_counts()
-        for argument in self._dialect.arguments:
+        for argument in self._dialect.arguments.union(*self._dialect.arguments_of.values()):
             counts.pop(argument, None)
         ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         shown = {text(argument): count for argument, count in ordered[:_LISTED_ARGUMENTS]}
@@ -218,12 +256,14 @@ class ProfilerTrace(StepSource):
         ops = self._spans_of(OP)
         names, index = self._dialect.names(self._rows[ops])
         threads = self._dialect.threads(self._rows[ops])
+        details, detail_places = self._dialect.op_details(self._rows[ops])
         built.add(
             "annotations",
             **self._times(ops),
             name_id=built.name_ids(names)[index],
             thread_id=threads,
             depth=self._ops_at_calls[1],
+            details_id=built.details_ids(details)[detail_places] if details else detail_places,
         )
 
     def _add_calls(self, built: CaptureBuilder) -> None:
@@ -275,9 +315,7 @@ class ProfilerTrace(StepSource):
     def _add_memory_operations(self, built: CaptureBuilder) -> None:
         """What PyTorch's allocator gave out and took back on GPUs: instants with a signed number of bytes."""
         found = self._dialect.found
-        rows = found.rows("i")
-        rows = rows[found.has("Bytes", rows) & (found.integers("Device Type", rows) == _CUDA_DEVICE)]
-        rows = rows[has_time(found.starts_ns(rows))]
+        rows = self._memory_rows()
         num_bytes = found.signed_integers("Bytes", rows)
         built.add(
             "memory_operations",
@@ -288,6 +326,13 @@ class ProfilerTrace(StepSource):
             num_bytes=np.abs(num_bytes),
             device_id=np.maximum(found.integers("Device Id", rows), 0),
         )
+
+    def _memory_rows(self) -> Numbers:
+        """The events of the allocator on GPUs."""
+        found = self._dialect.found
+        rows = found.rows("i")
+        rows = rows[found.has("Bytes", rows) & (found.integers("Device Type", rows) == _CUDA_DEVICE)]
+        return rows[has_time(found.starts_ns(rows))]
 
     def _add_work(self, built: CaptureBuilder) -> None:
         work = self._work
@@ -304,6 +349,7 @@ class ProfilerTrace(StepSource):
         correlation_ids = {kind: correlations[work.kinds == kind] for kind in _TABLES}
         del work, correlations, stated, index, is_stated, is_linked  # before the columns take their memory
         del self._work, self._ops_at_calls, self._causes
+        self._add_collectives(built, spans[KERNEL], correlation_ids[KERNEL])
         for kind, table in _TABLES.items():
             rows = self._rows[spans[kind]]
             columns: dict[str, Column] = {
@@ -317,6 +363,29 @@ class ProfilerTrace(StepSource):
             }
             of_kind = self._kernel_columns if kind == KERNEL else partial(self._copy_columns, kind)
             built.add(table, **columns, **of_kind(built, rows))
+
+    def _add_collectives(self, built: CaptureBuilder, kernels: Numbers, correlation_ids: Numbers) -> None:
+        """What kernels of collectives say of these."""
+        found = self._dialect.found
+        is_collective = found.has(COLLECTIVE_NAME, self._rows[kernels]) | found.has(GROUP, self._rows[kernels])
+        rows = self._rows[kernels[is_collective]]
+
+        def name_ids(argument: str) -> Numbers:
+            return built.name_ids([_word(value) for value in found.all_values(argument, rows)])
+
+        columns = {column: found.integers(argument, rows, _LARGEST) for argument, column in COLLECTIVE_FIGURES.items()}
+        built.add(
+            "collectives",
+            start_ns=self._spans.starts_ns(kernels[is_collective]),
+            device_id=self._dialect.devices(rows),
+            stream_id=self._dialect.streams(rows),
+            context_id=self._figure("context", rows),
+            correlation_id=correlation_ids[is_collective],
+            name_id=name_ids(COLLECTIVE_NAME),
+            group_name_id=name_ids(GROUP),
+            type_name_id=name_ids(ELEMENT_TYPE),
+            **{column: np.maximum(values, 0) for column, values in columns.items()},
+        )
 
     def _figure(self, figure: str, rows: Numbers) -> Numbers:
         """A figure of GPU work; 0 where it is not stated."""
@@ -428,7 +497,7 @@ class ProfilerTrace(StepSource):
             for place, sizes in enumerate(dialect.shapes(which, rows).stated()):
                 if sizes[0] >= 0:
                     labels[place] += f" {which}:{','.join(map(str, sizes))}"
-        collectives = np.flatnonzero(dialect.found.has("Collective name", rows))
+        collectives = np.flatnonzero(dialect.found.has(COLLECTIVE_NAME, rows))
         for key, word in _COLLECTIVE.items():
             values = dialect.found.all_values(key, rows[collectives])
             for place, value in zip(collectives.tolist(), values, strict=True):
@@ -448,6 +517,11 @@ def _look_up(wanted: Numbers, keys: Numbers, values: Numbers) -> Numbers:
         return np.full(len(wanted), -1, np.int64)
     places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[places] == wanted, values[places], -1)
+
+
+def _word(value: Any) -> str:
+    """A name that a file may write as a number; ``""`` for anything else."""
+    return text(value) if type(value) in (int, str) else ""
 
 
 def _copy_kind(full_name: str) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.formats.capture_builder import CaptureBuilder, device_ids
+from collector.recording.annotation_details import Details
 from collector.recording.cupti_enums import COPY_KINDS, MEMORY_KINDS
 from collector.runtime.extension import convert_extension
 from collector.stepstats.to_recording import has_recording, recording_of
@@ -128,7 +129,7 @@ class _Labelled:
             **self._times(ops),
             name_id=self._names(ops),
             thread_id=self._found["thread_id"][ops],
-            details_id=self._built.op_details(types)[type_index],
+            details_id=self._built.details_ids([Details(op=op) for op in types])[type_index],
         )
         in_tables = int(self._on_gpu.sum()) + len(calls) + len(ops)
         self._built.without_columns += len(category) - in_tables

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from collector.formats.profiler_dialect import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from collector.formats.chrome_events import ChromeEvents, Numbers
@@ -51,6 +53,7 @@ class XprofDialect(ProfilerDialect):
     """XProf's traces."""
 
     arguments = frozenset({*_OPS, *_DETAILS, "correlation_id"})
+    arguments_of: ClassVar[Mapping[str, frozenset[str]]] = {}
 
     def __init__(self, found: ChromeEvents) -> None:
         """Find out which processes are GPUs, and which of their threads are streams."""

@@ -1,4 +1,4 @@
-"""Metadata of annotations: op type, flops, bytes, inputs and Python stack."""
+"""Metadata of annotations: op type, flops, bytes, inputs, Python stack, and shapes and types of arguments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,25 @@ class Frame(NamedTuple):
     line: int
     function: str
     first_line: int
-    """The first line of the function's definition."""
+    """The first line of the function's definition; 0: not known."""
+
+
+class Argument(NamedTuple):
+    """One argument of an op, as a profiler states it."""
+
+    shape: tuple[int, ...] | tuple[tuple[int, ...], ...] = ()
+    """Sizes of a tensor, or the shapes of a list of tensors; ``()``: a scalar, or none is stated."""
+    type: str = ""
+    """``float``, ``Scalar``, ``TensorList``, …; ``""``: none is stated."""
+    value: str = ""
+    """The value of a scalar; ``""``: none is stated."""
+
+    @classmethod
+    def from_fields(cls, fields: Iterable[Any]) -> Argument:
+        """The inverse of ``tuple()``; also accepts the result of a trip through JSON."""
+        shape, dtype, value = fields
+        sizes = tuple(tuple(map(int, each)) if isinstance(each, (list, tuple)) else int(each) for each in shape)
+        return cls(sizes, str(dtype), str(value))  # type: ignore[arg-type]  # sizes or shapes, never both
 
 
 class Details(NamedTuple):
@@ -39,6 +57,8 @@ class Details(NamedTuple):
     """Names of the annotations whose results it uses, as given by the program; see `resolve`."""
     stack: tuple[Frame, ...] = ()
     """The stack at the annotation's entry, outermost frame first; empty unless it was requested."""
+    arguments: tuple[Argument, ...] = ()
+    """The arguments of the op with their shapes, where the file of another profiler states them."""
 
     @classmethod
     def of(cls, flops: Any = None, num_bytes: Any = None, op: Any = None, inputs: Any = None) -> Details:
@@ -53,9 +73,10 @@ class Details(NamedTuple):
     @classmethod
     def from_fields(cls, fields: Iterable[Any]) -> Details:
         """The inverse of ``tuple()``; also accepts the result of a trip through JSON."""
-        flops, num_bytes, op, inputs, stack = fields
+        flops, num_bytes, op, inputs, stack, *more = fields  # files of older versions have no arguments
         frames = tuple(Frame(str(file), int(line), str(name), int(first)) for file, line, name, first in stack)
-        return cls(int(flops), int(num_bytes), str(op), tuple(map(str, inputs)), frames)
+        arguments = tuple(Argument.from_fields(each) for each in (more[0] if more else ()))
+        return cls(int(flops), int(num_bytes), str(op), tuple(map(str, inputs)), frames, arguments)
 
     def continued(self) -> Details:
         """The same details without the numbers that must not count again when the annotation continues."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from collector.recording.annotation_details import Details
+    from collector.recording.row_arguments import RowArguments
 
 
 class _Details(TypedDict, total=False):
@@ -22,6 +23,8 @@ class _Details(TypedDict, total=False):
     """The details of annotations, at index ``details_id`` - 1; the session adds them."""
     launch_figures: Mapping[str, int]
     """`collector.recording.ledger.LAUNCH_FIGURES` of a file that has them, so that they are not counted again."""
+    arguments: RowArguments
+    """What the file of another program says of rows that no column holds."""
 
 
 class Capture(_Details):

@@ -8,6 +8,9 @@ read by name: columns that the file lacks are zeros, unknown columns are ignored
 The tables contain all rows, including those that the recording sets apart; reading the file separates them again. Equal
 recordings make equal bytes.
 
+``arguments`` in ``meta.json`` has for each table the names and texts of what the file of another program said of rows
+beyond the columns; ``arguments/TABLE/NUMBER.rows.npy`` and ``.codes.npy`` say which rows have which of these texts.
+
 Files of version 1 hold the values themselves, and the names of each table's columns as ``tables``.
 """
 
@@ -32,6 +35,7 @@ from collector.recording import journal
 from collector.recording.column_packing import Constants, Packing, pack, unpack
 from collector.recording.ledger import LAUNCH_FIGURES
 from collector.recording.recording import Recording
+from collector.recording.row_arguments import ArgumentColumn, RowArguments
 from collector.recording.schema import LATER_COLUMNS, LATER_TABLES, SCHEMA
 
 if TYPE_CHECKING:
@@ -91,6 +95,11 @@ def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
         },
         **{key: capture[key] for key in _META_KEYS},
     }
+    if arguments := recording.arguments.tables:
+        meta["arguments"] = {
+            table: [{"name": name, "texts": column.texts} for name, column in columns.items()]
+            for table, columns in arguments.items()
+        }
     if not recording.ledger.source_counters.get("rows_cut"):  # of a part they are those of the whole
         meta["launch_figures"] = {name: getattr(recording.ledger, name) for name in LAUNCH_FIGURES}
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
@@ -102,6 +111,10 @@ def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
                 # One byte for each row is not deflated: files that unpack to many times their size are refused.
                 may_deflate = column != "start_ns" or each.numbers is None or each.numbers.itemsize > 1
                 _add_array(archive, f"{table}/{column}.npy", each.numbers, may_deflate)
+        for table, arguments_of in arguments.items():
+            for number, column_of in enumerate(arguments_of.values()):
+                _add_array(archive, f"arguments/{table}/{number}.rows.npy", column_of.rows)
+                _add_array(archive, f"arguments/{table}/{number}.codes.npy", column_of.codes)
 
 
 def load_recording(path: str | os.PathLike[str], data: bytes | None = None) -> Recording:
@@ -203,7 +216,25 @@ def _of_members(members: _Members) -> Recording:
         meta["counters"]["tables_cut_off"] = num_lost
     elif "launch_figures" in meta:
         capture["launch_figures"] = {name: int(meta["launch_figures"][name]) for name in LAUNCH_FIGURES}
+    if arguments := _arguments(members, meta):
+        capture["arguments"] = RowArguments(lambda: arguments)
     return Recording.from_capture(capture)  # type: ignore[arg-type]
+
+
+def _arguments(members: _Members, meta: dict[str, Any]) -> dict[str, dict[str, ArgumentColumn]]:
+    """The arguments of rows, without those that a cut took away."""
+    tables: dict[str, dict[str, ArgumentColumn]] = {}
+    for table, columns in meta.get("arguments", {}).items():
+        for number, column in enumerate(columns):
+            files = [f"arguments/{table}/{number}.{part}.npy" for part in ("rows", "codes")]
+            if members.is_cut and not members.names.issuperset(files):
+                continue
+            rows, codes = (_array(members.content(file)) for file in files)
+            texts = [str(each) for each in column["texts"]]
+            if len(rows) != len(codes) or (len(codes) and int(codes.max()) >= len(texts)):
+                raise ValueError(f"the argument {column['name']!r} of table {table} does not fit together")
+            tables.setdefault(str(table), {})[str(column["name"])] = ArgumentColumn(rows, codes, texts)
+    return tables
 
 
 def _packed_tables(members: _Members, meta: dict[str, Any]) -> tuple[_TableColumns, int]:

@@ -15,6 +15,7 @@ from collector.recording.first_rows import first_rows, look_up
 from collector.recording.launch_annotations import LaunchAnnotations
 from collector.recording.ledger import LOSSES, Ledger, reconcile
 from collector.recording.possible_times import is_possible
+from collector.recording.row_arguments import RowArguments
 from collector.recording.schema import (
     ACTIVITY_TABLES,
     LATER_COLUMNS,
@@ -88,6 +89,7 @@ class Recording(TablesOfRecording):
         counters: Mapping[str, int],
         environment: Mapping[str, Any],
         details: Iterable[Details] = (),
+        arguments: RowArguments | None = None,
     ) -> None:
         """Keep the parts (kept, invalid, early, late) unchanged; `from_capture` makes them."""
         self._annotated = LaunchAnnotations(
@@ -108,6 +110,8 @@ class Recording(TablesOfRecording):
         """Driver, libcupti, devices, simulated, source."""
         self.details = tuple(details)
         """Metadata of annotations at index ``annotations.details_id`` - 1; 0 means none."""
+        self.arguments = arguments or RowArguments()
+        """What the file of another program says of rows that no column holds, as text."""
         self._frozen = True
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -156,7 +160,8 @@ class Recording(TablesOfRecording):
         environment = dict(capture["environment"])
         if isinstance(path := environment.get("cupti_path"), str):
             environment["cupti_path"] = portable(path)  # it is written into all outputs of the recording
-        return cls((kept, invalid, early, late), strings, clock, ledger, counters, environment, details)
+        parts = (kept, invalid, early, late)
+        return cls(parts, strings, clock, ledger, counters, environment, details, capture.get("arguments"))
 
     def between(self, start_ns: int | None = None, end_ns: int | None = None) -> Recording:
         """Return the part of the recording that overlaps a range of CUPTI's times; either end may be open.
@@ -189,7 +194,14 @@ class Recording(TablesOfRecording):
         figures = {item.name: len(getattr(kept, item.name)) for item in fields(Tables)}
         ledger = Ledger.from_dict({**self.ledger.as_dict(), **figures, "rows_cut": counters["rows_cut"]})
         return Recording(
-            (kept, none, none, none), self.strings, self.clock, ledger, counters, self.environment, self.details
+            (kept, none, none, none),
+            self.strings,
+            self.clock,
+            ledger,
+            counters,
+            self.environment,
+            self.details,
+            self.arguments.part(masks),
         )
 
     def to_capture(self) -> Capture:
@@ -201,6 +213,7 @@ class Recording(TablesOfRecording):
             "clock": {item.name: getattr(self.clock, item.name) for item in fields(Clock)},
             "environment": dict(self.environment),
             "details": self.details,
+            "arguments": self.arguments,
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -323,17 +336,38 @@ def _split(
     if order is not None:
         columns = {column: values[order] for column, values in columns.items()}
     table = Table(name, columns, strings)
-    if "start_ns" not in columns:
+    apart = _set_apart(columns, clock)
+    if apart is None:
         return table, table[:0], table[:0], table[:0]
+    invalid, early, late = apart
+    return table[~(invalid | early | late)], table[invalid], table[early], table[late]
+
+
+def _set_apart(columns: Mapping[str, npt.NDArray[Any]], clock: Clock) -> list[npt.NDArray[np.bool_]] | None:
+    """Which rows have impossible times, lie before the step, and lie behind it; None where there are none of these."""
+    if "start_ns" not in columns:
+        return None
     start = columns["start_ns"]
     end = columns.get("end_ns", start)
     invalid = ~is_possible(start, end)
     early = ~invalid & (start < clock.cupti_start_ns)
     late = ~invalid & ~early & (end > clock.cupti_stop_ns)
-    apart = invalid | early | late
-    if not apart.any():
-        return table, table[:0], table[:0], table[:0]
-    return table[~apart], table[invalid], table[early], table[late]
+    return [invalid, early, late] if (invalid | early | late).any() else None
+
+
+def rows_in_parts(capture: Capture, name: str) -> npt.NDArray[np.int64]:
+    """Which row of a capture's table each row of the recording is, over the recording's parts."""
+    columns = capture["tables"][name]
+    clock = Clock(**{item.name: int(capture["clock"][item.name]) for item in fields(Clock)})
+    found = _order(name, columns)
+    order: npt.NDArray[np.int64] = np.arange(len(next(iter(columns.values())))) if found is None else found
+    times: dict[str, npt.NDArray[Any]] = {
+        column: columns[column][order] for column in ("start_ns", "end_ns") if column in columns
+    }
+    apart = _set_apart(times, clock)
+    if apart is None:
+        return order
+    return np.concatenate([order[~np.logical_or.reduce(apart)], *(order[part] for part in apart)])
 
 
 def _order(name: str, columns: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64] | None:

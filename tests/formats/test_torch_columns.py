@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import pytest
 
 import collector
+from collector import analysis
+from collector.recording.annotation_details import Argument, Details, Frame
 from collector.recording.cupti_enums import SYNC_TYPES
 
 GPU = {"device": 0, "context": 1, "stream": 7}
@@ -118,3 +121,149 @@ def test_arguments_that_no_column_takes_are_counted(tmp_path):
     assert (len(counts), counts["(others)"]) == (101, 30)
     path.write_text(json.dumps({"traceEvents": [event(1, stream=7)]}))
     assert "arguments_without_columns" not in collector.load(path).recording.environment
+
+
+def load_events(tmp_path, events):
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    return collector.load(path)
+
+
+def details_by_name(recording):
+    annotations = recording.annotations
+    return {
+        name: recording.details[number - 1] if number else None
+        for name, number in zip(annotations.recorded_names(), annotations.details_id.tolist(), strict=True)
+    }
+
+
+OPS = [
+    event("cpu_op", "aten::addmm", 0, 9, args={
+        "External id": 1, "Input Dims": [[8], [4, 16], [], [[1, 2], [3]], "bent"],
+        "Input type": ["float", "c10::Half", "Scalar", "TensorList"], "Concrete Inputs": ["", "", "1", ""],
+    }),
+    event("cpu_op", "aten::mm", 10, 9, args={"External id": 2, "Input Dims": [[4, 16], [16, 8]]}),
+    event("cpu_op", "aten::t", 20, 9, args={"External id": 3, "Input dims": [[16, 8]], "Input type": ["float"]}),
+    event("cpu_op", "aten::relu", 30, 9, args={"External id": 4, "Call stack":
+          "/home/someone/env/lib/python3.11/site-packages/torch/nn/modules/module.py(12): _call;"
+          "/home/someone/work/train.py(40): step;train.py(7): <module>"}),
+    event("cpu_op", "aten::sum", 40, 9, args={"External id": 5, "Input Dims": [[], []], "Input type": ["", ""]}),
+]  # fmt: skip
+
+
+def test_ops_know_the_shapes_types_and_values_of_their_arguments(tmp_path):
+    known = details_by_name(load_events(tmp_path, OPS).recording)
+    assert known["aten::addmm"].arguments == (
+        Argument((8,), "float"),
+        Argument((4, 16), "c10::Half"),
+        Argument((), "Scalar", "1"),
+        Argument(((1, 2), (3,)), "TensorList"),
+        Argument(),
+    )
+    assert known["aten::mm"] == Details(arguments=(Argument((4, 16)), Argument((16, 8))))
+    assert known["aten::t"].arguments == (Argument((16, 8), "float"),)
+    assert known["aten::sum"] is None
+
+
+def test_call_stacks_of_ops_name_no_folders_of_a_user(tmp_path):
+    stack = details_by_name(load_events(tmp_path, OPS).recording)["aten::relu"].stack
+    assert stack == (
+        Frame("train.py", 7, "<module>", 0),
+        Frame("train.py", 40, "step", 0),
+        Frame("site-packages/torch/nn/modules/module.py", 12, "_call", 0),
+    )
+
+
+@pytest.mark.parametrize("suffix", [".gpurec", ".pb"])
+def test_details_of_ops_are_in_every_file_of_the_recording(tmp_path, suffix):
+    recording = load_events(tmp_path, OPS).recording
+    recording.save(tmp_path / f"made{suffix}")
+    again = collector.load(tmp_path / f"made{suffix}").recording
+    assert details_by_name(again) == details_by_name(recording)
+
+
+def test_work_without_a_call_belongs_to_the_op_of_its_id_in_lower_case(tmp_path):
+    """As activities spell it before PyTorch 1.10."""
+    events = [
+        event("Operator", "aten::add", 0, 9, args={"External id": 5}),
+        event("Kernel", "k", 20, 1, args={**GPU, "correlation": 900, "external id": 5}),
+    ]
+    recording = load_events(tmp_path, events).recording
+    assert recording.annotations_of(recording.kernels) == ["aten::add"]
+
+
+def collective(start, duration, group, **about):
+    arguments = {
+        **GPU, "stream": 20, "correlation": start, "Collective name": "allreduce", "Process Group Name": group,
+        "Group size": 4, "In msg nelems": 512, "Out msg nelems": 512, "dtype": "Float", "Seq": start, **about,
+    }  # fmt: skip
+    return event("kernel", "ncclDevKernel_AllReduce_Sum_f32", start, duration, args=arguments)
+
+
+COLLECTIVES = [
+    event("kernel", "gemm", 0, 10, args={**GPU, "correlation": 1}),
+    collective(5, 20, "tensor_parallel"),
+    collective(30, 10, "0"),
+    collective(35, 10, "tensor_parallel", stream=21),
+    event("kernel", "ncclDevKernel_AllGather", 50, 4, args={**GPU, "stream": 20, "correlation": 50}),
+]
+
+
+@pytest.mark.parametrize("suffix", [".gpurec", ".pb", ""])
+def test_collectives_know_their_process_group(tmp_path, suffix):
+    recording = load_events(tmp_path, COLLECTIVES).recording
+    if suffix:
+        recording.save(tmp_path / f"made{suffix}")
+        recording = collector.load(tmp_path / f"made{suffix}").recording
+    table = recording.collectives.to_pandas()
+    assert table["name"].tolist() == ["allreduce"] * 3
+    assert table["group_name"].tolist() == ["tensor_parallel", "0", "tensor_parallel"]
+    assert table["type_name"].tolist() == ["Float"] * 3
+    assert recording.collectives.group_size.tolist() == [4] * 3
+    assert recording.collectives.sequence.tolist() == [5, 30, 35]
+    assert recording.collectives.num_in_elements.tolist() == [512] * 3
+
+
+def test_exposed_communication_is_told_by_process_group(tmp_path):
+    recording = load_events(tmp_path, COLLECTIVES).recording
+    answer = analysis.overlap(recording, by="group")
+    found = [(row["group"], row["kernels"], row["communication_ns"], row["exposed_ns"], row["exposed_alone_ns"])
+             for row in answer]  # fmt: skip
+    assert found == [
+        ("(no group)", 1, 4_000, 4_000, 4_000),
+        ("0", 1, 10_000, 10_000, 5_000),
+        ("tensor_parallel", 2, 30_000, 25_000, 20_000),
+        ("(several groups)", 0, 5_000, 5_000, 5_000),
+    ]
+    assert answer.totals["exposed_alone_ns"] == analysis.overlap(recording).totals["exposed_communication_ns"]
+
+
+UNREAD = [
+    event("cpu_op", "aten::mm", 0, 9, args={"External id": 2, "Ev Idx": 7, "Input Dims": [[1]]}),
+    event("cpu_op", "aten::t", 1, 2, args={"External id": 3, "note": "of /home/someone/x.py", "Collective name": "x"}),
+    event("cuda_runtime", "cudaLaunchKernel", 3, 1, args={"correlation": 5, "cbid": 211}),
+    event("kernel", "late", 30, 1, args={**GPU, "correlation": 6, "queued": 1, "ratio": 0.10, "sizes": [1, 2]}),
+    event("kernel", "early", 20, 1, args={**GPU, "correlation": 5, "queued": 0, "ratio": "0.10", "Call stack": "s"}),
+]
+
+
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_arguments_that_no_column_takes_are_kept_as_text(tmp_path, is_saved):
+    recording = load_events(tmp_path, UNREAD).recording
+    if is_saved:
+        recording.save(tmp_path / "made.gpurec")
+        recording = collector.load(tmp_path / "made.gpurec").recording
+    arguments = recording.arguments
+    assert arguments.of_row("kernels", 0) == {"queued": "0", "ratio": "0.10", "Call stack": "s"}
+    assert arguments.of_row("kernels", 1) == {"queued": "1", "ratio": "0.1", "sizes": "[1, 2]"}
+    assert arguments.of_row("annotations", 0) == {"Ev Idx": "7"}
+    assert arguments.of_row("annotations", 1) == {"note": "of ~/x.py", "Collective name": "x"}
+    assert arguments.of_row("api_calls", 0) == {"cbid": "211"}
+    assert arguments.tables["kernels"]["sizes"].values(2) == [None, "[1, 2]"]
+    late = recording.kernels.start_ns[1]
+    assert recording.between(late).arguments.of_row("kernels", 0) == arguments.of_row("kernels", 1)
+    assert pickle.loads(pickle.dumps(recording)).arguments.of_row("kernels", 1) == arguments.of_row("kernels", 1)
+
+
+def test_recordings_of_our_own_have_no_further_arguments(tmp_path):
+    assert dict(load_events(tmp_path, [event("kernel", "k", 1, 1, args=GPU)]).recording.arguments.tables) == {}
