@@ -12,21 +12,38 @@ from collector.analysis.asked import Part, Question
 from collector.analysis.device_times import device_times, ratio
 from collector.analysis.evidence import activities_of
 from collector.analysis.stream_numbers import StreamNumbers
+from collector.recording.distinct import distinct_codes
 from collector.recording.intervals import GroupTimes, Union
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
+    from collector.analysis.activities import Activities
     from collector.analysis.answer import Answer
     from collector.analysis.asked import Asked
     from collector.recording.recording import Recording
+    from collector.recording.table import Table
+
+    _Key = tuple[int | str, ...]
+    Numbers = npt.NDArray[np.int64]
 
 SEVERAL = -1
 """The stream of the row that has the time in which several streams communicated at once."""
+SEVERAL_GROUPS = "(several groups)"
+"""The group of the row that has the time in which several process groups communicated at once."""
+NO_GROUP = "(no group)"
+"""The group of kernels whose process group the recording does not state."""
 
 _DEVICE = Column("device_id", "number", "CUDA's number of the device.")
+_COMMUNICATION = (
+    Column("kernels", "count", "Kernels of NCCL or RCCL."),
+    Column("communication_ns", "ns", "Time in which at least one of them ran."),
+    Column("hidden_ns", "ns", "That while compute ran."),
+    Column("hidden_communication", "share", "Hidden communication by all communication of the row."),
+    Column("exposed_ns", "ns", "The rest: communication while no compute ran."),
+)
 QUESTIONS = {
     "device": Question(
         "overlap",
@@ -58,12 +75,20 @@ QUESTIONS = {
             _DEVICE,
             Column("context_id", "number", "CUPTI's number of the context."),
             Column("stream_id", "number", "CUPTI's number of the stream; -1: several streams at once."),
-            Column("kernels", "count", "Kernels of NCCL or RCCL."),
-            Column("communication_ns", "ns", "Time in which at least one of them ran."),
-            Column("hidden_ns", "ns", "That while compute ran."),
-            Column("hidden_communication", "share", "Hidden communication by all communication of the stream."),
-            Column("exposed_ns", "ns", "The rest: communication while no compute ran."),
+            *_COMMUNICATION,
             Column("exposed_alone_ns", "ns", "Exposed time in which no other stream communicated."),
+        ),
+        summed=("kernels", "exposed_alone_ns"),
+    ),
+    "group": Question(
+        "overlap",
+        "Communication by the process group that ran it, as PyTorch's profiler states it; it is exposed while no "
+        "compute kernel runs on the device, and the times exposed alone add up to the device's exposed communication.",
+        (
+            _DEVICE,
+            Column("group", "text", "Name of the process group."),
+            *_COMMUNICATION,
+            Column("exposed_alone_ns", "ns", "Exposed time in which no other group communicated."),
         ),
         summed=("kernels", "exposed_alone_ns"),
     ),
@@ -76,7 +101,8 @@ def overlap(steps: Asked, *, by: str = "device", window: str = "step") -> Answer
 
     Args:
         steps: a recording, a loaded step or an ended session, or several.
-        by: ``device``, or ``stream``: communication alone, by the streams of NCCL's or RCCL's communicators.
+        by: ``device``; ``stream``: communication alone, by the streams of NCCL's or RCCL's communicators; ``group``:
+            the same by process group, where the recording states it.
         window: ``step``, all of what was recorded, or ``span``, from the first to the last activity of each device.
 
     Raises:
@@ -84,8 +110,7 @@ def overlap(steps: Asked, *, by: str = "device", window: str = "step") -> Answer
     """
     if by not in QUESTIONS:
         raise ValueError(f"by={by!r}: overlap is told by {', '.join(QUESTIONS)}")
-    part = _by_device if by == "device" else _by_stream
-    return QUESTIONS[by].ask(steps, lambda recording: part(recording, window))
+    return QUESTIONS[by].ask(steps, lambda recording: _PARTS[by](recording, window))
 
 
 def _by_device(recording: Recording, window: str) -> Part:
@@ -118,14 +143,70 @@ def _by_device(recording: Recording, window: str) -> Part:
 
 
 def _by_stream(recording: Recording, window: str) -> Part:
-    rows: list[tuple[float, ...]] = []
+    def streams(_: int, collectives: Activities) -> tuple[Sequence[_Key], Numbers]:
+        return StreamNumbers.of(recording, collectives)
+
+    return _by_key(recording, window, streams, (SEVERAL, SEVERAL))
+
+
+def _by_group(recording: Recording, window: str) -> Part:
+    stated = _groups_of_kernels(recording)
+    name_ids, numbers = distinct_codes(stated)
+    names = [recording.strings[name_id] if name_id >= 0 else NO_GROUP for name_id in name_ids.tolist()]
+    order = sorted(range(len(names)), key=names.__getitem__)
+    places = np.empty(len(names), np.int64)
+    places[order] = np.arange(len(names))
+
+    def groups(device: int, collectives: Activities) -> tuple[Sequence[_Key], Numbers]:
+        return [(device, names[number]) for number in order], places[numbers[collectives.row]]
+
+    return _by_key(recording, window, groups, (SEVERAL_GROUPS,))
+
+
+def _groups_of_kernels(recording: Recording) -> Numbers:
+    """The name of the process group of each kernel, as an index of the recording's strings; -1: none is stated."""
+    found = np.full(len(recording.kernels), -1, np.int64)
+    table = recording.collectives
+    if not len(table):
+        return found
+    stated = {
+        key: group if recording.strings[group] else -1
+        for key, group in zip(_keys(table), table.group_name_id.tolist(), strict=True)
+    }
+    rows = np.flatnonzero(np.isin(recording.kernels.correlation_id, table.correlation_id))
+    found[rows] = [stated.get(key, -1) for key in _keys(recording.kernels[rows])]
+    return found
+
+
+def _keys(table: Table) -> Iterator[tuple[int, ...]]:
+    """What each kernel shares with what is stated of its collective."""
+    columns = ("device_id", "context_id", "stream_id", "start_ns", "correlation_id")
+    return zip(*(table[name].tolist() for name in columns), strict=True)
+
+
+def _by_key(
+    recording: Recording,
+    window: str,
+    keys_of: Callable[[int, Activities], tuple[Sequence[_Key], Numbers]],
+    several: _Key,
+) -> Part:
+    """Communication by what the kernels of a device have in common.
+
+    Args:
+        recording: that is asked.
+        window: of each device.
+        keys_of: for a device and its kernels the keys that there are, each with its device first, and the place of
+            each kernel's among them.
+        several: the key, without its device, of the time in which kernels of several keys were exposed.
+    """
+    rows: list[tuple[float | str, ...]] = []
     windows = []
     evidence: list[Mapping[str, npt.NDArray[np.int64]]] = []
     for device, work, own_window in by_device(recording, window):
         windows.append(own_window)
         compute = work.union(WorkClass.COMPUTE, window=own_window)
         collectives = work.where(work.work_class == WorkClass.COMMUNICATION)
-        known, numbers = StreamNumbers.of(recording, collectives)
+        known, numbers = keys_of(device, collectives)
         exposed: dict[int, Union] = {}
         for number in np.flatnonzero(np.bincount(numbers, minlength=len(known))).tolist():
             own = collectives.where(numbers == number)
@@ -141,7 +222,10 @@ def _by_stream(recording: Recording, window: str) -> Part:
         first = len(rows) - len(exposed)
         rows[first:] = [(*row, int(alone[number])) for row, number in zip(rows[first:], exposed, strict=True)]
         all_exposed = collectives.union(window=own_window).without(compute).length
-        if several := all_exposed - int(alone.sum()):
-            rows.append((device, SEVERAL, SEVERAL, 0, several, 0, 0.0, several, several))
+        if both_ns := all_exposed - int(alone.sum()):
+            rows.append((device, *several, 0, both_ns, 0, 0.0, both_ns, both_ns))
             evidence.append({})
     return Part(rows, windows, evidence, repetitions(recording))
+
+
+_PARTS = {"device": _by_device, "stream": _by_stream, "group": _by_group}
