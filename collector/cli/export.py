@@ -39,6 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--to", nargs=2, required=True, metavar=("KIND", "DIR"), help=f"{', '.join(_TARGETS)}; a folder"
     )
     parser.add_argument("--run", default="", help="name of the run (the time at which the first step began)")
+    parser.add_argument(
+        "--events",
+        action="store_true",
+        help="fill the table trace_events with the events of a Chrome trace also for files that are none",
+    )
     parser.add_argument("--label", default="", help="a text about the run, in the table runs")
 
 
@@ -70,7 +75,14 @@ def _export(arguments: argparse.Namespace, folder: Path) -> int:
             warnings.append(step.warning)
             report(f"exporting {step.path.name if step.path else ''}", len(warnings), len(arguments.inputs))
 
-        written = export_steps(arguments.inputs, folder, run=arguments.run, label=arguments.label, on_step=told)
+        written = export_steps(
+            arguments.inputs,
+            folder,
+            run=arguments.run,
+            label=arguments.label,
+            draw_events=arguments.events,
+            on_step=told,
+        )
     for warning in filter(None, warnings):
         terminal.report(warning)
     return written

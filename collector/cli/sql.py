@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.cli._printed_answers import add_format_arguments, print_answers
+from collector.cli._step_files import step_files
 from collector.errors import CollectorError
 from collector.text import terminal
 from collector.text.progress import progress
@@ -36,7 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from collector.dataset.view_files import DIALECTS
 
     parser.add_argument(
-        "words", nargs="*", metavar="DIR_OR_FILE… QUERY", help="a dataset or files of steps, and the query last"
+        "words",
+        nargs="*",
+        metavar="DIR_OR_FILE… QUERY",
+        help="a dataset, or files, folders and patterns of files of steps, and the query last",
     )
     parser.add_argument("--tables", action="store_true", help="list the tables and views with their columns")
     parser.add_argument("--print", metavar="VIEW", dest="view", help="print the query of a view, and run nothing")
@@ -61,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
             "a dataset or a file and a query are needed", 'For example: collector sql runs "from steps"'
         )
     *paths, query = words
-    from collector.dataset.database import Database
+    from collector.dataset.database import Database, names_events
 
     with progress("reading") as report:
         warnings: list[str] = []
@@ -70,9 +74,18 @@ def run(arguments: argparse.Namespace) -> int:
             warnings.append(step.warning)
             report("reading", len(warnings), len(paths))
 
-        database = Database.of([Path(path).expanduser() for path in paths], told)
+        files = [file for path in paths for file in _files(path)]
+        database = Database.of(files, told, draw_events=names_events(query))
     for warning in filter(None, warnings):
         terminal.report(warning)
     with database:
         print_answers([database.sql(query)], arguments)
     return 0
+
+
+def _files(given: str) -> list[Path]:
+    """A dataset as it is; else the files that a path names."""
+    from collector.dataset.dataset_folder import is_dataset
+
+    path = Path(given).expanduser()
+    return [path] if is_dataset(path) else step_files(given)

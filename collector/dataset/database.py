@@ -12,8 +12,9 @@ import numpy as np
 from collector.analysis.answer import Answer, Column
 from collector.dataset.dataset import Dataset
 from collector.dataset.dataset_folder import is_dataset, tables
-from collector.dataset.dataset_tables import ENUMS
+from collector.dataset.dataset_tables import ENUMS, TRACE_EVENTS
 from collector.dataset.exports import enum_table, export_steps
+from collector.dataset.trace_events import drawn_events_of, steps_without_events
 from collector.dataset.view_files import view_texts
 from collector.errors import CollectorError, InvalidFileError, OutputError
 from collector.runtime.optional_packages import optional_package
@@ -37,6 +38,7 @@ _POSITION = re.compile(r"LINE (\d+): (.*)\n( *)\^")
 _DUCKDB_BEGINS = b"DUCK"
 _LARGEST_EXACT = 1 << 53
 _INT64 = (1 << 63) - 1
+_DRAWN = "drawn"
 
 
 class Database:
@@ -56,8 +58,16 @@ class Database:
         self._connection.close()
 
     @classmethod
-    def of(cls, paths: Sequence[Path], on_step: Callable[[Step], None] = lambda step: None) -> Database:
+    def of(
+        cls, paths: Sequence[Path], on_step: Callable[[Step], None] = lambda step: None, *, draw_events: bool = True
+    ) -> Database:
         """The database of a dataset, of one that was exported to a file of DuckDB, or of files of steps.
+
+        Args:
+            paths: the folder, the file, or the files.
+            on_step: called with each step that is read.
+            draw_events: fill ``trace_events`` also for steps that were not read from a Chrome trace, which takes longer
+                than everything else; see `names_events`.
 
         Raises:
             MissingDependencyError: duckdb is not installed.
@@ -65,25 +75,37 @@ class Database:
         """
         duckdb = optional_package("duckdb")
         if len(paths) == 1 and is_dataset(paths[0]):
-            return cls.of_dataset(Dataset(paths[0]))
+            return cls.of_dataset(Dataset(paths[0]), draw_events=draw_events)
         if len(paths) == 1 and _is_database(paths[0]):
             try:
                 return cls(duckdb.connect(str(paths[0]), read_only=True))
             except duckdb.Error as error:
                 raise InvalidFileError(f"{paths[0]}: {_first_line(error)}") from error
         with tempfile.TemporaryDirectory() as name:
-            export_steps(paths, Path(name, "dataset"), on_step=on_step)
+            export_steps(paths, Path(name, "dataset"), draw_events=draw_events, on_step=on_step)
             connection = duckdb.connect()
             _fill(connection, Dataset(Path(name, "dataset")))
         return cls(connection)
 
     @classmethod
-    def of_dataset(cls, dataset: Dataset) -> Database:
-        """The database of a dataset; a table is read from its files when a query needs it."""
+    def of_dataset(cls, dataset: Dataset, *, draw_events: bool = False) -> Database:
+        """The database of a dataset; a table is read from its files when a query needs it.
+
+        Args:
+            dataset: to be asked about.
+            draw_events: draw the ``trace_events`` of steps that were stored without.
+        """
         connection = optional_package("duckdb").connect()
         connection.execute(f"SET allowed_directories = [{_text(dataset.folder.resolve())}]")
+        without_events = steps_without_events(dataset) if draw_events else []
         for name in tables():
-            connection.execute(f'CREATE VIEW "{name}" AS {_select(dataset, name)}')
+            is_drawn = name == TRACE_EVENTS.name and without_events
+            connection.execute(f'CREATE {"TABLE" if is_drawn else "VIEW"} "{name}" AS {_select(dataset, name)}')
+        for key in without_events:
+            drawn = drawn_events_of(dataset, key)
+            connection.register(_DRAWN, drawn)
+            connection.execute(f'INSERT INTO "{TRACE_EVENTS.name}" BY NAME SELECT * FROM {_DRAWN}')
+            connection.unregister(_DRAWN)
         _add_views(connection)
         return cls(connection)
 
@@ -127,8 +149,13 @@ class Database:
 
 def ask_dataset(dataset: Dataset, query: str) -> Answer:
     """See `Dataset.sql`."""
-    with Database.of_dataset(dataset) as database:
+    with Database.of_dataset(dataset, draw_events=names_events(query)) as database:
         return database.sql(query)
+
+
+def names_events(query: str) -> bool:
+    """Whether a query may read ``trace_events``."""
+    return TRACE_EVENTS.name in query.lower()
 
 
 def _select(dataset: Dataset, name: str) -> str:

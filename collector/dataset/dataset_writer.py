@@ -25,6 +25,7 @@ from collector.files.atomic_files import expanded
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     import pyarrow as pa
@@ -38,12 +39,15 @@ BYTES_OF_PART = 256 << 20
 _STARTED_NS = time.time_ns()
 
 
-def run_of_this_process() -> str:
+def run_of_this_process(also: Sequence[str] = ()) -> str:
     """The name of the run that this process is part of: the same for all ranks of a job.
 
     ``COLLECTOR_RUN``, the id of torchrun's or Slurm's job, or the time at which this process began and its number.
+
+    Args:
+        also: further variables of the environment that hold such an id.
     """
-    for name in ("COLLECTOR_RUN", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID"):
+    for name in ("COLLECTOR_RUN", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", *also):
         if (text := os.environ.get(name, "")) not in ("", "none"):
             return text
     return f"{run_at(_STARTED_NS)}-{os.getpid()}"

@@ -10,12 +10,10 @@ from collector.dataset.dataset import Dataset
 from collector.dataset.dataset_folder import is_dataset, tables
 from collector.dataset.dataset_tables import ENUMS, TRACE_EVENTS
 from collector.dataset.dataset_writer import DatasetWriter, run_at
-from collector.dataset.trace_events import trace_events
+from collector.dataset.trace_events import drawn_events, events_of_file
 from collector.errors import OutputError
 from collector.files.atomic_files import atomic_write
-from collector.formats.file_content import content_of
 from collector.formats.loading import load
-from collector.formats.registry import check_head, readable_sentence
 from collector.merging.rank_numbers import rank_number, step_number
 from collector.runtime.optional_packages import optional_package
 
@@ -48,6 +46,7 @@ def export_steps(
     *,
     run: str = "",
     label: str = "",
+    draw_events: bool = False,
     on_step: Callable[[Step], None] = lambda step: None,
 ) -> int:
     """Add the steps in files to a dataset; return their number.
@@ -61,6 +60,8 @@ def export_steps(
         folder: of the dataset.
         run: the name of the run; by default the time at which the first step began.
         label: a text about the run.
+        draw_events: fill ``trace_events`` with what a Chrome trace of each step shows; steps that were read from one
+            have the events of their file in any case.
         on_step: called with each step when it was read.
 
     Raises:
@@ -77,7 +78,8 @@ def export_steps(
             if place not in writers:
                 writer = DatasetWriter(folder, run=place[0], rank=each.rank, label=label)
                 writers[place] = opened.enter_context(writer)
-            writers[place].write(recording, step=each.number, name=each.name, events=each.events)
+            events = each.events if each.events is not None or not draw_events else drawn_events(each.step)
+            writers[place].write(recording, step=each.number, name=each.name, events=events)
             written += 1
     return written
 
@@ -92,20 +94,13 @@ def _steps_in(paths: Sequence[Path]) -> Iterator[_StepToWrite]:
             dataset = Dataset(path)
             for key, step in zip(dataset.keys, dataset, strict=True):
                 rows = dataset.table(TRACE_EVENTS.name, run=key.run, rank=key.rank, step=key.step)
-                events = rows.drop_columns(["run", "rank", "step"])
+                events = rows.drop_columns(["run", "rank", "step"]) if len(rows) else None
                 yield _StepToWrite(key.run, key.rank, key.step, f"step {key.step}", step, events)
             continue
         step = load(path)
         rank = rank_number(set(), step.rank, path.name) or 0
-        yield _StepToWrite("", rank, step_number(path.name) if are_numbered else None, path.name, step, _events(step))
-
-
-def _events(step: Step) -> pa.Table | None:
-    """The events of a step that was read from a Chrome trace."""
-    if step.path is None:
-        return None
-    content = content_of(step.path, check_head, readable_sentence())
-    return trace_events(content.chrome_events) if content.is_json else None
+        number = step_number(path.name) if are_numbered else None
+        yield _StepToWrite("", rank, number, path.name, step, events_of_file(step))
 
 
 def export_sqlite(dataset: Dataset, target: Path) -> None:

@@ -117,6 +117,41 @@ def test_timelines_become_one_table_of_events(example, tmp_path, capsys):
     assert answer["rows"][0][2] == answer["rows"][1][2] > 8
 
 
+def test_events_of_a_recording_are_those_of_the_trace_that_is_drawn_of_it(example, tmp_path, capsys):
+    example.save(tmp_path / "step.gpurec")
+    example.save(tmp_path / "step.json")
+    query = "select * exclude (run, step) from trace_events"
+    drawn, read = (
+        _answer(["sql", str(tmp_path / f"step.{suffix}"), query], capsys)["rows"] for suffix in ("gpurec", "json")
+    )
+    assert drawn == read
+    assert sum(row[3] == "X" for row in drawn) > 8
+
+
+def test_events_are_stored_on_request_and_else_drawn_when_a_query_asks_for_them(files, tmp_path, capsys):
+    query = "select rank, step, count(*) from trace_events group by all order by all"
+    answers = []
+    for folder, options in (("without", []), ("with", ["--events"])):
+        assert main(["export", *files, "--to", "parquet", str(tmp_path / folder), "--run", "a", *options]) == 0
+        assert bool(Dataset(tmp_path / folder).files.of("trace_events")) == bool(options)
+        capsys.readouterr()
+        answers.append(_answer(["sql", str(tmp_path / folder), query], capsys)["rows"])
+    assert answers[0] == answers[1]
+    assert [row[:2] for row in answers[0]] == [[0, 9], [0, 10], [1, 9], [1, 10]]
+    assert Dataset(tmp_path / "without").sql(query)["rank"].tolist() == [0, 0, 1, 1]
+
+
+def test_files_are_named_by_a_pattern_or_their_folder(files, tmp_path, capsys):
+    for given in (tmp_path, tmp_path / "rank*.gpurec"):
+        assert _answer(["sql", str(given), "select count(*) from steps"], capsys)["rows"] == [[4]]
+
+
+def _answer(words, capsys):
+    assert main([*words, "--json"]) == 0
+    (answer,) = json.loads(capsys.readouterr().out)
+    return answer
+
+
 def _saved(recording, folder):
     recording.save(folder / "step.pb")
     return folder / "step.pb"
