@@ -25,6 +25,7 @@ from collector.text.wording import counted
 
 if TYPE_CHECKING:
     from collector.bench.gpu import CardState
+    from collector.recording.recording import Recording
 
 _CACHE_MATTERS = 1.1
 """A memory access that misses the cache takes at least this multiple of one that hits it."""
@@ -80,6 +81,7 @@ def compare(
     max_seconds: float = Design.max_seconds,
     seed: int | None = None,
     progress: Progress | None = None,
+    keep: Callable[[Recording], object] | None = None,
 ) -> Report:
     """Measure ``arms`` and compare them with the first one.
 
@@ -106,6 +108,8 @@ def compare(
         max_seconds: the time limit (doubled if throttled rounds must be replaced).
         seed: of the order of the arms; None: a new one, which the report contains.
         progress: called with rounds and precision after every batch.
+        keep: called with the recording of every batch, where CUPTI is the clock; its rounds are annotated with the
+            names of their arms.
 
     Raises:
         BenchmarkError: no arm can be measured. Single failures are in the report, and the other arms continue.
@@ -131,7 +135,7 @@ def compare(
     gpu = gpu if gpu is not None else _gpu_for(clock)
     failures: dict[str, ArmError] = {}
     usable = dict(arms) if check is None else _same_work(arms, check, gpu, failures)
-    found = run(usable, design, gpu, progress)
+    found = run(usable, design, gpu, progress, keep)
     failures |= found.failures
     warnings = _warnings(found, design, next(iter(arms)), has_cache=gpu.l2_bytes > 0)
     roof = None

@@ -27,6 +27,7 @@ from collector.tracing.session import trace
 
 if TYPE_CHECKING:
     from collector.bench.gpu import CardState, Gpu
+    from collector.recording.recording import Recording
 
 Call = Callable[[], Any]
 StoppedBy = Literal["precision", "time", "rounds"]
@@ -102,15 +103,22 @@ class Run:
     """The environment in the recordings: driver, libcupti."""
 
 
-def run(arms: Mapping[str, Call], design: Design, gpu: Gpu, progress: Progress | None = None) -> Run:
+def run(
+    arms: Mapping[str, Call],
+    design: Design,
+    gpu: Gpu,
+    progress: Progress | None = None,
+    keep: Callable[[Recording], object] | None = None,
+) -> Run:
     """Run ``arms`` until their ratios to the first one are precise enough.
 
-    An arm that raises, launches nothing or varies is removed and reported in `Run.failures`; the others continue.
+    An arm that raises, launches nothing or varies is removed and reported in `Run.failures`; the others continue. The
+    recording of each batch of rounds that count is passed to ``keep``.
 
     Raises:
         BenchmarkError: no arm could be run, or the traces kept losing records.
     """
-    return _Experiment(dict(arms), design, gpu, progress).run()
+    return _Experiment(dict(arms), design, gpu, progress, keep).run()
 
 
 @dataclass
@@ -127,7 +135,15 @@ class _Round:
 
 
 class _Experiment:
-    def __init__(self, arms: dict[str, Call], design: Design, gpu: Gpu, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        arms: dict[str, Call],
+        design: Design,
+        gpu: Gpu,
+        progress: Progress | None,
+        keep: Callable[[Recording], object] | None,
+    ) -> None:
+        self.keep_recording = keep
         self.arms = arms
         self.design = design
         self.gpu = gpu
@@ -290,6 +306,8 @@ class _Experiment:
                 self.notes |= {f"the traces are not complete: {loss}": None for loss in step.ledger.losses()}
             activities = activities_of_calls(step.recording, len(self.walls))
             self.recorded = dict(step.recording.environment)
+            if self.keep_recording is not None:
+                self.keep_recording(step.recording)
             self.check_activities(rounds, activities)
         self.check_arms_left()
         for kind, index in probes.items():

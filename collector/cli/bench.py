@@ -12,6 +12,7 @@ written as ./compare.
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collector.bench.baseline import Regression
     from collector.bench.benchmark_report import Report
     from collector.bench.discovery import Instance
+    from collector.recording.recording import Recording
 
 EXIT_REGRESSION = 1
 """Exit status if an arm became slower or could not be measured."""
@@ -42,7 +44,8 @@ _COMPARE = "compare"
 _USAGE = f"collector bench {_COMPARE} BEFORE.json NOW.json"
 _MEASURING = {
     "-k": "pattern", "--baseline": "baseline", "--json": "json", "--plot": "plot", "--html": "html",
-    "--precision": "precision", "--max-seconds": "max_seconds", "--seed": "seed", "--runs": "runs",
+    "--dataset": "dataset", "--precision": "precision", "--max-seconds": "max_seconds", "--seed": "seed",
+    "--runs": "runs",
 }  # fmt: skip
 """Options about measuring and about samples."""
 
@@ -67,6 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the figures of every arm as CSV")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the tables as one HTML page")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot as one HTML page")
+    parser.add_argument(
+        "--dataset", type=Path, metavar="DIR", help="add the traces of all measured rounds to this dataset"
+    )
     parser.add_argument("--precision", type=share, metavar="PERCENT", help="stop at this half-width of ratios")
     parser.add_argument("--max-seconds", type=float, metavar="S", help="time limit of one comparison")
     parser.add_argument("--seed", type=int, help="seed of the order of the arms")
@@ -96,6 +102,8 @@ def run(arguments: argparse.Namespace) -> int:
     from collector.bench.discovery import discover
     from collector.bench.documents import as_csv, as_markdown
 
+    if arguments.dataset is not None:
+        optional_package("pyarrow.parquet")
     before = Report.load(arguments.baseline) if arguments.baseline else None
     for path in (arguments.json, arguments.plot, arguments.html, arguments.markdown, arguments.csv):
         if path is not None:
@@ -183,6 +191,8 @@ def _measure_here(instances: Sequence[Instance], arguments: argparse.Namespace) 
     }
     reports: list[Report] = []
     troubles: list[str] = []
+    recordings: list[Recording] = []
+    options["keep"] = None if arguments.dataset is None else recordings.append
     with _progress(shown=not arguments.quiet, of=len(instances)) as show_progress:
         for index, instance in enumerate(instances):
             try:
@@ -191,7 +201,23 @@ def _measure_here(instances: Sequence[Instance], arguments: argparse.Namespace) 
                 troubles.append(f"{instance.title}: {error}")
             except Exception as error:  # e.g. an invalid option, or a card that a kernel left unusable
                 troubles.append(f"{instance.title}: {type(error).__name__}: {error}")
+            if recordings:  # not between rounds, whose times it would change
+                troubles += _add_to_dataset(arguments.dataset, instance, recordings)
+                recordings.clear()
     return joined(reports) if reports else None, troubles
+
+
+def _add_to_dataset(folder: Path, instance: Instance, recordings: Sequence[Recording]) -> list[str]:
+    """Add the recordings of a benchmark to a dataset; return the failures with their reasons."""
+    from collector.dataset.dataset_writer import DatasetWriter
+
+    try:
+        with DatasetWriter(folder) as writer:
+            for recording in recordings:
+                writer.write(recording, name=instance.title)
+    except (CollectorError, OSError) as error:
+        return [f"{instance.title} is not in the dataset: {error}"]
+    return []
 
 
 def _measure_in_processes(arguments: argparse.Namespace, runs: int) -> tuple[Report | None, list[str]]:
@@ -200,18 +226,29 @@ def _measure_in_processes(arguments: argparse.Namespace, runs: int) -> tuple[Rep
 
     reports: list[Report] = []
     troubles: dict[str, None] = {}
+    surroundings = dict(os.environ)
+    if arguments.dataset is not None:
+        from collector.dataset.dataset_writer import run_of_this_process
+
+        surroundings["COLLECTOR_RUN"] = run_of_this_process()
     with tempfile.TemporaryDirectory() as folder:
         for index in range(runs):
             file = Path(folder) / f"{index}.json"
             command = [sys.executable, "-m", "collector", "bench", *arguments.paths, "--runs=1"]
             command += [f"-k={arguments.pattern}", f"--json={file}"]
             command += ["-q"] if arguments.quiet else []
+            command += [] if arguments.dataset is None else [f"--dataset={arguments.dataset}"]
             command += [f"--precision={arguments.precision}"] if arguments.precision is not None else []
             command += [f"--max-seconds={arguments.max_seconds}"] if arguments.max_seconds is not None else []
             command += [f"--seed={arguments.seed + index}"] if arguments.seed is not None else []
             bar = not arguments.quiet and sys.stderr.isatty()
             done = subprocess.run(
-                command, stdout=subprocess.DEVNULL, stderr=None if bar else subprocess.PIPE, text=True, check=False
+                command,
+                stdout=subprocess.DEVNULL,
+                stderr=None if bar else subprocess.PIPE,
+                text=True,
+                check=False,
+                env=surroundings,
             )
             messages = (done.stderr or "").strip().splitlines()
             if file.exists():

@@ -62,6 +62,31 @@ def test_the_example_runs_where_there_is_no_gpu(root, capsys, tmp_path):
     assert "saxpy[n=16777216]" in tables.read_text()
 
 
+@pytest.mark.parametrize("runs", [1, 2])
+def test_measured_rounds_are_added_to_a_dataset(runs, bench_file, capsys, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    from collector.dataset import Dataset
+
+    monkeypatch.setenv("COLLECTOR_RUN", "tuesday")
+    words = ["bench", bench_file(), "-q", f"--runs={runs}", "--dataset", str(tmp_path / "runs"), "--seed=1"]
+    assert main(words) == 0, capsys.readouterr().err
+    dataset = Dataset(tmp_path / "runs")
+    assert {key.run for key in dataset.keys} == {"tuesday"}
+    assert set(dataset.table("steps")["name"].to_pylist()) == {"scale[n=1]", "scale[n=2]"}
+    names = dataset.table("kernels", columns=["name"])["name"].to_pylist()
+    assert names.count("a") >= runs * 2 * 20
+    assert {"a", "b"} <= set(names)
+
+
+def test_a_dataset_that_cannot_be_written_costs_no_figures(bench_file, capsys, tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "file").write_text("")
+    assert main(["bench", bench_file(), "-q", "--dataset", str(tmp_path / "file")]) == 1
+    printed = capsys.readouterr()
+    assert "scale[n=1] is not in the dataset: cannot make" in printed.err
+    assert "scale[n=2]" in printed.out
+
+
 def test_a_regression_is_status_1_and_the_same_again_is_0(bench_file, capsys, tmp_path):
     baseline = str(tmp_path / "main.json")
     once = ("--baseline", baseline, "--runs=1")

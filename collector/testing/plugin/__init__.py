@@ -48,6 +48,11 @@ _OPTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
         "trace every test and write a page about each that used the GPU into this folder, with an index of all",
         {"metavar": "FOLDER"},
     ),
+    (
+        "--gpu-dataset",
+        "trace every test and add the GPU work of each to the dataset in this folder, for collector sql",
+        {"metavar": "FOLDER"},
+    ),
     ("--gpu-leaks", "look for leaked device memory in every test that uses the GPU", {"action": "store_true"}),
     (
         "--gpu-lines",

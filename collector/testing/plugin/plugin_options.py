@@ -35,6 +35,8 @@ class PluginOptions:
     report: Path | None = None
     pages: Path | None = None
     """Folder for a page about each test."""
+    dataset: Path | None = None
+    """Folder of a dataset that every test is added to."""
     leaks: bool = False
     """Look for leaks in every test that uses the GPU, not only in those with the marker."""
     lines: bool = False
@@ -76,11 +78,12 @@ def read_options(config: pytest.Config) -> PluginOptions:
     if keep is not None and folder is None:
         raise OptionError(f"--gpu-trace-keep={keep} needs a folder to keep traces in: --gpu-trace=FOLDER")
     return PluginOptions(
-        trace=trace is not None or text("gpu_html") is not None,
+        trace=any(each is not None for each in (trace, text("gpu_html"), text("gpu_dataset"))),
         folder=folder,
         keep=parse_keep(keep or "failed"),
         report=path("gpu_report") if text("gpu_report") else None,
         pages=path("gpu_html") if text("gpu_html") else None,
+        dataset=path("gpu_dataset") if text("gpu_dataset") else None,
         leaks=flag("gpu_leaks"),
         lines=flag("gpu_lines"),
         require_gpu=flag("require_gpu"),

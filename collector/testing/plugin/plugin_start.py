@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from collector.errors import MissingDependencyError
+from collector.runtime.optional_packages import optional_package
 from collector.testing.plugin.device_sharing import Sharing, device_names, rotated
 from collector.testing.plugin.devices import SIMULATED, find_devices
 from collector.testing.plugin.plugin_options import OptionError, PluginOptions, read_options
@@ -29,7 +31,9 @@ def start(config: pytest.Config) -> None:
         return
     try:
         options = read_options(config)
-    except OptionError as error:
+        if options.dataset is not None:
+            optional_package("pyarrow.parquet")
+    except (OptionError, MissingDependencyError) as error:
         raise pytest.UsageError(printable_lines(str(error))) from None
     worker: dict[str, Any] | None = getattr(config, "workerinput", None)
     if worker is None and getattr(config.option, "dist", "no") != "no":

@@ -54,6 +54,7 @@ class RunReporting:
             (self._options.folder, "traces cannot be kept"),
             (self._options.report.parent if self._options.report else None, "the GPU report cannot be written"),
             (self._options.pages, "pages cannot be written"),
+            (self._options.dataset, "the dataset cannot be written"),
         ):
             problem = None if folder is None else writable_folder(folder)
             if problem is not None:
@@ -65,9 +66,8 @@ class RunReporting:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add one phase of one test."""
         entries: dict[str, Any] = getattr(report, "collector_gpu", {})
-        if self._nowhere & {self._options.folder, self._options.pages} - {
-            None
-        }:  # the reason was reported at the beginning
+        written = {self._options.folder, self._options.pages, self._options.dataset} - {None}
+        if self._nowhere & written:  # the reason was reported at the beginning
             entries.pop("problems", None)
         outcome = report.outcome
         if hasattr(report, "wasxfail") and report.when == "call":

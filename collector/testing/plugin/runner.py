@@ -30,11 +30,13 @@ from collector.testing.plugin.marker_names import SIMULATED_FIXTURES
 from collector.testing.plugin.markers import ADDED_LATE, MarkerError, Markers, read_markers, requirement_of, uses_gpu
 from collector.testing.plugin.messages import why_lines_are_missing
 from collector.testing.plugin.outcomes import fail, skip
+from collector.testing.plugin.run_dataset import RunDataset
 from collector.testing.plugin.running_test import Phase, Running
 from collector.testing.plugin.snapshot_matching import match_snapshot
 from collector.testing.plugin.sticky_errors import recorded_sticky_error, speaks_of_cuda, sticky_error
 from collector.testing.plugin.torch_profiler import TakeTurns
 from collector.testing.simulator.simulated_gpu import SimulatedGpu
+from collector.text import terminal
 from collector.text.terminal import printable, printable_lines
 from collector.tracing.session_slot import set_background
 
@@ -89,6 +91,7 @@ class GpuRunner:
         """The test whose lines are recorded now."""
         self._broken: tuple[str, str] | None = None
         self._kept: dict[str, int] = {}
+        self._dataset = None if options.dataset is None else RunDataset(options.dataset)
 
     # -- The test run
 
@@ -105,6 +108,8 @@ class GpuRunner:
 
     def pytest_unconfigure(self) -> None:
         """Undo `start`."""
+        if self._dataset is not None and (problem := self._dataset.close()):
+            terminal.report(f"the dataset is not complete: {problem}")
         self._undo.close()
 
     def found(self) -> Found:
@@ -228,6 +233,8 @@ class GpuRunner:
             self._keep_trace(running)
         if call.when == "teardown" and self._options.pages is not None:
             self._write_page(running)
+        if call.when == "teardown" and self._dataset is not None:
+            self._add_to_dataset(running, self._dataset)
         entry = running.as_report(report.when)
         if entry is not None:
             report.collector_gpu = entry  # type: ignore[attr-defined]
@@ -522,12 +529,7 @@ class GpuRunner:
     def _write_page(self, running: Running) -> None:
         """Write the page about the test, if it used the GPU."""
         folder = self._options.pages
-        parts = [
-            (f"{phase} {number}" if number else phase, recording)
-            for phase, part in running.phases.items()
-            for number, recording in enumerate(part.recordings)
-            if any(map(len, (recording.kernels, recording.memcpys, recording.memsets)))
-        ]
+        parts = _parts(running)
         if folder is None or not parts:
             return
         name = f"{safe_name(running.item.nodeid)}.html"
@@ -536,6 +538,12 @@ class GpuRunner:
             running.notes["page"] = name
         else:
             running.note("problems", f"pages could not be written to {folder}: {problem}")
+
+    def _add_to_dataset(self, running: Running, dataset: RunDataset) -> None:
+        """Add the test to the dataset, if it used the GPU."""
+        problem = dataset.add(running.item.nodeid, _parts(running))
+        if problem is not None:
+            running.note("problems", f"tests could not be added to the dataset: {problem}")
 
     # -- Fixtures
 
@@ -589,6 +597,16 @@ class GpuRunner:
             # The leak check measures again after this fixture's teardown.
             until = fixture if running is None or running.leak_check is None else running.after_judgement
             yield until.enter_context(SimulatedGpu(devices=requirement_of(node).count))
+
+
+def _parts(running: Running) -> list[tuple[str, Recording]]:
+    """The recordings of a test in which the GPU worked, each with its name."""
+    return [
+        (f"{phase} {number}" if number else phase, recording)
+        for phase, part in running.phases.items()
+        for number, recording in enumerate(part.recordings)
+        if any(map(len, (recording.kernels, recording.memcpys, recording.memsets)))
+    ]
 
 
 def _not_run(culprit: str, error: str) -> str:
