@@ -90,6 +90,10 @@ class TraceOptions:
     """Whether NVTX ranges are recorded, or the domains whose ranges are; None: if the handler is armed."""
     dataset: Path | None = None
     """The folder of a dataset to which the step is added when it ends."""
+    label: str = ""
+    """What people call the run, for lists of many runs."""
+    git_revision: bool = False
+    """Record the revision of the git repository that the program runs in."""
     share_subscription: bool = field(default=False, kw_only=True)
     """Collect even if another client in this process holds CUPTI's only subscription (set if torch's is idle)."""
 
@@ -102,6 +106,8 @@ class TraceOptions:
                 raise TypeError(f"{name} takes a whole number, not {value!r}")
         if not isinstance(self.job, str):
             raise TypeError(f"job takes text, not {self.job!r}")
+        if not isinstance(self.label, str):
+            raise TypeError(f"label takes text, not {self.label!r}")
         if not isinstance(self.source, str) and not hasattr(self.source, "start"):
             raise TypeError(f"source takes a name or a source, not {self.source!r}")
         known = (*KINDS, *KINDS_ON_REQUEST)

@@ -19,6 +19,8 @@ from collector.formats.output_paths import file_of_this_process, mark_as_written
 from collector.formats.registry import output_of
 from collector.formats.step import TracedStep
 from collector.options import KINDS, TraceOptions
+from collector.recording.run_label import RunLabel
+from collector.runtime.git_revision import git_revision as revision_of_folder
 from collector.runtime.interpreters import check_main_interpreter
 from collector.runtime.optional_packages import optional_package
 from collector.runtime.uncompiled import uncompiled
@@ -69,6 +71,8 @@ def trace(
     journal: str | os.PathLike[str] | None = ...,
     nvtx: bool | str | Iterable[str] | None = ...,
     dataset: str | os.PathLike[str] | None = ...,
+    label: str = ...,
+    git_revision: bool = ...,
 ) -> Session: ...
 
 
@@ -88,6 +92,8 @@ def trace(
     journal: str | os.PathLike[str] | None = None,
     nvtx: bool | str | Iterable[str] | None = None,
     dataset: str | os.PathLike[str] | None = None,
+    label: str = "",
+    git_revision: bool = False,
 ) -> Session | Function:
     """Return a session that traces the GPU work of a block or a function.
 
@@ -128,6 +134,9 @@ def trace(
             ``COLLECTOR_NVTX=1`` is set.
         dataset: a folder of Parquet files to which every step is added, for questions in SQL over many steps, ranks and
             runs; see `collector.dataset`. Ranks may share the folder. Needs pyarrow.
+        label: what you call the run, such as ``"batch 64"``: `collector ui` lists and searches it, and it is written
+            into every file of the trace.
+        git_revision: record the revision of the git repository that the working directory is in, likewise.
 
     Raises:
         collector.MissingDependencyError: a dataset is asked for, and pyarrow is not installed.
@@ -156,6 +165,8 @@ def trace(
         journal=None if journal is None else expanded(journal),
         nvtx=nvtx if nvtx is None or isinstance(nvtx, bool) else domain_names(nvtx),
         dataset=None if dataset is None else expanded(dataset),
+        label=label,
+        git_revision=git_revision,
     )
     if options.dataset is not None:
         optional_package("pyarrow.parquet")
@@ -407,6 +418,8 @@ class Session(TracedStep):
 
                 capture = use.source.stop(synchronize=self.options.synchronize, timeout_ms=self.options.timeout_ms)
                 capture["environment"].setdefault("thread_names", session_slot.thread_names())
+                revision = revision_of_folder() if self.options.git_revision else ""
+                capture["environment"].update(RunLabel(self.options.label, revision).as_environment())
                 unseen = add_facts(capture, self.options.nvtx)
                 if unseen:
                     _warn(unseen)
@@ -448,7 +461,9 @@ class Session(TracedStep):
         try:
             from collector.dataset.dataset_writer import DatasetWriter
 
-            with DatasetWriter(self.options.dataset, rank=rank_of_this_process(self.options.rank) or 0) as writer:
+            with DatasetWriter(
+                self.options.dataset, rank=rank_of_this_process(self.options.rank) or 0, label=self.options.label
+            ) as writer:
                 writer.write(self.recording)
         except Exception as error:
             self._trouble(error, f"the step is not in the dataset: {_in_words(error)}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from collector.analysis.busy_time import devices
 from collector.analysis.idle import idle, largest_causes
 from collector.formats.step import Step
+from collector.recording.run_label import RunLabel
 
 if TYPE_CHECKING:
     from collector.formats.step import TracedStep
@@ -26,6 +27,7 @@ def run_figures(step: TracedStep) -> dict[str, Any]:
         "cause": causes[0][0].replace("_", " ") if causes else "",
         "losses": len(recording.ledger.losses()),
         "simulated": bool(recording.environment.get("simulated")),
+        **RunLabel.of(recording)._asdict(),
         "rank": step.rank if isinstance(step, Step) else None,
         "unavailable": step.unavailable,
     }

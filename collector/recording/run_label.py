@@ -1,0 +1,29 @@
+"""What the user had a recording say of its run: a label, and the revision of the program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from collector.recording.recording import Recording
+
+_LABEL, _REVISION = "label", "git_revision"
+"""Keys of a recording's environment."""
+
+
+class RunLabel(NamedTuple):
+    """Texts that lists of runs show; ``""``: not recorded."""
+
+    label: str = ""
+    git_revision: str = ""
+
+    @classmethod
+    def of(cls, recording: Recording) -> RunLabel:
+        """What a recording says."""
+        return cls(*(str(recording.environment.get(key, "")) for key in (_LABEL, _REVISION)))
+
+    def as_environment(self) -> Mapping[str, str]:
+        """The entries of a recording's environment."""
+        return {key: text for key, text in zip((_LABEL, _REVISION), self, strict=True) if text}
