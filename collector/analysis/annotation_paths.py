@@ -28,7 +28,7 @@ def annotation_paths(recording: Recording) -> tuple[list[str], Numbers]:
     """
     table = recording.all_annotations
     names = [recording.strings[name_id] for name_id in range(len(recording.strings))]
-    if recording.environment.get("source") in _WHOLE_PATHS or not len(table):
+    if has_whole_paths(recording) or not len(table):
         ids, index = np.unique(table.name_id, return_inverse=True)
         return [names[name_id] for name_id in ids.tolist()], index.astype(np.int64)
     has_length = np.flatnonzero(table.end_ns > table.start_ns)
@@ -52,6 +52,11 @@ def annotation_paths(recording: Recording) -> tuple[list[str], Numbers]:
             found.append(paths.setdefault(_joined(known[outer] if outer >= 0 else "", names[name_id]), len(paths)))
         index[rows] = np.array(found, np.int64)[places]
     return list(paths), index
+
+
+def has_whole_paths(recording: Recording) -> bool:
+    """Whether the annotations of a recording are called by their whole paths."""
+    return recording.environment.get("source") in _WHOLE_PATHS
 
 
 def _joined(around: str, name: str) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
 
 _NEVER = np.iinfo(np.int64).max
-_LARGEST_BYTES = 1 << 46
+LARGEST_BYTES = 1 << 46
 """64 TiB, more than any device has: a larger operation is a damaged record."""
 _DEFINITION = (
     "Memory that was allocated while the step was recorded and not released yet, without what was held before the step "
@@ -86,6 +86,27 @@ def memory(steps: Asked, *, by: str = "pool") -> Answer:
     return QUESTIONS[by].ask(steps, _by_pool if by == "pool" else _by_op)
 
 
+def rows_by_address(recording: Recording) -> Numbers:
+    """Rows of ``memory_operations`` of a known kind and a possible size, in order of devices, addresses and times."""
+    table = recording.memory_operations
+    rows = np.flatnonzero(np.isin(table.operation, (ALLOCATION, RELEASE)) & (table.num_bytes <= LARGEST_BYTES))
+    # Calls have rising correlation ids: of an allocation and a release at one moment they tell the first.
+    keys = (table.operation, table.correlation_id, table.start_ns, table.address, table.device_id)
+    in_order: Numbers = rows[np.lexsort([key[rows] for key in keys])]
+    return in_order
+
+
+def memory_places(recording: Recording) -> tuple[list[tuple[int, str, str]], Numbers]:
+    """Device, kind of memory and pool of each place that memory is held in, and the place of each memory operation."""
+    table = recording.memory_operations
+    places = np.stack([table.device_id.astype(np.uint64), table.memory_kind.astype(np.uint64), table.pool_address])
+    distinct, place_of_row = np.unique(places, axis=1, return_inverse=True)
+    return [
+        (device, MEMORY_KINDS[kind] if kind < len(MEMORY_KINDS) else MEMORY_KINDS[0], hex(pool) if pool else "")
+        for device, kind, pool in distinct.T.tolist()
+    ], place_of_row.reshape(-1)
+
+
 class _Lifetimes(NamedTuple):
     """Every allocation with its release. Rows are those of ``memory_operations``."""
 
@@ -102,11 +123,7 @@ class _Lifetimes(NamedTuple):
     def of(cls, recording: Recording) -> tuple[_Lifetimes, list[str]]:
         """Pair allocations with releases by device and address."""
         table = recording.memory_operations
-        is_known = np.isin(table.operation, (ALLOCATION, RELEASE)) & (table.num_bytes <= _LARGEST_BYTES)
-        rows = np.flatnonzero(is_known)
-        # Calls have rising correlation ids: of an allocation and a release at one moment they tell the first.
-        keys = (table.operation, table.correlation_id, table.start_ns, table.address, table.device_id)
-        rows = rows[np.lexsort([key[rows] for key in keys])]
+        rows = rows_by_address(recording)
         is_allocation = table.operation[rows] == ALLOCATION
         address, device = table.address[rows], table.device_id[rows]
         is_same = (address[1:] == address[:-1]) & (device[1:] == device[:-1])
@@ -124,9 +141,18 @@ class _Lifetimes(NamedTuple):
         lost = {
             "{} release[|s] of memory whose allocation was not recorded": len(lifetimes.unknown_frees),
             "{} allocation[|s] at an address in use, whose release was not recorded": int(is_reused.sum()),
-            "{} memory operation[|s] of an unknown kind or an impossible size": int(len(table) - is_known.sum()),
+            "{} memory operation[|s] of an unknown kind or an impossible size": len(table) - len(rows),
         }
         return lifetimes, [counted(text, count) for text, count in lost.items() if count]
+
+    def changes(self, recording: Recording) -> tuple[Numbers, Numbers]:
+        """When the memory that was held changed, on the recording's clock, and how much was held from then on."""
+        table = recording.memory_operations
+        sizes, starts = table.num_bytes[self.allocated].astype(np.int64), table.start_ns[self.allocated]
+        is_freed = self.freed_ns != _NEVER
+        times = np.concatenate([self.freed_ns[is_freed], starts])
+        order = np.argsort(times, kind="stable")  # releases first
+        return times[order], np.cumsum(np.concatenate([-sizes[is_freed], sizes])[order])
 
 
 class _Held(NamedTuple):
@@ -143,29 +169,22 @@ class _Held(NamedTuple):
     @classmethod
     def of(cls, place: tuple[int, str, str], lifetimes: _Lifetimes, recording: Recording) -> _Held:
         """Find the time of the largest total. Memory released at a time does not count at that time."""
-        table = recording.memory_operations
-        sizes, starts = table.num_bytes[lifetimes.allocated].astype(np.int64), table.start_ns[lifetimes.allocated]
-        is_freed = lifetimes.freed_ns != _NEVER
-        times = np.concatenate([lifetimes.freed_ns[is_freed], starts])
-        order = np.argsort(times, kind="stable")  # releases first
-        held = np.cumsum(np.concatenate([-sizes[is_freed], sizes])[order])
+        times, held = lifetimes.changes(recording)
         if not len(held):
             return cls(place, lifetimes, 0, recording.clock.cupti_start_ns, np.zeros(0, bool))
-        at = int(np.argmax(held))
-        high_water_ns = int(times[order[at]])
+        high_water_ns = int(times[np.argmax(held)])
+        table = recording.memory_operations
+        sizes, starts = table.num_bytes[lifetimes.allocated].astype(np.int64), table.start_ns[lifetimes.allocated]
         live = (starts <= high_water_ns) & (lifetimes.freed_ns > high_water_ns)
         return cls(place, lifetimes, int(sizes[live].sum()), high_water_ns, live)
 
 
 def _held(recording: Recording) -> tuple[list[_Held], list[str]]:
     """The memory of each device, kind and pool, and what could not be told."""
-    table = recording.memory_operations
     lifetimes, losses = _Lifetimes.of(recording)
-    places = np.stack([table.device_id.astype(np.uint64), table.memory_kind.astype(np.uint64), table.pool_address])
-    distinct, place_of_row = np.unique(places, axis=1, return_inverse=True)
-    place_of_row = place_of_row.reshape(-1)
+    places, place_of_row = memory_places(recording)
     found = []
-    for number, (device, kind, pool) in enumerate(distinct.T.tolist()):
+    for number, place in enumerate(places):
         is_own = place_of_row[lifetimes.allocated] == number
         own = _Lifetimes(
             lifetimes.allocated[is_own],
@@ -174,9 +193,13 @@ def _held(recording: Recording) -> tuple[list[_Held], list[str]]:
             lifetimes.unknown_frees[place_of_row[lifetimes.unknown_frees] == number],
         )
         if len(own.allocated) or len(own.unknown_frees):
-            name = MEMORY_KINDS[kind] if kind < len(MEMORY_KINDS) else MEMORY_KINDS[0]
-            found.append(_Held.of((device, name, hex(pool) if pool else ""), own, recording))
+            found.append(_Held.of(place, own, recording))
     return found, losses
+
+
+def memory_over_time(recording: Recording) -> list[tuple[tuple[int, str, str], Numbers, Numbers]]:
+    """Device, kind of memory and pool of each place, when what it held changed, and how many bytes it held then."""
+    return [(each.place, *each.lifetimes.changes(recording)) for each in _held(recording)[0]]
 
 
 def _by_pool(recording: Recording) -> Part:
@@ -198,8 +221,8 @@ def _by_pool(recording: Recording) -> Part:
                 each.high_water,
                 each.high_water_ns - recording.clock.cupti_start_ns,
                 int(sizes[own.freed_ns == _NEVER].sum()),
-                int(np.minimum(table.pool_used_bytes[used].max(), _LARGEST_BYTES)),
-                int(np.minimum(table.pool_bytes[used].max(), _LARGEST_BYTES)),
+                int(np.minimum(table.pool_used_bytes[used].max(), LARGEST_BYTES)),
+                int(np.minimum(table.pool_bytes[used].max(), LARGEST_BYTES)),
             )
         )
         evidence.append({"memory_operations": used})

@@ -21,7 +21,7 @@ from collector.text.progress import progress
 from collector.text.quantities import SIZE_UNITS, number_and_unit
 from collector.text.wording import counted
 
-_LEAST_SIZE = 300_000
+_LEAST_SIZE = 400_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,13 +11,14 @@ Its ``compare`` is null, or what `collector.analysis.compare` answers about two 
 
 Where steps cannot be compared, ``compare`` is null and ``refused["compare"]`` states the reason.
 
-A part of a step, chosen by its begin and end in ns since the step began, is what `Recording.between` keeps: whatever
-overlaps it. Where the page has all slices of a step (``slices`` is the sum of those of the lanes, and no lane is left
-out), the slices of its streams whose name is one of the first ``kernel_names`` are all of its kernels: the answers
+A part of a step, chosen by its begin and end in ns since the step began, is what `collector.analysis.between` keeps.
+Where ``rows`` is not null, the page holds the rows of the step (collector/web/part_rows.py) and answers about parts
+itself, as web/src/part does. Else, where it has all slices (``slices`` is the sum of those of the lanes, and no lane is
+left out), the slices of its streams whose name is one of the first ``kernel_names`` are all of its kernels: the answers
 ``kernels/name`` and ``kernels/stream`` about a part follow exactly (web/src/kernels_within.js). All other answers are
 about the whole step. ``start_ns`` is when the step began, on the clock of the recording, as text. ``marks`` are begin
-and end of each row of the answer ``steps``, counted alike; ``loss_times`` are
-the times of losses by the ledger's field.
+and end of each row of the answer ``steps``, counted alike; ``loss_times`` are times of losses by the ledger's field;
+``memory`` has the curves that the page draws (collector/web/memory_curves.py).
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from collector.bench.environment import without_home
 from collector.errors import CollectorError
 from collector.formats.step import Step
 from collector.recording.loss_times import times_of_losses
+from collector.recording.run_label import RunLabel
 from collector.text.quantities import time_text
 from collector.text.wording import counted
 from collector.version import version
@@ -46,6 +48,7 @@ from collector.web.answer_commands import (
     python_expression,
     stats_command,
 )
+from collector.web.memory_curves import memory_curves
 from collector.web.report_lanes import BINS, FULL, lanes_of
 
 if TYPE_CHECKING:
@@ -106,6 +109,7 @@ def described_step(step: TracedStep, name: str, lanes: Lanes, marks: Sequence[Wi
         "warning": _warning(step),
         "unavailable": step.unavailable and without_home(step.unavailable),
         "nothing": no_launches(recording),
+        **RunLabel.of(recording)._asdict(),
         "simulated": bool(recording.environment.get("simulated")),
         "length_ns": lanes.end_ns - lanes.start_ns,
         "verdict": _verdict(devices(recording), idle(recording)),
@@ -115,6 +119,7 @@ def described_step(step: TracedStep, name: str, lanes: Lanes, marks: Sequence[Wi
         },
         "ledger": [[name, value] for name, value in recording.ledger.as_dict().items() if value],
         "findings": _findings(step),
+        "memory": memory_curves(recording),
         "marks": [[each.start_ns - lanes.start_ns, each.end_ns - lanes.start_ns] for each in marks],
         "lanes": [
             {

@@ -10,18 +10,21 @@ import json
 import os
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import UnknownFormatError
 from collector.files.atomic_files import atomic_write
 from collector.text.terminal import printable
+from collector.web.part_rows import part_rows
 from collector.web.report_data import joined_names, page_data, step_data
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from collector.formats.step import TracedStep
+    from collector.web.part_rows import PartRows
     from collector.web.report_lanes import Lanes
 
 MAX_SIZE = 2_000_000
@@ -32,6 +35,8 @@ _SAMPLE = 20_000
 """Slices that are packed to estimate how many fit."""
 _WELL_FILLED = 0.85
 """Share of the room for slices below which more of them are tried."""
+_ROWS_BY_SLICES = 0.5
+"""Bytes of packed rows by those of packed slices, at least: where they cannot fit they are not made."""
 _LEVEL = 6
 
 
@@ -71,7 +76,12 @@ def write_report(
     data = [step_data(step, name) for name, step in together]
     title = title or _title([name for name, _ in before], [name for name, _ in steps])
     described = page_data(data, [step for _, step in together], title, len(before))
-    content, kept = _fitting([each.lanes for each in data], described, max_size)
+    content, kept = _fitting(
+        [each.lanes for each in data],
+        described,
+        lambda: [part_rows(step.recording) for _, step in together],
+        max_size,
+    )
     with atomic_write(path) as file:
         file.write(content)
     return ReportSize(len(content), kept, sum(each.lanes.num_slices for each in data))
@@ -103,8 +113,13 @@ def _plain_name(step: TracedStep, path: Path) -> str:
     return step.path.name if step.path is not None else path.stem
 
 
-def _fitting(lanes: Sequence[Lanes], described: dict[str, Any], max_size: int) -> tuple[bytes, int]:
-    """The page with as many slices as fit, the longest ones."""
+def _fitting(
+    lanes: Sequence[Lanes],
+    described: dict[str, Any],
+    rows_of_steps: Callable[[], Sequence[PartRows | None]],
+    max_size: int,
+) -> tuple[bytes, int]:
+    """The page with as many slices as fit, the longest ones; where all fit, with the rows of parts if those do, too."""
     total = sum(each.num_slices for each in lanes)
     bins = {f"bins-{place}": _packed(each.bins()) for place, each in enumerate(lanes)}
 
@@ -112,10 +127,14 @@ def _fitting(lanes: Sequence[Lanes], described: dict[str, Any], max_size: int) -
         kept = [each.num_slices * most // max(total, 1) for each in lanes]
         return kept, {f"slices-{place}": _packed(each.slices(kept[place])) for place, each in enumerate(lanes)}
 
-    def page(most: int) -> bytes:
+    def page(most: int, rows: Sequence[PartRows | None] = ()) -> bytes:
         kept, slices = packed(most)
-        steps = [{**step, "slices": count} for step, count in zip(described["steps"], kept, strict=True)]
-        return _page({**described, "steps": steps}, bins | slices)
+        steps = [
+            {**step, "slices": count, "rows": own.described if own else None}
+            for step, count, own in zip_longest(described["steps"], kept, rows)
+        ]
+        own_rows = {f"rows-{place}": _packed(own.planes) for place, own in enumerate(rows) if own}
+        return _page({**described, "steps": steps}, bins | slices | own_rows)
 
     fixed, most = len(page(0)), total
     if total > _SAMPLE:
@@ -130,6 +149,9 @@ def _fitting(lanes: Sequence[Lanes], described: dict[str, Any], max_size: int) -
         room = max(max_size - fixed, 0) / max(len(content) - fixed, 1)
         most = max(int(most * room * 0.97), _FEWEST_SLICES)
         content = page(most)
+    if most == total and len(content) + _ROWS_BY_SLICES * (len(content) - fixed) <= max_size:
+        whole = page(most, rows_of_steps())
+        content = whole if len(whole) <= max_size else content
     return content, most
 
 

@@ -17,6 +17,7 @@ from collector.recording.intervals import Union
 from collector.recording.kernel_names import short_name
 from collector.recording.nesting import NestedRanges
 from collector.recording.schema import ACTIVITY_TABLES
+from collector.web.byte_planes import byte_planes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -105,7 +106,7 @@ class Lanes:
             (ends - starts, _TIME_BYTES),
             (names, _NAME_BYTES),
         )
-        return b"".join(_planes(values, width) for values, width in planes)
+        return b"".join(byte_planes(values, width) for values, width in planes)
 
     @cached_property
     def _slices(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
@@ -137,10 +138,6 @@ def _longest(lengths: Numbers, most: int) -> npt.NDArray[np.bool_]:
     kept: npt.NDArray[np.bool_] = lengths > least
     kept[np.flatnonzero(lengths == least)[: most - int(kept.sum())]] = True
     return kept
-
-
-def _planes(values: Numbers, width: int) -> bytes:
-    return np.ascontiguousarray(values.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :width].T).tobytes()
 
 
 class _Names:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from captures import START_NS
 from report_pages import page_of
 
 import collector
+from collector import analysis
 from collector.formats.step import RecordingSource, Step
+from collector.text.quantities import time_text
 from collector.text.terminal import printable
 from collector.web.report_file import write_report
 
@@ -160,19 +163,34 @@ def test_a_step_is_opened_by_its_row(report_page, two_runs):
     assert report_page.chosen() == {"view": "steps"}
 
 
-def test_a_window_governs_the_kernels_and_other_tables_say_how_to_ask(report_page, two_runs):
+def test_a_window_governs_every_table(report_page, two_runs, shared):
     step = page_of(two_runs)["steps"][0]
     start, end = step["marks"][1]
-    report_page.open(two_runs, f"view=kernels&from={start}&to={end}")
+    part = analysis.between(collector.load(shared / "data" / "gpu_traces" / TORCH), start, end)
+    window = f"from={start}&to={end}"
+    report_page.open(two_runs, f"view=kernels&{window}")
     report_page.page.wait_for_selector("text=These are the figures of the window")
     counts = [int(row[1]) for row in report_page.table("Kernels")]
-    assert 0 < sum(counts) < sum(step["answers"]["kernels/name"]["values"][1])
-    report_page.turn("launches", f"from={start}&to={end}")
+    assert counts == analysis.kernels(part)["count"].tolist()
+    for view, key, label, answer in (
+        ("launches", "launches", "Launches", analysis.launches(part)),
+        ("ops", "ops", "Ops", analysis.ops(part)),
+        ("streams", "streams", "Streams", analysis.streams(part)),
+        ("idle", "idle_gaps", "Gaps", analysis.idle_gaps(part)),
+    ):
+        report_page.turn(view, f"{window}&cols=-&by={key}").drawn()
+        report_page.page.wait_for_selector(f"section[aria-label={label}] >> text=figures of the window")
+        column = next(at for at, each in enumerate(answer.columns) if each.unit == "ns")
+        times = [row[column] for row in report_page.table(label)]
+        assert times == [time_text(each) for each in answer[answer.columns[column].name].tolist()[: len(times)]]
+        report_page.page.get_by_text("the same in Python and on the command line").last.click()
+        assert f"--question {key} --window {start}ns..{end}ns" in report_page.page.inner_text("main")
+    report_page.turn("critical-path", window)
     report_page.page.get_by_text("the same in Python and on the command line").click()
     text = report_page.page.inner_text("main")
     assert "These are the figures of the whole step" in text
-    assert f"--question launches --window {start}ns..{end}ns" in text
-    assert f"window = (start + {start}, start + {end})" in text
+    assert f"analysis.between(step, {start}, {end})" in text
+    report_page.turn("overview", "from=1&to=2").page.wait_for_selector("text=Nothing ran on any device")
 
 
 def test_a_kernel_leads_to_its_longest_run(report_page, small, tmp_path):
@@ -321,3 +339,35 @@ def test_a_printed_page_has_the_tables_without_the_controls(report_page, two_run
     assert not report_page.page.locator("nav[aria-label=views]").is_visible()
     assert not report_page.page.locator(".tools").is_visible()
     assert report_page.page.locator("section[aria-label=Kernels] table").is_visible()
+
+
+def test_memory_over_time_is_walked_and_a_window_is_chosen(report_page, build, tmp_path):
+    for number, (operation, address) in enumerate(((1, 1), (1, 2), (2, 1), (1, 3))):
+        times = {"start_ns": START_NS + 200_000 * number, "memory_kind": 3, "num_bytes": 1000 * address}
+        build.raw("memory_operations", operation=operation, address=address, **times)
+    path = written(tmp_path / "step.html", build.kernel("gemm", 10, 20).recording())
+    report_page.open(path, "view=memory").page.locator(".chart").focus()
+    for _ in range(4):
+        report_page.page.keyboard.press("ArrowRight")
+    assert report_page.page.inner_text("p[role=status] >> text=bytes") == "2 kB (2,000 bytes) from 400 µs on"
+    assert report_page.unlawful() == []
+    at = report_page.page.locator(".chart .u-over").bounding_box()
+    report_page.page.mouse.move(at["x"] + at["width"] / 4, at["y"] + 20)
+    report_page.page.mouse.down()
+    report_page.page.mouse.move(at["x"] + at["width"] / 2, at["y"] + 20)
+    report_page.page.mouse.up()
+    report_page.page.wait_for_function("() => location.hash.includes('from=')")
+    chosen = report_page.chosen()
+    assert int(chosen["from"]) == pytest.approx(250_000, rel=0.01)
+    assert int(chosen["to"]) == pytest.approx(500_000, rel=0.01)
+
+
+def test_a_bar_of_the_steps_opens_it(report_page, two_runs):
+    report_page.open(two_runs, "view=steps").page.locator(".chart").focus()
+    report_page.page.keyboard.press("End")
+    text = report_page.page.inner_text("p[role=status] >> text=busy")
+    rows = report_page.table("Steps")
+    assert [rows[-1][0], rows[-1][1]] == text.split()[:2]
+    report_page.page.keyboard.press("Enter")
+    report_page.page.wait_for_selector("nav a[aria-current=page][href^='#view=overview']")
+    assert report_page.chosen()["step"] == "1"

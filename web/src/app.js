@@ -3,6 +3,7 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { address, chosenWindow, chooseWindow, open, state, turnTo } from "./state.js";
 import { exact, printable, timeText } from "./numbers.js";
+import { usePartOf } from "./part_step.js";
 import { isServed } from "./provider.js";
 import { Ready } from "./ready.js";
 import { VIEWS } from "./views.js";
@@ -30,9 +31,10 @@ const KEYS = [
 export function App({ page }) {
   const [help, setHelp] = useState(false);
   const { view, step: number } = state.value;
-  const step = page.steps[Number(number)] ?? page.steps[0];
-  const place = page.steps.indexOf(step);
-  const views = VIEWS.filter((each) => each.is(page, step));
+  const whole = page.steps[Number(number)] ?? page.steps[0];
+  const place = page.steps.indexOf(whole);
+  const step = usePartOf(whole, place);
+  const views = VIEWS.filter((each) => each.is(page, whole));
   const shownView = views.find((each) => each.name === view) ?? views[0];
   useEffect(() => {
     const onKey = (/** @type {KeyboardEvent} */ event) => {
@@ -63,6 +65,7 @@ export function App({ page }) {
     <header>
       <h1>${printable(page.title)}</h1>
       <${Badge} step=${step} />
+      ${step.label && html`<span class="label">${printable(step.label)}</span>`}
       ${page.steps.length > 1 && html`
         <label class="steps">step <select value=${String(place)}
           onChange=${(/** @type {any} */ event) => openStep(event.target.value)}>

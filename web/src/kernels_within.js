@@ -1,23 +1,19 @@
 // The kernels of a part of a step, summed up from the slices that the page holds, as Python sums up those of
 // `recording.between(start, end)`: whatever overlaps the part counts whole. All sums are exact integers.
 
+import { figuresOf, longestFirst, shared } from "./part/groups.js";
+import { within } from "./window.js";
+
 /** @typedef {import("./provider.js").Answer} Answer */
 /** @typedef {import("./provider.js").Slices} Slices */
 /** @typedef {import("./provider.js").Step} Step */
 
+/** Columns that slices tell. */
+const KNOWN = new Set(["device_id", "stream_id", "name", "count", "total_ns", "share", "min_ns", "median_ns", "max_ns"]);
+
 /** Whether the page has every slice of a step. @param {Step} step */
 export function hasAllSlices(step) {
   return step.lanes_left_out === 0 && step.slices === step.lanes.reduce((sum, lane) => sum + lane.slices, 0);
-}
-
-/** Order of texts as in Python, by code points. @param {string} one @param {string} other */
-function byCodePoints(one, other) {
-  const [left, right] = [[...one], [...other]];
-  for (let at = 0; at < Math.min(left.length, right.length); at++) {
-    const difference = /** @type {number} */ (left[at].codePointAt(0)) - /** @type {number} */ (right[at].codePointAt(0));
-    if (difference) return difference;
-  }
-  return left.length - right.length;
 }
 
 /** The answer `kernels/name` or `kernels/stream` about a part of a step, which needs all slices of it. Columns that slices
@@ -39,40 +35,23 @@ export function kernelsWithin(answer, step, slices, part, by) {
     if (group) group.push(slices.length[at]);
     else groups.set(key, [slices.length[at]]);
   }
-  let count = 0;
-  let whole = 0;
-  const rows = [...groups].map(([key, lengths]) => {
-    lengths.sort((one, other) => one - other);
-    const total = lengths.reduce((sum, each) => sum + each, 0);
-    count += lengths.length;
-    whole += total;
+  const found = [...groups].map(([key, lengths]) => {
     const lane = step.lanes[Math.floor(key / names)];
-    return { device: lane.device_id, stream: lane.stream_id, name: step.names[key % names], lengths, total };
+    return { device_id: lane.device_id, stream_id: lane.stream_id, name: step.names[key % names], ...figuresOf(lengths) };
   });
-  rows.sort((one, other) =>
-    other.total - one.total ||
-    (by === "stream" ? one.device - other.device || one.stream - other.stream : 0) ||
-    byCodePoints(one.name, other.name));
-  /** @type {Record<string, (row: typeof rows[0]) => string | number>} */
-  const values = {
-    device_id: (row) => row.device,
-    stream_id: (row) => row.stream,
-    name: (row) => row.name,
-    count: (row) => row.lengths.length,
-    total_ns: (row) => row.total,
-    share: (row) => (whole ? row.total / whole : 0),
-    min_ns: (row) => row.lengths[0],
-    median_ns: (row) => row.lengths[(row.lengths.length - 1) >> 1],
-    max_ns: (row) => row.lengths[row.lengths.length - 1],
-  };
-  const columns = answer.columns.filter((column) => column.name in values);
+  /** @type {import("./part/groups.js").Row[]} */
+  const rows = shared(longestFirst(found, answer.columns.map((each) => each.name)));
+  const columns = answer.columns.filter((column) => KNOWN.has(column.name));
   return {
     ...answer,
     columns,
-    values: columns.map((column) => rows.map(values[column.name])),
+    values: columns.map((column) => rows.map((row) => row[column.name])),
     rows: rows.length,
-    totals: { count, total_ns: whole },
-    python: `began = step.recording.clock.cupti_start_ns\nanalysis.kernels(step.recording.between(began + ${part.start}, began + ${part.end}), by="${by}")`,
-    cli: `${answer.cli} --window ${part.start}ns..${part.end}ns`,
+    totals: {
+      count: rows.reduce((sum, each) => sum + each.count, 0),
+      total_ns: rows.reduce((sum, each) => sum + each.total_ns, 0),
+    },
+    part,
+    ...within(answer, part),
   };
 }

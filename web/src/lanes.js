@@ -12,12 +12,12 @@ import { exact, grouped, printable, timeText } from "./numbers.js";
 
 const SHORTEST = 10; // ns: no window is shorter
 
-/** @type {WeakMap<Step, Promise<{bins: Uint8Array, slices: Slices, first: Uint32Array}>>} */
+/** By the lanes of the step. @type {WeakMap<object, Promise<{bins: Uint8Array, slices: Slices, first: Uint32Array}>>} */
 const loaded = new WeakMap();
 
 /** What is drawn of a step, loaded once. @param {Step} step @param {number} place */
 export function laneData(step, place) {
-  let found = loaded.get(step);
+  let found = loaded.get(step.lanes);
   if (!found) {
     found = Promise.all([loadBins(step, place), loadSlices(step, place)]).then(([bins, slices]) => {
       const first = new Uint32Array(step.lanes.length + 1);
@@ -25,7 +25,7 @@ export function laneData(step, place) {
       for (let lane = 0; lane < step.lanes.length; lane++) first[lane + 1] += first[lane];
       return { bins, slices, first };
     });
-    loaded.set(step, found);
+    loaded.set(step.lanes, found);
   }
   return found;
 }
@@ -57,7 +57,7 @@ export function useLaneData(step, place) {
     let is = true;
     laneData(step, place).then((found) => is && setData(found));
     return () => { is = false; };
-  }, [step]);
+  }, [step.lanes]);
   return data;
 }
 
@@ -71,7 +71,7 @@ export function Lanes({ step, place, kinds, hint = true }) {
   const [theme, setTheme] = useState(0);
   const [picked, setPicked] = useState(/** @type {{row: number, at: number} | null} */ (null));
   const rows = useMemo(
-    () => step.lanes.flatMap((lane, at) => (!kinds || kinds.includes(lane.kind) ? [{ ...lane, at }] : [])), [step]);
+    () => step.lanes.flatMap((lane, at) => (!kinds || kinds.includes(lane.kind) ? [{ ...lane, at }] : [])), [step.lanes]);
   const part = chosenWindow.value ?? { start: 0, end: Math.max(step.length_ns, 1) };
   const height = AXIS + rows.length * ROW;
 

@@ -1,4 +1,6 @@
 // Where the page has its data from: islands of gzipped base64 in the file itself, or the server that it came from.
+import { columnsOf } from "./byte_planes.js";
+import { rowsOf } from "./part/rows.js";
 import { askBytes, loadServedPage } from "./server.js";
 
 /** @typedef {{name: string, unit: string, meaning: string}} Column */
@@ -12,13 +14,13 @@ import { askBytes, loadServedPage } from "./server.js";
 /** @typedef {{name: string, steps: number[]}} Side */
 /** @typedef {{before: Side, now: Side, answers: Record<string, Answer>}} Comparison */
 /** @typedef {{name: string, warning: string | null, unavailable: string | null, nothing: string, simulated: boolean,
- *   length_ns: number, verdict: string, losses: string[], ledger: [string, number][], answers: Record<string, Answer>,
+ *   label: string, git_revision: string, length_ns: number, verdict: string, losses: string[], ledger: [string, number][], answers: Record<string, Answer>,
  *   findings: Finding[], lanes: LaneInfo[], lanes_left_out: number, names: string[], kernel_names: number,
- *   start_ns: string, bins: number, full: number,
- *   slices: number, marks: [number, number][], loss_times: Record<string, number[]>, id?: string}} Step `id`: of the run, where a server has it. */
+ *   memory: import("./views/memory.js").Curve[], start_ns: string, bins: number, full: number,
+ *   rows?: import("./part/rows.js").RowsInfo | null, slices: number, marks: [number, number][], loss_times: Record<string, number[]>, id?: string}} Step `id`: of the run, where a server has it. */
 /** @typedef {{format: string, version: string, title: string, steps: Step[], answers: Record<string, Answer>,
  *   refused: Record<string, string>, compare?: Comparison | null}} Page */
-/** @typedef {{lane: Uint16Array, start: Float64Array, length: Float64Array, name: Uint32Array}} Slices */
+/** @typedef {{lane: Float64Array, start: Float64Array, length: Float64Array, name: Float64Array}} Slices */
 
 /** @param {string} name @returns {Promise<Uint8Array>} */
 async function island(name) {
@@ -59,21 +61,13 @@ export function loadBins(step, place) {
 export async function loadSlices(step, place) {
   const bytes = await drawn(step, place, "slices");
   const count = bytes.length / 17;
-  const lane = new Uint16Array(count);
-  const start = new Float64Array(count);
-  const length = new Float64Array(count);
-  const name = new Uint32Array(count);
-  let at = 0;
-  /** @param {Uint16Array | Float64Array | Uint32Array} into @param {number} width */
-  const planes = (into, width) => {
-    for (let plane = 0, weight = 1; plane < width; plane++, weight *= 256, at += count) {
-      for (let row = 0; row < count; row++) into[row] += bytes[at + row] * weight;
-    }
-  };
-  planes(lane, 2);
-  planes(start, 6);
-  planes(length, 6);
-  planes(name, 3);
+  const [lane, start, length, name] = columnsOf(bytes, 0, count, [2, 6, 6, 3]);
   for (let row = 1; row < count; row++) if (lane[row] === lane[row - 1]) start[row] += start[row - 1];
   return { lane, start, length, name };
+}
+
+/** The rows from which the page answers about parts of a step whose `rows` say what they are.
+ * @param {import("./part/rows.js").RowsInfo} info @param {number} place */
+export async function loadRows(info, place) {
+  return rowsOf(info, await island(`rows-${place}`));
 }

@@ -1,6 +1,6 @@
 // Where the page has its data from when it is served: one answer at a time, of the chosen part of a step.
 import { signal } from "@preact/signals";
-import { chosenWindow, state } from "./state.js";
+import { settledWindow, state } from "./state.js";
 import { token } from "./token.js";
 
 /** @typedef {import("./provider.js").Answer} Answer */
@@ -12,8 +12,6 @@ import { token } from "./token.js";
 
 /** Answers that are kept; the ones used longest ago are forgotten. */
 const MOST_ANSWERS = 300;
-/** A window that changes again this soon, as under a wheel, is not asked about. */
-const SETTLED_MS = 150;
 
 /** @param {string} path @param {Record<string, string>} [headers] @returns {Promise<Response>} */
 async function request(path, headers = {}) {
@@ -93,13 +91,6 @@ function known(path) {
   return found;
 }
 
-const settled = signal(chosenWindow.value);
-let timer = 0;
-chosenWindow.subscribe((part) => {
-  clearTimeout(timer);
-  timer = setTimeout(() => { settled.value = part; }, SETTLED_MS);
-});
-
 /** Answers that are asked for when they are read. Who reads one that is not there yet is drawn again when it comes: until
  * then the one before it is given, or else a promise is thrown, which `Ready` catches.
  * @param {string[]} keys @param {string} path @returns {Record<string, Answer>} */
@@ -111,7 +102,7 @@ function lazyAnswers(keys, path) {
   for (const key of keys) {
     const read = () => {
       arrived.value;
-      const part = settled.value;
+      const part = settledWindow.value;
       const options = { key, from: part ? String(part.start) : "", to: part ? String(part.end) : "" };
       let asked = known(withOptions(path, options));
       const { q, sort } = state.value;

@@ -13,6 +13,8 @@ const NOTHING = {
 export const OF_A_TABLE = { q: "", sort: "", group: "", shut: "", cols: "", rows: "" };
 /** A window that changes again this soon, as under a wheel, is no other page of the history. */
 const SAME_MOVE_MS = 800;
+/** A window that changes again this soon is not asked about. */
+const SETTLED_MS = 150;
 
 /** @returns {State} */
 function read() {
@@ -75,6 +77,14 @@ export const chosenWindow = computed(() => {
   const start = Number(from);
   const end = Number(to);
   return from !== "" && to !== "" && end > start ? { start, end } : null;
+});
+
+/** The chosen window once it rests. */
+export const settledWindow = signal(chosenWindow.value);
+let timer = 0;
+chosenWindow.subscribe((part) => {
+  clearTimeout(timer);
+  timer = setTimeout(() => { settledWindow.value = part; }, SETTLED_MS);
 });
 
 let moved = -SAME_MOVE_MS;

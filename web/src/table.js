@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { createTable, getCoreRowModel, getExpandedRowModel, getFilteredRowModel, getGroupedRowModel, getSortedRowModel } from "@tanstack/table-core";
 import { choose, state } from "./state.js";
 import { exact, grouped, isInfinite, printable, shown } from "./numbers.js";
-import { within } from "./window.js";
+import { aboutWindow, within } from "./window.js";
 
 /** @typedef {import("./provider.js").Answer} Answer */
 /** @typedef {import("./numbers.js").Value} Value */
@@ -176,7 +176,7 @@ export function AnswerTable({ answer, title, kept = null, note = "", least = fal
       ${title && html`<h2>${title}</h2>`}
       ${isDefined && html`<p class="definition">${answer.definition}</p>`}
       ${answer.notes?.map((each) => html`<p class="note">${printable(each)}</p>`)}
-      ${note && html`<p class="note">${note}</p>`}
+      ${[note, aboutWindow(answer, part, kept)].map((each) => each && html`<p class="note">${each}</p>`)}
       ${!plain && html`<${Tools} answer=${answer} rows=${rows} columns=${columns} hidden=${hidden} />`}
       <div class="scrolled" tabindex="0" role="region" aria-label=${`${label}: table`}>
         <table>
@@ -351,12 +351,11 @@ export function formed(answer, rows, columns, form) {
 
 /** How to get the same figures elsewhere. @param {{answer: Answer, part: {start: number, end: number} | null}} props */
 function Same({ answer, part }) {
-  const asked = part && within(answer, part);
+  const asked = part && !answer.part && within(answer, part);
   return html`
     <details class="same">
       <summary>the same in Python and on the command line</summary>
       <pre><code>${printable(answer.python).replaceAll("\\n", "\n")}${"\n"}${printable(answer.cli)}</code></pre>
-      ${part && (asked ? html`<p>Of the window, whatever overlaps it:</p><pre><code>${asked.python}${"\n"}${asked.cli}</code></pre>`
-        : html`<p>This is asked of whole steps only.</p>`)}
+      ${asked && html`<p>Of the window, whatever overlaps it:</p><pre><code>${asked.python}${"\n"}${asked.cli}</code></pre>`}
     </details>`;
 }

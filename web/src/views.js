@@ -3,6 +3,7 @@ import { Findings, Trust } from "./views/account.js";
 import { Compare } from "./views/compare.js";
 import { Idle } from "./views/idle.js";
 import { Icicle } from "./views/icicle.js";
+import { MemoryCurves } from "./views/memory.js";
 import { Overview } from "./views/overview.js";
 import { Steps } from "./views/steps.js";
 import { Tables } from "./views/tables.js";
@@ -15,8 +16,9 @@ import { printable } from "./numbers.js";
 /** @typedef {{page: Page, step: Step, place: number}} Shown */
 /** @typedef {{name: string, title: string, is: (page: Page, step: Step) => boolean, show: (props: any) => any}} View */
 
-/** Tables of the answers to some questions. @param {string} name @param {string} title @param {string[]} questions @returns {View} */
-function tables(name, title, questions) {
+/** Tables of the answers to some questions. @param {string} name @param {string} title @param {string[]} questions
+ * @param {any} above what stands above them @returns {View} */
+function tables(name, title, questions, above = null) {
   const of = (/** @type {Page} */ page, /** @type {Step} */ step) => {
     const answers = new Set([...Object.keys(step.answers), ...Object.keys(page.answers)]);
     return questions.flatMap((question) =>
@@ -31,6 +33,7 @@ function tables(name, title, questions) {
       const refused = questions.flatMap((each) => props.page.refused[each] ?? []);
       return html`
         ${refused.map((why) => html`<p class="state">${printable(why)}</p>`)}
+        ${above && html`<${above} ...${props} />`}
         ${keys.length > 0 && html`<${Tables} ...${props} keys=${keys} />`}`;
     },
   };
@@ -50,7 +53,7 @@ export const VIEWS = [
   { name: "steps", title: "Steps", is: (page, step) => "steps" in page.answers || "steps" in step.answers, show: Steps },
   { name: "compare", title: "Compare", is: (page) => Boolean(page.compare) || "compare" in page.refused, show: Compare },
   tables("ranks", "Ranks", ["ranks"]),
-  tables("memory", "Memory", ["memory"]),
+  tables("memory", "Memory", ["memory"], MemoryCurves),
   { name: "findings", title: "Findings", is: () => true, show: Findings },
   { name: "trust", title: "Trust", is: () => true, show: Trust },
 ];

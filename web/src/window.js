@@ -25,16 +25,19 @@ export function inWindow(answer, part) {
   return kept;
 }
 
-/** Python and the command that ask the same of a part of a step; null where the answer is about several steps.
- * @param {Answer} answer @param {{start: number, end: number}} part */
+/** Python and the command that ask the same of a part of a step.
+ * @param {Answer} answer about a whole step @param {{start: number, end: number}} part */
 export function within(answer, part) {
-  if (!answer.python.includes("(step") || answer.question === "steps") return null;
   return {
-    python: `from collector.analysis.step_marks import windowed
-start = step.recording.clock.cupti_start_ns
-window = (start + ${part.start}, start + ${part.end})
-part = windowed(step.recording.between(*window), *window)
-${answer.python.replace("(step", "(part")}`,
+    python: answer.python.replace("(step", `(analysis.between(step, ${part.start}, ${part.end})`),
     cli: `${answer.cli} --window ${part.start}ns..${part.end}ns`,
   };
+}
+
+/** What an answer is about while a window is chosen. @param {Answer} answer @param {{start: number, end: number} | null} part
+ * @param {Set<number> | null} kept the rows that are shown of it; null: all */
+export function aboutWindow(answer, part, kept) {
+  if (!part || kept) return "";
+  if (answer.part) return "These are the figures of the window: whatever overlaps it counts whole.";
+  return "These are the figures of the whole step, whatever window is chosen.";
 }

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { around } from "../lanes.js";
 import { exact, printable, timeText } from "../numbers.js";
 import { loadLicences } from "../provider.js";
-import { address } from "../state.js";
+import { address, chosenWindow } from "../state.js";
 import { AnswerTable } from "../table.js";
 
 /** Checker of a finding -> where its rows are; of idle time the column of the cause.
@@ -96,6 +96,7 @@ export function Trust({ step }) {
   const lost = [...(step.warning ? [step.warning] : []), ...step.losses];
   const { tracing_cost: cost, "ledger/figure": figures, "ledger/table": tables } = step.answers;
   return html`
+    ${chosenWindow.value && html`<p class="note">Losses and the ledger are about the whole step, whatever window is chosen.</p>`}
     <h2>What was lost</h2>
     ${step.unavailable ? html`<p>Everything: the program ran untraced. ${printable(step.unavailable)}</p>`
       : lost.length === 0
@@ -105,12 +106,14 @@ export function Trust({ step }) {
         <p>Sums and counts of this page are of what is left: they may be too small, and gaps may be those of lost work.
           ${Object.keys(step.loss_times).length > 0 && " Of each hundredth of the step the first time of a loss is shown."}</p>`}
     ${cost
-      ? html`<${AnswerTable} answer=${cost} title="What tracing cost" plain />`
+      ? html`<${AnswerTable} answer=${cost} title="What tracing cost" plain part=${chosenWindow.value} />`
       : html`<h2>What tracing cost</h2><p>Not known: the recording has no records of the tracer's own time.</p>`}
     ${figures && html`<${AnswerTable} answer=${figures} title="The ledger" plain />`}
     ${tables && html`<${AnswerTable} answer=${tables} title="Rows of each table" plain />`}
     <h2>What this file says of you</h2>
     ${HOLDS.map((line) => html`<p>${line}</p>`)}
+    ${(step.label || step.git_revision) && html`<p>Holds as well, as it was asked to: ${step.label && `the label “${printable(step.label)}”`}${
+      step.label && step.git_revision && ", "}${step.git_revision && `the git revision ${printable(step.git_revision)}`}.</p>`}
     <${Licences} />`;
 }
 

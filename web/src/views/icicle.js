@@ -32,8 +32,7 @@ export function Icicle({ step }) {
   return html`
     <h2>Ops</h2>
     <div class="icicle" ref=${place} role="img" aria-label="Icicle of GPU time by annotation; the table below has the same figures."></div>
-    <${AnswerTable} answer=${answer} part=${chosenWindow.value}
-      note=${chosenWindow.value ? "These are the figures of the whole step, whatever window is chosen; below stands how to ask for those of the window." : ""} />`;
+    <${AnswerTable} answer=${answer} part=${chosenWindow.value} />`;
 }
 
 /** @param {string} text */

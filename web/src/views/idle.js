@@ -15,8 +15,7 @@ export function Idle({ step, place }) {
     if (times) chooseWindow(around(step, times.start, times.end));
   };
   return html`
-    <${AnswerTable} answer=${turned(idle)} title="Causes" least
-      note=${part ? "These are the sums of the whole step, whatever window is chosen." : ""} />
+    <${AnswerTable} answer=${turned(idle)} title="Causes" least part=${part} />
     <${Lanes} step=${step} place=${place} />
     ${gaps && html`<${AnswerTable} answer=${gaps} title="Gaps" isDefined=${false} kept=${inWindow(gaps, part)} part=${part} onRow=${show} rowHelp="show this gap" />`}`;
 }

@@ -5,6 +5,7 @@ import { grouped, printable } from "../numbers.js";
 import { address, chosenWindow } from "../state.js";
 import { FindingList } from "./account.js";
 import { AnswerTable } from "../table.js";
+import { aboutWindow } from "../window.js";
 
 const LONGEST_PATH = 40;
 const MOST_STREAMS = 8;
@@ -38,12 +39,14 @@ function Nothing({ step }) {
 export function Overview({ step, place }) {
   const { devices, idle, ops } = step.answers;
   const kernels = step.answers["kernels/name"];
-  if (devices.rows === 0) return html`<${Nothing} step=${step} />`;
+  const part = chosenWindow.value;
+  if (devices.rows === 0 && !devices.part) return html`<${Nothing} step=${step} />`;
   const drawn = step.lanes.filter((lane) => lane.kind === "stream").length > MOST_STREAMS ? ["device"] : ["device", "stream"];
   return html`
     <p class="verdict">${printable(step.verdict)}</p>
     ${step.lanes.length > 0 && html`<${Lanes} step=${step} place=${place} kinds=${drawn} hint=${false} />`}
-    ${chosenWindow.value && html`<p class="note">The figures below are of the whole step, whatever window is chosen.</p>`}
+    ${part && html`<p class="note">${aboutOverview(devices, part)}</p>`}
+    ${devices.rows === 0 && html`<p>Nothing ran on any device in the chosen window.</p>`}
     <div class="cards">
       <div><${AnswerTable} answer=${narrowed(devices, ["device_id", "busy_ns", "idle_ns", "busy_share", ...WORK.filter((name) => happened(devices, name))])} title="Devices" least /></div>
       ${kernels && html`<div><${AnswerTable} answer=${narrowed(kernels, ["name", "count", "total_ns", "share"])} title="Kernels that took most time" least />${more("kernels", "all kernels")}</div>`}
@@ -54,6 +57,12 @@ export function Overview({ step, place }) {
       <h2>Look at this first</h2>
       <${FindingList} step=${step} findings=${step.findings.slice(0, 3)} />
       ${more("findings", "all findings and their evidence")}`}`;
+}
+
+/** What the overview is about while a window is chosen. @param {import("../provider.js").Answer} devices
+ * @param {{start: number, end: number}} part */
+function aboutOverview(devices, part) {
+  return `${aboutWindow(devices, part, null)}${devices.part ? " The sentence above and the findings are about the whole step." : ""}`;
 }
 
 /** An answer with these of its columns. @param {import("../provider.js").Answer} answer @param {string[]} names */

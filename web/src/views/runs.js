@@ -1,19 +1,22 @@
 // The runs of a folder: a list that is searched and sorted, how they developed, and which to open or to compare.
 import { html } from "htm/preact";
-import { useEffect, useState } from "preact/hooks";
-import { grouped, printable } from "../numbers.js";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Chart } from "../chart.js";
+import { grouped, printable, shown } from "../numbers.js";
 import { ask } from "../server.js";
 import { open } from "../state.js";
 import { AnswerTable, pattern } from "../table.js";
 
 /** @typedef {import("../server.js").Run} Run */
 /** @typedef {{length_ns: number, busy_ns: number, busy_share: number | null, kernels: number, cause: string, losses: number,
- *   simulated: boolean, rank: number | null, unavailable: string | null}} Figures */
+ *   simulated: boolean, label: string, git_revision: string, rank: number | null, unavailable: string | null}} Figures */
 
 /** @type {[string, string, string][]} */
 const COLUMNS = [
   ["name", "text", "The file, as it is called within the folder."],
   ["kind", "text", "What its first bytes say that it is."],
+  ["label", "text", "What its user called the run."],
+  ["git_revision", "text", "Revision of the git repository of the program, where it was asked for."],
   ["state", "text", "Why it cannot be opened, or what is to be known of it."],
   ["modified", "text", "When the file was changed last, in this machine's time."],
   ["size", "bytes", "Of the file."],
@@ -22,6 +25,9 @@ const COLUMNS = [
   ["kernels", "count", "Kernels that ran."],
   ["most_idle", "text", "What most of the idle time is put down to."],
 ];
+
+/** Digits of a revision that tell it from others. */
+const SHORT_REVISION = 12;
 
 /** Figures of runs that are known, by id and version of the file. @type {Map<string, Figures | null>} */
 const figures = new Map();
@@ -51,7 +57,7 @@ function useFigures(runs) {
 }
 
 /** @param {Run} run */
-function labels(run) {
+function stateOf(run) {
   const known = figures.get(key(run));
   if (run.refused) return run.refused;
   if (!known) return "";
@@ -74,13 +80,15 @@ function timeOf(ms) {
 function answerOf(runs) {
   const known = runs.map((run) => figures.get(key(run)));
   const figure = (/** @type {keyof Figures} */ name) => known.map((each) => /** @type {any} */ (each?.[name] ?? null));
+  const text = (/** @type {"label" | "git_revision" | "cause"} */ name) => known.map((each) => each?.[name] ?? "");
   return {
     question: "runs",
     definition: "Files that may be traces, and a few figures of those that can be read.",
     columns: COLUMNS.map(([name, unit, meaning]) => ({ name, unit, meaning })),
     values: [
-      runs.map((run) => run.name), runs.map((run) => run.kind), runs.map(labels), runs.map((run) => timeOf(run.modified_ms)),
-      runs.map((run) => run.bytes), figure("length_ns"), figure("busy_share"), figure("kernels"), figure("cause").map((each) => each ?? ""),
+      runs.map((run) => run.name), runs.map((run) => run.kind), text("label"),
+      text("git_revision").map((each) => each.slice(0, SHORT_REVISION)), runs.map(stateOf), runs.map((run) => timeOf(run.modified_ms)),
+      runs.map((run) => run.bytes), figure("length_ns"), figure("busy_share"), figure("kernels"), text("cause"),
     ],
     rows: runs.length,
     totals: {},
@@ -94,36 +102,42 @@ function answerOf(runs) {
 /** @param {{listed: {runs: Run[], left_out: number}}} props */
 export function Runs({ listed }) {
   const { runs } = listed;
-  useFigures(runs);
+  const count = useFigures(runs);
   if (runs.length === 0) return html`<p class="state">There is no file here yet. It is listed as soon as one is written.</p>`;
   return html`
-    <${AnswerTable} answer=${answerOf(runs)} title="Runs" onRow=${(/** @type {number} */ row) => open("overview", { runs: runs[row].id, step: "0", from: "", to: "" })}
+    <${AnswerTable} answer=${answerOf(runs)} title="Runs" onRow=${(/** @type {number} */ row) => show(runs[row])}
       rowHelp="open this run" />
     ${listed.left_out > 0 && html`<p class="note">${grouped(listed.left_out)} more files are not listed.</p>`}
-    <${Trend} runs=${runs} />
+    <${Trend} runs=${runs} count=${count} />
     <${Together} runs=${runs} />`;
 }
 
-const WIDE = 900;
-const HIGH = 120;
-
-/** How long the steps of all runs were, and how much of that was busy, in the order of their times. @param {{runs: Run[]}} props */
-function Trend({ runs }) {
-  const known = runs.filter((run) => figures.get(key(run))).sort((one, other) => one.modified_ms - other.modified_ms);
+/** How long the steps of all runs were, and how much of that was busy, in the order of their times. @param {{runs: Run[], count: number}} props */
+function Trend({ runs, count }) {
+  const { known, x, series } = useMemo(() => {
+    const found = runs.filter((run) => figures.get(key(run))).sort((one, other) => one.modified_ms - other.modified_ms);
+    const of = found.map((run) => /** @type {Figures} */ (figures.get(key(run))));
+    return {
+      known: found,
+      x: found.map((_, place) => place),
+      series: [
+        { name: "length", values: of.map((each) => each.length_ns), is: /** @type {const} */ ("length") },
+        { name: "busy", values: of.map((each) => each.length_ns * (each.busy_share ?? 0)), is: /** @type {const} */ ("busy") },
+      ],
+    };
+  }, [runs, count]);
   if (known.length < 3) return null;
-  const of = known.map((run) => /** @type {Figures} */ (figures.get(key(run))));
-  const most = Math.max(...of.map((each) => each.length_ns), 1);
-  const step = WIDE / known.length;
   return html`
     <h2>Trend</h2>
-    <p class="definition">Length of each step, from the file that was changed first to the last one; the dark part is busy.</p>
-    <svg class="trend" viewBox=${`0 0 ${WIDE} ${HIGH}`} role="img" aria-label="Length and busy time of each run; the table has the figures.">
-      ${of.map((each, place) => html`
-        <g class="run" key=${known[place].id}><title>${printable(known[place].name)}</title>
-          <rect class="length" x=${place * step} width=${Math.max(step - 1, 0.5)} y=${HIGH - (each.length_ns / most) * HIGH} height=${(each.length_ns / most) * HIGH} />
-          <rect class="busy" x=${place * step} width=${Math.max(step - 1, 0.5)} y=${HIGH - (each.length_ns * (each.busy_share ?? 0) / most) * HIGH}
-            height=${(each.length_ns * (each.busy_share ?? 0) / most) * HIGH} /></g>`)}
-    </svg>`;
+    <p class="definition">Length of each step, from the file that was changed first to the last one; its lower part is busy.</p>
+    <${Chart} x=${x} series=${series} unit="ns" label="Length and busy time of each run." onPick=${(/** @type {number} */ place) => show(known[place])}
+      at=${(/** @type {number} */ place) => html`<strong>${printable(known[place].name)}</strong> ${shown(series[0].values[place], "ns")}, busy ${
+        shown(figures.get(key(known[place]))?.busy_share ?? null, "share")}`} />`;
+}
+
+/** @param {Run} run */
+function show(run) {
+  open("overview", { runs: run.id, step: "0", from: "", to: "" });
 }
 
 /** The runs that a text means: the one with this name, or those whose names it matches as a regular expression.

@@ -19,12 +19,12 @@ const SUMMED = ["name", "stream"];
 export function Tables({ page, step, place, keys }) {
   const key = keys.includes(state.value.by) ? state.value.by : keys[0];
   const answer = page.answers[key] ?? step.answers[key];
-  const part = answer.part ? null : chosenWindow.value;
+  const part = page.answers[key] ? null : chosenWindow.value;
   const kept = inWindow(answer, part);
   const by = SUMMED.find((each) => key === `kernels/${each}`);
   const drawn = useLaneData(step, place);
   const ofPart = useMemo(
-    () => (part && by && drawn && hasAllSlices(step) ? kernelsWithin(answer, step, drawn.slices, part, by) : null),
+    () => (part && by && !answer.part && drawn && hasAllSlices(step) ? kernelsWithin(answer, step, drawn.slices, part, by) : null),
     [answer, drawn, part?.start, part?.end]);
   const questions = [...new Set(keys.map((each) => each.split("/")[0]))];
   const chosen = key.split("/")[0];
@@ -34,13 +34,13 @@ export function Tables({ page, step, place, keys }) {
       chosen=${ways[0]} text=${(/** @type {string} */ each) => heading(each.split("/")[0])} />`}
     ${ways.length > 1 && html`<${Choice} label="by" of=${ways} chosen=${key} text=${(/** @type {string} */ each) => heading(each.split("/")[1])} />`}
     <${Placed} key=${key} answer=${ofPart ?? answer} step=${step} place=${place} title=${titled(answer.question)} kept=${kept}
-      part=${ofPart ? null : part} isOfPart=${ofPart !== null} />`;
+      part=${part} />`;
 }
 
 /** A table whose rows lead to where they are on the lanes, as far as they have a time or the name of a slice.
  * @param {{answer: Answer, step: import("../provider.js").Step, place: number, title?: string, kept: Set<number> | null,
- *   part: {start: number, end: number} | null, isOfPart: boolean}} props */
-export function Placed({ answer, step, place, title, kept, part, isOfPart }) {
+ *   part: {start: number, end: number} | null}} props */
+export function Placed({ answer, step, place, title, kept, part }) {
   const [said, say] = useState("");
   const names = answer.values[answer.columns.findIndex((each) => NAMES.includes(each.name))];
   const hasTimes = timesOf(answer, 0) !== null;
@@ -62,7 +62,6 @@ export function Placed({ answer, step, place, title, kept, part, isOfPart }) {
   return html`
     ${losses.map((each) => html`<p class="remark">Incomplete: ${printable(each)}</p>`)}
     <${AnswerTable} answer=${answer} title=${title} kept=${kept} part=${part}
-      note=${isOfPart ? "These are the figures of the window: whatever overlaps it counts whole." : part && !kept ? "These are the figures of the whole step, whatever window is chosen; below stands how to ask for those of the window." : ""}
       onRow=${isShown ? show : undefined} rowHelp=${hasTimes ? "show this on the timeline" : "show the longest of these on the timeline"} />
     <p role="status">${said}</p>`;
 }

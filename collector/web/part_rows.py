@@ -1,0 +1,187 @@
+"""The rows of a step in columns, from which the page answers questions about any part of it.
+
+The page has no names of its own for them: a row says in which row of the answer about the whole step it is counted
+(``kind``, ``code``), and that row has the names. `web/src/part` cuts the rows as `Recording.between` does and sums them
+up; what it answers about a part is what `collector.analysis.between` answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collector.analysis.activities import Activities
+from collector.analysis.annotation_paths import has_whole_paths
+from collector.analysis.memory import LARGEST_BYTES, memory_places, rows_by_address
+from collector.analysis.questions import QUESTIONS
+from collector.analysis.stream_numbers import StreamNumbers
+from collector.recording.api_functions import ApiRole, ids_with_role
+from collector.recording.cupti_enums import ALLOCATION
+from collector.recording.schema import ACTIVITY_TABLES
+from collector.web.answer_commands import answer_options
+from collector.web.byte_planes import byte_planes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from collector.analysis.answer import Answer
+    from collector.recording.recording import Recording
+
+    Numbers = npt.NDArray[np.int64]
+
+KINDS = (
+    *("kernels/name", "kernels/whole_name", "kernels/op", "kernels/shape", "kernels/stream"),
+    *("tensor_cores/use", "tensor_cores/name", "occupancy", "copies"),
+)
+"""Answers in whose rows activities are counted."""
+
+_EXACT_BYTES = 6
+"""Bytes of numbers that JavaScript holds exactly."""
+
+
+@dataclass(frozen=True)
+class PartRows:
+    """The rows of a step."""
+
+    described: Mapping[str, Any]
+    """The tables with their columns and the bytes of each value, and what their numbers mean."""
+    planes: bytes
+    """The columns of all tables, one byte plane after the other, the lowest first."""
+
+
+def part_rows(recording: Recording) -> PartRows | None:
+    """The rows of a recording; times are ns since its step began. None: the page cannot hold a number exactly."""
+    whole = recording.between()
+    began = recording.clock.cupti_start_ns
+    work = Activities.of(whole)
+    streams, stream_numbers = StreamNumbers.of(whole, work)
+    calls, annotations, overheads = whole.api_calls, whole.annotations, whole.overheads
+    external, memory = whole.external_correlations, rows_by_address(whole)
+    operations = whole.memory_operations[memory]
+    memory_places_of_step, place_of_operation = memory_places(whole)
+    correlations = _numbered(
+        work.correlation_id,
+        calls.correlation_id,
+        external.correlation_id,
+        operations.correlation_id,
+    )
+    owners = _numbered(external.external_id, annotations.external_id)
+    kinds, kind = _kinds(recording, work)
+    sizes = [np.zeros(len(whole.kernels), np.uint64), whole.memcpys.num_bytes, whole.memsets.num_bytes]
+    tables = {
+        "work": {
+            "start": work.start_ns - began,
+            "length": work.end_ns - work.start_ns,
+            "table": work.table,
+            "row": work.row,
+            "stream": stream_numbers,
+            "work_class": work.work_class,
+            "kind": kind,
+            "bytes": work.of_rows(sizes),
+            "call": work.launch_rows() + 1,
+            "annotation": whole.annotation_rows(work.correlation_id) + 1,
+            "correlation": correlations[0],
+        },
+        "calls": {
+            "start": calls.start_ns - began,
+            "length": calls.end_ns - calls.start_ns,
+            "code": _codes(_asked(recording, "calls"), "api_calls", len(calls)),
+            "failed": calls.return_value != 0,
+            "waits": np.isin(calls.name_id, ids_with_role(whole.strings, ApiRole.WAIT)),
+            "correlation": correlations[1],
+        },
+        "annotations": {
+            "start": annotations.start_ns - began,
+            "length": np.maximum(annotations.end_ns - annotations.start_ns, 0),
+            "code": _codes(_asked(recording, "annotation_times/name"), "annotations", len(annotations)),
+            "thread": _numbered(annotations.thread_id)[0],
+            "owner": owners[1],
+        },
+        "externals": {"correlation": correlations[2], "owner": owners[0]},
+        "overheads": {
+            "start": overheads.start_ns - began,
+            "length": overheads.end_ns - overheads.start_ns,
+            "code": _codes(_asked(recording, "tracing_cost"), "overheads", len(overheads)),
+        },
+        "memory": {
+            "start": operations.start_ns - began,
+            "allocates": operations.operation == ALLOCATION,
+            "address": _pairs(operations.device_id, operations.address),
+            "place": place_of_operation[memory],
+            "bytes": operations.num_bytes,
+            "used": np.minimum(operations.pool_used_bytes, LARGEST_BYTES),
+            "reserved": np.minimum(operations.pool_bytes, LARGEST_BYTES),
+            "annotation": whole.annotation_rows(operations.correlation_id) + 1,
+            "correlation": correlations[3],
+        },
+    }
+    described: dict[str, Any] = {
+        "tables": [],
+        "kinds": kinds,
+        "kind_keys": list(KINDS),
+        "streams": [list(stream) for stream in streams],
+        "memory_places": [list(place) for place in memory_places_of_step],
+        "whole_paths": has_whole_paths(whole),
+        "outside": _is_annotated_outside(recording),
+        "activity_tables": list(ACTIVITY_TABLES),
+    }
+    planes = []
+    for name, columns in tables.items():
+        widths = {column: _width(values) for column, values in columns.items()}
+        described["tables"].append([name, len(columns["correlation" if "start" not in columns else "start"]), widths])
+        planes += [byte_planes(values, widths[column]) for column, values in columns.items()]
+        if max(widths.values()) > _EXACT_BYTES:
+            return None
+    return PartRows(described, b"".join(planes))
+
+
+def _asked(recording: Recording, key: str) -> Answer:
+    question, _, by = key.partition("/")
+    return QUESTIONS[question].ask(recording, **answer_options(by))
+
+
+def _codes(answer: Answer, table: str, rows: int) -> Numbers:
+    """For each row of a table the row of an answer in which it is counted, as the answer's evidence says."""
+    codes = np.zeros(rows, np.int64)
+    for number, evidence in enumerate(answer.evidence):
+        codes[evidence.get(table, [])] = number
+    return codes
+
+
+def _kinds(recording: Recording, work: Activities) -> tuple[list[list[int]], Numbers]:
+    """The distinct rows of `KINDS`' answers in which activities are counted, and which of these each activity has."""
+    lengths = [len(getattr(recording, table)) for table in ACTIVITY_TABLES]
+    columns = []
+    for key in KINDS:
+        answer = _asked(recording, key)
+        codes = [_codes(answer, table, rows) for table, rows in zip(ACTIVITY_TABLES, lengths, strict=True)]
+        columns.append(work.of_rows(codes).astype(np.int64))
+    kinds, kind = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return kinds.tolist(), kind.reshape(-1)
+
+
+def _numbered(*columns: npt.NDArray[Any]) -> Sequence[Numbers]:
+    """Numbers from 0 on instead of the values, the same one for the same value in all columns."""
+    numbers = np.unique(np.concatenate(columns), return_inverse=True)[1].reshape(-1)
+    return np.split(numbers, np.cumsum([len(column) for column in columns])[:-1])
+
+
+def _pairs(devices: npt.NDArray[Any], addresses: npt.NDArray[Any]) -> Numbers:
+    """A number for each distinct pair, in their order."""
+    device_numbers, address_numbers = _numbered(devices)[0], _numbered(addresses)[0]
+    return _numbered(device_numbers * (int(address_numbers.max(initial=0)) + 1) + address_numbers)[0]
+
+
+def _is_annotated_outside(recording: Recording) -> bool:
+    """Whether anything was launched under an annotation that is set apart, which no part of the step has."""
+    rows = recording.annotation_rows(Activities.of(recording).correlation_id)
+    return bool((rows >= len(recording.annotations)).any())
+
+
+def _width(values: npt.NDArray[Any]) -> int:
+    """Bytes that hold each of the values."""
+    return max(1, -(-int(values.max(initial=0)).bit_length() // 8))

@@ -1,0 +1,166 @@
+"""Answers about a part of a step, which the page makes itself, against those of Python about the same part."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from captures import START_NS
+from report_pages import RECORDED, islands, page_of
+
+import collector
+from collector.formats.step import RecordingSource, Step
+from collector.web.report_file import write_report
+from collector.web.single_answers import AskedAnswer, single_answer
+
+MODULES = Path(__file__).resolve().parents[2] / "web" / "src" / "part"
+SCRIPT = """
+import { readFileSync } from "node:fs";
+const [{ cutTo, rowsOf }, { follows, partAnswer }] = await Promise.all(process.argv.slice(1).map((at) => import(at)));
+const { step, rows, parts } = JSON.parse(readFileSync(0, "utf8"));
+const held = rowsOf(step.rows, Uint8Array.from(Buffer.from(rows, "base64")));
+const keys = Object.keys(step.answers).filter((key) => follows(step.rows, step.answers, key));
+console.log(JSON.stringify(parts.map((part) => {
+  const asked = { info: step.rows, rows: held, cut: cutTo(held, part), answers: step.answers };
+  return Object.fromEntries(keys.map((key) => [key, partAnswer(asked, key)]));
+})));
+"""
+ABOUT_WHOLE_STEPS = ("steps", "critical_path", "ledger")
+"""Questions that the page answers about whole steps only."""
+
+
+def of_parts(path, parts):
+    """What the page answers about parts of its only step, by the keys of the answers."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("THE PAGE'S ANSWERS ABOUT PARTS ARE NOT TESTED: they need node")
+    [step] = page_of(path)["steps"]
+    assert step["rows"]
+    asked = {
+        "step": step,
+        "rows": base64.b64encode(islands(path)["rows-0"]).decode(),
+        "parts": [{"start": start, "end": end} for start, end in parts],
+    }
+    modules = [(MODULES / name).as_uri() for name in ("rows.js", "answers.js")]
+    command = [node, "--input-type=module", "--eval", SCRIPT, *modules]
+    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def held_to_python(path, step, parts, name="step.pb", besides=ABOUT_WHOLE_STEPS):
+    answered = set(page_of(path)["steps"][0]["answers"])
+    for part, found in zip(parts, of_parts(path, parts), strict=True):
+        assert {key for key in answered - set(found) if key.partition("/")[0] not in besides} == set()
+        for key, answer in found.items():
+            expected = json.loads(json.dumps(single_answer(step, name, AskedAnswer(key, part))))
+            for column, own, values in zip(answer["columns"], answer["values"], expected["values"], strict=True):
+                assert own == values, (part, key, column["name"])
+            for field in ("rows", "totals", "part", "python", "cli", "definition"):
+                assert answer[field] == expected[field], (part, key, field)
+
+
+def parts_of(step, chance, count=4):
+    length = step.recording.clock.window_ns
+    parts = [tuple(sorted(chance.sample(range(length + 1), 2))) for _ in range(count)]
+    first = int(step.recording.kernels.start_ns[0]) - step.recording.clock.cupti_start_ns
+    return [*parts, (0, length), (first, first + 1)]
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_answers_about_parts_are_those_of_python(shared, tmp_path, name):
+    step = collector.load(shared / "data" / "gpu_traces" / name)
+    write_report(tmp_path / "step.html", [("step.pb", step)], max_size=10**9)
+    held_to_python(tmp_path / "step.html", step, parts_of(step, random.Random(name)))
+
+
+def written(path, recording):
+    step = Step(RecordingSource(recording))
+    write_report(path, [("step.pb", step)], max_size=10**9)
+    return step
+
+
+def program(build, chance):
+    """Adds a program of several devices, streams and threads, with launches, waits, copies, memory and annotations."""
+    names = ["gemm<float>", "gemm<int>", "ncclDevKernel_AllReduce", "sm90_xmma_gemm_f16", "é_norm", "\U0001f600_loss"]
+    build.environment["source"] = chance.choice(["native", "replay", "chrome"])
+    now = 0
+    for number in range(60):
+        now += chance.choice([0, 0, 5, 40, 3000])
+        correlation = number + 1
+        device, stream = chance.randrange(2), chance.randrange(7, 9)
+        where = {"device_id": device, "stream_id": stream, "correlation_id": correlation}
+        if chance.random() < 0.8:
+            build.call(
+                chance.choice(["cudaLaunchKernel_v7000", "cuLaunchKernel"]),
+                now,
+                30,
+                correlation_id=correlation,
+                domain=chance.choice([1, 2]),
+                return_value=chance.choice([0, 0, 1]),
+            )
+        if chance.random() < 0.2:
+            build.call("cudaStreamSynchronize_v3020", now + 30, chance.randrange(200))
+        kind = chance.random()
+        began = now + chance.choice([-10, 20, 20, 500]) if now > 10 else now
+        if kind < 0.6:
+            shape = {"grid_x": chance.choice([1, 80]), "block_x": chance.choice([32, 256]), "registers_per_thread": 32}
+            build.kernel(chance.choice(names), began, chance.choice([0, 10, 700, 700]), **shape, **where)
+        elif kind < 0.85:
+            sizes = {"num_bytes": chance.choice([0, 4096]), "copy_kind": chance.choice([1, 2])}
+            build.memcpy(began, chance.choice([10, 300]), **sizes, **where)
+        else:
+            build.memset(began, 10, num_bytes=64, **where)
+        if chance.random() < 0.3:
+            operation = {"operation": chance.choice([1, 2]), "address": chance.randrange(3), "num_bytes": 64 * number}
+            build.raw(
+                "memory_operations", start_ns=START_NS + now, memory_kind=chance.choice([1, 2]), **operation, **where
+            )
+        if chance.random() < 0.2:
+            times = {"start_ns": START_NS + now, "end_ns": START_NS + now + 40}
+            build.raw("overheads", **times, overhead_kind=chance.choice([1 << 16, 2 << 16]))
+        if chance.random() < 0.5:
+            path = chance.choice(["train", "train/layer", "loss", "step 3"])
+            build.annotation(path, max(now - chance.randrange(2000), 0), 2100, number + 1, correlation)
+    return build
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_answers_about_parts_of_made_up_programs(build, tmp_path, seed):
+    chance = random.Random(seed)
+    step = written(tmp_path / "step.html", program(build, chance).recording())
+    end = int(step.recording.api_calls.end_ns.max()) - START_NS
+    parts = [tuple(sorted(chance.sample(range(end), 2))) for _ in range(12)]
+    held_to_python(tmp_path / "step.html", step, [*parts, (0, end), (1_000_000 - 1, 1_000_000)])
+
+
+def test_nothing_ran_in_a_part(build, tmp_path):
+    step = written(tmp_path / "step.html", build.kernel("gemm", 10, 20).recording())
+    held_to_python(tmp_path / "step.html", step, [(500, 600)])
+
+
+def test_what_was_launched_under_an_annotation_before_the_step_is_not_asked_by_annotation(build, tmp_path):
+    build.annotation("train", -50, 90, 1, 1).kernel("gemm", 10, 20, correlation_id=1).kernel("norm", 50, 20)
+    step = written(tmp_path / "step.html", build.recording())
+    besides = (*ABOUT_WHOLE_STEPS, "kernels", "ops")
+    held_to_python(tmp_path / "step.html", step, [(0, 40)], besides=besides)
+    assert "kernels/name" in of_parts(tmp_path / "step.html", [(0, 40)])[0]
+    assert "kernels/op" not in of_parts(tmp_path / "step.html", [(0, 40)])[0]
+
+
+def test_a_page_has_rows_only_where_all_of_them_fit(build, tmp_path):
+    for number in range(300):
+        build.kernel(f"kernel_{number % 50}", 300 * number, 7 * number % 90, correlation_id=number + 1)
+    path, step = tmp_path / "step.html", Step(RecordingSource(build.recording()))
+    whole = write_report(path, [("step.pb", step)])
+    assert page_of(path)["steps"][0]["rows"]
+    assert write_report(path, [("step.pb", step)], max_size=whole.num_bytes - 1).num_bytes < whole.num_bytes
+    assert page_of(path)["steps"][0]["rows"] is None
+    assert "rows-0" not in islands(path)
+    assert write_report(path, [("step.pb", step)], max_size=whole.num_bytes) == whole
+    assert page_of(path)["steps"][0]["rows"]

@@ -1,0 +1,451 @@
+// Answers about a part of a step, from the rows that the file holds: those of `collector.analysis.between`, digit for digit.
+// Each function is the counterpart of a module of collector/analysis; names and other texts are those of the answer about
+// the whole step. tests/web/test_part_answers.py holds all of them to Python's answers.
+import { ascending, figuresOf, groupedBy, longestFirst, lowerMedian, ratio, rowOf, shared } from "./groups.js";
+import { clipped, gapsBetween, lengthOf, overlap, sweep, timesAlone, timesByNumber, union, without } from "./intervals.js";
+import { memoryByOp, memoryByPool } from "./memory.js";
+import { annotationPathTimes, ops } from "./ops.js";
+import { within } from "../window.js";
+
+/** @typedef {import("../provider.js").Answer} Answer */
+/** @typedef {import("./rows.js").Cut} Cut */
+/** @typedef {import("./rows.js").Part} Part */
+/** @typedef {import("./rows.js").Rows} Rows */
+/** @typedef {import("./rows.js").RowsInfo} RowsInfo */
+/** @typedef {import("./groups.js").Row} Row */
+/** @typedef {{info: RowsInfo, rows: Rows, cut: Cut, answers: Record<string, Answer>}} Asked */
+
+/** Classes of activities, as collector/analysis/activities.py numbers them. */
+const [COMPUTE, COMMUNICATION, COPY, MEMSET] = [0, 1, 2, 3];
+const KERNEL_GAP_NS = 2000;
+/** Rows of an answer that the page shows (collector/web/report_data.py). */
+const MOST_ROWS = 5000;
+
+/** When a row of a table was. @param {import("./rows.js").Table} table @param {number} row */
+function timesOf(table, row) {
+  return { start: table.start[row], end: table.start[row] + table.length[row] };
+}
+
+/** Activities of the part by their devices, in order of both. @param {Asked} asked @returns {[number, number[]][]} */
+function byDevice({ info, rows: { work }, cut }) {
+  return [...groupedBy(cut.work, (row) => info.streams[work.stream[row]][0])].sort((one, other) => one[0] - other[0]);
+}
+
+/** How long the classes of activities ran on each device, exactly these of them and no others.
+ * @param {Asked} asked */
+function deviceTimes(asked) {
+  const { rows: { work }, cut: { part } } = asked;
+  return byDevice(asked).map(([device, own]) => {
+    const byClasses = new Array(16).fill(0);
+    /** @type {number[]} */
+    const byNumber = [part.end - part.start];
+    sweep(own.map((row) => clipped({ ...timesOf(work, row), tag: work.work_class[row] }, part)), (length, running) => {
+      let [classes, number] = [0, 0];
+      for (const [each, count] of running) {
+        classes |= 1 << each;
+        number += count;
+      }
+      byClasses[classes] += length;
+      while (byNumber.length <= number) byNumber.push(0);
+      byNumber[number] += length;
+      byNumber[0] -= length;
+    });
+    /** @param {number[]} wanted @param {number[]} [unwanted] */
+    const ran = (wanted, unwanted = []) => byClasses.reduce((sum, length, classes) =>
+      (wanted.every((each) => classes & (1 << each)) && !unwanted.some((each) => classes & (1 << each)) ? sum + length : sum), 0);
+    return { device, own, byNumber, ran, window: part.end - part.start, busy: part.end - part.start - byNumber[0] };
+  });
+}
+
+/** @param {Answer} _ @param {Asked} asked */
+function devices(_, asked) {
+  return deviceTimes(asked).map(({ device, own, byNumber, ran, window, busy }) => ({
+    device_id: device,
+    window_ns: window,
+    busy_ns: busy,
+    idle_ns: window - busy,
+    busy_share: ratio(busy, window),
+    compute_ns: ran([COMPUTE]),
+    communication_ns: ran([COMMUNICATION]),
+    copy_ns: ran([COPY]),
+    memset_ns: ran([MEMSET]),
+    overlap_ns: ran([COMPUTE, COMMUNICATION]),
+    exposed_communication_ns: ran([COMMUNICATION], [COMPUTE]),
+    exposed_copy_ns: ran([COPY], [COMPUTE, COMMUNICATION]),
+    exposed_memset_ns: ran([MEMSET], [COMPUTE, COMMUNICATION, COPY]),
+    mean_concurrency: ratio(byNumber.reduce((sum, length, number) => sum + length * number, 0), window),
+    max_concurrency: byNumber.reduce((most, length, number) => (length ? number : most), 0),
+    activities: own.length,
+  }));
+}
+
+/** @param {Answer} _ @param {Asked} asked */
+function concurrency(_, asked) {
+  return deviceTimes(asked).flatMap(({ device, byNumber, window, busy }) => byNumber.flatMap((duration, running) => (duration ? [{
+    device_id: device, running, duration_ns: duration, share: ratio(duration, window), busy_share: running ? ratio(duration, busy) : 0,
+  }] : [])));
+}
+
+/** @param {Answer} _ @param {Asked} asked */
+function overlapByDevice(_, asked) {
+  return deviceTimes(asked).map(({ device, ran, busy }) => {
+    const [communication, copy] = [ran([COMMUNICATION]), ran([COPY])];
+    const both = ran([COMPUTE, COMMUNICATION]);
+    const exposedCopy = ran([COPY], [COMPUTE, COMMUNICATION]);
+    return {
+      device_id: device,
+      busy_ns: busy,
+      compute_ns: ran([COMPUTE]),
+      exposed_communication_ns: communication - both,
+      exposed_copy_ns: exposedCopy,
+      exposed_memset_ns: ran([MEMSET], [COMPUTE, COMMUNICATION, COPY]),
+      communication_ns: communication,
+      hidden_communication: ratio(both, communication),
+      copy_ns: copy,
+      hidden_copy: ratio(copy - exposedCopy, copy),
+      compute_communication_ns: both,
+      compute_copy_ns: ran([COMPUTE, COPY]),
+      communication_copy_ns: ran([COMMUNICATION, COPY]),
+    };
+  });
+}
+
+/** Rows by their streams, in order. @param {Asked} asked @param {number[]} own @returns {[number, number[]][]} */
+function byStream({ rows: { work } }, own) {
+  return [...groupedBy(own, (row) => work.stream[row])].sort((one, other) => one[0] - other[0]);
+}
+
+/** @param {Asked} asked @param {number} stream */
+function streamKeys({ info }, stream) {
+  const [device_id, context_id, stream_id] = info.streams[stream];
+  return { device_id, context_id, stream_id };
+}
+
+/** @param {Answer} _ @param {Asked} asked */
+function overlapByStream(_, asked) {
+  const { rows: { work }, cut: { part } } = asked;
+  const ran = (/** @type {number[]} */ own) => union(own.map((row) => clipped(timesOf(work, row), part)));
+  return byDevice(asked).flatMap(([device, all]) => {
+    const compute = ran(all.filter((row) => work.work_class[row] === COMPUTE));
+    const collectives = all.filter((row) => work.work_class[row] === COMMUNICATION);
+    const streams = byStream(asked, collectives).map(([stream, own]) => {
+      const covered = ran(own);
+      return { stream, kernels: own.length, covered: lengthOf(covered), exposed: without(covered, compute) };
+    });
+    const alone = timesAlone(streams.flatMap(({ stream, exposed }) => exposed.map((each) => ({ ...each, tag: stream }))));
+    /** @type {Row[]} */
+    const found = streams.map(({ stream, kernels, covered, exposed }) => {
+      const hidden = covered - lengthOf(exposed);
+      return {
+        ...streamKeys(asked, stream), kernels, communication_ns: covered, hidden_ns: hidden, hidden_communication: ratio(hidden, covered),
+        exposed_ns: lengthOf(exposed), exposed_alone_ns: alone.get(stream) ?? 0,
+      };
+    });
+    const several = lengthOf(without(ran(collectives), compute)) - [...alone.values()].reduce((sum, each) => sum + each, 0);
+    if (several) {
+      found.push({
+        device_id: device, context_id: -1, stream_id: -1, kernels: 0, communication_ns: several, hidden_ns: 0,
+        hidden_communication: 0, exposed_ns: several, exposed_alone_ns: several,
+      });
+    }
+    return found;
+  });
+}
+
+/** @param {Answer} _ @param {Asked} asked */
+function streams(_, asked) {
+  const { work } = asked.rows;
+  return byDevice(asked).flatMap(([, all]) => {
+    const times = all.map((row) => ({ ...timesOf(work, row), tag: work.stream[row] }));
+    const busy = lengthOf(union(times));
+    const alone = timesAlone(times);
+    return byStream(asked, all).map(([stream, own]) => {
+      const covered = lengthOf(union(own.map((row) => timesOf(work, row))));
+      const concurrent = covered - (alone.get(stream) ?? 0);
+      return {
+        ...streamKeys(asked, stream),
+        activities: own.length,
+        total_ns: own.reduce((sum, row) => sum + work.length[row], 0),
+        busy_ns: covered,
+        busy_share: ratio(covered, busy),
+        alone_ns: covered - concurrent,
+        concurrent_ns: concurrent,
+        concurrent_share: ratio(concurrent, covered),
+      };
+    });
+  });
+}
+
+/** The gaps of each device with what each is put down to. @param {Asked} asked */
+function gaps(asked) {
+  const { rows: { work, calls }, cut } = asked;
+  const waits = union(cut.calls.filter((row) => calls.waits[row]).map((row) => timesOf(calls, row)));
+  return byDevice(asked).map(([device, own]) => ({
+    device,
+    gaps: gapsBetween(own.map((row) => timesOf(work, row)), cut.part).map(({ start, end, endedBy }) => {
+      const idle = end - start;
+      /** @type {Row} */
+      const gap = {
+        device_id: device, start_ns: start - cut.part.start, end_ns: end - cut.part.start, idle_ns: idle, synchronize_ns: 0, host_ns: 0,
+        launch_latency_ns: 0, kernel_gap_ns: 0, dependency_ns: 0, no_launch_ns: 0, tail_ns: 0,
+      };
+      // Of several activities that start at once the earliest launch counts; it is not known where that of one is not.
+      let launched = Infinity;
+      for (let place = endedBy; place >= 0 && place < own.length && work.start[own[place]] === end; place++) {
+        const call = work.call[own[place]];
+        launched = Math.min(launched, call ? calls.start[call - 1] : -1);
+      }
+      if (endedBy < 0) gap.tail_ns = idle;
+      else if (launched < 0) gap.no_launch_ns = idle;
+      else if (launched < start) gap[idle <= KERNEL_GAP_NS ? "kernel_gap_ns" : "dependency_ns"] = idle;
+      else {
+        const until = Math.min(launched, end);
+        gap.synchronize_ns = coveredBy(waits, start, until);
+        gap.host_ns = until - start - gap.synchronize_ns;
+        gap.launch_latency_ns = end - until;
+      }
+      return gap;
+    }),
+  }));
+}
+
+/** How much of a time a union covers. @param {import("./intervals.js").Interval[]} union @param {number} start @param {number} end */
+function coveredBy(union, start, end) {
+  let [low, high] = [0, union.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (union[middle].end <= start) low = middle + 1;
+    else high = middle;
+  }
+  let covered = 0;
+  for (; low < union.length && union[low].start < end; low++) covered += Math.min(union[low].end, end) - Math.max(union[low].start, start);
+  return covered;
+}
+
+/** @param {Answer} whole @param {Asked} asked */
+function idle(whole, asked) {
+  const { part } = asked.cut;
+  return gaps(asked).map(({ device, gaps: own }) => Object.fromEntries(whole.columns.map(({ name }) => [name,
+    name === "device_id" ? device : name === "window_ns" ? part.end - part.start : name === "gaps" ? own.length
+    : own.reduce((sum, each) => sum + each[name], 0)])));
+}
+
+/** @param {Answer} _ @param {Asked} asked */
+function idleGaps(_, asked) {
+  return gaps(asked).flatMap((each) => each.gaps)
+    .sort((one, other) => other.idle_ns - one.idle_ns || one.device_id - other.device_id || one.start_ns - other.start_ns);
+}
+
+/** The rows of the answer about the whole step in which activities of the part are counted, with these.
+ * @param {Asked} asked @param {string} key @param {(kind: number) => boolean} is whether activities of a class are counted
+ * @returns {[number, number[]][]} */
+function counted({ info, rows: { work }, cut }, key, is) {
+  const place = info.kind_keys.indexOf(key);
+  return [...groupedBy(cut.work.filter((row) => is(work.work_class[row])), (row) => info.kinds[work.kind[row]][place])];
+}
+
+/** @param {number} work_class */
+function isKernel(work_class) {
+  return work_class === COMPUTE || work_class === COMMUNICATION;
+}
+
+/** Kernels by what the answer counts them by, with figures of their durations. @param {Answer} whole @param {Asked} asked @param {string} key */
+function kernels(whole, asked, key) {
+  const { info, rows: { work }, answers } = asked;
+  const use = info.kind_keys.indexOf("tensor_cores/use");
+  const uses = answers["tensor_cores/use"].values[0];
+  const found = counted(asked, key, isKernel).map(([code, own]) => {
+    /** @type {Row} */
+    const row = { ...rowOf(whole, code), ...figuresOf(own.map((each) => work.length[each])) };
+    if (!key.startsWith("kernels/")) return row;
+    const said = new Set(own.map((each) => uses[info.kinds[work.kind[each]][use]]));
+    return { ...row, tensor_cores: said.size === 1 ? [...said][0] : "unknown" };
+  });
+  if (key === "tensor_cores/use") return shared(uses.flatMap((each) => found.filter((row) => row.tensor_cores === each)));
+  return shared(longestFirst(found, whole.columns.map((each) => each.name)));
+}
+
+/** @param {Answer} whole @param {Asked} asked */
+function copies(whole, asked) {
+  const { info, rows: { work }, cut } = asked;
+  const rate = (/** @type {number} */ bytes, /** @type {number} */ time) => (bytes && time ? (bytes * 1e9) / time : null);
+  const found = counted(asked, "copies", (each) => !isKernel(each)).map(([code, own]) => {
+    const row = rowOf(whole, code);
+    const known = own.filter((each) => work.bytes[each] > 0);
+    const bytes = own.reduce((sum, each) => sum + work.bytes[each], 0);
+    const ran = union(own.map((each) => timesOf(work, each)));
+    const computing = union(cut.work.filter((each) => work.work_class[each] === COMPUTE && info.streams[work.stream[each]][0] === row.device_id)
+      .map((each) => timesOf(work, each)));
+    const hidden = overlap(ran, computing);
+    return {
+      ...row,
+      count: own.length,
+      unknown_sizes: own.length - known.length,
+      num_bytes: bytes,
+      total_ns: own.reduce((sum, each) => sum + work.length[each], 0),
+      union_ns: lengthOf(ran),
+      bandwidth: rate(bytes, known.reduce((sum, each) => sum + work.length[each], 0)),
+      union_bandwidth: rate(bytes, lengthOf(union(known.map((each) => timesOf(work, each))))),
+      hidden_ns: hidden,
+      hidden_share: ratio(hidden, lengthOf(ran)),
+    };
+  });
+  return longestFirst(found, whole.columns.map((each) => each.name));
+}
+
+/** @param {Answer} whole @param {Asked} asked */
+function calls(whole, { rows: { calls: table }, cut }) {
+  const found = [...groupedBy(cut.calls, (row) => table.code[row])].map(([code, own]) => ({
+    ...rowOf(whole, code), ...figuresOf(own.map((row) => table.length[row])), errors: own.filter((row) => table.failed[row]).length,
+  }));
+  return longestFirst(found, whole.columns.map((each) => each.name));
+}
+
+/** @param {Answer} whole @param {Asked} asked */
+function annotationTimes(whole, { rows: { annotations }, cut }) {
+  const found = [...groupedBy(cut.annotations, (row) => annotations.code[row])].map(([code, own]) => ({
+    ...rowOf(whole, code), ...figuresOf(own.map((row) => annotations.length[row])),
+  }));
+  return longestFirst(found, whole.columns.map((each) => each.name));
+}
+
+/** Activities whose call was recorded, with the row of the call. @param {Asked} asked */
+function launched({ rows: { work, calls: table }, cut }) {
+  return cut.work.filter((row) => work.call[row]).map((row) => {
+    const call = work.call[row] - 1;
+    const { start, end } = timesOf(table, call);
+    return { row, call, start, api: end - start, delay: work.start[row] - start, sinceReturn: work.start[row] - end };
+  });
+}
+
+/** @param {Answer} _ @param {Asked} asked */
+function launches(_, asked) {
+  const { rows: { calls: table }, answers } = asked;
+  const names = answers.calls.values[0];
+  const found = [...groupedBy(launched(asked), (each) => String(names[table.code[each.call]]))].map(([api, own]) => {
+    const called = [...new Set(own.map((each) => each.call))];
+    const delays = ascending(own.map((each) => each.delay));
+    const queued = ascending(own.map((each) => Math.max(each.sinceReturn, 0)));
+    return {
+      api,
+      calls: called.length,
+      activities: own.length,
+      count: own.length,
+      total_ns: own.length,
+      api_ns: called.reduce((sum, each) => sum + table.length[each], 0),
+      min_delay_ns: delays[0],
+      median_delay_ns: lowerMedian(delays),
+      max_delay_ns: delays[delays.length - 1],
+      min_queue_ns: Math.min(...own.map((each) => each.sinceReturn)),
+      median_queue_ns: lowerMedian(queued),
+      max_queue_ns: queued[queued.length - 1],
+    };
+  });
+  return longestFirst(found, ["api", "count"]); // those with the most activities
+}
+
+/** @param {Answer} _ @param {Asked} asked */
+function launchDelays(_, asked) {
+  const { info, rows: { work, calls: table }, cut } = asked;
+  const callPlaces = new Map(cut.calls.map((row, place) => [row, place]));
+  const places = info.activity_tables.map((_, number) => new Map(
+    ascending(cut.work.filter((row) => work.table[row] === number).map((row) => work.row[row])).map((row, place) => [row, place])));
+  return launched(asked).map(({ row, call, api, delay, sinceReturn }) => {
+    const { device_id, stream_id } = streamKeys(asked, work.stream[row]);
+    return {
+      table: info.activity_tables[work.table[row]], row: places[work.table[row]].get(work.row[row]), device_id, stream_id,
+      api_row: callPlaces.get(call), api_ns: api, delay_ns: delay, queue_ns: Math.max(sinceReturn, 0),
+    };
+  });
+}
+
+/** Of each stream how long each depth of its queue lasted. @param {Asked} asked */
+function queues(asked) {
+  const { work } = asked.rows;
+  return [...groupedBy(launched(asked), (each) => work.stream[each.row])].sort((one, other) => one[0] - other[0]).map(([stream, own]) => {
+    const queued = own.map((each) => ({ start: Math.min(each.start, work.start[each.row]), end: work.start[each.row] }));
+    const window = { start: queued.reduce((least, each) => Math.min(least, each.start), Infinity),
+      end: queued.reduce((most, each) => Math.max(most, each.end), 0) };
+    return { keys: streamKeys(asked, stream), activities: own.length, length: window.end - window.start, byDepth: timesByNumber(queued, window) };
+  });
+}
+
+/** @param {Answer} _ @param {Asked} asked */
+function queueByStream(_, asked) {
+  return queues(asked).map(({ keys, activities, length, byDepth }) => ({
+    ...keys, activities, window_ns: length, empty_ns: byDepth[0], empty_share: ratio(byDepth[0], length),
+    mean_depth: ratio(byDepth.reduce((sum, duration, depth) => sum + duration * depth, 0), length),
+    max_depth: byDepth.reduce((most, duration, depth) => (duration ? depth : most), 0),
+  }));
+}
+
+/** @param {Answer} _ @param {Asked} asked */
+function queueByDepth(_, asked) {
+  return queues(asked).flatMap(({ keys, length, byDepth }) => byDepth.flatMap((duration, depth) =>
+    (duration ? [{ ...keys, depth, duration_ns: duration, share: ratio(duration, length) }] : [])));
+}
+
+/** @param {Answer} whole @param {Asked} asked */
+function tracingCost(whole, { rows: { overheads }, cut }) {
+  const window = cut.part.end - cut.part.start;
+  const codes = new Set(overheads.code);
+  const found = [...groupedBy(cut.overheads, (row) => overheads.code[row])].map(([code, own]) => ({
+    ...rowOf(whole, code), count: own.length, total_ns: own.reduce((sum, row) => sum + overheads.length[row], 0),
+    covered_ns: lengthOf(union(own.map((row) => timesOf(overheads, row)))),
+  }));
+  // The tracer's own thread has one figure for all of the step.
+  const others = whole.values[0].flatMap((_, row) => (codes.has(row) ? [] : [rowOf(whole, row)]));
+  return longestFirst([...found, ...others], ["kind", "count"]).map((each) => ({ ...each, share: ratio(each.covered_ns, window) }));
+}
+
+/** @type {Record<string, {rows: (whole: Answer, asked: Asked, key: string) => Row[], needs?: string[], named?: boolean}>} */
+const QUESTIONS = {
+  devices: { rows: devices },
+  concurrency: { rows: concurrency },
+  streams: { rows: streams },
+  "overlap/device": { rows: overlapByDevice },
+  "overlap/stream": { rows: overlapByStream },
+  idle: { rows: idle },
+  idle_gaps: { rows: idleGaps },
+  ...Object.fromEntries(["name", "whole_name", "shape", "stream"].map((by) =>
+    [`kernels/${by}`, { rows: kernels, needs: [`kernels/${by}`, "tensor_cores/use"] }])),
+  "kernels/op": { rows: kernels, needs: ["kernels/op", "tensor_cores/use"], named: true },
+  "tensor_cores/use": { rows: kernels, needs: ["tensor_cores/use"] },
+  "tensor_cores/name": { rows: kernels, needs: ["tensor_cores/name", "tensor_cores/use"] },
+  occupancy: { rows: kernels, needs: ["occupancy", "tensor_cores/use"] },
+  ops: { rows: ops, needs: ["annotation_times/name"], named: true },
+  copies: { rows: copies, needs: ["copies"] },
+  launches: { rows: launches, needs: ["calls"] },
+  launch_delays: { rows: launchDelays },
+  "queue/stream": { rows: queueByStream },
+  "queue/depth": { rows: queueByDepth },
+  calls: { rows: calls, needs: ["calls"] },
+  "annotation_times/name": { rows: annotationTimes, needs: ["annotation_times/name"] },
+  "annotation_times/path": { rows: annotationPathTimes, needs: ["annotation_times/name"] },
+  "memory/pool": { rows: memoryByPool },
+  "memory/op": { rows: memoryByOp, needs: ["annotation_times/name"], named: true },
+  tracing_cost: { rows: tracingCost, needs: ["tracing_cost"] },
+};
+
+/** Whether the page can answer a question about parts of a step. @param {RowsInfo} info @param {Record<string, Answer>} answers @param {string} key */
+export function follows(info, answers, key) {
+  const question = QUESTIONS[key];
+  const isHeld = (/** @type {string} */ each) => !(each in answers) || answers[each].rows <= answers[each].values[0].length;
+  return question !== undefined && (question.needs ?? []).every(isHeld) && !(question.named && info.outside);
+}
+
+/** The answer about a part of a step. @param {Asked} asked @param {string} key one that `follows` @returns {Answer} */
+export function partAnswer(asked, key) {
+  const whole = asked.answers[key];
+  const { part } = asked.cut;
+  const rows = QUESTIONS[key].rows(whole, asked, key);
+  const shown = rows.slice(0, MOST_ROWS);
+  return {
+    ...whole,
+    values: whole.columns.map(({ name }) => shown.map((row) => row[name])),
+    rows: rows.length,
+    totals: Object.fromEntries(Object.keys(whole.totals).map((name) => [name, rows.reduce((sum, row) => sum + Number(row[name]), 0)])),
+    part,
+    ...within(whole, part),
+  };
+}

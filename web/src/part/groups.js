@@ -1,0 +1,75 @@
+// Rows that are counted under the same key, with the figures of their durations (collector/analysis/duration_groups.py).
+
+/** @typedef {import("../provider.js").Answer} Answer */
+/** @typedef {Record<string, any>} Row Of an answer, by column. */
+
+/** Order of texts as in Python, by code points. @param {string} one @param {string} other */
+export function byCodePoints(one, other) {
+  for (let at = 0; at < one.length && at < other.length; ) {
+    const [left, right] = [/** @type {number} */ (one.codePointAt(at)), /** @type {number} */ (other.codePointAt(at))];
+    if (left !== right) return left - right;
+    at += left > 0xffff ? 2 : 1;
+  }
+  return one.length - other.length;
+}
+
+/** @param {number} part @param {number} whole */
+export function ratio(part, whole) {
+  return whole ? part / whole : 0;
+}
+
+/** Of an even number the lower one of the two in the middle. @param {number[]} sorted */
+export function lowerMedian(sorted) {
+  return sorted[(sorted.length - 1) >> 1];
+}
+
+/** @param {number[]} values */
+export function ascending(values) {
+  return values.sort((one, other) => one - other);
+}
+
+/** @template Key, Each @param {Iterable<Each>} all @param {(each: Each) => Key} keyOf @returns {Map<Key, Each[]>} */
+export function groupedBy(all, keyOf) {
+  /** @type {Map<Key, Each[]>} */
+  const groups = new Map();
+  for (const each of all) {
+    const key = keyOf(each);
+    const own = groups.get(key);
+    if (own) own.push(each);
+    else groups.set(key, [each]);
+  }
+  return groups;
+}
+
+/** Figures of durations by the names of columns. @param {number[]} lengths */
+export function figuresOf(lengths) {
+  ascending(lengths);
+  return {
+    count: lengths.length,
+    total_ns: lengths.reduce((sum, each) => sum + each, 0),
+    min_ns: lengths[0],
+    median_ns: lowerMedian(lengths),
+    max_ns: lengths[lengths.length - 1],
+  };
+}
+
+/** A row of an answer by its columns. @param {Answer} answer @param {number} row @returns {Row} */
+export function rowOf(answer, row) {
+  return Object.fromEntries(answer.columns.map((column, at) => [column.name, answer.values[at][row]]));
+}
+
+/** Those that took longest first, of equal ones in order of their keys, the columns before the count.
+ * @param {Row[]} rows @param {string[]} names of the columns, in their order */
+export function longestFirst(rows, names) {
+  const keys = names.slice(0, names.indexOf("count"));
+  const differs = (/** @type {any} */ one, /** @type {any} */ other) =>
+    (typeof one === "string" ? byCodePoints(one, other) : one - other);
+  return rows.sort((one, other) => other.total_ns - one.total_ns ||
+    keys.reduce((found, key) => found || differs(one[key], other[key]), 0));
+}
+
+/** Shares of the sum of all totals. @param {Row[]} rows */
+export function shared(rows) {
+  const whole = rows.reduce((sum, each) => sum + each.total_ns, 0);
+  return rows.map((each) => ({ ...each, share: ratio(each.total_ns, whole) }));
+}

@@ -1,0 +1,92 @@
+// Annotations of a part of a step: their paths, the host's time in them, and GPU time by path (collector/analysis/ops.py).
+import { byCodePoints, figuresOf, groupedBy, longestFirst, ratio } from "./groups.js";
+
+/** @typedef {import("../provider.js").Answer} Answer */
+/** @typedef {import("./answers.js").Asked} Asked */
+
+export const NO_ANNOTATION = "(no annotation)";
+
+/** The path of each annotation of the part, by its row: names of those around it on its thread and its own.
+ * @param {Asked} asked @returns {Map<number, string>} */
+export function pathsOf({ info, rows, cut, answers }) {
+  const { code, thread, start, length } = rows.annotations;
+  const names = answers["annotation_times/name"]?.values[0] ?? [];
+  const nameOf = (/** @type {number} */ row) => String(names[code[row]]);
+  /** @type {Map<number, string>} */
+  const paths = new Map(cut.annotations.map((row) => [row, nameOf(row)]));
+  if (info.whole_paths) return paths;
+  const end = (/** @type {number} */ row) => start[row] + length[row];
+  const nested = cut.annotations.filter((row) => length[row] > 0).sort((one, other) =>
+    thread[one] - thread[other] || start[one] - start[other] || end(other) - end(one) || one - other);
+  /** @type {number[]} */
+  let open = [];
+  nested.forEach((row, place) => {
+    if (place && thread[row] !== thread[nested[place - 1]]) open = [];
+    while (open.length && end(open[open.length - 1]) < end(row)) open.pop();
+    if (open.length) {
+      const around = /** @type {string} */ (paths.get(open[open.length - 1]));
+      const name = nameOf(row);
+      paths.set(row, !around || name.startsWith(`${around}/`) ? name : `${around}/${name}`);
+    }
+    open.push(row);
+  });
+  return paths;
+}
+
+/** @param {Answer} whole @param {Asked} asked */
+export function annotationPathTimes(whole, asked) {
+  const paths = pathsOf(asked);
+  const groups = [...groupedBy(paths, ([, path]) => path)].map(([path, own]) =>
+    ({ path, ...figuresOf(own.map(([row]) => asked.rows.annotations.length[row])) }));
+  return longestFirst(groups, whole.columns.map((each) => each.name));
+}
+
+/** @param {string} path */
+function around(path) {
+  return path === NO_ANNOTATION ? "" : path.slice(0, Math.max(path.lastIndexOf("/"), 0));
+}
+
+/** GPU time by path: a tree in which each path is followed by those inside of it. @param {Answer} _ @param {Asked} asked */
+export function ops(_, asked) {
+  const { rows: { work, annotations }, cut } = asked;
+  const paths = pathsOf(asked);
+  /** @typedef {{path: string, runs: number, host_ns: number, self_activities: number, self_ns: number, total_ns: number,
+   *   activities: number, inside: Scope[]}} Scope */
+  /** @type {Map<string, Scope>} */
+  const scopes = new Map();
+  /** @type {Scope[]} */
+  const outer = [];
+  /** @param {string} path @returns {Scope} */
+  const scopeOf = (path) => {
+    let found = scopes.get(path);
+    if (!found) {
+      found = { path, runs: 0, host_ns: 0, self_activities: 0, self_ns: 0, total_ns: 0, activities: 0, inside: [] };
+      scopes.set(path, found);
+      const outside = around(path);
+      (outside ? scopeOf(outside).inside : outer).push(found);
+    }
+    return found;
+  };
+  for (const [row, path] of paths) {
+    const scope = scopeOf(path || NO_ANNOTATION);
+    scope.runs++;
+    scope.host_ns += annotations.length[row];
+  }
+  for (const row of cut.work) {
+    const path = paths.get(work.annotation[row] - 1) || NO_ANNOTATION;
+    const scope = scopeOf(path);
+    scope.self_activities++;
+    scope.self_ns += work.length[row];
+    for (let within = path; within; within = around(within)) {
+      scopeOf(within).activities++;
+      scopeOf(within).total_ns += work.length[row];
+    }
+  }
+  const whole = outer.reduce((sum, each) => sum + each.total_ns, 0);
+  /** @param {Scope[]} these @param {number} depth @returns {any[]} */
+  const inOrder = (these, depth) => these
+    .filter((each) => each.activities > 0)
+    .sort((one, other) => other.total_ns - one.total_ns || byCodePoints(one.path, other.path))
+    .flatMap((each) => [{ ...each, depth, share: ratio(each.total_ns, whole) }, ...inOrder(each.inside, depth + 1)]);
+  return inOrder(outer, 0);
+}

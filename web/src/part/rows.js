@@ -1,0 +1,59 @@
+// The rows of a step (collector/web/part_rows.py), and those of them that a part of the step has: whatever overlaps it, with
+// the calls and annotations that launched it, as `Recording.between` keeps them.
+import { columnsOf } from "../byte_planes.js";
+
+/** @typedef {{start: number, end: number}} Part */
+/** @typedef {Record<string, Float64Array>} Table Its columns by name. */
+/** @typedef {{tables: [string, number, Record<string, number>][], kinds: number[][], kind_keys: string[],
+ *   streams: [number, number, number][], memory_places: [number, string, string][], whole_paths: boolean,
+ *   outside: boolean, activity_tables: string[]}} RowsInfo */
+/** @typedef {{work: Table, calls: Table, annotations: Table, externals: Table, overheads: Table, memory: Table}} Rows */
+/** @typedef {{part: Part, work: number[], calls: number[], annotations: number[], overheads: number[], memory: number[],
+ *   isCaused: Uint8Array}} Cut Rows of each table, in their order; `isCaused`: whether the part has a correlation. */
+
+/** @param {RowsInfo} info @param {Uint8Array} bytes @returns {Rows} */
+export function rowsOf(info, bytes) {
+  /** @type {Record<string, Table>} */
+  const tables = {};
+  let offset = 0;
+  for (const [name, count, widths] of info.tables) {
+    const columns = columnsOf(bytes, offset, count, Object.values(widths));
+    tables[name] = Object.fromEntries(Object.keys(widths).map((column, at) => [column, columns[at]]));
+    offset += count * Object.values(widths).reduce((sum, width) => sum + width, 0);
+  }
+  return /** @type {any} */ (tables);
+}
+
+/** @param {Table} table @param {Part} part @param {Uint8Array} [also] rows that are kept in any case */
+function overlapping(table, part, also) {
+  const kept = [];
+  for (let row = 0; row < table.start.length; row++) {
+    const ends = table.start[row] + (table.length?.[row] ?? 0);
+    if ((table.start[row] <= part.end && ends >= part.start) || also?.[row]) kept.push(row);
+  }
+  return kept;
+}
+
+/** @param {Rows} rows @param {Part} part @returns {Cut} */
+export function cutTo(rows, part) {
+  const { work, calls, annotations, externals } = rows;
+  const keptWork = overlapping(work, part);
+  const isLaunch = new Uint8Array(calls.start.length);
+  let most = 0;
+  for (const table of [work, calls, externals]) for (const each of table.correlation) most = Math.max(most, each);
+  const isCaused = new Uint8Array(most + 1);
+  for (const row of keptWork) {
+    if (work.call[row]) isLaunch[work.call[row] - 1] = 1;
+    isCaused[work.correlation[row]] = 1;
+  }
+  const keptCalls = overlapping(calls, part, isLaunch);
+  for (const row of keptCalls) isCaused[calls.correlation[row]] = 1;
+  const owners = new Set();
+  for (let row = 0; row < externals.owner.length; row++) if (isCaused[externals.correlation[row]]) owners.add(externals.owner[row]);
+  const isOwner = new Uint8Array(annotations.start.length);
+  for (let row = 0; row < isOwner.length; row++) isOwner[row] = owners.has(annotations.owner[row]) ? 1 : 0;
+  return {
+    part, work: keptWork, calls: keptCalls, annotations: overlapping(annotations, part, isOwner),
+    overheads: overlapping(rows.overheads, part), memory: overlapping(rows.memory, part), isCaused,
+  };
+}
