@@ -176,10 +176,11 @@ class Recording(TablesOfRecording):
         """Return the rows of each table that a mask selects, with the calls and annotations that launched them.
 
         Args:
-            masks: by table, whether each row is selected. External correlations follow from the others.
+            masks: by table, whether each row is selected. External correlations and collectives follow from the others.
         """
         masks = dict(masks)
         caused = np.concatenate([getattr(self, name).correlation_id[masks[name]] for name in ACTIVITY_TABLES])
+        masks["collectives"] = np.isin(self.collectives.correlation_id, caused)
         launches = self.launch_rows(caused)
         masks["api_calls"] = masks["api_calls"].copy()
         masks["api_calls"][launches[launches >= 0]] = True

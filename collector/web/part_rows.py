@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 KINDS = (
     *("kernels/name", "kernels/whole_name", "kernels/op", "kernels/shape", "kernels/stream"),
-    *("tensor_cores/use", "tensor_cores/name", "occupancy", "copies"),
+    *("tensor_cores/use", "tensor_cores/name", "occupancy", "copies", "overlap/group"),
 )
 """Answers in whose rows activities are counted."""
 

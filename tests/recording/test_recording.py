@@ -438,6 +438,15 @@ def test_a_file_of_few_bytes_cannot_claim_columns_beyond_memory(build, tmp_path)
         Recording.load(tmp_path / "b.gpurec")
 
 
+def test_a_part_keeps_what_is_stated_of_its_collectives(build, start_ns):
+    for number, start in enumerate((0, 500)):
+        stated = {"device_id": 0, "context_id": 1, "stream_id": 7, "correlation_id": number + 1}
+        build.kernel("ncclDevKernel_AllReduce", start, 100, correlation_id=number + 1)
+        build.raw("collectives", start_ns=start_ns + start, group_name_id=build.text("data"), **stated)
+    part = build.recording().between(start_ns + 50, start_ns + 60)
+    assert part.collectives.correlation_id.tolist() == part.kernels.correlation_id.tolist() == [1]
+
+
 def test_a_file_of_equal_steps_between_many_kernels_is_read_back(build, tmp_path):
     """Its differences are all alike, and a file may not unpack to many times its size."""
     capture = build.capture()

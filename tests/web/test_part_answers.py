@@ -30,8 +30,14 @@ console.log(JSON.stringify(parts.map((part) => {
   return Object.fromEntries(keys.map((key) => [key, partAnswer(asked, key)]));
 })));
 """
-ABOUT_WHOLE_STEPS = ("steps", "critical_path", "ledger")
-"""Questions that the page answers about whole steps only."""
+FOLLOWING = {
+    *("devices", "concurrency", "streams", "overlap/device", "overlap/stream", "overlap/group", "idle", "idle_gaps"),
+    *(f"kernels/{by}" for by in ("name", "whole_name", "op", "shape", "stream")),
+    *("tensor_cores/use", "tensor_cores/name", "occupancy", "ops", "copies", "launches", "launch_delays", "calls"),
+    *("queue/stream", "queue/depth", "annotation_times/name", "annotation_times/path", "tracing_cost"),
+    *("memory/pool", "memory/op"),
+}
+"""Answers that the page makes about parts of a step; all others are about whole steps."""
 
 
 def of_parts(path, parts):
@@ -53,10 +59,11 @@ def of_parts(path, parts):
     return json.loads(done.stdout)
 
 
-def held_to_python(path, step, parts, name="step.pb", besides=ABOUT_WHOLE_STEPS):
+def held_to_python(path, step, parts, name="step.pb", besides=()):
     answered = set(page_of(path)["steps"][0]["answers"])
     for part, found in zip(parts, of_parts(path, parts), strict=True):
-        assert {key for key in answered - set(found) if key.partition("/")[0] not in besides} == set()
+        followed = {key for key in answered & FOLLOWING if key.partition("/")[0] not in besides}
+        assert followed - set(found) == set()
         for key, answer in found.items():
             expected = json.loads(json.dumps(single_answer(step, name, AskedAnswer(key, part))))
             for column, own, values in zip(answer["columns"], answer["values"], expected["values"], strict=True):
@@ -95,6 +102,10 @@ def program(build, chance):
         correlation = number + 1
         device, stream = chance.randrange(2), chance.randrange(7, 9)
         where = {"device_id": device, "stream_id": stream, "correlation_id": correlation}
+        if chance.random() < 0.5:
+            stated = {**where, "context_id": 1, "start_ns": START_NS + now + 20}
+            group = build.text(chance.choice(["data", "tensor"]))
+            build.raw("collectives", end_ns=stated["start_ns"] + 10, group_name_id=group, **stated)
         if chance.random() < 0.8:
             build.call(
                 chance.choice(["cudaLaunchKernel_v7000", "cuLaunchKernel"]),
@@ -147,8 +158,7 @@ def test_nothing_ran_in_a_part(build, tmp_path):
 def test_what_was_launched_under_an_annotation_before_the_step_is_not_asked_by_annotation(build, tmp_path):
     build.annotation("train", -50, 90, 1, 1).kernel("gemm", 10, 20, correlation_id=1).kernel("norm", 50, 20)
     step = written(tmp_path / "step.html", build.recording())
-    besides = (*ABOUT_WHOLE_STEPS, "kernels", "ops")
-    held_to_python(tmp_path / "step.html", step, [(0, 40)], besides=besides)
+    held_to_python(tmp_path / "step.html", step, [(0, 40)], besides=("kernels", "ops"))
     assert "kernels/name" in of_parts(tmp_path / "step.html", [(0, 40)])[0]
     assert "kernels/op" not in of_parts(tmp_path / "step.html", [(0, 40)])[0]
 

@@ -1,7 +1,7 @@
 // Answers about a part of a step, from the rows that the file holds: those of `collector.analysis.between`, digit for digit.
 // Each function is the counterpart of a module of collector/analysis; names and other texts are those of the answer about
 // the whole step. tests/web/test_part_answers.py holds all of them to Python's answers.
-import { ascending, figuresOf, groupedBy, longestFirst, lowerMedian, ratio, rowOf, shared } from "./groups.js";
+import { ascending, byCodePoints, figuresOf, groupedBy, longestFirst, lowerMedian, ratio, rowOf, shared } from "./groups.js";
 import { clipped, gapsBetween, lengthOf, overlap, sweep, timesAlone, timesByNumber, union, without } from "./intervals.js";
 import { memoryByOp, memoryByPool } from "./memory.js";
 import { annotationPathTimes, ops } from "./ops.js";
@@ -121,35 +121,51 @@ function streamKeys({ info }, stream) {
   return { device_id, context_id, stream_id };
 }
 
-/** @param {Answer} _ @param {Asked} asked */
-function overlapByStream(_, asked) {
+/** Communication by the key of an activity, those of each device in their order.
+ * @param {Asked} asked @param {(row: number) => number} keyOf @param {(key: number) => Row} columnsOf
+ * @param {(one: Row, other: Row) => number} order @param {Row} several keys of the time in which several communicated at once */
+function communication(asked, keyOf, columnsOf, order, several) {
   const { rows: { work }, cut: { part } } = asked;
   const ran = (/** @type {number[]} */ own) => union(own.map((row) => clipped(timesOf(work, row), part)));
   return byDevice(asked).flatMap(([device, all]) => {
     const compute = ran(all.filter((row) => work.work_class[row] === COMPUTE));
     const collectives = all.filter((row) => work.work_class[row] === COMMUNICATION);
-    const streams = byStream(asked, collectives).map(([stream, own]) => {
+    const groups = [...groupedBy(collectives, keyOf)].map(([key, own]) => {
       const covered = ran(own);
-      return { stream, kernels: own.length, covered: lengthOf(covered), exposed: without(covered, compute) };
+      return { key, kernels: own.length, covered: lengthOf(covered), exposed: without(covered, compute) };
     });
-    const alone = timesAlone(streams.flatMap(({ stream, exposed }) => exposed.map((each) => ({ ...each, tag: stream }))));
+    const alone = timesAlone(groups.flatMap(({ key, exposed }) => exposed.map((each) => ({ ...each, tag: key }))));
     /** @type {Row[]} */
-    const found = streams.map(({ stream, kernels, covered, exposed }) => {
+    const found = groups.map(({ key, kernels, covered, exposed }) => {
       const hidden = covered - lengthOf(exposed);
       return {
-        ...streamKeys(asked, stream), kernels, communication_ns: covered, hidden_ns: hidden, hidden_communication: ratio(hidden, covered),
-        exposed_ns: lengthOf(exposed), exposed_alone_ns: alone.get(stream) ?? 0,
+        ...columnsOf(key), kernels, communication_ns: covered, hidden_ns: hidden, hidden_communication: ratio(hidden, covered),
+        exposed_ns: lengthOf(exposed), exposed_alone_ns: alone.get(key) ?? 0,
       };
-    });
-    const several = lengthOf(without(ran(collectives), compute)) - [...alone.values()].reduce((sum, each) => sum + each, 0);
-    if (several) {
+    }).sort(order);
+    const atOnce = lengthOf(without(ran(collectives), compute)) - [...alone.values()].reduce((sum, each) => sum + each, 0);
+    if (atOnce) {
       found.push({
-        device_id: device, context_id: -1, stream_id: -1, kernels: 0, communication_ns: several, hidden_ns: 0,
-        hidden_communication: 0, exposed_ns: several, exposed_alone_ns: several,
+        ...several, device_id: device, kernels: 0, communication_ns: atOnce, hidden_ns: 0, hidden_communication: 0,
+        exposed_ns: atOnce, exposed_alone_ns: atOnce,
       });
     }
     return found;
   });
+}
+
+/** @param {Answer} _ @param {Asked} asked */
+function overlapByStream(_, asked) {
+  return communication(asked, (row) => asked.rows.work.stream[row], (stream) => streamKeys(asked, stream),
+    (one, other) => one.context_id - other.context_id || one.stream_id - other.stream_id, { context_id: -1, stream_id: -1 });
+}
+
+/** @param {Answer} whole @param {Asked} asked */
+function overlapByGroup(whole, asked) {
+  const { info, rows: { work } } = asked;
+  const place = info.kind_keys.indexOf("overlap/group");
+  return communication(asked, (row) => info.kinds[work.kind[row]][place], (code) => rowOf(whole, code),
+    (one, other) => byCodePoints(one.group, other.group), { group: "(several groups)" });
 }
 
 /** @param {Answer} _ @param {Asked} asked */
@@ -405,6 +421,7 @@ const QUESTIONS = {
   streams: { rows: streams },
   "overlap/device": { rows: overlapByDevice },
   "overlap/stream": { rows: overlapByStream },
+  "overlap/group": { rows: overlapByGroup, needs: ["overlap/group"] },
   idle: { rows: idle },
   idle_gaps: { rows: idleGaps },
   ...Object.fromEntries(["name", "whole_name", "shape", "stream"].map((by) =>
