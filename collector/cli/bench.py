@@ -126,7 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         save_plot(report, arguments.plot)
     if arguments.html:
-        from collector.web.table_pages import write_benchmark_page
+        from collector.web.table_page import write_benchmark_page
 
         write_benchmark_page(report, arguments.html)
     _write(arguments.markdown, as_markdown, report)

@@ -11,6 +11,8 @@ from collector.recording.ledger import LaunchFates
 from collector.recording.schema import ACTIVITY_TABLES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from collector.recording.recording import Recording
@@ -26,28 +28,39 @@ def times_of_losses(recording: Recording) -> dict[str, list[int]]:
     time of an activity without a call, or that ends after the step, is its start. Losses of CUPTI or of the buffers
     have no known time, and activities that began before the step lie outside it: these fields are missing.
     """
-    calls = recording.api_calls
-    fates = LaunchFates.of(
-        [_with_those_apart(recording, name) for name in ACTIVITY_TABLES], calls.columns, recording.strings
-    )
-    kernels = recording.kernels
-    external = recording.external_correlations.where(external_kind=ANNOTATION_EXTERNAL_KIND)
-    known = _with_those_apart(recording, "annotations")["external_id"]
-    nameless = external.correlation_id[~np.isin(external.external_id, known)]
-    found = {
-        "launches_without_kernel": fates.launched_at[fates.without_activity],
-        "invalid_timestamps": np.concatenate(
+    find: dict[str, Callable[[], npt.NDArray[Any]]] = {
+        "launches_without_kernel": lambda: _without_kernel(recording),
+        "invalid_timestamps": lambda: np.concatenate(
             [_called_at(recording, getattr(recording.invalid, name).correlation_id) for name in ACTIVITY_TABLES]
         ),
-        "late": np.concatenate([getattr(recording.late, name).start_ns for name in ACTIVITY_TABLES]),
-        "kernels_without_launch": kernels.start_ns[~np.isin(kernels.correlation_id, calls.correlation_id)]
-        if len(calls)
-        else np.zeros(0, np.int64),
-        "correlations_unmatched": _called_at(recording, nameless),
+        "late": lambda: np.concatenate([getattr(recording.late, name).start_ns for name in ACTIVITY_TABLES]),
+        "kernels_without_launch": lambda: _without_launch(recording),
+        "correlations_unmatched": lambda: _nameless(recording),
     }
+    counts = recording.ledger.as_dict()
+    found = {name: find[name]() for name in find if counts.get(name)}  # a step that lost nothing is not searched
     clock = recording.clock
     thinned = {name: _thinned(times, clock.cupti_start_ns, clock.cupti_stop_ns) for name, times in found.items()}
     return {name: times for name, times in thinned.items() if times}
+
+
+def _without_kernel(recording: Recording) -> npt.NDArray[Any]:
+    tables = [_with_those_apart(recording, name) for name in ACTIVITY_TABLES]
+    fates = LaunchFates.of(tables, recording.api_calls.columns, recording.strings)
+    return np.asarray(fates.launched_at[fates.without_activity])
+
+
+def _without_launch(recording: Recording) -> npt.NDArray[Any]:
+    kernels, calls = recording.kernels, recording.api_calls
+    if not len(calls):
+        return np.zeros(0, np.int64)
+    return np.asarray(kernels.start_ns[~np.isin(kernels.correlation_id, calls.correlation_id)])
+
+
+def _nameless(recording: Recording) -> npt.NDArray[Any]:
+    external = recording.external_correlations.where(external_kind=ANNOTATION_EXTERNAL_KIND)
+    known = _with_those_apart(recording, "annotations")["external_id"]
+    return _called_at(recording, external.correlation_id[~np.isin(external.external_id, known)])
 
 
 def _called_at(recording: Recording, correlation_ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

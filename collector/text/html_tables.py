@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from collector.text.terminal import printable
 from collector.text.text_tables import cut_names
@@ -27,7 +26,6 @@ def html_table(
     *,
     caption: str = "",
     meanings: Sequence[str] = (),
-    links: Sequence[str] = (),
 ) -> str:
     """A table whose texts may be anything; columns that are no names stand at the right.
 
@@ -37,7 +35,6 @@ def html_table(
         is_name: of each column, whether it holds names; long ones are cut in their middle.
         caption: one line above it.
         meanings: of the columns, as tooltips.
-        links: of the rows, from their first cells to files beside the page; empty: a row has none.
     """
     columns = [
         cut_names([printable(row[place]) for row in rows], _LONGEST) if is_name[place] else [row[place] for row in rows]
@@ -50,10 +47,8 @@ def html_table(
         for name, side, tip in zip(heads, sides, tips, strict=True)
     )
     body = ""
-    for place, row in enumerate(zip(*columns, strict=True)):
+    for row in zip(*columns, strict=True):
         cells = [html.escape(printable(cell)) for cell in row]
-        if links and links[place]:
-            cells[0] = f'<a href="{html.escape(quote(links[place]))}">{cells[0]}</a>'
         body += f"<tr>{''.join(f'<td{side}>{cell}</td>' for side, cell in zip(sides, cells, strict=True))}</tr>"
     above = f"<caption>{html.escape(printable(caption))}</caption>" if caption else ""
     return f"<table>{above}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -27,6 +27,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from collector.analysis.busy_time import devices
 from collector.analysis.compare import BY, comparisons
 from collector.analysis.idle import CAUSES, idle, largest_causes
@@ -53,6 +55,8 @@ from collector.web.report_lanes import BINS, FULL, lanes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
 
     from collector.analysis.answer import Answer, Window
     from collector.analysis.questions import NamedQuestion
@@ -238,8 +242,13 @@ def answer_data(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _values(values: Any) -> list[Any]:
-    return [_exact(value) for value in values.tolist()]
+def _values(values: npt.NDArray[Any]) -> list[Any]:
+    found: list[Any] = values.tolist()
+    if values.dtype.kind == "i" and (not len(values) or max(-int(values.min()), int(values.max())) < _EXACT):
+        return found
+    if values.dtype.kind == "f" and np.isfinite(values).all():
+        return found
+    return [_exact(value) for value in found]
 
 
 def _exact(value: Any) -> Any:

@@ -21,7 +21,7 @@ from collector.web.part_rows import part_rows
 from collector.web.report_data import joined_names, page_data, step_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from collector.formats.step import TracedStep
     from collector.web.part_rows import PartRows
@@ -37,6 +37,8 @@ _WELL_FILLED = 0.85
 """Share of the room for slices below which more of them are tried."""
 _ROWS_BY_SLICES = 0.5
 """Bytes of packed rows by those of packed slices, at least: where they cannot fit they are not made."""
+_COUNTS = 16
+"""Bytes by which the packed data of a step may grow where it states another number of slices."""
 _LEVEL = 6
 
 
@@ -123,44 +125,50 @@ def _fitting(
     total = sum(each.num_slices for each in lanes)
     bins = {f"bins-{place}": _packed(each.bins()) for place, each in enumerate(lanes)}
 
-    def packed(most: int) -> tuple[list[int], dict[str, str]]:
-        kept = [each.num_slices * most // max(total, 1) for each in lanes]
-        return kept, {f"slices-{place}": _packed(each.slices(kept[place])) for place, each in enumerate(lanes)}
+    def packed(most: int) -> dict[str, str]:
+        return {f"slices-{place}": _packed(each.slices(count(each, most))) for place, each in enumerate(lanes)}
 
-    def page(most: int, rows: Sequence[PartRows | None] = ()) -> bytes:
-        kept, slices = packed(most)
+    def count(each: Lanes, most: int) -> int:
+        return each.num_slices * most // max(total, 1)
+
+    def page(most: int, slices: Mapping[str, str], rows: Sequence[PartRows | None] = ()) -> bytes:
         steps = [
-            {**step, "slices": count, "rows": own.described if own else None}
-            for step, count, own in zip_longest(described["steps"], kept, rows)
+            {**step, "slices": count(each, most), "rows": own.described if own else None}
+            for step, each, own in zip_longest(described["steps"], lanes, rows)
         ]
         own_rows = {f"rows-{place}": _packed(own.planes) for place, own in enumerate(rows) if own}
-        return _page({**described, "steps": steps}, bins | slices | own_rows)
+        return page_of_data({**described, "steps": steps}, {**bins, **slices, **own_rows})
 
-    fixed, most = len(page(0)), total
-    if total > _SAMPLE:
-        sample = sum(map(len, packed(_SAMPLE)[1].values()))  # how much one takes is known from some
-        most = min(total, max(max_size - fixed, 0) * _SAMPLE // sample)
+    fixed = len(page(0, packed(0))) + _COUNTS * len(lanes)
+    most, room = total, max(max_size - fixed, 0)
+    if total > _SAMPLE:  # how much one takes is known from some
+        most = min(total, room * _SAMPLE // _size_of(packed(_SAMPLE)))
     most = max(most, min(total, _FEWEST_SLICES))
-    content = page(most)
-    if most < total and len(content) - fixed < _WELL_FILLED * (max_size - fixed):  # the longest take more than others
-        most = min(total, int(most * _WELL_FILLED * (max_size - fixed) / max(len(content) - fixed, 1)))
-        content = page(most)
-    while len(content) > max_size and most > _FEWEST_SLICES:
-        room = max(max_size - fixed, 0) / max(len(content) - fixed, 1)
-        most = max(int(most * room * 0.97), _FEWEST_SLICES)
-        content = page(most)
-    if most == total and len(content) + _ROWS_BY_SLICES * (len(content) - fixed) <= max_size:
-        whole = page(most, rows_of_steps())
+    slices = packed(most)
+    if most < total and _size_of(slices) < _WELL_FILLED * room:  # the longest take more than others
+        most = min(total, int(most * _WELL_FILLED * room / _size_of(slices)))
+        slices = packed(most)
+    while _size_of(slices) > room and most > _FEWEST_SLICES:
+        most = max(int(most * room / _size_of(slices) * 0.97), _FEWEST_SLICES)
+        slices = packed(most)
+    content = page(most, slices)
+    if most == total and len(content) + _ROWS_BY_SLICES * _size_of(slices) <= max_size:
+        whole = page(most, slices, rows_of_steps())
         content = whole if len(whole) <= max_size else content
     return content, most
 
 
-def _page(described: dict[str, Any], drawn: dict[str, str]) -> bytes:
+def _size_of(islands: Mapping[str, str]) -> int:
+    return sum(map(len, islands.values()))
+
+
+def page_of_data(described: Mapping[str, Any], drawn: Mapping[str, str]) -> bytes:
+    """The page with its data, and packed islands of bytes by their names."""
     text = json.dumps(described, separators=(",", ":"), allow_nan=False)
     islands = {"data": _packed(text.encode()), "licences": _packed(asset("LICENSES.txt").encode()), **drawn}
     script, style = asset("app.js"), asset("app.css")
     policy = (
-        f"default-src 'none'; script-src '{content_hash(script)}'; style-src '{content_hash(style)}'; img-src data:; "
+        f"default-src 'none'; script-src '{_content_hash(script)}'; style-src '{_content_hash(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     parts = [
@@ -185,7 +193,7 @@ def _packed(content: bytes) -> str:
     return base64.b64encode(gzip.compress(content, _LEVEL, mtime=0)).decode()
 
 
-def content_hash(content: str) -> str:
+def _content_hash(content: str) -> str:
     """What a policy calls a script or style of this content."""
     return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
 

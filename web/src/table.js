@@ -159,8 +159,9 @@ const ALL_OF_IT = { q: "", sort: "", group: "", shut: "", cols: "", rows: "" };
 
 /** One answer with all that can be done to it; `plain`: without search and choices; `least`: also without the rest of its rows.
  * @param {{answer: Answer, title?: string, kept?: Set<number> | null, note?: string, least?: boolean, plain?: boolean,
- *   isDefined?: boolean, onRow?: (row: number) => void, rowHelp?: string, part?: {start: number, end: number} | null}} props */
-export function AnswerTable({ answer, title, kept = null, note = "", least = false, plain = least, isDefined = true, onRow, rowHelp, part = null }) {
+ *   isDefined?: boolean, onRow?: (row: number) => void, rowHelp?: string, part?: {start: number, end: number} | null, hrefs?: string[]}} props
+ * `hrefs`: of each row the address that its first cell leads to; "": none. */
+export function AnswerTable({ answer, title, kept = null, note = "", least = false, plain = least, isDefined = true, onRow, rowHelp, part = null, hrefs = [] }) {
   const chosen = plain ? ALL_OF_IT : state.value;
   const { rows, lines, columns, sorting, hidden } = useRows(answer, chosen, kept);
   const most = least ? LEAST_ROWS : chosen.rows === "all" ? Infinity : FIRST_ROWS;
@@ -173,8 +174,8 @@ export function AnswerTable({ answer, title, kept = null, note = "", least = fal
   const label = title ?? titled(answer.question);
   return html`
     <section class="answer" aria-label=${label}>
-      ${title && html`<h2>${title}</h2>`}
-      ${isDefined && html`<p class="definition">${answer.definition}</p>`}
+      ${title && html`<h2>${printable(title)}</h2>`}
+      ${isDefined && answer.definition && html`<p class="definition">${answer.definition}</p>`}
       ${answer.notes?.map((each) => html`<p class="note">${printable(each)}</p>`)}
       ${[note, aboutWindow(answer, part, kept)].map((each) => each && html`<p class="note">${each}</p>`)}
       ${!plain && html`<${Tools} answer=${answer} rows=${rows} columns=${columns} hidden=${hidden} />`}
@@ -192,7 +193,7 @@ export function AnswerTable({ answer, title, kept = null, note = "", least = fal
               <tr key=${line.row} class=${onRow ? "chosen-by-click" : ""} title=${onRow ? rowHelp : undefined}
                 onClick=${onRow && (() => onRow(line.row))}>
                 ${columns.map((column, at) => html`<${Cell} value=${answer.values[column.place][line.row]} column=${column}
-                  act=${onRow && at === button ? () => onRow(line.row) : undefined} help=${rowHelp}
+                  href=${at === 0 ? hrefs[line.row] : ""} act=${onRow && at === button ? () => onRow(line.row) : undefined} help=${rowHelp}
                   bounds=${column.name === "ratio" ? boundsOf(line.row) : undefined} tree=${isTree ? answer.values[depth][line.row] : null} />`)}
               </tr>`))}
           </tbody>
@@ -211,7 +212,7 @@ export function AnswerTable({ answer, title, kept = null, note = "", least = fal
         ${rows.length === 0 && html`<span>${
           chosen.q ? "No row fits the search." : kept ? "Nothing of it lies in the chosen window." : "There is nothing of it in this step."}</span>`}
       </p>
-      ${!least && html`<${Same} answer=${answer} part=${part} />`}
+      ${!least && answer.python && html`<${Same} answer=${answer} part=${part} />`}
     </section>`;
 }
 
@@ -244,8 +245,8 @@ function Interval({ ratio, bounds }) {
     </svg>`;
 }
 
-/** @param {{value: Value, column: any, act?: () => void, help?: string, bounds?: Value[], tree: Value}} props */
-function Cell({ value, column, act, help, bounds, tree }) {
+/** @param {{value: Value, column: any, act?: () => void, href?: string, help?: string, bounds?: Value[], tree: Value}} props */
+function Cell({ value, column, act, href, help, bounds, tree }) {
   const text = shown(value, column.unit);
   const [whole, setWhole] = useState(false);
   const button = (/** @type {any} */ content) => html`
@@ -257,7 +258,7 @@ function Cell({ value, column, act, help, bounds, tree }) {
     const name = html`<span class=${whole ? "name whole" : "name"} title=${text} style=${isInside ? { paddingLeft: `${1.1 * Number(tree)}rem` } : {}}>${inner}</span>`;
     const sign = column.name === "verdict" && SIGNS[text];
     return html`<td class=${column.name === "meaning" ? "prose" : sign ? `verdict-${text}` : ""}>${sign && html`
-      <span class="sign" aria-hidden="true" data-sign=${sign}></span>`}${act ? button(name) : name}${(whole || inner.length > SHORT_NAME) && column.name !== "meaning" && html`
+      <span class="sign" aria-hidden="true" data-sign=${sign}></span>`}${href ? html`<a href=${href}>${name}</a>` : act ? button(name) : name}${(whole || inner.length > SHORT_NAME) && column.name !== "meaning" && html`
       <button class="quiet more" aria-expanded=${whole} aria-label=${whole ? "shorten the name" : "the whole name"}
         onClick=${(/** @type {Event} */ event) => { event.stopPropagation(); setWhole(!whole); }}></button>`}</td>`;
   }

@@ -145,20 +145,23 @@ def write_index(run: RunReport, path: Path) -> None:
     Raises:
         collector.OutputError: it cannot be written.
     """
-    from collector.text.html_tables import html_line, html_table
-    from collector.text.quantities import time_text
-    from collector.web.table_pages import write_table_page
+    from collector.analysis.answer import Column
+    from collector.web.table_page import PageTable, write_table_page
 
     entries = [run.tests[nodeid] for nodeid in sorted(run.tests)]
-    figures = {"device_time_ns": time_text, **dict.fromkeys(("kernels", "launches", "memcpys"), "{:,}".format)}
-    table = html_table(
-        ["test", "outcome", *(name.removesuffix("_ns").replace("_", " ") for name in figures)],
-        [[e.nodeid, e.outcome, *(form(e.figure(name)) for name, form in figures.items())] for e in entries],
-        [True, True, *[False] * len(figures)],
-        links=[entry.page or "" for entry in entries],
-    )
+    columns = [
+        Column("test", "text", "Its node id; a link leads to the page about its GPU work."),
+        Column("outcome", "text", "What pytest says of it."),
+        Column("device_time_ns", "ns", "Sum of the durations of kernels, copies and memsets, in all of its phases."),
+        Column("kernels", "count", "Kernels that ran."),
+        Column("launches", "count", "Launches of kernels by the host."),
+        Column("memcpys", "count", "Copies that ran."),
+    ]
+    names = [column.name for column in columns[2:]]
+    rows = [[entry.nodeid, entry.outcome, *map(entry.figure, names)] for entry in entries]
     lines = [*sorted(run.problems), *sorted(run.remarks), *filter(None, [run.unavailable])]
-    write_table_page(path, "GPU work of tests", [table, *map(html_line, lines)])
+    links = [entry.page or "" for entry in entries]
+    write_table_page(path, "GPU work of tests", [PageTable("Tests", columns, rows, lines, links)])
 
 
 def write_report(report: Mapping[str, Any], path: Path) -> None:

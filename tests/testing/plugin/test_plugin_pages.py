@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -32,9 +31,10 @@ def test_without_gpu():
 
 
 def linked(index: Path) -> dict[str, Path]:
-    """Text of each link of a page -> the file."""
-    found = re.findall(r'<a href="([^"]+)">(.*?)</a>', index.read_text("utf-8"))
-    return {text: index.parent / unquote(href) for href, text in found}
+    """Test -> the page that its row leads to."""
+    [table] = page_of(index)["tables"]
+    tests = table["answer"]["values"][0]
+    return {test: index.parent / unquote(link) for test, link in zip(tests, table["links"], strict=True) if link}
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
@@ -50,11 +50,28 @@ def test_each_test_has_a_page_and_the_index_leads_to_it(pytester, workers):
     data = page_of(pages["test_step.py::test_work[sgemm]"])
     assert data["title"] == "test_step.py::test_work[sgemm]"
     assert [step["answers"]["kernels/name"]["values"][0] for step in data["steps"]] == [["sgemm"]]
-    text = index.read_text("utf-8")
-    assert "test_step.py::test_without_gpu" in text
-    assert "<script" not in text
-    assert re.search(r"default-src 'none'; style-src 'sha256-[^']+'", text)
-    assert " style=" not in text
+    [table] = page_of(index)["tables"]
+    columns = dict(zip([each["name"] for each in table["answer"]["columns"]], table["answer"]["values"], strict=True))
+    assert "test_step.py::test_without_gpu" in columns["test"]
+    assert sorted(columns["kernels"]) == [0, 1, 1, 1, 1]
+    assert sorted(columns["outcome"]) == ["failed", *["passed"] * 4]
+    assert "alert(1)" not in index.read_text("utf-8")
+
+
+@pytest.mark.viewer
+@pytest.mark.slow
+def test_the_index_is_sorted_searched_and_left_for_a_test(pytester, report_page):
+    run(pytester, TESTS, "--gpu-html=pages", "--gpu-simulate")
+    index = pytester.path / "pages" / "index.html"
+    page = report_page.page
+    page.goto(f"{index.as_uri()}#q=sgemm")
+    page.wait_for_selector("section[aria-label=Tests] tbody tr")
+    [row] = report_page.table("Tests")
+    assert row[0] == "test_step.py::test_work[sgemm]"
+    assert report_page.unlawful() == []
+    page.get_by_role("link", name="sgemm").click()
+    page.wait_for_selector("nav[aria-label=views]")
+    assert page.inner_text("h1") == "test_step.py::test_work[sgemm]"
 
 
 def test_a_folder_that_cannot_be_written_is_one_error(pytester):
