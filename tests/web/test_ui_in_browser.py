@@ -10,6 +10,7 @@ from report_pages import Page
 
 import collector
 from collector import analysis
+from collector.text.quantities import time_text
 from collector.text.terminal import printable
 from collector.web.page_server import Served, page_server
 from collector.web.perfetto_files import perfetto_files
@@ -54,7 +55,9 @@ def serving():
 @pytest.fixture
 def ui(browser, serving):
     """Opens addresses of a server in a page that must have nothing to complain of at the end."""
-    context = browser.new_context(viewport={"width": 1500, "height": 950}, color_scheme="light")
+    context = browser.new_context(
+        viewport={"width": 1500, "height": 950}, color_scheme="light", reduced_motion="reduce"
+    )
     context.set_default_timeout(120_000)
     page = ServedPage(context.new_page())
     yield page
@@ -264,3 +267,90 @@ def test_the_views_of_tfprof_are_asked_for_by_a_form(ui, serving, folder):
     ui.page.wait_for_function("() => location.hash.includes('code')")
     ui.page.get_by_role("button", name="reset").click()
     ui.page.wait_for_selector("section[aria-label='The scope view'] tbody tr")
+
+
+def lawful_in_both_themes(ui, views, chosen):
+    """Opens each view of what is chosen, and holds it to axe's rules in the light and in the dark theme."""
+    for view in views:
+        ui.page.evaluate("hash => { location.hash = hash; }", f"view={view}&{chosen}")
+        ui.page.wait_for_function("() => !document.body.innerText.includes('Loading')")
+        for theme in ("light", "dark"):
+            ui.page.emulate_media(color_scheme=theme)
+            assert ui.unlawful() == [], (view, theme)
+
+
+def test_every_served_view_is_accessible_in_both_themes(ui, serving, folder):
+    ui.open(serving(folder, perfetto=True))
+    ui.page.wait_for_function("() => document.querySelectorAll('section[aria-label=Runs] tbody tr').length === 4")
+    assert ui.unlawful() == []
+    fields = ui.page.locator(".together input")
+    fields.nth(0).fill("before")
+    fields.nth(1).fill("after")
+    ui.page.get_by_role("button", name="compare").click()
+    ui.page.wait_for_selector("text=A step took 936.7 µs before and takes 944.3 µs now")
+    chosen = f"runs={ui.chosen()['runs']}&before=1"
+    views = [each.partition("&")[0] for each in ui.views()]
+    assert {"overview", "compare", "steps", "kernels", "prof"} <= set(views)
+    lawful_in_both_themes(ui, views, chosen)
+    lawful_in_both_themes(ui, ["overview", "kernels", "idle"], f"{chosen}&from=1000&to=900000")
+
+
+def test_a_window_of_the_overview_has_its_own_figures(ui, serving, folder):
+    step = collector.load(folder / "before.json.gz")
+    end = step.recording.clock.window_ns // 2
+    ui.open(serving(folder / "before.json.gz"))
+    ui.page.wait_for_selector("nav[aria-label=views]")
+    ui.page.evaluate("hash => { location.hash = hash; }", f"runs={ui.chosen()['runs']}&from=0&to={end}")
+    ui.page.wait_for_selector("text=These are the figures of the window")
+    devices = analysis.devices(analysis.between(step, 0, end))
+    assert ui.table("Devices")[0][1] == time_text(int(devices["busy_ns"][0]))
+    assert "figures of the whole step" not in ui.page.inner_text("main")
+
+
+def test_a_folder_of_profile_context_is_looked_at_by_keys(ui, serving, build, tmp_path):
+    from collector.profiler.api import Profiler
+
+    for number in range(4):
+        build.call("cudaLaunchKernel_v7000", 100_000 * number, 20, correlation_id=number + 1)
+        build.annotation(f"layer{number % 2}/conv", 100_000 * number, 60, number + 100, number + 1)
+        build.kernel(f"kernel_{number}", 100_000 * number + 50, 60_000, correlation_id=number + 1)
+    build.recording().save(tmp_path / "step.pb")
+    for number in (100, 200):
+        profiler = Profiler()
+        profiler.add_step(number, collector.load(tmp_path / "step.pb").run_metadata)
+        (tmp_path / f"profile_{number}").write_bytes(profiler.serialize_to_string())
+    (tmp_path / "step.pb").unlink()
+    ui.open(serving(tmp_path))
+    ui.page.get_by_role("button", name="profile_200").press("Enter")
+    ui.page.wait_for_selector("section[aria-label='The scope view'] tbody tr")
+    assert ui.page.inner_text("h1") == "profile_200"
+    assert any("layer0" in row[0] for row in ui.table("The scope view"))
+    for theme in ("light", "dark"):
+        ui.page.emulate_media(color_scheme=theme)
+        assert ui.unlawful() == []
+    ui.page.get_by_role("button", name="graph", exact=True).press("Enter")
+    ui.page.wait_for_selector("section[aria-label='The graph view'] tbody tr")
+    address = ui.page.url
+    ui.page.goto("about:blank")
+    ui.page.goto(address)
+    ui.page.wait_for_selector("section[aria-label='The graph view'] tbody tr")
+
+
+def test_runs_are_found_by_their_labels_and_their_trend_is_walked(ui, serving, build, tmp_path):
+    build.environment |= {"label": "batch 64", "git_revision": "0123456789abcdef0123456789abcdef01234567"}
+    for number in range(3):
+        build.kernel(f"kernel_{number}", 1000 * number, 500)
+        build.recording().save(tmp_path / f"run_{number}.gpurec")
+    build.environment["label"] = "batch 128"
+    build.recording().save(tmp_path / "run_3.gpurec")
+    ui.open(serving(tmp_path), "q=batch+64&cols=-")
+    ui.page.wait_for_function("() => document.querySelectorAll('section[aria-label=Runs] tbody tr').length === 3")
+    assert {row[0] for row in ui.table("Runs")} == {"run_0.gpurec", "run_1.gpurec", "run_2.gpurec"}
+    assert all({"batch 64", "0123456789ab"} <= set(row) for row in ui.table("Runs"))
+    ui.page.locator(".chart").focus()
+    ui.page.keyboard.press("Home")
+    ui.page.wait_for_selector("p[role=status] >> text=run_0.gpurec")
+    ui.page.keyboard.press("Enter")
+    ui.page.wait_for_selector("nav[aria-label=views]")
+    assert ui.page.inner_text("h1") == "run_0.gpurec"
+    assert "batch 64" in ui.page.inner_text("header")

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from captures import START_NS
 from report_pages import page_of
 
 import collector
 from collector import analysis
+from collector.demo.demo_run import run_demo
 from collector.formats.step import RecordingSource, Step
+from collector.recording.capture import empty_capture
+from collector.recording.recording import Recording
+from collector.recording.schema import SCHEMA
 from collector.text.quantities import time_text
 from collector.text.terminal import printable
 from collector.web.report_file import write_report
@@ -371,3 +376,84 @@ def test_a_bar_of_the_steps_opens_it(report_page, two_runs):
     report_page.page.keyboard.press("Enter")
     report_page.page.wait_for_selector("nav a[aria-current=page][href^='#view=overview']")
     assert report_page.chosen()["step"] == "1"
+
+
+def lawful_in_both_themes(page, views, chosen=""):
+    """Opens each view, and holds it to axe's rules in the light and in the dark theme."""
+    for view in views:
+        page.turn(view, chosen).drawn()
+        for theme in ("light", "dark"):
+            page.page.emulate_media(color_scheme=theme)
+            assert page.unlawful() == [], (view, theme)
+
+
+def rank(builder, number):
+    """Adds the steps of one rank, whose collectives begin at other times than those of others."""
+    for step in range(5):
+        builder.kernel("gemm", 100_000 * step, 20_000 + 900 * number)
+        builder.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 100_000 * step + 30_000 + 900 * number, 40_000)
+    return builder.recording()
+
+
+def test_every_view_of_the_demo_by_keys_and_by_its_address(report_page, tmp_path):
+    """`j` leads through all views; each has an address that shows the same, in both themes."""
+    step = run_demo(simulate=True)[0]
+    write_report(tmp_path / "demo.html", [("demo.pb", step)])
+    views = report_page.open(tmp_path / "demo.html").views()
+    assert len(views) >= 12
+    for view in views[1:]:
+        report_page.page.keyboard.press("j")
+        report_page.page.wait_for_selector(f"nav a[aria-current=page][href^='#view={view}']")
+        shown = report_page.drawn().page.inner_text("article")
+        report_page.open(tmp_path / "demo.html", f"view={view}").drawn()
+        assert report_page.page.inner_text("article") == shown, view
+    lawful_in_both_themes(report_page, views)
+    lawful_in_both_themes(report_page, ["overview", "kernels", "idle", "trust"], "from=100000&to=400000")
+
+
+def test_every_view_of_eight_ranks(report_page, build, tmp_path):
+    steps = [(f"rank{each}.pb", Step(RecordingSource(rank(type(build)(), each)))) for each in range(8)]
+    write_report(tmp_path / "ranks.html", steps)
+    views = report_page.open(tmp_path / "ranks.html").views()
+    assert {"ranks", "steps"} <= set(views)
+    lawful_in_both_themes(report_page, views, "step=7")
+    rows = report_page.turn("ranks", "cols=-").table("Ranks")
+    assert [row[0] for row in rows] == [
+        str(each) for each in answers(tmp_path / "ranks.html")["ranks/rank"]["values"][0]
+    ]
+    assert [row[0] for row in report_page.turn("steps").table("Steps")] == [f"rank{each}.pb" for each in range(8)]
+
+
+def test_every_view_of_a_step_that_lost_records(report_page, small, tmp_path):
+    small.counters["records_dropped"] = 3
+    path = written(tmp_path / "lossy.html", small.recording())
+    lawful_in_both_themes(report_page, report_page.open(path).views())
+    assert "⚠ incomplete" in report_page.page.inner_text("header")
+
+
+def test_every_view_of_an_empty_step(report_page, build, tmp_path):
+    path = written(tmp_path / "empty.html", build.recording())
+    lawful_in_both_themes(report_page, report_page.open(path).views())
+
+
+def test_every_view_of_a_million_kernels(report_page, tmp_path):
+    """The page says which slices it holds and what its tables are about; all of its views work."""
+    count = 1_000_000
+    capture = empty_capture()
+    numbers, random = np.arange(count), np.random.default_rng(1)
+    starts = START_NS + 900 * numbers + random.integers(0, 90, count)
+    kernels = {"start_ns": starts, "end_ns": starts + random.integers(100, 800, count)}
+    kernels |= {"stream_id": 7 + numbers % 3, "correlation_id": numbers + 1, "name_id": numbers % 50}
+    for column, dtype in SCHEMA["kernels"].items():
+        capture["tables"]["kernels"][column] = np.asarray(kernels.get(column, np.zeros(count)), dtype)
+    capture["strings"] = [f"kernel_{number}" for number in range(50)]
+    capture["clock"] |= {"cupti_start_ns": START_NS, "cupti_stop_ns": START_NS + 900 * count + 1000}
+    path = written(tmp_path / "large.html", Recording.from_capture(capture))
+    assert path.stat().st_size <= 2_000_000
+    views = report_page.open(path).views()
+    for view in views:
+        report_page.turn(view).drawn()
+    assert "This file holds the longest" in report_page.turn("timeline").drawn().page.inner_text("main")
+    report_page.turn("kernels", "from=1000000&to=2000000")
+    report_page.page.wait_for_selector("text=These are the figures of the whole step")
+    assert [int(row[1].replace(",", "")) for row in report_page.table("Kernels")] == [20_000] * 50

@@ -61,6 +61,7 @@ export function App({ page }) {
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
   });
+  useEffect(() => { document.title = printable(page.title); }, [page]);
   return html`
     <header>
       <h1>${printable(page.title)}</h1>

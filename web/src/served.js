@@ -65,6 +65,7 @@ function Chosen({ session, listed }) {
     return () => { is = false; };
   }, [versions]);
   const run = listed.runs.find((each) => each.id === ids[0]);
+  useEffect(() => { if (!chosen || view === "runs") document.title = printable(session.title); }, [chosen, view]);
   if (run && (view === "prof" || (run.kind === PROFILE && view !== "runs"))) {
     return html`
       <header><h1>${printable(run.name)}</h1></header>

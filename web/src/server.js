@@ -10,6 +10,7 @@ import { token } from "./token.js";
  *   refused: string}} Run */
 /** @typedef {{format: string, version: string, title: string, perfetto: boolean, first: string}} Session */
 
+const NAMES_IN_TITLE = 3;
 /** Answers that are kept; the ones used longest ago are forgotten. */
 const MOST_ANSWERS = 300;
 
@@ -132,7 +133,7 @@ export async function loadServedPage(session, ids) {
   return {
     format: session.format,
     version: session.version,
-    title: session.title,
+    title: steps.slice(0, NAMES_IN_TITLE).map((step) => step.name).join(", ") + (steps.length > NAMES_IN_TITLE ? ", …" : ""),
     steps,
     ...together,
   };
