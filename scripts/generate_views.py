@@ -1,16 +1,21 @@
-"""Write the texts of a dataset's views, collector/dataset/sql/<dialect>/<view>.sql, from their definitions in Ibis.
+"""Write the texts of a dataset's views, and the columns of its facts.
 
-    python scripts/generate_views.py [FOLDER]
+The texts, collector/dataset/sql/<dialect>/<view>.sql, follow from their definitions in Ibis, and the columns,
+collector/dataset/fact_tables.json, from the questions that they answer.
+
+    python scripts/generate_views.py
 
 Needs ibis-framework[duckdb] in the version of pyproject.toml, so that the same definitions give the same bytes.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
-import sys
 from pathlib import Path
 
+from collector.dataset.fact_tables import FILE
+from collector.dataset.step_facts import columns_of_facts
 from collector.dataset.view_definitions import compiled, view_names
 from collector.dataset.view_files import DIALECTS, FOLDER
 
@@ -24,5 +29,11 @@ def generate(folder: Path) -> None:
             (folder / dialect / f"{view}.sql").write_text(compiled(view, dialect), encoding="utf-8")
 
 
+def fact_columns() -> str:
+    """The text of the file with the columns of facts."""
+    return f"{json.dumps(columns_of_facts(), indent=1)}\n"
+
+
 if __name__ == "__main__":
-    generate(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
+    FILE.write_text(fact_columns(), encoding="utf-8")  # before the views, which read it
+    generate(FOLDER)

@@ -79,15 +79,7 @@ def _part(recording: Recording) -> Part:
         kernels.duration_ns,
     )
     firsts = np.array([group.rows[0] for group in groups], np.int64)
-    blocks, threads = (_product([axis[firsts] for axis in axes]) for axes in sizes)
-    launched = _Launched(
-        kernels.device_id[firsts].astype(np.int64),
-        blocks,
-        threads,
-        kernels.registers_per_thread[firsts].astype(np.int64),
-        shared_bytes[firsts],
-    )
-    figures, limiter, limits = _figures(recording, launched)
+    figures, limiter, limits = _figures(recording, _launched(recording, firsts))
     rows = [
         (*group.key, group.num_rows, group.total_ns, at_once, limiter[place], *others, limits[place])
         for place, (group, (at_once, *others)) in enumerate(
@@ -95,6 +87,20 @@ def _part(recording: Recording) -> Part:
         )
     ]
     return Part(rows, (), [{"kernels": group.rows} for group in groups])
+
+
+def occupancy_of_kernels(recording: Recording) -> Floats:
+    """The theoretical occupancy of each kernel, 1 is full; NaN where it is not known."""
+    kernels = recording.kernels
+    if not device_limits(recording):
+        return np.full(len(kernels), np.nan)
+    shared_bytes = kernels.static_shared_bytes.astype(np.int64) + kernels.dynamic_shared_bytes
+    sizes = [[getattr(kernels, f"{what}_{axis}") for axis in "xyz"] for what in ("grid", "block")]
+    codes = Keys.of_shapes(kernels.device_id, *sizes[0], *sizes[1], kernels.registers_per_thread, shared_bytes).codes
+    firsts = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
+    firsts[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the last assignment counts
+    occupied: Floats = _figures(recording, _launched(recording, firsts))[0]["occupancy"]
+    return occupied[codes]
 
 
 class _Launched(NamedTuple):
@@ -106,6 +112,21 @@ class _Launched(NamedTuple):
     threads: Numbers
     registers: Numbers
     shared_bytes: Numbers
+
+
+def _launched(recording: Recording, rows: Numbers) -> _Launched:
+    """What these kernels were launched with."""
+    kernels = recording.kernels
+    blocks, threads = (
+        _product([getattr(kernels, f"{what}_{axis}")[rows] for axis in "xyz"]) for what in ("grid", "block")
+    )
+    return _Launched(
+        kernels.device_id[rows].astype(np.int64),
+        blocks,
+        threads,
+        kernels.registers_per_thread[rows].astype(np.int64),
+        kernels.static_shared_bytes[rows].astype(np.int64) + kernels.dynamic_shared_bytes[rows],
+    )
 
 
 def _figures(recording: Recording, launched: _Launched) -> tuple[dict[str, Floats], list[str], list[str]]:

@@ -13,8 +13,6 @@ from collector.analysis.answer import Answer, Column
 from collector.dataset.dataset import Dataset
 from collector.dataset.dataset_folder import is_dataset, tables
 from collector.dataset.dataset_tables import ENUMS, TRACE_EVENTS
-from collector.dataset.exports import enum_table, export_steps
-from collector.dataset.trace_events import drawn_events_of, steps_without_events
 from collector.dataset.view_files import view_texts
 from collector.errors import CollectorError, InvalidFileError, OutputError
 from collector.runtime.optional_packages import optional_package
@@ -81,6 +79,8 @@ class Database:
                 return cls(duckdb.connect(str(paths[0]), read_only=True))
             except duckdb.Error as error:
                 raise InvalidFileError(f"{paths[0]}: {_first_line(error)}") from error
+        from collector.dataset.exports import export_steps
+
         with tempfile.TemporaryDirectory() as name:
             export_steps(paths, Path(name, "dataset"), draw_events=draw_events, on_step=on_step)
             connection = duckdb.connect()
@@ -97,15 +97,11 @@ class Database:
         """
         connection = optional_package("duckdb").connect()
         connection.execute(f"SET allowed_directories = [{_text(dataset.folder.resolve())}]")
-        without_events = steps_without_events(dataset) if draw_events else []
         for name in tables():
-            is_drawn = name == TRACE_EVENTS.name and without_events
-            connection.execute(f'CREATE {"TABLE" if is_drawn else "VIEW"} "{name}" AS {_select(dataset, name)}')
-        for key in without_events:
-            drawn = drawn_events_of(dataset, key)
-            connection.register(_DRAWN, drawn)
-            connection.execute(f'INSERT INTO "{TRACE_EVENTS.name}" BY NAME SELECT * FROM {_DRAWN}')
-            connection.unregister(_DRAWN)
+            kind = "TABLE" if draw_events and name == TRACE_EVENTS.name else "VIEW"
+            connection.execute(f'CREATE {kind} "{name}" AS {_select(dataset, name)}')
+        if draw_events:
+            _draw_events(connection, dataset)
         _add_views(connection)
         return cls(connection)
 
@@ -180,10 +176,19 @@ def _fill(connection: Any, dataset: Dataset) -> None:
     _add_views(connection)
 
 
+def _draw_events(connection: Any, dataset: Dataset) -> None:
+    """Add the events of steps that were stored without to the table ``trace_events``."""
+    from collector.dataset.trace_events import drawn_events_of, steps_without_events
+
+    for key in steps_without_events(dataset):
+        connection.register(_DRAWN, drawn_events_of(dataset, key))
+        connection.execute(f'INSERT INTO "{TRACE_EVENTS.name}" BY NAME SELECT * FROM {_DRAWN}')
+        connection.unregister(_DRAWN)
+
+
 def _add_views(connection: Any) -> None:
-    for name in ENUMS:
-        labels = enum_table(name).to_pylist()
-        rows = ", ".join(f"({each['id']}, {_text(each['label'])})" for each in labels)
+    for name, labels in ENUMS.items():
+        rows = ", ".join(f"({number}, {_text(label)})" for number, label in labels.items())
         connection.execute(f'CREATE VIEW "{name}" AS SELECT * FROM (VALUES {rows}) AS labels(id, label)')
     for name, text in view_texts("duckdb").items():
         connection.execute(f'CREATE VIEW "{name}" AS {text}')

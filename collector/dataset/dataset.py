@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, overload
 
+from collector.dataset.dataset_arrow import arrow_schema
 from collector.dataset.dataset_folder import files_of, tables
 from collector.dataset.dataset_recording import recording_of
 from collector.dataset.dataset_tables import STEP, STEPS
-from collector.dataset.step_tables import arrow_schema
 from collector.errors import InvalidFileError
 from collector.files.atomic_files import expanded
 from collector.formats.step import RecordingSource, Step, StepSource
@@ -53,15 +55,14 @@ class Dataset(Sequence[Step]):
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, run: str | None = None, rank: int | None = None) -> None:
-        optional_package("pyarrow.parquet")
+        if find_spec("pyarrow") is None:  # its import takes long, and SQL does not need it
+            optional_package("pyarrow.parquet")
         self.folder = expanded(folder)
         self.files: DatasetFiles = files_of(self.folder)
         """The files of all tables, and those that are left alone."""
         self.run = run
         self.rank = rank
-        self.keys = tuple(self._keys())
-        """Run, rank and number of each step."""
-        if not self.keys and (run is not None or rank is not None):
+        if (run is not None or rank is not None) and not self.keys:
             wanted = " and ".join(
                 f"{name} {value}" for name, value in (("run", run), ("rank", rank)) if value is not None
             )
@@ -71,6 +72,13 @@ class Dataset(Sequence[Step]):
         runs = len({key.run for key in self.keys})
         ranks = len({key[:2] for key in self.keys})
         return f"<Dataset {str(self.folder)!r}: {runs} runs, {ranks} ranks, {len(self.keys)} steps>"
+
+    @cached_property
+    def keys(self) -> tuple[StepKey, ...]:
+        """Run, rank and number of each step."""
+        rows = self.table(STEPS.name, columns=["step"])
+        found = (StepKey(*key) for key in zip(*(rows[name].to_pylist() for name in StepKey._fields), strict=True))
+        return tuple(sorted(found))
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -137,10 +145,6 @@ class Dataset(Sequence[Step]):
         """
         answer: Answer = later_function("ask_dataset")(self, query)
         return answer
-
-    def _keys(self) -> list[StepKey]:
-        rows = self.table(STEPS.name, columns=["step"])
-        return sorted(StepKey(*key) for key in zip(*(rows[name].to_pylist() for name in StepKey._fields), strict=True))
 
     def _step(self, key: StepKey) -> Step:
         path = Path(self.folder, f"run={key.run}", f"rank={key.rank}", f"step_{key.step}")

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from collector.dataset.dataset_tables import ENUMS, RANKS, RECORDED_TABLES, RUNS, STEPS, TRACE_EVENTS, VERSION
-from collector.dataset.step_facts import fact_tables
+from collector.dataset.dataset_tables import ARGS, ENUMS, RANKS, RECORDED_TABLES, RUNS, STEPS, TRACE_EVENTS, VERSION
+from collector.dataset.fact_tables import fact_tables
 from collector.errors import InvalidFileError, OutputError
 from collector.files.atomic_files import atomic_write
 
@@ -35,7 +35,7 @@ _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+:-]*")
 @cache
 def tables() -> Mapping[str, DatasetTable]:
     """Every table of a dataset by its name."""
-    return {table.name: table for table in (RUNS, RANKS, STEPS, *RECORDED_TABLES, TRACE_EVENTS, *fact_tables())}
+    return {table.name: table for table in (RUNS, RANKS, STEPS, *RECORDED_TABLES, ARGS, TRACE_EVENTS, *fact_tables())}
 
 
 class Part(NamedTuple):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collector.dataset.dataset_tables import RECORDED_TABLES
-from collector.dataset.step_facts import FACTS
+from collector.dataset.dataset_tables import ARGS, LEDGER, RECORDED_TABLES
 from collector.recording.annotation_details import Details
 from collector.recording.ledger import Ledger
 from collector.recording.recording import Clock, Recording
+from collector.recording.row_arguments import ArgumentColumn, RowArguments
 from collector.recording.schema import SCHEMA, Tables
 from collector.recording.table import Table
 from collector.runtime.optional_packages import optional_package
@@ -60,7 +60,7 @@ def recording_of(read: Callable[[str], pa.Table]) -> Recording:
         wall_stop_ns=step["wall_end_ns"] + base_ns,
         uncertainty_ns=step["clock_uncertainty_ns"],
     )
-    ledger, counters = _ledger(read(_LEDGER))
+    ledger, counters = _ledger(read(LEDGER))
     return Recording(
         (parts[0], nothing, parts[1], nothing),
         texts,
@@ -69,10 +69,24 @@ def recording_of(read: Callable[[str], pa.Table]) -> Recording:
         counters,
         json.loads(step["environment"]),
         [Details.from_fields(json.loads(text)) for text in details],
+        RowArguments(lambda: _arguments(read(ARGS.name))),
     )
 
 
-_LEDGER = next(table for table, (question, by) in FACTS.items() if (question, by) == ("ledger", "figure"))
+def _arguments(rows: pa.Table) -> dict[str, dict[str, ArgumentColumn]]:
+    """The arguments of rows, by the tables of a recording."""
+    recorded = {table.name: table.recorded for table in RECORDED_TABLES}
+    found: dict[str, dict[str, ArgumentColumn]] = {}
+    for table, key in sorted(set(zip(rows["table"].to_pylist(), rows["key"].to_pylist(), strict=True))):
+        compute = optional_package("pyarrow.compute")
+        own = rows.filter(compute.and_(compute.equal(rows["table"], table), compute.equal(rows["key"], key)))
+        own = own.sort_by("id")
+        texts: dict[str, int] = {}
+        codes = _coded(own["value"], texts).astype(np.uint32)
+        found.setdefault(recorded[table], {})[key] = ArgumentColumn(
+            own["id"].to_numpy().astype(np.uint32), codes, list(texts)
+        )
+    return found
 
 
 def _ledger(rows: pa.Table) -> tuple[Ledger, dict[str, int]]:

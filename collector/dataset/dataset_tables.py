@@ -105,16 +105,18 @@ def _of_recording(name: str, recorded: str, *more: DatasetColumn) -> DatasetTabl
 
 _DEMANGLED = DatasetColumn("demangled_name", TEXT)
 _CLASS = DatasetColumn("class", TEXT)
+_OCCUPANCY = DatasetColumn("occupancy_percent", DOUBLE)
+_TENSOR_CORES = DatasetColumn("uses_tensor_cores", TEXT)
 
 RECORDED_TABLES = (
-    _of_recording("kernels", "kernels", _DEMANGLED, _CLASS, PROCESS_ID, OP),
+    _of_recording("kernels", "kernels", _DEMANGLED, _CLASS, PROCESS_ID, OP, _OCCUPANCY, _TENSOR_CORES),
     _of_recording("copies", "memcpys", PROCESS_ID, OP),
     _of_recording("memsets", "memsets", PROCESS_ID, OP),
     _of_recording("api_calls", "api_calls", DatasetColumn("api", TEXT), DatasetColumn("is_outer", BOOLEAN), OP),
     _of_recording("external_correlations", "external_correlations"),
     _of_recording("syncs", "synchronizations"),
     _of_recording("overheads", "overheads"),
-    _of_recording("memory_ops", "memory_operations", OP),
+    _of_recording("memory_ops", "memory_operations", PROCESS_ID, OP),
     _of_recording(
         "annotations",
         "annotations",
@@ -172,6 +174,11 @@ RANKS = DatasetTable(
         DatasetColumn("aligned", BOOLEAN),
     ),
 )
+ARGS = DatasetTable(
+    "args",
+    (STEP, DatasetColumn("table", TEXT), ID, DatasetColumn("key", TEXT), DatasetColumn("value", TEXT)),
+)
+"""What the file of another program says, as text, of the row with that ``id`` of a table beyond the table's columns."""
 TRACE_EVENTS = DatasetTable(
     "trace_events",
     (
@@ -189,6 +196,9 @@ TRACE_EVENTS = DatasetTable(
     ),
 )
 """The events of Chrome traces, one row each, in the order of their files; ``ts`` and ``dur`` in microseconds."""
+
+LEDGER = "ledger"
+"""The table of facts of which a recording's ledger is made again."""
 
 ENUMS: Mapping[str, Mapping[int, str]] = {
     "enum_copy_kind": dict(enumerate(COPY_KINDS)),

@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from collector.analysis.shared_values import shared_values
+from collector.dataset.dataset_arrow import arrow_schema, table_of
 from collector.dataset.dataset_folder import (
     Part,
     check_run,
@@ -17,9 +19,9 @@ from collector.dataset.dataset_folder import (
     path_of,
     tables,
 )
-from collector.dataset.dataset_tables import RANKS, RUNS, STEPS, TRACE_EVENTS
+from collector.dataset.dataset_tables import ARGS, RANKS, RUNS, STEPS, TRACE_EVENTS
 from collector.dataset.step_facts import step_facts
-from collector.dataset.step_tables import arrow_schema, step_tables, steps_row, table_of
+from collector.dataset.step_tables import args_table, step_tables, steps_row
 from collector.errors import OutputError
 from collector.files.atomic_files import expanded
 from collector.runtime.optional_packages import optional_package
@@ -125,7 +127,10 @@ class DatasetWriter:
         if self._base_ns is None:
             self._base_ns = self._base_of_run(recording)
             self._write_rank(recording)
-        found = step_tables(recording, number, self._base_ns) | step_facts(recording, number)
+        with shared_values():
+            found = step_tables(recording, number, self._base_ns) | step_facts(recording, number)
+        if (args := args_table(recording, number)) is not None:
+            found[ARGS.name] = args
         if events is not None and events.num_rows:
             found[TRACE_EVENTS.name] = table_of(TRACE_EVENTS, {"step": [number] * events.num_rows, **_columns(events)})
         found[STEPS.name] = steps_row(recording, number, self._base_ns, name)

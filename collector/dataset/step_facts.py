@@ -6,14 +6,16 @@ Questions about intervals, gaps and paths are answered once, exactly, where the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.analysis.answer import Column
 from collector.analysis.questions import QUESTIONS
-from collector.dataset.dataset_tables import DOUBLE, INT64, STEP, TEXT, DatasetColumn, DatasetTable
-from collector.dataset.step_tables import table_of
+from collector.analysis.shared_values import shared_values
+from collector.dataset.dataset_arrow import table_of
+from collector.dataset.dataset_tables import DOUBLE, INT64, LEDGER, STEP, TEXT
+from collector.dataset.fact_tables import fact_tables
 from collector.recording.capture import empty_capture
 from collector.recording.recording import Recording
 from collector.runtime.optional_packages import optional_package
@@ -29,18 +31,26 @@ FACTS: Mapping[str, tuple[str, str]] = {
     "step_concurrency": ("concurrency", ""),
     "step_streams": ("streams", ""),
     "step_idle": ("idle", ""),
+    "step_gaps": ("idle_gaps", ""),
     "step_path": ("critical_path", "kind"),
+    "step_kernel_names": ("kernels", "name"),
     "step_kernels": ("kernels", "shape"),
     "step_ops": ("ops", ""),
+    "step_copies": ("copies", ""),
+    "step_launches": ("launches", ""),
+    "step_calls": ("calls", ""),
+    "step_annotations": ("annotation_times", "name"),
     "step_queue": ("queue", "stream"),
     "step_memory": ("memory", "pool"),
     "step_occupancy": ("occupancy", ""),
     "step_tensor_cores": ("tensor_cores", "name"),
+    "step_marks": ("steps", ""),
     "step_cost": ("tracing_cost", ""),
     "step_rows": ("ledger", "table"),
-    "ledger": ("ledger", "figure"),
+    LEDGER: ("ledger", "figure"),
 }
-"""Table -> the question that it answers, and what its rows are counted by."""
+"""Table -> the question that it answers, and what its rows are counted by; of a question's tables the first is the one
+that its view reads."""
 
 
 def answer_of(table: str, recording: Recording) -> Answer:
@@ -49,29 +59,49 @@ def answer_of(table: str, recording: Recording) -> Answer:
     return QUESTIONS[question].ask(recording, **({"by": by} if by else {}))
 
 
-@cache
-def fact_tables() -> tuple[DatasetTable, ...]:
-    """The tables of `FACTS`, with the columns of their answers after the step."""
+NUMBER = Column("number", "number", "Place among the rows of the step.")
+
+
+def columns_of_facts() -> dict[str, dict[str, str]]:
+    """The columns of the tables of `FACTS` with their types: those of their answers.
+
+    scripts/generate_views.py keeps them in a file, so that readers of datasets need not load every question.
+    """
     nothing = Recording.from_capture(empty_capture())
-    return tuple(
-        DatasetTable(name, (STEP, *(DatasetColumn(each.name, _type(each.unit)) for each in answer.columns)))
-        for name, answer in ((name, answer_of(name, nothing)) for name in FACTS)
-    )
+    return {name: {each.name: _type(each.unit) for each in _stored(answer_of(name, nothing))} for name in FACTS}
 
 
 def step_facts(recording: Recording, step: int) -> dict[str, pa.Table]:
     """The tables of facts about a step that have rows; NaN, which stands for what is not known, is NULL."""
     pa = optional_package("pyarrow")
     found = {}
-    for table in fact_tables():
-        answer = answer_of(table.name, recording)
-        if len(answer):
-            columns = {
-                name: pa.array(values, from_pandas=True) if values.dtype == np.float64 else values
-                for name, values in answer.values.items()
-            }
-            found[table.name] = table_of(table, {STEP.name: np.full(len(answer), step, np.int64), **columns})
+    with shared_values():
+        for table in fact_tables():
+            answer = answer_of(table.name, recording)
+            if len(answer):
+                columns: dict[str, Any] = {
+                    each.name: pa.array(answer[each.name], from_pandas=True)
+                    if answer[each.name].dtype == np.float64
+                    else answer[each.name]
+                    for each in _stored(answer)
+                    if each is not NUMBER
+                }
+                columns[STEP.name] = np.full(len(answer), step, np.int64)
+                columns[NUMBER.name] = np.arange(len(answer), dtype=np.int64)
+                found[table.name] = table_of(table, columns)
     return found
+
+
+_OF_SEVERAL_STEPS = ("z", "verdict", "op", "op_excess_ns", "op_z")
+"""Columns about a step among others, of which each is written without knowing the others."""
+
+
+def _stored(answer: Answer) -> list[Column]:
+    """The columns of an answer about one step that are stored."""
+    if answer.question != "steps":
+        return list(answer.columns)
+    kept = [each for each in answer.columns if each.name not in (STEP.name, *_OF_SEVERAL_STEPS)]
+    return [NUMBER, *kept]
 
 
 def _type(unit: str) -> str:

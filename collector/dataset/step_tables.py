@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from collector.analysis.activities import WorkClass, work_classes
 from collector.analysis.annotation_paths import annotation_paths
-from collector.dataset.dataset_tables import RECORDED_TABLES, STEPS, DatasetColumn, DatasetTable
+from collector.analysis.occupancy import occupancy_of_kernels
+from collector.analysis.tensor_cores import USES, tensor_core_uses
+from collector.dataset.dataset_arrow import Values, table_of
+from collector.dataset.dataset_tables import ARGS, RECORDED_TABLES, STEP, STEPS, DatasetTable
 from collector.recording.api_functions import plain_api_name
 from collector.recording.arrow import Texts
 from collector.recording.kernel_names import demangle, short_name
@@ -19,59 +22,15 @@ from collector.runtime.extension import convert_extension
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy.typing as npt
     import pyarrow as pa
 
     from collector.recording.recording import Recording
     from collector.recording.table import Table
 
-    Values = Texts | npt.NDArray[Any]
-
 ENVIRONMENT = ("source", "simulated", "cuda_version", "driver_version", "cupti_api_version", "devices", "thread_names")
 """What a dataset keeps of a recording's environment: nothing that tells a host, a user or a path."""
 _CLASSES = ["compute", "communication"]
-
-
-def arrow_type(column: DatasetColumn) -> pa.DataType:
-    """The type of a column in Arrow; texts are dictionary-encoded in files only."""
-    pa = optional_package("pyarrow")
-    types = {"int64": pa.int64, "int32": pa.int32, "string": pa.string, "bool": pa.bool_, "double": pa.float64}
-    return types[column.type]()
-
-
-def arrow_schema(table: DatasetTable) -> pa.Schema:
-    """The columns of a table as a schema of Arrow, with their units."""
-    pa = optional_package("pyarrow")
-    return pa.schema(
-        [
-            pa.field(column.name, arrow_type(column), metadata={"unit": column.unit} if column.unit else None)
-            for column in table.columns
-        ]
-    )
-
-
-def table_of(table: DatasetTable, columns: Mapping[str, Values | pa.Array | Sequence[Any]]) -> pa.Table:
-    """An Arrow table of a dataset's table of columns by name; what numbers cannot be stored signed wraps around."""
-    pa = optional_package("pyarrow")
-    schema = arrow_schema(table)
-    arrays = []
-    for field in schema:
-        values = columns[field.name]
-        if isinstance(values, Texts):
-            values = pa.DictionaryArray.from_arrays(pa.array(values.codes), pa.array(values.distinct, pa.string()))
-        elif isinstance(values, np.ndarray) and values.dtype.kind in "iu":
-            values = pa.array(values.astype("i4" if field.type == pa.int32() else "i8", copy=False))
-        elif not isinstance(values, (pa.Array, pa.ChunkedArray)):
-            values = pa.array(values, field.type)
-        arrays.append(values)
-    return pa.table(
-        dict(zip(schema.names, arrays, strict=True)),
-        schema=pa.schema(
-            [field.with_type(array.type) for field, array in zip(schema, arrays, strict=True)], metadata=schema.metadata
-        ),
-    )
 
 
 def step_tables(recording: Recording, step: int, base_ns: int) -> dict[str, pa.Table]:
@@ -98,6 +57,27 @@ def step_tables(recording: Recording, step: int, base_ns: int) -> dict[str, pa.T
                 table, columns if order is None else {name: _taken(values, order) for name, values in columns.items()}
             )
     return found
+
+
+def args_table(recording: Recording, step: int) -> pa.Table | None:
+    """What a file of another program says of rows beyond their columns; None where it says nothing."""
+    pa = optional_package("pyarrow")
+    parts = []
+    for table in RECORDED_TABLES:
+        rows = getattr(recording, table.recorded)
+        for key, column in recording.arguments.tables.get(table.recorded, {}).items():
+            is_stored = column.rows < len(rows)
+            own, codes = column.rows[is_stored], column.codes[is_stored].astype(np.int32)
+            values = {
+                STEP.name: np.full(len(own), step, np.int64),
+                "table": Texts([table.name], np.zeros(len(own), np.int32)),
+                "id": own.astype(np.int64),
+                "key": Texts([key], np.zeros(len(own), np.int32)),
+                "value": Texts(column.texts, codes),
+            }
+            if len(own):
+                parts.append(table_of(ARGS, values))
+    return pa.concat_tables(parts).unify_dictionaries() if parts else None
 
 
 def steps_row(recording: Recording, step: int, base_ns: int, name: str) -> pa.Table:
@@ -172,6 +152,8 @@ def _computed(recording: Recording, table: DatasetTable, rows: Table) -> dict[st
         columns["demangled_name"] = Texts.of(rows.name_id, lambda name_id: demangle(rows.text(name_id)))
         is_communication = work_classes(recording)[0] == WorkClass.COMMUNICATION
         columns["class"] = Texts(_CLASSES, is_communication.astype(np.int32))
+        columns["uses_tensor_cores"] = Texts(list(USES), tensor_core_uses(recording).astype(np.int32))
+        columns["occupancy_percent"] = _not_nan(occupancy_of_kernels(recording) * 100)
     if "process_id" in names:
         columns["process_id"] = _process_ids(recording, rows)
     if "op" in names:
@@ -183,6 +165,10 @@ def _computed(recording: Recording, table: DatasetTable, rows: Table) -> dict[st
     if "is_in_step" in names:
         columns |= _of_annotations(recording, rows)
     return columns
+
+
+def _not_nan(values: npt.NDArray[np.float64]) -> pa.Array:
+    return optional_package("pyarrow").array(values, from_pandas=True)
 
 
 def _process_ids(recording: Recording, rows: Table) -> pa.Array:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.dataset.dataset import StepKey
+from collector.dataset.dataset_arrow import arrow_type
 from collector.dataset.dataset_tables import TRACE_EVENTS
-from collector.dataset.step_tables import arrow_type
 from collector.formats.chrome_events import ChromeEvents, has_time, text
 from collector.formats.file_content import content_of
 from collector.formats.registry import check_head, readable_sentence

@@ -3,14 +3,17 @@
 A definition keeps to what all engines agree on: no FILTER, QUALIFY, GROUP BY ALL, lists or structs, quantiles, division
 of integers or unsigned sums; joins rename the keys of their right side; windows order totally; no NULL of an empty
 frame is left. ``answer_<question>`` has the figures of `collector.analysis`, a row for each of its rows, with run, rank
-and step.
+and step: those that the native code stored when the step was written. ``computed_<question>`` answers the same from the
+rows, for queries that change what is counted, and for tests that hold the definitions equal.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from collector.analysis.questions import QUESTIONS
+from collector.analysis.steps import FAR
 from collector.dataset.dataset_folder import tables
 from collector.dataset.dataset_tables import ENUMS
 from collector.dataset.step_facts import FACTS
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _PLACE = ("run", "rank", "step")
+_COMPUTED = "computed_"
 _CLASSES = ("compute", "communication", "copy", "memset")
 
 
@@ -38,7 +42,11 @@ def base_table(name: str) -> Any:
 
 def view_names() -> list[str]:
     """The names of all views."""
-    return [*(f"answer_{question}" for question in QUESTIONS), *_OTHERS]
+    return [
+        *(f"answer_{question}" for question in QUESTIONS),
+        *(f"{_COMPUTED}{question}" for question in _COMPUTED_QUESTIONS),
+        *_OTHERS,
+    ]
 
 
 def view_expression(view: str) -> Any:
@@ -47,11 +55,13 @@ def view_expression(view: str) -> Any:
     Raises:
         KeyError: there is no such view.
     """
-    question = view.removeprefix("answer_")
     if view in _OTHERS:
         return _OTHERS[view]()
-    if question in _FROM_ROWS:
-        return _FROM_ROWS[question]()
+    if view.startswith(_COMPUTED):
+        return _COMPUTED_QUESTIONS[view.removeprefix(_COMPUTED)]()
+    question = view.removeprefix("answer_")
+    if question in _NOT_STORED:
+        return _NOT_STORED[question]()
     stored = {name: table for table, (name, _) in reversed(list(FACTS.items()))}
     return base_table(stored[question])
 
@@ -78,6 +88,8 @@ def compiled(view: str, dialect: str) -> str:
         CollectorError: there is no such view, or Ibis has no such dialect or cannot express the view in it.
     """
     ibis = optional_package("ibis")
+    if ibis.options.pyspark is None:  # only Ibis's connection to a Spark sets what the texts of floats depend on
+        ibis.options.pyspark = type("SparkOptions", (ibis.config.Config,), {"treat_nan_as_null": False})()
     if view not in view_names():
         raise CollectorError(f"there is no view {view!r}", f"Choose one of {', '.join(view_names())}")
     try:
@@ -404,60 +416,178 @@ def _annotation_times() -> Any:
     return _times(annotations, [*_PLACE, "name"])
 
 
+def _twice_the_median(rows: Any, keys: list[str], value: str) -> Any:
+    """Twice the median of whole numbers by keys, as ``twice``: of an even number the sum of the two in the middle."""
+    ibis = optional_package("ibis")
+    by_keys = [rows[key] for key in keys]
+    ordered = ibis.window(group_by=by_keys, order_by=[rows[value], rows.step, rows.number])
+    ranked = rows.select(
+        *keys,
+        value=rows[value],
+        place=ibis.row_number().over(ordered),
+        count=rows.count().over(ibis.window(group_by=by_keys)),
+    )
+    middle = ranked.filter((ranked.place * 2 >= ranked["count"] - 2) & (ranked.place * 2 <= ranked["count"]))
+    return middle.group_by(keys).aggregate(twice=middle["value"].min() + middle["value"].max())
+
+
+def _beside(rows: Any, other: Any, keys: list[str]) -> Any:
+    """Rows with the columns of others that have the same keys; those without are kept."""
+    other = other.rename({f"of_{key}": key for key in keys})
+    joined = rows.left_join(other, [rows[key] == other[f"of_{key}"] for key in keys])
+    return _without(joined, *(f"of_{key}" for key in keys))
+
+
 def _steps() -> Any:
-    """The steps' durations, and the busy time of all devices of each, from the facts."""
-    steps, devices = base_table("steps"), base_table("step_devices")
-    spent = devices.group_by(list(_PLACE)).aggregate(
-        device_busy_ns=devices.busy_ns.sum(), activities=devices.activities.sum()
-    )
-    spent = spent.rename({f"of_{name}": name for name in _PLACE})
-    joined = steps.left_join(spent, [steps[name] == spent[f"of_{name}"] for name in _PLACE])
-    return joined.select(
-        *_PLACE,
-        "name",
-        window_ns=joined.end_ns - joined.start_ns,
-        device_busy_ns=joined.device_busy_ns.coalesce(0),
-        activities=joined.activities.coalesce(0),
-    )
+    """The steps of each rank with the modified z-scores of their durations; the first, which warms up, stands apart.
 
-
-def _ranks() -> Any:
-    """Each collective of all ranks, by name and ordinal: who arrived last, and what that cost the others.
-
-    Times are those of the ranks' own clocks; see the table ``ranks`` for how certain these are.
+    See `collector.analysis.steps.modified_z`. Where all other steps took equally long, the first one's is not known.
     """
+    ibis = optional_package("ibis")
+    keys = ["run", "rank"]
+    rows = base_table("step_marks")
+    in_order = ibis.window(group_by=[rows[key] for key in keys], order_by=[rows.step, rows.number])
+    rows = rows.mutate(ordinal=ibis.row_number().over(in_order))
+    rows = rows.mutate(is_apart=(rows.number == 0) & ((rows.ordinal == 0) | (rows.name != "")))
+    usual = rows.filter(~rows.is_apart)
+    counts = usual.group_by(keys).aggregate(usual_steps=usual.count())
+    middles = _twice_the_median(usual, keys, "window_ns")
+    away = _beside(usual, middles, keys)
+    away = away.mutate(twice_away=(away.window_ns * 2 - away.twice).abs())
+    means = away.group_by(keys).aggregate(mean_twice_away=away.twice_away.mean())
+    deviations = _twice_the_median(away, keys, "twice_away").rename({"deviation": "twice"})
+    for each in (counts, middles, means, deviations):
+        rows = _beside(rows, each, keys)
+    scale = (rows.deviation > 0).ifelse(rows.deviation / (4 * 0.6745), rows.mean_twice_away * (1.2533 / 2))
+    distance = rows.window_ns * 2 - rows.twice
+    is_known = (rows.usual_steps.coalesce(0) >= _FEWEST_STEPS) & (scale > 0)
+    z = ibis.cases((distance == 0, ibis.literal(0.0)), (is_known, distance / (scale * 2)))
+    rows = rows.mutate(z=(rows.usual_steps.coalesce(0) >= _FEWEST_STEPS).ifelse(z, None))
+    verdict = ibis.cases(
+        (rows.is_apart, "first"),
+        (rows.usual_steps.coalesce(0) < _FEWEST_STEPS, ""),
+        (rows.z.abs() > FAR, "outlier"),
+        else_="usual",
+    )
+    return rows.select(*_PLACE, "number", "name", "window_ns", "busy_ns", "activities", "z", verdict=verdict)
+
+
+_FEWEST_STEPS = 3
+"""As in `collector.analysis.steps`."""
+
+
+def _arrivals() -> Any:
+    """The collectives of each rank, numbered by step and name."""
     ibis = optional_package("ibis")
     kernels = base_table("kernels")
     kernels = kernels.filter(kernels["class"] == "communication")
     own = ibis.window(
         group_by=[*(kernels[name] for name in _PLACE), kernels.name], order_by=[kernels.start_ns, kernels.id]
     )
-    arrivals = kernels.select(*_PLACE, "name", "start_ns", "duration_ns", ordinal=ibis.row_number().over(own))
-    keys = ["run", "step", "name", "ordinal"]
-    found = arrivals.group_by(keys).aggregate(
+    return kernels.select(
+        *_PLACE,
+        "name",
+        "start_ns",
+        "duration_ns",
+        end_ns=kernels.start_ns + kernels.duration_ns,
+        ordinal=ibis.row_number().over(own),
+    )
+
+
+_COLLECTIVE = ["run", "step", "name", "ordinal"]
+
+
+def _clocks() -> Any:
+    """How far each rank's clock is ahead of that of the lowest rank of its run, by the ends of their collectives.
+
+    A collective ends on all ranks at nearly the same time. The offset is the lower median of the differences; it counts
+    where it is larger than the differences are apart, of at least three collectives, and else the clock is believed.
+    """
+    ibis = optional_package("ibis")
+    arrivals = _arrivals()
+    lowest = arrivals.group_by("run").aggregate(lowest=arrivals["rank"].min()).rename({"of_run": "run"})
+    arrivals = _without(arrivals.inner_join(lowest, arrivals.run == lowest.of_run), "of_run")
+    reference = arrivals.filter(arrivals["rank"] == arrivals.lowest)
+    reference = reference.select(
+        reference_end_ns=reference.end_ns, **{f"of_{key}": reference[key] for key in _COLLECTIVE}
+    )
+    pairs = arrivals.inner_join(reference, [arrivals[key] == reference[f"of_{key}"] for key in _COLLECTIVE])
+    pairs = pairs.mutate(apart_ns=pairs.end_ns - pairs.reference_end_ns, id=pairs.ordinal)
+    keys = ["run", "rank"]
+    middles = _lower_median(pairs.select(*keys, "apart_ns", id=pairs.step * 0 + pairs.ordinal), keys, "apart_ns")
+    pairs = pairs.select(*keys, "apart_ns", "ordinal").inner_join(
+        middles, [pairs[key] == middles[f"of_{key}"] for key in keys]
+    )
+    pairs = pairs.select(*keys, "median_ns", away_ns=(pairs.apart_ns - pairs.median_ns).abs(), id=pairs.ordinal)
+    found = pairs.group_by([*keys, "median_ns"]).aggregate(collectives=pairs.count(), most_ns=pairs.away_ns.max())
+    errors = _lower_median(pairs, keys, "away_ns").rename({"error_ns": "median_ns"})
+    found = _without(
+        found.inner_join(errors, [found[key] == errors[f"of_{key}"] for key in keys]), *(f"of_{key}" for key in keys)
+    )
+    is_known = (found.collectives >= _FEWEST_COLLECTIVES) & (found.median_ns.abs() > found.most_ns)
+    none = ibis.literal(0, "int64")
+    return found.select(
+        *keys,
+        "collectives",
+        clock_offset_ns=is_known.ifelse(found.median_ns, none),
+        clock_error_ns=is_known.ifelse(found.error_ns, none),
+        clock=is_known.ifelse("estimated", "believed"),
+    )
+
+
+_FEWEST_COLLECTIVES = 3
+
+
+def _ranks() -> Any:
+    """Each collective of all ranks, by name and ordinal: who arrived last, and what that cost the others.
+
+    Times are put right by the offsets of the view ``clocks``; waits within the errors of two clocks are none.
+    """
+    ibis = optional_package("ibis")
+    clocks = _clocks().select("clock_offset_ns", "clock_error_ns", of_run="run", of_rank="rank")
+    arrivals = _arrivals()
+    arrivals = arrivals.inner_join(clocks, [arrivals.run == clocks.of_run, arrivals["rank"] == clocks.of_rank])
+    arrivals = arrivals.select(
+        *_COLLECTIVE,
+        "rank",
+        "duration_ns",
+        start_ns=arrivals.start_ns - arrivals.clock_offset_ns,
+        error_ns=arrivals.clock_error_ns,
+    )
+    found = arrivals.group_by(_COLLECTIVE).aggregate(
         ranks=arrivals["rank"].count(),
         first_ns=arrivals.start_ns.min(),
         last_ns=arrivals.start_ns.max(),
-        sum_ns=arrivals.start_ns.sum(),
         transfer_ns=arrivals.duration_ns.min(),
     )
-    found = found.filter(found.ranks > 1)
-    last = found.select(*[found[key].name(f"of_{key}") for key in keys], "last_ns")
-    arrived = arrivals.inner_join(last, [arrivals[key] == last[f"of_{key}"] for key in keys])
-    arrived = arrived.filter(arrived.start_ns == arrived.last_ns)
-    straggler = arrived.group_by([f"of_{key}" for key in keys]).aggregate(straggler=arrived["rank"].min())
-    joined = found.inner_join(straggler, [found[key] == straggler[f"of_{key}"] for key in keys])
-    return joined.select(
-        *keys,
-        "straggler",
-        "ranks",
-        skew_ns=joined.last_ns - joined.first_ns,
-        cost_ns=joined.last_ns * joined.ranks - joined.sum_ns,
-        transfer_ns=joined.transfer_ns,
+    found = found.filter(found.ranks > 1).rename({f"of_{key}": key for key in _COLLECTIVE})
+    keys = [f"of_{key}" for key in _COLLECTIVE]
+    arrived = arrivals.inner_join(found, [arrivals[key] == found[f"of_{key}"] for key in _COLLECTIVE])
+    last = arrived.filter(arrived.start_ns == arrived.last_ns)
+    first_of_last = ibis.window(group_by=[last[key] for key in _COLLECTIVE], order_by=last["rank"])
+    last = last.mutate(place=ibis.row_number().over(first_of_last))
+    last = last.filter(last.place == 0).select(
+        straggler="rank", straggler_error_ns="error_ns", **{f"its_{key}": last[key] for key in _COLLECTIVE}
+    )
+    waits = _without(arrived, *keys)
+    waits = waits.inner_join(last, [waits[key] == last[f"its_{key}"] for key in _COLLECTIVE])
+    wait_ns = waits.last_ns - waits.start_ns
+    counted = (wait_ns > waits.error_ns + waits.straggler_error_ns).ifelse(wait_ns, ibis.literal(0, "int64"))
+    return (
+        waits.group_by([*_COLLECTIVE, "straggler", "ranks", "first_ns", "last_ns", "transfer_ns"])
+        .aggregate(cost_ns=counted.sum())
+        .select(
+            *_COLLECTIVE,
+            "straggler",
+            "ranks",
+            "cost_ns",
+            "transfer_ns",
+            skew_ns=lambda rows: rows.last_ns - rows.first_ns,
+        )
     )
 
 
-_FROM_ROWS: Mapping[str, Callable[[], Any]] = {
+_COMPUTED_QUESTIONS: Mapping[str, Callable[[], Any]] = {
     "devices": _devices,
     "concurrency": _concurrency,
     "overlap": _overlap,
@@ -465,14 +595,17 @@ _FROM_ROWS: Mapping[str, Callable[[], Any]] = {
     "kernels": _kernels,
     "copies": _copies,
     "launches": _launches,
-    "launch_delays": _launch_delays,
     "queue": _queue,
     "calls": _calls,
     "annotation_times": _annotation_times,
+}
+"""Question whose answer is stored -> the view that answers it from rows."""
+_NOT_STORED: Mapping[str, Callable[[], Any]] = {
+    "launch_delays": _launch_delays,
     "steps": _steps,
     "ranks": _ranks,
 }
-"""Question -> the view that answers it from rows; the others are stored facts."""
+"""Question -> its view, for those about each launch, and about several steps and ranks; others are stored facts."""
 
 
 # --- the tables of nsys's databases, with the columns that its reports and known queries use
@@ -614,8 +747,42 @@ def _nsys_devices() -> Any:
     )
 
 
+def _nsys_memory() -> Any:
+    rows = base_table("memory_ops")
+    return rows.select(
+        *_PLACE,
+        start=rows.start_ns,
+        globalPid=rows.process_id * _GLOBAL_PID,
+        deviceId=rows.device_id,
+        contextId=rows.context_id,
+        streamId=rows.stream_id,
+        correlationId=rows.correlation_id,
+        memoryOperationType=rows.operation,
+        memKind=rows.memory_kind,
+        address=rows.address,
+        bytes=rows.num_bytes,
+    )
+
+
+def _nsys_enum(table: str) -> Any:
+    labels = base_table(table)
+    return labels.select("id", "label", name=labels.label)
+
+
+_NSYS_ENUMS = {
+    "ENUM_CUDA_MEMCPY_OPER": "enum_copy_kind",
+    "ENUM_CUDA_MEM_KIND": "enum_memory_kind",
+    "ENUM_CUDA_KERNEL_LAUNCH_TYPE": "enum_launch_type",
+    "ENUM_CUPTI_SYNC_TYPE": "enum_sync_kind",
+    "ENUM_CUDA_DEV_MEM_EVENT_OPER": "enum_memory_operation",
+}
+"""nsys's table of an enumeration -> ours."""
+
 _OTHERS: Mapping[str, Callable[[], Any]] = {
     "busy": _busy,
+    "clocks": _clocks,
+    "CUPTI_ACTIVITY_KIND_MEMORY2": _nsys_memory,
+    **{name: partial(_nsys_enum, table) for name, table in _NSYS_ENUMS.items()},
     "CUPTI_ACTIVITY_KIND_KERNEL": _nsys_kernels,
     "CUPTI_ACTIVITY_KIND_MEMCPY": _nsys_copies,
     "CUPTI_ACTIVITY_KIND_MEMSET": _nsys_memsets,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from collector.recording.distinct import distinct_codes
 from collector.runtime.optional_packages import optional_package
 
 if TYPE_CHECKING:
@@ -27,14 +28,14 @@ class Texts(NamedTuple):
     @classmethod
     def of(cls, ids: npt.NDArray[Any], form: Callable[[int], str]) -> Texts:
         """The texts that ``form`` makes of each row's id; two ids may have the same."""
-        known, index = np.unique(ids, return_inverse=True)
+        known, index = distinct_codes(ids)
         if not len(known):
             return cls([], np.zeros(0, np.int32))
         made = [form(each) for each in known.tolist()]
         distinct = sorted(set(made))  # not by numpy, whose texts end before a NUL
         places = {text: place for place, text in enumerate(distinct)}
         codes = np.array([places[text] for text in made], np.int32)
-        return cls(distinct, codes[index.reshape(-1)])
+        return cls(distinct, codes[index])
 
 
 def arrow_table(columns: Columns) -> pa.Table:

@@ -67,6 +67,35 @@ def test_ids_that_do_not_fit_a_signed_number_and_odd_names_come_back(build, tmp_
     assert Dataset(tmp_path).table("kernels")["graph_node_id"].to_pylist() == [5 - 2**63]
 
 
+@pytest.mark.slow
+def test_what_a_file_says_beyond_the_columns_is_kept(recorded_traces, tmp_path):
+    recording = recorded_traces[2].recording
+    with DatasetWriter(tmp_path, run="a") as writer:
+        writer.write(recording)
+    dataset = Dataset(tmp_path)
+    said = {
+        table: {name: column.value(int(column.rows[0])) for name, column in columns.items() if len(column.rows)}
+        for table, columns in recording.arguments.tables.items()
+    }
+    (step,) = dataset
+    kept = {
+        table: {name: column.value(int(column.rows[0])) for name, column in columns.items()}
+        for table, columns in step.recording.arguments.tables.items()
+    }
+    assert kept == {table: values for table, values in said.items() if values}
+    rows = dataset.table("args")
+    assert set(rows["table"].to_pylist()) <= {"kernels", "copies", "memsets", "api_calls", "annotations"}
+
+
+def test_kernels_say_how_full_they_make_the_device_and_whether_they_use_tensor_cores(build, tmp_path):
+    build.raw("devices", compute_major=8, num_multiprocessors=108)
+    shape = {"grid_x": 1, "grid_y": 1, "grid_z": 1, "block_x": 256, "block_y": 1, "block_z": 1}
+    build.kernel("sm80_xmma_gemm", 0, registers_per_thread=64, **shape).kernel("relu", 10, block_x=0).kernel("gemm", 20)
+    rows = write(tmp_path, build.recording()).table("kernels")
+    assert rows["occupancy_percent"].to_pylist() == [50, None, 50]
+    assert rows["uses_tensor_cores"].to_pylist() == ["yes", "no evidence", "unknown"]
+
+
 def test_what_is_not_known_is_null_and_nothing_else(build, tmp_path):
     build.kernel("k", 0, correlation_id=0).memcpy(10, num_bytes=0)
     rows = write(tmp_path, build.recording())

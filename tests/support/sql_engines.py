@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -74,23 +75,38 @@ def native_rows(dataset: Dataset, columns: Mapping[str, list[str]]) -> Rows:
     """
     found: Rows = {}
     for name, question in QUESTIONS.items():
-        view = f"answer_{name}"
-        if view not in columns or question.of_ranks or name == "steps":
+        if question.of_ranks or name == "steps":
             continue
-        stored = next((by for question, by in FACTS.values() if question == name), "")
-        by = _BY.get(name, stored)  # views from rows may count by something else than the facts
+        by = next((by for question, by in FACTS.values() if question == name), "")
         rows = []
         for key, step in zip(dataset.keys, dataset, strict=True):
-            for row in question.ask(step.recording, **({"by": by} if by else {})):
-                if _IS_SHOWN.get(name, lambda row: True)(row):
-                    rows.append({**key._asdict(), **row})
-        found[view] = sorted_rows({column: _known(row[column]) for column in columns[view]} for row in rows)
+            rows += [{**key._asdict(), **row} for row in question.ask(step.recording, **({"by": by} if by else {}))]
+        for view in {f"answer_{name}", f"computed_{name}"} & columns.keys():
+            is_shown = _IS_COMPUTED.get(view, lambda row: True)
+            shown = filter(is_shown, rows)
+            found[view] = sorted_rows({column: _known(row[column]) for column in columns[view]} for row in shown)
     return found
+
+
+def native_steps(dataset: Dataset, columns: Mapping[str, list[str]]) -> Rows:
+    """The answer about the steps of each rank, as the view of it has them."""
+    rows = []
+    for run, rank in sorted({key[:2] for key in dataset.keys}):
+        own = [place for place, key in enumerate(dataset.keys) if key[:2] == (run, rank)]
+        numbers = Counter[int]()
+        for row in QUESTIONS["steps"].ask([dataset[place].recording for place in own]):
+            place = row["step"]
+            rows.append(
+                {**row, "run": run, "rank": rank, "step": dataset.keys[own[place]].step, "number": numbers[place]}
+            )
+            numbers[place] += 1
+    return {"answer_steps": sorted_rows({each: _known(row[each]) for each in columns["answer_steps"]} for row in rows)}
 
 
 def _known(value: Any) -> Any:
     return None if value != value else value
 
 
-_BY: Mapping[str, str] = {"kernels": "name", "annotation_times": "name"}
-_IS_SHOWN: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {"concurrency": lambda row: row["running"] > 0}
+_IS_COMPUTED: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
+    "computed_concurrency": lambda row: row["running"] > 0
+}

@@ -107,6 +107,8 @@ FROM (
     "t3"."class",
     "t3"."process_id",
     "t3"."op",
+    "t3"."occupancy_percent",
+    "t3"."uses_tensor_cores",
     "t15"."shortName",
     "t16"."demangledName"
   FROM "kernels" AS "t3"

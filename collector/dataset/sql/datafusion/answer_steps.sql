@@ -1,55 +1,363 @@
-SELECT
-  "t2"."run",
-  "t2"."rank",
-  "t2"."step",
-  "t2"."name",
-  "t2"."end_ns" - "t2"."start_ns" AS "window_ns",
-  COALESCE("t5"."device_busy_ns", 0) AS "device_busy_ns",
-  COALESCE("t5"."activities", 0) AS "activities"
-FROM "steps" AS "t2"
-LEFT OUTER JOIN (
+WITH "t1" AS (
   SELECT
-    "t3"."run" AS "of_run",
-    "t3"."rank" AS "of_rank",
-    "t3"."step" AS "of_step",
-    "t3"."device_busy_ns",
-    "t3"."activities"
+    "t0"."run",
+    "t0"."rank",
+    "t0"."step",
+    "t0"."number",
+    "t0"."name",
+    "t0"."window_ns",
+    "t0"."busy_ns",
+    "t0"."activities",
+    ROW_NUMBER() OVER (
+      PARTITION BY "t0"."run", "t0"."rank"
+      ORDER BY "t0"."step" ASC, "t0"."number" ASC
+      ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+    ) - 1 AS "ordinal"
+  FROM "step_marks" AS "t0"
+), "t5" AS (
+  SELECT
+    "t2"."run",
+    "t2"."rank",
+    "t2"."step",
+    "t2"."number",
+    "t2"."name",
+    "t2"."window_ns",
+    "t2"."busy_ns",
+    "t2"."activities",
+    "t2"."ordinal",
+    (
+      "t2"."number" = 0
+    )
+    AND (
+      (
+        "t2"."ordinal" = 0
+      ) OR (
+        "t2"."name" <> ''
+      )
+    ) AS "is_apart"
+  FROM "t1" AS "t2"
+  WHERE
+    NOT (
+      (
+        "t2"."number" = 0
+      )
+      AND (
+        (
+          "t2"."ordinal" = 0
+        ) OR (
+          "t2"."name" <> ''
+        )
+      )
+    )
+), "t14" AS (
+  SELECT
+    "t13"."run" AS "of_run",
+    "t13"."rank" AS "of_rank",
+    "t13"."twice"
   FROM (
     SELECT
-      "t1"."run",
-      "t1"."rank",
-      "t1"."step",
-      SUM("t1"."busy_ns") AS "device_busy_ns",
-      SUM("t1"."activities") AS "activities"
+      "t12"."run",
+      "t12"."rank",
+      MIN("t12"."value") + MAX("t12"."value") AS "twice"
     FROM (
       SELECT
-        "t1"."device_id",
-        "t1"."window_ns",
-        "t1"."busy_ns",
-        "t1"."idle_ns",
-        "t1"."busy_share",
-        "t1"."compute_ns",
-        "t1"."communication_ns",
-        "t1"."copy_ns",
-        "t1"."memset_ns",
-        "t1"."overlap_ns",
-        "t1"."exposed_communication_ns",
-        "t1"."exposed_copy_ns",
-        "t1"."exposed_memset_ns",
-        "t1"."mean_concurrency",
-        "t1"."max_concurrency",
-        "t1"."activities",
-        "t1"."run",
-        "t1"."rank",
-        "t1"."step"
-      FROM "step_devices" AS "t1"
-    ) AS t1
+        "t12"."value",
+        "t12"."place",
+        "t12"."count",
+        "t12"."run",
+        "t12"."rank"
+      FROM (
+        SELECT
+          *
+        FROM (
+          SELECT
+            "t6"."run",
+            "t6"."rank",
+            "t6"."window_ns" AS "value",
+            ROW_NUMBER() OVER (
+              PARTITION BY "t6"."run", "t6"."rank"
+              ORDER BY "t6"."window_ns" ASC, "t6"."step" ASC, "t6"."number" ASC
+              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ) - 1 AS "place",
+            COUNT(*) OVER (
+              PARTITION BY "t6"."run", "t6"."rank"
+              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+            ) AS "count"
+          FROM "t5" AS "t6"
+        ) AS "t11"
+        WHERE
+          (
+            "t11"."place" * 2
+          ) >= (
+            "t11"."count" - 2
+          )
+          AND (
+            "t11"."place" * 2
+          ) <= "t11"."count"
+      ) AS "t12"
+    ) AS t12
     GROUP BY
-      "t1"."run",
-      "t1"."rank",
-      "t1"."step"
-  ) AS "t3"
-) AS "t5"
-  ON "t2"."run" = "t5"."of_run"
-  AND "t2"."rank" = "t5"."of_rank"
-  AND "t2"."step" = "t5"."of_step"
+      "t12"."run",
+      "t12"."rank"
+  ) AS "t13"
+), "t19" AS (
+  SELECT
+    "t18"."run",
+    "t18"."rank",
+    "t18"."step",
+    "t18"."number",
+    "t18"."name",
+    "t18"."window_ns",
+    "t18"."busy_ns",
+    "t18"."activities",
+    "t18"."ordinal",
+    "t18"."is_apart",
+    "t18"."twice",
+    ABS((
+      "t18"."window_ns" * 2
+    ) - "t18"."twice") AS "twice_away"
+  FROM (
+    SELECT
+      "t7"."run",
+      "t7"."rank",
+      "t7"."step",
+      "t7"."number",
+      "t7"."name",
+      "t7"."window_ns",
+      "t7"."busy_ns",
+      "t7"."activities",
+      "t7"."ordinal",
+      "t7"."is_apart",
+      "t17"."twice"
+    FROM "t5" AS "t7"
+    LEFT OUTER JOIN "t14" AS "t17"
+      ON "t7"."run" = "t17"."of_run" AND "t7"."rank" = "t17"."of_rank"
+  ) AS "t18"
+)
+SELECT
+  "t30"."run",
+  "t30"."rank",
+  "t30"."step",
+  "t30"."number",
+  "t30"."name",
+  "t30"."window_ns",
+  "t30"."busy_ns",
+  "t30"."activities",
+  "t30"."z",
+  CASE
+    WHEN "t30"."is_apart"
+    THEN 'first'
+    WHEN COALESCE("t30"."usual_steps", 0) < 3
+    THEN ''
+    WHEN ABS("t30"."z") > 3.5
+    THEN 'outlier'
+    ELSE 'usual'
+  END AS "verdict"
+FROM (
+  SELECT
+    "t29"."run",
+    "t29"."rank",
+    "t29"."step",
+    "t29"."number",
+    "t29"."name",
+    "t29"."window_ns",
+    "t29"."busy_ns",
+    "t29"."activities",
+    "t29"."ordinal",
+    "t29"."is_apart",
+    "t29"."usual_steps",
+    "t29"."twice",
+    "t29"."mean_twice_away",
+    "t29"."deviation",
+    CASE
+      WHEN COALESCE("t29"."usual_steps", 0) >= 3
+      THEN CASE
+        WHEN (
+          (
+            "t29"."window_ns" * 2
+          ) - "t29"."twice"
+        ) = 0
+        THEN 0.0
+        WHEN (
+          COALESCE("t29"."usual_steps", 0) >= 3
+        )
+        AND (
+          CASE
+            WHEN "t29"."deviation" > 0
+            THEN CAST("t29"."deviation" AS DOUBLE PRECISION) / 2.698
+            ELSE "t29"."mean_twice_away" * 0.62665
+          END > 0
+        )
+        THEN CAST((
+          (
+            "t29"."window_ns" * 2
+          ) - "t29"."twice"
+        ) AS DOUBLE PRECISION) / (
+          CASE
+            WHEN "t29"."deviation" > 0
+            THEN CAST("t29"."deviation" AS DOUBLE PRECISION) / 2.698
+            ELSE "t29"."mean_twice_away" * 0.62665
+          END * 2
+        )
+        ELSE NULL
+      END
+      ELSE NULL
+    END AS "z"
+  FROM (
+    SELECT
+      "t4"."run",
+      "t4"."rank",
+      "t4"."step",
+      "t4"."number",
+      "t4"."name",
+      "t4"."window_ns",
+      "t4"."busy_ns",
+      "t4"."activities",
+      "t4"."ordinal",
+      "t4"."is_apart",
+      "t10"."usual_steps",
+      "t16"."twice",
+      "t24"."mean_twice_away",
+      "t28"."deviation"
+    FROM (
+      SELECT
+        "t2"."run",
+        "t2"."rank",
+        "t2"."step",
+        "t2"."number",
+        "t2"."name",
+        "t2"."window_ns",
+        "t2"."busy_ns",
+        "t2"."activities",
+        "t2"."ordinal",
+        (
+          "t2"."number" = 0
+        )
+        AND (
+          (
+            "t2"."ordinal" = 0
+          ) OR (
+            "t2"."name" <> ''
+          )
+        ) AS "is_apart"
+      FROM "t1" AS "t2"
+    ) AS "t4"
+    LEFT OUTER JOIN (
+      SELECT
+        "t8"."run" AS "of_run",
+        "t8"."rank" AS "of_rank",
+        "t8"."usual_steps"
+      FROM (
+        SELECT
+          "t6"."run",
+          "t6"."rank",
+          COUNT(*) AS "usual_steps"
+        FROM (
+          SELECT
+            "t6"."step",
+            "t6"."number",
+            "t6"."name",
+            "t6"."window_ns",
+            "t6"."busy_ns",
+            "t6"."activities",
+            "t6"."ordinal",
+            "t6"."is_apart",
+            "t6"."run",
+            "t6"."rank"
+          FROM "t5" AS "t6"
+        ) AS t6
+        GROUP BY
+          "t6"."run",
+          "t6"."rank"
+      ) AS "t8"
+    ) AS "t10"
+      ON "t4"."run" = "t10"."of_run" AND "t4"."rank" = "t10"."of_rank"
+    LEFT OUTER JOIN "t14" AS "t16"
+      ON "t4"."run" = "t16"."of_run" AND "t4"."rank" = "t16"."of_rank"
+    LEFT OUTER JOIN (
+      SELECT
+        "t21"."run" AS "of_run",
+        "t21"."rank" AS "of_rank",
+        "t21"."mean_twice_away"
+      FROM (
+        SELECT
+          "t20"."run",
+          "t20"."rank",
+          AVG("t20"."twice_away") AS "mean_twice_away"
+        FROM (
+          SELECT
+            "t20"."step",
+            "t20"."number",
+            "t20"."name",
+            "t20"."window_ns",
+            "t20"."busy_ns",
+            "t20"."activities",
+            "t20"."ordinal",
+            "t20"."is_apart",
+            "t20"."twice",
+            "t20"."twice_away",
+            "t20"."run",
+            "t20"."rank"
+          FROM "t19" AS "t20"
+        ) AS t20
+        GROUP BY
+          "t20"."run",
+          "t20"."rank"
+      ) AS "t21"
+    ) AS "t24"
+      ON "t4"."run" = "t24"."of_run" AND "t4"."rank" = "t24"."of_rank"
+    LEFT OUTER JOIN (
+      SELECT
+        "t26"."run" AS "of_run",
+        "t26"."rank" AS "of_rank",
+        "t26"."twice" AS "deviation"
+      FROM (
+        SELECT
+          "t25"."run",
+          "t25"."rank",
+          MIN("t25"."value") + MAX("t25"."value") AS "twice"
+        FROM (
+          SELECT
+            "t25"."value",
+            "t25"."place",
+            "t25"."count",
+            "t25"."run",
+            "t25"."rank"
+          FROM (
+            SELECT
+              *
+            FROM (
+              SELECT
+                "t20"."run",
+                "t20"."rank",
+                "t20"."twice_away" AS "value",
+                ROW_NUMBER() OVER (
+                  PARTITION BY "t20"."run", "t20"."rank"
+                  ORDER BY "t20"."twice_away" ASC, "t20"."step" ASC, "t20"."number" ASC
+                  ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                ) - 1 AS "place",
+                COUNT(*) OVER (
+                  PARTITION BY "t20"."run", "t20"."rank"
+                  ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+                ) AS "count"
+              FROM "t19" AS "t20"
+            ) AS "t23"
+            WHERE
+              (
+                "t23"."place" * 2
+              ) >= (
+                "t23"."count" - 2
+              )
+              AND (
+                "t23"."place" * 2
+              ) <= "t23"."count"
+          ) AS "t25"
+        ) AS t25
+        GROUP BY
+          "t25"."run",
+          "t25"."rank"
+      ) AS "t26"
+    ) AS "t28"
+      ON "t4"."run" = "t28"."of_run" AND "t4"."rank" = "t28"."of_rank"
+  ) AS "t29"
+) AS "t30"
