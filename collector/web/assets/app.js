@@ -73,7 +73,7 @@
       <button class="quiet more" aria-expanded=${a} aria-label=${a?"shorten the name":"the whole name"}
         onClick=${x=>{x.stopPropagation(),u(!a)}}></button>`}</td>`}let f=t.unit==="share";return b`
     <td class=${f?"figure share":"figure"} title=${yt(e,t.unit)}>
-      ${f&&b`<span class="bar" aria-hidden="true"><span style=${{width:`${100*Math.min(Number(e),1)}%`}}></span></span>`}
+      ${f&&e!==null&&b`<span class="bar" aria-hidden="true"><span style=${{width:`${100*Math.min(Number(e),1)}%`}}></span></span>`}
       ${i&&e!==null&&Number(e)>0&&b`<${Z_} ratio=${e} bounds=${i} />`}
       ${n?c(s):s}
     </td>`}function ew({answer:e,rows:t,columns:n,hidden:r}){let{q:o,group:i}=Ce.value,l=qe(()=>tw(e),[e]),[s,a]=fe(""),u=o!==""&&wl(o)===null,c=h=>{nw(rw(e,t,n,h)).then(()=>a(`${Ke(t.length)} rows copied as ${h}`),()=>a("the browser does not let this page copy"))},f=h=>{let d=new Set(r);d.delete(h)||d.add(h),d.delete(Cd),Ht({cols:[...d].join(",")||Cd})};return b`
